@@ -1,0 +1,63 @@
+# destkit: judge, simulate and explain custom destinations.
+# `make` or `make help` lists what there is; `make ci` is what a pipeline runs.
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+GO          ?= go
+BIN         ?= bin/destkit
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
+LDFLAGS     := -s -w -X main.version=$(VERSION)
+FUZZTIME    ?= 20s
+
+# The linters run from source at these versions; nothing has to be installed.
+STATICCHECK   := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test race matrix lint format docs bench fuzz ci clean
+
+help: ## list the targets
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build the program into bin/destkit
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
+
+demo: build ## judge a simulated destination over https, then one with a broken rule
+	$(BIN) demo
+
+test: ## run every test except the long axes of the matrices
+	DESTKIT_TIER=test $(GO) test ./...
+
+race: ## run the short tests under the race detector
+	DESTKIT_TIER=test $(GO) test -race -short -timeout 20m ./...
+
+matrix: ## break every rule once and see that its check, and only what is listed, notices
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -run 'Matrix' ./...
+
+lint: ## check formatting, go vet and the linters
+	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+format: ## format the source
+	gofmt -w .
+
+docs: ## write the generated tables in docs/ again
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -run 'KillMatrix' ./conformance -update
+
+bench: ## measure
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fuzz: ## run every fuzz test for FUZZTIME (20s)
+	@for pkg in $$($(GO) list ./...); do \
+	  for name in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "$$pkg $$name"; \
+	    $(GO) test -run '^$$' -fuzz "^$$name\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+ci: ## what the pipeline runs
+	.ci/run
+
+clean: ## remove what was built
+	rm -rf bin build

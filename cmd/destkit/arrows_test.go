@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/destkit/destkit/"
+
+// arrows says which packages of ours each package may import; "..." at the end
+// means everything below. What is not listed may import nothing of ours.
+var arrows = map[string][]string{
+	"cmd/destkit":         {"..."},
+	"conformance":         {"features", "destsim/rpc", "openapi", "conformance/..."},
+	"conformance/wire":    {"destsim/rpc"},
+	"conformance/hook":    {},
+	"conformance/journal": {},
+	"conformance/report":  {"conformance", "conformance/wire"},
+	"destsim":             {"destsim/rpc"},
+	"destsim/rpc":         {},
+	"features":            {},
+	"openapi":             {},
+}
+
+// testArrows are what tests may import beyond that.
+var testArrows = map[string][]string{
+	"conformance":        {"destsim", "conformance/report"},
+	"conformance/report": {"destsim"},
+	"conformance/wire":   {"destsim"},
+	"destsim":            {"openapi"},
+	"destsim/rpc":        {"openapi"},
+	"openapi":            {"destsim/rpc"},
+}
+
+// doors are modules that enter by one package alone.
+var doors = map[string]string{
+	"github.com/cucumber/":        "conformance",
+	"github.com/goccy/go-yaml":    "cmd/destkit",
+	"github.com/getkin/":          "openapi",
+	"github.com/spf13/":           "cmd/destkit",
+	"github.com/santhosh-tekuri/": "openapi",
+	"zombiezen.com/go/sqlite":     "destsim",
+}
+
+type goPackage struct {
+	ImportPath, Dir                             string
+	GoFiles, Imports, TestImports, XTestImports []string
+}
+
+// listPackages asks go list for every package of the module.
+func listPackages(t *testing.T) []goPackage {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-json=ImportPath,Dir,GoFiles,Imports,TestImports,XTestImports", "./...")
+	cmd.Dir = filepath.Join("..", "..")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	require.NoError(t, err, stderr.String())
+	var all []goPackage
+	for dec := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p goPackage
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else {
+			require.NoError(t, err)
+		}
+		all = append(all, p)
+	}
+}
+
+func allowed(pkg string, imported string, rules []string) bool {
+	return pkg == imported || slices.ContainsFunc(rules, func(rule string) bool {
+		prefix, below := strings.CutSuffix(rule, "...")
+		return rule == imported || (below && strings.HasPrefix(imported, prefix))
+	})
+}
+
+func TestImportsFollowTheArrows(t *testing.T) {
+	packages := listPackages(t)
+	require.NotEmpty(t, packages)
+	for _, p := range packages {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		rules, known := arrows[name]
+		require.True(t, known, "package %s has no arrows here: say what it may import", name)
+		for _, imported := range p.Imports {
+			if own, ours := strings.CutPrefix(imported, module); ours {
+				require.True(t, allowed(name, own, rules), "%s must not import %s", name, own)
+			}
+		}
+		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
+			if own, ours := strings.CutPrefix(imported, module); ours {
+				require.True(t, allowed(name, own, slices.Concat(rules, testArrows[name])), "the tests of %s must not import %s", name, own)
+			}
+		}
+	}
+}
+
+func TestModulesEnterByOneDoor(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		for _, imported := range p.Imports {
+			for prefix, door := range doors {
+				if strings.HasPrefix(imported, prefix) {
+					require.Equal(t, door, name, "%s imports %s, which only %s may", name, imported, door)
+				}
+			}
+		}
+	}
+}
+
+// outside are the calls that belong to the program: a library neither
+// listens, prints, reads the environment nor exits.
+var outside = []string{
+	"fmt.Print", "fmt.Printf", "fmt.Println", "log.Print", "log.Printf", "log.Println",
+	"log.Fatal", "log.Fatalf", "log.Fatalln", "os.Exit", "os.Getenv", "os.LookupEnv", "os.Environ",
+	"net.Listen", "http.ListenAndServe", "http.ListenAndServeTLS", "signal.Notify", "signal.NotifyContext",
+}
+
+func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
+	for _, p := range listPackages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "cmd/") {
+			continue
+		}
+		for _, file := range p.GoFiles {
+			fset := token.NewFileSet()
+			tree, err := parser.ParseFile(fset, filepath.Join(p.Dir, file), nil, 0)
+			require.NoError(t, err)
+			ast.Inspect(tree, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if !ok {
+					return true
+				}
+				if pkg, ok := sel.X.(*ast.Ident); ok {
+					call := pkg.Name + "." + sel.Sel.Name
+					require.NotContains(t, outside, call, "%s/%s calls %s", name, fset.Position(n.Pos()), call)
+				}
+				return true
+			})
+		}
+	}
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+func newChecks() *cobra.Command {
+	var asJSON, asMarkdown bool
+	cmd := &cobra.Command{
+		Use:   "checks [GLOB...]",
+		Short: "List the catalogue of checks",
+		Long: `List every check with its level, who asks for it, the section of the
+specification, and what it needs:
+
+  nothing        planning calls only; no record is written
+  write          records are written (--write --object NAME)
+  readback       undecidable without a read-back hook
+  (readback)     stronger with one
+  hook NAME      a hook of the author (--hooks FILE)
+  load           sends at the declared speed (--load)
+  probe          one more port (--probe-plain-http PORT)
+
+The list is read from the feature files that the judge runs; there is no other.`,
+		Example: "  destkit checks\n  destkit checks 'RES-*' SEM-005\n  destkit checks --markdown > checks.md",
+		RunE: func(cmd *cobra.Command, globs []string) error {
+			checks, err := selectChecks(globs)
+			if err != nil {
+				return err
+			}
+			switch {
+			case asJSON:
+				return printJSON(cmd.OutOrStdout(), checks)
+			case asMarkdown:
+				printChecksMarkdown(cmd.OutOrStdout(), checks)
+			default:
+				printChecks(cmd.OutOrStdout(), checks)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print a Markdown table")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	return cmd
+}
+
+// selectChecks returns the checks that match any of the globs in the order of
+// the catalogue, all without globs. A glob that matches nothing is an error:
+// a slip in a pipeline must not look like success.
+func selectChecks(globs []string) ([]*conformance.Check, error) {
+	catalogue, err := conformance.LoadCatalogue()
+	if err != nil {
+		return nil, untested(err)
+	}
+	if len(globs) == 0 {
+		return catalogue.Checks, nil
+	}
+	chosen := map[string]bool{}
+	for _, glob := range globs {
+		matched, err := catalogue.Match(glob)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		if len(matched) == 0 {
+			return nil, unknownCheck(catalogue, glob)
+		}
+		for _, check := range matched {
+			chosen[check.ID] = true
+		}
+	}
+	var checks []*conformance.Check
+	for _, check := range catalogue.Checks {
+		if chosen[check.ID] {
+			checks = append(checks, check)
+		}
+	}
+	return checks, nil
+}
+
+// unknownCheck is the error for an id or glob that matches nothing.
+func unknownCheck(catalogue *conformance.Catalogue, id string) error {
+	var ids []string
+	for _, check := range catalogue.Checks {
+		ids = append(ids, check.ID)
+	}
+	if near := nearest(strings.ToUpper(id), ids); near != "" {
+		return usagef("no check matches %q, did you mean %s?", id, near)
+	}
+	return usagef("no check matches %q; 'destkit checks' lists them", id)
+}
+
+// checkNeed says in a few words what a check needs.
+func checkNeed(c *conformance.Check) string {
+	var needs []string
+	add := func(wanted bool, word string) {
+		if wanted {
+			needs = append(needs, word)
+		}
+	}
+	add(c.Write, "write")
+	add(c.WriteOptional, "(write)")
+	add(c.ReadbackRequired, "readback")
+	add(c.ReadbackDecides, "(readback)")
+	add(c.Hook != "", "hook "+c.Hook)
+	add(c.Load, "load")
+	add(c.Probe, "probe")
+	if len(needs) == 0 {
+		return "nothing"
+	}
+	return strings.Join(needs, ", ")
+}
+
+// authorityWords joins the authorities of a check.
+func authorityWords(c *conformance.Check) string {
+	var words []string
+	for _, a := range c.Authority {
+		words = append(words, string(a))
+	}
+	return strings.Join(words, ", ")
+}
+
+// sectionWords names the sections of the specification, or "-".
+func sectionWords(c *conformance.Check) string {
+	if len(c.Sections) == 0 {
+		return "-"
+	}
+	return strings.Join(c.Sections, ", ")
+}
+
+func printChecks(w io.Writer, checks []*conformance.Check) {
+	area := ""
+	for _, c := range checks {
+		if c.Area != area {
+			if area != "" {
+				fmt.Fprintln(w)
+			}
+			area = c.Area
+			fmt.Fprintln(w, area)
+		}
+		fmt.Fprintf(w, "  %-9s %-6s  %s\n", c.ID, c.Level, c.Title)
+		fmt.Fprintf(w, "  %-9s %-6s  %s · spec %s · needs %s\n", "", "", authorityWords(c), sectionWords(c), checkNeed(c))
+	}
+	fmt.Fprintf(w, "\n%d checks; 'destkit explain ID' explains one\n", len(checks))
+}
+
+func printChecksMarkdown(w io.Writer, checks []*conformance.Check) {
+	area := ""
+	for _, c := range checks {
+		if c.Area != area {
+			area = c.Area
+			fmt.Fprintf(w, "\n## %s\n\n| id | level | authority | spec | needs | claim |\n|---|---|---|---|---|---|\n", area)
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", c.ID, c.Level, authorityWords(c), sectionWords(c), checkNeed(c),
+			strings.ReplaceAll(c.Title, "|", "\\|"))
+	}
+}

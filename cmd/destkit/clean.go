@@ -1,0 +1,65 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+func newClean() *cobra.Command {
+	var options conformance.Options
+	var conn connection
+	var hooks string
+	cmd := &cobra.Command{
+		Use:   "clean --journal FILE URL",
+		Short: "Delete the records that an interrupted run left behind",
+		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
+in its journal are deleted, through "delete" batches where the object accepts
+them, else through the hook "cleanup". What cannot be deleted is printed, one
+line for each record, and the exit status is 5.`,
+		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/census
+  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/census`,
+		Args: arguments(1, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, err := conn.resolve(args[0], &options)
+			if err != nil {
+				return err
+			}
+			if hooks != "" {
+				if options.Hooks, err = readHooks(hooks); err != nil {
+					return err
+				}
+			}
+			residue, err := conformance.Clean(cmd.Context(), target, options)
+			if err != nil {
+				return judgeError(err)
+			}
+			return printResidue(cmd, residue)
+		},
+	}
+	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
+	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
+	conn.register(cmd, &options)
+	return cmd
+}
+
+// printResidue says what is gone and what is left.
+func printResidue(cmd *cobra.Command, residue *conformance.Residue) error {
+	w := cmd.OutOrStdout()
+	left := len(residue.Refused) + len(residue.Unknown)
+	fmt.Fprintf(w, "%d records deleted, %d left behind\n", residue.Cleaned, left)
+	for _, part := range []struct {
+		word string
+		left []conformance.Leftover
+	}{{"refused", residue.Refused}, {"unknown", residue.Unknown}} {
+		for _, l := range part.left {
+			fmt.Fprintf(w, "  %s %s %s = %s: %s\n", part.word, l.Object, l.Field, l.Identifier, l.Reason)
+		}
+	}
+	if left > 0 {
+		return exitWith(statusResidue)
+	}
+	return nil
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+)
+
+// judgement is a `conform` on its way: what to judge and where to write it.
+type judgement struct {
+	judging
+	reports   []string
+	noColor   bool
+	profiling profiling
+}
+
+func newConform() *cobra.Command { return conformCommand(&judgement{}) }
+
+// conformCommand is newConform with the place that its flags bind to.
+func conformCommand(j *judgement) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "conform URL",
+		Short: "Judge a custom destination",
+		Long: `Judge the custom destination at URL: which rules hold, which are broken and how
+to mend them, and which cannot be decided without more evidence.
+
+Nothing is written unless you ask for it. A run without --write sends planning
+calls and batches without records only. With --write --object NAME records with
+marked keys (zz-conf-…) are written into the objects that you name, journalled
+before they are sent, and deleted again at the end where the endpoint accepts
+"delete" batches or a clean-up hook is given.
+
+Many rules are about what is stored, and the protocol cannot read. A read-back
+hook decides them: --readback-url or --readback-command gets
+  {"object": …, "identifier_field": …, "identifiers": […]}
+and answers
+  {"records": [{"identifier": …, "count": 1, "fields": {…}}], "complete": true}
+
+A report is written for each --report FORMAT=FILE, on every exit status but 2;
+FILE "-" is standard output. Formats: ` + formatWords() + `.`,
+		Example: `  destkit conform https://example.com/census --token-env TOKEN
+  destkit conform https://example.com/census --write --object contact \
+      --readback-url https://example.com/readback --report html=report.html
+  destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
+  destkit conform https://example.com/census --config destkit.yaml --report junit=junit.xml`,
+		Args: arguments(1, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
+	}
+	j.register(cmd)
+	f := cmd.Flags()
+	f.StringArrayVar(&j.reports, "report", nil, "write a report, `FORMAT=FILE` (repeatable)")
+	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
+	f.BoolVar(&j.options.RequireClean, "require-clean", false, "exit 5 when records are left behind")
+	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	j.profiling.register(cmd)
+	return cmd
+}
+
+// conform judges, writes the reports and returns the exit status as an error.
+func (j *judgement) conform(cmd *cobra.Command, url string) error {
+	target, options, err := j.resolve(cmd, url)
+	if err != nil {
+		return err
+	}
+	outputs, err := parseOutputs(j.reports)
+	if err != nil {
+		return err
+	}
+	stopProfile, err := j.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	if info, err := os.Stat(options.Journal); err == nil && !info.Mode().IsRegular() {
+		return usagef("--journal %s is no regular file; a journal must survive the end of the program", options.Journal)
+	}
+	ownJournal := options.Write && options.Journal == ""
+	if ownJournal {
+		options.Journal = journalName(time.Now())
+	}
+	step, done := progress(cmd.ErrOrStderr(), true)
+	options.Progress = step
+	result, err := conformance.Run(cmd.Context(), target, options)
+	done()
+	if err != nil {
+		return judgeError(err)
+	}
+	if ownJournal {
+		dropJournal(options.Journal, result)
+	}
+	return j.deliver(cmd, result, outputs)
+}
+
+// deliver writes the reports, shows the result and decides the exit status.
+func (j *judgement) deliver(cmd *cobra.Command, result *conformance.Report, outputs outputs) error {
+	status := result.ExitStatus
+	if err := outputs.write(cmd.OutOrStdout(), result); err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		status = worst(status, statusUntested)
+	}
+	screen := cmd.OutOrStdout()
+	if outputs.takesStdout() {
+		screen = cmd.ErrOrStderr()
+	}
+	options := report.Options{
+		Color: colourful(screen, j.noColor), Width: width(screen), Verbose: j.verbose, ReportFile: outputs.file(report.JSON),
+	}
+	if err := report.WriteText(screen, result, options); err != nil {
+		return untested(fmt.Errorf("print report: %w", err))
+	}
+	return exitWith(status)
+}
+
+// judgeError gives an error of the judge its exit status.
+func judgeError(err error) error {
+	var usage *conformance.UsageError
+	switch {
+	case errors.As(err, &usage):
+		return usageError(err)
+	case errors.Is(err, context.Canceled):
+		return untested(errors.New("interrupted"))
+	default:
+		return untested(err)
+	}
+}
+
+// journalName is the journal of a run that was given none: in the working
+// folder, where its owner will see it.
+func journalName(now time.Time) string {
+	return fmt.Sprintf("destkit-journal-%s-%d.ndjson", now.UTC().Format("20060102-150405"), os.Getpid())
+}
+
+// dropJournal removes a journal that nobody asked for when nothing was left
+// behind; otherwise it is the way to clean up later.
+func dropJournal(name string, result *conformance.Report) {
+	if len(result.Residue.Refused)+len(result.Residue.Unknown) > 0 {
+		return
+	}
+	if err := os.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {
+		result.Residue.Journal = ""
+	}
+}
+
+// width is the number of columns of a terminal, 80 for anything else.
+func width(w io.Writer) int {
+	if columns := terminalColumns(w); columns > 0 {
+		return min(columns, 120)
+	}
+	return 80
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/destsim"
+)
+
+// simulator holds the flags of `destkit destsim`.
+type simulator struct {
+	config  destsim.Config
+	token   tokenFlag
+	control string
+
+	addr, file      string
+	secure          bool
+	caOut, hooksOut string
+	list, asJSON    bool
+	profiling       profiling
+}
+
+func newDestsim() *cobra.Command {
+	var s simulator
+	cmd := &cobra.Command{
+		Use:   "destsim",
+		Short: "Run the simulated destination",
+		Long: `Run a destination that obeys every rule of the protocol, or breaks exactly the
+ones that you name. POST on any path is the endpoint. /_control (records read
+back, reset, counts, journal of calls, faults, schema changes, metrics) and
+/healthz stand beside it; /_control answers on loopback only, unless a control
+token is set.
+
+The first line says where it listens. It stops on SIGINT and SIGTERM.
+
+Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
+		Example: `  destkit destsim
+  destkit destsim --addr 127.0.0.1:0 --preset crm --store sqlite:crm.db
+  destkit destsim --violate RES-002 --violate TIM-001
+  destkit destsim --tls --ca-out ca.pem --hooks-out hooks.yaml
+  destkit destsim --list-violations`,
+		Args: arguments(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if s.list {
+				return s.listViolations(cmd.OutOrStdout())
+			}
+			return s.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
+	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default: default)")
+	f.StringVar(&s.config.Store, "store", "", "`memory|sqlite:FILE` (default: memory)")
+	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an own authority")
+	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
+	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable)")
+	s.token.register(f)
+	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
+	f.StringVar(&s.hooksOut, "hooks-out", "", "write a hooks `FILE` for 'destkit conform --hooks'")
+	f.BoolVar(&s.config.EnforceLimits, "enforce-limits", false, "refuse what exceeds the declared speed and rate limit")
+	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
+	f.BoolVar(&s.asJSON, "json", false, "with --list-violations: print JSON")
+	s.profiling.register(cmd)
+	return cmd
+}
+
+// listViolations prints one line, or one JSON object, for each violation.
+func (s *simulator) listViolations(w io.Writer) error {
+	all := destsim.Violations()
+	if s.asJSON {
+		return printJSON(w, all)
+	}
+	for _, v := range all {
+		fmt.Fprintf(w, "%-11s %s\n", v.ID, v.Changes)
+		for _, also := range v.Also {
+			fmt.Fprintf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
+		}
+	}
+	fmt.Fprintf(w, "%d violations\n", len(all))
+	return nil
+}
+
+// run serves until a signal comes.
+func (s *simulator) run(cmd *cobra.Command) error {
+	if err := s.resolve(cmd); err != nil {
+		return err
+	}
+	sim, err := destsim.New(s.config)
+	if err != nil {
+		return usageError(err)
+	}
+	defer sim.Close()
+	stopProfile, err := s.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	port := &service{addr: s.addr, handler: sim}
+	if err := s.secureWith(port, sim.TLS()); err != nil {
+		return err
+	}
+	ln, url, err := port.listen()
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	if err := s.writeHooks(url); err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "listening %s\n", url)
+	for _, id := range s.config.Violate {
+		for _, v := range destsim.Violations() {
+			if v.ID == id {
+				fmt.Fprintf(cmd.OutOrStdout(), "breaking %s: %s\n", v.ID, v.Changes)
+			}
+		}
+	}
+	return port.serve(cmd.Context(), ln)
+}
+
+// resolve merges the configuration file, which the command line wins over, and
+// reads the tokens.
+func (s *simulator) resolve(cmd *cobra.Command) error {
+	given := s.config
+	if s.file != "" {
+		s.config = destsim.Config{}
+		if err := readYAML(s.file, &s.config); err != nil {
+			return err
+		}
+	}
+	changed := cmd.Flags().Changed
+	if changed("preset") {
+		s.config.Preset = given.Preset
+	}
+	if changed("store") {
+		s.config.Store = given.Store
+	}
+	if changed("violate") {
+		s.config.Violate = given.Violate
+	}
+	if changed("enforce-limits") {
+		s.config.EnforceLimits = given.EnforceLimits
+	}
+	if s.token.variable == "" {
+		s.token.variable = s.config.TokenEnv
+	}
+	if s.token.variable != "" {
+		token, err := s.token.read()
+		if err != nil {
+			return err
+		}
+		s.config.Token = token
+	}
+	if s.control != "" {
+		token, err := (&tokenFlag{flag: "control-token-env", variable: s.control}).read()
+		if err != nil {
+			return err
+		}
+		s.config.ControlToken = token
+	}
+	return nil
+}
+
+// secureWith chooses the certificate: a good one, or the bad one that a broken
+// TLS rule asks for.
+func (s *simulator) secureWith(port *service, violation string) error {
+	switch {
+	case violation == "TLS-001":
+		s.secure = false // its whole breach is that the endpoint is not https
+	case violation != "" && !s.secure:
+		return usagef("--violate %s breaks a rule of TLS: add --tls", violation)
+	}
+	if !s.secure {
+		if s.caOut != "" {
+			return usagef("--ca-out needs --tls: without it there is no certificate")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(s.addr)
+	if err != nil {
+		return usagef("--addr %q is not HOST:PORT", s.addr)
+	}
+	certificates, err := destsim.NewCertificates(nil, host)
+	if err != nil {
+		return untested(err)
+	}
+	if violation == "TLS-007" {
+		port.alsoPlain, violation = true, ""
+	}
+	if port.tls, err = certificates.TLSConfig(violation); err != nil {
+		return untested(err)
+	}
+	if s.caOut == "" {
+		return nil
+	}
+	if err := os.WriteFile(s.caOut, certificates.CAPEM(), 0o644); err != nil {
+		return usagef("write --ca-out: %w", err)
+	}
+	return nil
+}
+
+// writeHooks writes the file for --hooks. It may hold the control token.
+func (s *simulator) writeHooks(url string) error {
+	if s.hooksOut == "" {
+		return nil
+	}
+	if err := os.WriteFile(s.hooksOut, destsim.HooksFile(url, s.config.ControlToken), 0o600); err != nil {
+		return usagef("write --hooks-out: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+)
+
+func newDiff() *cobra.Command {
+	var asJSON, asMarkdown bool
+	cmd := &cobra.Command{
+		Use:   "diff A.json B.json",
+		Short: "Compare the reports of two runs",
+		Long: `Compare two JSON reports, A before B: what fails newly, what was fixed, what else
+changed, and which settings differ so that the comparison is not fair.
+
+The exit status is 1 when a gate fails in B that did not fail in A.`,
+		Example: "  destkit diff yesterday.json today.json\n  destkit diff main.json branch.json --markdown >> \"$GITHUB_STEP_SUMMARY\"",
+		Args:    arguments(2, 2, "the JSON reports of two runs"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a, err := readReport(args[0])
+			if err != nil {
+				return err
+			}
+			b, err := readReport(args[1])
+			if err != nil {
+				return err
+			}
+			comparison := report.Compare(a, b)
+			switch {
+			case asJSON:
+				err = printJSON(cmd.OutOrStdout(), newComparisonJSON(comparison))
+			case asMarkdown:
+				err = report.WriteComparison(report.Markdown, cmd.OutOrStdout(), comparison)
+			default:
+				err = report.WriteComparison(report.Text, cmd.OutOrStdout(), comparison)
+			}
+			if err != nil {
+				return untested(err)
+			}
+			if comparison.Regressed() {
+				return exitWith(statusGate)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	return cmd
+}
+
+// comparisonJSON is what `destkit diff --json` prints. Its parts have the
+// fields of the library's types, under the names of the JSON report.
+type comparisonJSON struct {
+	Regressed    bool             `json:"regressed"`
+	A            sideJSON         `json:"a"`
+	B            sideJSON         `json:"b"`
+	NewlyFailing []changeJSON     `json:"newly_failing"`
+	Fixed        []changeJSON     `json:"fixed"`
+	Changed      []changeJSON     `json:"changed"`
+	Findings     []findingJSON    `json:"findings"`
+	OnlyA        []string         `json:"only_a"`
+	OnlyB        []string         `json:"only_b"`
+	Unfair       []differenceJSON `json:"unfair"`
+}
+
+type sideJSON struct {
+	RunID      string              `json:"run_id"`
+	Target     string              `json:"target"`
+	Summary    string              `json:"summary"`
+	Verdict    conformance.Verdict `json:"verdict"`
+	Tier       conformance.Tier    `json:"tier"`
+	ExitStatus int                 `json:"exit_status"`
+}
+
+type changeJSON struct {
+	ID     string             `json:"id"`
+	Title  string             `json:"title"`
+	Level  conformance.Level  `json:"level"`
+	From   conformance.Status `json:"from"`
+	To     conformance.Status `json:"to"`
+	Gating bool               `json:"gating"`
+	Reason string             `json:"reason"`
+}
+
+type findingJSON struct {
+	ID      string              `json:"id"`
+	New     bool                `json:"new"`
+	Finding conformance.Finding `json:"finding"`
+}
+
+type differenceJSON struct {
+	Setting string `json:"setting"`
+	A       string `json:"a"`
+	B       string `json:"b"`
+}
+
+func newComparisonJSON(d report.Comparison) comparisonJSON {
+	return comparisonJSON{
+		Regressed: d.Regressed(), A: sideJSON(d.A), B: sideJSON(d.B),
+		NewlyFailing: each(d.NewlyFailing, func(x report.Change) changeJSON { return changeJSON(x) }),
+		Fixed:        each(d.Fixed, func(x report.Change) changeJSON { return changeJSON(x) }),
+		Changed:      each(d.Changed, func(x report.Change) changeJSON { return changeJSON(x) }),
+		Findings:     each(d.Findings, func(x report.FindingChange) findingJSON { return findingJSON(x) }),
+		OnlyA:        each(d.OnlyA, func(id string) string { return id }),
+		OnlyB:        each(d.OnlyB, func(id string) string { return id }),
+		Unfair:       each(d.Unfair, func(x report.Difference) differenceJSON { return differenceJSON(x) }),
+	}
+}
+
+// each converts a list; the result is never null in JSON.
+func each[A, B any](list []A, convert func(A) B) []B {
+	out := make([]B, 0, len(list))
+	for _, item := range list {
+		out = append(out, convert(item))
+	}
+	return out
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit statuses, the same for every command.
+const (
+	statusOK         = 0 // conformant, or done
+	statusGate       = 1 // a gate failed
+	statusUsage      = 2 // usage, configuration, unknown ids, nothing selected
+	statusUntested   = 3 // could not test
+	statusWaiver     = 4 // a waiver is stale, expired or unknown
+	statusResidue    = 5 // residue with --require-clean
+	statusIncomplete = 6 // an undecided MUST with --require-complete
+)
+
+// exitTable stands in every help text.
+const exitTable = `Exit status:
+  0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
+  1  a gate failed: the endpoint breaks a rule that the profile gates on
+  2  usage or configuration: unknown flag, key, check or object, nothing selected
+  3  could not test: no HTTP answer, unhealthy, interrupted, a broken hook
+  4  a waiver is stale, expired or unknown
+  5  records were left behind and --require-clean was given
+  6  a MUST stays undecided and --require-complete was given
+  Several at once: the first of 2, 1, 3, 4, 5, 6.`
+
+// exitError is an error that carries the exit status of the program. Its
+// message is printed unless it has none: then the command has said it all.
+type exitError struct {
+	status int
+	err    error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+// usageError marks err as the caller's mistake (exit 2).
+func usageError(err error) error { return &exitError{statusUsage, err} }
+
+// usagef is usageError with a format.
+func usagef(format string, args ...any) error {
+	return usageError(fmt.Errorf(format, args...))
+}
+
+// untested marks err as a reason why nothing could be judged or done (exit 3).
+func untested(err error) error { return &exitError{statusUntested, err} }
+
+// exitWith ends with a status and no further word.
+func exitWith(status int) error {
+	if status == statusOK {
+		return nil
+	}
+	return &exitError{status: status}
+}
+
+// worst combines two statuses by the order that every help text prints.
+func worst(a, b int) int {
+	for _, status := range []int{statusUsage, statusGate, statusUntested, statusWaiver, statusResidue, statusIncomplete} {
+		if a == status || b == status {
+			return status
+		}
+	}
+	return statusOK
+}
+
+// execute runs the program with args and returns its exit status. Errors go to
+// standard error with the name of the program before them, once.
+func execute(ctx context.Context, root *cobra.Command, args []string) int {
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return statusOK
+	}
+	if text := strings.TrimRight(err.Error(), "\n"); text != "" {
+		fmt.Fprintln(root.ErrOrStderr(), "destkit: "+text)
+	}
+	var exit *exitError
+	if errors.As(err, &exit) {
+		return exit.status
+	}
+	return statusUsage // only the library of flags makes such errors
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+)
+
+// textWidth is where explanations are wrapped.
+const textWidth = 78
+
+func newExplain() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain ID...",
+		Short: "Explain a rule: why it matters to a sync, a good and a bad exchange",
+		Long: `Explain one or more checks: the rule, its section and level, who asks for it,
+why it matters to a sync, a good and a bad exchange, the usual cause and the fix,
+and the ways in which the simulated destination can break it.`,
+		Example: "  destkit explain RES-002\n  destkit explain 'SEM-*'",
+		Args:    arguments(1, -1, "an ID such as RES-002"),
+		RunE: func(cmd *cobra.Command, ids []string) error {
+			globs := make([]string, len(ids))
+			for i, id := range ids {
+				globs[i], _, _ = strings.Cut(id, ".") // the id of a violation names its check
+			}
+			checks, err := selectChecks(globs)
+			if err != nil {
+				return err
+			}
+			explained := make([]explanation, len(checks))
+			for i, check := range checks {
+				explained[i] = explanation{check, violationsOf(check.ID)}
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), explained)
+			}
+			for i, e := range explained {
+				if i > 0 {
+					fmt.Fprintln(cmd.OutOrStdout())
+				}
+				e.print(cmd.OutOrStdout())
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// explanation is one check with the ways in which the simulator breaks it.
+type explanation struct {
+	*conformance.Check
+	Violations []destsim.Violation `json:"violations"`
+}
+
+// violationsOf returns the violations that are named for a check.
+func violationsOf(id string) []destsim.Violation {
+	found := []destsim.Violation{}
+	for _, v := range destsim.Violations() {
+		if v.ID == id || strings.HasPrefix(v.ID, id+".") {
+			found = append(found, v)
+		}
+	}
+	return found
+}
+
+func (e explanation) print(w io.Writer) {
+	fmt.Fprintf(w, "%s  %s\n", e.ID, e.Title)
+	fmt.Fprintf(w, "%s · %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
+	for _, part := range []struct{ head, text string }{
+		{"Why", e.Reason}, {"Good", e.Good}, {"Bad", e.Bad}, {"Usual cause", e.Cause}, {"Fix", e.Fix},
+	} {
+		if part.text != "" {
+			fmt.Fprintf(w, "%s\n%s\n", part.head, indent(part.text))
+		}
+	}
+	if len(e.Needs) > 0 {
+		fmt.Fprintf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
+	}
+	fmt.Fprintf(w, "The check\n")
+	for _, step := range e.Steps {
+		fmt.Fprintf(w, "  %s\n", step)
+	}
+	for i, v := range e.Violations {
+		if i == 0 {
+			fmt.Fprintf(w, "Broken on purpose by\n")
+		}
+		fmt.Fprintf(w, "  destkit destsim --violate %s\n%s\n", v.ID, indent("  "+v.Changes))
+	}
+}
+
+// indent wraps text at textWidth and puts two spaces before each line. A word
+// is never split: an exchange must stay fit for copying.
+func indent(text string) string {
+	lead := strings.Repeat(" ", 2+len(text)-len(strings.TrimLeft(text, " ")))
+	var lines []string
+	line := lead
+	for word := range strings.FieldsSeq(text) {
+		if line != lead && len([]rune(line))+1+len([]rune(word)) > textWidth {
+			lines = append(lines, line)
+			line = lead
+		}
+		if line != lead {
+			line += " "
+		}
+		line += word
+	}
+	return strings.Join(append(lines, line), "\n")
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// judging holds what `conform` and `plan` have in common: the target and the
+// options of a run. Most flags bind onto conformance.Options; resolve turns the
+// rest into it.
+type judging struct {
+	connection
+	options conformance.Options
+
+	readbackURL, readbackCommand     string
+	hooks, config, waivers, features string
+	keyRange, profile                string
+	verbose                          bool
+}
+
+// register adds the flags that decide what is sent and how it is judged. Every
+// one of them can stand in the configuration file under its own name.
+func (j *judging) register(cmd *cobra.Command) {
+	o, f := &j.options, cmd.Flags()
+	f.SortFlags = false
+	j.connection.register(cmd, o)
+
+	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
+	f.StringArrayVar(&o.Objects, "object", nil, "object `NAME` to look at and, with --write, to write into (repeatable)")
+	f.IntVar(&o.MaxRecords, "max-records", 5000, "write at most `N` records in the whole run")
+	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE` of string identifiers")
+	f.StringVar(&j.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: above 2^32, chosen by the run)")
+	f.StringVar(&o.SkipConvention, "skip-convention", "", "how a record that does not qualify is reported: `failure|success|success-with-message`")
+	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept only when records are left behind)")
+
+	f.StringVar(&j.readbackURL, "readback-url", "", "read-back hook: a `URL` that gets a POST")
+	f.StringVar(&j.readbackCommand, "readback-command", "", "read-back hook: a `COMMAND` that gets the JSON on standard input; split like a shell, run without one")
+	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement")
+	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
+	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the declared speed")
+
+	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which rules gate: `spec|v1|strict`")
+	f.StringArrayVar(&o.Select, "select", nil, "run only the checks that match `GLOB`, for example 'RES-*' (repeatable)")
+	f.StringArrayVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
+	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
+	f.StringVar(&j.features, "features", "", "`DIR` of your own feature files; shown, never scored")
+
+	f.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "bound of the whole run; what is not reached is NOT_RUN")
+	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT` on which plain http must not answer the protocol (0: not probed)")
+	f.BoolVar(&o.Serial, "serial", false, "one check at a time")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
+
+	f.StringVar(&j.config, "config", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")
+	f.BoolVar(&j.verbose, "verbose", false, "list what would else be summed up, with its evidence")
+}
+
+// resolve reads the configuration file and all files that flags name, and
+// returns what the judge needs. Every error of it is exit 2. What the library
+// checks about its options is not checked here again.
+func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Target, conformance.Options, error) {
+	var err error
+	if j.config != "" {
+		if j.options.Fixtures, err = applyConfig(cmd, j.config); err != nil {
+			return conformance.Target{}, j.options, err
+		}
+	}
+	target, err := j.connection.resolve(endpoint, &j.options)
+	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.resolveFiles} {
+		if err == nil {
+			err = step()
+		}
+	}
+	return target, j.options, err
+}
+
+// resolveBounds refuses what the library would read as "not set", and parses
+// the range of keys.
+func (j *judging) resolveBounds() error {
+	o := &j.options
+	o.Profile = conformance.Profile(j.profile)
+	switch {
+	case o.Timeout <= 0:
+		return usagef("--timeout must be longer than nothing, not %s", o.Timeout)
+	case o.ProbePlainHTTP < 0 || o.ProbePlainHTTP > 65535:
+		return usagef("--probe-plain-http %d is no port (1 to 65535)", o.ProbePlainHTTP)
+	case o.MaxRecords < 1:
+		return usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
+	case j.keyRange == "":
+		return nil
+	}
+	from, to, _ := strings.Cut(j.keyRange, ":")
+	var errFrom, errTo error
+	o.KeyFrom, errFrom = strconv.ParseInt(from, 10, 64)
+	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
+	if errFrom != nil || errTo != nil {
+		return usagef("--key-range %q is not FROM:TO with two whole numbers", j.keyRange)
+	}
+	return nil
+}
+
+// resolveHooks builds the read-back hook and reads the file of the others.
+func (j *judging) resolveHooks() error {
+	if j.readbackURL != "" && j.readbackCommand != "" {
+		return usagef("--readback-url and --readback-command exclude each other")
+	}
+	if j.readbackURL != "" {
+		if err := checkURL("--readback-url", j.readbackURL); err != nil {
+			return err
+		}
+	}
+	words, err := splitCommand(j.readbackCommand)
+	if err != nil {
+		return usagef("--readback-command: %w", err)
+	}
+	j.options.Readback = conformance.HookSpec{URL: j.readbackURL, Command: words}
+	if j.hooks != "" {
+		j.options.Hooks, err = readHooks(j.hooks)
+	}
+	return err
+}
+
+// resolveFiles reads the waivers and opens the folder of features.
+func (j *judging) resolveFiles() error {
+	if j.waivers != "" {
+		waivers, err := readWaivers(j.waivers)
+		if err != nil {
+			return err
+		}
+		j.options.Waivers = waivers
+	}
+	if j.features == "" {
+		return nil
+	}
+	info, err := os.Stat(j.features)
+	if err != nil {
+		return usagef("open --features: %w", err)
+	}
+	if !info.IsDir() {
+		return usagef("--features %s is a file; give the folder that holds the .feature files", j.features)
+	}
+	j.options.Features = os.DirFS(j.features)
+	return nil
+}
+
+// checkURL demands an absolute http or https URL with a host. The URL may carry
+// a secret, so no message repeats it.
+func checkURL(what, raw string) error {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil:
+		return usagef("%s: the URL does not parse; check its escapes, port and brackets", what)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return usagef("%s: the URL must begin with http:// or https://", what)
+	case u.Hostname() == "":
+		return usagef("%s: the URL has no host", what)
+	}
+	return nil
+}
+
+// parseHeaders reads `Name: value` lines. A name given twice is refused: the
+// connection of the service holds one value per header. The value may be
+// secret, so no message repeats it.
+func parseHeaders(lines []string) (map[string]string, error) {
+	headers := map[string]string{}
+	for _, line := range lines {
+		name, value, ok := strings.Cut(line, ":")
+		name = strings.TrimSpace(name)
+		if !ok || name == "" || strings.ContainsAny(name, " \t\r\n") || strings.ContainsAny(value, "\r\n") {
+			return nil, usagef("--header wants 'Name: value'")
+		}
+		if _, twice := headers[name]; twice {
+			return nil, usagef("--header %s is given twice", name)
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return headers, nil
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+)
+
+// output is one --report FORMAT=FILE.
+type output struct{ format, file string }
+
+// outputs are all reports that were asked for.
+type outputs []output
+
+// formatWords lists the formats for help texts.
+func formatWords() string { return strings.Join(report.Formats(), ", ") }
+
+// parseOutputs reads the flags and looks whether the files can be written: a
+// slip must not show after minutes of judging.
+func parseOutputs(flags []string) (outputs, error) {
+	var all outputs
+	toStdout := 0
+	for _, flag := range flags {
+		format, file, ok := strings.Cut(flag, "=")
+		if !ok || file == "" {
+			return nil, usagef("--report %q is not FORMAT=FILE; formats are %s", flag, formatWords())
+		}
+		if !slices.Contains(report.Formats(), format) {
+			if near := nearest(format, report.Formats()); near != "" {
+				return nil, usagef("--report %s: unknown format %q, did you mean %s?", flag, format, near)
+			}
+			return nil, usagef("--report %s: unknown format %q; formats are %s", flag, format, formatWords())
+		}
+		if file == "-" {
+			toStdout++
+		} else if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+			return nil, usagef("--report %s: there is no folder %s", flag, filepath.Dir(file))
+		}
+		all = append(all, output{format, file})
+	}
+	if toStdout > 1 {
+		return nil, usagef("only one report can go to standard output")
+	}
+	return all, nil
+}
+
+// write writes every report, also when one of them fails.
+func (o outputs) write(stdout io.Writer, result *conformance.Report) error {
+	var errs []error
+	for _, out := range o {
+		if out.file == "-" {
+			errs = append(errs, report.Write(out.format, stdout, result))
+			continue
+		}
+		errs = append(errs, report.WriteFile(out.format, out.file, result))
+	}
+	return errors.Join(errs...)
+}
+
+// takesStdout tells whether a report occupies standard output.
+func (o outputs) takesStdout() bool {
+	return slices.ContainsFunc(o, func(out output) bool { return out.file == "-" })
+}
+
+// file returns the first file of a format, "" when there is none.
+func (o outputs) file(format string) string {
+	for _, out := range o {
+		if out.format == format && out.file != "-" {
+			return out.file
+		}
+	}
+	return ""
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+func newPlan() *cobra.Command {
+	var j judging
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "plan URL",
+		Short: "Say what conform would send, and what would stay undecided",
+		Long: `Make the planning calls that read, write nothing, and say what 'destkit conform'
+would do with the same flags: which objects it would write into, how many
+records at most, what their keys look like, how they are removed again, which
+checks would not run, and which MUSTs would stay undecided.`,
+		Example: `  destkit plan https://example.com/census --token-env TOKEN
+  destkit plan https://example.com/census --write --object contact --json`,
+		Args: arguments(1, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			target, options, err := j.resolve(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			plan, err := conformance.Plan(cmd.Context(), target, options)
+			if err != nil {
+				return judgeError(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), plan)
+			}
+			printPlan(cmd.OutOrStdout(), plan, j.verbose)
+			return nil
+		},
+	}
+	j.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
+	fmt.Fprintf(w, "%s\n", p.Target)
+	if p.Speed != "" {
+		fmt.Fprintf(w, "declared speed: %s\n", p.Speed)
+	}
+	fmt.Fprintf(w, "\nobjects\n")
+	for _, o := range p.Objects {
+		mark, use := " ", ""
+		if o.Chosen {
+			mark, use = "*", ", clean-up: "+o.Cleanup
+		}
+		fmt.Fprintf(w, "%s %s: %s; %d fields, identifier %s%s\n", mark, o.Name,
+			strings.Join(o.Operations, ", "), o.Fields, cmp.Or(o.Identifier, "none"), use)
+	}
+	if p.Records > 0 {
+		fmt.Fprintf(w, "\nwould write at most %d records; keys look like\n", p.Records)
+		for _, key := range p.Keys {
+			fmt.Fprintf(w, "  %s\n", key)
+		}
+	} else {
+		fmt.Fprintf(w, "\nwould write nothing\n")
+	}
+	printPlannedChecks(w, p, verbose)
+	if len(p.Undecidable) > 0 {
+		fmt.Fprintf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), indent(strings.Join(p.Undecidable, " ")))
+	}
+	for i, note := range p.Notes {
+		if i == 0 {
+			fmt.Fprintln(w, "\nnotes")
+		}
+		fmt.Fprintln(w, indent(note))
+	}
+}
+
+// printPlannedChecks groups the checks that would not run by what they lack.
+func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
+	run := 0
+	var order []string
+	lacking := map[string][]string{}
+	for _, c := range p.Checks {
+		if c.Runs {
+			run++
+		}
+		if c.Runs && c.Reason == "" {
+			continue
+		}
+		why := cmp.Or(c.Reason, c.Decider)
+		if lacking[why] == nil {
+			order = append(order, why)
+		}
+		lacking[why] = append(lacking[why], c.ID)
+	}
+	fmt.Fprintf(w, "\n%d of %d checks would run\n", run, len(p.Checks))
+	for _, why := range order {
+		fmt.Fprintf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
+	}
+	if !verbose {
+		return
+	}
+	for _, c := range p.Checks {
+		if c.Runs {
+			fmt.Fprintf(w, "  %-9s %-6s %s\n", c.ID, c.Level, c.Title)
+		}
+	}
+}

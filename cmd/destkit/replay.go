@@ -1,0 +1,146 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+)
+
+// The variables that stand in a report for the secrets of its endpoint.
+const (
+	urlVariable   = "DESTKIT_URL"
+	tokenVariable = "DESTKIT_TOKEN"
+)
+
+func newReplay() *cobra.Command {
+	var options conformance.Options
+	var conn connection
+	var url string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "replay REPORT.json [ID...]",
+		Short: "Send the exchanges of a report's findings again",
+		Long: `Send the requests of the findings in a JSON report again, those of the named
+checks or all, and show what comes back now beside what came back then.
+
+A report holds no secrets: the URL is taken from --url or $DESTKIT_URL, the token
+from --token-env or $DESTKIT_TOKEN. Requests that write records are sent only
+with --write; they use the keys of the first run.
+
+The exit status is 1 when a reply is still the same, 0 when every one has
+changed. To know whether the rule holds now, judge again: destkit conform.`,
+		Example: `  DESTKIT_URL=https://example.com/census destkit replay r.json
+  destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,
+		Args: arguments(1, -1, "the JSON report of a run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if url == "" {
+				url = os.Getenv(urlVariable)
+			}
+			if url == "" {
+				return usagef("the endpoint is missing: give --url URL or set %s", urlVariable)
+			}
+			if conn.token.variable == "" && os.Getenv(tokenVariable) != "" {
+				conn.token.variable = tokenVariable
+			}
+			old, err := readReport(args[0])
+			if err != nil {
+				return err
+			}
+			target, err := conn.resolve(url, &options)
+			if err != nil {
+				return err
+			}
+			results, err := conformance.Replay(cmd.Context(), target, options, old, args[1:])
+			if err != nil {
+				return judgeError(err)
+			}
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), results)
+			} else {
+				printReplay(cmd.OutOrStdout(), results)
+			}
+			if err != nil {
+				return err
+			}
+			return exitWith(replayStatus(results))
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+")")
+	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
+	f.BoolVar(&asJSON, "json", false, "print JSON")
+	conn.register(cmd, &options)
+	return cmd
+}
+
+// replayStatus is 1 when any reply is as it was, 3 when nothing was answered.
+func replayStatus(results []conformance.ReplayResult) int {
+	answered := false
+	for _, r := range results {
+		if r.Same {
+			return statusGate
+		}
+		answered = answered || (r.Skipped == "" && r.After.Response != nil)
+	}
+	if !answered {
+		return statusUntested
+	}
+	return statusOK
+}
+
+func printReplay(w io.Writer, results []conformance.ReplayResult) {
+	for _, r := range results {
+		fmt.Fprintf(w, "%s  %s\n", r.Check, r.Before.RPC)
+		if r.Skipped != "" {
+			fmt.Fprintf(w, "  not sent: %s\n", r.Skipped)
+			continue
+		}
+		fmt.Fprintf(w, "  then  %s\n  now   %s\n", exchangeWords(r.Before), exchangeWords(r.After))
+		if r.Same {
+			fmt.Fprintf(w, "  the same\n")
+		} else {
+			fmt.Fprintf(w, "  different\n")
+		}
+	}
+}
+
+// exchangeWords shows the answer of an exchange on one line.
+func exchangeWords(x conformance.Exchange) string {
+	if x.Response == nil {
+		return "no answer: " + x.Error
+	}
+	// Quoted, so that nothing in a body can act on the terminal.
+	text, err := json.Marshal(clip(x.Response.Body.Text, 300))
+	if err != nil {
+		return fmt.Sprint(x.Response.Status)
+	}
+	return fmt.Sprintf("%d %s", x.Response.Status, text)
+}
+
+// clip shortens text to n characters.
+func clip(text string, n int) string {
+	if runes := []rune(text); len(runes) > n {
+		return string(runes[:n]) + "…"
+	}
+	return text
+}
+
+// readReport reads a JSON report of an earlier run.
+func readReport(file string) (*conformance.Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, usagef("open report: %w", err)
+	}
+	defer f.Close()
+	r, err := report.Read(f)
+	if err != nil {
+		return nil, usagef("%s: %w", file, err)
+	}
+	return r, nil
+}

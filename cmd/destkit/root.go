@@ -1,0 +1,80 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// newRoot assembles the program, one file per subcommand.
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "destkit",
+		Short: "Judge, simulate and explain custom destinations",
+		Long: `destkit judges a custom destination: you give the URL of your endpoint and get,
+within seconds, which rules hold, which are broken and how to mend them, and
+which cannot be decided without more evidence.`,
+		Example: `  destkit conform https://example.com/census --token-env TOKEN
+      judge an endpoint; nothing is written
+  destkit plan https://example.com/census --write --object contact
+      say first what would be sent, and what would stay undecided
+  destkit conform https://example.com/census --write --object contact
+      judge it with records written into the object "contact"
+  destkit explain RES-002
+      one rule: why it matters, a good and a bad exchange
+  destkit destsim --addr 127.0.0.1:8080
+      a destination that obeys every rule, to try things on`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          noSubcommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetUsageTemplate(root.UsageTemplate() + "\n" + exitTable + "\n")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
+	})
+	root.AddCommand(
+		newConform(),
+		newPlan(),
+		newChecks(),
+		newExplain(),
+		newClean(),
+		newReplay(),
+		newDiff(),
+		newDestsim(),
+		newDemo(),
+		newVersion(),
+	)
+	root.InitDefaultCompletionCmd()
+	return root
+}
+
+// noSubcommand refuses a first word that is no command, and says which was
+// probably meant.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, sub := range cmd.Commands() {
+		names = append(names, sub.Name())
+	}
+	if near := nearest(args[0], names); near != "" {
+		return usagef("unknown command %q, did you mean %q?", args[0], near)
+	}
+	return usagef("unknown command %q; commands are %s", args[0], strings.Join(names, ", "))
+}
+
+// arguments demands between least and most positional arguments (most < 0: no
+// limit) and says what they are.
+func arguments(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return usagef("missing %s\nusage: %s", what, cmd.UseLine())
+		case most >= 0 && len(args) > most:
+			return usagef("too many arguments: %q is one more than %s\nusage: %s", args[most], what, cmd.UseLine())
+		}
+		return nil
+	}
+}

@@ -1,0 +1,39 @@
+package main
+
+import (
+	"cmp"
+	"os"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// tokenFlag names the environment variable that holds the bearer token. A
+// token never stands on a command line, where every process can read it.
+type tokenFlag struct {
+	variable string
+	flag     string // its name, "" for token-env
+}
+
+func (t *tokenFlag) register(f *pflag.FlagSet) {
+	f.StringVar(&t.variable, "token-env", "", "environment variable `NAME` that holds the bearer token")
+}
+
+// read returns the token, "" when none was asked for. An empty variable is an
+// error: the caller meant to send a token.
+func (t *tokenFlag) read() (string, error) {
+	if t.variable == "" {
+		return "", nil
+	}
+	flag := cmp.Or(t.flag, "token-env")
+	value, set := os.LookupEnv(t.variable)
+	switch {
+	case !set:
+		return "", usagef("--%s %s: the environment variable is not set; run 'export %s=…' first, or leave the flag out", flag, t.variable, t.variable)
+	case strings.TrimSpace(value) == "":
+		return "", usagef("--%s %s: the environment variable is empty", flag, t.variable)
+	case strings.ContainsAny(value, "\r\n"):
+		return "", usagef("--%s %s: the token holds a line break; was it read from a file?", flag, t.variable)
+	}
+	return value, nil
+}

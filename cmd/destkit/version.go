@@ -1,0 +1,86 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set at link time (-X main.version=v1.2.3); without that it is
+// what Go wrote into the binary.
+var version string
+
+// buildInfo is what `destkit version --json` prints.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"` // commit, when Go knew one
+	Modified bool   `json:"modified"`           // built from a changed tree
+	Time     string `json:"time,omitempty"`     // of the commit, RFC 3339
+	Go       string `json:"go"`
+	Platform string `json:"platform"`
+}
+
+// readBuild collects what is known about this binary.
+func readBuild() buildInfo {
+	info := buildInfo{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	build, ok := debug.ReadBuildInfo()
+	if ok {
+		if info.Version == "" {
+			info.Version = build.Main.Version
+		}
+		for _, setting := range build.Settings {
+			switch setting.Key {
+			case "vcs.revision":
+				info.Revision = setting.Value
+			case "vcs.modified":
+				info.Modified = setting.Value == "true"
+			case "vcs.time":
+				info.Time = setting.Value
+			}
+		}
+	}
+	if info.Version == "" || info.Version == "(devel)" {
+		info.Version = "devel"
+	}
+	return info
+}
+
+func newVersion() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Print which build this is",
+		Long:    "Print the version, the commit and the Go release that this program was built from.",
+		Example: "  destkit version\n  destkit version --json",
+		Args:    arguments(0, 0, "no argument"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			info := readBuild()
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), info)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "destkit %s (%s, %s)\n", info.Version, info.Go, info.Platform)
+			if info.Revision != "" {
+				fmt.Fprintf(cmd.OutOrStdout(), "commit %s %s\n", info.Revision, info.Time)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// printJSON writes v indented. HTML escapes are off: the reader is a person or
+// a JSON parser.
+func printJSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(v); err != nil {
+		return untested(fmt.Errorf("print json: %w", err))
+	}
+	return nil
+}

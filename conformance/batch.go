@@ -1,0 +1,336 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// record is one record that the judge made.
+type record struct {
+	object *object
+	id     rpc.Field // the active identifier
+	key    json.RawMessage
+	values map[string]json.RawMessage // by field, the identifier included
+	n      int                        // its variant, for value()
+}
+
+// with returns a copy with one value changed.
+func (r *record) with(field string, raw json.RawMessage) *record {
+	c := *r
+	c.values = make(map[string]json.RawMessage, len(r.values)+1)
+	for k, v := range r.values {
+		c.values[k] = v
+	}
+	c.values[field] = raw
+	if field == r.id.APIName {
+		c.key = raw
+	}
+	return &c
+}
+
+// result is the verdict of the endpoint on one record.
+type result struct {
+	node       *wire.Node
+	identifier *wire.Node
+	success    *bool // nil when it is not a boolean
+	message    *wire.Node
+}
+
+// text is the error message of a failed record, "" when there is none.
+func (r result) text() string {
+	if r.message == nil || r.message.Kind == wire.Null {
+		return ""
+	}
+	if r.message.Kind == wire.String {
+		return r.message.Text
+	}
+	return string(r.message.Raw)
+}
+
+// batch is one sync_batch call with what came back.
+type batch struct {
+	object    *object
+	operation string
+	records   []*record
+	reply     *reply
+	isArray   bool // record_results is an array
+	results   []result
+	byKey     map[string][]int
+}
+
+// keyText is the text by which identifiers are compared: decoded strings,
+// numbers as they stand on the wire.
+func keyText(raw []byte) string {
+	n, err := wire.Parse(raw)
+	if err != nil {
+		return string(raw)
+	}
+	return nodeText(n)
+}
+
+func nodeText(n *wire.Node) string {
+	if n.Kind == wire.String {
+		return n.Text
+	}
+	return string(n.Raw)
+}
+
+// of returns the results for a record, in the order of the reply.
+func (b *batch) of(r *record) []result {
+	var out []result
+	for _, i := range b.byKey[keyText(r.key)] {
+		out = append(out, b.results[i])
+	}
+	return out
+}
+
+// succeeded tells that the record has a result and that each says success.
+func (b *batch) succeeded(r *record) bool {
+	all := b.of(r)
+	for _, res := range all {
+		if res.success == nil || !*res.success {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// failed tells that the record has a result and that each says failure.
+func (b *batch) failed(r *record) bool {
+	all := b.of(r)
+	for _, res := range all {
+		if res.success == nil || *res.success {
+			return false
+		}
+	}
+	return len(all) > 0
+}
+
+// answered tells that results came back, be they good or bad.
+func (b *batch) answered() bool { return b.isArray }
+
+// why describes what came instead of a success for a record.
+func (b *batch) why(r *record) string {
+	all := b.of(r)
+	switch {
+	case !b.answered():
+		return b.reply.short()
+	case len(all) == 0:
+		return "no result came back"
+	}
+	var parts []string
+	for _, res := range all {
+		parts = append(parts, clip(string(res.node.Raw), 160))
+	}
+	return strings.Join(parts, " and ")
+}
+
+func (b *batch) read() {
+	b.byKey = map[string][]int{}
+	res := b.reply.result()
+	if res == nil {
+		return
+	}
+	list := res.Get("record_results")
+	if list == nil || list.Kind != wire.Array {
+		return
+	}
+	b.isArray = true
+	for i, n := range list.Items {
+		r := result{node: n}
+		if n.Kind == wire.Object {
+			r.identifier, r.message = n.Get("identifier"), n.Get("error_message")
+			if s := n.Get("success"); s != nil && s.Kind == wire.Bool {
+				ok := string(s.Raw) == "true"
+				r.success = &ok
+			}
+		}
+		b.results = append(b.results, r)
+		if r.identifier != nil {
+			k := nodeText(r.identifier)
+			b.byKey[k] = append(b.byKey[k], i)
+		}
+	}
+}
+
+// plan is how a batch is sent; the zero value is what the service would do.
+type plan struct {
+	mapped  []rpc.Field // nil: the fields of the records
+	params  []byte      // the whole params, instead
+	odd     bool        // deliberately outside the published schema
+	request request     // connection and timing details
+}
+
+// write sends records with an operation, in batches no larger than the
+// endpoint declares, each noted in the journal before it leaves.
+func (w *world) write(operation string, records []*record, how plan) ([]*batch, error) {
+	size := len(records)
+	if w.catalog.speed != nil {
+		size = int(min(int64(size), w.catalog.speed.MaximumBatchSize))
+	}
+	var out []*batch
+	for chunk := range slices.Chunk(records, max(1, size)) {
+		b, err := w.writeOne(operation, chunk, how)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// writeOne sends exactly one batch. The caller may run several at once; each
+// has its own world or adds the batch itself under a lock.
+func (w *world) writeOne(operation string, records []*record, how plan) (*batch, error) {
+	b, err := w.session.batch(w, operation, records, how)
+	if b != nil {
+		w.batches = append(w.batches, b)
+		w.replies = append(w.replies, b.reply)
+	}
+	return b, err
+}
+
+// batch sends one batch and reads its results; it is safe for parallel use.
+func (s *session) batch(w *world, operation string, records []*record, how plan) (*batch, error) {
+	if len(records) == 0 {
+		return nil, harness("no records to send")
+	}
+	first := records[0]
+	b := &batch{object: first.object, operation: operation, records: records}
+	if err := s.reserve(len(records)); err != nil {
+		return nil, err
+	}
+	params := how.params
+	if params == nil {
+		params = w.batchParams(operation, records, how.mapped)
+	}
+	if err := s.pace.enter(w.ctx); err != nil {
+		return nil, overtime(w.ctx)
+	}
+	defer s.pace.leave()
+	var ids []json.RawMessage
+	for _, r := range records {
+		if k := strings.TrimSpace(string(r.key)); k != "" && k != "null" {
+			ids = append(ids, r.key)
+		}
+	}
+	seq := int64(-1)
+	if len(ids) > 0 {
+		var err error
+		if seq, err = s.journal.Begin(first.object.APIName, first.id.APIName, operation, ids); err != nil {
+			return nil, &outcome{status: HarnessError, reason: err.Error()}
+		}
+	}
+	req := how.request
+	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
+	req.odd = req.odd || how.odd
+	r, err := s.send(w.ctx, w.check.ID, req)
+	if err != nil {
+		return nil, err
+	}
+	b.reply = r
+	b.read()
+	return b, s.finish(seq, b)
+}
+
+// finish notes in the journal what became of a batch.
+func (s *session) finish(seq int64, b *batch) error {
+	if seq < 0 || !b.answered() {
+		return nil
+	}
+	var acknowledged, refused []json.RawMessage
+	for _, r := range b.records {
+		switch {
+		case string(r.key) == "null" || len(r.key) == 0:
+		case b.succeeded(r):
+			acknowledged = append(acknowledged, r.key)
+		case b.failed(r):
+			refused = append(refused, r.key)
+		}
+	}
+	if err := s.journal.Finish(seq, acknowledged, refused); err != nil {
+		return &outcome{status: HarnessError, reason: err.Error()}
+	}
+	return nil
+}
+
+// syncRun is the sync_run_id of this scenario: every run of a check is a sync
+// run of its own, so that nothing of another one can be mistaken for it.
+func (w *world) syncRun() int64 {
+	w.runOnce.Do(func() { w.run = w.session.syncRuns.Add(2) })
+	return w.run
+}
+
+// batchParams writes the params of sync_batch in the published key order.
+func (w *world) batchParams(operation string, records []*record, mapped []rpc.Field) []byte {
+	first := records[0]
+	if mapped == nil {
+		mapped = mappedFields(records)
+	}
+	p := rpc.SyncPlan{Object: first.object.Ref(), Operation: operation, SyncRunID: w.syncRun(), SyncID: w.syncRun() / 2, Schema: map[string]rpc.SchemaField{}}
+	for _, f := range mapped {
+		p.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == first.id.APIName, Field: f}
+	}
+	sp, _ := json.Marshal(p)
+	var out bytes.Buffer
+	fmt.Fprintf(&out, `{"sync_plan":%s,"records":[`, sp)
+	for i, r := range records {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		r.encode(&out, operation, mapped)
+	}
+	out.WriteString("]}")
+	return out.Bytes()
+}
+
+// encode writes the record as an object. A delete record carries its active
+// identifier only: no endpoint may need more.
+func (r *record) encode(out *bytes.Buffer, operation string, mapped []rpc.Field) {
+	out.WriteByte('{')
+	n := 0
+	for _, f := range mapped {
+		raw, ok := r.values[f.APIName]
+		if !ok || operation == rpc.OperationDelete && f.APIName != r.id.APIName {
+			continue
+		}
+		if n > 0 {
+			out.WriteByte(',')
+		}
+		out.Write(quote(f.APIName))
+		out.WriteByte(':')
+		out.Write(raw)
+		n++
+	}
+	out.WriteByte('}')
+}
+
+// mappedFields are the fields that the records carry, in the object's order.
+func mappedFields(records []*record) []rpc.Field {
+	first := records[0]
+	var out []rpc.Field
+	for _, f := range first.object.Fields {
+		if slices.ContainsFunc(records, func(r *record) bool { _, ok := r.values[f.APIName]; return ok }) {
+			out = append(out, f)
+		}
+	}
+	for _, r := range records {
+		for name := range r.values {
+			if !slices.ContainsFunc(out, func(f rpc.Field) bool { return f.APIName == name }) {
+				out = append(out, newField(name))
+			}
+		}
+	}
+	return out
+}
+
+// newField describes a field that the destination is to create on write.
+func newField(name string) rpc.Field {
+	return rpc.Field{APIName: name, Label: name, Createable: true, Updateable: true, Type: rpc.TypeString}
+}

@@ -1,0 +1,259 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/openapi"
+)
+
+// request is one call as a step wants it; the zero value of everything but
+// method is what the service would send.
+type request struct {
+	method string
+	params []byte // "{}" when nil
+	id     string // a fresh one when empty
+	object string // the object that it speaks of, for the report
+
+	body    []byte // the whole body, instead of method, params and id
+	odd     bool   // deliberately outside the published schema
+	records int
+
+	httpMethod string
+	header     http.Header // overrides; a nil value removes a header
+	url        string
+	timeout    time.Duration
+	fresh      bool
+	conn       *wire.Conn
+	chunked    bool
+	expect     bool
+	cutRequest int // abort after that many bytes of the body
+	cutReply   int // close after that many bytes of the reply
+	cutAtOnce  bool
+	plain      bool // over plain http on the probe port
+	hops       int
+}
+
+// reply is what came back, with the request that it answers.
+type reply struct {
+	*wire.Reply
+	id     string
+	method string
+	object string
+	doc    *wire.Node // nil when the body is not one JSON value
+	docErr error
+	// redirected are the replies that led here.
+	redirected []*reply
+}
+
+// send sends one request and reads its reply. An error means that the judge
+// failed or that the run is over; what the endpoint does wrong is in the reply.
+func (w *world) send(req request) (*reply, error) {
+	r, err := w.session.send(w.ctx, w.check.ID, req)
+	if r != nil {
+		w.replies = append(w.replies, r)
+	}
+	return r, err
+}
+
+// call sends a request of the published shape.
+func (w *world) call(method string, params []byte) (*reply, error) {
+	return w.send(request{method: method, params: params})
+}
+
+func (s *session) send(ctx context.Context, check string, req request) (*reply, error) {
+	if req.params == nil {
+		req.params = []byte("{}")
+	}
+	if req.id == "" {
+		req.id = s.newID()
+	}
+	body := req.body
+	if body == nil {
+		body = rpc.EncodeRequest(nil, req.method, req.params, req.id)
+		if !req.odd {
+			if err := openapi.ValidateParams(req.method, req.params); err != nil {
+				return nil, harness("the judge was about to send a %s request outside the published schema: %w", req.method, err)
+			}
+		}
+	}
+	if req.timeout == 0 {
+		req.timeout = s.deadline(req.method)
+	}
+	header := http.Header{}
+	if token := s.token.get(); token != s.target.Token && token != "" {
+		header.Set("Authorization", "Bearer "+token)
+	}
+	for name, values := range req.header {
+		header[name] = values
+	}
+	address := ""
+	if req.plain {
+		address = net.JoinHostPort(s.url.Hostname(), strconv.Itoa(s.opts.ProbePlainHTTP))
+		header["Authorization"] = nil // no token over plain http
+	}
+	got := s.client.Do(ctx, wire.Call{
+		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
+		Body: body, Chunked: req.chunked, ExpectContinue: req.expect, Timeout: req.timeout,
+		Plain: req.plain, Address: address,
+		FreshConn: req.fresh, Conn: req.conn, Records: req.records,
+		CutAfterRequest: req.cutAtOnce, CutResponseAfter: req.cutReply, CutRequestAfter: req.cutRequest,
+	})
+	if ctx.Err() != nil {
+		return nil, overtime(ctx)
+	}
+	if got.Status != 0 {
+		s.heard.Store(true)
+	}
+	s.noticeRateLimit(got)
+	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object}
+	if to := s.redirect(got, req); to != "" {
+		req.url, req.hops = to, req.hops+1
+		next, err := s.send(ctx, check, req)
+		if next != nil {
+			next.redirected = append([]*reply{r}, next.redirected...)
+		}
+		return next, err
+	}
+	r.parse()
+	return r, nil
+}
+
+// redirect is where a reply sends the caller on the same host. HTTP-004 judges
+// the redirect; all other checks look at the answer behind it, for which the
+// POST is repeated.
+func (s *session) redirect(r *wire.Reply, req request) string {
+	if r.Status < 300 || r.Status > 399 || req.hops >= 3 || req.conn != nil || req.plain {
+		return ""
+	}
+	from := s.url
+	if req.url != "" {
+		from, _ = url.Parse(req.url)
+	}
+	to, err := from.Parse(r.Header.Get("Location"))
+	if err != nil || r.Header.Get("Location") == "" || to.Host != s.url.Host || to.Scheme != s.url.Scheme {
+		return ""
+	}
+	return to.String()
+}
+
+// overtime says why the run ended before this check did.
+func overtime(ctx context.Context) error {
+	if context.Cause(ctx) == errRunTimeout {
+		return notRun("--timeout", "the run's time was up: raise --timeout")
+	}
+	return notRun("", "the run was interrupted")
+}
+
+// parse reads the body as JSON. A body that is labelled gzip and is not is
+// judged by HTTP-007 alone; everything else looks at the bytes as they came.
+func (r *reply) parse() {
+	if !r.OK() {
+		r.docErr = fmt.Errorf("no complete reply: %s", r.trouble())
+		return
+	}
+	r.doc, r.docErr = r.JSON()
+}
+
+// trouble describes what kept a complete reply from coming.
+func (r *reply) trouble() string {
+	switch {
+	case r.Kind == wire.KindTimeout:
+		return fmt.Sprintf("no complete reply within %s", round(r.Total))
+	case r.Err != nil:
+		return r.Err.Error()
+	case r.OK():
+		return fmt.Sprintf("HTTP status %d", r.Status)
+	}
+	return string(r.Kind)
+}
+
+// member returns a top-level member of the reply, nil when it is absent.
+func (r *reply) member(name string) *wire.Node {
+	if r.doc == nil {
+		return nil
+	}
+	return r.doc.Get(name)
+}
+
+// result returns the result when it is an object and no error stands beside it.
+func (r *reply) result() *wire.Node {
+	if n := r.member("result"); n != nil && n.Kind == wire.Object && r.member("error") == nil {
+		return n
+	}
+	return nil
+}
+
+// isError tells a JSON-RPC error.
+func (r *reply) isError() bool {
+	n := r.member("error")
+	return n != nil && n.Kind != wire.Null && r.member("result") == nil
+}
+
+// errorText returns the message of a JSON-RPC error.
+func (r *reply) errorText() string {
+	if n := r.member("error"); n != nil {
+		if m := n.Get("message"); m != nil && m.Kind == wire.String {
+			return m.Text
+		}
+		return string(n.Raw)
+	}
+	return ""
+}
+
+// what describes the call for a finding: `list_fields of "contact"`.
+func (r *reply) what() string {
+	if r.object != "" {
+		return fmt.Sprintf("%s of %q", r.method, r.object)
+	}
+	if r.method == "" {
+		return "the call"
+	}
+	return r.method
+}
+
+// short shows the reply in a line.
+func (r *reply) short() string {
+	if !r.OK() && r.Kind != wire.KindEncoding {
+		return r.trouble()
+	}
+	text := strings.ToValidUTF8(string(r.Body), "\ufffd")
+	if text == "" {
+		return fmt.Sprintf("HTTP %d with an empty body", r.Status)
+	}
+	if r.Status != http.StatusOK {
+		return fmt.Sprintf("HTTP %d %s", r.Status, clip(text, 240))
+	}
+	return clip(text, 260)
+}
+
+// clip shortens a text for a finding.
+func clip(s string, n int) string {
+	runes := []rune(s)
+	if len(runes) <= n {
+		return s
+	}
+	return string(runes[:n]) + " …"
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(time.Millisecond)
+}
+
+// objectParams are the params of list_fields and supported_operations.
+func objectParams(o rpc.Object) []byte {
+	b, _ := json.Marshal(map[string]rpc.ObjectRef{"object": o.Ref()})
+	return b
+}

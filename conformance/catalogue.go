@@ -1,0 +1,317 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	gherkin "github.com/cucumber/gherkin/go/v26"
+	messages "github.com/cucumber/messages/go/v21"
+
+	"github.com/destkit/destkit/features"
+)
+
+// Check is one scenario of the catalogue: one rule, one verdict.
+type Check struct {
+	ID        string      `json:"id"`
+	Title     string      `json:"title"`
+	Level     Level       `json:"level"`
+	Authority []Authority `json:"authority"`
+	Sections  []string    `json:"sections"`
+	Area      string      `json:"area"`
+	Reason    string      `json:"reason"` // why it matters to a sync
+	Cause     string      `json:"cause"`
+	Fix       string      `json:"fix"`
+	Good      string      `json:"good"` // a good and a bad exchange
+	Bad       string      `json:"bad"`
+	Needs     []string    `json:"needs"`
+
+	Write            bool   `json:"write"`             // writes records
+	WriteOptional    bool   `json:"write_optional"`    // sees more with writes
+	ReadbackRequired bool   `json:"readback_required"` // undecidable without read-back
+	ReadbackDecides  bool   `json:"readback_decides"`  // stronger with read-back
+	Hook             string `json:"hook,omitempty"`    // restart, alter_schema, …
+	Load             bool   `json:"load"`
+	Probe            bool   `json:"probe"` // an extra network probe
+	Alone            bool   `json:"alone"` // never beside other checks
+	EachObject       bool   `json:"each_object"`
+	Acquit           bool   `json:"acquit"`  // a second run may acquit
+	Records          int    `json:"records"` // at most, for each object
+
+	File  string   `json:"file"`
+	Line  int      `json:"line"`
+	Steps []string `json:"steps"`
+	Text  string   `json:"text"` // the scenario in Gherkin
+
+	own    bool
+	source []byte // a feature of this scenario only, lines as in the file
+}
+
+// Catalogue is the list of all checks in the order of the feature files.
+type Catalogue struct {
+	Checks []*Check
+	byID   map[string]*Check
+}
+
+// LoadCatalogue reads the embedded catalogue of checks for a destination.
+func LoadCatalogue() (*Catalogue, error) {
+	return readCatalogue(features.FS, "destination", false)
+}
+
+// Check finds a check by its id.
+func (c *Catalogue) Check(id string) (*Check, bool) {
+	check, ok := c.byID[id]
+	return check, ok
+}
+
+// Match returns the checks whose id matches a glob such as "RES-*".
+func (c *Catalogue) Match(glob string) ([]*Check, error) {
+	var out []*Check
+	for _, check := range c.Checks {
+		ok, err := path.Match(glob, check.ID)
+		if err != nil {
+			return nil, fmt.Errorf("match selector %q: %w", glob, err)
+		}
+		if ok {
+			out = append(out, check)
+		}
+	}
+	return out, nil
+}
+
+// readCatalogue reads every .feature file below dir. The author's own files
+// need no tags: their checks get an id from their place.
+func readCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
+	cat := &Catalogue{byID: map[string]*Check{}}
+	err := fs.WalkDir(fsys, dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || path.Ext(name) != ".feature" {
+			return err
+		}
+		data, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return err
+		}
+		return cat.addFile(name, data, own)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read features: %w", err)
+	}
+	slices.SortStableFunc(cat.Checks, func(a, b *Check) int { return areaRank(a.File) - areaRank(b.File) })
+	return cat, nil
+}
+
+// areaOrder is the order in which areas are reported.
+var areaOrder = []string{
+	"rpc", "http", "tls", "auth", "connection", "planning", "operations", "speed", "results",
+	"semantics", "durability", "statelessness", "parallel", "errors", "time", "data", "version",
+}
+
+func areaRank(file string) int {
+	base := strings.TrimSuffix(path.Base(file), ".feature")
+	if i := slices.Index(areaOrder, base); i >= 0 {
+		return i
+	}
+	return len(areaOrder)
+}
+
+func (c *Catalogue) addFile(name string, data []byte, own bool) error {
+	ids := &messages.Incrementing{}
+	doc, err := gherkin.ParseGherkinDocument(bytes.NewReader(data), ids.NewId)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if doc.Feature == nil {
+		return nil
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	starts := scenarioStarts(doc.Feature)
+	n := 0
+	for _, child := range doc.Feature.Children {
+		if child.Scenario == nil {
+			if own && child.Background == nil && child.Rule != nil {
+				return fmt.Errorf("%s:%d: rules are not supported: move the scenarios up", name, child.Rule.Location.Line)
+			}
+			continue
+		}
+		end := len(lines)
+		if n+1 < len(starts) {
+			end = starts[n+1] - 1
+		}
+		check, err := newCheck(name, doc.Feature, child.Scenario, own)
+		if err != nil {
+			return err
+		}
+		check.cut(lines, starts[n], end, backgroundLines(doc.Feature, starts))
+		n++
+		if c.byID[check.ID] != nil {
+			return fmt.Errorf("%s:%d: id %s is used twice", name, check.Line, check.ID)
+		}
+		c.byID[check.ID] = check
+		c.Checks = append(c.Checks, check)
+	}
+	return nil
+}
+
+// scenarioStarts returns the first line (from 1) of each scenario, tags included.
+func scenarioStarts(f *messages.Feature) []int {
+	var starts []int
+	for _, child := range f.Children {
+		if child.Scenario == nil {
+			continue
+		}
+		line := child.Scenario.Location.Line
+		for _, tag := range child.Scenario.Tags {
+			line = min(line, tag.Location.Line)
+		}
+		starts = append(starts, int(line))
+	}
+	return starts
+}
+
+func backgroundLines(f *messages.Feature, starts []int) [2]int {
+	for _, child := range f.Children {
+		if child.Background != nil && len(starts) > 0 {
+			return [2]int{int(child.Background.Location.Line), starts[0] - 1}
+		}
+	}
+	return [2]int{}
+}
+
+// cut builds the feature of this scenario alone. Everything else becomes an
+// empty line, so that a step keeps the line it has in the file.
+func (c *Check) cut(lines []string, from, to int, background [2]int) {
+	var b strings.Builder
+	for i, line := range lines {
+		n := i + 1
+		switch {
+		case n >= from && n <= to, background[0] > 0 && n >= background[0] && n <= background[1]:
+			b.WriteString(line)
+		case n == 1:
+			b.WriteString("Feature: " + c.Area + "\n")
+		default:
+			b.WriteString("\n")
+		}
+	}
+	c.Text = strings.TrimRight(strings.Join(lines[from-1:to], ""), "\n ")
+	c.source = []byte(b.String())
+}
+
+func newCheck(file string, f *messages.Feature, s *messages.Scenario, own bool) (*Check, error) {
+	c := &Check{
+		Title: s.Name, Area: f.Name, File: file, Line: int(s.Location.Line), own: own,
+		Level: Info, Needs: []string{}, Sections: []string{}, Authority: []Authority{},
+	}
+	for _, step := range s.Steps {
+		c.Steps = append(c.Steps, strings.TrimSpace(step.Keyword)+" "+step.Text)
+	}
+	c.describe(s.Description)
+	for _, tag := range slices.Concat(f.Tags, s.Tags) {
+		if err := c.tag(strings.TrimPrefix(tag.Name, "@")); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", file, tag.Location.Line, err)
+		}
+	}
+	if c.ID == "" {
+		if !own {
+			return nil, fmt.Errorf("%s:%d: scenario %q has no id", file, c.Line, s.Name)
+		}
+		c.ID = fmt.Sprintf("%s:%d", path.Base(file), c.Line)
+	}
+	c.Needs = slices.DeleteFunc(c.Needs, func(id string) bool { return id == c.ID })
+	return c, nil
+}
+
+// describe splits the description into its labelled lines.
+func (c *Check) describe(text string) {
+	var reason []string
+	for line := range strings.Lines(text) {
+		line = strings.TrimSpace(line)
+		label, rest, found := strings.Cut(line, ": ")
+		switch {
+		case found && label == "Cause":
+			c.Cause = rest
+		case found && label == "Fix":
+			c.Fix = rest
+		case found && label == "Good":
+			c.Good = rest
+		case found && label == "Bad":
+			c.Bad = rest
+		case line != "":
+			reason = append(reason, line)
+		}
+	}
+	c.Reason = strings.Join(reason, " ")
+}
+
+func (c *Check) tag(name string) error {
+	switch name {
+	case "must":
+		c.Level = Must
+	case "should":
+		c.Level = Should
+	case "info":
+		c.Level = Info
+	case "spec", "jsonrpc", "published", "policy":
+		c.Authority = append(c.Authority, Authority(name))
+	case "write":
+		c.Write = true
+	case "write-optional":
+		c.WriteOptional = true
+	case "readback-required":
+		c.ReadbackRequired = true
+	case "readback-decides":
+		c.ReadbackDecides = true
+	case "load":
+		c.Load = true
+	case "probe":
+		c.Probe = true
+	case "alone":
+		c.Alone = true
+	case "each-object":
+		c.EachObject = true
+	case "acquit":
+		c.Acquit = true
+	default:
+		return c.prefixedTag(name)
+	}
+	return nil
+}
+
+func (c *Check) prefixedTag(name string) error {
+	prefix, rest, _ := strings.Cut(name, "-")
+	switch {
+	case prefix == "spec" && rest != "":
+		c.Sections = append(c.Sections, rest)
+	case prefix == "needs" && rest != "":
+		c.Needs = append(c.Needs, rest)
+	case prefix == "hook" && rest != "":
+		c.Hook = rest
+	case prefix == "records" && rest != "":
+		n, err := strconv.Atoi(rest)
+		if err != nil {
+			return fmt.Errorf("tag @%s: %w", name, err)
+		}
+		c.Records = n
+	case isID(name):
+		if c.ID != "" {
+			return fmt.Errorf("two ids, %s and %s", c.ID, name)
+		}
+		c.ID = name
+	case !c.own:
+		return fmt.Errorf("unknown tag @%s", name)
+	}
+	return nil
+}
+
+// isID tells an id such as RES-002 from other tags.
+func isID(s string) bool {
+	area, number, ok := strings.Cut(s, "-")
+	if !ok || len(number) < 3 || strings.ToUpper(area) != area || area == "" {
+		return false
+	}
+	_, err := strconv.Atoi(number)
+	return err == nil
+}

@@ -1,0 +1,93 @@
+package hook
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Kind says in which way a hook failed.
+type Kind string
+
+// The kinds of failure.
+const (
+	KindSetup       Kind = "setup"        // no transport, command not found, bad URL
+	KindTimeout     Kind = "timeout"      // no complete answer in time
+	KindCanceled    Kind = "canceled"     // the caller's context ended
+	KindUnreachable Kind = "unreachable"  // the URL did not answer
+	KindStatus      Kind = "http-status"  // the URL answered something but 2xx
+	KindExit        Kind = "exit"         // the command ended with another status than 0
+	KindTooLarge    Kind = "too-large"    // over MaxReply
+	KindNotJSON     Kind = "not-json"     // the reply is not one JSON value in UTF-8
+	KindShape       Kind = "shape"        // a member is missing or of a wrong type, see Path
+	KindRefused     Kind = "refused"      // ok: false
+	KindUnasked     Kind = "unasked"      // a record that nobody asked for
+	KindIncomplete  Kind = "not-complete" // complete: false
+)
+
+// Error is a failed call of a hook. It is never a finding about the endpoint:
+// a hook that fails or contradicts itself makes a check a HARNESS_ERROR.
+type Error struct {
+	Kind Kind
+	Hook string // its name: readback, restart, …
+	// Path of the member in the reply for KindShape and KindUnasked, such as
+	// records[3].count.
+	Path string
+	// Message says what happened, in words that follow "hook NAME".
+	Message string
+	// Detail is what the hook itself said: the last lines of standard error,
+	// the start of a body, its own message. At most 2 KiB, not redacted.
+	Detail string
+	// Status is the exit status or the HTTP status, else 0.
+	Status int
+	Err    error
+}
+
+// Error gives the whole story in one text.
+func (e *Error) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "call hook %s: ", e.Hook)
+	if e.Path != "" {
+		fmt.Fprintf(&b, "%s ", e.Path)
+	}
+	b.WriteString(e.Message)
+	if e.Err != nil && e.Kind != KindTimeout {
+		fmt.Fprintf(&b, ": %v", e.Err)
+	}
+	if e.Detail != "" {
+		fmt.Fprintf(&b, ": %s", e.Detail)
+	}
+	return b.String()
+}
+
+// Unwrap gives the cause, for example context.Canceled.
+func (e *Error) Unwrap() error { return e.Err }
+
+// KindOf gives the kind of a hook's failure, "" for any other error.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	return ""
+}
+
+func shape(name, path, message string) *Error {
+	return &Error{Kind: KindShape, Hook: name, Path: path, Message: message}
+}
+
+const maxDetail = 2 << 10
+
+// bounded keeps the start of what a hook said, as readable text.
+func bounded(text string) string {
+	text = strings.TrimSpace(strings.ToValidUTF8(text, "\uFFFD"))
+	if len(text) <= maxDetail {
+		return text
+	}
+	cut := maxDetail
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}

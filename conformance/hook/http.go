@@ -1,0 +1,71 @@
+package hook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// post sends the object to a URL. The URL may hold a secret, so no error
+// carries it.
+func post(parent context.Context, client *http.Client, timeout time.Duration, name, address string, body []byte) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(parent, timeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	if err != nil {
+		return nil, &Error{Kind: KindSetup, Hook: name, Message: "has a url that cannot be used", Err: withoutURL(err)}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json")
+	if client == nil {
+		client = http.DefaultClient
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, unreachable(ctx, parent, name, timeout, err)
+	}
+	defer response.Body.Close()
+	reply, err := io.ReadAll(io.LimitReader(response.Body, MaxReply+1))
+	if err != nil {
+		return nil, unreachable(ctx, parent, name, timeout, err)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 299 {
+		return nil, &Error{
+			Kind: KindStatus, Hook: name, Status: response.StatusCode,
+			Message: fmt.Sprintf("answered HTTP status %d", response.StatusCode), Detail: bounded(string(clip(reply))),
+		}
+	}
+	if len(reply) > MaxReply {
+		return nil, tooLarge(name)
+	}
+	return reply, nil
+}
+
+func unreachable(ctx, parent context.Context, name string, timeout time.Duration, err error) *Error {
+	var timed interface{ Timeout() bool }
+	if ctx.Err() != nil || (errors.As(err, &timed) && timed.Timeout()) {
+		return interrupted(parent, name, timeout, "")
+	}
+	return &Error{Kind: KindUnreachable, Hook: name, Message: "did not answer", Err: withoutURL(err)}
+}
+
+func tooLarge(name string) *Error {
+	return &Error{Kind: KindTooLarge, Hook: name, Message: fmt.Sprintf("answered more than %d bytes", MaxReply)}
+}
+
+// withoutURL drops the wrapper that repeats the address.
+func withoutURL(err error) error {
+	var wrapped *url.Error
+	if errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
+}
+
+// clip bounds what is looked at of a body that is only quoted.
+func clip(body []byte) []byte { return body[:min(len(body), 2*maxDetail)] }

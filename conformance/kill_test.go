@@ -1,0 +1,179 @@
+package conformance_test
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+const (
+	simToken  = "t0ken-Of-The-Simulator"
+	simSecret = "unguessable-segment-41"
+)
+
+// simDelays outlast the deadlines of the matrix: 300 ms and 1 s.
+var simDelays = destsim.Delays{
+	Hang: 1500 * time.Millisecond, Planning: 450 * time.Millisecond, Batch: 1300 * time.Millisecond,
+	Stall: 450 * time.Millisecond, Write: 300 * time.Millisecond, Cache: time.Minute,
+	Retry: 1500 * time.Millisecond, Meet: 50 * time.Millisecond, Work: 20 * time.Millisecond,
+}
+
+// simConfig is the destination of the matrix: the default preset with a token,
+// a URL secret, and a declared speed that a test can reach.
+func simConfig(violations ...string) destsim.Config {
+	return destsim.Config{
+		Token: simToken, URLSecret: destsim.URLSecret{Query: "key", Value: simSecret},
+		Speed:     rpc.Speed{MaximumBatchSize: 200, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 20_000},
+		RateLimit: 2000, Violate: violations, Delays: simDelays, Seed: 1,
+	}
+}
+
+// bench is one simulated destination with the target and the options to judge
+// it with.
+type bench struct {
+	sim    *destsim.Sim
+	target conformance.Target
+	opts   conformance.Options
+}
+
+// inMemory serves a simulator as a handler; its hooks are reached through the
+// hooks file that it writes for itself and in no other way.
+func inMemory(t *testing.T, cfg destsim.Config) *bench {
+	t.Helper()
+	sim, err := destsim.New(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sim.Close()) })
+	b := &bench{sim: sim}
+	base := "http://destination.test"
+	b.target = conformance.Target{URL: base + "/rpc?key=" + simSecret, Handler: sim, Token: cfg.Token}
+	b.opts = fullOptions(t, base)
+	if cfg.URLSecret.Query == "" {
+		b.target.URL = base + "/rpc"
+		b.opts.URLSecret = ""
+	}
+	if p := cfg.URLSecret.Path; p != nil {
+		b.target.URL = base + "/" + simSecret + "/rpc"
+		b.opts.URLSecret = "path:0"
+	}
+	return b
+}
+
+// fullOptions permits everything, with the deadlines of the matrix.
+func fullOptions(t *testing.T, base string) conformance.Options {
+	return conformance.Options{
+		Write: true, Objects: []string{"contact", "order", "event"},
+		Readback: conformance.HookSpec{URL: base + "/_control/readback"}, Hooks: simHooks(base),
+		MaxRecords: 200_000, URLSecret: "query:key", PlanningTimeout: 300 * time.Millisecond,
+		BatchTimeout: time.Second, Timeout: 80 * time.Second, Load: true, LoadDuration: 200 * time.Millisecond, Seed: 7,
+	}
+}
+
+// simHooks names the hooks of a simulator at a base URL, as its own hooks file
+// does; TestHooksFileNamesTheHooks holds the two together.
+func simHooks(base string) conformance.Hooks {
+	at := func(name string) conformance.HookSpec {
+		return conformance.HookSpec{URL: base + "/_control/hooks/" + name}
+	}
+	return conformance.Hooks{
+		Cleanup: at("cleanup"), Restart: at("restart"), AlterSchema: at("alter_schema"),
+		BreakDownstream: at("break_downstream"), RotateToken: at("rotate_token"), Timeout: 10 * time.Second,
+	}
+}
+
+func TestHooksFileNamesTheHooks(t *testing.T) {
+	file := string(destsim.HooksFile("http://destination.test", ""))
+	h := simHooks("http://destination.test")
+	for _, spec := range []conformance.HookSpec{h.Cleanup, h.Restart, h.AlterSchema, h.BreakDownstream, h.RotateToken} {
+		require.Contains(t, file, spec.URL)
+	}
+}
+
+// overTLS serves a simulator over real TLS on loopback with its own CA.
+func overTLS(t *testing.T, cfg destsim.Config) *bench {
+	t.Helper()
+	sim, err := destsim.New(cfg)
+	require.NoError(t, err)
+	certs, err := destsim.NewCertificates(nil, nil)
+	require.NoError(t, err)
+	id := ""
+	if len(cfg.Violate) > 0 && strings.HasPrefix(cfg.Violate[0], "TLS-") {
+		id = cfg.Violate[0]
+	}
+	tlsConfig, err := certs.TLSConfig(id)
+	require.NoError(t, err)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := &http.Server{Handler: sim, ErrorLog: discardLog()}
+	go func() { _ = server.Serve(destsim.TLSListener(l, tlsConfig, id == "TLS-007")) }()
+	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
+	base := "https://" + l.Addr().String()
+	b := &bench{sim: sim, target: conformance.Target{URL: base + "/rpc?key=" + simSecret, Token: cfg.Token}, opts: fullOptions(t, base)}
+	roots := x509.NewCertPool()
+	require.True(t, roots.AppendCertsFromPEM(certs.CAPEM()))
+	b.opts.Roots = roots
+	b.opts.Development = conformance.DevelopmentOff
+	b.opts.ProbePlainHTTP = l.Addr().(*net.TCPAddr).Port
+	if id == "TLS-001" {
+		b.target.URL = strings.Replace(b.target.URL, "https", "http", 1)
+	}
+	return b
+}
+
+// judge runs the suite and fails the test when the judge itself fails.
+func (b *bench) judge(t *testing.T) *conformance.Report {
+	t.Helper()
+	r, err := conformance.Run(context.Background(), b.target, b.opts)
+	require.NoError(t, err)
+	return r
+}
+
+// tripped lists the checks that are FAIL, FLAKY or WARN.
+func tripped(r *conformance.Report) []string {
+	var out []string
+	for _, c := range r.Checks {
+		switch c.Status {
+		case conformance.Fail, conformance.Flaky, conformance.Warn, conformance.HarnessError:
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+// explain prints the findings of some checks for a failing test.
+func explain(r *conformance.Report, ids []string) string {
+	var b strings.Builder
+	for _, c := range r.Checks {
+		if !slices.Contains(ids, c.ID) {
+			continue
+		}
+		fmt.Fprintf(&b, "%s %s (%s) %s\n", c.Status, c.ID, c.Title, c.Reason)
+		for i, f := range c.Findings {
+			if i < 3 {
+				fmt.Fprintf(&b, "   %s/%s expected %s\n   actual %s\n", f.Object, f.Operation, f.Expected, f.Actual)
+			}
+		}
+	}
+	return b.String()
+}
+
+// tier tells how much of a matrix runs: all of it, a fixed tenth, or nothing.
+func tenth(t *testing.T, i int) bool {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	return os.Getenv("DESTKIT_TIER") == "matrix" || i%10 == 3
+}

@@ -1,0 +1,106 @@
+package conformance
+
+import (
+	"encoding/json"
+	"maps"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// place names one record of the destination: object, identifier field, key.
+type place struct{ object, field, key string }
+
+func (r *record) place() place {
+	return place{r.object.APIName, r.id.APIName, keyText(r.key)}
+}
+
+// expected is what the destination must hold for a key after what it has
+// acknowledged, by the meaning of the operations in spec 4.2.
+type expected struct {
+	// known is false when a batch had no answer, or two results disagree:
+	// nothing can then be demanded.
+	known  bool
+	exists bool
+	values map[string]json.RawMessage
+	record *record
+}
+
+// model follows the acknowledgements of one scenario.
+type model struct {
+	at    map[place]*expected
+	order []place
+}
+
+func newModel() *model { return &model{at: map[place]*expected{}} }
+
+// get returns the expectation for a record; a key that was never acknowledged
+// is known to be absent, since keys are made for one run.
+func (m *model) get(r *record) *expected {
+	p := r.place()
+	if e := m.at[p]; e != nil {
+		return e
+	}
+	e := &expected{known: true, record: r, values: map[string]json.RawMessage{}}
+	m.at[p] = e
+	m.order = append(m.order, p)
+	return e
+}
+
+// clone freezes the expectations, for claims about "before the last batch".
+func (m *model) clone() *model {
+	c := newModel()
+	c.order = append(c.order, m.order...)
+	for p, e := range m.at {
+		copied := *e
+		copied.values = maps.Clone(e.values)
+		c.at[p] = &copied
+	}
+	return c
+}
+
+// apply takes the results of one batch into account, in the order of records.
+func (m *model) apply(b *batch) {
+	for _, r := range b.records {
+		e := m.get(r)
+		e.record = r
+		switch {
+		case b.succeeded(r):
+			e.acknowledge(b.operation, r)
+		case b.failed(r):
+			// A refusal leaves things as they were.
+		default:
+			e.known = false
+		}
+	}
+}
+
+// acknowledge: a success of insert on an existing record and of update on an
+// absent one may be a reported skip, which changes nothing.
+func (e *expected) acknowledge(operation string, r *record) {
+	switch operation {
+	case rpc.OperationDelete:
+		e.known, e.exists, e.values = true, false, map[string]json.RawMessage{}
+		return
+	case rpc.OperationInsert:
+		if e.exists || !e.known {
+			return
+		}
+	case rpc.OperationUpdate:
+		if !e.exists {
+			return
+		}
+	}
+	e.known, e.exists = true, true
+	for name, raw := range r.values {
+		e.values[name] = raw
+	}
+}
+
+// all returns the expectations in the order in which their keys were first sent.
+func (m *model) all() []*expected {
+	out := make([]*expected, len(m.order))
+	for i, p := range m.order {
+		out[i] = m.at[p]
+	}
+	return out
+}

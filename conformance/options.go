@@ -1,0 +1,131 @@
+package conformance
+
+import (
+	"crypto/x509"
+	"io/fs"
+	"net/http"
+	"time"
+)
+
+// Target is the endpoint under judgement: a URL or a handler.
+type Target struct {
+	// URL of the endpoint; query and path are kept verbatim (spec 4.2).
+	URL string
+	// Handler is served over an in-memory listener when URL is empty; the TLS
+	// checks are then NOT_RUN.
+	Handler http.Handler
+	// Token of the connection, sent as bearer with every call (spec 5.2.2).
+	Token string
+	// Headers are further headers of the connection.
+	Headers map[string]string
+}
+
+// Development says how plain http and private chains are treated.
+type Development string
+
+// The development modes: auto means on for loopback and private addresses.
+const (
+	DevelopmentAuto Development = "auto"
+	DevelopmentOn   Development = "on"
+	DevelopmentOff  Development = "off"
+)
+
+// Skip conventions: how an endpoint reports a record that does not qualify.
+const (
+	SkipFailure            = "failure"
+	SkipSuccess            = "success"
+	SkipSuccessWithMessage = "success-with-message"
+)
+
+// HookSpec is one hook of the author: a URL that gets a POST, or a command
+// that gets the JSON object on standard input. Exactly one is set.
+type HookSpec struct {
+	URL     string   `yaml:"url"`
+	Command []string `yaml:"command"`
+}
+
+// Set tells whether the hook exists.
+func (h HookSpec) Set() bool { return h.URL != "" || len(h.Command) > 0 }
+
+// Hooks are the author's hooks beside the read-back hook.
+type Hooks struct {
+	Cleanup         HookSpec `yaml:"cleanup"`
+	Restart         HookSpec `yaml:"restart"`
+	AlterSchema     HookSpec `yaml:"alter_schema"`
+	BreakDownstream HookSpec `yaml:"break_downstream"`
+	RotateToken     HookSpec `yaml:"rotate_token"`
+	// Timeout of one call of a hook; 10 s when zero.
+	Timeout time.Duration `yaml:"timeout"`
+}
+
+// Options of a run. The zero value is a read-only run with the default profile.
+type Options struct {
+	// Write permits records to be written, into Objects only.
+	Write   bool
+	Objects []string
+	// Readback is the read-back hook by URL or command; ReadbackFunc is the
+	// same as a Go function and wins.
+	Readback       HookSpec
+	ReadbackFunc   ReadbackFunc
+	ReadbackWindow time.Duration // how long a read-back may lag; 0: not at all
+	Hooks          Hooks
+
+	Profile Profile  // ProfileV1 when empty
+	Select  []string // globs over check ids; empty selects all
+	Skip    []string
+	Waivers []Waiver
+	// Features are the author's own feature files, never scored.
+	Features fs.FS
+
+	MaxRecords     int    // 5000 when zero
+	SkipConvention string // "", failure, success, success-with-message
+	KeyTemplate    string // "zz-conf-{run}-{check}-{n}" when empty
+	// KeyFrom and KeyTo bound integer keys, both inclusive; both zero means a
+	// range that the run derives from its id, far above 2^32.
+	KeyFrom, KeyTo int64
+	// URLSecret is "query:NAME" or "path:INDEX" (from 0), the segment of the
+	// URL that the endpoint must verify (spec 5.2.3).
+	URLSecret string
+
+	PlanningTimeout time.Duration // 10 s when zero
+	BatchTimeout    time.Duration // 30 s when zero
+	Timeout         time.Duration // of the whole run, 2 min when zero
+
+	Development    Development // auto when empty
+	ProbePlainHTTP int         // port of the plain-http probe of TLS-007, 0: none
+	// Roots replace the public roots for the TLS checks.
+	Roots *x509.CertPool
+
+	Journal string // file of the write-ahead journal; "" makes one in memory unless Write
+	Load    bool   // permits the checks that send at declared speed
+	// LoadDuration is the length of the sustained-load check, 30 s when zero.
+	LoadDuration time.Duration
+
+	// Fixtures override generated values: object, field, raw JSON; key "bad"
+	// of an object holds fields that make a record bad.
+	Fixtures map[string]Fixture
+
+	// RequireComplete and RequireClean turn undecided MUSTs and left-over
+	// records into exit statuses 6 and 5.
+	RequireComplete bool
+	RequireClean    bool
+
+	Serial  bool   // one check at a time
+	Seed    uint64 // 0 chooses one
+	RunID   string // "" derives one from the seed
+	Version string // of the tool, for the report
+	// Progress is called after every check; it may be nil.
+	Progress func(Progress)
+}
+
+// Fixture gives values for one object as raw JSON.
+type Fixture struct {
+	Fields map[string]string
+	Bad    map[string]string
+}
+
+// Progress is one step of a run on its way.
+type Progress struct {
+	Done, Total int
+	Result      CheckResult
+}

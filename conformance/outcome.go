@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+)
+
+// outcome is what a step says when it is not simply satisfied. It travels as an
+// error through the step runner and comes back typed; any other error of a step
+// is a fault of the judge itself.
+type outcome struct {
+	status  Status
+	reason  string
+	decider string // what would decide an undecided check
+}
+
+func (o *outcome) Error() string { return string(o.status) + ": " + o.reason }
+
+// notApplicable: the rule does not bind this endpoint.
+func notApplicable(format string, args ...any) error {
+	return &outcome{status: NotApplicable, reason: fmt.Sprintf(format, args...)}
+}
+
+// notRun: a permission, hook or budget is missing; decider names it.
+func notRun(decider, format string, args ...any) error {
+	return &outcome{status: NotRun, decider: decider, reason: fmt.Sprintf(format, args...)}
+}
+
+// inconclusive: the check ran and the evidence does not decide.
+func inconclusive(decider, format string, args ...any) error {
+	return &outcome{status: Inconclusive, decider: decider, reason: fmt.Sprintf(format, args...)}
+}
+
+// harness: the judge or a hook of the author failed, never the endpoint.
+func harness(format string, args ...any) error {
+	return &outcome{status: HarnessError, reason: fmt.Errorf(format, args...).Error()}
+}
+
+// errBroken ends a scenario whose findings have been collected in its world.
+var errBroken = errors.New("rule broken")
+
+// asOutcome classifies the error of a step.
+func asOutcome(err error) *outcome {
+	var o *outcome
+	switch {
+	case err == nil:
+		return &outcome{status: Pass}
+	case errors.As(err, &o):
+		return o
+	case errors.Is(err, errBroken):
+		return &outcome{status: Fail}
+	default:
+		return &outcome{status: HarnessError, reason: err.Error()}
+	}
+}

@@ -1,0 +1,122 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+)
+
+// PlanReport says beforehand what a run would send, and what stays undecidable.
+type PlanReport struct {
+	Target      string         `json:"target"`
+	Objects     []PlanObject   `json:"objects"`
+	Speed       string         `json:"declared_speed"`
+	Checks      []PlannedCheck `json:"checks"`
+	Records     int            `json:"records"`     // at most
+	Keys        []string       `json:"keys"`        // what identifiers look like
+	Undecidable []string       `json:"undecidable"` // MUSTs that cannot be decided with these settings
+	Notes       []string       `json:"notes"`
+}
+
+// PlanObject is one object of the endpoint.
+type PlanObject struct {
+	Name       string   `json:"name"`
+	Operations []string `json:"operations"`
+	Identifier string   `json:"identifier"`
+	Fields     int      `json:"fields"`
+	Chosen     bool     `json:"chosen"`
+	Cleanup    string   `json:"cleanup"` // delete batches, hook, none
+}
+
+// PlannedCheck is one check with what it would do.
+type PlannedCheck struct {
+	ID      string `json:"id"`
+	Title   string `json:"title"`
+	Level   Level  `json:"level"`
+	Runs    bool   `json:"runs"`
+	Reason  string `json:"reason,omitempty"`  // why it would not run
+	Decider string `json:"decider,omitempty"` // what would let it run
+	Records int    `json:"records,omitempty"` // at most, over all chosen objects
+}
+
+// Plan makes the planning calls, writes nothing, and says what Run would do.
+func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.client.Close()
+	j, err := s.prepare()
+	if err != nil {
+		return nil, err
+	}
+	c, err := s.discover(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !c.first.heard() && c.objects == nil {
+		return nil, fmt.Errorf("no HTTP response from the endpoint: %s", s.redactor.String(c.first.trouble()))
+	}
+	s.catalog = c
+	p := &PlanReport{Target: s.redactor.String(s.target.URL), Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
+	if c.speed != nil {
+		p.Speed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
+			c.speed.MaximumBatchSize, c.speed.MaximumParallelBatches, c.speed.MaximumRecordsPerSecond)
+	}
+	s.planObjects(p)
+	for _, check := range j.checks {
+		s.planCheck(p, check)
+	}
+	if p.Records > s.opts.MaxRecords {
+		p.Notes = append(p.Notes, fmt.Sprintf("up to %d records exceed --max-records %d: the checks that come last would be NOT_RUN", p.Records, s.opts.MaxRecords))
+	}
+	return p, nil
+}
+
+func (s *session) planObjects(p *PlanReport) {
+	w := &world{session: s, check: &Check{ID: "RES-002"}}
+	for _, o := range s.catalog.objects {
+		po := PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
+		switch {
+		case o.accepts("delete"):
+			po.Cleanup = "delete batches"
+		case s.opts.Hooks.Cleanup.Set():
+			po.Cleanup = "hook"
+		}
+		for _, name := range s.opts.Objects {
+			po.Chosen = po.Chosen || name == o.APIName
+		}
+		if f, err := o.identifier(); err == nil {
+			po.Identifier = f.APIName
+			if key, err := w.key(f); err == nil && po.Chosen {
+				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
+			}
+		}
+		if po.Chosen && po.Cleanup == "none" && s.opts.Write {
+			p.Notes = append(p.Notes, fmt.Sprintf("%s takes no delete batches and there is no cleanup hook: what is written stays", o))
+		}
+		p.Objects = append(p.Objects, po)
+	}
+}
+
+func (s *session) planCheck(p *PlanReport, c *Check) {
+	pc := PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
+	if r := s.permitted(c, nil); r != nil {
+		pc.Runs, pc.Reason, pc.Decider = false, r.Reason, r.Decider
+	} else if c.Write {
+		pc.Records = c.Records
+		if c.EachObject {
+			pc.Records *= len(s.opts.Objects)
+		}
+		p.Records += pc.Records
+	}
+	switch {
+	case pc.Runs && c.ReadbackDecides && s.readback == nil:
+		pc.Reason, pc.Decider = "may stay INCONCLUSIVE without a read-back hook", "readback"
+		fallthrough
+	case !pc.Runs:
+		if c.Level == Must && gates(c, s.opts.Profile) {
+			p.Undecidable = append(p.Undecidable, c.ID)
+		}
+	}
+	p.Checks = append(p.Checks, pc)
+}

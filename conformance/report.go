@@ -1,0 +1,222 @@
+package conformance
+
+import (
+	"time"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// SchemaVersion of the JSON report. It grows when a field changes its meaning.
+const SchemaVersion = "1"
+
+// Exchange is one recorded and redacted HTTP exchange.
+type Exchange = wire.Exchange
+
+// Status is the outcome of one check.
+type Status string
+
+// The statuses of a check.
+const (
+	Pass          Status = "PASS"
+	Fail          Status = "FAIL"
+	Warn          Status = "WARN"  // failed, below the gate of the profile
+	Flaky         Status = "FLAKY" // failed, then passed
+	Waived        Status = "WAIVED"
+	NotApplicable Status = "NOT_APPLICABLE"
+	NotRun        Status = "NOT_RUN"
+	Inconclusive  Status = "INCONCLUSIVE"
+	HarnessError  Status = "HARNESS_ERROR"
+)
+
+// Level of a check, from the words of the specification.
+type Level string
+
+// The levels.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	Info   Level = "INFO"
+)
+
+// Authority says who asks for a rule.
+type Authority string
+
+// The authorities.
+const (
+	AuthoritySpec      Authority = "spec"      // the specification of the service
+	AuthorityJSONRPC   Authority = "jsonrpc"   // JSON-RPC 2.0
+	AuthorityPublished Authority = "published" // published documentation
+	AuthorityPolicy    Authority = "policy"    // a policy of this toolkit
+)
+
+// Profile decides which failures gate.
+type Profile string
+
+// The profiles: spec gates on spec and jsonrpc MUSTs; v1, the default, on
+// published MUSTs too; strict on everything, SHOULD included.
+const (
+	ProfileSpec   Profile = "spec"
+	ProfileV1     Profile = "v1"
+	ProfileStrict Profile = "strict"
+)
+
+// Tier says how much evidence a verdict rests on.
+type Tier string
+
+// The tiers.
+const (
+	TierProtocol   Tier = "protocol"   // nothing was written
+	TierResults    Tier = "results"    // records were written
+	TierSemantics  Tier = "semantics"  // written and read back
+	TierOperations Tier = "operations" // with author hooks and load
+)
+
+// Verdict is the sum of a run.
+type Verdict string
+
+// The verdicts.
+const (
+	Conformant       Verdict = "conformant"
+	ConformantInPart Verdict = "conformant in part"
+	NonConformant    Verdict = "non-conformant"
+	Unknown          Verdict = "unknown"
+)
+
+// Report is the complete outcome of a run.
+type Report struct {
+	SchemaVersion string    `json:"schema_version"`
+	Tool          Tool      `json:"tool"`
+	Suite         string    `json:"suite"` // "destination"
+	Target        string    `json:"target"`
+	RunID         string    `json:"run_id"`
+	Seed          uint64    `json:"seed"`
+	Started       time.Time `json:"started"`
+	DurationMS    float64   `json:"duration_ms"`
+	Profile       Profile   `json:"profile"`
+	Verdict       Verdict   `json:"verdict"`
+	Tier          Tier      `json:"tier"`
+	ExitStatus    int       `json:"exit_status"`
+	// Summary is the one line that a person repeats to a colleague.
+	Summary string `json:"summary"`
+	// Counts maps every status to its number of checks.
+	Counts map[Status]int `json:"counts"`
+	// Musts and the ids of the MUST checks that failed and that stay undecided.
+	Musts     int      `json:"musts"`
+	Failed    []string `json:"failed"`
+	Undecided []string `json:"undecided"`
+	// Problems are reasons why the run could not judge or be trusted
+	// (unreachable, interrupted, stale waivers, residue).
+	Problems []Problem     `json:"problems"`
+	Notes    []string      `json:"notes"`
+	Settings Settings      `json:"settings"`
+	Checks   []CheckResult `json:"checks"`
+	// Own are the checks of the author's own feature files, never scored.
+	Own     []CheckResult `json:"own_checks,omitempty"`
+	Residue Residue       `json:"residue"`
+	// Calls and Records count what was sent.
+	Calls   int `json:"calls"`
+	Records int `json:"records"`
+}
+
+// Tool names the program that judged.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Problem is one reason with the exit status that it asks for.
+type Problem struct {
+	Kind       string `json:"kind"` // unreachable, unhealthy, interrupted, timeout, waiver, residue, harness
+	ExitStatus int    `json:"exit_status"`
+	Message    string `json:"message"`
+	Fix        string `json:"fix,omitempty"`
+}
+
+// Settings are the choices that decide what a verdict means; they are printed
+// in every report.
+type Settings struct {
+	Write              bool     `json:"write"`
+	Objects            []string `json:"objects"`
+	Readback           bool     `json:"readback"`
+	Hooks              []string `json:"hooks"`
+	Load               bool     `json:"load"`
+	Development        bool     `json:"development"`
+	Roots              string   `json:"roots"` // public, private, none
+	PlanningTimeoutMS  float64  `json:"planning_timeout_ms"`
+	BatchTimeoutMS     float64  `json:"batch_timeout_ms"`
+	TimeoutMS          float64  `json:"timeout_ms"`
+	ReadbackWindowMS   float64  `json:"readback_window_ms"`
+	MaxRecords         int      `json:"max_records"`
+	SkipConvention     string   `json:"skip_convention,omitempty"`
+	DeclaredSpeed      string   `json:"declared_speed,omitempty"`
+	DeclaredRateLimit  int64    `json:"declared_rate_limit,omitempty"`
+	Selected           []string `json:"selected,omitempty"`
+	Skipped            []string `json:"skipped,omitempty"`
+	WaiverCount        int      `json:"waivers"`
+	SuppliedRunTimeout bool     `json:"-"`
+}
+
+// CheckResult is the outcome of one check.
+type CheckResult struct {
+	ID        string      `json:"id"`
+	Title     string      `json:"title"`
+	Level     Level       `json:"level"`
+	Authority []Authority `json:"authority"`
+	Sections  []string    `json:"sections"` // "4.2", "7.2.4"
+	Area      string      `json:"area"`     // the name of its feature
+	Status    Status      `json:"status"`
+	// Reason says in one sentence why the status is not PASS.
+	Reason    string    `json:"reason"`
+	BlockedBy []string  `json:"blocked_by,omitempty"`
+	Decider   string    `json:"decider,omitempty"` // what would decide it: readback, write, hook restart, load …
+	Findings  []Finding `json:"findings"`
+	Notes     []string  `json:"notes,omitempty"`
+	Attempts  int       `json:"attempts"`
+	// Evidence says what a PASS rests on, for example "50 records read back".
+	Evidence   string  `json:"evidence,omitempty"`
+	DurationMS float64 `json:"duration_ms"`
+	Gating     bool    `json:"gating"`
+	Waiver     *Waiver `json:"waiver,omitempty"`
+}
+
+// Finding is one observed breach of a rule. It is data, not an error.
+type Finding struct {
+	Rule      string     `json:"rule"` // the sentence of the rule
+	Expected  string     `json:"expected"`
+	Actual    string     `json:"actual"`
+	Object    string     `json:"object,omitempty"`
+	Operation string     `json:"operation,omitempty"`
+	Cause     string     `json:"cause"`
+	Fix       string     `json:"fix"`
+	Curl      string     `json:"curl"`
+	Exchanges []Exchange `json:"exchanges"`
+}
+
+// Residue says what became of the records that the run wrote.
+type Residue struct {
+	Cleaned int `json:"cleaned"`
+	// Refused were answered by a failure, Unknown have no answer: both may
+	// still stand in the destination.
+	Refused []Leftover `json:"refused"`
+	Unknown []Leftover `json:"unknown"`
+	Journal string     `json:"journal,omitempty"`
+}
+
+// Leftover is one key that may still stand in the destination.
+type Leftover struct {
+	Object     string `json:"object"`
+	Identifier string `json:"identifier"` // raw JSON
+	Field      string `json:"field"`
+	Reason     string `json:"reason"`
+}
+
+// Waiver accepts one known failure for a reason.
+type Waiver struct {
+	Check     string `json:"check" yaml:"check"`
+	Object    string `json:"object,omitempty" yaml:"object"`
+	Operation string `json:"operation,omitempty" yaml:"operation"`
+	Reason    string `json:"reason" yaml:"reason"`
+	Owner     string `json:"owner,omitempty" yaml:"owner"`
+	Until     string `json:"until,omitempty" yaml:"until"` // YYYY-MM-DD, the last day
+	Issue     string `json:"issue,omitempty" yaml:"issue"`
+}

@@ -1,0 +1,141 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// newer is a later run of the sample: one repaired, one broken, one out of
+// sight, one with another finding.
+func newer() *c.Report {
+	r := sample()
+	r.RunID, r.Seed = "c0de", 7
+	for i := range r.Checks {
+		x := &r.Checks[i]
+		switch x.ID {
+		case "RPC-001":
+			x.Status, x.Reason = c.Fail, "HTML came"
+			x.Findings = []c.Finding{{Rule: "one JSON value", Expected: "JSON", Actual: "<html>"}}
+		case "SEM-005":
+			x.Status, x.Reason, x.Findings = c.Pass, "", nil
+		case "RES-010":
+			x.Status = c.Inconclusive
+		case "RES-002":
+			x.Findings = append([]c.Finding{}, x.Findings...)
+			// The key of another run and another time are no change.
+			x.Findings[0].Actual = strings.ReplaceAll(x.Findings[0].Actual, "7f3a", "c0de")
+			x.Findings[1].Actual = "3 results"
+		case "STA-001":
+			x.ID = "STA-009"
+		}
+	}
+	r.Settings.BatchTimeoutMS, r.Settings.SkipConvention = 60000, "failure"
+	return r
+}
+
+func TestCompare(t *testing.T) {
+	d := Compare(sample(), newer())
+	pick := func(list []Change) []string {
+		var out []string
+		for _, x := range list {
+			out = append(out, x.ID+" "+string(x.From)+" "+string(x.To))
+		}
+		return out
+	}
+	require.Equal(t, []string{"RPC-001 PASS FAIL"}, pick(d.NewlyFailing))
+	require.Equal(t, []string{"SEM-005 FLAKY PASS"}, pick(d.Fixed))
+	require.Equal(t, []string{"RES-010 WAIVED INCONCLUSIVE"}, pick(d.Changed), "out of sight is not fixed")
+	require.Equal(t, []string{"STA-001"}, d.OnlyA)
+	require.Equal(t, []string{"STA-009"}, d.OnlyB)
+	require.Equal(t, []Difference{{"batch_timeout_ms", "30000", "60000"}, {"skip_convention", "", `"failure"`}}, d.Unfair)
+	require.Len(t, d.Findings, 2)
+	require.True(t, d.Findings[0].New)
+	require.Equal(t, "3 results", d.Findings[0].Finding.Actual)
+	require.False(t, d.Findings[1].New)
+	require.True(t, d.Regressed())
+	require.False(t, d.Same())
+	for _, format := range []string{Text, Markdown} {
+		var b strings.Builder
+		require.NoError(t, WriteComparison(format, &b, d))
+		golden(t, "diff."+map[string]string{Text: "txt", Markdown: "md"}[format], []byte(b.String()))
+	}
+	require.EqualError(t, WriteComparison(HTML, nil, d), `write comparison: unknown format "html", known are text, markdown`)
+}
+
+func TestCompareSame(t *testing.T) {
+	d := Compare(sample(), sample())
+	require.True(t, d.Same())
+	require.False(t, d.Regressed())
+	var b strings.Builder
+	require.NoError(t, WriteComparison(Text, &b, d))
+	require.True(t, strings.HasSuffix(b.String(), "\nno difference\n"))
+}
+
+func TestCompareStatuses(t *testing.T) {
+	tests := []struct {
+		from, to c.Status
+		gating   bool
+		want     string
+	}{
+		{c.Pass, c.Fail, true, "failing, regressed"},
+		{c.Pass, c.Flaky, true, "failing, regressed"},
+		{c.Pass, c.Warn, false, "failing"},
+		{c.Pass, c.Waived, true, "failing"},
+		{c.Waived, c.Fail, true, "failing, regressed"},
+		{c.Warn, c.Fail, true, "failing, regressed"},
+		{c.Inconclusive, c.Fail, true, "failing, regressed"},
+		{c.Fail, c.Flaky, true, "changed"},
+		{c.Fail, c.Pass, true, "fixed"},
+		{c.Warn, c.Pass, false, "fixed"},
+		{c.Fail, c.NotRun, true, "changed"},
+		{c.Fail, c.NotApplicable, true, "changed"},
+		{c.Pass, c.Inconclusive, true, "changed"},
+		{c.Pass, c.HarnessError, true, "changed"},
+		{c.Fail, c.Fail, true, ""},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.from)+" "+string(tt.to), func(t *testing.T) {
+			a, b := check("X-001", "x", "x", c.Must, tt.from), check("X-001", "x", "x", c.Must, tt.to)
+			a.Gating, b.Gating = tt.gating, tt.gating
+			d := Compare(&c.Report{Checks: []c.CheckResult{a}}, &c.Report{Checks: []c.CheckResult{b}})
+			var got []string
+			for _, p := range []struct {
+				word string
+				n    int
+			}{{"failing", len(d.NewlyFailing)}, {"fixed", len(d.Fixed)}, {"changed", len(d.Changed)}} {
+				if p.n > 0 {
+					got = append(got, p.word)
+				}
+			}
+			if d.Regressed() {
+				got = append(got, "regressed")
+			}
+			require.Equal(t, tt.want, strings.Join(got, ", "))
+		})
+	}
+}
+
+func TestDifferencesCoverEverySetting(t *testing.T) {
+	a, b := sample(), sample()
+	b.Target, b.Profile, b.Tool.Version = "https://other.example", c.ProfileStrict, "2"
+	b.Settings = c.Settings{Readback: true, Load: true, Development: true, WaiverCount: 9, Selected: []string{"RPC-*"}, Skipped: []string{"X"}, SkipConvention: "s"}
+	got := map[string]bool{}
+	for _, d := range Compare(a, b).Unfair {
+		got[d.Setting] = true
+	}
+	want := members(b.Settings)
+	for name := range members(a.Settings) {
+		want[name] = ""
+	}
+	delete(want, "readback_window_ms") // the same in both
+	for name := range want {
+		require.True(t, got[name], name)
+	}
+	for _, name := range []string{"target", "profile", "tool"} {
+		require.True(t, got[name], name)
+	}
+}

@@ -1,0 +1,156 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// WriteComparison writes d as text or markdown, the formats of destkit diff.
+func WriteComparison(format string, w io.Writer, d Comparison) error {
+	var s string
+	switch format {
+	case Text:
+		s = comparisonText(d)
+	case Markdown:
+		s = comparisonMarkdown(d)
+	default:
+		return fmt.Errorf("write comparison: unknown format %q, known are %s, %s", format, Text, Markdown)
+	}
+	if _, err := io.WriteString(w, s); err != nil {
+		return fmt.Errorf("write comparison: %w", err)
+	}
+	return nil
+}
+
+// part is one list of a comparison, without its format.
+type part struct {
+	title string
+	items []item
+}
+
+// item is one line: an id with what is said of it.
+type item struct{ id, says, more string }
+
+// parts lists what differs, the settings first: who reads on should know
+// whether the rest means anything.
+func (d Comparison) parts() []part {
+	var unfair []item
+	for _, x := range d.Unfair {
+		unfair = append(unfair, item{id: x.Setting, says: orWord(x.A, "unset") + " → " + orWord(x.B, "unset")})
+	}
+	var findings []item
+	for _, x := range d.Findings {
+		says := "gone: "
+		if x.New {
+			says = "new: "
+		}
+		if p := place(x.Finding); p != "" {
+			says += p + "; "
+		}
+		says += "expected " + limit(x.Finding.Expected, 300) + ", actual " + limit(x.Finding.Actual, 300)
+		findings = append(findings, item{id: x.ID, says: says})
+	}
+	all := []part{
+		{"Settings that differ: the comparison is not fair", unfair},
+		{"Changed", changes(d.Changed)},
+		{"Findings that changed", findings},
+		{"Only in the first report", bare(d.OnlyA)},
+		{"Only in the second report", bare(d.OnlyB)},
+		{"Fixed", changes(d.Fixed)},
+		{"Newly failing", changes(d.NewlyFailing)},
+	}
+	used := all[:0]
+	for _, p := range all {
+		if len(p.items) > 0 {
+			used = append(used, p)
+		}
+	}
+	return used
+}
+
+// changes writes changes of a status as lines, with the newer reason.
+func changes(list []Change) []item {
+	var out []item
+	for _, x := range list {
+		out = append(out, item{x.ID, fmt.Sprintf("%s → %s: %s (%s)", word(x.From), word(x.To), line(x.Title), x.Level), x.Reason})
+	}
+	return out
+}
+
+// bare makes lines that hold an id and nothing else.
+func bare(ids []string) []item {
+	var out []item
+	for _, id := range ids {
+		out = append(out, item{id: id})
+	}
+	return out
+}
+
+// lastLine is the comparison in one line.
+func (d Comparison) lastLine() string {
+	if d.Same() {
+		return "no difference"
+	}
+	s := fmt.Sprintf("%d newly failing, %d fixed, %d changed, %s with changed findings",
+		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural(len(d.findingIDs()), "check"))
+	if n := len(d.Unfair); n > 0 {
+		s += fmt.Sprintf("; not fair: %s differ", plural(n, "setting"))
+	}
+	return s
+}
+
+// findingIDs counts checks and not findings: one check may have dozens.
+func (d Comparison) findingIDs() map[string]bool {
+	out := map[string]bool{}
+	for _, x := range d.Findings {
+		out[x.ID] = true
+	}
+	return out
+}
+
+// comparisonText puts what fails newly last, where a terminal stops.
+func comparisonText(d Comparison) string {
+	t := &terminal{opt: Options{Width: 80}}
+	t.para(0, "a  ", line(d.A.RunID+"  "+d.A.Target+"  "+d.A.Summary))
+	t.para(0, "b  ", line(d.B.RunID+"  "+d.B.Target+"  "+d.B.Summary))
+	for _, p := range d.parts() {
+		t.section(fmt.Sprintf("%s (%d)", p.title, len(p.items)))
+		for _, i := range p.items {
+			label := pad(line(i.id), 9) + "  "
+			if i.says == "" {
+				t.para(2, "", line(i.id))
+				continue
+			}
+			t.para(2, label, line(i.says))
+			if i.more != "" {
+				t.para(2+columns(label), "", line(i.more))
+			}
+		}
+	}
+	t.printf("\n%s", d.lastLine())
+	return t.String()
+}
+
+// comparisonMarkdown has the same parts in the same order; both sides stand in
+// a table, since a step summary is read without the command that made it.
+func comparisonMarkdown(d Comparison) string {
+	m := &markdown{}
+	m.printf("## destkit diff: %s\n", md(d.lastLine()))
+	m.printf("| | run | target | verdict | summary |\n|---|---|---|---|---|")
+	for _, s := range []struct {
+		name string
+		Side
+	}{{"a", d.A}, {"b", d.B}} {
+		m.printf("| %s | %s | %s | %s | %s |", s.name, md(s.RunID), md(s.Target), md(string(s.Verdict)), md(s.Summary))
+	}
+	m.printf("")
+	for _, p := range d.parts() {
+		m.printf("### %s (%d)\n", md(p.title), len(p.items))
+		for _, i := range p.items {
+			m.printf("- %s", strings.TrimSuffix(md(i.id)+": "+strings.TrimSuffix(md(i.says)+" — "+md(i.more), " — "), ": "))
+		}
+		m.printf("")
+	}
+	return strings.TrimRight(m.String(), "\n") + "\n"
+}

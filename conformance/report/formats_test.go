@@ -1,0 +1,226 @@
+package report
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/xml"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+func TestFormats(t *testing.T) {
+	require.Equal(t, []string{"text", "json", "junit", "html", "markdown", "github", "sarif", "har", "badge"}, Formats())
+	require.EqualError(t, Write("jsn", nil, sample()),
+		`write report: unknown format "jsn", known are text, json, junit, html, markdown, github, sarif, har, badge`)
+	require.EqualError(t, Write(JSON, nil, nil), "write report: there is no report")
+}
+
+// TestWritersLeaveTheReportAlone proves that a writer may be called in any
+// order and any number of times.
+func TestWritersLeaveTheReportAlone(t *testing.T) {
+	r := sample()
+	for _, format := range Formats() {
+		first := render(t, format, r)
+		require.Equal(t, sample(), r, format)
+		require.Equal(t, string(first), string(render(t, format, r)), format)
+	}
+}
+
+func TestJUnitParsedBack(t *testing.T) {
+	parse := func(r *c.Report) (suites junitSuites, failures, errors, skipped, passed int) {
+		require.NoError(t, xml.Unmarshal(render(t, JUnit, r), &suites))
+		for i, s := range suites.Suites {
+			require.Equal(t, i, s.ID)
+			require.Len(t, s.Cases, s.Tests)
+			f, e, k := 0, 0, 0
+			for _, tc := range s.Cases {
+				switch {
+				case tc.Failure != nil:
+					f++
+				case tc.Error != nil:
+					e++
+				case tc.Skipped != nil:
+					k++
+				default:
+					passed++
+				}
+			}
+			require.Equal(t, []int{f, e, k}, []int{s.Failures, s.Errors, s.Skipped}, s.Name)
+			failures, errors, skipped = failures+f, errors+e, skipped+k
+		}
+		return
+	}
+	t.Run("each status has its element", func(t *testing.T) {
+		suites, failures, errors, skipped, passed := parse(sample())
+		require.Equal(t, 2, failures, "FAIL and FLAKY")
+		require.Equal(t, 1, errors, "HARNESS_ERROR")
+		require.Equal(t, 7, skipped, "WAIVED, N/A, INCONCLUSIVE, two NOT_RUN, own FAIL, problem without an exit status")
+		require.Equal(t, 4, passed, "two PASS and two WARN")
+		require.Contains(t, suites.Suites[0].Out, "WARN RPC-009")
+		require.Contains(t, suites.Suites[1].Cases[0].Failure.Text, "missing  zz-conf-7f3a-RES-002-4@example.com")
+		require.Contains(t, suites.Suites[1].Cases[0].Failure.Text, `curl -sS "$DESTKIT_URL"`)
+		require.Equal(t, "RES-002 every record that was sent gets a result", suites.Suites[1].Cases[0].Name)
+		require.Contains(t, suites.Suites[2].Cases[2].Skipped.Message, "INCONCLUSIVE: record_results look the same")
+	})
+	t.Run("conformant is green", func(t *testing.T) {
+		_, failures, errors, skipped, passed := parse(conformant())
+		require.Equal(t, []int{0, 0, 0, 2}, []int{failures, errors, skipped, passed})
+	})
+	t.Run("an exit status is never green", func(t *testing.T) {
+		for status := 1; status <= 6; status++ {
+			r := conformant()
+			r.ExitStatus = status
+			_, failures, errors, _, _ := parse(r)
+			require.Equal(t, 1, failures+errors, "exit status %d", status)
+		}
+		_, failures, errors, _, _ := parse(reports()["unreachable"])
+		require.Equal(t, []int{0, 1}, []int{failures, errors}, "the problem itself explains it")
+	})
+}
+
+func TestSARIFResults(t *testing.T) {
+	var log sarifLog
+	require.NoError(t, json.Unmarshal(render(t, SARIF, sample()), &log))
+	run := log.Runs[0]
+	require.Len(t, run.Tool.Driver.Rules, len(sample().Checks))
+	got := map[string][]string{}
+	prints := map[string]bool{}
+	for _, x := range run.Results {
+		require.Equal(t, x.RuleID, run.Tool.Driver.Rules[x.RuleIndex].ID)
+		require.Regexp(t, `^features/destination/[a-z0-9-]+\.feature$`, x.Locations[0].Physical.Artifact.URI)
+		require.False(t, prints[x.Fingerprints["destkit/v1"]], "a fingerprint stands for one alert")
+		prints[x.Fingerprints["destkit/v1"]] = true
+		got[x.RuleID] = append(got[x.RuleID], x.Level)
+		require.Equal(t, x.RuleID == "RES-010", len(x.Suppressions) == 1)
+	}
+	require.Equal(t, map[string][]string{"RES-002": {"error", "error"}, "SEM-005": {"error"},
+		"RPC-009": {"warning"}, "TIM-001": {"warning"}, "RES-010": {"warning"}}, got)
+	require.False(t, run.Invocations[0].Notifications == nil)
+	require.NotContains(t, string(render(t, SARIF, sample())), "helpUri")
+
+	again := sample()
+	again.RunID = "ffff"
+	again.Checks[3].Findings[0].Actual = strings.ReplaceAll(again.Checks[3].Findings[0].Actual, "7f3a", "ffff")
+	var second sarifLog
+	require.NoError(t, json.Unmarshal(render(t, SARIF, again), &second))
+	for i := range run.Results {
+		require.Equal(t, run.Results[i].Fingerprints, second.Runs[0].Results[i].Fingerprints, "the next run keeps its alerts")
+	}
+}
+
+func TestHAR(t *testing.T) {
+	var doc map[string]any
+	require.NoError(t, json.Unmarshal(render(t, HAR, sample()), &doc))
+	log := doc["log"].(map[string]any)
+	require.Equal(t, "1.2", log["version"])
+	require.NotEmpty(t, log["creator"].(map[string]any)["name"])
+	entries := log["entries"].([]any)
+	require.Len(t, entries, 2, "the exchange of two findings stands there once")
+	// The members that the format demands.
+	for _, e := range entries {
+		entry := e.(map[string]any)
+		requireKeys(t, entry, "startedDateTime", "time", "request", "response", "cache", "timings")
+		requireKeys(t, entry["timings"], "send", "wait", "receive")
+		requireKeys(t, entry["request"], "method", "url", "httpVersion", "cookies", "headers", "queryString", "headersSize", "bodySize")
+		requireKeys(t, entry["response"], "status", "statusText", "httpVersion", "cookies", "headers", "content", "redirectURL", "headersSize", "bodySize")
+		requireKeys(t, entry["response"].(map[string]any)["content"], "size", "mimeType")
+	}
+	first, second := entries[0].(map[string]any), entries[1].(map[string]any)
+	require.Equal(t, "connection reset before a response", first["_error"])
+	require.EqualValues(t, 0, first["response"].(map[string]any)["status"])
+	require.Equal(t, "RES-002", second["comment"])
+	require.Equal(t, "application/json; charset=utf-8", second["response"].(map[string]any)["content"].(map[string]any)["mimeType"])
+}
+
+func requireKeys(t *testing.T, v any, keys ...string) {
+	t.Helper()
+	for _, k := range keys {
+		require.Contains(t, v, k)
+	}
+}
+
+func TestBadge(t *testing.T) {
+	tests := []struct {
+		name           string
+		change         func(*c.Report)
+		message, color string
+	}{
+		{"whole, public roots", func(*c.Report) {}, "conformant · semantics", "brightgreen"},
+		{"in part", func(r *c.Report) { r.Verdict, r.Undecided = c.ConformantInPart, []string{"A", "B"} },
+			"conformant in part · semantics · 2 undecided", "green"},
+		{"private roots", func(r *c.Report) { r.Settings.Roots = "private" }, "conformant · semantics · private roots", "blue"},
+		{"no TLS", func(r *c.Report) { r.Settings.Roots = "none" }, "conformant · semantics · TLS not judged", "blue"},
+		{"a selection", func(r *c.Report) { r.Settings.Selected = []string{"RPC-*"} }, "conformant · semantics · selected checks", "blue"},
+		{"another profile", func(r *c.Report) { r.Profile = c.ProfileSpec }, "conformant · semantics · profile spec", "brightgreen"},
+		{"a stale waiver", func(r *c.Report) { r.ExitStatus = 4 }, "conformant · semantics", "yellow"},
+		{"waived", func(r *c.Report) { r.Checks[0].Status = c.Waived }, "conformant · semantics · 1 waived", "brightgreen"},
+		{"non-conformant", func(r *c.Report) { r.Verdict, r.Failed = c.NonConformant, []string{"A"} },
+			"non-conformant · 1 of 6 MUSTs failed", "red"},
+		{"unknown", func(r *c.Report) { r.Verdict = c.Unknown }, "unknown", "lightgrey"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := conformant()
+			tt.change(r)
+			var b badge
+			require.NoError(t, json.Unmarshal(render(t, Badge, r), &b))
+			require.Equal(t, badge{SchemaVersion: 1, Label: "destkit destination", Message: tt.message, Color: tt.color,
+				IsError: tt.color == "red" || tt.color == "lightgrey"}, b)
+		})
+	}
+}
+
+func TestTextOrder(t *testing.T) {
+	s := string(render(t, Text, sample()))
+	last := -1
+	for _, part := range []string{"RPC envelope", "Undecided:", "Notes", "Residue:", "WARN  RPC-009", "FAIL  RES-002", "FLAKY  SEM-005", "ERROR  STA-001", "\n" + sample().Summary + "\n"} {
+		i := strings.Index(s, part)
+		require.Greater(t, i, last, part)
+		last = i
+	}
+	require.True(t, strings.HasSuffix(s, "\n"+sample().Summary+"\n"), "the summary is the last line")
+}
+
+func TestTextWidth(t *testing.T) {
+	for _, width := range []int{0, 40, 72, 80, 120} {
+		var b strings.Builder
+		require.NoError(t, WriteText(&b, sample(), Options{Width: width, ReportFile: "r.json"}))
+		if width == 0 {
+			width = 80
+		}
+		for l := range strings.Lines(b.String()) {
+			l = strings.TrimRight(l, "\n")
+			// One long word, the summary and the table may not be broken.
+			if columns(l) > width && strings.Count(strings.TrimSpace(l), " ") > 1 && l != sample().Summary && width >= 72 {
+				t.Errorf("width %d: %q", width, l)
+			}
+		}
+		require.Contains(t, b.String(), sampleExchange().Request.Body.Text, "a word of a command is never cut")
+	}
+}
+
+func TestHTMLIsSelfContained(t *testing.T) {
+	s := string(render(t, HTML, poisoned(hostile)))
+	script := regexp.MustCompile(`(?s)<script>(.*?)</script>`).FindAllStringSubmatch(s, -1)
+	require.Len(t, script, 1)
+	sum := sha256.Sum256([]byte(script[0][1]))
+	require.Contains(t, s, "script-src 'sha256-"+base64.StdEncoding.EncodeToString(sum[:])+"'", "the page permits its own script alone")
+	require.NotRegexp(t, `(?i)<(link|img|iframe|object|embed|base|form)\b`, s)
+	bare := regexp.MustCompile(`"[^"]*"`).ReplaceAllString(regexp.MustCompile(`>[^<]*<`).ReplaceAllString(s, "><"), "")
+	require.NotRegexp(t, `(?i)\b(src|srcset|action|formaction|background|on[a-z]+)=`, bare)
+	for _, m := range regexp.MustCompile(`href="([^"]*)"`).FindAllStringSubmatch(s, -1) {
+		require.True(t, strings.HasPrefix(m[1], "#"), m[1])
+	}
+	require.NotRegexp(t, `url\(|@import`, htmlStyle)
+	require.NotContains(t, s, "ZgotmplZ")
+	page := string(render(t, HTML, sample()))
+	for _, m := range regexp.MustCompile(`href="#([^"]*)"`).FindAllStringSubmatch(page, -1) {
+		require.Contains(t, page, `id="`+m[1]+`"`)
+	}
+}

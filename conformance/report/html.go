@@ -1,0 +1,152 @@
+package report
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+var (
+	//go:embed html/report.gohtml
+	htmlPage string
+	//go:embed html/report.css
+	htmlStyle string
+	//go:embed html/report.js
+	htmlScript string
+)
+
+// maxHTMLBody bounds one body in the page, in bytes.
+const maxHTMLBody = 64 << 10
+
+// page is what the template sees: the report, grouped for reading.
+type page struct {
+	*c.Report
+	Tone     string // of the verdict: good, part, bad, open
+	Counts   []htmlCount
+	Failures []htmlResult
+	Warnings []htmlResult
+	Waived   []htmlResult
+	OwnFull  []htmlResult
+	Open     []openGroup
+	Areas    []area
+	Reasons  []c.Problem
+	Choices  []setting
+	AllNotes []setting
+}
+
+// htmlCount is one status with its share of all checks.
+type htmlCount struct {
+	Status c.Status
+	N      int
+}
+
+// htmlResult is a result with its findings. Again tells that it can be sent
+// again and explained, which needs an exchange and a place in the catalogue.
+type htmlResult struct {
+	c.CheckResult
+	Again bool
+}
+
+// htmlResults prepares results for the template. known tells that they stand
+// in the catalogue, unlike checks of the author.
+func htmlResults(checks []c.CheckResult, known bool) []htmlResult {
+	var out []htmlResult
+	for _, r := range checks {
+		out = append(out, htmlResult{r, known && replayable(r)})
+	}
+	return out
+}
+
+// htmlTemplate is parsed once. Style and script are put into the page before
+// the parsing: they are ours and constant, everything else is escaped.
+var htmlTemplate = sync.OnceValue(func() *template.Template {
+	// The page allows exactly this script to run, so that no text of an
+	// endpoint can become one.
+	sum := sha256.Sum256([]byte(htmlScript))
+	source := strings.NewReplacer("/*STYLE*/", htmlStyle, "/*SCRIPT*/", htmlScript,
+		"SCRIPT-HASH", "sha256-"+base64.StdEncoding.EncodeToString(sum[:])).Replace(htmlPage)
+	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"line": func(s any) string { return line(fmt.Sprint(s)) },
+		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
+		"word": word, "rank": rank, "place": place, "duration": duration, "plural": plural,
+		"waiver": waiver, "leftover": leftover, "ids": ids, "tone": tone,
+		"curl": func(s string) string { return strings.Join(command(s, 110), "\n") },
+		"body": func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
+		"note": bodyNote,
+		"card": func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
+		"musts": func(g openGroup) string {
+			if g.Musts() == 0 {
+				return ""
+			}
+			return fmt.Sprintf(", %d MUST", g.Musts())
+		},
+	}).Parse(source))
+})
+
+// writeHTML writes one page without any reference to the outside.
+func writeHTML(w io.Writer, r *c.Report) error {
+	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r.Checks), Areas: areas(r.Checks), Choices: settings(r), Reasons: problems(r),
+		Failures: htmlResults(failures(r.Checks), true),
+		Warnings: htmlResults(filter(r.Checks, isWarning), true),
+		Waived:   htmlResults(filter(r.Checks, hasStatus(c.Waived)), true),
+		OwnFull:  htmlResults(r.Own, false)}
+	all := area{Checks: r.Checks}
+	for _, s := range slices.Backward(statusOrder) {
+		if n := all.Count(s); n > 0 {
+			p.Counts = append(p.Counts, htmlCount{s, n})
+		}
+	}
+	for _, n := range r.Notes {
+		p.AllNotes = append(p.AllNotes, setting{"", n})
+	}
+	for _, check := range r.Checks {
+		for _, n := range check.Notes {
+			p.AllNotes = append(p.AllNotes, setting{check.ID, n})
+		}
+	}
+	// Rendering first: a page that is cut in the middle is worse than none.
+	var b bytes.Buffer
+	if err := htmlTemplate().Execute(&b, p); err != nil {
+		return err
+	}
+	_, err := b.WriteTo(w)
+	return err
+}
+
+// verdictTone is the colour of a verdict by its meaning.
+func verdictTone(r *c.Report) string {
+	switch {
+	case r.Verdict == c.NonConformant:
+		return "bad"
+	case r.Verdict == c.Unknown || r.ExitStatus != 0:
+		return "open"
+	case r.Verdict == c.ConformantInPart:
+		return "part"
+	}
+	return "good"
+}
+
+// tone is the colour of a status; the word always stands beside it.
+func tone(s c.Status) string {
+	switch s {
+	case c.Pass:
+		return "good"
+	case c.Fail, c.Flaky, c.HarnessError:
+		return "bad"
+	case c.Warn, c.Waived:
+		return "warn"
+	case c.NotApplicable:
+		return "none"
+	}
+	return "open"
+}

@@ -1,0 +1,226 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// The elements of JUnit's XML in the order that its schema asks for.
+type junitSuites struct {
+	XMLName xml.Name     `xml:"testsuites"`
+	Suites  []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Timestamp  string          `xml:"timestamp,attr"`
+	Hostname   string          `xml:"hostname,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Package    string          `xml:"package,attr"`
+	ID         int             `xml:"id,attr"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+	Out        string          `xml:"system-out"`
+	Err        string          `xml:"system-err"`
+
+	milliseconds float64
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string       `xml:"name,attr"`
+	Classname string       `xml:"classname,attr"`
+	Time      string       `xml:"time,attr"`
+	Skipped   *junitDetail `xml:"skipped"`
+	Error     *junitDetail `xml:"error"`
+	Failure   *junitDetail `xml:"failure"`
+}
+
+type junitDetail struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// writeJUnit writes one suite per area. A file of a run that exits with
+// another status than 0 always holds a failure or an error: a panel that is
+// green beside a step that is red misleads.
+func writeJUnit(w io.Writer, r *c.Report) error {
+	var out junitSuites
+	add := func(s junitSuite) {
+		s.ID = len(out.Suites)
+		s.Time = seconds(s.milliseconds)
+		out.Suites = append(out.Suites, s)
+	}
+	bad := 0
+	for _, a := range areas(r.Checks) {
+		s := newSuite(r, "destination", a.Name)
+		for _, check := range a.Checks {
+			s.add(check, true)
+		}
+		bad += s.Failures + s.Errors
+		add(s)
+	}
+	for _, a := range areas(r.Own) {
+		s := newSuite(r, "own", a.Name)
+		for _, check := range a.Checks {
+			s.add(check, false)
+		}
+		add(s)
+	}
+	if s := runSuite(r, bad); len(s.Cases) > 0 {
+		add(s)
+	}
+	if _, err := io.WriteString(w, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(w)
+	e.Indent("", "  ")
+	if err := e.Encode(out); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "\n")
+	return err
+}
+
+// newSuite makes an empty suite. Every suite carries the settings, since CI
+// services show suites one by one.
+func newSuite(r *c.Report, group, name string) junitSuite {
+	s := junitSuite{
+		Name:      orWord(name, group),
+		Timestamp: r.Started.UTC().Format("2006-01-02T15:04:05"), // the schema forbids a zone
+		Hostname:  hostname(r.Target),
+		Package:   "destkit." + group,
+	}
+	for _, p := range append([]setting{{"tool", r.Tool.Name + " " + r.Tool.Version}, {"target", r.Target},
+		{"verdict", string(r.Verdict)}, {"tier", string(r.Tier)}, {"summary", r.Summary}}, settings(r)...) {
+		s.Properties = append(s.Properties, junitProperty{p.Name, line(p.Value)})
+	}
+	return s
+}
+
+// add files one result. The schema knows no output of a single case, so that
+// what a warning says stands in the output of its suite.
+func (s *junitSuite) add(r c.CheckResult, scored bool) {
+	tc := junitCase{
+		Name:      line(r.ID + " " + r.Title),
+		Classname: s.Package + "." + s.Name,
+		Time:      seconds(r.DurationMS),
+	}
+	detail := &junitDetail{Message: line(headline(r)), Text: "\n" + details(r)}
+	switch {
+	case !scored && r.Status != c.Pass:
+		// The author's own checks are never scored.
+		detail.Message = string(r.Status) + ", not scored: " + detail.Message
+		tc.Skipped = detail
+	case r.Status == c.HarnessError:
+		detail.Type = string(r.Status)
+		tc.Error = detail
+	case stopsGate(r):
+		detail.Type = string(r.Status)
+		tc.Failure = detail
+	case isUndecided(r), r.Status == c.NotApplicable:
+		tc.Skipped = &junitDetail{Message: string(r.Status) + ": " + line(headline(r))}
+	case r.Status == c.Waived:
+		detail.Message = "WAIVED: " + waiver(r.Waiver)
+		tc.Skipped = detail
+	case isWarning(r):
+		s.Out += fmt.Sprintf("\n%s %s %s\n%s", r.Status, line(r.ID), line(r.Title), details(r))
+	}
+	s.count(tc, r.DurationMS)
+}
+
+// count adds a case and keeps the sums that the format repeats.
+func (s *junitSuite) count(tc junitCase, ms float64) {
+	s.Cases = append(s.Cases, tc)
+	s.Tests++
+	s.milliseconds += max(ms, 0)
+	switch {
+	case tc.Failure != nil:
+		s.Failures++
+	case tc.Error != nil:
+		s.Errors++
+	case tc.Skipped != nil:
+		s.Skipped++
+	}
+}
+
+// runSuite holds the problems of the run, and an exit status that no result
+// explains.
+func runSuite(r *c.Report, bad int) junitSuite {
+	s := newSuite(r, "run", "run")
+	for _, p := range problems(r) {
+		tc := junitCase{Name: line(orWord(p.Kind, "problem")), Classname: "destkit.run", Time: seconds(0)}
+		detail := &junitDetail{Message: line(p.Message), Type: line(p.Kind), Text: text(p.Fix)}
+		if p.ExitStatus != 0 {
+			tc.Error = detail
+			bad++
+		} else {
+			detail.Type = ""
+			tc.Skipped = detail
+		}
+		s.count(tc, 0)
+	}
+	if r.ExitStatus != 0 && bad == 0 {
+		s.count(junitCase{Name: fmt.Sprintf("exit status %d", r.ExitStatus), Classname: "destkit.run", Time: seconds(0),
+			Error: &junitDetail{Message: line(r.Summary), Type: "exit"}}, 0)
+	}
+	return s
+}
+
+// headline is the one sentence of a result.
+func headline(r c.CheckResult) string {
+	if r.Reason == "" && len(r.Findings) > 0 {
+		return r.Findings[0].Actual
+	}
+	return r.Reason
+}
+
+// details writes the findings of a result as plain text, for formats that
+// hold a block of it.
+func details(r c.CheckResult) string {
+	var b strings.Builder
+	say := func(label, s string) {
+		if s = text(limit(s, maxField)); s != "" {
+			fmt.Fprintf(&b, "%s%s\n", label, s)
+		}
+	}
+	say("", rank(r))
+	say("", r.Reason)
+	for _, f := range r.Findings {
+		say("", place(f))
+		say("rule: ", f.Rule)
+		say("expected: ", f.Expected)
+		say("actual: ", f.Actual)
+		say("likely cause: ", f.Cause)
+		say("fix: ", f.Fix)
+		for _, l := range command(f.Curl, 1<<20) {
+			b.WriteString(l + "\n")
+		}
+	}
+	return b.String()
+}
+
+// seconds writes a duration in the only unit and form that the schema takes.
+func seconds(ms float64) string { return fmt.Sprintf("%.3f", max(ms, 0)/1000) }
+
+// hostname is the host of the target, as far as it may be shown.
+func hostname(target string) string {
+	if u, err := url.Parse(line(target)); err == nil && u.Hostname() != "" {
+		return u.Hostname()
+	}
+	return "localhost"
+}

@@ -1,0 +1,275 @@
+package report
+
+import (
+	"fmt"
+	"html"
+	"io"
+	"strings"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// maxSummary bounds the Markdown: a step summary over one mebibyte is refused
+// as a whole.
+const maxSummary = 900 << 10
+
+// writeMarkdown writes the summary of a CI step: verdict, counts, failures
+// with curl, and folded away what is undecided, warnings, residue, settings.
+func writeMarkdown(w io.Writer, r *c.Report) error {
+	m := &markdown{}
+	m.printf("## destkit: %s\n", md(string(r.Verdict)))
+	m.printf("**%s**\n", md(r.Summary))
+	m.printf("%s\n", md(strings.Join([]string{r.Target, "profile " + string(r.Profile), "tier " + string(r.Tier),
+		plural(r.Calls, "call"), plural(r.Records, "record"), duration(r.DurationMS)}, " · ")))
+	m.problems(r)
+	m.results("Failures", failures(r.Checks), true)
+	m.areas(r)
+	m.open(r)
+	m.results("Warnings", filter(r.Checks, isWarning), false)
+	m.waived(r)
+	m.results("Own checks that did not pass (not scored)", filter(r.Own, func(r c.CheckResult) bool {
+		return r.Status != c.Pass && r.Status != c.NotApplicable
+	}), false)
+	m.notes(r)
+	m.residue(r)
+	m.settings(r)
+	_, err := io.WriteString(w, strings.TrimRight(m.String(), "\n")+"\n")
+	return err
+}
+
+type markdown struct{ strings.Builder }
+
+// printf writes a line. A format that ends in a line end makes a blank line,
+// which ends a paragraph.
+func (m *markdown) printf(format string, args ...any) { fmt.Fprintf(m, format+"\n", args...) }
+
+// fold writes the start of a part that is folded away, and returns its end.
+func (m *markdown) fold(title string) func() {
+	// Inside the element nothing is Markdown, only HTML has a meaning.
+	m.printf("<details><summary>%s</summary>\n", html.EscapeString(line(title)))
+	return func() { m.printf("</details>\n") }
+}
+
+// problems come before everything else: they say whether the rest can be
+// believed.
+func (m *markdown) problems(r *c.Report) {
+	for _, p := range problems(r) {
+		m.printf("> **%s**: %s", md(p.Kind), md(limit(p.Message, maxField)))
+		if p.Fix != "" {
+			m.printf(">\n> Fix: %s", md(p.Fix))
+		}
+		m.printf("")
+	}
+}
+
+// areas writes the table of counts.
+func (m *markdown) areas(r *c.Report) {
+	m.printf("| area | pass | fail | warn | open | n/a |\n|---|--:|--:|--:|--:|--:|")
+	for _, a := range append(areas(r.Checks), area{"**all**", r.Checks}) {
+		name := md(a.Name)
+		if a.Name == "**all**" && len(a.Checks) == len(r.Checks) {
+			name = a.Name
+		}
+		m.printf("| %s | %d | %d | %d | %d | %d |", name, a.Count(c.Pass),
+			len(filter(a.Checks, stopsGate)), len(filter(a.Checks, isWarning))+a.Count(c.Waived),
+			len(filter(a.Checks, isUndecided)), a.Count(c.NotApplicable))
+	}
+	m.printf("")
+}
+
+// results writes checks with their findings.
+func (m *markdown) results(title string, checks []c.CheckResult, unfolded bool) {
+	if len(checks) == 0 {
+		return
+	}
+	if unfolded {
+		m.printf("### %s\n", md(title))
+	} else {
+		defer m.fold(fmt.Sprintf("%s (%d)", title, len(checks)))()
+	}
+	for i, r := range checks {
+		if m.Len() > maxSummary {
+			m.printf("… and %s, in the JSON report.\n", plural(len(checks)-i, "more check"))
+			return
+		}
+		m.printf("#### %s %s: %s\n", md(string(r.Status)), md(r.ID), md(r.Title))
+		m.printf("%s\n", md(rank(r)))
+		if r.Reason != "" {
+			m.printf("%s\n", md(r.Reason))
+		}
+		for _, f := range r.Findings {
+			m.finding(f)
+			if m.Len() > maxSummary {
+				break
+			}
+		}
+	}
+}
+
+// finding writes one breach as a list, values as code. The command stands
+// behind the list in a block of its own, where services offer a copy button.
+func (m *markdown) finding(f c.Finding) {
+	if p := place(f); p != "" {
+		m.printf("- %s", md(p))
+	}
+	if f.Rule != "" {
+		m.printf("- Rule: %s", md(f.Rule))
+	}
+	for _, v := range []setting{{"Expected", f.Expected}, {"Actual", f.Actual}} {
+		switch s := text(limit(v.Value, maxField)); {
+		case s == "":
+		case strings.Contains(s, "\n"):
+			m.printf("- %s:\n", v.Name)
+			m.code("text", "  ", s)
+		default:
+			m.printf("- %s: %s", v.Name, codeSpan(s))
+		}
+	}
+	if f.Cause != "" {
+		m.printf("- Likely cause: %s", md(f.Cause))
+	}
+	if f.Fix != "" {
+		m.printf("- Fix: %s", md(f.Fix))
+	}
+	m.printf("")
+	if lines := command(f.Curl, 100); len(lines) > 0 {
+		m.code("sh", "", strings.Join(lines, "\n"))
+	}
+}
+
+// codeSpan puts s between more backticks than it holds in a row.
+func codeSpan(s string) string {
+	fence := "`"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
+		s = " " + s + " "
+	}
+	return fence + s + fence
+}
+
+// code writes a fenced block whose fence is longer than any run of backticks
+// inside it, the only way to end one.
+func (m *markdown) code(language, indent, s string) {
+	fence := "```"
+	for strings.Contains(s, fence) {
+		fence += "`"
+	}
+	m.printf("%s%s%s", indent, fence, language)
+	for l := range strings.SplitSeq(s, "\n") {
+		m.printf("%s%s", indent, l)
+	}
+	m.printf("%s%s\n", indent, fence)
+}
+
+// open names what is undecided by what would decide it.
+func (m *markdown) open(r *c.Report) {
+	n := len(filter(r.Checks, isUndecided))
+	if n == 0 {
+		return
+	}
+	defer m.fold(fmt.Sprintf("Undecided (%d)", n))()
+	for _, g := range openGroups(r.Checks) {
+		how := ""
+		if g.How != "" {
+			how = " (`" + g.How + "`)"
+		}
+		m.printf("- %d %s%s: %s", len(g.Checks), md(g.What), how, md(strings.Join(ids(g.Checks), ", ")))
+	}
+	m.printf("")
+}
+
+// waived shows accepted failures with reason and owner: a waiver that nobody
+// sees is forgotten.
+func (m *markdown) waived(r *c.Report) {
+	checks := filter(r.Checks, hasStatus(c.Waived))
+	if len(checks) == 0 {
+		return
+	}
+	defer m.fold(fmt.Sprintf("Waived (%d)", len(checks)))()
+	for _, check := range checks {
+		m.printf("- %s %s: %s", md(check.ID), md(check.Title), md(waiver(check.Waiver)))
+	}
+	m.printf("")
+}
+
+// notes are observations that break no rule.
+func (m *markdown) notes(r *c.Report) {
+	var notes []string
+	for _, n := range r.Notes {
+		notes = append(notes, md(n))
+	}
+	for _, check := range r.Checks {
+		for _, n := range check.Notes {
+			notes = append(notes, md(check.ID)+": "+md(n))
+		}
+	}
+	if len(notes) == 0 {
+		return
+	}
+	defer m.fold(fmt.Sprintf("Notes (%d)", len(notes)))()
+	m.printf("- %s\n", strings.Join(notes, "\n- "))
+}
+
+// residue lists what may still stand in the destination. One sentence is
+// enough when nothing does.
+func (m *markdown) residue(r *c.Report) {
+	res := r.Residue
+	left := len(res.Refused) + len(res.Unknown)
+	if left == 0 {
+		if r.Settings.Write {
+			m.printf("Residue: %s cleaned, none left behind.\n", plural(res.Cleaned, "record"))
+		}
+		return
+	}
+	defer m.fold(fmt.Sprintf("Residue: %d cleaned, %d refused, %d unknown", res.Cleaned, len(res.Refused), len(res.Unknown)))()
+	for _, part := range []struct {
+		word string
+		list []c.Leftover
+	}{{"refused", res.Refused}, {"unknown", res.Unknown}} {
+		for i, l := range part.list {
+			if i == maxLeftovers {
+				m.printf("- %s: %d more in the JSON report", part.word, len(part.list)-i)
+				break
+			}
+			m.printf("- %s: %s", part.word, md(leftover(l)))
+		}
+	}
+	m.printf("")
+}
+
+// settings stand at the end, folded: complete, and out of the way.
+func (m *markdown) settings(r *c.Report) {
+	defer m.fold("Settings")()
+	m.printf("| setting | value |\n|---|---|")
+	for _, s := range settings(r) {
+		m.printf("| %s | %s |", md(s.Name), md(s.Value))
+	}
+	m.printf("")
+}
+
+// md writes s as one line of text in which Markdown, HTML, mathematics and
+// mentions mean nothing.
+func md(s string) string {
+	s = line(s)
+	var b strings.Builder
+	for i, r := range s {
+		switch {
+		case r == '@':
+			// A mention is made after the rendering; a comment breaks it.
+			b.WriteString("@<!-- -->")
+		case r == ':' && strings.HasPrefix(s[i:], "://"), strings.ContainsRune("\\`*_[]<>&|~$#!", r):
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '.' && i >= 3 && strings.EqualFold(s[i-3:i], "www"):
+			b.WriteString(`\.`)
+		case (r == '-' || r == '+' || r == '=' || r == '(' || r == ')') && i == 0:
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}

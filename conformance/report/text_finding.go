@@ -1,0 +1,190 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// title writes one line: status, id, claim, and on the right who asks for it.
+func (t *terminal) title(r c.CheckResult, indent int) {
+	in := strings.Repeat(" ", indent)
+	status, id, right := word(r.Status), line(r.ID), rank(r)
+	left := pad(status, 4) + "  " + id + "  "
+	hang := strings.Repeat(" ", columns(left))
+	room := t.opt.Width - indent - columns(left)
+	lines := wrap(line(r.Title), max(room, 20))
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	// The right part goes behind the last line, or below it when it is full.
+	if columns(lines[len(lines)-1])+2+columns(right) > room {
+		lines = append(lines, "")
+	}
+	for i, l := range lines {
+		front := hang
+		if i == 0 {
+			front = t.paint(statusColor(r.Status)+";"+bold, pad(status, 4)) + "  " + t.paint(bold, id) + "  "
+		}
+		if i == len(lines)-1 {
+			l = pad(l, room-columns(right)) + t.paint(dim, right)
+		}
+		t.printf("%s%s%s", in, front, l)
+	}
+}
+
+const bodyIndent = 6
+
+// result writes a check that did not pass, with all its findings. known tells
+// that it stands in the catalogue.
+func (t *terminal) result(r c.CheckResult, known bool) {
+	t.printf("")
+	t.title(r, 0)
+	if len(r.Findings) == 0 {
+		t.para(bodyIndent, "", line(r.Reason))
+	}
+	// One command stands at the end, where it is found at a glance; several
+	// stand with what they show.
+	several := len(r.Findings) > 1
+	before := c.Finding{}
+	for i, f := range r.Findings {
+		if several {
+			t.printf("%s%s", strings.Repeat(" ", bodyIndent), t.paint(dim, fmt.Sprintf("%d of %d", i+1, len(r.Findings))))
+		}
+		t.finding(r, f, before, i == 0)
+		if several && f.Curl != before.Curl {
+			t.curl(f.Curl)
+		}
+		before = f
+	}
+	if known {
+		t.again(r)
+	}
+	if !several && len(r.Findings) == 1 {
+		t.curl(r.Findings[0].Curl)
+	}
+}
+
+// finding writes one breach. What the finding before it has said already is
+// not said again.
+func (t *terminal) finding(r c.CheckResult, f, before c.Finding, first bool) {
+	if p := place(f); p != "" {
+		t.para(bodyIndent, "", p)
+	}
+	if f.Expected != before.Expected {
+		t.value("expected  ", f.Expected)
+	}
+	t.value("actual    ", f.Actual)
+	if first && r.Reason != "" {
+		t.para(bodyIndent, "", line(r.Reason))
+	}
+	if rule := line(f.Rule); rule != line(before.Rule) && !strings.EqualFold(rule, line(r.Title)) && rule != line(r.Reason) {
+		t.para(bodyIndent, "", rule)
+	}
+	if f.Cause != before.Cause {
+		t.para(bodyIndent, "Likely cause: ", line(f.Cause))
+	}
+	if f.Fix != before.Fix {
+		t.para(bodyIndent, "Fix: ", line(f.Fix))
+	}
+	if t.opt.Verbose {
+		for _, x := range f.Exchanges {
+			t.exchange(x)
+		}
+	}
+}
+
+// value writes a value that may have several lines of its own.
+func (t *terminal) value(label, s string) {
+	for _, l := range block(limit(s, maxField)) {
+		t.para(bodyIndent, label, l)
+		label = pad("", columns(label))
+	}
+}
+
+// again says how to send the finding again and where its rule is explained.
+func (t *terminal) again(r c.CheckResult) {
+	file := "REPORT"
+	if t.opt.ReportFile != "" {
+		file = shellWord(line(t.opt.ReportFile))
+	}
+	in := strings.Repeat(" ", bodyIndent)
+	replay := "again:  destkit replay " + file + " " + line(r.ID)
+	explain := "explain:  destkit explain " + line(r.ID)
+	if !replayable(r) {
+		// Without an exchange there is nothing to send again.
+		t.printf("%s%s", in, explain)
+		return
+	}
+	if gap := t.opt.Width - bodyIndent - columns(replay+explain); gap >= 2 {
+		t.printf("%s%s%s%s", in, replay, strings.Repeat(" ", min(gap, 6)), explain)
+		return
+	}
+	t.printf("%s%s\n%s%s", in, replay, in, explain)
+}
+
+// curl writes the command so that it can be copied out of the terminal.
+func (t *terminal) curl(s string) {
+	for _, l := range command(s, t.opt.Width-bodyIndent) {
+		t.printf("%s%s", strings.Repeat(" ", bodyIndent), t.paint(cyan, l))
+	}
+}
+
+// exchange writes one exchange in the manner of curl -v.
+func (t *terminal) exchange(x wire.Exchange) {
+	in := strings.Repeat(" ", bodyIndent)
+	say := func(mark, s string) { t.printf("%s%s %s", in, t.paint(dim, mark), line(s)) }
+	say("*", fmt.Sprintf("exchange %d, %s", x.ID, duration(x.DurationMS)))
+	say(">", x.Request.Method+" "+x.Request.URL)
+	for _, h := range x.Request.Header {
+		say(">", h.Name+": "+h.Value)
+	}
+	t.body(">", x.Request.Body)
+	if x.Response != nil {
+		say("<", fmt.Sprintf("%s %d", x.Response.Proto, x.Response.Status))
+		for _, h := range x.Response.Header {
+			say("<", h.Name+": "+h.Value)
+		}
+		t.body("<", x.Response.Body)
+	}
+	if x.Retried {
+		say("*", "the kept connection was dead, the call was repeated once on a fresh one")
+	}
+	if x.Error != "" {
+		say("*", strings.TrimPrefix(x.Kind+": "+x.Error, ": "))
+	}
+}
+
+// body writes the beginning of a body: it is evidence, and the whole of it is
+// in the JSON report.
+func (t *terminal) body(mark string, b wire.Body) {
+	in := strings.Repeat(" ", bodyIndent)
+	for _, l := range block(limit(bodyText(b), maxBody)) {
+		t.printf("%s%s %s", in, t.paint(dim, mark), l)
+	}
+	if note := bodyNote(b); note != "" {
+		t.printf("%s%s %s", in, t.paint(dim, mark), t.paint(dim, note))
+	}
+}
+
+// bodyText is the recorded text, or Base64 of a body that is no text.
+func bodyText(b wire.Body) string {
+	if b.Base64 != "" {
+		return b.Base64
+	}
+	return b.Text
+}
+
+// bodyNote says what a reader must know of a body beside its text.
+func bodyNote(b wire.Body) string {
+	var notes []string
+	if b.Base64 != "" {
+		notes = append(notes, "Base64, not UTF-8")
+	}
+	if b.Truncated {
+		notes = append(notes, fmt.Sprintf("cut, %d bytes in all", b.Size))
+	}
+	return strings.Join(notes, "; ")
+}

@@ -1,0 +1,195 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// open lists what is undecided, by what would decide it.
+func (t *terminal) open() {
+	groups := openGroups(t.r.Checks)
+	if len(groups) == 0 {
+		return
+	}
+	n, musts := 0, 0
+	for _, g := range groups {
+		n += len(g.Checks)
+		musts += g.Musts()
+	}
+	t.section(fmt.Sprintf("Undecided: %s, %d of them MUST", plural(n, "check"), musts))
+	for _, g := range groups {
+		head := g.What
+		if g.How != "" {
+			head += ": " + g.How
+		}
+		t.para(2, fmt.Sprintf("%3d  ", len(g.Checks)), head)
+		if t.opt.Verbose {
+			for _, r := range g.Checks {
+				t.para(7, pad(line(r.ID), 9)+" ", rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
+			}
+			continue
+		}
+		t.para(7, "", line(strings.Join(ids(g.Checks), " ")))
+	}
+}
+
+// ids lists the ids of results.
+func ids(checks []c.CheckResult) []string {
+	var out []string
+	for _, r := range checks {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+// notes holds what was seen and breaks no rule, and the settings.
+func (t *terminal) notes() {
+	t.section("Notes")
+	for _, n := range t.r.Notes {
+		t.para(2, "", line(n))
+	}
+	for _, r := range t.r.Checks {
+		for _, n := range r.Notes {
+			t.para(2, pad(line(r.ID), 9)+" ", line(n))
+		}
+	}
+	var parts []string
+	for _, s := range settings(t.r) {
+		parts = append(parts, glue(s.Name+" "+s.Value))
+	}
+	t.para(2, "settings  ", strings.Join(parts, " · "))
+}
+
+// own lists the author's own checks, which are never scored.
+func (t *terminal) own() {
+	if len(t.r.Own) == 0 {
+		return
+	}
+	t.section("Your own checks (not scored)")
+	for _, r := range t.r.Own {
+		if r.Status == c.Pass || r.Status == c.NotApplicable {
+			t.title(r, 2)
+			continue
+		}
+		// Neither replay nor explain know a check that is not in the catalogue.
+		t.result(r, false)
+	}
+}
+
+// waived lists failures that are accepted, with the reason that was given.
+func (t *terminal) waived() {
+	checks := filter(t.r.Checks, hasStatus(c.Waived))
+	if len(checks) == 0 {
+		return
+	}
+	t.section("Waived")
+	for _, r := range checks {
+		t.para(2, pad(line(r.ID), 9)+" ", line(r.Title))
+		t.para(12, "", waiver(r.Waiver))
+	}
+}
+
+// residue says what became of the records that were written.
+func (t *terminal) residue() {
+	res := t.r.Residue
+	if res.Cleaned == 0 && len(res.Refused) == 0 && len(res.Unknown) == 0 && !t.r.Settings.Write {
+		return
+	}
+	t.section(fmt.Sprintf("Residue: %d cleaned, %d refused, %d unknown",
+		res.Cleaned, len(res.Refused), len(res.Unknown)))
+	t.leftovers("refused  ", res.Refused)
+	t.leftovers("unknown  ", res.Unknown)
+	if res.Journal == "" {
+		return
+	}
+	t.para(2, "journal  ", line(res.Journal))
+	if len(res.Refused)+len(res.Unknown) > 0 {
+		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))))
+	}
+}
+
+// leftovers lists keys, so that a person can remove them by hand.
+func (t *terminal) leftovers(label string, list []c.Leftover) {
+	for i, l := range list {
+		if i == maxLeftovers && !t.opt.Verbose {
+			t.para(2, label, fmt.Sprintf("and %d more, all in the JSON report", len(list)-i))
+			return
+		}
+		t.para(2, label, leftover(l))
+	}
+}
+
+// passes lists every check that passed or does not apply, in the long form.
+func (t *terminal) passes() {
+	if !t.opt.Verbose {
+		return
+	}
+	checks := filter(t.r.Checks, func(r c.CheckResult) bool {
+		return r.Status == c.Pass || r.Status == c.NotApplicable
+	})
+	if len(checks) == 0 {
+		return
+	}
+	t.section("Passed and not applicable")
+	for _, r := range checks {
+		t.title(r, 2)
+		if why := line(r.Evidence + " " + r.Reason); why != "" {
+			t.para(8, "", why)
+		}
+	}
+}
+
+// warnings are findings below the gate: they are shown whole, since a stricter
+// profile would fail them.
+func (t *terminal) warnings() {
+	checks := filter(t.r.Checks, isWarning)
+	if len(checks) == 0 {
+		return
+	}
+	t.section("Warnings (below the gate of profile " + line(string(t.r.Profile)) + ")")
+	for _, r := range checks {
+		t.result(r, true)
+	}
+}
+
+// problems are reasons why the run itself cannot be trusted.
+func (t *terminal) problems() {
+	if len(problems(t.r)) == 0 {
+		return
+	}
+	t.section("Problems of this run")
+	for _, p := range problems(t.r) {
+		lines := block(limit(p.Message, maxField))
+		for i, l := range lines {
+			label := pad("", 13)
+			if i == 0 {
+				label = pad(line(p.Kind), 12) + " "
+			}
+			t.para(2, label, l)
+		}
+		if p.Fix != "" {
+			t.para(15, "Fix: ", line(p.Fix))
+		}
+	}
+}
+
+// failures come last and complete: the end of the output is what a terminal
+// shows when the run is over.
+func (t *terminal) failures() {
+	checks := failures(t.r.Checks)
+	if len(checks) == 0 {
+		t.printf("")
+		return
+	}
+	title := "Failures"
+	if t.opt.ReportFile == "" {
+		title += " (REPORT is a file written with --report json=FILE)"
+	}
+	t.section(title)
+	for _, r := range checks {
+		t.result(r, true)
+	}
+	t.printf("")
+}

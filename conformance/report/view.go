@@ -1,0 +1,275 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// The statuses in the order in which people want to read them.
+var statusOrder = []c.Status{
+	c.Fail, c.Flaky, c.HarnessError, c.Warn, c.Waived, c.Inconclusive, c.NotRun, c.NotApplicable, c.Pass,
+}
+
+// stopsGate tells results that are shown as failures. A FAIL that does not
+// gate is one of the author's own checks; FLAKY below the gate is a warning.
+func stopsGate(r c.CheckResult) bool {
+	return r.Status == c.Fail || r.Status == c.HarnessError || r.Status == c.Flaky && r.Gating
+}
+
+// isWarning tells findings that do not decide the verdict.
+func isWarning(r c.CheckResult) bool {
+	return r.Status == c.Warn || r.Status == c.Flaky && !r.Gating
+}
+
+// isUndecided tells the two statuses that keep a verdict from being whole. A
+// check that does not apply is not among them.
+func isUndecided(r c.CheckResult) bool {
+	return r.Status == c.Inconclusive || r.Status == c.NotRun
+}
+
+// hasStatus makes a condition for filter.
+func hasStatus(s c.Status) func(c.CheckResult) bool {
+	return func(r c.CheckResult) bool { return r.Status == s }
+}
+
+// problems leaves out what the failures say themselves: that a gate failed.
+func problems(r *c.Report) []c.Problem {
+	var out []c.Problem
+	for _, p := range r.Problems {
+		if p.Kind != "gate" || len(failures(r.Checks)) == 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// replayable tells that a result has an exchange that can be sent again.
+func replayable(r c.CheckResult) bool {
+	return slices.ContainsFunc(r.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
+}
+
+// filter keeps the results that keep accepts, in their order.
+func filter(checks []c.CheckResult, keep func(c.CheckResult) bool) []c.CheckResult {
+	var out []c.CheckResult
+	for _, r := range checks {
+		if keep(r) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// failures returns the results that gate, judge's own faults last: they say
+// nothing about the endpoint.
+func failures(checks []c.CheckResult) []c.CheckResult {
+	own := func(r c.CheckResult) bool { return r.Status == c.HarnessError }
+	bad := filter(checks, stopsGate)
+	return append(filter(bad, func(r c.CheckResult) bool { return !own(r) }), filter(bad, own)...)
+}
+
+// area is one feature with its results.
+type area struct {
+	Name   string
+	Checks []c.CheckResult
+}
+
+// Count returns how many results of the area have one of the statuses.
+func (a area) Count(statuses ...c.Status) int {
+	return len(filter(a.Checks, func(r c.CheckResult) bool { return slices.Contains(statuses, r.Status) }))
+}
+
+// areas groups results by their feature, in order of first appearance.
+func areas(checks []c.CheckResult) []area {
+	var out []area
+	index := map[string]int{}
+	for _, r := range checks {
+		i, ok := index[r.Area]
+		if !ok {
+			i = len(out)
+			index[r.Area] = i
+			out = append(out, area{Name: r.Area})
+		}
+		out[i].Checks = append(out[i].Checks, r)
+	}
+	return out
+}
+
+// openGroup is a set of undecided checks that the same thing would decide.
+type openGroup struct {
+	What   string // "decided by a read-back hook", "blocked by RES-002"
+	How    string // the flag that grants it, "" when there is none
+	Checks []c.CheckResult
+}
+
+// Musts counts the MUST checks of the group.
+func (g openGroup) Musts() int {
+	return len(filter(g.Checks, func(r c.CheckResult) bool { return r.Level == c.Must }))
+}
+
+// openGroups sorts undecided checks by what would decide them: the groups
+// that a choice of the reader decides first and by size, blocked ones after.
+func openGroups(checks []c.CheckResult) []openGroup {
+	var deciders, rest []openGroup
+	for _, r := range filter(checks, isUndecided) {
+		if r.Decider != "" {
+			what, how := decider(r.Decider)
+			deciders = addOpen(deciders, "decided by "+what, how, r)
+			continue
+		}
+		what := "open: " + line(orWord(r.Reason, "no reason was given"))
+		if len(r.BlockedBy) > 0 {
+			what = "blocked by " + line(strings.Join(r.BlockedBy, ", "))
+		}
+		rest = addOpen(rest, what, "", r)
+	}
+	slices.SortStableFunc(deciders, func(a, b openGroup) int { return len(b.Checks) - len(a.Checks) })
+	return append(deciders, rest...)
+}
+
+// addOpen puts a result into its group, or opens one.
+func addOpen(groups []openGroup, what, how string, r c.CheckResult) []openGroup {
+	for i := range groups {
+		if groups[i].What == what && groups[i].How == how {
+			groups[i].Checks = append(groups[i].Checks, r)
+			return groups
+		}
+	}
+	return append(groups, openGroup{What: what, How: how, Checks: []c.CheckResult{r}})
+}
+
+// decider puts the word of a result into a phrase and the flag that grants it.
+// The word may be a flag itself; one that is not known stands for itself.
+func decider(word string) (what, how string) {
+	word = line(word)
+	if hook, ok := strings.CutPrefix(word, "hook "); ok {
+		return "the author's hook " + hook, "--hooks FILE"
+	}
+	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), " ")
+	switch name {
+	case "write":
+		return "permission to write", "--write --object NAME"
+	case "object":
+		return "the name of an object", "--object NAME"
+	case "readback":
+		return "a read-back hook", "--readback-url URL or --readback-command CMD"
+	case "load":
+		return "permission to send at declared speed", "--load"
+	case "skip-convention":
+		return "a declared skip convention", "--skip-convention failure|success|success-with-message"
+	case "max-records":
+		return "a larger budget of records", "--max-records N"
+	case "key-range":
+		return "a longer range of integer keys", "--key-range FROM:TO"
+	case "timeout":
+		return "more time", "--timeout D"
+	case "token", "token-env":
+		return "a token of the connection", "--token-env NAME"
+	case "url-secret":
+		return "the place of the secret in the URL", "--url-secret query:NAME|path:INDEX"
+	case "probe-plain-http":
+		return "permission to probe plain http", "--probe-plain-http PORT"
+	case "development", "tls-roots", "https", "tls":
+		return "https with public or given roots", "--development off or --tls-roots FILE"
+	case "fixtures":
+		return "fixtures in the configuration file", "--config FILE"
+	}
+	return word, ""
+}
+
+// rank is level, authority and section of a rule, "MUST · spec 7.2.4".
+func rank(r c.CheckResult) string {
+	var who []string
+	for _, a := range r.Authority {
+		s := line(string(a))
+		// Sections are those of the specification of the service.
+		if a == c.AuthoritySpec && len(r.Sections) > 0 {
+			s += " " + line(strings.Join(r.Sections, ", "))
+		}
+		who = append(who, s)
+	}
+	return strings.TrimSuffix(line(string(r.Level))+" · "+strings.Join(who, ", "), " · ")
+}
+
+// word is a status as people read it.
+func word(s c.Status) string {
+	switch s {
+	case c.HarnessError:
+		return "ERROR"
+	case c.NotApplicable:
+		return "N/A"
+	case c.NotRun:
+		return "NOT RUN"
+	}
+	return line(string(s))
+}
+
+// duration writes milliseconds for people.
+func duration(ms float64) string {
+	d := time.Duration(ms * float64(time.Millisecond))
+	switch {
+	case math.IsNaN(ms) || ms < 0:
+		return "?"
+	case d < time.Second:
+		return fmt.Sprintf("%.0f ms", ms)
+	case d < time.Minute:
+		return trimZero(fmt.Sprintf("%.1f", d.Seconds())) + " s"
+	case d%time.Minute < time.Second:
+		return fmt.Sprintf("%d min", d/time.Minute)
+	}
+	return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+}
+
+// trimZero writes 3.0 as 3.
+func trimZero(s string) string { return strings.TrimSuffix(s, ".0") }
+
+// plural is "1 check", "2 checks".
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// place says where a finding was seen: "object contact, operation upsert".
+func place(f c.Finding) string {
+	var parts []string
+	if f.Object != "" {
+		parts = append(parts, "object "+line(f.Object))
+	}
+	if f.Operation != "" {
+		parts = append(parts, "operation "+line(f.Operation))
+	}
+	return strings.Join(parts, ", ")
+}
+
+// leftover writes one key that may still stand in the destination.
+func leftover(l c.Leftover) string {
+	s := fmt.Sprintf("%s %s %s", line(l.Object), line(l.Field), line(l.Identifier))
+	if l.Reason != "" {
+		s += " (" + line(l.Reason) + ")"
+	}
+	return s
+}
+
+// waiver says why a failure is accepted, by whom and until when.
+func waiver(w *c.Waiver) string {
+	if w == nil {
+		return ""
+	}
+	s := line(w.Reason)
+	var more []string
+	for _, m := range []struct{ word, value string }{{"owner", w.Owner}, {"until", w.Until}, {"issue", w.Issue}} {
+		if m.value != "" {
+			more = append(more, m.word+" "+line(m.value))
+		}
+	}
+	if len(more) > 0 {
+		s += " (" + strings.Join(more, ", ") + ")"
+	}
+	return s
+}

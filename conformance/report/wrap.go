@@ -1,0 +1,77 @@
+package report
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/width"
+)
+
+// columns returns how many columns of a terminal s takes.
+func columns(s string) int {
+	n := 0
+	for _, r := range s {
+		switch {
+		case r < 0x7f:
+			n++
+		case unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf):
+		default:
+			n++
+			if k := width.LookupRune(r).Kind(); k == width.EastAsianWide || k == width.EastAsianFullwidth {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// pad fills s with spaces to n columns.
+func pad(s string, n int) string {
+	if c := columns(s); c < n {
+		return s + strings.Repeat(" ", n-c)
+	}
+	return s
+}
+
+// padLeft puts spaces before s up to n columns.
+func padLeft(s string, n int) string {
+	if c := columns(s); c < n {
+		return strings.Repeat(" ", n-c) + s
+	}
+	return s
+}
+
+// wrap breaks s at spaces into lines of at most n columns; spaces inside a line
+// stay, since they may be what a value is about. A word that is longer stands
+// whole on its own line, since it may be a key to be copied.
+func wrap(s string, n int) []string {
+	var lines []string
+	cur, used, empty := "", 0, true
+	for word := range strings.SplitSeq(s, " ") {
+		c := columns(word)
+		if !empty && used > 0 && used+1+c > n {
+			lines = append(lines, cur)
+			cur, used, empty = "", 0, true
+		}
+		if !empty {
+			cur += " "
+			used++
+		}
+		cur += word
+		used += c
+		empty = false
+	}
+	lines = append(lines, cur)
+	// A break may bring "::" to the front of a line.
+	for i := range lines {
+		lines[i] = defuse(strings.TrimRight(lines[i], " "))
+	}
+	if len(lines) == 1 && lines[0] == "" {
+		return nil
+	}
+	return lines
+}
+
+// glue keeps the words of s on one line when it is wrapped; unglue ends that.
+func glue(s string) string   { return strings.ReplaceAll(s, " ", "\u00a0") }
+func unglue(s string) string { return strings.ReplaceAll(s, "\u00a0", " ") }

@@ -1,0 +1,171 @@
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// errRunTimeout is the cause of a context whose run has used up Options.Timeout.
+var errRunTimeout = errors.New("run timeout")
+
+// Run judges a destination. A report comes back whenever the endpoint could be
+// looked at, even when it is interrupted half-way; an error means that the judge
+// could not judge: *UsageError for mistakes of the caller (exit status 2), any
+// other error for trouble of the judge's own (exit status 3).
+func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return nil, err
+	}
+	defer s.client.Close()
+	return s.run(ctx)
+}
+
+func (s *session) run(ctx context.Context) (*Report, error) {
+	started := time.Now()
+	j, err := s.prepare()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.openJournal(); err != nil {
+		return nil, err
+	}
+	defer s.journal.Close()
+	limited, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errRunTimeout)
+	defer cancel()
+	r := s.newReport(started)
+	s.preflight(limited, r)
+	if s.catalog != nil && len(r.Problems) == 0 {
+		if err := s.checkObjects(limited, r, j); err != nil {
+			return nil, err
+		}
+		if err := s.testReadback(limited); err != nil {
+			j.hookFault = asOutcome(err)
+		}
+		j.run(limited)
+	}
+	j.collect(r)
+	s.cleanUp(ctx, r)
+	s.interrupted(ctx, limited, r)
+	s.decide(r, j)
+	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
+	r.Summary = summary(r)
+	return r, nil
+}
+
+// prepare loads and selects the checks.
+func (s *session) prepare() (*jury, error) {
+	cat, err := LoadCatalogue()
+	if err != nil {
+		return nil, err
+	}
+	s.cat = cat
+	if err := s.checkWaivers(); err != nil {
+		return nil, err
+	}
+	selected, err := s.selectChecks(cat)
+	if err != nil {
+		return nil, err
+	}
+	if s.opts.Features != nil {
+		own, err := readCatalogue(s.opts.Features, ".", true)
+		if err != nil {
+			return nil, usage("%v", err)
+		}
+		for _, c := range own.Checks {
+			if odd := undefinedSteps(c); len(odd) > 0 {
+				return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; destkit checks --steps lists the steps",
+					c.File, c.Line, c.Title, odd[0])
+			}
+		}
+		if len(own.Checks) == 0 {
+			return nil, usage("the features directory holds no scenario: it needs *.feature files")
+		}
+		selected = append(selected, own.Checks...)
+	}
+	return newJury(s, selected), nil
+}
+
+// Steps lists the sentences that a feature file may use, as regular expressions.
+func Steps() []string {
+	var out []string
+	for _, d := range definitions() {
+		out = append(out, d.pattern.String())
+	}
+	return out
+}
+
+// preflight discovers the endpoint and keeps apart what is no verdict: nobody
+// answered, or the endpoint says itself that it is unhealthy.
+func (s *session) preflight(ctx context.Context, r *Report) {
+	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
+		// The TLS checks say what is wrong; no token goes over an unproven line.
+		s.catalog = &catalog{}
+		return
+	}
+	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
+		r.Notes = append(r.Notes, "the token travels over plain http")
+	}
+	c, err := s.discover(ctx)
+	if err != nil {
+		o := asOutcome(err)
+		if o.status == HarnessError {
+			r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: o.reason})
+		}
+		return
+	}
+	s.catalog = c
+	switch {
+	case c.first != nil && !c.first.heard() && c.objects == nil && c.speed == nil && !s.heard.Load():
+		s.catalog = nil
+		r.Problems = append(r.Problems, Problem{
+			Kind: "unreachable", ExitStatus: 3,
+			Message: s.redactor.String("no HTTP response from the endpoint: " + c.first.trouble()),
+			Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
+		})
+	case c.unhealthy != "":
+		r.Problems = append(r.Problems, Problem{
+			Kind: "unhealthy", ExitStatus: 3,
+			Message: s.redactor.String("the endpoint says that it is unhealthy: " + clip(c.unhealthy, 500)),
+			Fix:     "make test_connection succeed, then judge again",
+		})
+	}
+}
+
+// checkObjects refuses unknown --object names, once the list of objects is known
+// to be sound; otherwise the run goes on without writes.
+func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
+	var missing []string
+	for _, name := range s.opts.Objects {
+		if s.catalog.object(name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	for _, id := range []string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"} {
+		c, ok := s.cat.Check(id)
+		if !ok {
+			continue
+		}
+		if o := s.judgeOnce(ctx, c, nil); o.Status != Pass {
+			s.opts.Write = false
+			r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s does not hold: the run goes on without writes", list(missing), id))
+			return nil
+		}
+	}
+	return usage("object %s does not exist; list_objects names %s", list(missing), list(s.catalog.names()))
+}
+
+// interrupted reports a run that did not reach its end.
+func (s *session) interrupted(ctx, limited context.Context, r *Report) {
+	switch {
+	case ctx.Err() != nil:
+		r.Problems = append(r.Problems, Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
+	case limited.Err() != nil:
+		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", s.opts.Timeout))
+	}
+}

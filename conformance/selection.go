@@ -1,0 +1,61 @@
+package conformance
+
+import "slices"
+
+// selectChecks applies --select and --skip and adds what the selected checks
+// build on, so that a verdict never rests on an unjudged rule.
+func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
+	chosen := map[string]bool{}
+	if len(s.opts.Select) == 0 {
+		for _, c := range cat.Checks {
+			chosen[c.ID] = true
+		}
+	}
+	for _, glob := range s.opts.Select {
+		found, err := matching(cat, "--select", glob)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			cat.addWithNeeds(chosen, c)
+		}
+	}
+	for _, glob := range s.opts.Skip {
+		found, err := matching(cat, "--skip", glob)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range found {
+			delete(chosen, c.ID)
+		}
+	}
+	if len(chosen) == 0 {
+		return nil, usage("nothing is selected: --skip leaves no check")
+	}
+	out := slices.Clone(cat.Checks)
+	return slices.DeleteFunc(out, func(c *Check) bool { return !chosen[c.ID] }), nil
+}
+
+func matching(cat *Catalogue, flag, glob string) ([]*Check, error) {
+	found, err := cat.Match(glob)
+	if err != nil {
+		return nil, usage("%s %q is not a pattern: use an id such as RES-002 or a glob such as RES-*", flag, glob)
+	}
+	if len(found) == 0 {
+		return nil, usage("%s %q matches no check: destkit checks lists them", flag, glob)
+	}
+	return found, nil
+}
+
+// addWithNeeds chooses a check and, transitively, the checks that it builds on.
+func (c *Catalogue) addWithNeeds(chosen map[string]bool, check *Check) {
+	if chosen[check.ID] {
+		return
+	}
+	chosen[check.ID] = true
+	for _, id := range check.Needs {
+		if n, ok := c.byID[id]; ok {
+			c.addWithNeeds(chosen, n)
+		}
+	}
+}

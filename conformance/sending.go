@@ -1,0 +1,362 @@
+package conformance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// sending is the manner in which a step sends its records; the zero value sends
+// ordinary records in batches as large as the endpoint allows.
+type sending struct {
+	identifiers []rpc.Field // at least one in sendsNew
+	second      bool        // by an identifier that is not the first
+	shapes      []func(w *world, r *record) *record
+	twice       bool
+	plan        func(w *world, op string, records []*record) plan
+
+	split    int  // records in a batch; 0: as many as allowed
+	spread   bool // over as many batches as may be under way at once
+	through  func(w *world, s set) ([]*batch, error)
+	parallel bool // all batches at once
+	copies   int  // the same records that many times at once, other values each
+	rounds   int  // that many sets of new records at once
+	cutReply bool
+	nullRest bool
+}
+
+// shape changes a record as the manner asks.
+func (m *sending) shape(w *world, r *record) *record {
+	for _, f := range m.shapes {
+		r = f(w, r)
+	}
+	return r
+}
+
+// manner reads the words behind the operation of a step.
+func (w *world) manner(words string) (*sending, error) {
+	m := &sending{identifiers: []rpc.Field{{}}}
+	o := w.object
+	switch words = strings.TrimPrefix(words, ", "); words {
+	case "":
+	case "mapping a new field":
+		name := "zz_conf_" + w.keys.run
+		m.shapes = append(m.shapes, func(_ *world, r *record) *record { return r.with(name, quote("new")) })
+	case "by each identifier":
+		m.identifiers = o.identifiers()
+	case "by the integer identifier":
+		m.identifiers = slices.DeleteFunc(o.identifiers(), func(f rpc.Field) bool { return f.Type != rpc.TypeInteger })[:1]
+	case "by the second identifier":
+		m.identifiers, m.second = o.identifiers()[1:2], true
+		m.shapes = append(m.shapes, withoutOtherIdentifiers)
+	case "by a field that is no identifier":
+		f, _ := o.noIdentifier()
+		m.identifiers = []rpc.Field{f}
+		m.shapes = append(m.shapes, withRealKey)
+	case "mapping only what is required":
+		m.shapes = append(m.shapes, onlyRequired)
+	case "mapping only the identifier":
+		m.shapes = append(m.shapes, onlyIdentifier)
+	case "in parallel batches":
+		m.parallel, m.spread = true, true
+	case "one by one":
+		m.split = 1
+	case "one by one in parallel, each followed by a witness":
+		m.through = (*world).sendsInLanes
+	case "in bodies of 0.2, 1 and 4 MB":
+		m.through = (*world).sendsLarge
+	case "at the declared rate":
+		m.through = (*world).sendsAtRate
+	case "one by one in parallel":
+		m.split, m.parallel = 1, true
+	case "each twice":
+		m.twice = true
+	case "with members in reverse order":
+		w.valuesMatter = true
+		m.shapes = append(m.shapes, everyWritable)
+		m.plan = reversedPlan
+	case "without their identifier":
+		m.plan = withoutKeyPlan
+	case "without credentials":
+		m.plan = func(*world, string, []*record) plan {
+			return plan{request: request{header: http.Header{"Authorization": nil}}}
+		}
+	case "on a fresh connection":
+		m.plan = func(*world, string, []*record) plan { return plan{request: request{fresh: true}} }
+	case "cutting the reply":
+		m.cutReply = true
+	case "with null in every optional field":
+		w.valuesMatter = true
+		m.shapes = append(m.shapes, nullRest)
+	case "8 times in parallel with other values":
+		m.copies = 8
+	case "4 times in parallel":
+		m.rounds = 4
+	default:
+		return nil, harness("no manner is called %q", words)
+	}
+	return m, nil
+}
+
+// withoutOtherIdentifiers leaves the other identifiers out of a record that was
+// sent before, so that only the active one can match.
+func withoutOtherIdentifiers(w *world, r *record) *record {
+	if e := w.expectedOf(r); e == nil || !e.exists {
+		return r
+	}
+	c := *r
+	c.values = map[string]json.RawMessage{}
+	for name, raw := range r.values {
+		if f, _ := r.object.field(name); !f.Identifier || name == r.id.APIName {
+			c.values[name] = raw
+		}
+	}
+	return &c
+}
+
+func (w *world) expectedOf(r *record) *expected {
+	if w.model == nil {
+		return nil
+	}
+	return w.model.at[r.place()]
+}
+
+// withRealKey gives the record the values of its true identifiers as well.
+func withRealKey(w *world, r *record) *record {
+	for _, f := range r.object.identifiers() {
+		if _, ok := r.values[f.APIName]; ok {
+			continue
+		}
+		if key, err := w.key(f); err == nil {
+			r = r.with(f.APIName, key)
+		}
+	}
+	return r
+}
+
+func (r *record) keep(want func(f rpc.Field) bool) *record {
+	c := *r
+	c.values = map[string]json.RawMessage{}
+	for name, raw := range r.values {
+		if f, _ := r.object.field(name); name == r.id.APIName || want(f) {
+			c.values[name] = raw
+		}
+	}
+	return &c
+}
+
+func onlyRequired(_ *world, r *record) *record {
+	return r.keep(func(f rpc.Field) bool { return f.Required })
+}
+
+func onlyIdentifier(_ *world, r *record) *record {
+	return r.keep(func(rpc.Field) bool { return false })
+}
+
+// everyWritable adds all string fields, so that a mix-up by position shows.
+func everyWritable(w *world, r *record) *record {
+	for _, f := range r.object.Fields {
+		if _, ok := r.values[f.APIName]; ok || f.Identifier || !f.Createable || !f.Updateable || f.Array || f.Type != rpc.TypeString {
+			continue
+		}
+		r = r.with(f.APIName, quote(fmt.Sprintf("%s of %d", f.APIName, r.n)))
+	}
+	return r
+}
+
+// nullRest sets every mapped field that may be null to null.
+func nullRest(_ *world, r *record) *record {
+	for name := range r.values {
+		if f, ok := r.object.field(name); ok && !f.Required && !f.Identifier && name != r.id.APIName {
+			r = r.with(name, json.RawMessage("null"))
+		}
+	}
+	return r
+}
+
+// reversedPlan sends schema and records in different orders of members.
+func reversedPlan(w *world, op string, records []*record) plan {
+	mapped := mappedFields(records)
+	params := w.batchParams(op, records, mapped)
+	back := slices.Clone(mapped)
+	slices.Reverse(back)
+	var out bytes.Buffer
+	i := bytes.Index(params, []byte(`"records":[`))
+	out.Write(params[:i])
+	out.WriteString(`"records":[`)
+	for i, r := range records {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		r.encode(&out, op, back)
+	}
+	out.WriteString("]}")
+	return plan{params: out.Bytes()}
+}
+
+// withoutKeyPlan sends the first half of the records without the identifier and
+// the rest with null in its place.
+func withoutKeyPlan(w *world, op string, records []*record) plan {
+	mapped := mappedFields(records)
+	params := w.batchParams(op, records, mapped)
+	i := bytes.Index(params, []byte(`"records":[`))
+	var out bytes.Buffer
+	out.Write(params[:i])
+	out.WriteString(`"records":[`)
+	for i, r := range records {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		c := *r
+		c.values = map[string]json.RawMessage{}
+		for name, raw := range r.values {
+			if name != r.id.APIName {
+				c.values[name] = raw
+			} else if i >= len(records)/2 {
+				c.values[name] = json.RawMessage("null")
+			}
+		}
+		c.encode(&out, "", mapped)
+	}
+	out.WriteString("]}")
+	return plan{params: out.Bytes(), odd: true}
+}
+
+// send sends one set.
+func (m *sending) send(w *world, s set) ([]*batch, error) {
+	how := plan{}
+	switch {
+	case m.cutReply:
+		return nil, m.sendAndCut(w, s)
+	case m.through != nil:
+		return m.through(w, s)
+	case m.copies > 0:
+		return m.sendCopies(w, s)
+	case m.rounds > 0:
+		return m.sendRounds(w, s)
+	case m.plan != nil:
+		how = m.plan(w, s.operation, s.records)
+	}
+	if how.params != nil {
+		b, err := w.writeOne(s.operation, s.records, how)
+		if b == nil {
+			return nil, err
+		}
+		return []*batch{b}, err
+	}
+	if m.spread {
+		m.split = w.perLane(len(s.records))
+	}
+	if m.split == 0 {
+		return w.write(s.operation, s.records, how)
+	}
+	var parts [][]*record
+	for part := range slices.Chunk(s.records, m.split) {
+		parts = append(parts, part)
+	}
+	if m.parallel {
+		return w.writeAtOnce(s.operation, parts, how)
+	}
+	var out []*batch
+	for _, p := range parts {
+		sent, err := w.write(s.operation, p, how)
+		out = append(out, sent...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// perLane cuts n records into as many batches as are declared for one time.
+func (w *world) perLane(n int) int {
+	lanes := 1
+	if w.catalog.speed != nil {
+		lanes = min(parallelCap(*w.catalog.speed), n)
+	}
+	return (n + lanes - 1) / lanes
+}
+
+// writeAtOnce sends batches in parallel, as many at once as is declared.
+func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*batch, error) {
+	out := make([]*batch, len(parts))
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, p := range parts {
+		wg.Go(func() { out[i], errs[i] = w.session.batch(w, operation, p, how) })
+	}
+	wg.Wait()
+	for i, b := range out {
+		if b != nil {
+			w.batches = append(w.batches, b)
+			w.replies = append(w.replies, b.reply)
+		}
+		if errs[i] != nil {
+			return slices.DeleteFunc(out, func(b *batch) bool { return b == nil }), errs[i]
+		}
+	}
+	return out, nil
+}
+
+// sendAndCut closes the connection in the middle of the reply. What became of
+// the records is unknown until they are sent again.
+func (m *sending) sendAndCut(w *world, s set) error {
+	_, err := w.session.batch(w, s.operation, s.records, plan{request: request{cutReply: 1}})
+	for _, r := range s.records {
+		w.model.get(r).known = false
+	}
+	return err
+}
+
+// sendCopies sends the same keys in parallel, each batch with values of its own.
+func (m *sending) sendCopies(w *world, s set) ([]*batch, error) {
+	parts := make([][]*record, m.copies)
+	for i := range parts {
+		for _, r := range s.records {
+			parts[i] = append(parts[i], everyWritable(w, w.changed(r, 100*(i+1))))
+		}
+	}
+	w.vars["copies"] = parts
+	return w.writeAtOnce(s.operation, parts, plan{})
+}
+
+// sendRounds sends several sets of new records of every operation in parallel.
+func (m *sending) sendRounds(w *world, s set) ([]*batch, error) {
+	type job struct {
+		op      string
+		records []*record
+	}
+	jobs, _ := w.vars["rounds"].([]job)
+	for range m.rounds {
+		records, err := w.make(len(s.records), s.operation, rpc.Field{}, &sending{})
+		if err != nil {
+			return nil, err
+		}
+		jobs = append(jobs, job{s.operation, records})
+	}
+	w.vars["rounds"] = jobs
+	if s.operation != w.sets[len(w.sets)-1].operation {
+		return nil, nil // the last set sends them all at once
+	}
+	out := make([]*batch, len(jobs))
+	errs := make([]error, len(jobs))
+	var wg sync.WaitGroup
+	for i, j := range jobs {
+		wg.Go(func() { out[i], errs[i] = w.session.batch(w, j.op, j.records, plan{}) })
+	}
+	wg.Wait()
+	for i, b := range out {
+		if errs[i] != nil {
+			return nil, errs[i]
+		}
+		w.batches = append(w.batches, b)
+		w.replies = append(w.replies, b.reply)
+	}
+	return out, nil
+}

@@ -1,0 +1,354 @@
+package conformance
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/destkit/destkit/conformance/hook"
+	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// ReadbackFunc is the read-back hook as a Go function.
+type ReadbackFunc = hook.Readback
+
+// UsageError is a mistake of the caller: exit status 2, nothing was judged.
+type UsageError struct{ Message string }
+
+func (e *UsageError) Error() string { return e.Message }
+
+func usage(format string, args ...any) error {
+	return &UsageError{Message: fmt.Sprintf(format, args...)}
+}
+
+// session is what all checks of one run share.
+type session struct {
+	target   Target
+	opts     Options
+	url      *url.URL
+	client   *wire.Client
+	redactor *wire.Redactor
+	hooks    *http.Client
+	readback hook.Readback
+	journal  *journal.Journal
+	keys     *keys
+	pace     *pace
+	inMemory bool
+	dev      bool // TLS checks are NOT_RUN and chains are not verified
+	devWhy   string
+	private  bool // verified against roots that the author gave
+
+	syncRuns atomic.Int64
+	heard    atomic.Bool // some HTTP response came
+	cat      *Catalogue
+	catalog  *catalog // what discovery found
+	token    tokenBox // the token of the connection; a hook may rotate it
+	secret   string   // the URL secret
+
+	budget struct {
+		sync.Mutex
+		sent int
+	}
+	ids struct {
+		sync.Mutex
+		rng *rand.Rand
+	}
+	shared sync.Map // facts that several checks measure once, by name
+}
+
+type tokenBox struct {
+	sync.RWMutex
+	value string
+}
+
+func (t *tokenBox) get() string  { t.RLock(); defer t.RUnlock(); return t.value }
+func (t *tokenBox) set(v string) { t.Lock(); defer t.Unlock(); t.value = v }
+
+// withDefaults fills what the caller left open.
+func (o Options) withDefaults() Options {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&o.PlanningTimeout, 10*time.Second)
+	set(&o.BatchTimeout, 30*time.Second)
+	set(&o.Timeout, 2*time.Minute)
+	set(&o.LoadDuration, 30*time.Second)
+	set(&o.Hooks.Timeout, 10*time.Second)
+	if o.Profile == "" {
+		o.Profile = ProfileV1
+	}
+	if o.Development == "" {
+		o.Development = DevelopmentAuto
+	}
+	if o.MaxRecords == 0 {
+		o.MaxRecords = 5000
+	}
+	if o.KeyTemplate == "" {
+		o.KeyTemplate = "zz-conf-{run}-{check}-{n}"
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
+	}
+	if o.RunID == "" {
+		o.RunID = fmt.Sprintf("%06x", rand.New(rand.NewPCG(o.Seed, 1)).Uint64()&0xffffff)
+	}
+	return o
+}
+
+// newSession checks the options and prepares a run; nothing is sent yet.
+func newSession(target Target, opts Options) (*session, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	s := &session{target: target, opts: opts, redactor: wire.NewRedactor()}
+	s.ids.rng = rand.New(rand.NewPCG(opts.Seed, 2))
+	if err := s.resolve(); err != nil {
+		return nil, err
+	}
+	s.token.set(target.Token)
+	s.redactor.Add(target.Token, "$DESTKIT_TOKEN")
+	if err := s.findSecret(); err != nil {
+		return nil, err
+	}
+	k, err := newKeys(opts)
+	if err != nil {
+		return nil, err
+	}
+	s.keys = k
+	s.pace = newPace()
+	s.syncRuns.Store(600)
+	return s, s.connect()
+}
+
+func (o Options) validate() error {
+	switch o.Profile {
+	case ProfileSpec, ProfileV1, ProfileStrict:
+	default:
+		return usage("unknown profile %q: use spec, v1 or strict", o.Profile)
+	}
+	switch o.Development {
+	case DevelopmentAuto, DevelopmentOn, DevelopmentOff:
+	default:
+		return usage("unknown development mode %q: use auto, on or off", o.Development)
+	}
+	switch o.SkipConvention {
+	case "", SkipFailure, SkipSuccess, SkipSuccessWithMessage:
+	default:
+		return usage("unknown skip convention %q: use failure, success or success-with-message", o.SkipConvention)
+	}
+	if o.Write && len(o.Objects) == 0 {
+		return usage("writing needs the name of an object: add --object NAME (destkit plan lists them)")
+	}
+	if !o.Write && len(o.Objects) > 0 && (o.Readback.Set() || o.ReadbackFunc != nil) {
+		return usage("a read-back hook needs --write: nothing is written to be read back")
+	}
+	if o.MaxRecords < 0 || o.PlanningTimeout < 0 || o.BatchTimeout < 0 || o.Timeout < 0 || o.ReadbackWindow < 0 {
+		return usage("limits and durations cannot be negative")
+	}
+	if o.KeyFrom > o.KeyTo {
+		return usage("key range %d:%d is empty: FROM must not exceed TO", o.KeyFrom, o.KeyTo)
+	}
+	if !strings.Contains(o.KeyTemplate, "{n}") || !strings.Contains(o.KeyTemplate, "{run}") {
+		return usage("key template %q needs {run} and {n}, so that keys are unique and recognisable", o.KeyTemplate)
+	}
+	return nil
+}
+
+// resolve decides how the target is reached and whether TLS is judged.
+func (s *session) resolve() error {
+	if s.target.URL == "" {
+		if s.target.Handler == nil {
+			return usage("the URL of the endpoint is missing: destkit conform https://HOST/PATH")
+		}
+		s.target.URL = "http://destination.test/"
+	}
+	u, err := url.Parse(s.target.URL)
+	if err != nil {
+		return usage("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+	}
+	if u.Scheme != "http" && u.Scheme != "https" {
+		return usage("the URL of the endpoint must start with https:// (or http:// in development)")
+	}
+	if u.Hostname() == "" {
+		return usage("the URL of the endpoint has no host: destkit conform https://HOST/PATH")
+	}
+	if p := u.Port(); p != "" {
+		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
+			return usage("the URL of the endpoint has the port %q: use 1 to 65535", p)
+		}
+	}
+	s.url = u
+	s.inMemory = s.target.Handler != nil
+	s.private = s.opts.Roots != nil
+	switch {
+	case s.inMemory:
+		s.dev, s.devWhy = true, "the target is an in-process handler"
+	case s.opts.Development == DevelopmentOn:
+		s.dev, s.devWhy = true, "development mode is on"
+	case s.opts.Development == DevelopmentAuto && privateHost(u.Hostname()) && (u.Scheme == "http" || s.opts.Roots == nil):
+		s.dev, s.devWhy = true, "the address is a loopback or private one (development mode auto)"
+	}
+	return nil
+}
+
+// privateHost tells loopback and private addresses and names that never leave
+// the machine.
+func privateHost(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
+}
+
+// findSecret resolves --url-secret against the URL (spec 5.2.3).
+func (s *session) findSecret() error {
+	kind, name, _ := strings.Cut(s.opts.URLSecret, ":")
+	switch kind {
+	case "":
+		return nil
+	case "query":
+		values := s.url.Query()[name]
+		if len(values) != 1 || values[0] == "" {
+			return usage("url-secret %q: the URL has no query parameter %q with one value", s.opts.URLSecret, name)
+		}
+		s.secret = values[0]
+	case "path":
+		segments := strings.Split(strings.TrimPrefix(s.url.EscapedPath(), "/"), "/")
+		i, err := strconv.Atoi(name)
+		if err != nil || i < 0 || i >= len(segments) || segments[i] == "" {
+			return usage("url-secret %q: the path has no segment %q (they count from 0)", s.opts.URLSecret, name)
+		}
+		if s.secret, err = url.PathUnescape(segments[i]); err != nil {
+			return usage("url-secret %q: the segment does not unescape", s.opts.URLSecret)
+		}
+	default:
+		return usage("url-secret %q: use query:NAME or path:INDEX", s.opts.URLSecret)
+	}
+	s.redactor.Add(s.secret, "$DESTKIT_URL_SECRET")
+	return nil
+}
+
+func (s *session) connect() error {
+	o := wire.Options{
+		URL: s.target.URL, Token: s.target.Token, Headers: s.target.Headers,
+		Redactor: s.redactor, UserAgent: "destkit/" + orDefault(s.opts.Version, "dev"),
+		Limiter: s.pace.wait,
+	}
+	hooks := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+	if s.inMemory {
+		dial, _ := wire.ServeHandler(s.target.Handler)
+		o.Dial = dial
+		hooks.Proxy = nil
+		hooks.DialContext = dial
+	}
+	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
+	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.opts.Roots, InsecureSkipVerify: s.dev && s.opts.Roots == nil}
+	if s.opts.Roots != nil {
+		hooks.TLSClientConfig = &tls.Config{RootCAs: s.opts.Roots}
+	} else if s.dev {
+		hooks.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+	}
+	s.hooks = &http.Client{Transport: hooks}
+	client, err := wire.New(o)
+	if err != nil {
+		return usage("%s", s.redactor.String(err.Error()))
+	}
+	s.client = client
+	switch {
+	case s.opts.ReadbackFunc != nil:
+		s.readback = s.opts.ReadbackFunc
+	case s.opts.Readback.Set():
+		s.readback = hook.Spec(s.opts.Readback).Readback(s.hooks, s.opts.Hooks.Timeout)
+	}
+	return nil
+}
+
+// openJournal makes the write-ahead journal; a run that writes keeps it in a
+// file, so that a killed run can be cleaned up.
+func (s *session) openJournal() error {
+	header := journal.Header{Run: s.opts.RunID, Target: s.redactor.String(s.target.URL), Started: time.Now().UTC()}
+	if s.opts.Journal == "" || !s.opts.Write {
+		s.journal = journal.Memory(header)
+		return nil
+	}
+	j, err := journal.Create(s.opts.Journal, header)
+	if errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
+	if err != nil {
+		return usage("%v", err)
+	}
+	s.journal = j
+	return nil
+}
+
+// newID makes a request id: 32 lower-case hex digits, unique in the run.
+func (s *session) newID() string {
+	s.ids.Lock()
+	defer s.ids.Unlock()
+	return fmt.Sprintf("%016x%016x", s.ids.rng.Uint64(), s.ids.rng.Uint64())
+}
+
+// reserve takes n records from the budget of the run.
+func (s *session) reserve(n int) error {
+	s.budget.Lock()
+	defer s.budget.Unlock()
+	if s.budget.sent+n > s.opts.MaxRecords {
+		return notRun("--max-records", "needs %d more records, and %d of --max-records %d are left",
+			n, s.opts.MaxRecords-s.budget.sent, s.opts.MaxRecords)
+	}
+	s.budget.sent += n
+	return nil
+}
+
+func (s *session) hook(name string) HookSpec {
+	switch name {
+	case "cleanup":
+		return s.opts.Hooks.Cleanup
+	case "restart":
+		return s.opts.Hooks.Restart
+	case "alter_schema":
+		return s.opts.Hooks.AlterSchema
+	case "break_downstream":
+		return s.opts.Hooks.BreakDownstream
+	case "rotate_token":
+		return s.opts.Hooks.RotateToken
+	}
+	return HookSpec{}
+}
+
+// once measures a shared fact a single time.
+func once[T any](s *session, name string, f func() T) T {
+	v, _ := s.shared.LoadOrStore(name, sync.OnceValue(f))
+	return v.(func() T)()
+}
+
+func orDefault(s, d string) string {
+	if s == "" {
+		return d
+	}
+	return s
+}
+
+// deadline of one call by its method: planning or batch.
+func (s *session) deadline(method string) time.Duration {
+	if method == "sync_batch" {
+		return s.opts.BatchTimeout
+	}
+	return s.opts.PlanningTimeout
+}

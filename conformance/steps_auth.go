@@ -1,0 +1,141 @@
+package conformance
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// authSteps judge how the endpoint knows its caller (spec 5.2).
+func authSteps() []definition {
+	return []definition{
+		step(`^an auth token is configured$`, func(w *world) any { return w.tokenConfigured }),
+		step(`^a URL secret is configured$`, func(w *world) any { return w.secretConfigured }),
+		step(`^(every|no) reply refuses the caller( by an error or a status of 401 or 403)?$`, func(w *world) any { return w.refusesCaller }),
+		step(`^no reply contains a secret$`, func(w *world) any { return w.keepsSecrets }),
+	}
+}
+
+func (w *world) tokenConfigured() error {
+	if w.target.Token == "" {
+		return notApplicable("no Auth Token is configured: name its variable with --token-env")
+	}
+	return nil
+}
+
+func (w *world) secretConfigured() error {
+	if w.secret == "" {
+		return notApplicable("no URL secret is declared: name it with --url-secret")
+	}
+	return nil
+}
+
+// refused tells a reply that did not do what was asked: any error will do,
+// AUTH-006 judges its form.
+func refused(r *reply) bool {
+	if r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden || r.isError() {
+		return true
+	}
+	if ok := r.result().Get("success"); ok != nil && ok.Kind == wire.Bool {
+		return string(ok.Raw) == "false"
+	}
+	return !r.OK() || r.result() == nil
+}
+
+func (w *world) refusesCaller(which, form string) error {
+	if form != "" {
+		return w.everyReply(properRefusal)
+	}
+	if which == "every" {
+		return w.everyReply(func(r *reply) (string, string) {
+			if !refused(r) {
+				return "a refusal: an error, or status 401 or 403", r.short()
+			}
+			return "", ""
+		})
+	}
+	stranger, err := w.strangerError()
+	if err != nil {
+		return err
+	}
+	return w.everyReply(func(r *reply) (string, string) {
+		const expected = "an answer for the configured credentials"
+		switch {
+		case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
+			return expected, r.short()
+		case stranger != "" && r.isError() && string(r.member("error").Raw) == stranger:
+			return expected + ", not the error that a stranger gets", r.short()
+		}
+		return "", ""
+	})
+}
+
+// strangerError is the error that a caller without credentials gets, "" when
+// the endpoint lets strangers in or needs no credentials.
+func (w *world) strangerError() (string, error) {
+	if w.target.Token == "" && w.secret == "" {
+		return "", nil
+	}
+	c := request{method: rpc.MethodListObjects, header: http.Header{"Authorization": nil}}
+	if w.secret != "" {
+		changed, err := w.withSecret([]string{wrongSecret})
+		if err != nil {
+			return "", err
+		}
+		c.url = changed
+	}
+	r, err := w.session.send(w.ctx, w.check.ID, c)
+	if err != nil {
+		return "", err
+	}
+	if r.isError() {
+		return string(r.member("error").Raw), nil
+	}
+	return "", nil
+}
+
+// properRefusal: `result:{success:false}` is no refusal for a method whose
+// result has no such key (spec 7.2.1); test_connection has it.
+func properRefusal(r *reply) (string, string) {
+	switch {
+	case !refused(r), r.isError(), r.Status == http.StatusUnauthorized, r.Status == http.StatusForbidden:
+		return "", ""
+	case r.method == rpc.MethodTestConnection && r.result() != nil:
+		return "", ""
+	}
+	return "a JSON-RPC error, or status 401 or 403", r.short()
+}
+
+// keepsSecrets searches head and body of every reply for the token and the URL
+// secret, in every encoding (spec 5.2.4).
+func (w *world) keepsSecrets() error {
+	secrets := map[string]string{"the token": w.target.Token, "the URL secret": w.secret}
+	for name, secret := range secrets {
+		if len(secret) < 4 {
+			continue
+		}
+		find := wire.NewRedactor()
+		find.Add(secret, "\x00")
+		for _, r := range w.replies {
+			if n := holds(find, r); n != "" {
+				w.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.what(), name, n), r)
+			}
+		}
+	}
+	return w.held()
+}
+
+// holds names the part of a reply that holds what the redactor knows.
+func holds(find *wire.Redactor, r *reply) string {
+	if len(find.Leaks(r.Body)) > 0 {
+		return "body"
+	}
+	for _, h := range r.RawHeaders {
+		if len(find.Leaks([]byte(h.Value))) > 0 {
+			return "header " + h.Name
+		}
+	}
+	return ""
+}

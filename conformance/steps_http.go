@@ -1,0 +1,113 @@
+package conformance
+
+import (
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// httpSteps judge the HTTP responses that carried the replies.
+func httpSteps() []definition {
+	return []definition{
+		step(`^every HTTP response (that holds a result has a 2xx status|that holds an envelope says that it is JSON|holds its answer|is no redirect|is complete|is encoded as offered and labelled|holds an envelope|is fresh)$`,
+			func(w *world) any { return func(claim string) error { return w.everyReply(httpClaims[claim]) } }),
+	}
+}
+
+var httpClaims = map[string]replyClaim{
+	"that holds a result has a 2xx status":        resultStatus,
+	"that holds an envelope says that it is JSON": contentType,
+	"holds its answer":                            holdsAnswer,
+	"is no redirect":                              noRedirect,
+	"is complete":                                 complete,
+	"is encoded as offered and labelled":          honestEncoding,
+	"holds an envelope":                           holdsEnvelope,
+	"is fresh":                                    fresh,
+}
+
+func resultStatus(r *reply) (string, string) {
+	if r.result() != nil && r.Status/100 != 2 {
+		return "status 200 for a result", fmt.Sprintf("status %d with a result", r.Status)
+	}
+	return "", ""
+}
+
+func contentType(r *reply) (string, string) {
+	if r.doc == nil || r.doc.Kind != wire.Object {
+		return "", ""
+	}
+	value := r.Header.Get("Content-Type")
+	if kind, _, err := mime.ParseMediaType(value); err != nil || kind != "application/json" {
+		if value == "" {
+			value = "no Content-Type"
+		}
+		return "Content-Type: application/json", value
+	}
+	return "", ""
+}
+
+// holdsAnswer: the service waits for the answer in the same exchange (spec 4.2).
+func holdsAnswer(r *reply) (string, string) {
+	const expected = "the answer in the body of the same response"
+	switch {
+	case !r.OK() || r.Status >= 300:
+		return "", ""
+	case len(strings.TrimSpace(string(r.Body))) == 0:
+		return expected, fmt.Sprintf("status %d with an empty body", r.Status)
+	case r.Status == http.StatusAccepted && r.member("result") == nil && r.member("error") == nil:
+		return expected, r.short()
+	}
+	return "", ""
+}
+
+func noRedirect(r *reply) (string, string) {
+	for _, hop := range append(r.redirected, r) {
+		if hop.Status >= 300 && hop.Status < 400 {
+			return "an answer at the configured URL", fmt.Sprintf("status %d to %s", hop.Status, hop.Header.Get("Location"))
+		}
+	}
+	return "", ""
+}
+
+func complete(r *reply) (string, string) {
+	const expected = "a response whose length and chunks are as announced"
+	switch r.Kind {
+	case wire.KindTruncated, wire.KindMalformed, wire.KindTooLarge:
+		return expected, r.trouble()
+	}
+	if r.Surplus > 0 {
+		return expected, fmt.Sprintf("%d bytes came after the end of the response", r.Surplus)
+	}
+	return "", ""
+}
+
+func honestEncoding(r *reply) (string, string) {
+	if r.Kind == wire.KindEncoding {
+		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.trouble()
+	}
+	return "", ""
+}
+
+func holdsEnvelope(r *reply) (string, string) {
+	if r.member("error") == nil && r.member("result") == nil {
+		return "a JSON-RPC envelope, whatever the status", r.short()
+	}
+	return "", ""
+}
+
+// fresh: a reply must not come from a cache (spec 4.2.1).
+func fresh(r *reply) (string, string) {
+	const expected = "a response made for this request"
+	if age := r.Header.Get("Age"); age != "" {
+		return expected, "Age: " + age
+	}
+	for _, name := range []string{"X-Cache", "Cf-Cache-Status", "X-Cache-Status"} {
+		if v := r.Header.Get(name); strings.HasPrefix(strings.ToUpper(v), "HIT") {
+			return expected, name + ": " + v
+		}
+	}
+	return "", ""
+}

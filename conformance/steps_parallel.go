@@ -1,0 +1,79 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// parallelSteps send calls and batches at once.
+func parallelSteps() []definition {
+	return []definition{
+		step(`^the service calls "([a-z_]+)" for every object (\d+) times in parallel$`, func(w *world) any { return w.callsInParallel }),
+		step(`^the service calls "([a-z_]+)" in the declared parallelism$`, func(w *world) any { return w.callsAsDeclared }),
+		step(`^every witness sees its record$`, func(w *world) any { return w.witnessesSee }),
+		step(`^the latency in parallel stays within three times that of a single call$`, func(w *world) any { return w.latencyHolds }),
+	}
+}
+
+func (w *world) callsInParallel(method string, times int) error {
+	objects := w.methodCalls(method)
+	var calls []request
+	for i := range times {
+		calls = append(calls, objects[i%len(objects)])
+	}
+	return w.sendAtOnce(calls)
+}
+
+// callsAsDeclared sends as many calls at once as batches are declared, three
+// times over, and keeps the fastest round: what is left is the endpoint's.
+func (w *world) callsAsDeclared(method string) error {
+	if w.catalog.speed == nil {
+		return inconclusive("", "no speed is declared")
+	}
+	n := parallelCap(*w.catalog.speed)
+	w.vars["single"] = median(w.replies)
+	best := time.Duration(0)
+	for range 3 {
+		calls := make([]request, n)
+		for i := range calls {
+			calls[i] = request{method: method}
+		}
+		from := len(w.replies)
+		if err := w.sendAtOnce(calls); err != nil {
+			return err
+		}
+		if m := median(w.replies[from:]); best == 0 || m < best {
+			best = m
+		}
+	}
+	w.vars["parallel"], w.vars["width"] = best, n
+	return nil
+}
+
+func median(replies []*reply) time.Duration {
+	var all []time.Duration
+	for _, r := range replies {
+		all = append(all, r.Total-r.Dial)
+	}
+	slices.Sort(all)
+	if len(all) == 0 {
+		return 0
+	}
+	return all[len(all)/2]
+}
+
+// latencyNoise is a latency below which the machine, not the endpoint, is seen.
+const latencyNoise = 25 * time.Millisecond
+
+func (w *world) latencyHolds() error {
+	single, _ := w.vars["single"].(time.Duration)
+	parallel, _ := w.vars["parallel"].(time.Duration)
+	width, _ := w.vars["width"].(int)
+	w.note("median latency of one call %s, of %d calls at once %s", round(single), width, round(parallel))
+	if parallel > 3*single && parallel > latencyNoise {
+		w.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),
+			fmt.Sprintf("%s with %d calls at once", round(parallel), width), w.replies[len(w.replies)-1])
+	}
+	return w.held()
+}

@@ -1,0 +1,247 @@
+package conformance
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// replyClaim says what is wrong with one reply: expected and actual, both ""
+// when the claim holds.
+type replyClaim func(r *reply) (expected, actual string)
+
+// replySteps judge the replies of all calls that the scenario has made.
+func replySteps() []definition {
+	return []definition{
+		step(`^every reply is (one JSON value in UTF-8|an object|an error that answers its request)$`,
+			func(w *world) any { return func(claim string) error { return w.everyReply(replyClaims[claim]) } }),
+		step(`^every reply has (a result|"result" or "error"|not both "result" and "error"|an object as result|"jsonrpc" equal to "2.0"|the id of its request|unique keys)$`,
+			func(w *world) any { return func(claim string) error { return w.everyReply(replyClaims[claim]) } }),
+		step(`^no reply has a result$`, func(w *world) any { return func() error { return w.everyReply(noResult) } }),
+	}
+}
+
+var replyClaims = map[string]replyClaim{
+	"one JSON value in UTF-8":           oneValue,
+	"an object":                         isObject,
+	"an error that answers its request": isErrorReply,
+	"a result":                          hasResult,
+	`"result" or "error"`:               hasEither,
+	`not both "result" and "error"`:     notBoth,
+	"an object as result":               objectResult,
+	`"jsonrpc" equal to "2.0"`:          saysVersion,
+	"the id of its request":             sameID,
+	"unique keys":                       uniqueKeys,
+}
+
+// everyReply applies a claim to every reply.
+func (w *world) everyReply(claim replyClaim) error {
+	if len(w.replies) == 0 {
+		return harness("no call was made")
+	}
+	for _, r := range w.replies {
+		if expected, actual := claim(r); actual != "" {
+			w.broken(expected, r.what()+": "+actual, r)
+		}
+	}
+	return w.held()
+}
+
+func oneValue(r *reply) (string, string) {
+	const expected = "one JSON value encoded as UTF-8, with nothing before or after it"
+	if r.doc != nil {
+		return "", ""
+	}
+	if !r.OK() {
+		return expected, r.trouble()
+	}
+	if !utf8.Valid(r.Body) {
+		return expected, "the body is not valid UTF-8: " + r.short()
+	}
+	var bad *wire.SyntaxError
+	if errors.As(r.docErr, &bad) {
+		return expected, fmt.Sprintf("%s: %s", bad.Error(), r.short())
+	}
+	return expected, fmt.Sprintf("%v: %s", r.docErr, r.short())
+}
+
+func isObject(r *reply) (string, string) {
+	if r.doc != nil && r.doc.Kind != wire.Object {
+		return "a JSON object", r.short()
+	}
+	return "", ""
+}
+
+func hasEither(r *reply) (string, string) {
+	if r.doc == nil {
+		return `a reply with "result" or "error"`, r.short()
+	}
+	if r.doc.Kind == wire.Object && r.member("result") == nil && r.member("error") == nil {
+		return `a member "result" or "error"`, r.short()
+	}
+	return "", ""
+}
+
+func notBoth(r *reply) (string, string) {
+	if r.member("result") == nil || r.member("error") == nil {
+		return "", ""
+	}
+	if r.member("error").Kind == wire.Null {
+		return `"result" alone; a null "error" beside it is present all the same: leave it out`, r.short()
+	}
+	return `"result" or "error", never both`, r.short()
+}
+
+func objectResult(r *reply) (string, string) {
+	if n := r.member("result"); n != nil && n.Kind != wire.Object {
+		return `"result" as a JSON object`, r.short()
+	}
+	return "", ""
+}
+
+func saysVersion(r *reply) (string, string) {
+	if r.doc == nil || r.doc.Kind != wire.Object {
+		return "", ""
+	}
+	if n := r.member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {
+		return `"jsonrpc":"2.0" as a string`, r.short()
+	}
+	return "", ""
+}
+
+func sameID(r *reply) (string, string) {
+	if r.doc == nil || r.doc.Kind != wire.Object {
+		return "", ""
+	}
+	expected := "id " + string(quote(clip(r.id, 80)))
+	n := r.member("id")
+	switch {
+	case n == nil:
+		return expected, "no id: " + r.short()
+	case n.Kind != wire.String:
+		return expected, fmt.Sprintf("id %s, which is no string", clip(string(n.Raw), 80))
+	case n.Text != r.id:
+		return expected, fmt.Sprintf("id %s (%d characters were sent, %d came back)",
+			clip(string(n.Raw), 80), utf8.RuneCountInString(r.id), utf8.RuneCountInString(n.Text))
+	}
+	return "", ""
+}
+
+func uniqueKeys(r *reply) (string, string) {
+	if r.doc != nil && len(r.doc.Duplicates) > 0 {
+		return "each key once in its object", "twice: " + list(r.doc.Duplicates) + " in " + r.short()
+	}
+	return "", ""
+}
+
+func hasResult(r *reply) (string, string) {
+	if r.result() == nil {
+		return "a result", r.short()
+	}
+	return "", ""
+}
+
+func noResult(r *reply) (string, string) {
+	if r.member("result") != nil {
+		return "no result", r.short()
+	}
+	return "", ""
+}
+
+func isErrorReply(r *reply) (string, string) {
+	const expected = "a JSON-RPC error with the id of the request"
+	if !r.isError() {
+		return expected, r.short()
+	}
+	// A library that could not read the request answers with a null id.
+	if n := r.member("id"); n != nil && n.Kind == wire.Null {
+		return "", ""
+	}
+	if _, actual := sameID(r); actual != "" {
+		return expected, actual
+	}
+	return "", ""
+}
+
+// errorSteps judge JSON-RPC errors (spec 7.2.2).
+func errorSteps() []definition {
+	return []definition{
+		step(`^every error has an integer code and a message$`, func(w *world) any {
+			return func() error { return w.everyReply(codeAndMessage) }
+		}),
+		step(`^every error has the code (-\d+)( and a null id)?$`, func(w *world) any { return w.everyErrorHasCode }),
+		step(`^it is noted which extra top-level keys the replies have$`, func(w *world) any { return w.notesExtraKeys }),
+		step(`^it is noted how each body is answered$`, func(w *world) any { return w.notesAnswers }),
+	}
+}
+
+func codeAndMessage(r *reply) (string, string) {
+	e := r.member("error")
+	if e == nil || r.member("result") != nil {
+		return "", ""
+	}
+	const expected = `"error" as an object with an integer "code" and a non-empty string "message"`
+	if e.Kind != wire.Object {
+		return expected, r.short()
+	}
+	code, message := e.Get("code"), e.Get("message")
+	switch {
+	case code == nil || code.Kind != wire.Number || strings.ContainsAny(string(code.Raw), ".eE"):
+		return expected, "the code is no integer: " + r.short()
+	case message == nil || message.Kind != wire.String || strings.TrimSpace(message.Text) == "":
+		return expected, "the message is missing, empty or no string: " + r.short()
+	}
+	return "", ""
+}
+
+func (w *world) everyErrorHasCode(code, nullID string) error {
+	return w.everyReply(func(r *reply) (string, string) {
+		expected := "an error with the code " + code
+		if nullID != "" {
+			expected += ` and "id":null`
+		}
+		if !r.isError() {
+			return expected, r.short()
+		}
+		if c := r.member("error").Get("code"); c == nil || string(c.Raw) != code {
+			return expected, r.short()
+		}
+		if id := r.member("id"); nullID != "" && (id == nil || id.Kind != wire.Null) {
+			return expected, r.short()
+		}
+		return "", ""
+	})
+}
+
+func (w *world) notesExtraKeys() error {
+	known := []string{"jsonrpc", "id", "result", "error"}
+	var extra []string
+	for _, r := range w.replies {
+		if r.doc == nil {
+			continue
+		}
+		for _, m := range r.doc.Members {
+			if !slices.Contains(known, m.Name) && !slices.Contains(extra, m.Name) {
+				extra = append(extra, m.Name)
+			}
+		}
+	}
+	if len(extra) == 0 {
+		w.note("replies have no extra top-level keys")
+		return nil
+	}
+	w.note("replies have extra top-level keys, which the service ignores: %s", list(extra))
+	return nil
+}
+
+func (w *world) notesAnswers() error {
+	for _, r := range w.replies {
+		w.note("%s is answered by %s", clip(string(r.Request), 60), r.short())
+	}
+	return nil
+}

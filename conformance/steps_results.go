@@ -1,0 +1,423 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// resultSteps judge what sync_batch says of its records (spec 7.2.4).
+func resultSteps() []definition {
+	return []definition{
+		step(`^every result of sync_batch has an array of record results$`, func(w *world) any { return w.resultsAreArrays }),
+		step(`^every record result (has an identifier exactly as it was sent|has an identifier of the type that was sent|has a boolean "success"|names a record that was sent, and each only once|that is a failure has a message|agrees with the others of its record|stands at its own record|reports a skip in one way)$`,
+			func(w *world) any { return func(claim string) error { return resultClaims[claim](w) } }),
+		step(`^every record has a result$`, func(w *world) any { return w.everyRecordHasResult }),
+		step(`^every batch is processed$`, func(w *world) any { return w.batchesProcessed }),
+		step(`^(no|every) record is acknowledged$`, func(w *world) any { return w.acknowledged }),
+		step(`^it is noted which successes carry a message$`, func(w *world) any { return w.notesMessages }),
+		step(`^no (good record is marked as failed|bad record is acknowledged)$`,
+			func(w *world) any { return func(claim string) error { return badClaims[claim](w) } }),
+		step(`^every record has the same outcome as before$`, func(w *world) any { return w.sameOutcome }),
+		step(`^every operation has the same outcome in parallel as alone$`, func(w *world) any { return w.sameInParallel }),
+	}
+}
+
+var resultClaims = map[string]func(*world) error{
+	"agrees with the others of its record":             (*world).resultsAgree,
+	"stands at its own record":                         (*world).statusesInPlace,
+	"reports a skip in one way":                        (*world).oneSkipConvention,
+	"has an identifier exactly as it was sent":         (*world).identifiersExact,
+	"has an identifier of the type that was sent":      (*world).identifierTypes,
+	`has a boolean "success"`:                          (*world).successIsBoolean,
+	"names a record that was sent, and each only once": (*world).noStrangers,
+	"that is a failure has a message":                  (*world).failuresHaveMessages,
+}
+
+func (w *world) resultsAreArrays() error {
+	for _, b := range w.batches {
+		if res := b.reply.result(); res != nil && !b.isArray {
+			w.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
+		}
+		if b.reply.result() == nil {
+			// An operation may be refused as a whole; OPS-004 judges that.
+			w.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())
+		}
+	}
+	return w.held()
+}
+
+// eachResult visits the results of all answered batches.
+func (w *world) eachResult(visit func(b *batch, r result)) error {
+	any := false
+	for _, b := range w.batches {
+		for _, r := range b.results {
+			any = true
+			visit(b, r)
+		}
+	}
+	if err := w.held(); err != nil {
+		return err
+	}
+	if !any {
+		return inconclusive("", "no record result came back")
+	}
+	return nil
+}
+
+func (w *world) identifiersExact() error {
+	return w.eachResult(func(b *batch, r result) {
+		if r.identifier == nil {
+			w.brokenFor(b.operation, `an "identifier" in every record result`, string(r.node.Raw), b.reply)
+			return
+		}
+		got := nodeText(r.identifier)
+		if !slices.ContainsFunc(b.records, func(s *record) bool { return keyText(s.key) == got }) {
+			// A stranger is RES-003's; a distorted one leaves a record without result.
+			for _, s := range b.records {
+				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
+					w.brokenFor(b.operation, "the identifier "+string(s.key), "it came back as "+clip(string(r.identifier.Raw), 120), b.reply)
+					return
+				}
+			}
+		}
+	})
+}
+
+// resembles tells a distorted copy of a key from an identifier out of nowhere:
+// folded, trimmed or normalised it is the same, or it is a nearby number.
+func resembles(sent, got string) bool {
+	fold := func(s string) string {
+		return strings.ToLower(strings.Join(strings.Fields(normalise(s)), ""))
+	}
+	if fold(sent) == fold(got) {
+		return true
+	}
+	return isDigits(sent) && isDigits(got) && len(sent) == len(got) && sent[:len(sent)-3] == got[:len(got)-3]
+}
+
+func isDigits(s string) bool {
+	return len(s) > 3 && strings.Trim(s, "0123456789") == ""
+}
+
+func (w *world) identifierTypes() error {
+	return w.eachResult(func(b *batch, r result) {
+		for _, s := range b.records {
+			sent, err := wire.Parse(s.key)
+			if err != nil || r.identifier == nil || nodeText(sent) != nodeText(r.identifier) {
+				continue
+			}
+			if sent.Kind != r.identifier.Kind {
+				w.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
+					fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
+			}
+			return
+		}
+	})
+}
+
+func (w *world) successIsBoolean() error {
+	return w.eachResult(func(b *batch, r result) {
+		if r.success == nil {
+			w.brokenFor(b.operation, `"success" as true or false`, clip(string(r.node.Raw), 200), b.reply)
+		}
+	})
+}
+
+func (w *world) noStrangers() error {
+	return w.eachResult(func(b *batch, r result) {
+		if r.identifier == nil {
+			return
+		}
+		got := nodeText(r.identifier)
+		sent := 0
+		for _, s := range b.records {
+			if keyText(s.key) == got {
+				sent++
+			}
+		}
+		switch {
+		case sent == 0:
+			w.brokenFor(b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
+		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
+			w.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%d results for %s", len(b.byKey[got]), clip(string(r.identifier.Raw), 120)), b.reply)
+		}
+	})
+}
+
+func (w *world) failuresHaveMessages() error {
+	return w.eachResult(func(b *batch, r result) {
+		if r.success == nil || *r.success {
+			return
+		}
+		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
+			w.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, clip(string(r.node.Raw), 240), b.reply)
+		}
+	})
+}
+
+func (w *world) everyRecordHasResult() error {
+	for _, b := range w.batches {
+		if !b.answered() {
+			w.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
+			continue
+		}
+		for _, r := range b.records {
+			if len(b.of(r)) == 0 {
+				w.brokenFor(b.operation, fmt.Sprintf("a result for each of the %d records", len(b.records)),
+					fmt.Sprintf("%d results came back; missing %s", len(b.results), r.key), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+func (w *world) resultsAgree() error {
+	for _, b := range w.batches {
+		for _, r := range b.records {
+			all := b.of(r)
+			// A record that stands twice in a batch may fare differently.
+			if len(all) > 1 && !b.succeeded(r) && !b.failed(r) && count(b.records, r) == 1 {
+				w.brokenFor(b.operation, "one status for "+string(r.key), b.why(r), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+func count(records []*record, r *record) int {
+	n := 0
+	for _, o := range records {
+		if keyText(o.key) == keyText(r.key) {
+			n++
+		}
+	}
+	return n
+}
+
+// batchesProcessed: no top-level error, and a result for each record.
+func (w *world) batchesProcessed() error {
+	for _, b := range w.batches {
+		switch {
+		case !b.answered():
+			w.brokenFor(b.operation, fmt.Sprintf("a batch of %d records that is processed record by record", len(b.records)), b.reply.short(), b.reply)
+		default:
+			missing := 0
+			for _, r := range b.records {
+				if len(b.of(r)) == 0 {
+					missing++
+				}
+			}
+			if missing > 0 {
+				w.brokenFor(b.operation, "a result for each record", fmt.Sprintf("%d of %d records have none: %s", missing, len(b.records), b.reply.short()), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+func (w *world) acknowledged(which string) error {
+	for _, b := range w.latest {
+		if which == "no" {
+			for _, r := range b.results {
+				if r.success != nil && *r.success {
+					w.brokenFor(b.operation, "a failure, or an error for the batch", clip(string(r.node.Raw), 200), b.reply)
+					break
+				}
+			}
+			continue
+		}
+		for _, r := range b.records {
+			if !b.succeeded(r) {
+				w.brokenFor(b.operation, "success for "+string(r.key), b.why(r), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+func (w *world) notesMessages() error {
+	for _, b := range w.batches {
+		for _, r := range b.results {
+			if r.success != nil && *r.success && r.message != nil {
+				w.note("a success carries error_message %s: the service ignores it", clip(string(r.message.Raw), 80))
+				return nil
+			}
+		}
+	}
+	w.note("no success carries a message")
+	return nil
+}
+
+var badClaims = map[string]func(*world) error{
+	"good record is marked as failed": (*world).goodNotFailed,
+	"bad record is acknowledged":      (*world).badNotAcknowledged,
+}
+
+func (w *world) isBad(r *record) bool { return slices.Contains(w.bad, r) }
+
+// perRecord tells that the batch with the bad record was answered record by
+// record; a batch that fails as a whole is RES-018's.
+func (w *world) perRecord() (*batch, error) {
+	b := w.latest[0]
+	if !b.answered() {
+		return nil, inconclusive("", "the batch failed as a whole because of one bad record: %s", b.reply.short())
+	}
+	return b, nil
+}
+
+func (w *world) goodNotFailed() error {
+	b, err := w.perRecord()
+	if err != nil {
+		return err
+	}
+	for _, r := range b.records {
+		if !w.isBad(r) && b.failed(r) {
+			w.brokenFor(b.operation, "success for the good record "+string(r.key), b.why(r), b.reply)
+		}
+	}
+	return w.held()
+}
+
+func (w *world) badNotAcknowledged() error {
+	b := w.latest[0]
+	for _, r := range w.bad {
+		if !b.succeeded(r) {
+			w.proof("the bad record was refused")
+			continue
+		}
+		if w.badSure {
+			w.brokenFor(b.operation, "a failure for the bad record "+string(r.key), b.why(r), b.reply)
+			continue
+		}
+		if w.readback == nil {
+			return inconclusive("readback", "a record with null in a required field was accepted: only a read-back tells whether it is stored")
+		}
+		seen, err := w.observe([]*record{r})
+		if err != nil {
+			return err
+		}
+		if seen[keyText(r.key)].count == 0 {
+			w.brokenFor(b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
+		}
+	}
+	return w.held()
+}
+
+// statusesInPlace: a success at the bad record and a failure at a good one are
+// the mark of statuses that were mixed up.
+func (w *world) statusesInPlace() error {
+	b, err := w.perRecord()
+	if err != nil {
+		return err
+	}
+	for _, bad := range w.bad {
+		for _, r := range b.records {
+			if b.succeeded(bad) && !w.isBad(r) && b.failed(r) {
+				w.brokenFor(b.operation, "the failure at "+string(bad.key), fmt.Sprintf("it stands at %s, and %s is acknowledged", r.key, bad.key), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+// skipClass is how one result reports a record that does not qualify.
+func skipClass(r result) string {
+	switch {
+	case r.success == nil:
+		return "no status"
+	case !*r.success:
+		return SkipFailure
+	case r.text() != "":
+		return SkipSuccessWithMessage
+	}
+	return SkipSuccess
+}
+
+// oneSkipConvention looks at updates of absent records and at repeated inserts.
+func (w *world) oneSkipConvention() error {
+	first := map[string]string{}
+	inserted := map[place]bool{}
+	for _, b := range w.batches {
+		for _, r := range b.records {
+			skip := b.operation == rpc.OperationUpdate || b.operation == rpc.OperationInsert && inserted[r.place()]
+			inserted[r.place()] = inserted[r.place()] || b.operation == rpc.OperationInsert && b.succeeded(r)
+			if !skip || len(b.of(r)) == 0 {
+				continue
+			}
+			class := skipClass(b.of(r)[0])
+			want := orDefault(w.opts.SkipConvention, first[b.operation])
+			if want == "" {
+				first[b.operation] = class
+				w.note("%s reports a skip as %s", b.operation, class)
+				continue
+			}
+			if class != want {
+				w.brokenFor(b.operation, fmt.Sprintf("every skip of %s as %s", b.operation, want), fmt.Sprintf("%s is reported as %s: %s", r.key, class, b.why(r)), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+// outcomeOf is success, failure or what else became of a record.
+func (b *batch) outcomeOf(r *record) string {
+	switch {
+	case b.succeeded(r):
+		return "success"
+	case b.failed(r):
+		return "failure"
+	case !b.answered():
+		return "an error for the batch"
+	}
+	return "no clear result"
+}
+
+// sameOutcome compares the latest sending with the one before.
+func (w *world) sameOutcome() error {
+	if len(w.waves) < 2 {
+		return harness("the records were sent only once")
+	}
+	before := map[place]string{}
+	for _, b := range w.waves[len(w.waves)-2] {
+		for _, r := range b.records {
+			before[r.place()] = b.outcomeOf(r)
+		}
+	}
+	for _, b := range w.latest {
+		for _, r := range b.records {
+			if was, is := before[r.place()], b.outcomeOf(r); was != is {
+				w.brokenFor(b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply)
+			}
+		}
+	}
+	return w.held()
+}
+
+// sameInParallel compares the batches of each operation alone and in parallel.
+func (w *world) sameInParallel() error {
+	alone := map[string]string{}
+	for _, b := range w.waves[0] {
+		alone[b.operation] = b.outcomes()
+	}
+	for _, b := range w.latest {
+		if was, is := alone[b.operation], b.outcomes(); was != is {
+			w.brokenFor(b.operation, was+", as when it runs alone", is+": "+b.reply.short(), b.reply)
+		}
+	}
+	return w.held()
+}
+
+func (b *batch) outcomes() string {
+	var out []string
+	for _, r := range b.records {
+		if o := b.outcomeOf(r); !slices.Contains(out, o) {
+			out = append(out, o)
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(out, " and ")
+}

@@ -1,0 +1,218 @@
+package conformance
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// speedSteps judge get_sync_speed and X-RateLimit-Limit (spec 8).
+func speedSteps() []definition {
+	return []definition{
+		step(`^the declared speed (has three positive integers|lets a batch finish within the batch deadline|stays below the rate limit|stays the same)$`,
+			func(w *world) any { return func(claim string) error { return speedClaims[claim](w) } }),
+		step(`^the rate limit header (is a positive integer|has one value|is the same on every reply)$`,
+			func(w *world) any { return w.rateLimitHeader }),
+		step(`^the service calls "([a-z_]+)" at (\d+) % of the rate limit$`, func(w *world) any { return w.callsAtRate }),
+		step(`^no reply refuses the rate$`, func(w *world) any { return w.rateAccepted }),
+		step(`^it is noted which rate limit applies$`, func(w *world) any { return w.notesRateLimit }),
+	}
+}
+
+var speedClaims = map[string]func(*world) error{
+	"has three positive integers":                   (*world).speedNumbers,
+	"lets a batch finish within the batch deadline": (*world).speedInTime,
+	"stays below the rate limit":                    (*world).speedBelowLimit,
+	"stays the same":                                (*world).speedStable,
+}
+
+var speedKeys = []string{"maximum_batch_size", "maximum_parallel_batches", "maximum_records_per_second"}
+
+func (w *world) speedNumbers() error {
+	for _, r := range w.of(rpc.MethodGetSyncSpeed) {
+		res := r.result()
+		if res == nil {
+			w.broken("a result with "+strings.Join(speedKeys, ", "), r.short(), r)
+			continue
+		}
+		for _, key := range speedKeys {
+			n := res.Get(key)
+			v, ok := n.Int()
+			switch {
+			case n == nil:
+				w.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.short(), r)
+			case !ok || !n.IsInteger() || v < 1:
+				w.broken(fmt.Sprintf("%q as an integer of 1 or more", key), clip(string(n.Raw), 80), r)
+			case key == "maximum_parallel_batches" && v > 50:
+				w.note("maximum_parallel_batches is %d: the service sends at most 50 batches at once", v)
+			}
+		}
+	}
+	return w.held()
+}
+
+// speeds are the declared speeds of all replies that declare one.
+func (w *world) speeds() (replies []*reply, speeds []rpc.Speed) {
+	for _, r := range w.of(rpc.MethodGetSyncSpeed) {
+		if s := readSpeed(r); s != nil {
+			replies, speeds = append(replies, r), append(speeds, *s)
+		}
+	}
+	return replies, speeds
+}
+
+func (w *world) speedInTime() error {
+	replies, speeds := w.speeds()
+	for i, s := range speeds {
+		seconds := float64(s.MaximumBatchSize) / float64(s.MaximumRecordsPerSecond)
+		if limit := w.opts.BatchTimeout.Seconds(); seconds > limit {
+			w.broken(fmt.Sprintf("a full batch that takes less than the batch deadline of %s", w.opts.BatchTimeout),
+				fmt.Sprintf("%d records in a batch at %d records/s take %.0f s", s.MaximumBatchSize, s.MaximumRecordsPerSecond, seconds), replies[i])
+		}
+	}
+	return w.held()
+}
+
+func (w *world) speedBelowLimit() error {
+	replies, speeds := w.speeds()
+	for i, s := range speeds {
+		limit := int64(defaultRateLimit)
+		if v := replies[i].Header.Get("X-RateLimit-Limit"); v != "" {
+			n, err := strconv.ParseInt(v, 10, 64)
+			if err != nil {
+				continue
+			}
+			limit = n
+		}
+		implied := int64(math.Ceil(float64(s.MaximumRecordsPerSecond) / float64(s.MaximumBatchSize)))
+		if implied > limit {
+			w.broken(fmt.Sprintf("a speed that full batches reach with at most %d requests/s", limit),
+				fmt.Sprintf("%d records/s in batches of %d are %d requests/s", s.MaximumRecordsPerSecond, s.MaximumBatchSize, implied), replies[i])
+		}
+	}
+	return w.held()
+}
+
+func (w *world) speedStable() error {
+	replies, speeds := w.speeds()
+	for i := 1; i < len(speeds); i++ {
+		if speeds[i] != speeds[0] {
+			w.broken(fmt.Sprintf("the same speed within a run: %+v", speeds[0]), fmt.Sprintf("%+v", speeds[i]), replies[0], replies[i])
+			break
+		}
+	}
+	return w.held()
+}
+
+const rateHeader = "X-RateLimit-Limit"
+
+func (w *world) rateLimitHeader(claim string) error {
+	seen := ""
+	for _, r := range w.replies {
+		values := r.Header.Values(rateHeader)
+		if len(values) == 0 {
+			continue
+		}
+		switch claim {
+		case "is a positive integer":
+			for _, v := range values {
+				if n, err := strconv.ParseUint(v, 10, 63); err != nil || n < 1 || strings.HasPrefix(v, "+") {
+					w.broken(rateHeader+": an integer of 1 or more, in requests per second", fmt.Sprintf("%s: %s", rateHeader, v), r)
+				}
+			}
+		case "has one value":
+			if len(values) > 1 {
+				w.broken("one line "+rateHeader, fmt.Sprintf("%d lines: %s", len(values), list(values)), r)
+			}
+		case "is the same on every reply":
+			if seen == "" {
+				seen = values[0]
+			} else if seen != values[0] {
+				w.broken("the same limit on every reply", fmt.Sprintf("%s, then %s", seen, values[0]), r)
+				return w.held()
+			}
+		}
+	}
+	if seen == "" && claim == "is the same on every reply" {
+		w.note("no reply has the header")
+	}
+	return w.held()
+}
+
+func (w *world) notesRateLimit() error {
+	for _, r := range w.replies {
+		if v := r.Header.Get(rateHeader); v != "" {
+			w.note("%s: %s requests per second over all syncs of the connection", rateHeader, v)
+			return nil
+		}
+	}
+	w.note("no %s: the default of %d requests per second applies to the connection", rateHeader, defaultRateLimit)
+	return nil
+}
+
+// callsAtRate sends calls at a share of the declared rate, for one second or
+// the length of the load checks, whichever is shorter.
+func (w *world) callsAtRate(method string, percent int) error {
+	limit := w.catalog.rateLimit
+	if limit < 1 {
+		limit = defaultRateLimit
+	}
+	rate := float64(limit) * float64(percent) / 100
+	length := min(w.opts.LoadDuration, 2*time.Second)
+	n := int(rate * length.Seconds())
+	if n > 20_000 {
+		return inconclusive("--load", "the declared %d requests/s are more than the judge sends: measure them with a load test", limit)
+	}
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	slots := make(chan struct{}, 64)
+	start := time.Now()
+	for i := range n {
+		// The intended time of the i-th call; lost time is not made good.
+		due := start.Add(time.Duration(float64(i) / rate * float64(time.Second)))
+		if d := time.Until(due); d > 0 {
+			timer := time.NewTimer(d)
+			select {
+			case <-timer.C:
+			case <-w.ctx.Done():
+				timer.Stop()
+				return overtime(w.ctx)
+			}
+		}
+		slots <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-slots }()
+			r, err := w.session.send(w.ctx, w.check.ID, request{method: method})
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil {
+				w.replies = append(w.replies, r)
+			}
+		})
+	}
+	wg.Wait()
+	w.vars["reached"] = float64(n) / time.Since(start).Seconds() / rate
+	return nil
+}
+
+func (w *world) rateAccepted() error {
+	for _, r := range w.replies {
+		if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
+			w.broken("no refusal below the declared rate limit", r.short(), r)
+		}
+	}
+	if err := w.held(); err != nil {
+		return err
+	}
+	if reached, _ := w.vars["reached"].(float64); reached < 0.9 {
+		return inconclusive("", "the judge reached only %.0f %% of the rate that it wanted to send at", reached*100)
+	}
+	w.proof("%d calls", len(w.replies))
+	return nil
+}

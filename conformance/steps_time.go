@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// timeSteps judge deadlines, stalls, and what errors say.
+func timeSteps() []definition {
+	return []definition{
+		step(`^every reply arrives (within the planning deadline|within the batch deadline|without a stall)$`, func(w *world) any { return w.arrives }),
+		step(`^every call is answered$`, func(w *world) any { return w.everyCallAnswered }),
+		step(`^every error (reveals nothing internal|is short readable text)$`, func(w *world) any { return w.errorText }),
+		step(`^it is noted which protocol and profile the verdict is for$`, func(w *world) any { return w.notesProtocol }),
+	}
+}
+
+func (w *world) arrives(claim string) error {
+	limit := w.opts.PlanningTimeout
+	if claim == "within the batch deadline" {
+		limit = w.opts.BatchTimeout
+	}
+	for _, r := range w.replies {
+		if claim == "without a stall" {
+			if r.Status != 0 && r.MaxGap > w.opts.PlanningTimeout/2 {
+				w.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.what(), round(r.MaxGap)), r)
+			}
+			continue
+		}
+		if r.Kind == wire.KindTimeout || r.Total > limit {
+			w.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.what(), round(r.Total)), r)
+		}
+	}
+	if err := w.held(); err != nil {
+		return err
+	}
+	if reached, ok := w.vars["reached"].(float64); ok && reached < 0.9 {
+		return inconclusive("--load", "the judge reached only %.0f %% of the declared rate", reached*100)
+	}
+	return nil
+}
+
+// everyCallAnswered judges the good calls that follow disturbed ones.
+func (w *world) everyCallAnswered() error {
+	for _, r := range w.replies {
+		if r.method != rpc.MethodListObjects {
+			continue
+		}
+		if expected, actual := sameID(r); actual != "" {
+			w.broken(expected+": the answer to this call", actual, r)
+		} else if r.result() == nil {
+			w.broken("an answer to a good call after a bad one", r.short(), r)
+		}
+	}
+	return w.held()
+}
+
+// maxMessage is the length up to which an error message is readable.
+const maxMessage = 1000
+
+// internals are marks of stack traces, statements and paths (spec 5.2.4).
+var internals = []struct {
+	what string
+	mark *regexp.Regexp
+}{
+	{"a stack trace", regexp.MustCompile(`(?i)traceback \(most recent call last\)|\n\s+at [\w.$<>]+ ?\(|goroutine \d+ \[|\.go:\d+ \+0x|File "[^"]+", line \d+|\bat [\w.$]+\([\w]+\.(java|kt|cs):\d+\)|node_modules/|(?m)^\s*from \S+\.rb:\d+`)},
+	{"a database statement", regexp.MustCompile(`(?i)\b(select\s+.+\s+from|insert\s+into\s+\S+\s*\(|update\s+\S+\s+set|delete\s+from\s+\S+\s+where)\b|SQLSTATE\[?|ORA-\d{5}|psycopg2\.`)},
+	{"a path of the server", regexp.MustCompile(`(?:^|[\s"'(])(?:/(?:home|usr|var|etc|opt|srv|app|root)/[\w./-]+|[A-Z]:\\[\w\\.-]+)`)},
+	{"a secret", regexp.MustCompile(`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*\S{4,}`)},
+}
+
+func (w *world) errorText(claim string) error {
+	for _, r := range w.replies {
+		if !r.isError() {
+			continue
+		}
+		e := r.member("error")
+		text := r.errorText()
+		if claim == "reveals nothing internal" {
+			whole := text
+			if data := e.Get("data"); data != nil {
+				whole += "\n" + nodeText(data) + "\n" + strings.ReplaceAll(string(data.Raw), `\n`, "\n")
+			}
+			for _, i := range internals {
+				if m := i.mark.FindString(whole); m != "" {
+					w.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, clip(m, 120)), r)
+				}
+			}
+			continue
+		}
+		switch {
+		case strings.TrimSpace(text) == "":
+			w.broken("a short readable message", r.what()+": the message is empty", r)
+		case len(text) > maxMessage:
+			w.broken(fmt.Sprintf("a message of at most %d bytes", maxMessage), fmt.Sprintf("%s: %d bytes", r.what(), len(text)), r)
+		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
+			w.broken("readable text", r.what()+": the message holds control characters", r)
+		}
+	}
+	return w.held()
+}
+
+func (w *world) notesProtocol() error {
+	w.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
+		w.opts.Profile, w.opts.PlanningTimeout, w.opts.BatchTimeout)
+	return nil
+}
+
+// pause waits unless the run is over.
+func (w *world) pause(d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-w.ctx.Done():
+		return overtime(w.ctx)
+	}
+}

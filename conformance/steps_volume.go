@@ -1,0 +1,112 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// volumeSteps send much: full batches, large bodies, a sustained rate.
+func volumeSteps() []definition {
+	return []definition{
+		step(`^the service sends a full batch of new records with any operation`+manner+`$`, func(w *world) any { return w.sendsFull }),
+	}
+}
+
+func (w *world) sendsFull(how string) error {
+	if w.catalog.speed == nil {
+		return inconclusive("", "no speed is declared")
+	}
+	n := w.catalog.speed.MaximumBatchSize
+	if n > int64(w.opts.MaxRecords) {
+		return notRun("--max-records", "a full batch has %d records, more than --max-records %d", n, w.opts.MaxRecords)
+	}
+	return w.sendsNew(int(n), "any operation", how)
+}
+
+// bodySizes of the large requests, in bytes; 100 KB is a common default limit.
+var bodySizes = []int{200_000, 1_000_000, 4_000_000}
+
+// largestText is the longest string of the large bodies: 64 KB.
+const largestText = 65_000
+
+// sendsLarge shares the records among three batches and fills each up to its
+// size with long strings, as far as strings of 64 KB and the declared batch
+// size go.
+func (w *world) sendsLarge(s set) ([]*batch, error) {
+	f, ok := w.object.writable(rpc.TypeString)
+	if !ok {
+		return nil, notApplicable("%s has no string field to fill", w.object)
+	}
+	most := len(s.records) / len(bodySizes)
+	if w.catalog.speed != nil {
+		most = int(min(int64(most), w.catalog.speed.MaximumBatchSize))
+	}
+	var out []*batch
+	for i, size := range bodySizes {
+		if size/most > largestText {
+			w.note("bodies of %d bytes do not fit into %d records", size, most)
+			break
+		}
+		filler := quote(strings.Repeat("0123456789", size/most/10))
+		part := slices.Clone(s.records[i*most : (i+1)*most])
+		for k := range part {
+			part[k] = part[k].with(f.APIName, filler)
+		}
+		sent, err := w.write(s.operation, part, plan{})
+		out = append(out, sent...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// sustained is the size of the batches that are sent at the declared rate.
+const sustained = 50
+
+// sendsAtRate sends batches as fast as the declared records per second allow, as
+// many at once as is declared, until the records or the time of the load checks
+// are used up (spec 8).
+func (w *world) sendsAtRate(s set) ([]*batch, error) {
+	speed := w.catalog.speed
+	if speed == nil {
+		return nil, inconclusive("", "no speed is declared")
+	}
+	start := time.Now()
+	slots := make(chan struct{}, parallelCap(*speed))
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var first error
+	var out []*batch
+	sent := 0
+	for part := range slices.Chunk(s.records, int(min(sustained, speed.MaximumBatchSize))) {
+		if time.Since(start) > w.opts.LoadDuration {
+			break
+		}
+		slots <- struct{}{}
+		sent += len(part)
+		wg.Go(func() {
+			defer func() { <-slots }()
+			b, err := w.session.batch(w, s.operation, part, plan{})
+			mu.Lock()
+			defer mu.Unlock()
+			if b != nil {
+				out = append(out, b)
+			}
+			if err != nil && first == nil {
+				first = err
+			}
+		})
+	}
+	wg.Wait()
+	for _, b := range out {
+		w.batches, w.replies = append(w.batches, b), append(w.replies, b.reply)
+	}
+	due := float64(sent) / float64(speed.MaximumRecordsPerSecond)
+	w.vars["reached"] = due / max(time.Since(start).Seconds(), 1e-9)
+	return out, first
+}

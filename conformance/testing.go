@@ -1,0 +1,55 @@
+package conformance
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// Test judges a destination inside a Go test: each check becomes a subtest. A
+// gated failure fails its subtest; what was not decided is skipped with its
+// reason. The optional Options permit writes, name hooks and choose a profile.
+func Test(t *testing.T, target Target, options ...Options) *Report {
+	t.Helper()
+	var opts Options
+	if len(options) > 0 {
+		opts = options[0]
+	}
+	r, err := Run(context.Background(), target, opts)
+	if err != nil {
+		t.Fatalf("judge the destination: %v", err)
+	}
+	for _, p := range r.Problems {
+		if p.ExitStatus != 1 {
+			t.Errorf("%s: %s", p.Kind, p.Message)
+		}
+	}
+	for _, c := range r.Checks {
+		t.Run(c.ID, func(t *testing.T) {
+			switch c.Status {
+			case Fail, Flaky:
+				t.Error(c.describe())
+			case HarnessError:
+				t.Errorf("%s: %s", c.Title, c.Reason)
+			case Warn:
+				t.Log(c.describe())
+			case NotRun, NotApplicable, Inconclusive:
+				t.Skipf("%s: %s", c.Status, c.Reason)
+			}
+		})
+	}
+	return r
+}
+
+// describe writes the findings of a check as plain text.
+func (c CheckResult) describe() string {
+	var b strings.Builder
+	b.WriteString(c.Title)
+	for _, f := range c.Findings {
+		b.WriteString("\n  expected " + f.Expected + "\n  actual   " + f.Actual)
+		if f.Fix != "" {
+			b.WriteString("\n  fix      " + f.Fix)
+		}
+	}
+	return b.String()
+}

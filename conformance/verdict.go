@@ -1,0 +1,215 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// gates tells whether a failure of the check decides the verdict.
+func gates(c *Check, p Profile) bool {
+	if c.own || c.Level == Info {
+		return false
+	}
+	if p == ProfileStrict {
+		return true
+	}
+	if c.Level != Must {
+		return false
+	}
+	for _, a := range c.Authority {
+		if a == AuthoritySpec || a == AuthorityJSONRPC || a == AuthorityPublished && p == ProfileV1 {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *session) newReport(started time.Time) *Report {
+	o := s.opts
+	r := &Report{
+		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: orDefault(o.Version, "dev")}, Suite: "destination",
+		Target: s.redactor.String(s.target.URL), RunID: o.RunID, Seed: o.Seed, Started: started.UTC().Truncate(time.Millisecond),
+		Profile: o.Profile, Counts: map[Status]int{}, Failed: []string{}, Undecided: []string{},
+		Problems: []Problem{}, Notes: []string{}, Checks: []CheckResult{},
+		Residue: Residue{Refused: []Leftover{}, Unknown: []Leftover{}},
+		Settings: Settings{
+			Write: o.Write, Objects: append([]string{}, o.Objects...), Readback: s.readback != nil, Hooks: s.hookNames(),
+			Load: o.Load, Development: s.dev, Roots: s.rootsName(),
+			PlanningTimeoutMS: ms(o.PlanningTimeout), BatchTimeoutMS: ms(o.BatchTimeout), TimeoutMS: ms(o.Timeout),
+			ReadbackWindowMS: ms(o.ReadbackWindow), MaxRecords: o.MaxRecords, SkipConvention: o.SkipConvention,
+			Selected: o.Select, Skipped: o.Skip, WaiverCount: len(o.Waivers),
+		},
+	}
+	return r
+}
+
+func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func (s *session) rootsName() string {
+	switch {
+	case s.dev || s.url.Scheme != "https":
+		return "none"
+	case s.private:
+		return "private"
+	}
+	return "public"
+}
+
+var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
+
+func (s *session) hookNames() []string {
+	out := []string{}
+	for _, n := range hookNames {
+		if s.hook(n).Set() {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// tier is how much evidence the run could gather.
+func (s *session) tier() Tier {
+	switch {
+	case !s.opts.Write:
+		return TierProtocol
+	case s.readback == nil:
+		return TierResults
+	case s.opts.Load && len(s.hookNames()) == len(hookNames):
+		return TierOperations
+	}
+	return TierSemantics
+}
+
+// decide sums up: counts, verdict, exit status.
+func (s *session) decide(r *Report, j *jury) {
+	gateFailed, harnessError := false, false
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		r.Counts[c.Status]++
+		if c.Status == HarnessError {
+			harnessError = true
+		}
+		if !c.Gating {
+			continue
+		}
+		if c.Level == Must || r.Profile == ProfileStrict {
+			r.Musts++
+		}
+		switch c.Status {
+		case Fail, Flaky:
+			gateFailed = true
+			r.Failed = append(r.Failed, c.ID)
+		case NotRun, Inconclusive:
+			if c.Level == Must {
+				r.Undecided = append(r.Undecided, c.ID)
+			}
+		}
+	}
+	r.Tier = s.tier()
+	if s.catalog != nil && s.catalog.speed != nil {
+		v := s.catalog.speed
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
+			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+	}
+	if s.catalog != nil {
+		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
+	}
+	r.Calls, r.Records = s.client.Calls(), s.budget.sent
+	s.staleWaivers(r)
+	if harnessError {
+		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
+			Message: "the judge or a hook failed in " + list(idsWith(r, HarnessError)) + ": the verdict is unknown"})
+	}
+	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
+	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
+	if s.opts.RequireClean && left > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5, Message: fmt.Sprintf("%d records are left behind, and --require-clean asks for none", left)})
+	}
+	if s.opts.RequireComplete && len(r.Undecided) > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%d MUSTs stay undecided, and --require-complete asks for none", len(r.Undecided))})
+	}
+	switch {
+	case gateFailed:
+		r.Verdict = NonConformant
+		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + list(r.Failed)})
+	case unknown:
+		r.Verdict = Unknown
+	case len(r.Undecided) > 0 || len(s.opts.Select) > 0 || len(s.opts.Skip) > 0:
+		r.Verdict = ConformantInPart
+	default:
+		r.Verdict = Conformant
+	}
+	r.ExitStatus = exitStatus(r.Problems)
+}
+
+// exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem asks for.
+func exitStatus(problems []Problem) int {
+	for _, want := range []int{2, 1, 3, 4, 5, 6} {
+		for _, p := range problems {
+			if p.ExitStatus == want {
+				return want
+			}
+		}
+	}
+	return 0
+}
+
+func idsWith(r *Report, status Status) []string {
+	var out []string
+	for _, c := range r.Checks {
+		if c.Status == status {
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+// summary is the one line that a person repeats to a colleague.
+func summary(r *Report) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: ", r.Verdict)
+	for _, p := range r.Problems {
+		if p.ExitStatus == 3 {
+			fmt.Fprintf(&b, "%s; ", p.Message)
+		}
+	}
+	kind := "MUSTs"
+	if r.Profile == ProfileStrict {
+		kind = "gated checks"
+	}
+	if len(r.Failed) > 0 {
+		fmt.Fprintf(&b, "%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, list(r.Failed))
+	} else {
+		fmt.Fprintf(&b, "no %s of %d failed", strings.TrimSuffix(kind, "s"), r.Musts)
+	}
+	if n := r.Counts[Warn]; n > 0 {
+		fmt.Fprintf(&b, "; %d warnings", n)
+	}
+	if n := len(r.Undecided); n > 0 {
+		fmt.Fprintf(&b, "; %d MUSTs undecided%s", n, deciders(r))
+	}
+	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
+		fmt.Fprintf(&b, "; only %d checks were selected", len(r.Checks))
+	}
+	fmt.Fprintf(&b, "; %d records left behind; tier %s; %.1f s", len(r.Residue.Refused)+len(r.Residue.Unknown), r.Tier, r.DurationMS/1000)
+	return b.String()
+}
+
+// deciders names what would decide most of the undecided MUSTs.
+func deciders(r *Report) string {
+	var names []string
+	for _, c := range r.Checks {
+		if c.Level == Must && (c.Status == NotRun || c.Status == Inconclusive) && c.Decider != "" && !slices.Contains(names, c.Decider) {
+			names = append(names, c.Decider)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	if len(names) > 4 {
+		names = append(names[:3], "more")
+	}
+	return " without " + strings.Join(names, ", ")
+}

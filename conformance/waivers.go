@@ -1,0 +1,94 @@
+package conformance
+
+import (
+	"fmt"
+	"time"
+)
+
+// checkWaivers refuses waivers that say nothing; stale, expired and unknown ones
+// are problems of the report (exit status 4), since the run itself is sound.
+func (s *session) checkWaivers() error {
+	for i, w := range s.opts.Waivers {
+		if w.Check == "" || w.Reason == "" {
+			return usage("waiver %d needs a check and a reason", i+1)
+		}
+		if w.Until == "" {
+			continue
+		}
+		if _, err := time.Parse(time.DateOnly, w.Until); err != nil {
+			return usage("waiver of %s: until %q is no date: use YYYY-MM-DD", w.Check, w.Until)
+		}
+	}
+	return nil
+}
+
+func (w Waiver) expired(now time.Time) bool {
+	if w.Until == "" {
+		return false
+	}
+	last, err := time.Parse(time.DateOnly, w.Until)
+	return err == nil && now.After(last.AddDate(0, 0, 1))
+}
+
+// covers tells that the waiver speaks of the finding.
+func (w Waiver) covers(f Finding) bool {
+	return (w.Object == "" || w.Object == f.Object) && (w.Operation == "" || w.Operation == f.Operation)
+}
+
+// waive turns a failure whose every finding is accepted into WAIVED.
+func (s *session) waive(c *Check, r *CheckResult) {
+	if r.Status != Fail && r.Status != Warn && r.Status != Flaky {
+		return
+	}
+	for _, f := range r.Findings {
+		if s.waiverFor(c.ID, f) == nil {
+			return
+		}
+	}
+	if len(r.Findings) == 0 {
+		return
+	}
+	w := s.waiverFor(c.ID, r.Findings[0])
+	r.Status, r.Waiver = Waived, w
+	r.Reason = "waived: " + w.Reason
+}
+
+func (s *session) waiverFor(id string, f Finding) *Waiver {
+	for i := range s.opts.Waivers {
+		w := &s.opts.Waivers[i]
+		if w.Check == id && w.covers(f) && !w.expired(time.Now()) {
+			return w
+		}
+	}
+	return nil
+}
+
+// staleWaivers reports waivers that no longer waive anything.
+func (s *session) staleWaivers(r *Report) {
+	problem := func(format string, args ...any) {
+		r.Problems = append(r.Problems, Problem{Kind: "waiver", ExitStatus: 4, Message: fmt.Sprintf(format, args...),
+			Fix: "remove or correct the waiver"})
+	}
+	for _, w := range s.opts.Waivers {
+		if _, ok := s.cat.Check(w.Check); !ok {
+			problem("the waiver of %s names no check of the catalogue", w.Check)
+			continue
+		}
+		if w.expired(time.Now()) {
+			problem("the waiver of %s expired on %s", w.Check, w.Until)
+			continue
+		}
+		for _, c := range r.Checks {
+			if c.ID != w.Check {
+				continue
+			}
+			used := false
+			for _, f := range c.Findings {
+				used = used || w.covers(f)
+			}
+			if !used && (c.Status == Pass || c.Status == Fail || c.Status == Warn || c.Status == Waived) {
+				problem("the waiver of %s is stale: nothing that it covers failed", w.Check)
+			}
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package wire
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+)
+
+// Kind says how an exchange ended. The zero value is a complete, well-formed
+// response, whatever its status.
+type Kind string
+
+// The ends of an exchange.
+const (
+	KindNone      Kind = ""          // a complete response
+	KindDNS       Kind = "dns"       // the name does not resolve
+	KindRefused   Kind = "refused"   // no connection: refused, unreachable
+	KindTLS       Kind = "tls"       // the handshake failed; Err holds the cause
+	KindTimeout   Kind = "timeout"   // the call's own deadline passed
+	KindReset     Kind = "reset"     // reset before any byte of the response
+	KindClosed    Kind = "closed"    // closed before any byte of the response
+	KindTruncated Kind = "truncated" // the connection ended inside the response
+	KindMalformed Kind = "malformed" // not HTTP/1.x, or contradictory framing
+	KindTooLarge  Kind = "toolarge"  // head, body or decoded body over its bound
+	KindEncoding  Kind = "encoding"  // Content-Encoding lies or was not offered
+	KindCanceled  Kind = "canceled"  // the caller's context ended
+	KindCut       Kind = "cut"       // this side cut the connection, as asked
+	KindInvalid   Kind = "invalid"   // the call itself cannot be sent
+)
+
+// Error is what ended an exchange: a kind, what was being done, and the cause.
+type Error struct {
+	Kind Kind
+	Op   string // "read response head", "dial", …
+	Err  error  // the cause; may be nil
+}
+
+// Error gives "op: cause".
+func (e *Error) Error() string {
+	if e.Err == nil {
+		return e.Op
+	}
+	return e.Op + ": " + e.Err.Error()
+}
+
+// Unwrap gives the cause, so that x509 and network errors can be looked at.
+func (e *Error) Unwrap() error { return e.Err }
+
+// malformed builds the error of a reply that is not well-formed HTTP.
+func malformed(format string, args ...any) error {
+	return &Error{Kind: KindMalformed, Op: "parse response", Err: fmt.Errorf(format, args...)}
+}
+
+// tooLarge builds the error of a reply over one of the bounds.
+func tooLarge(format string, args ...any) error {
+	return &Error{Kind: KindTooLarge, Op: "read response", Err: fmt.Errorf(format, args...)}
+}
+
+// errCut marks an end that the call asked for.
+var errCut = &Error{Kind: KindCut, Op: "connection cut by the judge, as the check asks"}
+
+// Classify gives the kind of an error of dialling, handshaking or reading when
+// received bytes of the response had arrived. A nil error is KindNone.
+func Classify(err error, received int64) Kind {
+	var own *Error
+	var dns *net.DNSError
+	switch {
+	case err == nil:
+		return KindNone
+	case errors.As(err, &own) && own.Kind != "":
+		return own.Kind
+	case errors.Is(err, context.Canceled):
+		return KindCanceled
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
+		return KindTimeout
+	case errors.As(err, &dns):
+		return KindDNS
+	case isTimeout(err):
+		return KindTimeout
+	case isTLS(err):
+		return KindTLS
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return KindRefused
+	case received > 0:
+		return KindTruncated
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, syscall.ECONNABORTED):
+		return KindReset
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return KindClosed
+	}
+	return KindReset
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded)
+}
+
+// isTLS knows the errors of TLS, alerts after the handshake included.
+func isTLS(err error) bool {
+	var record tls.RecordHeaderError
+	var verify *tls.CertificateVerificationError
+	var op *net.OpError
+	return errors.As(err, &record) || errors.As(err, &verify) ||
+		errors.As(err, &op) && (op.Op == "remote error" || op.Op == "local error")
+}

@@ -1,0 +1,262 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"log"
+	"net"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func newQuietLog() *log.Logger { return log.New(io.Discard, "", 0) }
+
+// peakHeap runs do and gives the largest heap in bytes that was seen meanwhile,
+// above what there was before.
+func peakHeap(do func()) uint64 {
+	var before, now runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	var stop atomic.Bool
+	var peak uint64
+	var watcher sync.WaitGroup
+	watcher.Go(func() {
+		tick := time.NewTicker(time.Millisecond)
+		defer tick.Stop()
+		for !stop.Load() {
+			runtime.ReadMemStats(&now)
+			peak = max(peak, now.HeapAlloc)
+			<-tick.C
+		}
+	})
+	do()
+	stop.Store(true)
+	watcher.Wait()
+	return peak - min(peak, before.HeapAlloc)
+}
+
+func TestHugeRepliesStayWithinMemory(t *testing.T) {
+	block := bytes.Repeat([]byte("[[],{},"), 4096)
+	chunk := append(append([]byte("7000\r\n"), block...), "\r\n"...)
+	zeros := pack(t, "gzip", make([]byte, 300<<20))
+	tests := []struct {
+		name  string
+		kind  Kind
+		serve func(conn net.Conn)
+	}{
+		{"endless body", KindTooLarge, func(conn net.Conn) {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\n\r\n")
+			for err == nil {
+				_, err = conn.Write(block)
+			}
+		}},
+		{"endless chunks", KindTooLarge, func(conn net.Conn) {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+			for err == nil {
+				_, err = conn.Write(chunk)
+			}
+		}},
+		{"gzip bomb", KindTooLarge, func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: "+itoa(len(zeros))+"\r\n\r\n")
+			_, _ = conn.Write(zeros)
+		}},
+		{"a lie about the length", KindTruncated, func(conn net.Conn) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 60000000000\r\n\r\nabc")
+		}},
+		{"endless head", KindTooLarge, func(conn net.Conn) {
+			_, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nX: ")
+			for err == nil {
+				_, err = conn.Write(block)
+			}
+		}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			url := rawServer(t, func(_ int, conn *net.TCPConn, br *bufio.Reader) {
+				_, _, _ = readRequest(br)
+				test.serve(conn)
+			})
+			c := newClient(t, Options{URL: url})
+			var replies [16]*Reply
+			peak := peakHeap(func() {
+				var all sync.WaitGroup
+				for i := range replies {
+					all.Go(func() { replies[i] = c.Do(t.Context(), Call{Timeout: time.Minute}) })
+				}
+				all.Wait()
+			})
+			for _, r := range replies {
+				require.Equal(t, test.kind, r.Kind, "%v", r.Err)
+				require.LessOrEqual(t, len(r.Body), recordedResponse)
+				require.LessOrEqual(t, len(r.Exchange.Response.orEmpty().Body.Text), recordedResponse)
+			}
+			t.Logf("peak %d MiB", peak>>20)
+			require.Less(t, peak, uint64(200<<20))
+		})
+	}
+}
+
+func (r *Response) orEmpty() *Response {
+	if r == nil {
+		return &Response{}
+	}
+	return r
+}
+
+// Large replies that are kept alive use up the budget; once they are dropped
+// their memory comes back.
+func TestMemoryComesBack(t *testing.T) {
+	body := strings.Repeat("a", 20<<20)
+	c := newClient(t, Options{URL: rawServer(t, answer(ok(body), true))})
+	var kept []*Reply
+	for {
+		r := c.Do(t.Context(), Call{Timeout: time.Minute})
+		if r.Kind == KindTooLarge {
+			require.ErrorContains(t, r.Err, "together")
+			break
+		}
+		require.NoError(t, r.Err)
+		require.Equal(t, len(body), len(r.Body))
+		kept = append(kept, r)
+		require.LessOrEqual(t, len(kept), 3)
+	}
+	require.NotEmpty(t, kept)
+	kept = nil
+	for range 4 {
+		require.NoError(t, c.Do(t.Context(), Call{Timeout: time.Minute}).Err)
+	}
+	runtime.KeepAlive(kept)
+}
+
+func TestBodyBounds(t *testing.T) {
+	for _, size := range []int{0, 999, 1000, 1001, 5000} {
+		body := strings.Repeat("a", size)
+		for name, reply := range map[string]string{
+			"length":  ok(body),
+			"close":   "HTTP/1.1 200 OK\r\n\r\n" + body,
+			"chunked": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + strings.Repeat("1\r\na\r\n", size) + "0\r\n\r\n",
+			"gzip": "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n" +
+				string(pack(t, "gzip", []byte(body))),
+		} {
+			r := newClient(t, Options{URL: rawServer(t, answer(reply, true)), MaxBody: 1000}).Do(t.Context(), Call{})
+			if size <= 1000 {
+				require.NoError(t, r.Err, name)
+				require.Equal(t, body, string(r.Body), name)
+				continue
+			}
+			require.Equal(t, KindTooLarge, r.Kind, "%s %d: %v", name, size, r.Err)
+			require.True(t, r.Exchange.Response.Body.Truncated)
+			require.True(t, strings.HasPrefix(r.Exchange.Response.Body.Text, "aaa"))
+		}
+	}
+}
+
+func TestTreesStayWithinMemory(t *testing.T) {
+	body := []byte("[" + strings.Repeat("[],", 5<<20) + "[]]")
+	peak := peakHeap(func() {
+		_, err := Parse(body)
+		require.ErrorContains(t, err, "too many values")
+	})
+	require.Less(t, peak, uint64(160<<20))
+
+	// The budget of the client bounds all trees together.
+	medium := []byte("[" + strings.Repeat("[],", 150_000) + "[]]")
+	r := &Reply{Body: medium, budget: &budget{max: 60 << 20}}
+	var kept []*Node
+	for {
+		n, err := r.JSON()
+		if err != nil {
+			require.ErrorContains(t, err, "too many values")
+			break
+		}
+		kept = append(kept, n)
+		require.Less(t, len(kept), 10)
+	}
+	require.NotEmpty(t, kept)
+	runtime.KeepAlive(kept)
+	kept = nil
+	_, err := r.JSON()
+	require.NoError(t, err)
+}
+
+func TestMemoryPipe(t *testing.T) {
+	t.Run("behaves like a socket", func(t *testing.T) {
+		l := Listen()
+		client, err := l.Dial(t.Context(), "tcp", "h:1")
+		require.NoError(t, err)
+		server, err := l.Accept()
+		require.NoError(t, err)
+		require.Equal(t, "127.0.0.1:1", server.RemoteAddr().String())
+		require.Equal(t, server.LocalAddr(), client.RemoteAddr())
+		_, err = client.Write([]byte("abc")) // nobody reads yet
+		require.NoError(t, err)
+		require.NoError(t, client.Close())
+		_, err = client.Read(nil)
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = client.Write([]byte("x"))
+		require.ErrorIs(t, err, net.ErrClosed)
+		got, err := io.ReadAll(server)
+		require.NoError(t, err)
+		require.Equal(t, "abc", string(got))
+		_, err = server.Write([]byte("x"))
+		require.Equal(t, KindReset, Classify(err, 0))
+		require.NoError(t, l.Close())
+		_, err = l.Accept()
+		require.ErrorIs(t, err, net.ErrClosed)
+		_, err = l.Dial(t.Context(), "", "")
+		require.Equal(t, KindRefused, Classify(err, 0))
+	})
+	t.Run("more than the buffer", func(t *testing.T) {
+		client, server := memoryPipe()
+		sent := bytes.Repeat([]byte("0123456789"), 50_000)
+		go func() {
+			_, _ = client.Write(sent)
+			client.Close()
+		}()
+		got, err := io.ReadAll(server)
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(sent, got))
+	})
+	t.Run("deadlines", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			client, server := memoryPipe()
+			started := time.Now()
+			require.NoError(t, client.SetDeadline(started.Add(time.Second)))
+			_, err := client.Read(make([]byte, 1))
+			require.True(t, isTimeout(err))
+			require.Equal(t, time.Second, time.Since(started))
+			synctest.Wait()
+			_, err = client.Write([]byte("x"))
+			require.True(t, isTimeout(err))
+			require.NoError(t, client.SetWriteDeadline(time.Now().Add(time.Second)))
+			n, err := client.Write(make([]byte, pipeBuffer+1))
+			require.True(t, isTimeout(err))
+			require.Equal(t, pipeBuffer, n)
+			require.Equal(t, 2*time.Second, time.Since(started))
+			// A deadline that is moved or removed counts no more.
+			require.NoError(t, client.SetReadDeadline(time.Now().Add(time.Second)))
+			require.NoError(t, client.SetReadDeadline(time.Time{}))
+			go func() {
+				time.Sleep(time.Minute)
+				_, _ = server.Write([]byte("y"))
+			}()
+			n, err = client.Read(make([]byte, 5))
+			require.NoError(t, err)
+			require.Equal(t, 1, n)
+			go func() {
+				time.Sleep(time.Second)
+				client.SetReadDeadline(longAgo)
+			}()
+			_, err = client.Read(make([]byte, 1))
+			require.True(t, isTimeout(err))
+		})
+	})
+}

@@ -1,0 +1,58 @@
+package wire
+
+import (
+	"net/http"
+	"time"
+)
+
+// Reply is what came back for one call. It is never nil, whatever happened.
+type Reply struct {
+	// Exchange is the redacted record.
+	Exchange Exchange
+	Status   int
+	Proto    string // "HTTP/1.1"
+	// Header has canonical names, RawHeaders the lines as on the wire.
+	Header     http.Header
+	RawHeaders []Header
+	// Trailers of a chunked body.
+	Trailers []Header
+	// Interim are the statuses of the 1xx responses before the final one.
+	Interim []int
+	// Framing of the body: none, length, chunked or close.
+	Framing string
+	// Raw is the body as received without chunk framing, Body the same without
+	// content encoding. They share memory when there is none, and Body is Raw
+	// when the encoding lies. Of a body that is too large the beginning stays.
+	Raw, Body []byte
+	Kind      Kind
+	// Err is nil exactly when Kind is KindNone.
+	Err error
+	// Started is when dialling or sending began. FirstByte counts from there to
+	// the first byte of the response, Dial to the usable connection (0 when
+	// reused), Total to the end; MaxGap is the longest pause in the body.
+	Started                        time.Time
+	Dial, FirstByte, Total, MaxGap time.Duration
+	// Received counts the bytes of the response, head included.
+	Received int64
+	// Reused tells that a kept-alive connection carried the call, Retried that
+	// such a one was dead and a fresh one took over.
+	Reused, Retried bool
+	// CloseAnnounced tells that the endpoint said that it closes, ConnClosed
+	// that the connection has ended or will.
+	CloseAnnounced, ConnClosed bool
+	// Surplus counts the bytes that came after the end of the response.
+	Surplus int
+	// Request is the body as sent, without redaction.
+	Request []byte
+
+	partial []byte // what could be decoded of a body that could not be to its end
+	budget  *budget
+}
+
+// OK tells whether a complete HTTP response was received. Its content encoding
+// may still be wrong (KindEncoding).
+func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
+
+// JSON parses the body, within the memory bound of the client. Its errors are
+// those of Parse.
+func (r *Reply) JSON() (*Node, error) { return parse(r.Body, r.budget) }

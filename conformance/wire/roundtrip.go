@@ -1,0 +1,259 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+)
+
+// ContinueWait bounds how long a body waits for the answer to Expect
+// (RFC 9110 10.1.1 forbids to wait without end).
+const ContinueWait = time.Second
+
+// Do sends one call and gives what came back. It returns when the response is
+// complete, at the call's deadline, or when ctx ends; it never panics on what
+// a peer sends.
+func (c *Client) Do(ctx context.Context, call Call) *Reply {
+	r := &Reply{Request: call.Body, Started: time.Now(), budget: &c.budget}
+	q, err := c.prepare(&call)
+	if err != nil {
+		r.Err = &Error{Kind: KindInvalid, Op: "prepare call", Err: err}
+	} else if c.opts.Limiter != nil {
+		if err := c.opts.Limiter(ctx, call.Records); err != nil {
+			r.Err = &Error{Kind: KindCanceled, Op: "wait for the limiter", Err: err}
+		}
+	}
+	if r.Err == nil {
+		c.calls.Add(1)
+		r.Started = time.Now()
+		r.Err = c.send(ctx, q, r)
+		r.Total = time.Since(r.Started)
+	}
+	r.Kind = Classify(r.Err, r.Received)
+	c.keep(&call, q, r)
+	return r
+}
+
+// send carries the call over the right connection. A kept-alive connection
+// that is dead before any byte came is no fault of the endpoint: it may close
+// at rest, so the call is repeated once, on a fresh one.
+func (c *Client) send(ctx context.Context, q *request, r *Reply) error {
+	timeout := q.call.Timeout
+	if timeout <= 0 {
+		timeout = DefaultTimeout
+	}
+	deadline, ours := r.Started.Add(timeout), true
+	if d, ok := ctx.Deadline(); ok && d.Before(deadline) {
+		deadline, ours = d, false
+	}
+	ctx, cancel := context.WithDeadline(ctx, deadline)
+	defer cancel()
+	if ctx.Err() != nil {
+		return &Error{Kind: KindCanceled, Op: "send call", Err: ctx.Err()}
+	}
+	conn, err := c.connect(ctx, q, r)
+	if err == nil {
+		err = c.exchange(ctx, q, r, conn, deadline)
+	}
+	if err != nil && r.Reused && r.Received == 0 && c.mayRetry(q, err) {
+		*r = Reply{Request: r.Request, Started: r.Started, budget: r.budget, Retried: true}
+		if conn, err = c.dialTimed(ctx, q, r); err == nil {
+			err = c.exchange(ctx, q, r, conn, deadline)
+		}
+	}
+	// The end of the whole run is not the endpoint's fault.
+	if err != nil && !ours && Classify(err, r.Received) == KindTimeout {
+		return &Error{Kind: KindCanceled, Op: "send call", Err: fmt.Errorf("the deadline of the caller passed: %w", err)}
+	}
+	return err
+}
+
+func (c *Client) mayRetry(q *request, err error) bool {
+	kind := Classify(err, 0)
+	return (kind == KindClosed || kind == KindReset) && q.call.Conn == nil && !q.call.NoRetry
+}
+
+// connect gives the connection for the call, locked for it.
+func (c *Client) connect(ctx context.Context, q *request, r *Reply) (*Conn, error) {
+	if conn := q.call.Conn; conn != nil {
+		if !conn.busy.TryLock() {
+			return nil, &Error{Kind: KindInvalid, Op: "use connection: another call is on it"}
+		}
+		r.Reused = conn.uses > 0
+		if err := conn.wake(); err != nil {
+			conn.kill(err)
+			conn.busy.Unlock()
+			return nil, &Error{Kind: Classify(err, 0), Op: "use connection", Err: err}
+		}
+		return conn, nil
+	}
+	if !q.call.FreshConn {
+		if conn := c.take(poolKey(q.target)); conn != nil {
+			conn.busy.Lock()
+			r.Reused = true
+			return conn, nil
+		}
+	}
+	return c.dialTimed(ctx, q, r)
+}
+
+func (c *Client) dialTimed(ctx context.Context, q *request, r *Reply) (*Conn, error) {
+	started := time.Now()
+	conn, err := c.dial(ctx, q.target)
+	r.Dial = time.Since(started)
+	if err == nil {
+		conn.busy.Lock()
+	}
+	return conn, err
+}
+
+// exchange writes the request while it reads the response, since an endpoint
+// may answer early, and decides what becomes of the connection.
+func (c *Client) exchange(ctx context.Context, q *request, r *Reply, conn *Conn, deadline time.Time) error {
+	defer conn.busy.Unlock()
+	conn.uses++
+	conn.rd.begin(q.call.CutResponseAfter)
+	goAhead := make(chan struct{}, 1)
+	written := make(chan error, 1)
+	var writeErr error
+	err := conn.within(ctx, deadline, func() error {
+		go func() { written <- conn.write(q, goAhead, deadline) }()
+		err := c.read(q, r, conn, goAhead, deadline)
+		select {
+		case writeErr = <-written:
+		default:
+			// The response is here or never will be: nobody needs the rest.
+			if err == nil && conn.finishing(written, &writeErr) {
+				break
+			}
+			conn.kill(errors.New("the request was not written to its end"))
+			writeErr = errors.Join(errors.New("request not written to its end"), <-written)
+		}
+		return preferCut(err, writeErr)
+	})
+	m := conn.rd
+	r.Received, r.MaxGap = m.received, m.gap
+	if !m.first.IsZero() {
+		r.FirstByte = m.first.Sub(r.Started)
+	}
+	c.finish(q, r, conn, err, writeErr)
+	if err != nil {
+		return err
+	}
+	return c.decodeBody(q, r, deadline)
+}
+
+// finish closes the connection or lets it rest for the next call.
+func (c *Client) finish(q *request, r *Reply, conn *Conn, err, writeErr error) {
+	r.CloseAnnounced = r.Status > 0 && closeAnnounced(r)
+	r.ConnClosed = r.CloseAnnounced || err != nil || writeErr != nil || r.Framing == FramingClose
+	switch {
+	case r.ConnClosed:
+		if err == nil {
+			err = io.EOF
+		}
+		conn.kill(err)
+	case conn.explicit:
+		conn.rest()
+	case q.call.FreshConn:
+		conn.Close()
+	default:
+		if hint := keepAliveHint(r); hint > 0 {
+			conn.idleFor = min(maxIdle, hint/2)
+		}
+		c.put(conn)
+	}
+}
+
+// preferCut keeps an end that the call asked for apart from the errors that
+// follow from it.
+func preferCut(err, writeErr error) error {
+	if errors.Is(writeErr, errCut) {
+		return errCut
+	}
+	return err
+}
+
+// read reads interim responses, the head and the body into r.
+func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, deadline time.Time) error {
+	defer close(goAhead)
+	h := &headReader{br: conn.br, left: maxHead}
+	if err := readFinalHead(h, r, goAhead); err != nil {
+		return err
+	}
+	var length int64
+	var err error
+	if r.Framing, length, err = framing(r, q.method); err != nil {
+		return err
+	}
+	conn.rd.body()
+	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
+	r.Trailers, err = h.readBody(g, r.Framing, length)
+	if Classify(err, 1) == KindTooLarge {
+		r.Raw = g.clip()
+	} else {
+		r.Raw = g.take()
+	}
+	r.Body = r.Raw
+	if err != nil {
+		return reading("read response body", err)
+	}
+	return surplus(q, r, conn, deadline)
+}
+
+// reading says in which part of a response the connection failed.
+func reading(part string, err error) error {
+	var own *Error
+	if errors.As(err, &own) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", part, err)
+}
+
+// readFinalHead reads past the 1xx responses (RFC 9110 15.2).
+func readFinalHead(h *headReader, r *Reply, goAhead chan<- struct{}) error {
+	for {
+		if err := h.head(r); err != nil {
+			return reading("read response head", err)
+		}
+		if r.Status >= 200 {
+			return nil
+		}
+		if r.Status == 101 {
+			return malformed("status 101 without being asked to switch protocols")
+		}
+		if r.Interim = append(r.Interim, r.Status); len(r.Interim) > maxInterim {
+			return malformed("more than %d interim responses", maxInterim)
+		}
+		if r.Status == 100 {
+			select {
+			case goAhead <- struct{}{}:
+			default:
+			}
+		}
+		r.Status, r.Proto, r.Header, r.RawHeaders = 0, "", nil, nil
+	}
+}
+
+// surplus reports bytes after the end of a response: its length was wrong.
+func surplus(q *request, r *Reply, conn *Conn, deadline time.Time) error {
+	if q.call.Linger > 0 && conn.br.Buffered() == 0 && r.Framing != FramingClose && !closeAnnounced(r) {
+		conn.nc.SetReadDeadline(time.Now().Add(min(q.call.Linger, time.Until(deadline))))
+		_, _ = conn.br.Peek(1) // its error shows on the next use
+	}
+	if r.Surplus = conn.br.Buffered(); r.Surplus == 0 {
+		return nil
+	}
+	return malformed("%d bytes come after the end of the response", r.Surplus)
+}
+
+// keepAliveHint reads `Keep-Alive: timeout=N`.
+func keepAliveHint(r *Reply) time.Duration {
+	var seconds int
+	for _, value := range r.Header["Keep-Alive"] {
+		_, _ = fmt.Sscanf(value, "timeout=%d", &seconds)
+	}
+	return time.Duration(max(seconds, 0)) * time.Second
+}

@@ -1,0 +1,146 @@
+package destsim
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// catalogue is what the planning calls tell (facts A3): an immutable snapshot
+// that is replaced as a whole when the schema changes.
+type catalogue struct {
+	objects []*object
+	byName  map[string]*object
+}
+
+// object is one destination object.
+type object struct {
+	rpc.Object
+	operations []string
+	fields     []*field
+	byName     map[string]*field
+	required   []*field
+	table      *table // its rows; uniques follow the fields
+}
+
+// field is one field of an object with what the wire does not show.
+type field struct {
+	rpc.Field
+	quoted    []byte // its name as canonical JSON
+	unique    bool   // no two rows share a value
+	maxLength int    // in code points, 0 is unbounded
+	custom    bool   // created on write
+}
+
+// onWrite tells whether unknown fields may be created.
+func (o *object) onWrite() bool { return o.CanCreateFields == rpc.CanCreateOnWrite }
+
+// accepts tells whether a batch may carry the operation (spec 4.2): a mirror
+// sync sends upsert and delete batches, and never "mirror" itself.
+func (o *object) accepts(operation string) bool {
+	mirror := slices.Contains(o.operations, rpc.OperationMirror)
+	switch operation {
+	case rpc.OperationMirror:
+		return false
+	case rpc.OperationDelete:
+		return mirror
+	case rpc.OperationUpsert:
+		return mirror || slices.Contains(o.operations, operation)
+	}
+	return slices.Contains(o.operations, operation)
+}
+
+func newCatalogue(objects []ObjectConfig) *catalogue {
+	c := &catalogue{byName: map[string]*object{}}
+	for _, oc := range objects {
+		o := &object{
+			Object:     rpc.Object{APIName: oc.Name, Label: firstOf(oc.Label, oc.Name)},
+			operations: slices.Clone(oc.Operations),
+		}
+		if oc.CanCreateFields {
+			o.CanCreateFields = rpc.CanCreateOnWrite
+		}
+		for _, fc := range oc.Fields {
+			o.fields = append(o.fields, newField(fc))
+		}
+		o.link()
+		c.objects = append(c.objects, o)
+		c.byName[oc.Name] = o
+	}
+	return c
+}
+
+func newField(fc FieldConfig) *field {
+	return &field{
+		Field: rpc.Field{
+			APIName: fc.Name, Label: firstOf(fc.Label, fc.Name),
+			Identifier: fc.Identifier, Required: fc.Required,
+			Createable: fc.Createable == nil || *fc.Createable,
+			Updateable: fc.Updateable == nil || *fc.Updateable,
+			Type:       fc.Type, Array: fc.Array,
+		},
+		quoted: quote(fc.Name), unique: fc.Unique || fc.Identifier, maxLength: fc.MaxLength,
+	}
+}
+
+// link fills what follows from the fields.
+func (o *object) link() {
+	o.byName = make(map[string]*field, len(o.fields))
+	o.table, o.required = &table{name: o.APIName}, nil
+	for _, f := range o.fields {
+		o.byName[f.APIName] = f
+		if f.Required {
+			o.required = append(o.required, f)
+		}
+		if f.unique {
+			o.table.uniques = append(o.table.uniques, f.quoted)
+		}
+	}
+}
+
+// edit gives a copy of the catalogue with a copy of one object changed by fn.
+func (c *catalogue) edit(name string, fn func(*object) error) (*catalogue, error) {
+	at := slices.IndexFunc(c.objects, func(o *object) bool { return o.APIName == name })
+	if at < 0 {
+		return nil, fmt.Errorf("unknown object %q%s", name, suggest(name, c.names()))
+	}
+	changed := *c.objects[at]
+	changed.fields = slices.Clone(changed.fields)
+	changed.operations = slices.Clone(changed.operations)
+	if err := fn(&changed); err != nil {
+		return nil, err
+	}
+	changed.link()
+	objects := slices.Clone(c.objects)
+	objects[at] = &changed
+	return catalogueOf(objects), nil
+}
+
+func catalogueOf(objects []*object) *catalogue {
+	c := &catalogue{objects: objects, byName: make(map[string]*object, len(objects))}
+	for _, o := range objects {
+		c.byName[o.APIName] = o
+	}
+	return c
+}
+
+func (c *catalogue) names() []string {
+	names := make([]string, len(c.objects))
+	for i, o := range c.objects {
+		names[i] = o.APIName
+	}
+	return names
+}
+
+// editCatalogue replaces the catalogue under its lock. Readers never wait.
+func (s *Sim) editCatalogue(fn func(*catalogue) (*catalogue, error)) error {
+	s.catalogueLock.Lock()
+	defer s.catalogueLock.Unlock()
+	next, err := fn(s.catalogue.Load())
+	if err != nil {
+		return err
+	}
+	s.catalogue.Store(next)
+	return nil
+}

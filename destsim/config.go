@@ -1,0 +1,191 @@
+package destsim
+
+import (
+	"errors"
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Config describes a simulated destination. The zero value is the preset
+// "default". What is set here wins over the preset; Objects replaces its
+// objects as a whole.
+type Config struct {
+	// Preset is one of Presets(); "" is "default" unless Objects are given.
+	Preset  string         `yaml:"preset"`
+	Objects []ObjectConfig `yaml:"objects"`
+	// Speed is the answer of get_sync_speed; 1000/16/1000000 when zero.
+	Speed rpc.Speed `yaml:"speed"`
+	// RateLimit is the value of X-RateLimit-Limit in requests per second
+	// (spec 8); 0 takes that of the preset, -1 leaves the header out.
+	RateLimit int64 `yaml:"rate_limit"`
+	// Token is the bearer token that every call must carry (spec 5.2.2); ""
+	// asks for none. TokenEnv names a variable that the program reads it from.
+	Token    string `yaml:"token"`
+	TokenEnv string `yaml:"token_env"`
+	// URLSecret is the unguessable segment of the URL (spec 5.2.3).
+	URLSecret URLSecret `yaml:"url_secret"`
+	// Headers are added to every reply of the endpoint.
+	Headers map[string]string `yaml:"headers"`
+	// Compress replies: "", gzip, deflate or auto, and only when offered.
+	Compress string `yaml:"compress"`
+	// EnforceLimits makes the destination refuse what exceeds its own Speed
+	// and RateLimit; otherwise it only declares them.
+	EnforceLimits bool `yaml:"enforce_limits"`
+	// SkipConvention says how a record that does not qualify is reported:
+	// failure (default), success, success-with-message.
+	SkipConvention string `yaml:"skip_convention"`
+	// Store is memory (default) or sqlite:FILE.
+	Store string `yaml:"store"`
+	// ControlToken opens /_control beyond loopback.
+	ControlToken string `yaml:"control_token"`
+	// Violate names the rules to break, see Violations.
+	Violate []string `yaml:"violate"`
+	// Seed of every random choice; the same seed and calls give the same bytes.
+	Seed uint64 `yaml:"seed"`
+	// MaxBody bounds a request body in bytes; 64 MiB when zero.
+	MaxBody int64 `yaml:"max_body"`
+	// Delays are the durations that violations use.
+	Delays Delays `yaml:"delays"`
+	// Clock replaces the system clock.
+	Clock func() time.Time `yaml:"-"`
+}
+
+// URLSecret is the part of the URL that the destination verifies: either the
+// query parameter Query or the path segment number Path (from 0).
+type URLSecret struct {
+	Query string `yaml:"query"`
+	Path  *int   `yaml:"path"`
+	Value string `yaml:"value"`
+}
+
+// Delays are the durations of violations. Zero takes the default, which suits
+// deadlines of 10 s for planning and 30 s for a batch.
+type Delays struct {
+	// Hang is the longest time for which a call gets no answer (35 s).
+	Hang time.Duration `yaml:"hang"`
+	// Planning outlasts the deadline of a planning call (11 s).
+	Planning time.Duration `yaml:"planning"`
+	// Batch outlasts the deadline of a batch (31 s).
+	Batch time.Duration `yaml:"batch"`
+	// Stall is a pause in the middle of a reply (11 s).
+	Stall time.Duration `yaml:"stall"`
+	// Write is how late a write lands that was acknowledged at once (300 ms).
+	Write time.Duration `yaml:"write"`
+	// Cache is the time to live of a cache that must not exist (60 s).
+	Cache time.Duration `yaml:"cache"`
+	// Retry is how long a destination retries by itself (60 s).
+	Retry time.Duration `yaml:"retry"`
+	// Meet is how long parallel calls wait for one another (50 ms).
+	Meet time.Duration `yaml:"meet"`
+	// Work is the time of one unit of slow work under load (20 ms).
+	Work time.Duration `yaml:"work"`
+}
+
+// ObjectConfig is one object of the destination.
+type ObjectConfig struct {
+	Name  string `yaml:"name"`
+	Label string `yaml:"label"` // the name when empty
+	// CanCreateFields: unknown fields of a plan are created on write.
+	CanCreateFields bool `yaml:"can_create_fields"`
+	// Operations is a list of insert, update, upsert and mirror.
+	Operations []string      `yaml:"operations"`
+	Fields     []FieldConfig `yaml:"fields"`
+}
+
+// FieldConfig is one field of an object.
+type FieldConfig struct {
+	Name       string `yaml:"name"`
+	Label      string `yaml:"label"` // the name when empty
+	Type       string `yaml:"type"`
+	Array      bool   `yaml:"array"`
+	Identifier bool   `yaml:"identifier"` // implies Unique
+	Required   bool   `yaml:"required"`
+	Unique     bool   `yaml:"unique"`
+	Createable *bool  `yaml:"createable"` // true when absent
+	Updateable *bool  `yaml:"updateable"` // true when absent
+	// MaxLength bounds a string in Unicode code points; 0 is unbounded.
+	MaxLength int `yaml:"max_length"`
+}
+
+// resolve merges the preset, fills the defaults and checks the result.
+func (c Config) resolve() (Config, error) {
+	if c.Preset == "" && len(c.Objects) == 0 {
+		c.Preset = DefaultPreset
+	}
+	if c.Preset != "" {
+		base, err := Preset(c.Preset)
+		if err != nil {
+			return c, err
+		}
+		c.merge(base)
+	}
+	c.Speed = mergeSpeed(c.Speed, rpc.Speed{MaximumBatchSize: 1000, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 1000000})
+	c.RateLimit = max(c.RateLimit, 0)
+	c.SkipConvention = firstOf(c.SkipConvention, "failure")
+	c.Store = firstOf(c.Store, "memory")
+	if c.MaxBody == 0 {
+		c.MaxBody = 64 << 20
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
+	}
+	c.Delays = c.Delays.resolve()
+	return c, c.check()
+}
+
+// merge takes from the preset what is not set.
+func (c *Config) merge(base Config) {
+	if len(c.Objects) == 0 {
+		c.Objects = base.Objects
+	}
+	c.Speed = mergeSpeed(c.Speed, base.Speed)
+	if c.RateLimit == 0 {
+		c.RateLimit = base.RateLimit
+	}
+	c.Compress = firstOf(c.Compress, base.Compress)
+	c.SkipConvention = firstOf(c.SkipConvention, base.SkipConvention)
+}
+
+func mergeSpeed(s, base rpc.Speed) rpc.Speed {
+	set := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	set(&s.MaximumBatchSize, base.MaximumBatchSize)
+	set(&s.MaximumParallelBatches, base.MaximumParallelBatches)
+	set(&s.MaximumRecordsPerSecond, base.MaximumRecordsPerSecond)
+	return s
+}
+
+func (d Delays) resolve() Delays {
+	set := func(v *time.Duration, def time.Duration) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set(&d.Hang, 35*time.Second)
+	set(&d.Planning, 11*time.Second)
+	set(&d.Batch, 31*time.Second)
+	set(&d.Stall, 11*time.Second)
+	set(&d.Write, 300*time.Millisecond)
+	set(&d.Cache, 60*time.Second)
+	set(&d.Retry, 60*time.Second)
+	set(&d.Meet, 50*time.Millisecond)
+	set(&d.Work, 20*time.Millisecond)
+	return d
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

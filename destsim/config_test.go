@@ -1,0 +1,96 @@
+package destsim
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+func TestConfigErrors(t *testing.T) {
+	object := func(change func(*ObjectConfig)) Config {
+		o := ObjectConfig{Name: "o", Operations: []string{"upsert"}, Fields: []FieldConfig{identifier("id", "", "string"), optional("f", "", "date")}}
+		change(&o)
+		return Config{Objects: []ObjectConfig{{Name: "first", Operations: []string{"upsert"}, Fields: []FieldConfig{identifier("id", "", "string")}}, o}}
+	}
+	minus := -1
+	for name, c := range map[string]struct {
+		config Config
+		text   string
+	}{
+		"preset":        {Config{Preset: "defualt"}, `preset: unknown preset "defualt" (did you mean "default"?)`},
+		"compress":      {Config{Compress: "gzipp"}, `compress: unknown value "gzipp" (did you mean "gzip"?)`},
+		"skip":          {Config{SkipConvention: "sucess"}, `skip_convention: unknown value "sucess" (did you mean "success"?)`},
+		"store":         {Config{Store: "postgres"}, `store: unknown value "postgres"`},
+		"store file":    {Config{Store: "sqlite:"}, `store: sqlite needs a file: sqlite:FILE`},
+		"speed":         {Config{Speed: rpc.Speed{MaximumBatchSize: -5}}, `speed.maximum_batch_size: must be 1 or more, not -5`},
+		"secret both":   {Config{URLSecret: URLSecret{Query: "a", Path: &minus}}, `url_secret: set query or path, not both`},
+		"secret value":  {Config{URLSecret: URLSecret{Query: "a"}}, `url_secret.value: must not be empty`},
+		"secret place":  {Config{URLSecret: URLSecret{Value: "a"}}, `url_secret: value without a place; set query or path`},
+		"secret path":   {Config{URLSecret: URLSecret{Path: &minus, Value: "a"}}, `url_secret.path: must be 0 or more, not -1`},
+		"header":        {Config{Headers: map[string]string{"X-%d\r\n": "1"}}, `headers["X-%d\r\n"]: not a valid header name and value`},
+		"violation":     {Config{Violate: []string{"RES-002", "RES-02"}}, `violate[1]: no violation "RES-02" (did you mean "RES-0`},
+		"object name":   {object(func(o *ObjectConfig) { o.Name = "" }), `objects[1].name: must not be empty`},
+		"object twice":  {object(func(o *ObjectConfig) { o.Name = "first" }), `objects[1].name: object "first" stands twice`},
+		"operation":     {object(func(o *ObjectConfig) { o.Operations = []string{"upsert", "upset"} }), `objects[1].operations[1]: unknown operation "upset" (did you mean "upsert"?)`},
+		"delete":        {object(func(o *ObjectConfig) { o.Operations[0] = "delete" }), `objects[1].operations[0]: "delete" is never advertised; "mirror" implies it`},
+		"no operation":  {object(func(o *ObjectConfig) { o.Operations = nil }), `objects[1].operations: must name at least one of`},
+		"no identifier": {object(func(o *ObjectConfig) { o.Fields[0].Identifier = false }), `objects[1].fields: at least one field must be an identifier`},
+		"field type":    {object(func(o *ObjectConfig) { o.Fields[1].Type = "datetime" }), `objects[1].fields[1].type: unknown type "datetime" (did you mean "date_time"?)`},
+		"field twice":   {object(func(o *ObjectConfig) { o.Fields[1].Name = "id" }), `objects[1].fields[1].name: field "id" stands twice`},
+		"date key":      {object(func(o *ObjectConfig) { o.Fields[1].Identifier = true }), `objects[1].fields[1].type: an identifier must be string or integer, not date`},
+		"array key":     {object(func(o *ObjectConfig) { o.Fields[0].Array = true }), `objects[1].fields[0].array: an identifier must not be an array`},
+		"length":        {object(func(o *ObjectConfig) { o.Fields[1].MaxLength = 3 }), `objects[1].fields[1].max_length: only for string, not date`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := New(c.config)
+			require.ErrorContains(t, err, c.text)
+		})
+	}
+	_, err := New(Config{Compress: "x", Store: "y"})
+	require.ErrorContains(t, err, "compress: ")
+	require.ErrorContains(t, err, "store: ", "everything that is wrong is said at once")
+}
+
+func TestPresets(t *testing.T) {
+	require.Equal(t, []string{"catalogue", "crm", "default", "events", "type-boolean", "type-date", "type-date_time", "type-decimal", "type-float", "type-integer", "type-string"}, Presets())
+	for _, name := range Presets() {
+		s := newSim(t, Config{Preset: name})
+		for _, o := range s.catalogue.Load().objects {
+			for _, f := range o.fields {
+				// spec 4.2: an identifier is unique and required in both systems.
+				require.Equal(t, f.Identifier, f.unique, "%s: %s.%s", name, o.APIName, f.APIName)
+				require.True(t, !f.Identifier || f.Required && !f.Array, "%s: %s.%s", name, o.APIName, f.APIName)
+			}
+		}
+	}
+	require.Len(t, newSim(t, Config{Preset: "catalogue"}).catalogue.Load().objects, 10)
+	own := newSim(t, Config{Preset: "crm", Speed: rpc.Speed{MaximumBatchSize: 7}, RateLimit: -1})
+	require.Equal(t, rpc.Speed{MaximumBatchSize: 7, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 1000000}, *own.speed.Load())
+	require.Zero(t, own.rateLimit.Load())
+}
+
+// TestDefaultPreset holds what others rely on.
+func TestDefaultPreset(t *testing.T) {
+	c := newSim(t, Config{}).catalogue.Load()
+	require.Equal(t, []string{"contact", "order", "event"}, c.names())
+	contact := c.byName["contact"]
+	require.ElementsMatch(t, []string{"insert", "update", "upsert", "mirror"}, contact.operations)
+	types, arrays := map[string]bool{}, 0
+	for _, f := range contact.fields {
+		require.Equal(t, f.APIName == "email", f.Identifier)
+		require.Equal(t, f.APIName == "email" || f.APIName == "last_name", f.Required)
+		if !f.Required && !f.Array {
+			types[f.Type] = true
+		}
+		if f.Array {
+			arrays++
+		}
+	}
+	require.Len(t, types, 7)
+	require.Equal(t, 2, arrays)
+	require.Equal(t, "on_write", c.byName["event"].CanCreateFields)
+	require.Equal(t, []string{"insert", "upsert"}, c.byName["event"].operations)
+	require.Len(t, c.byName["order"].table.uniques, 2)
+}

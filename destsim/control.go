@@ -1,0 +1,262 @@
+package destsim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// controlBody bounds the body of a control call.
+const controlBody = 64 << 20
+
+// controlRoutes builds /_control and /healthz. They go around the pipeline:
+// no violation, fault or token of the endpoint touches them.
+func (s *Sim) controlRoutes() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"ok": true})
+	})
+	inner := http.NewServeMux()
+	mux.Handle("/_control", s.guard(inner))
+	mux.Handle("/_control/", s.guard(inner))
+	endpoints := slices.Clone(controlEndpoints)
+	for _, e := range s.extensions {
+		endpoints = append(endpoints, e.endpoints...)
+	}
+	index := func(w http.ResponseWriter, _ *http.Request) {
+		reply(w, http.StatusOK, map[string]any{"endpoints": endpoints})
+	}
+	inner.HandleFunc("GET /_control", index)
+	inner.HandleFunc("GET /_control/{$}", index)
+	inner.HandleFunc("POST /_control/readback", take(s.readback))
+	inner.HandleFunc("GET /_control/records", s.records)
+	inner.HandleFunc("GET /_control/counts", s.counts)
+	inner.HandleFunc("POST /_control/reset", func(w http.ResponseWriter, _ *http.Request) { answer(w, okReply{OK: true}, s.Reset()) })
+	inner.HandleFunc("POST /_control/schema", take(s.changeSchema))
+	inner.HandleFunc("POST /_control/hooks/{name}", s.hook)
+	for _, e := range s.extensions {
+		if e.routes != nil {
+			e.routes(inner)
+		}
+	}
+	return mux
+}
+
+// controlEndpoints is what GET /_control/ lists; extensions add their own.
+var controlEndpoints = []endpoint{
+	{"GET", "/healthz", "tells that the program runs"},
+	{"POST", "/_control/readback", `{"object","identifier_field","identifiers":[…]} gives the stored records`},
+	{"GET", "/_control/records", "?object=&after=&limit= pages through all records of an object"},
+	{"GET", "/_control/counts", "records by object, calls by method"},
+	{"POST", "/_control/reset", "forgets records, custom fields and every change made here"},
+	{"POST", "/_control/schema", `{"action":"add_field|remove_field|rename_field|change_field|add_object|remove_object|set_operations|set_speed|set_rate_limit", …}`},
+	{"POST", "/_control/hooks/{name}", "cleanup, restart, alter_schema, break_downstream, rotate_token"},
+}
+
+type endpoint struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Does   string `json:"does"`
+}
+
+type okReply struct {
+	OK bool `json:"ok"`
+}
+
+// guard lets loopback and in-memory callers in, and whoever has the control
+// token.
+func (s *Sim) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !isLocal(r.RemoteAddr) && !s.hasControlToken(r) {
+			reply(w, http.StatusForbidden, controlError{"the control endpoints are open on loopback only; set a control token to reach them from elsewhere"})
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// isLocal tells whether an address is loopback or no network address at all,
+// as on an in-memory listener or a Unix socket.
+func isLocal(remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		return net.ParseIP(remote) == nil || net.ParseIP(remote).IsLoopback()
+	}
+	if at := strings.IndexByte(host, '%'); at >= 0 {
+		host = host[:at]
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (s *Sim) hasControlToken(r *http.Request) bool {
+	token := s.config.ControlToken
+	if token == "" {
+		return false
+	}
+	bearer, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return same(bearer, token) || same(r.Header.Get("X-Control-Token"), token) ||
+		same(r.URL.Query().Get("control_token"), token)
+}
+
+type controlError struct {
+	Error string `json:"error"`
+}
+
+// reply writes a JSON answer of a control endpoint.
+func reply(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(encode(value), '\n'))
+}
+
+// answer writes a value, or the error as 400.
+func answer(w http.ResponseWriter, value any, err error) {
+	if err != nil {
+		reply(w, http.StatusBadRequest, controlError{err.Error()})
+		return
+	}
+	reply(w, http.StatusOK, value)
+}
+
+// take decodes the body strictly into the argument of fn.
+func take[T any](fn func(T) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var arg T
+		if err := decodeControl(r, &arg); err != nil {
+			answer(w, nil, err)
+			return
+		}
+		value, err := fn(arg)
+		answer(w, value, err)
+	}
+}
+
+func decodeControl(r *http.Request, arg any) error {
+	dec := json.NewDecoder(io.LimitReader(r.Body, controlBody))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(arg); err != nil {
+		return fmt.Errorf("decode body: %w", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("decode body: more than one JSON value")
+	}
+	return nil
+}
+
+// Reset forgets all records, custom fields and changes of the schema, heals
+// the downstream and restores the configured token, speed and limits.
+func (s *Sim) Reset() error {
+	if err := s.store.Drop(""); err != nil {
+		return fmt.Errorf("reset store: %w", err)
+	}
+	s.tally.reset()
+	for _, e := range s.extensions {
+		if e.reset != nil {
+			e.reset()
+		}
+	}
+	return s.initial()
+}
+
+// records pages through a table in the order in which records were created.
+func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	after, limit := int64(0), 1000
+	var err error
+	if v := q.Get("after"); v != "" {
+		after, err = strconv.ParseInt(v, 10, 64)
+	}
+	if v := q.Get("limit"); v != "" && err == nil {
+		limit, err = strconv.Atoi(v)
+	}
+	if err != nil || limit < 1 || limit > 100000 {
+		answer(w, nil, errors.New("after and limit must be integers, limit from 1 to 100000"))
+		return
+	}
+	if s.catalogue.Load().byName[q.Get("object")] == nil {
+		answer(w, nil, s.unknownObject(q.Get("object")))
+		return
+	}
+	list, total, err := s.store.Scan(q.Get("object"), after, limit)
+	type stored struct {
+		ID     int64           `json:"id"`
+		Fields json.RawMessage `json:"fields"`
+	}
+	page := struct {
+		Records []stored `json:"records"`
+		Total   int      `json:"total"`
+		Next    *int64   `json:"next"` // the value for after, null at the end
+	}{Records: []stored{}, Total: total}
+	for _, row := range list {
+		page.Records = append(page.Records, stored{row.id, row.data})
+	}
+	if len(list) == limit {
+		page.Next = &list[limit-1].id
+	}
+	answer(w, page, err)
+}
+
+func (s *Sim) unknownObject(name string) error {
+	return fmt.Errorf("unknown object %q%s", name, suggest(name, s.catalogue.Load().names()))
+}
+
+// counts tells how many records each object has and how many calls came.
+func (s *Sim) counts(w http.ResponseWriter, _ *http.Request) {
+	records := map[string]int{}
+	for _, name := range s.catalogue.Load().names() {
+		_, n, err := s.store.Scan(name, 0, 0)
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		records[name] = n
+	}
+	calls, total := s.tally.counts()
+	reply(w, http.StatusOK, map[string]any{"records": records, "calls": map[string]any{"total": total, "by_method": calls}})
+}
+
+// tally counts the calls of the endpoint by method.
+type tally struct {
+	mu      sync.Mutex
+	methods map[string]int64
+	total   int64
+}
+
+// tallied bounds the number of different methods, since clients choose them.
+const tallied = 64
+
+func (t *tally) add(c *call) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.total++
+	if t.methods == nil {
+		t.methods = map[string]int64{}
+	}
+	if _, known := t.methods[c.method]; known || len(t.methods) < tallied {
+		t.methods[c.method]++
+	}
+}
+
+func (t *tally) reset() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.methods, t.total = nil, 0
+}
+
+func (t *tally) counts() (map[string]int64, int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := map[string]int64{}
+	for m, n := range t.methods {
+		out[m] = n
+	}
+	return out, t.total
+}

@@ -1,0 +1,205 @@
+package destsim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Fault is one thing that goes wrong on purpose, for testing a service. Kind
+// says what (see FaultKinds), When says to which calls or records; the other
+// members are parameters, of which every kind takes its own.
+//
+// Unlike a violation a fault does not break a rule of the catalogue: it is
+// what networks and good destinations do on a bad day.
+type Fault struct {
+	Kind string  `json:"kind"`
+	When Trigger `json:"when"`
+
+	// At is before (the default: nothing has been stored yet), after (the
+	// batch is stored, the answer is not sent) or, for a reset or a close,
+	// between (Records of the batch are stored, the others are not).
+	At string `json:"at,omitempty"`
+	// Delay of the kind delay.
+	Delay *Delay `json:"delay,omitempty"`
+	// Code, Message and Data of an error object; Message of a record result.
+	Code    int64           `json:"code,omitempty"`
+	Message string          `json:"message,omitempty"`
+	Data    json.RawMessage `json:"data,omitempty"`
+	// Status, Headers and Body of an HTTP answer; without Body a JSON-RPC
+	// error object travels under the status.
+	Status  int               `json:"status,omitempty"`
+	Headers map[string]string `json:"headers,omitempty"`
+	Body    string            `json:"body,omitempty"`
+	// RetryAfter of a 429: seconds (the default), date, absent or garbage.
+	RetryAfter string `json:"retry_after,omitempty"`
+	Seconds    int    `json:"seconds,omitempty"` // what Retry-After says, 1 when 0
+	// Bytes of a body that are sent (truncate; half of it when 0), that are
+	// sent before the pause (stall), or that make a piece (slow_body, 16).
+	Bytes   int     `json:"bytes,omitempty"`
+	PauseMS float64 `json:"pause_ms,omitempty"` // 100 when 0
+	// Records is how many results are invented (extra_results, 1), how many
+	// records are stored (at between, half of them), or, for the kinds that
+	// act on records, at most how many of one call, counted from its end (all).
+	Records int `json:"records,omitempty"`
+	// ID is the raw JSON id of the kind wrong_id, "wrong-id" when absent.
+	ID json.RawMessage `json:"id,omitempty"`
+	// Drift of the kind schema.
+	Drift *Drift `json:"drift,omitempty"`
+	// Speeds are answered one after the other and over again.
+	Speeds []rpc.Speed `json:"speeds,omitempty"`
+	// Limits are values of X-RateLimit-Limit, sent one after the other and
+	// over again; "" leaves the header out.
+	Limits []string `json:"limits,omitempty"`
+}
+
+// ArmedFault is a fault with what has become of it.
+type ArmedFault struct {
+	ID      string `json:"id"` // f1, f2, … in the order of arming
+	Fault   Fault  `json:"fault"`
+	Armed   bool   `json:"armed"`   // false once it was disarmed
+	Matched int64  `json:"matched"` // calls or records that its filters let through
+	Fired   int64  `json:"fired"`
+}
+
+// armed is a fault on the board; its counters are guarded by the board.
+type armed struct {
+	ArmedFault
+	kind    faultKind
+	methods []string
+	chance  *rand.Rand
+}
+
+// Bounds of the board.
+const (
+	maxArmed    = 1000
+	maxDisarmed = 1000
+)
+
+// ErrUnknownFault says that there is no fault of that id.
+var ErrUnknownFault = errors.New("no such fault")
+
+// faultBoard holds the faults of one simulator.
+type faultBoard struct {
+	seed  uint64
+	live  atomic.Int64 // armed ones: calls look at nothing else while it is 0
+	fired func(kind string)
+
+	mu    sync.Mutex
+	next  int
+	list  []*armed
+	count int // disarmed ones in the list
+}
+
+// ArmFault checks a fault, puts it into force for all calls that begin later,
+// and gives its id.
+func (s *Sim) ArmFault(fault Fault) (string, error) { return s.faults.arm(fault) }
+
+// DisarmFault takes a fault out of force; calls on their way keep it. The
+// error is ErrUnknownFault when nothing of that id is armed.
+func (s *Sim) DisarmFault(id string) error { return s.faults.disarm(id) }
+
+// Faults lists all faults since the start or the last reset, the disarmed ones
+// too.
+func (s *Sim) Faults() []ArmedFault { return s.faults.all(false) }
+
+// UnfiredFaults lists the faults that never fired, armed or not: a test that
+// relies on one of them has tested nothing.
+func (s *Sim) UnfiredFaults() []ArmedFault { return s.faults.all(true) }
+
+func (b *faultBoard) arm(fault Fault) (string, error) {
+	kind, err := fault.check()
+	if err != nil {
+		return "", fmt.Errorf("arm fault: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.live.Load() >= maxArmed {
+		return "", fmt.Errorf("arm fault: %d faults are armed already", maxArmed)
+	}
+	b.next++
+	seed := fault.When.Seed
+	if seed == 0 {
+		seed = b.seed ^ uint64(b.next)
+	}
+	a := &armed{
+		ArmedFault: ArmedFault{ID: fmt.Sprintf("f%d", b.next), Fault: fault, Armed: true},
+		kind:       kind, methods: fault.methods(kind), chance: rand.New(rand.NewPCG(seed, 0xfa017)),
+	}
+	b.list = append(b.list, a)
+	b.live.Add(1)
+	return a.ID, nil
+}
+
+func (b *faultBoard) disarm(id string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, a := range b.list {
+		if a.ID == id && a.Armed {
+			a.Armed = false
+			b.live.Add(-1)
+			b.count++
+			b.forget()
+			return nil
+		}
+	}
+	return fmt.Errorf("disarm fault %q: %w", clip(id), ErrUnknownFault)
+}
+
+// disarmAll takes everything out of force and tells how many that were.
+func (b *faultBoard) disarmAll() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	n := 0
+	for _, a := range b.list {
+		if a.Armed {
+			a.Armed = false
+			n++
+		}
+	}
+	b.live.Add(int64(-n))
+	b.count += n
+	b.forget()
+	return n
+}
+
+// forget drops the oldest disarmed faults beyond the bound.
+func (b *faultBoard) forget() {
+	if b.count <= maxDisarmed {
+		return
+	}
+	kept := b.list[:0]
+	for _, a := range b.list {
+		if !a.Armed && b.count > maxDisarmed {
+			b.count--
+			continue
+		}
+		kept = append(kept, a)
+	}
+	clear(b.list[len(kept):])
+	b.list = kept
+}
+
+func (b *faultBoard) reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.list, b.count, b.next = nil, 0, 0
+	b.live.Store(0)
+}
+
+func (b *faultBoard) all(unfired bool) []ArmedFault {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := []ArmedFault{}
+	for _, a := range b.list {
+		if !unfired || a.Fired == 0 {
+			list = append(list, a.ArmedFault)
+		}
+	}
+	return list
+}

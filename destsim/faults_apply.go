@@ -1,0 +1,321 @@
+package destsim
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// touch is what armed faults do to one call.
+type touch struct {
+	firings []firing
+	cut     *Fault // the connection ends instead of an answer
+}
+
+// firing is one fault that fires on one call.
+type firing struct {
+	*Fault
+	kind  faultKind
+	id    string
+	turn  int64         // from 0: how often the fault has fired before
+	hits  []bool        // by record of the batch, where records are chosen
+	delay time.Duration // of the kind delay
+}
+
+// before and after tell where the fault acts; before is the default.
+func (f *firing) before() bool { return f.At == "" || f.At == "before" }
+
+func (f *firing) hit(record int) bool { return record < len(f.hits) && f.hits[record] }
+
+// seams are where faults act. With nothing armed each costs one nil check.
+func (b *faultBoard) seams() seams {
+	return seams{
+		parsed: b.begin, batch: faultBatch, apply: faultApply, results: faultResults,
+		plan: faultPlan, answered: faultAnswered, write: faultWrite,
+	}
+}
+
+// begin decides which faults fire, and does what comes before the call is
+// executed.
+func (b *faultBoard) begin(c *call) {
+	if b.live.Load() == 0 {
+		return
+	}
+	c.touch = b.decide(c)
+	if c.touch == nil {
+		return
+	}
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		c.marks = append(c.marks, f.id)
+		switch {
+		case f.Kind == "schema":
+			if e := f.Drift.refuse(c.object, c.batchOperation()); e != nil {
+				c.fail(e.Code, e.Message)
+			}
+		case f.At == "between":
+			c.touch.cut = f.Fault
+		case len(f.kind.at) > 0 && f.before():
+			f.interfere(c)
+		}
+	}
+}
+
+// batchOperation is the operation of a batch, "" for other calls.
+func (c *call) batchOperation() string {
+	if !c.isBatch() {
+		return ""
+	}
+	return c.batch.Plan.Operation
+}
+
+// interfere does what a fault of the kinds with a place does there: before the
+// call is executed it is not executed, after that only its answer is lost.
+func (f *firing) interfere(c *call) {
+	message := firstOf(f.Message, "simulated fault")
+	switch f.Kind {
+	case "delay":
+		c.sleep(f.delay)
+	case "hang":
+		c.fail(rpc.CodeInternalError, message)
+		c.sleep(c.sim.delays.Hang)
+		c.touch.cut = f.Fault
+	case "reset", "close":
+		c.fail(rpc.CodeInternalError, message)
+		c.touch.cut = f.Fault
+	case "rpc_error":
+		code := f.Code
+		if code == 0 {
+			code = codeSimulated
+		}
+		c.fail(code, message)
+		c.err.Data = f.Data
+	case "http_status":
+		c.refuse(f.Status, codeSimulated, message)
+	case "throttle":
+		c.refuse(http.StatusTooManyRequests, codeTooFast, "slow down: "+message)
+	}
+}
+
+// codeSimulated is the code of an error object that a fault made up.
+const codeSimulated = -32099
+
+// faultBatch shortens a batch that ends between two records, and shows it a
+// changed schema.
+func faultBatch(c *call, b *batch) *rpc.Error {
+	if c.touch == nil {
+		return nil
+	}
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		switch {
+		case f.At == "between":
+			stored := f.Records
+			if stored == 0 {
+				stored = b.Len() / 2
+			}
+			b.to = min(stored, b.to)
+		case f.Kind == "schema":
+			f.Drift.batch(b)
+		}
+	}
+	return nil
+}
+
+// faultApply fails and lies about single records.
+func faultApply(c *call, r *record, next next) result {
+	if c.touch == nil {
+		return next(r)
+	}
+	apply := next
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		if !f.hit(r.index) {
+			continue
+		}
+		message := firstOf(f.Message, "simulated failure")
+		switch f.Kind {
+		case "record_failure":
+			return r.fail("%s", message)
+		case "acknowledge_unstored":
+			return r.ok()
+		case "refuse_stored":
+			inner := apply
+			apply = func(r *record) result {
+				inner(r)
+				return r.fail("%s", message)
+			}
+		}
+	}
+	return apply(r)
+}
+
+// faultResults changes which results there are and for whom.
+func faultResults(c *call, rs []result) []result {
+	if c.touch == nil {
+		return rs
+	}
+	from := c.batch.from
+	var dropped []bool
+	var more []result
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		if f.Kind == "extra_results" {
+			more = append(more, f.invented(c.batch)...)
+		}
+		for at := range rs {
+			if !f.hit(from + at) {
+				continue
+			}
+			switch f.Kind {
+			case "missing_results":
+				if dropped == nil {
+					dropped = make([]bool, len(rs))
+				}
+				dropped[at] = true
+			case "wrong_identifiers":
+				rs[at].identifier = quote(fmt.Sprintf("zz-wrong-%d-%d", f.turn, from+at))
+			case "repeated_results":
+				more = append(more, rs[at])
+			case "contradictory_results":
+				opposite := rs[at]
+				opposite.success, opposite.message = !opposite.success, "simulated contradiction"
+				if opposite.success {
+					opposite.message = ""
+				}
+				more = append(more, opposite)
+			}
+		}
+	}
+	if dropped != nil {
+		kept := rs[:0]
+		for at := range rs {
+			if !dropped[at] {
+				kept = append(kept, rs[at])
+			}
+		}
+		rs = kept
+	}
+	return append(rs, more...)
+}
+
+// invented are results for records that nobody sent.
+func (f *firing) invented(b *batch) []result {
+	list := make([]result, max(f.Records, 1))
+	for i := range list {
+		id := quote(fmt.Sprintf("zz-unasked-%d-%d", f.turn, i))
+		if b.identifier.Type == rpc.TypeInteger {
+			id = strconv.AppendInt(nil, 9100000000000000+1000*f.turn+int64(i), 10)
+		}
+		list[i] = result{identifier: id, success: true}
+	}
+	return list
+}
+
+// faultPlan changes the answers of the planning calls.
+func faultPlan(c *call, value any) any {
+	if c.touch == nil {
+		return value
+	}
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		switch f.Kind {
+		case "schema":
+			value = f.Drift.plan(c, value)
+		case "speed":
+			value = f.Speeds[f.turn%int64(len(f.Speeds))]
+		}
+	}
+	return value
+}
+
+// faultAnswered does what comes after the call was executed.
+func faultAnswered(c *call) {
+	if c.touch == nil {
+		return
+	}
+	for i := range c.touch.firings {
+		f := &c.touch.firings[i]
+		switch {
+		case f.Kind == "wrong_id":
+			if c.id = []byte(f.ID); f.ID == nil {
+				c.id = []byte(`"wrong-id"`)
+			}
+		case f.At == "after":
+			f.interfere(c)
+		}
+	}
+}
+
+// faultWrite changes what goes onto the wire.
+func faultWrite(c *call, h *httpReply) {
+	if c.touch == nil {
+		return
+	}
+	for i := range c.touch.firings {
+		c.touch.firings[i].write(c, h)
+	}
+	if cut := c.touch.cut; cut != nil {
+		h.raw, h.reset = []byte{}, cut.Kind == "reset"
+	}
+}
+
+func (f *firing) write(c *call, h *httpReply) {
+	pause := f.PauseMS
+	if pause == 0 {
+		pause = 100
+	}
+	switch f.Kind {
+	case "http_status":
+		for name, value := range f.Headers {
+			h.header.Set(name, value)
+		}
+		if f.Body != "" {
+			h.body, h.coding = []byte(f.Body), ""
+		}
+		if f.Status == http.StatusNoContent || f.Status == http.StatusNotModified {
+			h.body, h.coding = nil, ""
+		}
+	case "throttle":
+		h.setRetryAfter(f.Fault, c.sim.clock())
+	case "rate_limit":
+		if value := f.Limits[f.turn%int64(len(f.Limits))]; value != "" {
+			h.header.Set("X-RateLimit-Limit", value) // spec 8
+		} else {
+			h.header.Del("X-RateLimit-Limit")
+		}
+	case "truncate":
+		h.coding = "" // so that the length is known
+		if h.cut = f.Bytes; h.cut == 0 {
+			h.cut = max(len(h.body)/2, 1)
+		}
+	case "stall":
+		h.coding = ""
+		if h.stallAt = f.Bytes; h.stallAt == 0 {
+			h.stallAt = len(h.body) / 2
+		}
+		h.stall = milliseconds(pause)
+	case "slow_body":
+		if h.dripBy = f.Bytes; h.dripBy == 0 {
+			h.dripBy = 16
+		}
+		h.drip = milliseconds(pause)
+	}
+}
+
+func (h *httpReply) setRetryAfter(f *Fault, now time.Time) {
+	seconds := max(f.Seconds, 1)
+	switch f.RetryAfter {
+	case "", "seconds":
+		h.header.Set("Retry-After", strconv.Itoa(seconds))
+	case "date":
+		h.header.Set("Retry-After", now.Add(time.Duration(seconds)*time.Second).UTC().Format(http.TimeFormat))
+	case "absent":
+		h.header.Del("Retry-After")
+	case "garbage":
+		h.header.Set("Retry-After", "in a while")
+	}
+}

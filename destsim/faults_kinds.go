@@ -1,0 +1,195 @@
+package destsim
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/textproto"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// FaultKind describes one kind of fault.
+type FaultKind struct {
+	Name string `json:"name"`
+	Does string `json:"does"`
+	// Takes lists the parameters beside kind and when.
+	Takes []string `json:"takes"`
+	// Methods lists the only methods that it touches; empty: all.
+	Methods []string `json:"methods"`
+	// Records says that it acts on single records of a batch.
+	Records bool `json:"records"`
+}
+
+// faultKind is a kind with the values that At may have.
+type faultKind struct {
+	name, does string
+	takes      []string
+	methods    []string
+	records    bool
+	at         []string
+}
+
+var (
+	batchMethod     = []string{rpc.MethodSyncBatch}
+	aroundCommit    = []string{"before", "after"}
+	throughoutBatch = []string{"before", "after", "between"}
+)
+
+// faultKinds is the catalogue.
+var faultKinds = []faultKind{
+	{name: "delay", does: "waits, by a distribution, before the call is executed or before it is answered", takes: []string{"at", "delay"}, at: aroundCommit},
+	{name: "hang", does: "gives no answer until the client goes away", takes: []string{"at"}, at: aroundCommit},
+	{name: "rpc_error", does: "answers a JSON-RPC error object", takes: []string{"at", "code", "message", "data"}, at: aroundCommit},
+	{name: "http_status", does: "answers another HTTP status", takes: []string{"at", "status", "headers", "body"}, at: aroundCommit},
+	{name: "throttle", does: "answers 429 with Retry-After as seconds, as a date, absent or as garbage", takes: []string{"at", "retry_after", "seconds"}, at: aroundCommit},
+	{name: "reset", does: "resets the connection before or after the batch is stored, or between two of its records", takes: []string{"at", "records"}, at: throughoutBatch},
+	{name: "close", does: "closes the connection without an answer, at the same places", takes: []string{"at", "records"}, at: throughoutBatch},
+	{name: "truncate", does: "announces the whole body, sends a part and closes", takes: []string{"bytes"}},
+	{name: "stall", does: "stops in the middle of the body for a while", takes: []string{"bytes", "pause_ms"}},
+	{name: "slow_body", does: "sends the body in small pieces with pauses", takes: []string{"bytes", "pause_ms"}},
+	{name: "wrong_id", does: "answers with another id", takes: []string{"id"}},
+	{name: "wrong_identifiers", does: "answers for identifiers that were not sent", takes: []string{"records"}, methods: batchMethod, records: true},
+	{name: "missing_results", does: "leaves results out", takes: []string{"records"}, methods: batchMethod, records: true},
+	{name: "repeated_results", does: "gives results twice", takes: []string{"records"}, methods: batchMethod, records: true},
+	{name: "contradictory_results", does: "gives a second result that says the opposite", takes: []string{"records"}, methods: batchMethod, records: true},
+	{name: "extra_results", does: "adds results for identifiers that were not sent", takes: []string{"records"}, methods: batchMethod},
+	{name: "record_failure", does: "fails records, nothing of them is stored", takes: []string{"records", "message"}, methods: batchMethod, records: true},
+	{name: "acknowledge_unstored", does: "reports success for records that it does not store", takes: []string{"records"}, methods: batchMethod, records: true},
+	{name: "refuse_stored", does: "stores records and reports failure", takes: []string{"records", "message"}, methods: batchMethod, records: true},
+	{name: "schema", does: "shows a changed schema, and acts by it", takes: []string{"drift"}, methods: []string{
+		rpc.MethodListObjects, rpc.MethodListFields, rpc.MethodSupportedOperations, rpc.MethodSyncBatch,
+	}},
+	{name: "speed", does: "answers other speeds, one after the other", takes: []string{"speeds"}, methods: []string{rpc.MethodGetSyncSpeed}},
+	{name: "rate_limit", does: "sends other values of X-RateLimit-Limit, one after the other", takes: []string{"limits"}},
+}
+
+// FaultKinds lists every kind of fault that can be armed.
+func FaultKinds() []FaultKind {
+	list := make([]FaultKind, len(faultKinds))
+	for i, k := range faultKinds {
+		list[i] = FaultKind{k.name, k.does, k.takes, append([]string{}, k.methods...), k.records}
+	}
+	return list
+}
+
+// methods are those that a fault can touch; empty: all.
+func (f *Fault) methods(kind faultKind) []string {
+	switch {
+	case f.When.Method != "":
+		return []string{f.When.Method}
+	case f.When.batchOnly() || f.At == "between":
+		return batchMethod
+	}
+	return kind.methods
+}
+
+// check finds the kind and everything that does not fit it.
+func (f *Fault) check() (faultKind, error) {
+	names := make([]string, len(faultKinds))
+	for i, k := range faultKinds {
+		names[i] = k.name
+		if k.name == f.Kind {
+			return k, f.checkKind(k)
+		}
+	}
+	return faultKind{}, fmt.Errorf("kind: unknown kind %q%s", clip(f.Kind), suggest(f.Kind, names))
+}
+
+func (f *Fault) checkKind(kind faultKind) error {
+	for place, raw := range map[string]json.RawMessage{
+		"data": f.Data, "id": f.ID, "when.identifier": f.When.Identifier, "when.value": f.When.Value,
+	} {
+		if raw != nil && !json.Valid(raw) {
+			return fmt.Errorf("%s: is not a JSON value", place)
+		}
+	}
+	if err := onlyMembers(f, kind.name, append([]string{"kind", "when"}, kind.takes...)); err != nil {
+		return err
+	}
+	if f.At != "" && !slices.Contains(kind.at, f.At) {
+		return fmt.Errorf("at: unknown value %q%s", clip(f.At), suggest(f.At, kind.at))
+	}
+	if f.At == "between" && f.When.Method != "" && f.When.Method != rpc.MethodSyncBatch {
+		return fmt.Errorf("at: %s has no records to be between", f.When.Method)
+	}
+	if f.Records > 0 && len(kind.at) > 0 && f.At != "between" {
+		return errors.New("records: counts with at between only")
+	}
+	if min(f.Bytes, f.Records, f.Seconds) < 0 || !(f.PauseMS >= 0 && f.PauseMS <= 3600000) {
+		return errors.New("bytes, records, seconds and pause_ms must not be negative, and a pause not longer than an hour")
+	}
+	if err := f.checkParameters(); err != nil {
+		return err
+	}
+	return f.When.check(kind)
+}
+
+// checkParameters asks for what a kind cannot do without.
+func (f *Fault) checkParameters() error {
+	switch f.Kind {
+	case "delay":
+		if f.Delay == nil {
+			return errors.New("delay: is missing")
+		}
+		return f.Delay.check()
+	case "http_status":
+		if f.Status < 200 || f.Status > 599 {
+			return fmt.Errorf("status: must be between 200 and 599, not %d", f.Status)
+		}
+		for name, value := range f.Headers {
+			if name == "" || textproto.TrimString(name) != name || strings.ContainsAny(name, " :\t\r\n") || strings.ContainsAny(value, "\r\n") {
+				return fmt.Errorf("headers[%q]: not a valid header name and value", clip(name))
+			}
+		}
+	case "throttle":
+		known := []string{"seconds", "date", "absent", "garbage"}
+		if f.RetryAfter != "" && !slices.Contains(known, f.RetryAfter) {
+			return fmt.Errorf("retry_after: unknown value %q%s", clip(f.RetryAfter), suggest(f.RetryAfter, known))
+		}
+	case "schema":
+		if f.Drift == nil {
+			return errors.New("drift: is missing")
+		}
+		return f.Drift.check()
+	case "speed":
+		if len(f.Speeds) == 0 {
+			return errors.New("speeds: must have at least one entry")
+		}
+	case "rate_limit":
+		if len(f.Limits) == 0 {
+			return errors.New("limits: must have at least one entry")
+		}
+		for i, value := range f.Limits {
+			if strings.ContainsAny(value, "\r\n") {
+				return fmt.Errorf("limits[%d]: not a valid header value", i)
+			}
+		}
+	}
+	return nil
+}
+
+// onlyMembers complains about a member that is set and not among the known.
+func onlyMembers(v any, of string, known []string) error {
+	var members map[string]json.RawMessage
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("read %s: %w", of, err)
+	}
+	if err := json.Unmarshal(raw, &members); err != nil {
+		return fmt.Errorf("read %s: %w", of, err)
+	}
+	var strange []string
+	for name := range members {
+		if !slices.Contains(known, name) {
+			strange = append(strange, name)
+		}
+	}
+	if len(strange) == 0 {
+		return nil
+	}
+	slices.Sort(strange)
+	return fmt.Errorf("%s: %s does not take it", strings.Join(strange, ", "), of)
+}

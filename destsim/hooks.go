@@ -1,0 +1,206 @@
+package destsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// hookNames are the hooks that an author can give to a judge, beside the
+// read-back; the simulator has all of them.
+var hookNames = []string{"cleanup", "restart", "alter_schema", "break_downstream", "rotate_token"}
+
+// hookRequest is what a judge sends to a hook.
+type hookRequest struct {
+	Hook            string            `json:"hook"`
+	Object          string            `json:"object"`
+	Action          string            `json:"action"` // begin, end; "" is begin
+	IdentifierField string            `json:"identifier_field"`
+	Identifiers     []json.RawMessage `json:"identifiers"`
+}
+
+// HooksFile is the YAML that tells a judge where the hooks of the simulator at
+// baseURL ("http://127.0.0.1:8080") are. A control token travels in the URLs,
+// so the file is as secret as the token.
+func HooksFile(baseURL, controlToken string) []byte {
+	var b strings.Builder
+	query := ""
+	if controlToken != "" {
+		query = "?control_token=" + url.QueryEscape(controlToken)
+	}
+	for _, name := range hookNames {
+		at := strings.TrimSuffix(baseURL, "/") + "/_control/hooks/" + name + query
+		fmt.Fprintf(&b, "%s:\n  url: %s\n", name, quote(at)) // a JSON string is a YAML string
+	}
+	b.WriteString("timeout: 10s\n")
+	return []byte(b.String())
+}
+
+// hook answers POST /_control/hooks/NAME. Members that are not known are
+// ignored: a judge may say more than the simulator needs.
+func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
+	var q hookRequest
+	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, controlBody)).Decode(&q); err != nil {
+		answer(w, nil, fmt.Errorf("decode hook: %w", err))
+		return
+	}
+	if q.Action != "" && q.Action != "begin" && q.Action != "end" {
+		answer(w, nil, fmt.Errorf("unknown action %q%s", q.Action, suggest(q.Action, []string{"begin", "end"})))
+		return
+	}
+	var value any
+	var err error
+	switch name := r.PathValue("name"); name {
+	case "cleanup":
+		value, err = s.hookCleanup(q)
+	case "restart":
+		value, err = okReply{OK: true}, s.Restart()
+	case "alter_schema":
+		value, err = s.hookAlter(q)
+	case "break_downstream":
+		s.broken.Store(q.Action != "end")
+		value = okReply{OK: true}
+	case "rotate_token":
+		value = s.hookRotate(q)
+	default:
+		err = fmt.Errorf("unknown hook %q%s", name, suggest(name, hookNames))
+	}
+	answer(w, value, err)
+}
+
+// hookCleanup deletes the named records and nothing else.
+func (s *Sim) hookCleanup(q hookRequest) (any, error) {
+	o := s.catalogue.Load().byName[q.Object]
+	if o == nil {
+		return nil, s.unknownObject(q.Object)
+	}
+	f := o.byName[q.IdentifierField]
+	if f == nil {
+		return nil, fmt.Errorf("unknown identifier_field %q of object %q", q.IdentifierField, q.Object)
+	}
+	u, err := s.store.Begin()
+	if err != nil {
+		return nil, err
+	}
+	defer u.Rollback()
+	deleted := 0
+	for _, identifier := range q.Identifiers {
+		key := lookupKey(identifier)
+		if key == nil {
+			continue
+		}
+		err := u.With(o.table, f.quoted, key, func(rows rows) error {
+			found, err := rows.Find(f.quoted, key)
+			for _, r := range found {
+				if err = rows.Remove(r); err != nil {
+					return err
+				}
+				deleted++
+			}
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("clean up: %w", err)
+		}
+	}
+	return struct {
+		OK      bool `json:"ok"`
+		Deleted int  `json:"deleted"`
+	}{true, deleted}, u.Commit()
+}
+
+// restarter is a store that a restart of the process would open anew.
+type restarter interface{ Restart() error }
+
+// Restart drops whatever a restart of the process would lose. Records in
+// memory stay: they stand for the destination system behind the endpoint.
+func (s *Sim) Restart() error {
+	if r, ok := s.store.(restarter); ok {
+		if err := r.Restart(); err != nil {
+			return fmt.Errorf("restart store: %w", err)
+		}
+	}
+	s.plans.plans.Store(nil)
+	s.limits.Store(newLimits(s))
+	for _, f := range s.seams.restart {
+		f(s)
+	}
+	return nil
+}
+
+// hookRotate puts a new token into force, or the configured one back. The new
+// one is derived from the old, so that a repeated call gives the same.
+func (s *Sim) hookRotate(q hookRequest) any {
+	token := s.config.Token
+	if q.Action != "end" {
+		token = firstOf(token, "token") + "-rotated"
+	}
+	s.token.Store(&token)
+	return struct {
+		OK    bool   `json:"ok"`
+		Token string `json:"token"`
+	}{true, token}
+}
+
+// alterations remembers what the alter_schema hook has changed.
+type alterations struct {
+	mu     sync.Mutex
+	labels map[string]string // object: its label before
+}
+
+func (a *alterations) clear() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.labels = nil
+}
+
+// alteredField is the field that the alter_schema hook adds.
+const alteredField = "zz_altered"
+
+// hookAlter adds a field and changes the label of the object, or takes both
+// back: what a person does in the destination system between two calls.
+func (s *Sim) hookAlter(q hookRequest) (any, error) {
+	s.altered.mu.Lock()
+	defer s.altered.mu.Unlock()
+	name := q.Object
+	if names := s.catalogue.Load().names(); name == "" && len(names) > 0 {
+		name = names[0]
+	}
+	before, is := s.altered.labels[name]
+	label := before
+	err := s.editCatalogue(func(c *catalogue) (*catalogue, error) {
+		return c.edit(name, func(o *object) error {
+			switch {
+			case q.Action == "end" && is:
+				o.Label = before
+				return o.removeField(alteredField)
+			case q.Action != "end" && !is:
+				before, label = o.Label, o.Label+" (altered)"
+				o.Label = label
+				return o.addField(FieldConfig{Name: alteredField, Label: "Altered", Type: "string"})
+			}
+			label = o.Label
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if q.Action == "end" {
+		delete(s.altered.labels, name)
+	} else {
+		if s.altered.labels == nil {
+			s.altered.labels = map[string]string{}
+		}
+		s.altered.labels[name] = before
+	}
+	return struct {
+		OK     bool   `json:"ok"`
+		Object string `json:"object"`
+		Field  string `json:"field"`
+		Label  string `json:"label"`
+	}{true, name, alteredField, label}, nil
+}

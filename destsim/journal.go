@@ -1,0 +1,257 @@
+package destsim
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// journalSize is how many calls the journal keeps; older ones are forgotten.
+const journalSize = 10000
+
+// JournalEntry is one call of the endpoint. It holds no header, URL, value or
+// message, so no secret can be in it.
+type JournalEntry struct {
+	Seq        int64     `json:"seq"`      // from 1 since the start or the last reset
+	Received   time.Time `json:"received"` // when the head of the request was there
+	DurationMS float64   `json:"duration_ms"`
+	Verb       string    `json:"verb"`   // the HTTP method
+	Method     string    `json:"method"` // "" where the request could not be read
+	ID         string    `json:"id"`     // raw JSON, cut after 48 bytes
+	Object     string    `json:"object"` // "" for calls without one
+	Operation  string    `json:"operation"`
+	SyncID     int64     `json:"sync_id"`
+	SyncRunID  int64     `json:"sync_run_id"`
+	Records    int       `json:"records"`   // sent in the batch
+	Succeeded  int       `json:"succeeded"` // results as answered
+	Failed     int       `json:"failed"`
+	// Status is the HTTP status, 0 when the connection ended without one.
+	Status    int      `json:"status"`
+	ErrorCode int64    `json:"error_code"` // of the JSON-RPC error, 0 without one
+	BytesIn   int      `json:"bytes_in"`   // of the body
+	BytesOut  int      `json:"bytes_out"`
+	Denied    bool     `json:"denied"` // without the right token or URL secret
+	Faults    []string `json:"faults"` // ids of the faults that touched the call
+}
+
+// JournalFilter chooses calls; what is zero does not restrict.
+type JournalFilter struct {
+	Method, Object, Operation string
+	Status                    *int // 0 is a call without an answer
+	Fault                     string
+	// After and Since leave out what came up to a number or before a time.
+	After int64
+	Since time.Time
+	Limit int // 1000 when 0
+}
+
+// JournalPage is what a filter lets through, oldest first.
+type JournalPage struct {
+	Entries []JournalEntry `json:"entries"`
+	Total   int64          `json:"total"`   // calls since the start or the last reset
+	Dropped int64          `json:"dropped"` // forgotten ones among them
+	Next    *int64         `json:"next"`    // the value for after, null at the end
+}
+
+// journalLine is an entry as it is kept: without a pointer into the request.
+type journalLine struct {
+	JournalEntry
+	id  [48]byte
+	len int
+}
+
+// callJournal keeps the last calls in a ring.
+type callJournal struct {
+	mu    sync.Mutex
+	ring  []journalLine
+	total int64
+}
+
+// Journal gives the calls that the filter chooses.
+func (s *Sim) Journal(filter JournalFilter) JournalPage { return s.journal.page(filter) }
+
+// add notes a finished call.
+func (j *callJournal) add(c *call) {
+	line := journalLine{JournalEntry: JournalEntry{
+		Received: c.start, DurationMS: float64(c.sim.clock().Sub(c.start)) / float64(time.Millisecond),
+		Verb: clipped(c.r.Method), Method: clipped(c.method), Object: clipped(c.object),
+		Status: c.answeredStatus(), BytesIn: len(c.body), Denied: c.denied, Faults: c.marks,
+	}}
+	line.len = copy(line.id[:], c.id)
+	if c.err != nil {
+		line.ErrorCode = c.err.Code
+	}
+	if line.Status != 0 {
+		line.BytesOut = len(c.reply.sent)
+	}
+	if c.isBatchText() {
+		b := c.batch
+		line.Operation, line.Records = clipped(b.Plan.Operation), b.Len()
+		line.SyncID, line.SyncRunID = b.Plan.SyncID, b.Plan.SyncRunID
+		line.Succeeded, line.Failed = c.recordCounts()
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	line.Seq = j.total + 1
+	if len(j.ring) < journalSize {
+		j.ring = append(j.ring, line)
+	} else {
+		j.ring[j.total%journalSize] = line
+	}
+	j.total++
+}
+
+// isBatchText tells whether a batch was decoded, whatever became of it.
+func (c *call) isBatchText() bool {
+	return c.method == rpc.MethodSyncBatch && c.batch != nil && c.paramsErr == nil
+}
+
+// answeredStatus is the HTTP status, 0 when the call ended without one.
+func (c *call) answeredStatus() int {
+	if c.reply.raw != nil && len(c.reply.raw) == 0 {
+		return 0
+	}
+	return c.reply.status
+}
+
+// recordCounts counts the results of the batch, as they were answered.
+func (c *call) recordCounts() (succeeded, failed int) {
+	if !c.isBatchText() || c.batch.call != c || c.err != nil {
+		return 0, 0
+	}
+	for i := range c.batch.results {
+		if c.batch.results[i].success {
+			succeeded++
+		} else {
+			failed++
+		}
+	}
+	return succeeded, failed
+}
+
+// clipped is clip without work for short text.
+func clipped(text string) string {
+	if len(text) <= 64 {
+		return text
+	}
+	return clip(text)
+}
+
+func (j *callJournal) reset() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.ring, j.total = nil, 0
+}
+
+func (j *callJournal) page(filter JournalFilter) JournalPage {
+	limit := filter.Limit
+	if limit == 0 {
+		limit = 1000
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	page := JournalPage{Entries: []JournalEntry{}, Total: j.total, Dropped: j.total - int64(len(j.ring))}
+	for seq := max(page.Dropped, filter.After) + 1; seq <= j.total; seq++ {
+		line := &j.ring[(seq-1)%journalSize]
+		if !filter.lets(&line.JournalEntry) {
+			continue
+		}
+		if len(page.Entries) == limit {
+			page.Next = &page.Entries[limit-1].Seq
+			break
+		}
+		entry := line.JournalEntry
+		entry.ID = string(line.id[:line.len])
+		if entry.Faults == nil {
+			entry.Faults = []string{}
+		}
+		page.Entries = append(page.Entries, entry)
+	}
+	return page
+}
+
+func (f *JournalFilter) lets(e *JournalEntry) bool {
+	return (f.Method == "" || f.Method == e.Method) &&
+		(f.Object == "" || f.Object == e.Object) &&
+		(f.Operation == "" || f.Operation == e.Operation) &&
+		(f.Status == nil || *f.Status == e.Status) &&
+		(f.Fault == "" || slices.Contains(e.Faults, f.Fault)) &&
+		!e.Received.Before(f.Since)
+}
+
+// journalEndpoints are the control endpoints of the journal.
+var journalEndpoints = []endpoint{
+	{"GET", "/_control/journal", "?method=&object=&operation=&status=&fault=&since=&after=&limit= lists calls of the endpoint"},
+	{"DELETE", "/_control/journal", "forgets them"},
+}
+
+func (j *callJournal) routes(mux *http.ServeMux) {
+	mux.HandleFunc("GET /_control/journal", func(w http.ResponseWriter, r *http.Request) {
+		filter, err := parseJournalFilter(r.URL.Query())
+		if err != nil {
+			answer(w, nil, err)
+			return
+		}
+		reply(w, http.StatusOK, j.page(filter))
+	})
+	mux.HandleFunc("DELETE /_control/journal", func(w http.ResponseWriter, _ *http.Request) {
+		j.reset()
+		reply(w, http.StatusOK, okReply{OK: true})
+	})
+}
+
+// parseJournalFilter is strict: a filter with a typing error would let
+// everything through.
+func parseJournalFilter(query url.Values) (JournalFilter, error) {
+	var f JournalFilter
+	known := []string{"method", "object", "operation", "status", "fault", "since", "after", "limit", "control_token"}
+	for name := range query {
+		value, err := query.Get(name), error(nil)
+		switch name {
+		case "method":
+			f.Method = value
+		case "object":
+			f.Object = value
+		case "operation":
+			f.Operation = value
+		case "fault":
+			f.Fault = value
+		case "status":
+			status := 0
+			status, err = strconv.Atoi(value)
+			f.Status = &status
+		case "since":
+			f.Since, err = time.Parse(time.RFC3339Nano, value)
+		case "after":
+			f.After, err = strconv.ParseInt(value, 10, 64)
+		case "limit":
+			f.Limit, err = strconv.Atoi(value)
+			if err == nil && (f.Limit < 1 || f.Limit > journalSize) {
+				err = fmt.Errorf("must be between 1 and %d", journalSize)
+			}
+		case "control_token":
+		default:
+			err = fmt.Errorf("unknown filter%s", suggest(name, known))
+		}
+		if err != nil {
+			return f, fmt.Errorf("%s: %w", clip(name), plain(err))
+		}
+	}
+	return f, nil
+}
+
+// plain shortens the errors of strconv, which repeat the value.
+func plain(err error) error {
+	var number *strconv.NumError
+	if errors.As(err, &number) {
+		return number.Err
+	}
+	return err
+}

@@ -1,0 +1,77 @@
+package destsim
+
+import (
+	"fmt"
+	"net/http"
+	"sync"
+
+	"golang.org/x/time/rate"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// limits enforces what the destination declares (spec 8): X-RateLimit-Limit
+// over the whole connection, get_sync_speed for one sync.
+type limits struct {
+	sim      *Sim
+	requests *rate.Limiter
+	mu       sync.Mutex
+	syncs    map[int64]*syncLimit
+}
+
+type syncLimit struct {
+	parallel int64
+	records  *rate.Limiter
+}
+
+func newLimits(s *Sim) *limits {
+	l := &limits{sim: s, syncs: map[int64]*syncLimit{}}
+	if n := s.rateLimit.Load(); n > 0 {
+		l.requests = rate.NewLimiter(rate.Limit(n), int(n))
+	}
+	return l
+}
+
+// request takes one request from the connection-wide limit.
+func (l *limits) request() bool {
+	return l.requests == nil || l.requests.AllowN(l.sim.clock(), 1)
+}
+
+// enter admits a batch or answers the call; release is to be called either way.
+func (l *limits) enter(c *call, b *batch) (release func(), ok bool) {
+	speed, records := *l.sim.speed.Load(), int64(b.Len())
+	if records > speed.MaximumBatchSize {
+		c.refuse(http.StatusRequestEntityTooLarge, codeTooLarge,
+			fmt.Sprintf("%d records are more than maximum_batch_size %d", records, speed.MaximumBatchSize))
+		return func() {}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sync := l.of(b.Plan.SyncID, speed)
+	if sync.parallel >= speed.MaximumParallelBatches {
+		c.tooFast("more batches at once than maximum_parallel_batches")
+		return func() {}, false
+	}
+	if !sync.records.AllowN(l.sim.clock(), int(records)) {
+		c.tooFast("more records per second than maximum_records_per_second")
+		return func() {}, false
+	}
+	sync.parallel++
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		sync.parallel--
+	}, true
+}
+
+// of finds or makes the limit of one sync; mu is held. A batch may be larger
+// than a second's worth of records, so the burst is at least one batch.
+func (l *limits) of(id int64, speed rpc.Speed) *syncLimit {
+	s := l.syncs[id]
+	if s == nil {
+		perSecond := speed.MaximumRecordsPerSecond
+		s = &syncLimit{records: rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond, speed.MaximumBatchSize)))}
+		l.syncs[id] = s
+	}
+	return s
+}

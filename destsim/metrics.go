@@ -1,0 +1,96 @@
+package destsim
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// The metrics of a simulator, collected from its meter when somebody asks.
+var (
+	callsDesc     = prometheus.NewDesc("destsim_calls_total", "Calls of the endpoint by method and HTTP status; none: the connection ended without an answer.", []string{"method", "status"}, nil)
+	errorsDesc    = prometheus.NewDesc("destsim_call_errors_total", "Calls without a result.", []string{"method"}, nil)
+	recordsDesc   = prometheus.NewDesc("destsim_records_total", "Records of batches by the result that was answered; none: the batch was not answered record by record.", []string{"result"}, nil)
+	bytesDesc     = prometheus.NewDesc("destsim_body_bytes_total", "Bytes of bodies by direction.", []string{"direction"}, nil)
+	durationDesc  = prometheus.NewDesc("destsim_call_duration_seconds", "Time from the head of the request to the end of the answer.", []string{"method"}, nil)
+	inFlightDesc  = prometheus.NewDesc("destsim_calls_in_flight", "Calls under way.", nil, nil)
+	batchesDesc   = prometheus.NewDesc("destsim_batches_in_flight", "Batches under way.", nil, nil)
+	faultsDesc    = prometheus.NewDesc("destsim_faults_fired_total", "Fired faults by kind.", []string{"kind"}, nil)
+	storedDesc    = prometheus.NewDesc("destsim_stored_records", "Records that are stored, by object.", []string{"object"}, nil)
+	durationBound = [...]float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
+)
+
+// collector shows the meter of one simulator to its own registry.
+type collector struct{ sim *Sim }
+
+// Describe implements prometheus.Collector.
+func (c collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		callsDesc, errorsDesc, recordsDesc, bytesDesc, durationDesc, inFlightDesc, batchesDesc, faultsDesc, storedDesc,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c collector) Collect(ch chan<- prometheus.Metric) {
+	count := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
+	}
+	m := c.sim.meter
+	var in, out, succeeded, failed, unanswered int64
+	for name, s := range m.snapshot() {
+		for status, n := range s.statuses {
+			label := "none"
+			if status != 0 {
+				label = strconv.Itoa(status)
+			}
+			count(callsDesc, prometheus.CounterValue, float64(n), name, label)
+		}
+		count(errorsDesc, prometheus.CounterValue, float64(s.errors), name)
+		buckets, below := map[float64]uint64{}, uint64(0)
+		for i, bound := range durationBound {
+			below += s.bounds[i]
+			buckets[bound] = below
+		}
+		ch <- prometheus.MustNewConstHistogram(durationDesc, uint64(s.calls), s.seconds, buckets, name)
+		in, out = in+s.bytesIn, out+s.bytesOut
+		succeeded, failed = succeeded+s.succeeded, failed+s.failed
+		unanswered += max(s.records-s.succeeded-s.failed, 0)
+	}
+	count(recordsDesc, prometheus.CounterValue, float64(succeeded), "succeeded")
+	count(recordsDesc, prometheus.CounterValue, float64(failed), "failed")
+	count(recordsDesc, prometheus.CounterValue, float64(unanswered), "none")
+	count(bytesDesc, prometheus.CounterValue, float64(in), "in")
+	count(bytesDesc, prometheus.CounterValue, float64(out), "out")
+	count(inFlightDesc, prometheus.GaugeValue, float64(m.calls.now()))
+	count(batchesDesc, prometheus.GaugeValue, float64(m.batches.now()))
+	for kind, n := range m.firedFaults() {
+		count(faultsDesc, prometheus.CounterValue, float64(n), kind)
+	}
+	for _, name := range c.sim.catalogue.Load().names() {
+		if _, n, err := c.sim.store.Scan(name, 0, 0); err == nil {
+			count(storedDesc, prometheus.GaugeValue, float64(n), name)
+		}
+	}
+}
+
+// meterEndpoints are the control endpoints of figures and metrics.
+var meterEndpoints = []endpoint{
+	{"GET", "/_control/figures", "rates, latencies and parallelism by method"},
+	{"GET", "/_control/metrics", "the same for Prometheus"},
+}
+
+func (m *meter) routes(s *Sim) func(*http.ServeMux) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{s})
+	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+	return func(mux *http.ServeMux) {
+		mux.Handle("GET /_control/metrics", scrape)
+		mux.HandleFunc("GET /_control/figures", func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, http.StatusOK, s.Figures())
+		})
+	}
+}

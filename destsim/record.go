@@ -1,0 +1,240 @@
+package destsim
+
+import (
+	"bytes"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// record is one record of a batch while it is applied. It is reused for the
+// next one: nothing of it may be kept.
+type record struct {
+	batch *batch
+	index int
+	raw   rpc.RawRecord
+	// What an apply seam may change before it calls next.
+	object    *object
+	operation string  // insert, update, upsert, delete
+	active    *column // the active identifier
+
+	identifier []byte // raw, as it is echoed; nil when the record has none
+	// Known after parsing.
+	cells []cell
+	key   []byte // canonical value of the active identifier
+
+	run func(rows) error // the effect under the lock of the key
+}
+
+func (r *record) reset(b *batch, i int, run func(rows) error) {
+	*r = record{
+		batch: b, index: i, raw: b.Record(i), object: b.object, operation: b.operation,
+		active: b.identifier, cells: r.cells[:0], run: run,
+	}
+	r.identifier, _ = r.raw.Field(r.active.APIName)
+}
+
+// apply is the clean effect of one record.
+func (r *record) apply() result {
+	b := r.batch
+	r.cells = r.cells[:0]
+	if problem := r.parse(); problem != "" {
+		return r.fail("%s", problem)
+	}
+	s := b.call.sim
+	if s.broken.Load() {
+		return r.fail(downstreamDown)
+	}
+	t := r.object.table
+	for _, f := range s.seams.table {
+		t = t.renamed(f(b.call, t.name))
+	}
+	if s.seams.wide && !t.wide {
+		t = &table{name: t.name, uniques: t.uniques, wide: true}
+	}
+	if err := b.unit.With(t, r.active.quoted, r.key, r.run); err != nil {
+		b.failed = err
+		return r.fail("the record could not be stored: %v", err)
+	}
+	return b.outcome
+}
+
+// parse checks every value against its field and fills cells and key; it gives
+// "" or the sentence for error_message.
+func (r *record) parse() string {
+	if len(r.identifier) == 0 {
+		return "the record lacks its identifier " + string(r.active.quoted)
+	}
+	if r.identifier[0] == 'n' {
+		return "the identifier " + string(r.active.quoted) + " is null"
+	}
+	for j := 0; j < r.raw.Len(); j++ {
+		name, raw := r.raw.At(j)
+		if r.operation == rpc.OperationDelete && string(name) != r.active.APIName {
+			continue // a delete needs nothing but the key (facts A4)
+		}
+		if problem := r.take(j, name, raw); problem != "" {
+			return problem
+		}
+	}
+	r.changeCells()
+	for i := range r.cells {
+		if r.cells[i].column.field == r.active.field {
+			r.key = r.cells[i].raw
+		}
+	}
+	if r.key == nil {
+		return "the record lacks its identifier " + string(r.active.quoted)
+	}
+	return ""
+}
+
+// changeCells runs the seams over the parsed values.
+func (r *record) changeCells() {
+	c := r.batch.call
+	if h := &c.sim.seams; len(h.value) > 0 {
+		kept := r.cells[:0]
+		for i := range r.cells {
+			cell := r.cells[i]
+			for _, f := range h.value {
+				f(c, r, &cell)
+			}
+			if cell.raw != nil {
+				kept = append(kept, cell)
+			}
+		}
+		r.cells = kept
+	}
+	for _, f := range c.sim.seams.cells {
+		f(c, r)
+	}
+}
+
+// take adds one member of the record; of a repeated member the last counts.
+func (r *record) take(at int, name, raw []byte) string {
+	col := r.batch.column(at, name)
+	if col == nil {
+		return "field " + string(quote(clip(string(name)))) + " is not in the sync plan"
+	}
+	if col.problem != "" {
+		return col.problem
+	}
+	value, problem := col.canonical(raw)
+	if problem != "" {
+		return problem
+	}
+	if value[0] == 'n' && col.Required {
+		return "required field " + string(col.quoted) + " is null"
+	}
+	for i := range r.cells {
+		if r.cells[i].column == col {
+			r.cells[i].raw = value
+			return ""
+		}
+	}
+	r.cells = append(r.cells, cell{col, value})
+	return ""
+}
+
+// effect reads and changes the rows of the key; the lock is held.
+func (r *record) effect(rows rows) (result, error) {
+	found, err := rows.Find(r.active.quoted, r.key)
+	if err != nil {
+		return result{}, err
+	}
+	switch {
+	case r.operation == rpc.OperationDelete:
+		for _, old := range found {
+			if err := rows.Remove(old); err != nil {
+				return result{}, err
+			}
+		}
+		return r.ok(), nil // also when there was none: it is gone
+	case len(found) == 0 && r.operation == rpc.OperationUpdate:
+		return r.skip(notPresent), nil
+	case len(found) > 0 && r.operation == rpc.OperationInsert:
+		return r.skip(alreadyPresent), nil
+	case len(found) == 0:
+		return r.create(rows)
+	}
+	return r.modify(rows, found)
+}
+
+// create stores a new row.
+func (r *record) create(rows rows) (result, error) {
+	for i := range r.cells {
+		if col := r.cells[i].column; !col.Createable {
+			return r.fail("field %s cannot be set when a record is created", col.quoted), nil
+		}
+	}
+	for _, f := range r.object.required {
+		if !r.has(f) {
+			return r.fail("required field %s is missing", f.quoted), nil
+		}
+	}
+	if problem, err := r.prepare(rows, nil); problem != "" || err != nil {
+		return r.fail("%s", problem), err
+	}
+	return r.ok(), rows.Put(nil, encodeCells(r.cells))
+}
+
+func (r *record) has(f *field) bool {
+	for i := range r.cells {
+		if r.cells[i].column.field == f {
+			return true
+		}
+	}
+	return false
+}
+
+// modify changes what the record names and leaves the rest untouched.
+func (r *record) modify(rows rows, found []*row) (result, error) {
+	for i := range r.cells {
+		if col := r.cells[i].column; !col.Updateable && col.field != r.active.field {
+			return r.fail("field %s cannot be changed", col.quoted), nil
+		}
+	}
+	if problem, err := r.prepare(rows, found); problem != "" || err != nil {
+		return r.fail("%s", problem), err
+	}
+	for _, old := range found {
+		if err := rows.Put(old, mergeCells(old.data, r.cells)); err != nil {
+			return result{}, err
+		}
+	}
+	return r.ok(), nil
+}
+
+// prepare refuses values that another row holds in a unique field, and creates
+// the custom fields that the record is the first to carry.
+func (r *record) prepare(rows rows, own []*row) (string, error) {
+	for i := range r.cells {
+		cell := &r.cells[i]
+		if cell.column.pending {
+			if problem, err := r.batch.call.sim.createField(r.batch.unit, r.object.APIName, cell.column.field); problem != "" || err != nil {
+				return problem, err
+			}
+		}
+		if !cell.column.unique || cell.column.field == r.active.field || bytes.Equal(cell.raw, jsonNull) {
+			continue
+		}
+		others, err := rows.Find(cell.column.quoted, cell.raw)
+		if err != nil {
+			return "", err
+		}
+		for _, other := range others {
+			if !contains(own, other) {
+				return "field " + string(cell.column.quoted) + " has a value that belongs to another record", nil
+			}
+		}
+	}
+	return "", nil
+}
+
+func contains(own []*row, r *row) bool {
+	for _, o := range own {
+		if o.id == r.id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,168 @@
+package destsim
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// envelope is a reply as a list of members, so that a violation can drop,
+// repeat and reorder them. The clean order is jsonrpc, id, result or error.
+type envelope struct {
+	members []envelopeMember
+}
+
+type envelopeMember struct {
+	key string
+	raw []byte
+}
+
+// get gives the raw value of the first member of that name, nil if there is none.
+func (e *envelope) get(key string) []byte {
+	for _, m := range e.members {
+		if m.key == key {
+			return m.raw
+		}
+	}
+	return nil
+}
+
+// set replaces the value of a member or adds the member at the end.
+func (e *envelope) set(key string, value any) {
+	for i := range e.members {
+		if e.members[i].key == key {
+			e.members[i].raw = encode(value)
+			return
+		}
+	}
+	e.add(key, value)
+}
+
+// add adds a member at the end, a second one of its name too.
+func (e *envelope) add(key string, value any) {
+	e.members = append(e.members, envelopeMember{key, encode(value)})
+}
+
+// drop removes every member of that name.
+func (e *envelope) drop(key string) {
+	kept := e.members[:0]
+	for _, m := range e.members {
+		if m.key != key {
+			kept = append(kept, m)
+		}
+	}
+	e.members = kept
+}
+
+func (e *envelope) bytes() []byte {
+	b := []byte{'{'}
+	for i, m := range e.members {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(rpc.AppendString(b, m.key), ':')
+		b = append(b, m.raw...)
+	}
+	return append(b, '}')
+}
+
+// encode makes the JSON reply (spec 4.2: jsonrpc, id, and result or error).
+func (c *call) encode() []byte {
+	h := &c.sim.seams
+	for _, f := range h.result {
+		if c.err == nil {
+			c.result = f(c, c.result)
+		}
+	}
+	var b []byte
+	switch {
+	case len(h.failure) == 0 && len(h.envelope) == 0 && c.err != nil:
+		b = rpc.AppendError(nil, c.id, c.err)
+	case len(h.failure) == 0 && len(h.envelope) == 0:
+		b = rpc.AppendResponse(make([]byte, 0, len(c.result)+len(c.id)+40), c.id, c.result)
+	default:
+		b = c.encodeEnvelope()
+	}
+	for _, f := range h.reply {
+		b = f(c, b)
+	}
+	return b
+}
+
+func (c *call) encodeEnvelope() []byte {
+	id := c.id
+	if id == nil {
+		id = jsonNull
+	}
+	e := &envelope{members: []envelopeMember{{"jsonrpc", []byte(`"2.0"`)}, {"id", id}}}
+	if c.err == nil {
+		e.members = append(e.members, envelopeMember{"result", c.result})
+	} else {
+		var failure any = c.err
+		for _, f := range c.sim.seams.failure {
+			failure = f(c, failure)
+		}
+		e.members = append(e.members, envelopeMember{"error", encodeFailure(failure)})
+	}
+	for _, f := range c.sim.seams.envelope {
+		f(c, e)
+	}
+	return e.bytes()
+}
+
+// encodeFailure encodes an error object; an untouched one has the same bytes as
+// without any seam.
+func encodeFailure(failure any) []byte {
+	e, ok := failure.(*rpc.Error)
+	if !ok {
+		return encode(failure)
+	}
+	const before = `{"jsonrpc":"2.0","id":null,"error":`
+	whole := rpc.AppendError(nil, nil, e)
+	return whole[len(before) : len(whole)-1]
+}
+
+// chooseCoding picks a content coding that the client has offered (facts A1);
+// want is "", gzip, deflate or auto.
+func chooseCoding(want string, offers []string) string {
+	if want == "" {
+		return ""
+	}
+	best, bestQ := "", 0.0
+	for _, offer := range strings.Split(strings.Join(offers, ","), ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(offer), ";")
+		name = strings.ToLower(strings.TrimSpace(name))
+		q := 1.0
+		if v, ok := strings.CutPrefix(strings.TrimSpace(params), "q="); ok {
+			q, _ = strconv.ParseFloat(v, 64)
+		}
+		if (name == "gzip" || name == "deflate") && (want == "auto" || want == name) && q > bestQ {
+			best, bestQ = name, q
+		}
+	}
+	return best
+}
+
+// compress codes a body; deflate on the wire is the zlib format.
+func compress(coding string, body []byte) []byte {
+	var b bytes.Buffer
+	if coding == "gzip" {
+		z := gzip.NewWriter(&b)
+		_, _ = z.Write(body)
+		_ = z.Close()
+	} else {
+		z := zlib.NewWriter(&b)
+		_, _ = z.Write(body)
+		_ = z.Close()
+	}
+	return b.Bytes()
+}

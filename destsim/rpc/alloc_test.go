@@ -1,0 +1,51 @@
+package rpc
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestNoAllocations: with reused buffers a batch costs no allocation at all,
+// whatever the number of its records and fields.
+func TestNoAllocations(t *testing.T) {
+	var req Request
+	batch := Batch{Plans: new(PlanCache)}
+	body := benchBody(t, 1000)
+	require.NoError(t, DecodeCall(body, &req, &batch))
+	params := append([]byte(nil), req.Params...)
+	results := make([]RecordResult, batch.Len())
+	for i := range results {
+		results[i].Identifier, _ = batch.Record(i).Field("email")
+		results[i].ErrorMessage = "no \"such\"\n récord"
+	}
+	result := AppendBatchResult(nil, results)
+	dst := make([]byte, 0, 2*len(body))
+	small := []byte(documentedBody)
+
+	for name, run := range map[string]func(){
+		"DecodeCall":  func() { _ = DecodeCall(body, &req, &batch) },
+		"DecodeBatch": func() { _ = DecodeBatch(params, &batch) },
+		"planning":    func() { _ = DecodeCall(small, &req, &batch) },
+		"Field": func() {
+			_ = DecodeBatch(params, &batch)
+			for i := range batch.Len() {
+				for j := range batch.Record(i).Len() {
+					batch.Record(i).At(j)
+				}
+				batch.Record(i).Field("city")
+			}
+		},
+		"Valid":             func() { _ = Valid(body) },
+		"EncodeRequest":     func() { EncodeRequest(dst[:0], MethodSyncBatch, params, docID) },
+		"AppendBatchResult": func() { AppendBatchResult(dst[:0], results) },
+		"AppendResponse":    func() { AppendResponse(dst[:0], req.RawID, result) },
+		"ScanResults": func() {
+			n := 0
+			_ = ScanResults(result, func(_ []byte, _ bool, message []byte) error { n += len(message); return nil })
+		},
+	} {
+		require.Zero(t, testing.AllocsPerRun(20, run), name)
+	}
+	require.LessOrEqual(t, testing.AllocsPerRun(20, func() { _, _ = DecodeRequest(body) }), 1.0, "only the text of the id")
+}

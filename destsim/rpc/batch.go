@@ -1,0 +1,202 @@
+package rpc
+
+import (
+	"bytes"
+	"math"
+)
+
+// Batch is a view of the params of one sync_batch call (spec 4.2). It keeps
+// the validated bytes and one offset pair per key and value, so decoding
+// allocates nothing per field or record once its slices have grown. A Batch is
+// reused by decoding into it again; what it hands out are slices of the
+// decoded text and live as long as that text is left alone.
+type Batch struct {
+	// Plans remembers decoded plans for all batches that share it; nil: the
+	// Batch remembers the last plan by itself.
+	Plans *PlanCache
+	// Plan is the decoded plan. Its Schema may be shared with other batches
+	// and is only to be read.
+	Plan SyncPlan
+	// RawPlan is the plan as it stood in the params.
+	RawPlan []byte
+	// Identifier names the active identifier of the plan, "" unless exactly
+	// one field is.
+	Identifier string
+
+	text    []byte
+	records []recordSpan
+	fields  []fieldSpan
+	last    *planEntry
+	problem string // why the shape is wrong, "" while it is right
+	hasRecs bool
+	done    bool // params were decoded on the way by DecodeCall
+	escaped bool // some key holds an escape: keys are decoded to be compared
+}
+
+// recordSpan is one record: its bytes and its first field.
+type recordSpan struct {
+	start, end, first uint32
+}
+
+// fieldSpan is one member: its key without quotes and its value.
+type fieldSpan struct {
+	key, keyEnd, val, end uint32
+}
+
+// DecodeBatch decodes the params of sync_batch into b and reuses what b holds.
+// params must be an object with a sync_plan object and a records array of
+// objects; additional keys are ignored, of a repeated key the last counts.
+//
+// The error is an *Error: -32700 when params is not JSON in UTF-8, -32602 when
+// its shape is wrong. After an error b is empty.
+func DecodeBatch(params []byte, b *Batch) error {
+	if uint64(len(params)) > math.MaxUint32 {
+		return newError(CodeInvalidParams, "invalid params: longer than 4 GiB")
+	}
+	b.reset(nil)
+	i := skipSpace(params, 0)
+	f := faultEnd
+	if i < len(params) {
+		i, f = b.scan(params, i, 0)
+	}
+	if f == faultNone {
+		if i = skipSpace(params, i); i != len(params) {
+			f = faultTrailing
+		}
+	}
+	if f != faultNone {
+		b.reset(nil)
+		return parseError(i, f)
+	}
+	if b.problem != "" {
+		err := newError(CodeInvalidParams, "invalid params: "+b.problem)
+		b.reset(nil)
+		return err
+	}
+	return nil
+}
+
+func (b *Batch) reset(text []byte) {
+	b.Plan, b.RawPlan, b.Identifier = SyncPlan{}, nil, ""
+	b.text, b.records, b.fields = text, b.records[:0], b.fields[:0]
+	b.problem, b.hasRecs, b.done, b.escaped = "", false, false, false
+}
+
+// scan decodes the params at text[i]; depth counts the containers around them.
+// Text that is JSON but has the wrong shape is scanned to its end, so that
+// "not JSON" is always reported as such, and leaves b.problem.
+func (b *Batch) scan(text []byte, i, depth int) (int, fault) {
+	if uint64(len(text)) > math.MaxUint32 {
+		b.problem = "longer than 4 GiB"
+		return skipValue(text, i, depth)
+	}
+	b.reset(text)
+	if text[i] != '{' {
+		b.problem = "params is not an object"
+		return skipValue(text, i, depth)
+	}
+	i = skipSpace(text, i+1)
+	more := true
+	if i < len(text) && text[i] == '}' {
+		i, more = i+1, false
+	}
+	for more {
+		end, v, f := skipKey(text, i)
+		if f != faultNone {
+			return v, f
+		}
+		switch string(plainKey(text[i+1 : end])) {
+		case "sync_plan":
+			i, f = b.scanPlan(v, depth+1)
+		case "records":
+			i, f = b.scanRecords(v, depth+1)
+		default:
+			i, f = skipValue(text, v, depth+1)
+		}
+		if f != faultNone {
+			return i, f
+		}
+		if i, more, f = nextMember(text, i); f != faultNone {
+			return i, f
+		}
+	}
+	if b.problem == "" && b.RawPlan == nil {
+		b.problem = "sync_plan is missing"
+	}
+	if b.problem == "" && !b.hasRecs {
+		b.problem = "records is missing"
+	}
+	b.done = b.problem == ""
+	return i, faultNone
+}
+
+// scanPlan takes the plan at i from memory, or decodes and remembers it.
+func (b *Batch) scanPlan(i, depth int) (int, fault) {
+	var e *planEntry
+	switch {
+	case b.Plans != nil:
+		e = b.Plans.find(b.text[i:])
+	case b.last != nil && bytes.HasPrefix(b.text[i:], b.last.raw):
+		e = b.last
+	}
+	end := i
+	if e != nil {
+		end += len(e.raw)
+	} else {
+		var f fault
+		if end, f = skipValue(b.text, i, depth); f != faultNone {
+			return end, f
+		}
+		var err error
+		if e, err = newPlanEntry(b.text[i:end]); err != nil {
+			b.problem = err.Error()
+			return end, faultNone
+		}
+		if b.Plans != nil {
+			b.Plans.add(e)
+		} else {
+			b.last = e
+		}
+	}
+	b.Plan, b.RawPlan, b.Identifier = e.plan, b.text[i:end:end], e.identifier
+	return end, faultNone
+}
+
+// scanRecords scans the array of records at i.
+func (b *Batch) scanRecords(i, depth int) (int, fault) {
+	text, records, fields := b.text, b.records[:0], b.fields[:0]
+	b.hasRecs = true
+	if text[i] != '[' {
+		b.problem = "records is not an array"
+		return skipValue(text, i, depth)
+	}
+	i, more, f := firstElement(text, i)
+	hint := 0 // index of the first field of the record before
+	for more && f == faultNone {
+		if text[i] != '{' {
+			b.problem = "a record is not an object"
+			if i, f = skipValue(text, i, depth+1); f != faultNone {
+				return i, f
+			}
+			i, more, f = nextElement(text, i)
+			continue
+		}
+		rec := recordSpan{start: uint32(i), first: uint32(len(fields))}
+		i, fields, f = b.scanRecord(i, depth+2, fields, hint)
+		if f != faultNone {
+			return i, f
+		}
+		rec.end = uint32(i)
+		hint = int(rec.first)
+		records = append(records, rec)
+		i, more, f = nextElement(text, i)
+	}
+	b.records, b.fields = records, fields
+	return i, f
+}
+
+// Len is the number of records.
+func (b *Batch) Len() int { return len(b.records) }
+
+// Record is the record at i, from 0 to Len()-1, in the order of the wire.
+func (b *Batch) Record(i int) RawRecord { return RawRecord{b, i} }

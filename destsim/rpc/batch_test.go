@@ -1,0 +1,262 @@
+package rpc
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// publishedParams is the published example of sync_batch.
+const publishedParams = `{"sync_plan":{"object":{"object_api_name":"restaurant","label":"Restaurants"},
+"operation":"upsert","sync_run_id":602,"sync_id":309,
+"schema":{"name":{"active_identifier":true,"field":{"field_api_name":"name","label":"Name","identifier":true,"required":true,
+"createable":true,"updateable":true,"type":"string","array":false}},
+"zip":{"active_identifier":false,"field":{"field_api_name":"zip","label":"ZIP","identifier":false,"required":false,
+"createable":true,"updateable":true,"type":"string","array":false}},
+"tag_list":{"active_identifier":false,"field":{"field_api_name":"tag_list","label":"Tags","identifier":false,"required":true,
+"createable":true,"updateable":true,"type":"string","array":true}}}},
+"records":[{"name":"Ashley's","zip":"48104","tag_list":["Bar", "Brewpub"]},{"name":"Seva","zip":"48103","tag_list":[]}]}`
+
+func TestDecodeBatchPublished(t *testing.T) {
+	var b Batch
+	require.NoError(t, DecodeBatch([]byte(publishedParams), &b))
+	var want BatchParams
+	require.NoError(t, json.Unmarshal([]byte(publishedParams), &want))
+	require.Equal(t, want.SyncPlan, b.Plan)
+	require.Equal(t, "name", b.Identifier)
+	require.Equal(t, 2, b.Len())
+	tags, ok := b.Record(0).Field("tag_list")
+	require.True(t, ok)
+	require.Equal(t, `["Bar", "Brewpub"]`, string(tags))
+	_, ok = b.Record(0).Field("nam")
+	require.False(t, ok)
+	require.Equal(t, `{"name":"Seva","zip":"48103","tag_list":[]}`, string(b.Record(1).Raw()))
+	require.Equal(t, 3, b.Record(1).Len())
+	key, raw := b.Record(1).At(1)
+	require.Equal(t, "zip", string(key))
+	require.Equal(t, `"48103"`, string(raw))
+}
+
+// TestValuesPassUnchanged sends every awkward value through the encoder, the
+// decoder and a result.
+func TestValuesPassUnchanged(t *testing.T) {
+	values := []string{
+		`9007199254740993`, `-9007199254740993`, `9223372036854775807`, `-9223372036854775808`, `18446744073709551616`,
+		`"1234.1234"`, `"0.1000000000000000055511151231257827021181583404541015625"`, `42.42`, `1e400`, `-0.0`,
+		`null`, `true`, `false`, `"2021-03-29"`, `"2021-03-29T16:32:23Z"`, `"2021-03-29T16:32:23.123456Z"`,
+		`[]`, `["a",null,"b"]`, `[9007199254740993]`, `""`, `" "`, `"😀"`, `"👩‍👩‍👧‍👦"`, `"cafe` + "\u0301" + `"`, `"café"`,
+		`"\ud83d\ude00"`, `"\ud800"`, `"\u0000"`, `"a\"b\\c\/d\n"`, `"<script>&"`, "\"\u2028\"", `{"nested":{"x":[1]}}`,
+	}
+	for _, value := range values {
+		params, err := marshalParams(BatchParams{SyncPlan: benchPlan(), Records: []Record{
+			{"email": json.RawMessage(value), "ключ": json.RawMessage(value)},
+		}})
+		require.NoError(t, err)
+		var r Request
+		var b Batch
+		require.NoError(t, DecodeCall(EncodeRequest(nil, MethodSyncBatch, params, "1"), &r, &b))
+		for _, name := range []string{"email", "ключ"} {
+			raw, ok := b.Record(0).Field(name)
+			require.True(t, ok)
+			require.Equal(t, value, string(raw))
+		}
+		raw, _ := b.Record(0).Field(b.Identifier)
+		result := AppendBatchResult(nil, []RecordResult{{Identifier: raw, Success: true}})
+		require.NoError(t, ScanResults(result, func(identifier []byte, success bool, _ []byte) error {
+			require.Equal(t, value, string(identifier))
+			require.True(t, success)
+			return nil
+		}))
+	}
+}
+
+func TestDecodeBatchShapes(t *testing.T) {
+	b := Batch{Plans: new(PlanCache)}
+	for text, want := range map[string][]string{ // params to the value of "a" in each record
+		`{"records":[{"a":1},{"a":2}],"sync_plan":{}}`:                                 {"1", "2"},
+		`{"sync_plan":{},"records":[]}`:                                                {},
+		` { "sync_plan" : { } , "records" : [ { } , { "a" : 1 } ] , "x" : [{}] } `:     {"-", "1"},
+		`{"sync_plan":{},"records":[{"a":1,"b":2},{"b":3,"a":4},{"a":5}]}`:             {"1", "4", "5"},
+		`{"sync_plan":{},"records":[{"a":1},{"b":0,"a":2,"c":9},{"a":{"a":3}}]}`:       {"1", "2", `{"a":3}`},
+		`{"sync_plan":{},"records":[{"a":1,"a":2}]}`:                                   {"2"},
+		`{"sync_plan":{},"records":[{"a":1,"\u0061":2},{"\u0061":3,"a":4}]}`:           {"2", "4"},
+		`{"sync_plan":{},"records":[{"a" :1},{"a" :2},{"a":3}]}`:                       {"1", "2", "3"},
+		`{"sync_plan":{},"records":[{"aa":0,"a":1},{"aa":0,"a":2}],"records":[{}]}`:    {"-"},
+		`{"sync_plan":{"x":1},"sync_plan":{},"records":[{"a":[1,2]}]}`:                 {"[1,2]"},
+		`{"\u0073ync_plan":{},"rec\u006frds":[{"a":1}]}`:                               {"1"},
+		`{"sync_plan":{},"records":[{"A":0,"a":1},{"A":0}]}`:                           {"1", "-"},
+		`{"sync_plan":{"operation":null,"sync_id":null,"extra":1},"records":[{}, {}]}`: {"-", "-"},
+	} {
+		require.NoError(t, DecodeBatch([]byte(text), &b), text)
+		got := []string{}
+		for i := range b.Len() {
+			raw, ok := b.Record(i).Field("a")
+			if !ok {
+				raw = []byte("-")
+			}
+			got = append(got, string(raw))
+		}
+		require.Equal(t, want, got, text)
+	}
+}
+
+func TestDecodeBatchRefuses(t *testing.T) {
+	plan := func(s string) string { return `{"sync_plan":` + s + `,"records":[]}` }
+	schema := func(s string) string { return plan(`{"schema":` + s + `}`) }
+	for text, code := range map[string]int64{
+		``: CodeParseError, `{`: CodeParseError, `{"sync_plan":{},"records":[{"a":1},{"a":]}`: CodeParseError,
+		`{"sync_plan":{},"records":[{"a":1},{"a":`: CodeParseError, `{"sync_plan":{},"records":[]}x`: CodeParseError,
+		`{"records":5,"x":tru}`: CodeParseError, "{\"sync_plan\":{},\"records\":[{\"a\":1},{\"a\":\"\xff\"}]}": CodeParseError,
+		`[]`: CodeInvalidParams, `null`: CodeInvalidParams, `{}`: CodeInvalidParams,
+		`{"sync_plan":{}}`: CodeInvalidParams, `{"records":[]}`: CodeInvalidParams,
+		`{"sync_plan":{},"records":{}}`: CodeInvalidParams, `{"sync_plan":{},"records":null}`: CodeInvalidParams,
+		`{"sync_plan":{},"records":[{},1]}`: CodeInvalidParams, `{"sync_plan":{},"records":[null,{}]}`: CodeInvalidParams,
+		plan(`[]`): CodeInvalidParams, plan(`null`): CodeInvalidParams, plan(`{"object":"x"}`): CodeInvalidParams,
+		plan(`{"object":{"object_api_name":1}}`): CodeInvalidParams, plan(`{"object":{"label":[]}}`): CodeInvalidParams,
+		plan(`{"operation":1}`): CodeInvalidParams, plan(`{"sync_id":"1"}`): CodeInvalidParams,
+		plan(`{"sync_run_id":1.5}`): CodeInvalidParams, plan(`{"sync_run_id":9223372036854775808}`): CodeInvalidParams,
+		schema(`[]`): CodeInvalidParams, schema(`{"a":1}`): CodeInvalidParams, schema(`{"a":{"field":1}}`): CodeInvalidParams,
+		schema(`{"a":{"active_identifier":"yes"}}`): CodeInvalidParams, schema(`{"a":{"field":{"array":0}}}`): CodeInvalidParams,
+		`{"sync_plan":{},"records":[{"a":` + nested(510) + `}]}`: CodeParseError,
+	} {
+		var b Batch
+		err := DecodeBatch([]byte(text), &b)
+		var rpcErr *Error
+		require.ErrorAs(t, err, &rpcErr, text)
+		require.Equal(t, code, rpcErr.Code, "%s: %s", text, rpcErr.Message)
+		require.Zero(t, b.Len())
+		require.Nil(t, b.RawPlan)
+	}
+	var b Batch
+	err := DecodeBatch([]byte(schema(`{"a":{"active_identifier":"yes"}}`)), &b)
+	require.EqualError(t, err, `rpc error -32602: invalid params: sync_plan.schema["a"].active_identifier has the wrong type: "yes"`)
+}
+
+func TestActiveIdentifier(t *testing.T) {
+	on, off := SchemaField{ActiveIdentifier: true}, SchemaField{}
+	for _, tc := range []struct {
+		schema map[string]SchemaField
+		name   string
+		ok     bool
+	}{
+		{nil, "", false},
+		{map[string]SchemaField{"a": off}, "", false},
+		{map[string]SchemaField{"a": off, "b": on}, "b", true},
+		{map[string]SchemaField{"a": on, "b": on}, "", false},
+	} {
+		name, ok := SyncPlan{Schema: tc.schema}.ActiveIdentifier()
+		require.Equal(t, tc.name, name)
+		require.Equal(t, tc.ok, ok)
+	}
+}
+
+func TestPlanCache(t *testing.T) {
+	var cache PlanCache
+	params := func(id int) []byte {
+		return fmt.Appendf(nil, `{"sync_plan":{"sync_id":%d},"records":[{"a":%d}]}`, id, id)
+	}
+	for id := range 2 * planSlots {
+		b := Batch{Plans: &cache}
+		require.NoError(t, DecodeBatch(params(id), &b))
+		require.EqualValues(t, id, b.Plan.SyncID)
+	}
+	require.Len(t, *cache.entries.Load(), planSlots)
+	require.Nil(t, cache.find([]byte(`{"sync_id":1}`)), "the oldest are dropped")
+	require.NotNil(t, cache.find(fmt.Appendf(nil, `{"sync_id":%d}`, 2*planSlots-1)))
+
+	// A body changed after it was decoded must not change what is remembered.
+	own := params(7777)
+	b := Batch{Plans: &cache}
+	require.NoError(t, DecodeBatch(own, &b))
+	clear(own)
+	require.NoError(t, DecodeBatch(params(7777), &b))
+	require.EqualValues(t, 7777, b.Plan.SyncID)
+
+	large := append([]byte(`{"sync_plan":{"x":"`), make([]byte, planBytes)...)
+	for i := range large[len(`{"sync_plan":{"x":"`):] {
+		large[len(`{"sync_plan":{"x":"`)+i] = 'x'
+	}
+	large = append(large, `"},"records":[]}`...)
+	require.NoError(t, DecodeBatch(large, &b))
+	require.Less(t, len((*cache.entries.Load())[0].raw), planBytes, "long plans are not kept")
+}
+
+func TestPlanCacheParallel(t *testing.T) {
+	var cache PlanCache
+	var wg sync.WaitGroup
+	for g := range 4 {
+		wg.Go(func() {
+			b := Batch{Plans: &cache}
+			for i := range 200 {
+				id := (i*7 + g) % (planSlots + 8)
+				if err := DecodeBatch(fmt.Appendf(nil, `{"sync_plan":{"sync_id":%d},"records":[]}`, id), &b); err != nil || b.Plan.SyncID != int64(id) {
+					t.Errorf("plan %d: got %d, %v", id, b.Plan.SyncID, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func FuzzDecodeBatch(f *testing.F) {
+	f.Add([]byte(publishedParams))
+	f.Add([]byte(`{"sync_plan":{},"records":[{"a":1,"\u0061":2},{"a":3,"b":[{}]},{"b":1,"a":"\ud800"}]}`))
+	f.Add([]byte(`{"records":[{"\ud800":1},{"\ud800":2},{}],"sync_plan":{"schema":{"a":{"active_identifier":true}}}}`))
+	f.Add([]byte(`{"sync_plan":{},"records":[{"a" :1},{"a" :2}],"records":[]}`))
+	reused := Batch{Plans: new(PlanCache)}
+	f.Fuzz(func(t *testing.T, params []byte) {
+		var b Batch
+		err := DecodeBatch(params, &b)
+		require.Equal(t, err, DecodeBatch(params, &reused), "a reused batch decides alike")
+		requireSameBatch(t, &b, &reused)
+		if !modelValid(params) {
+			require.Equal(t, int64(CodeParseError), err.(*Error).Code)
+			return
+		}
+		var m struct {
+			plan    json.RawMessage
+			records []json.RawMessage
+		}
+		var top map[string]json.RawMessage
+		_ = json.Unmarshal(params, &top)
+		m.plan = top["sync_plan"]
+		arrayErr := json.Unmarshal(top["records"], &m.records)
+		good := arrayErr == nil && len(m.plan) > 0 && m.plan[0] == '{' && top["records"][0] == '['
+		for _, raw := range m.records {
+			good = good && raw[0] == '{'
+		}
+		if !good {
+			require.Equal(t, int64(CodeInvalidParams), err.(*Error).Code)
+			return
+		}
+		if err != nil { // a plan of the wrong types, or an earlier member of the same name
+			require.Equal(t, int64(CodeInvalidParams), err.(*Error).Code)
+			return
+		}
+		require.Equal(t, string(m.plan), string(b.RawPlan))
+		require.Equal(t, len(m.records), b.Len())
+		for i, raw := range m.records {
+			requireRecord(t, raw, b.Record(i))
+		}
+	})
+}
+
+func requireRecord(t *testing.T, raw json.RawMessage, r RawRecord) {
+	require.Equal(t, string(raw), string(r.Raw()))
+	var want Record
+	require.NoError(t, json.Unmarshal(raw, &want))
+	for name, value := range want {
+		got, ok := r.Field(name)
+		require.True(t, ok, "%q", name)
+		require.Equal(t, string(value), string(got), "%q", name)
+	}
+	walked := Record{}
+	for j := range r.Len() {
+		name, value := r.At(j)
+		walked[string(name)] = value
+	}
+	require.Len(t, walked, len(want))
+}

@@ -1,0 +1,166 @@
+package rpc
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+)
+
+// DefaultMaxReply bounds a reply where Client.MaxReply is 0: 64 MiB.
+const DefaultMaxReply = 64 << 20
+
+// Client calls one custom destination, one HTTP POST per call, without
+// retries (spec 4.2). It is safe for parallel use.
+type Client struct {
+	// URL is the endpoint; query string and path are kept verbatim.
+	URL string
+	// Token is sent as Authorization: Bearer (spec 5.2.2); "" sends none.
+	Token string
+	// Header adds to the default headers and overrides them by name.
+	Header http.Header
+	// HTTP carries the calls; nil: the default transport, no redirects followed.
+	HTTP *http.Client
+	// MaxReply bounds a reply in bytes, as received and as decoded; 0 stands
+	// for DefaultMaxReply.
+	MaxReply int64
+}
+
+// noRedirect is the client of a Client without one: a redirect is not
+// documented, and following it would hand the token to another address.
+var noRedirect = &http.Client{
+	CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+}
+
+// StatusError is the error of a reply with an HTTP status other than 200 that
+// carries no JSON-RPC error.
+type StatusError struct {
+	Status int
+	// Body is the beginning of the decoded reply.
+	Body string
+}
+
+// Error gives the status and the beginning of the reply.
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("http status %d: %s", e.Status, e.Body)
+}
+
+// Call sends one request and decodes the result. params is marshalled with
+// encoding/json; json.RawMessage and []byte are sent as they are, nil as {}.
+// result is filled by encoding/json, a *json.RawMessage gets the raw object,
+// nil drops it.
+//
+// An error object of the reply comes back as a wrapped *Error, whatever the
+// HTTP status; see DecodeResponse, StatusError and ErrReplyTooLarge for the
+// others. Errors never hold the URL, which may carry secrets (spec 5.2.3).
+func (c *Client) Call(ctx context.Context, method string, params any, result any) error {
+	raw, err := c.call(ctx, method, params)
+	if err != nil {
+		return fmt.Errorf("call %s: %w", method, err)
+	}
+	switch dst := result.(type) {
+	case nil:
+	case *json.RawMessage:
+		*dst = raw
+	default:
+		if err := json.Unmarshal(raw, dst); err != nil {
+			return fmt.Errorf("call %s: decode result: %w", method, err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	text, err := marshalParams(params)
+	if err != nil {
+		return nil, err
+	}
+	id := newID()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL,
+		bytes.NewReader(EncodeRequest(nil, method, text, id)))
+	if err != nil {
+		return nil, fmt.Errorf("build request: %w", withoutURL(err))
+	}
+	c.setHeader(req)
+	client := c.HTTP
+	if client == nil {
+		client = noRedirect
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("send request: %w", withoutURL(err))
+	}
+	defer resp.Body.Close()
+	body, err := c.readReply(resp)
+	if err != nil {
+		return nil, err
+	}
+	raw, rpcErr, err := DecodeResponse(body, id)
+	switch {
+	case rpcErr != nil:
+		return nil, rpcErr
+	case resp.StatusCode != http.StatusOK:
+		return nil, &StatusError{Status: resp.StatusCode, Body: clip(bytes.ToValidUTF8(body, []byte("\uFFFD")))}
+	}
+	return raw, err
+}
+
+// setHeader sets the headers that the service sends (facts A1), except its
+// name, and those of the configuration.
+func (c *Client) setHeader(req *http.Request) {
+	h := req.Header
+	h.Set("User-Agent", "destkit")
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept-Encoding", "gzip;q=1.0,deflate;q=0.6,identity;q=0.3")
+	h.Set("Accept", "*/*")
+	h.Set("Connection", "keep-alive")
+	h.Set("Keep-Alive", "30")
+	if c.Token != "" {
+		h.Set("Authorization", "Bearer "+c.Token)
+	}
+	for name, values := range c.Header {
+		h[http.CanonicalHeaderKey(name)] = append([]string(nil), values...)
+	}
+	if host := h.Get("Host"); host != "" {
+		req.Host = host
+	}
+}
+
+// withoutURL takes the URL out of an error of net/http.
+func withoutURL(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// newID makes an id of the published kind: 32 lower-case hexadecimal digits.
+func newID() string {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails: crypto/rand aborts the program instead
+	return hex.EncodeToString(b[:])
+}
+
+func marshalParams(params any) ([]byte, error) {
+	switch p := params.(type) {
+	case nil:
+		return nil, nil
+	case json.RawMessage:
+		return p, nil
+	case []byte:
+		return p, nil
+	}
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(params); err != nil {
+		return nil, fmt.Errorf("encode params: %w", err)
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}

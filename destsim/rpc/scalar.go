@@ -1,0 +1,149 @@
+package rpc
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// skipNumber scans the number at i by the grammar of RFC 8259 section 6.
+func skipNumber(b []byte, i int) (int, fault) {
+	if b[i] == '-' {
+		i++
+	}
+	if i >= len(b) {
+		return i, faultEnd
+	}
+	switch c := b[i]; {
+	case c == '0':
+		i++
+	case c-'1' <= 8:
+		i = skipDigits(b, i+1)
+	default:
+		return i, faultNumber
+	}
+	if i < len(b) && b[i] == '.' {
+		from := i + 1
+		if i = skipDigits(b, from); i == from {
+			return i, faultNumber
+		}
+	}
+	if i < len(b) && b[i]|0x20 == 'e' {
+		if i++; i < len(b) && (b[i] == '+' || b[i] == '-') {
+			i++
+		}
+		from := i
+		if i = skipDigits(b, from); i == from {
+			return i, faultNumber
+		}
+	}
+	return i, faultNone
+}
+
+func skipDigits(b []byte, i int) int {
+	for i < len(b) && b[i]-'0' <= 9 {
+		i++
+	}
+	return i
+}
+
+const (
+	ones  = 0x0101010101010101
+	highs = 0x8080808080808080
+)
+
+// special marks, in the high bit of each byte of x, the bytes that end a run of
+// plain characters: quote, backslash, control characters and anything beyond
+// ASCII. Only the lowest mark is exact (a borrow may smear upwards), and only
+// the lowest is used.
+func special(x uint64) uint64 {
+	quote := x ^ '"'*ones
+	slash := x ^ '\\'*ones
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x | x) & highs
+}
+
+// skipString scans a string from the byte after its opening quote and returns
+// the index after its closing quote. Eight bytes are looked at in one step.
+func skipString(b []byte, i int) (int, fault) {
+	for {
+		for i+8 <= len(b) {
+			if m := special(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			i += 8
+		}
+		if i >= len(b) {
+			return i, faultEnd
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return i + 1, faultNone
+		case c == '\\':
+			n := escapeLen(b, i)
+			if n == 0 {
+				return i, faultEscape
+			}
+			i += n
+		case c < 0x20:
+			return i, faultControl
+		case c < utf8.RuneSelf:
+			i++
+		default:
+			var f fault
+			if i, f = skipRunes(b, i); f != faultNone {
+				return i, f
+			}
+		}
+	}
+}
+
+// skipRunes scans a run of characters beyond ASCII and refuses whatever is not
+// UTF-8: overlong forms, encoded surrogates, stray continuation bytes.
+func skipRunes(b []byte, i int) (int, fault) {
+	for i < len(b) && b[i] >= utf8.RuneSelf {
+		_, n := utf8.DecodeRune(b[i:])
+		if n == 1 {
+			return i, faultUTF8
+		}
+		i += n
+	}
+	return i, faultNone
+}
+
+// escapeLen is the length of the escape whose backslash is b[i], 0 when it is
+// malformed.
+func escapeLen(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return 0
+	}
+	switch b[i+1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b, i+2); ok {
+			return 6
+		}
+	}
+	return 0
+}
+
+// hex4 reads the four hexadecimal digits at i.
+func hex4(b []byte, i int) (rune, bool) {
+	if i+4 > len(b) {
+		return 0, false
+	}
+	var r rune
+	for _, c := range b[i : i+4] {
+		switch {
+		case c-'0' <= 9:
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

@@ -1,0 +1,165 @@
+package rpc
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// ErrLoneSurrogate is the error of a JSON string that escapes one half of a
+// surrogate pair: RFC 8259 admits it, but it is no Unicode text.
+var ErrLoneSurrogate = errors.New("lone surrogate in a string")
+
+// StringText decodes one JSON string, quotes included, into its text. White
+// space around it, anything else than a string, and bytes that are not UTF-8
+// are an error (*SyntaxError, wrapped); half a surrogate pair is
+// ErrLoneSurrogate.
+func StringText(raw []byte) (string, error) {
+	if len(raw) == 0 || raw[0] != '"' {
+		return "", fmt.Errorf("decode string: %w", &SyntaxError{Reason: "not a string"})
+	}
+	end, f := skipString(raw, 1)
+	if f == faultNone && end != len(raw) {
+		f = faultTrailing
+	}
+	if f != faultNone {
+		return "", fmt.Errorf("decode string: %w", syntaxError(end, f))
+	}
+	inner := raw[1 : len(raw)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner), nil
+	}
+	text, whole := unescape(make([]byte, 0, len(inner)), inner)
+	if !whole {
+		return "", fmt.Errorf("decode string: %w", ErrLoneSurrogate)
+	}
+	return string(text), nil
+}
+
+// MessageText turns the raw error_message of a record result into text: a
+// string is decoded, null and an absent value are "", and anything else (an
+// object is seen in published samples) stays its JSON text.
+func MessageText(raw []byte) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	text, err := StringText(raw)
+	switch {
+	case err == nil:
+		return text
+	case errors.Is(err, ErrLoneSurrogate):
+		return string(plainKey(raw[1 : len(raw)-1]))
+	}
+	return string(raw)
+}
+
+// unescape appends the text of a validated string without its quotes. A lone
+// surrogate becomes U+FFFD, as in encoding/json, and whole is false.
+func unescape(dst, s []byte) (text []byte, whole bool) {
+	whole = true
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c != '\\' {
+			dst = append(dst, c)
+			i++
+			continue
+		}
+		if s[i+1] != 'u' {
+			dst = append(dst, unescapeByte(s[i+1]))
+			i += 2
+			continue
+		}
+		r, _ := hex4(s, i+2)
+		i += 6
+		if utf16.IsSurrogate(r) {
+			low, n := lowSurrogate(s[i:])
+			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
+				whole = false
+			} else {
+				i += n
+			}
+		}
+		dst = utf8.AppendRune(dst, r)
+	}
+	return dst, whole
+}
+
+// lowSurrogate reads the \uXXXX that s starts with, if it does.
+func lowSurrogate(s []byte) (rune, int) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, 0
+	}
+	r, _ := hex4(s, 2)
+	return r, 6
+}
+
+func unescapeByte(c byte) byte {
+	switch c {
+	case 'b':
+		return '\b'
+	case 'f':
+		return '\f'
+	case 'n':
+		return '\n'
+	case 'r':
+		return '\r'
+	case 't':
+		return '\t'
+	}
+	return c // quote, backslash and slash stand for themselves
+}
+
+// plainKey is the text of a validated string without its quotes: the same
+// bytes where nothing is escaped, else a new slice.
+func plainKey(inner []byte) []byte {
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return inner
+	}
+	text, _ := unescape(make([]byte, 0, len(inner)), inner)
+	return text
+}
+
+const hexDigits = "0123456789abcdef"
+
+// AppendString appends s as a JSON string. Only what RFC 8259 demands is
+// escaped; bytes that are not UTF-8 become U+FFFD.
+func AppendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	from := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, n := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && n == 1 {
+				dst = append(append(dst, s[from:i]...), "\uFFFD"...)
+				from = i + 1
+			}
+			i += n
+			continue
+		}
+		if c >= 0x20 && c != '"' && c != '\\' {
+			i++
+			continue
+		}
+		dst = appendEscape(append(dst, s[from:i]...), c)
+		i++
+		from = i
+	}
+	return append(append(dst, s[from:]...), '"')
+}
+
+func appendEscape(dst []byte, c byte) []byte {
+	switch c {
+	case '"', '\\':
+		return append(dst, '\\', c)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	}
+	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
+}

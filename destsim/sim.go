@@ -1,0 +1,214 @@
+// Package destsim owns the reference destination: an http.Handler that speaks
+// the custom destination protocol (spec 4.2), obeys every rule of it, stores
+// what it acknowledges, and can be told to break exactly one rule at a time.
+//
+// It refuses to know who calls it: nothing here depends on a judge, a load
+// generator or a service. It never listens, prints, reads the environment or
+// exits; the program that embeds it does.
+package destsim
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Sim is a simulated destination. POST on any path is the endpoint; /_control
+// and /healthz stand beside it and are never touched by violations, faults or
+// the endpoint's token. It is safe for parallel use.
+type Sim struct {
+	config  Config
+	delays  Delays
+	clock   func() time.Time
+	chance  *chance
+	store   store
+	seams   chain
+	limits  atomic.Pointer[limits]
+	control *http.ServeMux
+
+	extensions []extension
+	faults     *faultBoard
+	journal    *callJournal
+	meter      *meter
+
+	catalogueLock sync.Mutex // serialises editors; readers load the snapshot
+	catalogue     atomic.Pointer[catalogue]
+	token         atomic.Pointer[string]
+	speed         atomic.Pointer[rpc.Speed]
+	rateLimit     atomic.Int64
+	broken        atomic.Bool // the downstream system is down
+	plans         planCache
+	requests      rpc.PlanCache
+	batches       sync.Pool
+	tally         tally
+	altered       alterations
+
+	life     context.Context // ends with Close
+	end      context.CancelFunc
+	deferred sync.WaitGroup
+}
+
+// extension adds to a simulator what lies beside the protocol: faults, the
+// journal, metrics. Every part may be left nil.
+type extension struct {
+	// seams stand before those of the violations in every list.
+	seams seams
+	// done is told of every finished call of the endpoint, also of those that
+	// a violation answered by itself.
+	done func(c *call)
+	// routes adds endpoints; patterns start with "METHOD /_control/". Access is
+	// checked before.
+	routes func(mux *http.ServeMux)
+	// endpoints describes them for GET /_control/.
+	endpoints []endpoint
+	// reset forgets everything, for POST /_control/reset.
+	reset func()
+}
+
+// New makes a destination. All that is wrong with the configuration is in the
+// error, each with its place, such as objects[1].fields[2].type.
+func New(config Config) (*Sim, error) {
+	config, err := config.resolve()
+	if err != nil {
+		return nil, err
+	}
+	s := &Sim{config: config, delays: config.Delays, clock: config.Clock, chance: newChance(config.Seed)}
+	s.batches.New = func() any { return &batch{Batch: rpc.Batch{Plans: &s.requests}} }
+	s.life, s.end = context.WithCancel(context.Background())
+	s.extensions = extensions(s)
+	for _, e := range s.extensions {
+		s.seams.add(e.seams)
+	}
+	if err := s.arm(config.Violate); err != nil {
+		return nil, err
+	}
+	if s.store, err = openStore(config.Store); err != nil {
+		return nil, err
+	}
+	if err := s.initial(); err != nil {
+		_ = s.Close()
+		return nil, err
+	}
+	s.control = s.controlRoutes()
+	return s, nil
+}
+
+// openStore opens memory or sqlite:FILE.
+func openStore(name string) (store, error) {
+	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
+		return openSQLite(file)
+	}
+	return newMemoryStore(), nil
+}
+
+// initial sets everything that the control endpoints may have changed, and
+// restores the fields that were created on write.
+func (s *Sim) initial() error {
+	c := newCatalogue(s.config.Objects)
+	speed, token := s.config.Speed, s.config.Token
+	s.speed.Store(&speed)
+	s.token.Store(&token)
+	s.rateLimit.Store(s.config.RateLimit)
+	s.broken.Store(false)
+	s.altered.clear()
+	s.limits.Store(newLimits(s))
+	c, err := s.restoreFields(c)
+	if err != nil {
+		return err
+	}
+	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return c, nil })
+}
+
+// Close ends sleeping calls, waits for late writes and closes the store. Calls
+// after it fail.
+func (s *Sim) Close() error {
+	s.end()
+	s.deferred.Wait()
+	if c, ok := s.store.(io.Closer); ok {
+		if err := c.Close(); err != nil {
+			return fmt.Errorf("close store: %w", err)
+		}
+	}
+	return nil
+}
+
+// ServeHTTP answers one call of the endpoint, of /_control or of /healthz.
+func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if p := r.URL.Path; p == "/healthz" || p == "/_control" || strings.HasPrefix(p, "/_control/") {
+		s.control.ServeHTTP(w, r)
+		return
+	}
+	c := &call{sim: s, w: w, r: r, verb: r.Method, start: s.clock()}
+	defer s.finish(c) // also when a seam aborts the handler
+	c.serve()
+}
+
+// finish counts a call, tells the extensions, and frees what is reused.
+func (s *Sim) finish(c *call) {
+	s.tally.add(c)
+	for _, e := range s.extensions {
+		if e.done != nil {
+			e.done(c)
+		}
+	}
+	if c.batch != nil {
+		s.batches.Put(c.batch)
+	}
+}
+
+// TLS names the certificate or version that an armed violation asks the
+// listener for, "" for a good one.
+func (s *Sim) TLS() string {
+	if len(s.seams.tls) == 0 {
+		return ""
+	}
+	return s.seams.tls[len(s.seams.tls)-1]
+}
+
+// later runs fn after d, or at once when the simulator is closed before; Close
+// waits for it.
+func (s *Sim) later(d time.Duration, fn func()) {
+	s.deferred.Add(1)
+	go func() {
+		defer s.deferred.Done()
+		t := time.NewTimer(d)
+		defer t.Stop()
+		select {
+		case <-t.C:
+		case <-s.life.Done():
+		}
+		fn()
+	}()
+}
+
+// chance is the seeded random source; one for all calls, under a lock.
+type chance struct {
+	mu  sync.Mutex
+	src *rand.Rand
+}
+
+func newChance(seed uint64) *chance {
+	return &chance{src: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+}
+
+// IntN gives a number from 0 to n-1.
+func (c *chance) IntN(n int) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.src.IntN(n)
+}
+
+// Float64 gives a number in [0,1).
+func (c *chance) Float64() float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.src.Float64()
+}

@@ -1,0 +1,300 @@
+package destsim
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// newSim makes a simulator that is closed with the test.
+func newSim(t testing.TB, config Config) *Sim {
+	t.Helper()
+	s, err := New(config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// post sends a body to the endpoint.
+func post(h http.Handler, body string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
+
+// invoke makes one call and gives the raw reply.
+func invoke(h http.Handler, method, params string) string {
+	return post(h, string(rpc.EncodeRequest(nil, method, []byte(params), "id-1"))).Body.String()
+}
+
+// planOf makes the params of a sync_batch over the catalogue of the simulator.
+func planOf(s *Sim, object, operation, active string, records ...string) string {
+	fields := map[string]rpc.SchemaField{}
+	o := s.catalogue.Load().byName[object]
+	for _, record := range records {
+		var r map[string]json.RawMessage
+		if json.Unmarshal([]byte(record), &r) != nil {
+			continue
+		}
+		for name := range r {
+			f := rpc.Field{APIName: name, Label: name, Type: rpc.TypeString}
+			if have := o.byName[name]; have != nil {
+				f = have.Field
+			}
+			fields[name] = rpc.SchemaField{Field: f}
+		}
+	}
+	id := rpc.SchemaField{ActiveIdentifier: true, Field: rpc.Field{APIName: active}}
+	if f := o.byName[active]; f != nil {
+		id.Field = f.Field
+	}
+	fields[active] = id
+	plan, _ := json.Marshal(rpc.SyncPlan{Object: o.Ref(), Operation: operation, SyncRunID: 1, SyncID: 2, Schema: fields})
+	return `{"sync_plan":` + string(plan) + `,"records":[` + strings.Join(records, ",") + `]}`
+}
+
+// write sends a batch by the first identifier and gives one word per record:
+// "ok" or the message.
+func write(t testing.TB, s *Sim, object, operation string, records ...string) []string {
+	t.Helper()
+	active := ""
+	for _, f := range s.catalogue.Load().byName[object].fields {
+		if f.Identifier {
+			active = f.APIName
+			break
+		}
+	}
+	return words(t, invoke(s, rpc.MethodSyncBatch, planOf(s, object, operation, active, records...)))
+}
+
+func words(t testing.TB, reply string) []string {
+	t.Helper()
+	result, rpcErr, err := rpc.DecodeResponse([]byte(reply), "id-1")
+	require.NoError(t, err, reply)
+	if rpcErr != nil {
+		return []string{rpcErr.Error()}
+	}
+	out := []string{}
+	require.NoError(t, rpc.ScanResults(result, func(_ []byte, success bool, message []byte) error {
+		word := rpc.MessageText(message)
+		if success && word == "" {
+			word = "ok"
+		}
+		out = append(out, word)
+		return nil
+	}))
+	return out
+}
+
+// stored reads a record back by a field; "" when it is absent, with the count
+// in front when it is not 1.
+func stored(t testing.TB, s *Sim, object, field, identifier string) string {
+	t.Helper()
+	body := fmt.Sprintf(`{"object":%q,"identifier_field":%q,"identifiers":[%s]}`, object, field, identifier)
+	r := httptest.NewRequest(http.MethodPost, "/_control/readback", strings.NewReader(body))
+	r.RemoteAddr = "127.0.0.1:4711"
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	require.Equal(t, 200, w.Code, w.Body.String())
+	var reply readbackReply
+	require.NoError(t, json.Unmarshal(w.Body.Bytes(), &reply))
+	require.True(t, reply.Complete)
+	if len(reply.Records) == 0 {
+		return ""
+	}
+	if n := reply.Records[0].Count; n != 1 {
+		return fmt.Sprintf("%d×%s", n, reply.Records[0].Fields)
+	}
+	return string(reply.Records[0].Fields)
+}
+
+func TestEnvelope(t *testing.T) {
+	s := newSim(t, Config{})
+	ok := `{"jsonrpc":"2.0","id":"a","result":{"success":true}}`
+	for name, c := range map[string]struct{ body, reply string }{
+		"published order":     {`{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}`, ok},
+		"any order and space": {" {\"id\" : \"a\",\n\"params\":{ } , \"m\\u0065thod\":\"test\\u005fconnection\",\"jsonrpc\":\"2.0\"}\t", ok},
+		"unknown members":     {`{"jsonrpc":"2.0","method":"test_connection","params":{"x":1},"id":"a","y":2}`, ok},
+		"no params":           {`{"jsonrpc":"2.0","method":"test_connection","id":"a"}`, ok},
+		"strange id":          {`{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"\u0065\u0301 \"😀\""}`, `{"jsonrpc":"2.0","id":"\u0065\u0301 \"😀\"","result":{"success":true}}`},
+		"not JSON":            {`{"jsonrpc":`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: unexpected end of text at byte 11"}}`},
+		"no body":             {``, `{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: unexpected end of text at byte 0"}}`},
+		"array":               {`[{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}]`, `{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"invalid request: the body is not an object"}}`},
+		"no version":          {`{"method":"test_connection","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"invalid request: jsonrpc is not \"2.0\""}}`},
+		"method is a number":  {`{"jsonrpc":"2.0","method":1,"params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32600,"message":"invalid request: method is not a string"}}`},
+		"unknown method":      {`{"jsonrpc":"2.0","method":"List_Objects","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32601,"message":"method not found: \"List_Objects\""}}`},
+		"no object":           {`{"jsonrpc":"2.0","method":"list_fields","params":{},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: object is missing"}}`},
+		"object is a string":  {`{"jsonrpc":"2.0","method":"list_fields","params":{"object":"contact"},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: object must be an object"}}`},
+		"unknown object":      {`{"jsonrpc":"2.0","method":"supported_operations","params":{"object":{"object_api_name":"x","label":"X"}},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: unknown object \"x\""}}`},
+		"batch without plan":  {`{"jsonrpc":"2.0","method":"sync_batch","params":{"records":[]},"id":"a"}`, `{"jsonrpc":"2.0","id":"a","error":{"code":-32602,"message":"invalid params: sync_plan is missing"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := post(s, c.body)
+			require.Equal(t, 200, w.Code)
+			require.Equal(t, "application/json", w.Header().Get("Content-Type"))
+			require.Equal(t, "100000", w.Header().Get("X-RateLimit-Limit"))
+			require.Equal(t, c.reply, w.Body.String())
+		})
+	}
+}
+
+func TestPlanning(t *testing.T) {
+	s := newSim(t, Config{})
+	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"objects":[{"object_api_name":"contact","label":"Contact"},{"object_api_name":"order","label":"Order"},{"object_api_name":"event","label":"Event","can_create_fields":"on_write"}]}}`,
+		invoke(s, rpc.MethodListObjects, `{}`))
+	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"maximum_batch_size":1000,"maximum_parallel_batches":16,"maximum_records_per_second":1000000}}`,
+		invoke(s, rpc.MethodGetSyncSpeed, `{"sync_plan":{}}`))
+	require.Equal(t, `{"jsonrpc":"2.0","id":"id-1","result":{"operations":["insert","upsert"]}}`,
+		invoke(s, rpc.MethodSupportedOperations, `{"object":{"object_api_name":"event","label":"Event"}}`))
+	require.Contains(t, invoke(s, rpc.MethodListFields, `{"object":{"object_api_name":"contact"}}`),
+		`{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}`)
+}
+
+func TestHTTP(t *testing.T) {
+	s := newSim(t, Config{Compress: "auto", Headers: map[string]string{"X-Region": "north"}, RateLimit: -1})
+	call := `{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}`
+	for _, verb := range []string{"GET", "PUT", "DELETE", "HEAD", "OPTIONS"} {
+		r := httptest.NewRequest(verb, "/any?method=test_connection", strings.NewReader(call))
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		require.Equal(t, 405, w.Code)
+		require.Equal(t, "POST", w.Header().Get("Allow"))
+		require.Contains(t, w.Body.String(), `"error"`)
+	}
+	plain := post(s, call)
+	require.Empty(t, plain.Header().Get("Content-Encoding"))
+	require.Empty(t, plain.Header().Get("X-RateLimit-Limit"))
+	require.Equal(t, "north", plain.Header().Get("X-Region"))
+	for offer, coding := range map[string]string{
+		"gzip;q=1.0,deflate;q=0.6,identity;q=0.3": "gzip", "deflate": "deflate", "gzip;q=0.1, deflate;q=0.9": "deflate",
+		"br": "", "gzip;q=0": "", "identity": "",
+	} {
+		w := post(s, call, "Accept-Encoding", offer)
+		require.Equal(t, coding, w.Header().Get("Content-Encoding"), offer)
+		var body io.Reader = w.Body
+		var err error
+		switch coding {
+		case "gzip":
+			body, err = gzip.NewReader(body)
+		case "deflate":
+			body, err = zlib.NewReader(body)
+		}
+		require.NoError(t, err)
+		got, err := io.ReadAll(body)
+		require.NoError(t, err)
+		require.Equal(t, plain.Body.String(), string(got))
+	}
+}
+
+// TestRealServer covers what only a server does: chunked bodies, Expect and
+// two calls on one connection.
+func TestRealServer(t *testing.T) {
+	s := newSim(t, Config{MaxBody: 1000})
+	server := httptest.NewServer(s)
+	defer server.Close()
+	call := `{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"a"}`
+	for _, header := range []string{"", "100-continue"} {
+		r, err := http.NewRequest(http.MethodPost, server.URL+"/hook", struct{ io.Reader }{strings.NewReader(call)})
+		require.NoError(t, err)
+		r.Header.Set("Content-Type", "application/json; charset=utf-8")
+		if header != "" {
+			r.Header.Set("Expect", header)
+		}
+		resp, err := server.Client().Do(r)
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 200, resp.StatusCode)
+		require.Contains(t, string(body), `"success":true`)
+	}
+	for _, body := range []io.Reader{bytes.NewReader(make([]byte, 1001)), struct{ io.Reader }{bytes.NewReader(make([]byte, 1001))}} {
+		resp, err := server.Client().Post(server.URL, "application/json", body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, 413, resp.StatusCode)
+	}
+}
+
+func TestAuth(t *testing.T) {
+	one := 1
+	call := `{"jsonrpc":"2.0","method":"sync_batch","params":{},"id":"a"}`
+	for name, c := range map[string]struct {
+		config  Config
+		url     string
+		headers []string
+		allowed bool
+	}{
+		"right token":     {Config{Token: "s3cret"}, "/", []string{"Bearer s3cret"}, true},
+		"no header":       {Config{Token: "s3cret"}, "/", nil, false},
+		"truncated":       {Config{Token: "s3cret"}, "/", []string{"Bearer s3cre"}, false},
+		"extended":        {Config{Token: "s3cret"}, "/", []string{"Bearer s3crets"}, false},
+		"other case":      {Config{Token: "s3cret"}, "/", []string{"Bearer S3CRET"}, false},
+		"basic":           {Config{Token: "s3cret"}, "/", []string{"Basic s3cret"}, false},
+		"empty":           {Config{Token: "s3cret"}, "/", []string{"Bearer "}, false},
+		"twice":           {Config{Token: "s3cret"}, "/", []string{"Bearer s3cret", "Bearer s3cret"}, false},
+		"none asked":      {Config{}, "/", []string{"Bearer x"}, true},
+		"query":           {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/?key=a%20b", nil, true},
+		"query wrong":     {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/?key=ab", nil, false},
+		"query absent":    {Config{URLSecret: URLSecret{Query: "key", Value: "a b"}}, "/", nil, false},
+		"query repeated":  {Config{URLSecret: URLSecret{Query: "key", Value: "ab"}}, "/?key=ab&key=x", nil, false},
+		"path":            {Config{URLSecret: URLSecret{Path: &one, Value: "a/b"}}, "/hook/a%2Fb/x", nil, true},
+		"path wrong":      {Config{URLSecret: URLSecret{Path: &one, Value: "ab"}}, "/ab/hook", nil, false},
+		"path too short":  {Config{URLSecret: URLSecret{Path: &one, Value: "ab"}}, "/hook", nil, false},
+		"query and token": {Config{Token: "t", URLSecret: URLSecret{Query: "key", Value: "ab"}}, "/?key=ab", nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodPost, c.url, strings.NewReader(call))
+			r.Header["Authorization"] = c.headers
+			w := httptest.NewRecorder()
+			newSim(t, c.config).ServeHTTP(w, r)
+			if c.allowed {
+				require.Equal(t, 200, w.Code)
+				require.Contains(t, w.Body.String(), "-32602")
+				return
+			}
+			require.Equal(t, 401, w.Code)
+			require.Equal(t, `Bearer realm="destination"`, w.Header().Get("WWW-Authenticate"))
+			require.Equal(t, `{"jsonrpc":"2.0","id":"a","error":{"code":-32001,"message":"authentication failed: the token or the URL is not valid"}}`, w.Body.String())
+		})
+	}
+}
+
+func TestEnforcedLimits(t *testing.T) {
+	batch := func(s *Sim, n int) *httptest.ResponseRecorder {
+		records := make([]string, n)
+		for i := range records {
+			records[i] = fmt.Sprintf(`{"email":"%d","last_name":"x"}`, i)
+		}
+		return post(s, string(rpc.EncodeRequest(nil, "sync_batch", []byte(planOf(s, "contact", "upsert", "email", records...)), "id-1")))
+	}
+	config := Config{Speed: rpc.Speed{MaximumBatchSize: 3, MaximumRecordsPerSecond: 4}, RateLimit: 4}
+	declared := newSim(t, config)
+	require.Equal(t, 200, batch(declared, 9).Code, "declared limits are not enforced by default")
+
+	config.EnforceLimits = true
+	s := newSim(t, config)
+	require.Equal(t, 413, batch(s, 4).Code)
+	require.Equal(t, 200, batch(s, 3).Code)
+	second := batch(s, 3)
+	require.Equal(t, 429, second.Code)
+	require.Equal(t, "1", second.Header().Get("Retry-After"))
+	require.Empty(t, stored(t, s, "contact", "email", `"3"`))
+	require.Equal(t, 200, post(s, `{}`).Code)
+	require.Equal(t, 429, post(s, `{}`).Code, "the fifth request of a second")
+}

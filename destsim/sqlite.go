@@ -1,0 +1,316 @@
+package destsim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// sqliteStore keeps records in one SQLite file. One connection does all the
+// work: SQLite has one writer anyway, and what a batch acknowledges must be
+// what every later call sees.
+type sqliteStore struct {
+	file string
+	mu   sync.Mutex // held from Begin to Commit or Rollback
+	conn *sqlite.Conn
+}
+
+// sqliteSchema: keys is the index over the unique fields, which are data here,
+// since objects and fields come from the configuration.
+const sqliteSchema = `
+CREATE TABLE IF NOT EXISTS tables (name TEXT PRIMARY KEY, uniques BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS records (id INTEGER PRIMARY KEY AUTOINCREMENT, tbl TEXT NOT NULL, data BLOB NOT NULL);
+CREATE INDEX IF NOT EXISTS records_by_table ON records (tbl, id);
+CREATE TABLE IF NOT EXISTS keys (tbl TEXT NOT NULL, field BLOB NOT NULL, key BLOB NOT NULL, id INTEGER NOT NULL,
+	PRIMARY KEY (tbl, field, key, id)) WITHOUT ROWID;
+`
+
+// openSQLite opens or creates a store.
+func openSQLite(file string) (*sqliteStore, error) {
+	s := &sqliteStore{file: file}
+	if err := s.open(); err != nil {
+		return nil, fmt.Errorf("open store %s: %w", file, err)
+	}
+	return s, nil
+}
+
+func (s *sqliteStore) open() error {
+	conn, err := sqlite.OpenConn(s.file, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)
+	if err != nil {
+		return err
+	}
+	// FULL: a commit is on disk before the batch is acknowledged.
+	for _, q := range []string{"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=OFF"} {
+		if err := sqlitex.ExecuteTransient(conn, q, nil); err != nil {
+			return errors.Join(err, conn.Close())
+		}
+	}
+	if err := sqlitex.ExecuteScript(conn, sqliteSchema, nil); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	s.conn = conn
+	return nil
+}
+
+// Close closes the file; a store that is closed refuses everything.
+func (s *sqliteStore) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return nil
+	}
+	conn := s.conn
+	s.conn = nil
+	return conn.Close()
+}
+
+// Restart closes and reopens the file, as a new process would.
+func (s *sqliteStore) Restart() error {
+	if err := s.Close(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.open()
+}
+
+var errClosed = errors.New("the store is closed")
+
+func (s *sqliteStore) Begin() (unit, error) {
+	s.mu.Lock()
+	if s.conn == nil {
+		s.mu.Unlock()
+		return nil, errClosed
+	}
+	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
+		s.mu.Unlock()
+		return nil, fmt.Errorf("begin: %w", err)
+	}
+	return &sqliteUnit{s: s}, nil
+}
+
+// exec runs a prepared statement without rows.
+func (s *sqliteStore) exec(query string, args ...any) error {
+	return s.query(query, nil, args...)
+}
+
+// query runs a prepared statement; the connection keeps it for the next time.
+func (s *sqliteStore) query(query string, row func(*sqlite.Stmt) error, args ...any) error {
+	return sqlitex.Execute(s.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: row})
+}
+
+func (s *sqliteStore) Scan(name string, after int64, limit int) ([]row, int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn == nil {
+		return nil, 0, errClosed
+	}
+	var found []row
+	total := 0
+	err := s.query("SELECT id, data FROM records WHERE tbl = ? AND id > ? ORDER BY id LIMIT ?", func(stmt *sqlite.Stmt) error {
+		found = append(found, row{stmt.ColumnInt64(0), columnBytes(stmt, 1)})
+		return nil
+	}, name, after, limit)
+	if err == nil {
+		err = s.query("SELECT count(*) FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
+			total = stmt.ColumnInt(0)
+			return nil
+		}, name)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("scan store: %w", err)
+	}
+	return found, total, nil
+}
+
+func columnBytes(stmt *sqlite.Stmt, col int) []byte {
+	b := make([]byte, stmt.ColumnLen(col))
+	stmt.ColumnBytes(col, b)
+	return b
+}
+
+func (s *sqliteStore) Drop(name string) error {
+	u, err := s.Begin()
+	if err != nil {
+		return err
+	}
+	defer u.Rollback()
+	for _, t := range []string{"records", "keys", "tables"} {
+		column := map[string]string{"tables": "name"}[t]
+		if err := s.exec("DELETE FROM "+t+" WHERE ?1 = '' OR "+firstOf(column, "tbl")+" = ?1", name); err != nil {
+			return fmt.Errorf("drop table: %w", err)
+		}
+	}
+	return u.Commit()
+}
+
+// sqliteUnit is one transaction.
+type sqliteUnit struct {
+	s    *sqliteStore
+	done bool
+	seen map[string]bool // tables whose index was compared in this unit
+}
+
+func (u *sqliteUnit) finish(query string) error {
+	if u.done {
+		return nil
+	}
+	u.done = true
+	defer u.s.mu.Unlock()
+	err := u.s.exec(query)
+	if err != nil && query == "COMMIT" {
+		err = errors.Join(err, u.s.exec("ROLLBACK"))
+	}
+	return err
+}
+
+func (u *sqliteUnit) Commit() error {
+	if err := u.finish("COMMIT"); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// Rollback has nobody to tell an error to: a transaction that cannot be rolled
+// back was rolled back by SQLite itself.
+func (u *sqliteUnit) Rollback() { _ = u.finish("ROLLBACK") }
+
+func (u *sqliteUnit) With(t *table, _, _ []byte, fn func(rows) error) error {
+	if u.done {
+		return errClosed
+	}
+	if err := u.index(t); err != nil {
+		return err
+	}
+	return fn(sqliteRows{u.s, t})
+}
+
+// index builds the keys of a table anew when its unique fields have changed
+// since they were written.
+func (u *sqliteUnit) index(t *table) error {
+	want := bytes.Join(t.uniques, []byte{0})
+	seen := t.name + "\x00" + string(want)
+	if u.seen[seen] {
+		return nil
+	}
+	var have []byte
+	known := false
+	err := u.s.query("SELECT uniques FROM tables WHERE name = ?", func(stmt *sqlite.Stmt) error {
+		have, known = columnBytes(stmt, 0), true
+		return nil
+	}, t.name)
+	if err != nil {
+		return err
+	}
+	if !known || !bytes.Equal(have, want) {
+		if err := u.reindex(t, want); err != nil {
+			return err
+		}
+	}
+	if u.seen == nil {
+		u.seen = map[string]bool{}
+	}
+	u.seen[seen] = true
+	return nil
+}
+
+func (u *sqliteUnit) reindex(t *table, want []byte) error {
+	if err := u.s.exec("DELETE FROM keys WHERE tbl = ?", t.name); err != nil {
+		return err
+	}
+	var all []row
+	err := u.s.query("SELECT id, data FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
+		all = append(all, row{stmt.ColumnInt64(0), columnBytes(stmt, 1)})
+		return nil
+	}, t.name)
+	if err != nil {
+		return err
+	}
+	r := sqliteRows{u.s, t}
+	for i := range all {
+		if err := r.link(all[i].id, all[i].data); err != nil {
+			return err
+		}
+	}
+	return u.s.exec("INSERT INTO tables (name, uniques) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET uniques = ?2", t.name, want)
+}
+
+// sqliteRows are the rows of one table within a transaction.
+type sqliteRows struct {
+	s *sqliteStore
+	t *table
+}
+
+func (r sqliteRows) Find(field, key []byte) ([]*row, error) {
+	var found []*row
+	collect := func(stmt *sqlite.Stmt) error {
+		data := columnBytes(stmt, 1)
+		if v, ok := member(data, field); key == nil || ok && bytes.Equal(v, key) {
+			found = append(found, &row{stmt.ColumnInt64(0), data})
+		}
+		return nil
+	}
+	indexed := slices.ContainsFunc(r.t.uniques, func(u []byte) bool { return bytes.Equal(u, field) })
+	if key != nil && indexed {
+		err := r.s.query(`SELECT r.id, r.data FROM keys k JOIN records r ON r.id = k.id
+			WHERE k.tbl = ? AND k.field = ? AND k.key = ? ORDER BY r.id`, collect, r.t.name, field, key)
+		return found, err
+	}
+	err := r.s.query("SELECT id, data FROM records WHERE tbl = ? ORDER BY id", collect, r.t.name)
+	return found, err
+}
+
+func (r sqliteRows) Put(old *row, data []byte) error {
+	if old == nil {
+		if err := r.s.exec("INSERT INTO records (tbl, data) VALUES (?, ?)", r.t.name, data); err != nil {
+			return err
+		}
+		return r.link(r.s.conn.LastInsertRowID(), data)
+	}
+	if err := r.s.exec("UPDATE records SET data = ? WHERE id = ?", data, old.id); err != nil {
+		return err
+	}
+	for _, field := range r.t.uniques {
+		if !bytes.Equal(keyOf(old.data, field), keyOf(data, field)) {
+			if err := r.unlink(old); err != nil {
+				return err
+			}
+			return r.link(old.id, data)
+		}
+	}
+	return nil
+}
+
+func (r sqliteRows) Remove(old *row) error {
+	if err := r.unlink(old); err != nil {
+		return err
+	}
+	return r.s.exec("DELETE FROM records WHERE id = ?", old.id)
+}
+
+func (r sqliteRows) link(id int64, data []byte) error {
+	for _, field := range r.t.uniques {
+		if key := keyOf(data, field); key != nil {
+			if err := r.s.exec("INSERT INTO keys (tbl, field, key, id) VALUES (?, ?, ?, ?)", r.t.name, field, key, id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (r sqliteRows) unlink(old *row) error {
+	for _, field := range r.t.uniques {
+		if key := keyOf(old.data, field); key != nil {
+			if err := r.s.exec("DELETE FROM keys WHERE tbl = ? AND field = ? AND key = ? AND id = ?", r.t.name, field, key, old.id); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

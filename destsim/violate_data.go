@@ -1,0 +1,4 @@
+package destsim
+
+// dataViolations are values that are not kept exactly (DAT-*).
+func dataViolations() []violation { return nil }

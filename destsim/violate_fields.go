@@ -1,0 +1,126 @@
+package destsim
+
+import "github.com/destkit/destkit/destsim/rpc"
+
+// fieldsOf changes the result of list_fields for the objects that which picks;
+// the slice is the call's own.
+func fieldsOf(which func(c *call) bool, change func(fields []rpc.Field) any) seams {
+	return seams{plan: func(c *call, value any) any {
+		if v, ok := value.(fieldsResult); ok && len(v.Fields) > 0 && which(c) {
+			return change(v.Fields)
+		}
+		return value
+	}}
+}
+
+// fieldsOfLast changes the fields of the last object.
+func fieldsOfLast(change func(fields []rpc.Field) any) seams { return fieldsOf((*call).ofLast, change) }
+
+// editFields changes every field that the last object has of a kind.
+func editFields(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
+	return fieldsOfLast(func(fields []rpc.Field) any {
+		for i := range fields {
+			if of(fields[i]) {
+				edit(&fields[i])
+			}
+		}
+		return fieldsResult{fields}
+	})
+}
+
+// editFirst changes the first field of a kind that the first object has.
+func editFirst(of func(f rpc.Field) bool, edit func(f *rpc.Field)) seams {
+	return fieldsOf((*call).ofFirst, func(fields []rpc.Field) any {
+		for i := range fields {
+			if of(fields[i]) {
+				edit(&fields[i])
+				break
+			}
+		}
+		return fieldsResult{fields}
+	})
+}
+
+// editLast changes the last field of the last object.
+func editLast(edit func(f *rpc.Field)) seams {
+	return fieldsOfLast(func(fields []rpc.Field) any {
+		edit(&fields[len(fields)-1])
+		return fieldsResult{fields}
+	})
+}
+
+// ofFirst tells whether the call asks about the object that list_objects names
+// first.
+func (c *call) ofFirst() bool {
+	objects := c.sim.catalogue.Load().objects
+	return len(objects) > 0 && objects[0].APIName == c.object
+}
+
+func isIdentifier(f rpc.Field) bool { return f.Identifier }
+
+// fieldViolations are wrong lists of fields (FLD-001 to FLD-010).
+func fieldViolations() []violation {
+	return []violation{
+		breaks("FLD-001", `list_fields gives the first field of the last object "identifier":"true"`,
+			fieldsOfLast(func(fields []rpc.Field) any {
+				all := tree(fields).([]any)
+				all[0].(map[string]any)["identifier"] = "true"
+				return map[string]any{"fields": all}
+			})),
+		breaks("FLD-001.2", `list_fields leaves "createable" out of the last field of the last object`,
+			fieldsOfLast(func(fields []rpc.Field) any {
+				all := tree(fields).([]any)
+				delete(all[len(all)-1].(map[string]any), "createable")
+				return map[string]any{"fields": all}
+			})),
+		breaks("FLD-002", "list_fields lists the last field of the last object twice",
+			fieldsOfLast(func(fields []rpc.Field) any { return fieldsResult{append(fields, fields[len(fields)-1])} })),
+		breaks("FLD-003", `list_fields gives the last field of the last object the type "unknown"`,
+			editLast(func(f *rpc.Field) { f.Type = "unknown" })),
+		breaks("FLD-004", "list_fields marks no field of the last object as an identifier",
+			editFields(isIdentifier, func(f *rpc.Field) { f.Identifier = false })),
+		breaks("FLD-005", "list_fields says that the identifiers of the last object are not required",
+			editFields(isIdentifier, func(f *rpc.Field) { f.Required = false })),
+		breaks("FLD-006", "list_fields marks the first date field of the first object as an identifier as well",
+			editFirst(func(f rpc.Field) bool { return f.Type == rpc.TypeDate && !f.Array },
+				func(f *rpc.Field) { f.Identifier = true })),
+		breaks("FLD-007", "list_fields says that the first required field of the first object that is no identifier is not createable",
+			editFirst(func(f rpc.Field) bool { return f.Required && !f.Identifier },
+				func(f *rpc.Field) { f.Createable = false })),
+		breaks("FLD-008", "list_fields says that the last field of the last object is neither createable nor updateable",
+			editLast(func(f *rpc.Field) { f.Createable, f.Updateable = false, false })),
+		breaks("FLD-009", "list_fields of an unknown object answers the fields of the first object",
+			seams{parsed: func(c *call) {
+				if first, ok := c.lost(rpc.MethodListFields); ok {
+					c.answer(fieldsResult{first.list()})
+				}
+			}}),
+		breaks("FLD-009.2", "list_fields of an unknown object answers an empty list",
+			seams{parsed: func(c *call) {
+				if _, ok := c.lost(rpc.MethodListFields); ok {
+					c.answer(fieldsResult{[]rpc.Field{}})
+				}
+			}}),
+		breaks("FLD-010", "list_fields of an object that holds no record answers an empty list",
+			fieldsOf((*call).ofEmpty, func([]rpc.Field) any { return fieldsResult{[]rpc.Field{}} })),
+	}
+}
+
+// list gives the fields as they stand on the wire.
+func (o *object) list() []rpc.Field {
+	fields := make([]rpc.Field, len(o.fields))
+	for i, f := range o.fields {
+		fields[i] = f.Field
+	}
+	return fields
+}
+
+// ofEmpty tells whether the object that the call asks about holds no record.
+func (c *call) ofEmpty() bool {
+	o := c.sim.catalogue.Load().byName[c.object]
+	if o == nil {
+		return false
+	}
+	_, count, err := c.sim.store.Scan(o.table.name, 0, 0)
+	return err == nil && count == 0
+}

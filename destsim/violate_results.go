@@ -1,0 +1,222 @@
+package destsim
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// resultsViolations are wrong answers per record (RES-*).
+func resultsViolations() []violation {
+	return slices.Concat(listViolations(), identifierViolations(), statusViolations(),
+		batchViolations(), recordViolations())
+}
+
+// upserted changes the results of an upsert batch that has any.
+func upserted(change func(rs []result) []result) seams {
+	return seams{results: func(c *call, rs []result) []result {
+		if c.batch.operation != rpc.OperationUpsert || len(rs) == 0 {
+			return rs
+		}
+		return change(rs)
+	}}
+}
+
+// severalResults is how many records make a batch several (RES-002): a batch of
+// one or two has its results.
+const severalResults = 3
+
+// listViolations have too few or too many results (RES-001 to RES-003).
+func listViolations() []violation {
+	return []violation{
+		breaks("RES-001", "upsert answers record_results as an object keyed by identifier",
+			seams{result: func(c *call, raw []byte) []byte {
+				if c.method != rpc.MethodSyncBatch || c.batch.operation != rpc.OperationUpsert {
+					return raw
+				}
+				return encode(map[string]any{"record_results": keyed(c.batch.results)})
+			}}),
+		breaks("RES-002", "upsert leaves out the result of the last record of a batch of three or more",
+			upserted(func(rs []result) []result {
+				if len(rs) >= severalResults {
+					return rs[:len(rs)-1]
+				}
+				return rs
+			})),
+		breaks("RES-002.2", "a batch of three or more records leaves out the results of those that do not qualify",
+			seams{results: func(_ *call, rs []result) []result {
+				if len(rs) >= severalResults {
+					return slices.DeleteFunc(rs, func(r result) bool { return r.skipped })
+				}
+				return rs
+			}}),
+		breaks("RES-002.3", "upsert answers the first record of a batch of three or more twice, once with success and once without",
+			upserted(func(rs []result) []result {
+				if len(rs) < severalResults {
+					return rs
+				}
+				other := result{identifier: rs[0].identifier, success: !rs[0].success}
+				if !other.success {
+					other.message = "the record could not be stored"
+				}
+				return append(rs, other)
+			})),
+		breaks("RES-003", `upsert adds a result for the identifier "zz-nobody"`,
+			upserted(func(rs []result) []result {
+				return append(rs, result{identifier: []byte(`"zz-nobody"`), success: true})
+			})),
+		breaks("RES-003.2", "upsert answers the first record twice with the same status",
+			upserted(func(rs []result) []result { return append(rs, rs[0]) })),
+	}
+}
+
+// keyed gives results by the text of their identifier.
+func keyed(rs []result) map[string]bool {
+	by := make(map[string]bool, len(rs))
+	for _, r := range rs {
+		text, err := rpc.StringText(r.identifier)
+		if err != nil {
+			text = string(r.identifier)
+		}
+		by[text] = r.success
+	}
+	return by
+}
+
+// echoed changes the identifiers of upsert results; nil leaves one as it is.
+func echoed(change func(identifier []byte) []byte) seams {
+	return upserted(func(rs []result) []result {
+		for i := range rs {
+			if changed := change(rs[i].identifier); changed != nil {
+				rs[i].identifier = changed
+			}
+		}
+		return rs
+	})
+}
+
+// echoedText changes identifiers that are strings.
+func echoedText(change func(text string) string) seams {
+	return echoed(func(identifier []byte) []byte {
+		text, err := rpc.StringText(identifier)
+		if err != nil || change(text) == text {
+			return nil // what does not change keeps its very bytes
+		}
+		return quote(change(text))
+	})
+}
+
+// identifierViolations answer another identifier (RES-004, RES-017).
+func identifierViolations() []violation {
+	return []violation{
+		breaks("RES-004", "upsert answers identifiers of digits beyond 2^53 rounded to a float64", echoed(rounded)),
+		breaks("RES-004.2", "upsert answers identifiers without the white space around them", echoedText(strings.TrimSpace)),
+		breaks("RES-004.3", "upsert answers identifiers in lower case", echoedText(strings.ToLower)),
+		breaks("RES-017", "upsert answers integer identifiers as strings",
+			echoed(func(identifier []byte) []byte {
+				if len(identifier) > 0 && isNumber(identifier) {
+					return quote(string(identifier))
+				}
+				return nil
+			})),
+	}
+}
+
+// rounded is what a number that passed through a float64 comes back as, of the
+// same JSON type; nil for everything that a float64 holds.
+func rounded(identifier []byte) []byte {
+	digits := strings.Trim(string(identifier), `"`)
+	if strings.Trim(digits, "0123456789") != "" {
+		return nil
+	}
+	n, err := strconv.ParseFloat(digits, 64)
+	if err != nil || n < 1<<53 || math.IsInf(n, 0) {
+		return nil
+	}
+	back := strconv.FormatFloat(n, 'f', 0, 64)
+	if len(digits) < len(identifier) {
+		return quote(back)
+	}
+	return []byte(back)
+}
+
+// looseResult is a result with members of any type.
+type looseResult struct {
+	Identifier   json.RawMessage `json:"identifier"`
+	Success      any             `json:"success"`
+	ErrorMessage any             `json:"error_message,omitempty"`
+}
+
+// succeeding gives the successes of upsert another value of "success".
+func succeeding(value any) seams {
+	return upserted(func(rs []result) []result {
+		for i := range rs {
+			if r := &rs[i]; r.success {
+				loose := looseResult{Identifier: r.identifier, Success: value}
+				if r.message != "" {
+					loose.ErrorMessage = r.message
+				}
+				r.raw = encode(loose)
+			}
+		}
+		return rs
+	})
+}
+
+// failing changes results that are failures.
+func failing(change func(r *result)) seams {
+	return seams{results: func(_ *call, rs []result) []result {
+		for i := range rs {
+			if !rs[i].success {
+				change(&rs[i])
+			}
+		}
+		return rs
+	}}
+}
+
+// statusViolations have a wrong status or message (RES-005, RES-006, RES-008,
+// RES-010).
+func statusViolations() []violation {
+	return []violation{
+		breaks("RES-005", `upsert answers "success":1 for a success`, succeeding(1)),
+		breaks("RES-005.2", `upsert answers "success":"ok" for a success`, succeeding("ok")),
+		breaks("RES-006", "failures have an object as error_message",
+			failing(func(r *result) {
+				r.raw = encode(looseResult{r.identifier, false, map[string]string{"detail": r.message}})
+			})),
+		breaks("RES-006.2", "failures have no error_message", failing(func(r *result) { r.message = "" })),
+		breaks("RES-008", "the record after one that fails validation is marked as failed too",
+			seams{results: func(_ *call, rs []result) []result {
+				for i := len(rs) - 1; i > 0; i-- { // from behind: a mark counts for no further record
+					if rs[i-1].invalid() && rs[i].success {
+						rs[i].success, rs[i].message = false, "the statement was aborted"
+					}
+				}
+				return rs
+			}}),
+		breaks("RES-010", "in a batch with a record that fails validation each status stands at the record before",
+			seams{results: func(_ *call, rs []result) []result {
+				if !slices.ContainsFunc(rs, result.invalid) {
+					return rs
+				}
+				first := rs[0]
+				for i := range rs {
+					from := first
+					if i+1 < len(rs) {
+						from = rs[i+1]
+					}
+					from.identifier = rs[i].identifier
+					rs[i] = from
+				}
+				return rs
+			}}, Also{"RES-008", "a good record is marked as failed"}),
+	}
+}
+
+// invalid tells whether the record was refused for what it holds.
+func (r result) invalid() bool { return !r.success && !r.skipped }

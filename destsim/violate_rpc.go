@@ -1,0 +1,209 @@
+package destsim
+
+import (
+	"bytes"
+	"encoding/json"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// rpcViolations are broken JSON-RPC envelopes (RPC-*).
+func rpcViolations() []violation {
+	all := encodingViolations()
+	all = append(all, memberViolations()...)
+	all = append(all, resultMemberViolations()...)
+	all = append(all, errorMemberViolations()...)
+	all = append(all, idViolations()...)
+	return append(all, requestViolations()...)
+}
+
+// breaks is a violation that keeps no state, so that its seams can be written
+// down at once.
+func breaks(id, changes string, s seams, also ...Also) violation {
+	return violation{
+		Violation: Violation{ID: id, Changes: changes, Also: also},
+		arm:       func(*Sim) seams { return s },
+	}
+}
+
+// gives tells whether a call of that method has a result. Refusals and errors
+// stay clean, so that a violation of one reply does not reach another rule.
+func gives(c *call, method string) bool { return c.method == method && c.err == nil }
+
+// unknownMethod tells whether a call is answered by "method not found".
+func unknownMethod(c *call) bool { return c.err != nil && c.err.Code == rpc.CodeMethodNotFound }
+
+// encodingViolations break the body as a whole.
+func encodingViolations() []violation {
+	return []violation{
+		breaks("RPC-001", "get_sync_speed answers status 200 with an HTML page instead of the envelope",
+			seams{reply: func(c *call, reply []byte) []byte {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					return []byte("<!DOCTYPE html>\n<html><body><h1>It works!</h1></body></html>\n")
+				}
+				return reply
+			}}),
+		breaks("RPC-001.2", "list_objects answers its envelope twice, one directly after the other",
+			seams{reply: func(c *call, reply []byte) []byte {
+				if gives(c, rpc.MethodListObjects) {
+					return bytes.Repeat(reply, 2)
+				}
+				return reply
+			}}),
+		breaks("RPC-001.3", `list_fields adds "é" to the label of the first field and encodes the body as Latin-1`,
+			seams{
+				plan: func(_ *call, value any) any {
+					if v, ok := value.(fieldsResult); ok && len(v.Fields) > 0 {
+						v.Fields[0].Label += "é"
+					}
+					return value
+				},
+				reply: func(c *call, reply []byte) []byte {
+					if gives(c, rpc.MethodListFields) {
+						return latin1(reply)
+					}
+					return reply
+				},
+			}),
+		breaks("RPC-014", "get_sync_speed wraps its envelope in a one-element array",
+			seams{reply: func(c *call, reply []byte) []byte {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					return append(append([]byte{'['}, reply...), ']')
+				}
+				return reply
+			}}),
+		breaks("RPC-015", `get_sync_speed prints its "result" member twice with the same value`,
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.add("result", json.RawMessage(e.get("result")))
+				}
+			}}),
+	}
+}
+
+// latin1 gives one byte per character; what the charset lacks becomes "?".
+func latin1(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		r, n := utf8.DecodeRune(text)
+		text = text[n:]
+		if r > 0xFF {
+			r = '?'
+		}
+		out = append(out, byte(r))
+	}
+	return out
+}
+
+// memberViolations drop members of the envelope, or add one too many.
+func memberViolations() []violation {
+	return []violation{
+		breaks("RPC-005", "get_sync_speed answers {}",
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.members = nil
+				}
+			}}),
+		breaks("RPC-005.2", `get_sync_speed answers only "jsonrpc" and "id"`,
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.drop("result")
+				}
+			}}),
+		breaks("RPC-002", `get_sync_speed answers "jsonrpc":2.0 as a number`,
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.set("jsonrpc", json.RawMessage("2.0"))
+				}
+			}}),
+		breaks("RPC-002.2", `get_sync_speed answers "jsonrpc":"1.0"`,
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.set("jsonrpc", "1.0")
+				}
+			}}),
+		breaks("RPC-002.3", `the error of an unknown method lacks "jsonrpc"`,
+			seams{envelope: func(c *call, e *envelope) {
+				if unknownMethod(c) {
+					e.drop("jsonrpc")
+				}
+			}}),
+		breaks("RPC-004", `the error of an unknown method has "result":{} beside it`,
+			seams{envelope: func(c *call, e *envelope) {
+				if unknownMethod(c) {
+					e.add("result", struct{}{})
+				}
+			}},
+			Also{"RPC-008", "a result beside the error of an unknown method is what RPC-008 forbids too"}),
+		breaks("RPC-004.2", `get_sync_speed has "error":null beside its result`,
+			seams{envelope: func(c *call, e *envelope) {
+				if gives(c, rpc.MethodGetSyncSpeed) {
+					e.add("error", nil)
+				}
+			}}),
+	}
+}
+
+// resultMemberViolations give the result another type than object.
+func resultMemberViolations() []violation {
+	speed := func(id, changes string, change func(v rpc.Speed) any) violation {
+		return breaks(id, changes, seams{plan: func(_ *call, value any) any {
+			if v, ok := value.(rpc.Speed); ok {
+				return change(v)
+			}
+			return value
+		}})
+	}
+	return []violation{
+		speed("RPC-006", "get_sync_speed answers its three numbers as an array", func(v rpc.Speed) any {
+			return []int64{v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond}
+		}),
+		speed("RPC-006.2", "get_sync_speed answers the result as a string that holds the JSON", func(v rpc.Speed) any {
+			return string(encode(v))
+		}),
+		speed("RPC-006.3", `get_sync_speed answers "result":null`, func(rpc.Speed) any { return nil }),
+	}
+}
+
+// errorMemberViolations break the error of an unknown method, or give another
+// answer than that error (spec 7.2.2).
+func errorMemberViolations() []violation {
+	failure := func(id, changes string, change func(e *rpc.Error) any) violation {
+		return breaks(id, changes, seams{failure: func(c *call, e any) any {
+			if unknownMethod(c) {
+				return change(c.err)
+			}
+			return e
+		}})
+	}
+	type coded struct {
+		Code    any    `json:"code"`
+		Message string `json:"message,omitempty"`
+	}
+	return []violation{
+		failure("RPC-007", "the error of an unknown method is a string", func(e *rpc.Error) any { return e.Message }),
+		failure("RPC-007.2", `the error of an unknown method has the code "-32601" as a string`, func(e *rpc.Error) any {
+			return coded{"-32601", e.Message}
+		}),
+		failure("RPC-007.3", "the error of an unknown method has no message", func(e *rpc.Error) any {
+			return coded{Code: e.Code}
+		}),
+		failure("RPC-009", "an unknown method has the code -32000", func(e *rpc.Error) any {
+			return coded{rpc.CodeServerError, e.Message}
+		}),
+		breaks("RPC-008", `an unknown method is answered by "result":{"success":false}`,
+			seams{answered: func(c *call) {
+				if unknownMethod(c) {
+					c.answer(connectionResult{})
+				}
+			}}),
+		breaks("RPC-008.2", "an unknown method is answered by status 500 and an HTML page",
+			seams{write: func(c *call, h *httpReply) {
+				if unknownMethod(c) {
+					h.status, h.body = 500, []byte("<html><body><h1>Internal Server Error</h1></body></html>\n")
+					h.set("Content-Type", "text/html; charset=utf-8")
+				}
+			}}),
+	}
+}

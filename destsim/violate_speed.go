@@ -1,0 +1,146 @@
+package destsim
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// speedViolations are get_sync_speed and X-RateLimit-Limit (SPD-*, RL-*).
+func speedViolations() []violation {
+	return slices.Concat(declaredSpeedViolations(), keptSpeedViolations(), rateLimitViolations())
+}
+
+// speedMember sets one member of the result of get_sync_speed; nil drops it.
+func speedMember(name string, value any) seams {
+	return seams{plan: func(_ *call, v any) any {
+		if _, ok := v.(rpc.Speed); !ok {
+			return v
+		}
+		members := tree(v).(map[string]any)
+		if members[name] = value; value == nil {
+			delete(members, name)
+		}
+		return members
+	}}
+}
+
+// needsPlan refuses get_sync_speed with params of a kind.
+func needsPlan(refuses func(params map[string]any) bool) seams {
+	return seams{parsed: func(c *call) {
+		if c.err != nil || c.method != rpc.MethodGetSyncSpeed {
+			return
+		}
+		if params, ok := tree(json.RawMessage(c.params)).(map[string]any); ok && refuses(params) {
+			c.fail(rpc.CodeInvalidParams, "invalid params: sync_plan is missing")
+		}
+	}}
+}
+
+// declaredSpeedViolations are wrong answers of get_sync_speed (SPD-001 to
+// SPD-005).
+func declaredSpeedViolations() []violation {
+	return []violation{
+		breaks("SPD-001", `get_sync_speed answers "maximum_batch_size":"100"`, speedMember("maximum_batch_size", "100")),
+		breaks("SPD-001.2", `get_sync_speed answers "maximum_parallel_batches":0`, speedMember("maximum_parallel_batches", 0)),
+		breaks("SPD-001.3", `get_sync_speed answers "maximum_records_per_second":2.5`, speedMember("maximum_records_per_second", 2.5)),
+		breaks("SPD-001.4", `get_sync_speed leaves "maximum_parallel_batches" out`, speedMember("maximum_parallel_batches", nil)),
+		breaks("SPD-002", "get_sync_speed with empty params is an error",
+			needsPlan(func(params map[string]any) bool { return len(params) == 0 })),
+		breaks("SPD-002.2", "get_sync_speed without a sync_plan in its params is an error",
+			needsPlan(func(params map[string]any) bool { return params["sync_plan"] == nil })),
+		breaks("SPD-003", `get_sync_speed answers "maximum_batch_size":100000000`, speedMember("maximum_batch_size", 100000000)),
+		breaks("SPD-004", "X-RateLimit-Limit is 500 on every reply",
+			seams{write: func(_ *call, h *httpReply) { h.set(rateLimitHeader, "500") }}),
+		{
+			Violation: Violation{ID: "SPD-005", Changes: "get_sync_speed lowers maximum_records_per_second by 1 with every call"},
+			arm: func(*Sim) seams {
+				var calls atomic.Int64
+				return seams{plan: func(_ *call, value any) any {
+					speed, ok := value.(rpc.Speed)
+					if ok {
+						speed.MaximumRecordsPerSecond = max(1, speed.MaximumRecordsPerSecond-calls.Add(1)+1)
+						return speed
+					}
+					return value
+				}}
+			},
+		},
+	}
+}
+
+// keptSpeedViolations are batches below what get_sync_speed declares (SPD-006
+// to SPD-008).
+func keptSpeedViolations() []violation {
+	return []violation{
+		breaks("SPD-006", "a batch of more than half of maximum_batch_size is answered 413",
+			seams{batch: func(c *call, b *batch) *rpc.Error {
+				if int64(b.Len()) > c.sim.speed.Load().MaximumBatchSize/2 {
+					c.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "the batch is too large")
+				}
+				return nil
+			}}),
+		{
+			Violation: Violation{ID: "SPD-007", Changes: "a batch of exactly four records is an error while two others of its kind and sync run are processed, which takes at least Delays.Work"},
+			arm: func(s *Sim) seams {
+				var busy byRun[int]
+				return seams{batch: func(c *call, b *batch) *rpc.Error {
+					if b.Len() != poolBatch {
+						return nil
+					}
+					run := b.Plan.SyncRunID
+					defer busy.change(run, func(n int) int { return n - 1 })
+					if busy.change(run, func(n int) int { return n + 1 }) > poolSize {
+						return &rpc.Error{Code: rpc.CodeServerError, Message: "no connection is left in the pool"}
+					}
+					c.sleep(s.delays.Work)
+					return nil
+				}}
+			},
+		},
+		{
+			Violation: Violation{ID: "SPD-008", Changes: "from the third on, each batch of at least 50 records of one sync run takes a third of Delays.Batch longer than the one before"},
+			arm: func(s *Sim) seams {
+				var batches byRun[int]
+				return seams{batch: func(c *call, b *batch) *rpc.Error {
+					if b.Len() < slowBatch {
+						return nil
+					}
+					if n := batches.change(b.Plan.SyncRunID, func(n int) int { return n + 1 }); n > 2 {
+						c.sleep(time.Duration(n-2) * s.delays.Batch / 3)
+					}
+					return nil
+				}}
+			},
+		},
+	}
+}
+
+// The sizes that the violations under load look at.
+const (
+	poolBatch = 4  // SPD-007 acts on batches of exactly so many records
+	poolSize  = 2  // and has so many connections
+	slowBatch = 50 // SPD-008 acts on batches of so many records or more
+)
+
+// byRun keeps a value per sync run. The zero value is ready for use.
+type byRun[T any] struct {
+	mu   sync.Mutex
+	runs map[int64]T
+}
+
+// change replaces the value of a run and gives the new one.
+func (b *byRun[T]) change(run int64, fn func(T) T) T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.runs == nil {
+		b.runs = map[int64]T{}
+	}
+	b.runs[run] = fn(b.runs[run])
+	return b.runs[run]
+}

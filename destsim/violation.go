@@ -1,0 +1,278 @@
+package destsim
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"strings"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Violation describes one way to break one rule of the catalogue. ID is the
+// id of the check that must catch it ("RES-002"), with a suffix for the second
+// and further ways ("RES-002.2").
+type Violation struct {
+	ID string `json:"id"`
+	// Changes says in one sentence what differs from the clean destination.
+	Changes string `json:"changes"`
+	// Also lists the other checks that the same behaviour trips.
+	Also []Also `json:"also"`
+}
+
+// Also is one more check that a violation trips, and why.
+type Also struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// A violation is exactly one changed behaviour, put into the narrowest place
+// where its check looks. arm is called once for every simulator that is
+// configured with it and returns the seams that it fills; whatever state it
+// needs (counters, memos, last values) are variables of arm, guarded by a lock
+// or atomics because calls run in parallel:
+//
+//	violation{
+//		Violation: Violation{ID: "CON-003", Changes: "every third test_connection fails"},
+//		arm: func(s *Sim) seams {
+//			var calls atomic.Int64
+//			return seams{plan: func(c *call, v any) any {
+//				if c.method == rpc.MethodTestConnection && calls.Add(1)%3 == 0 {
+//					return connectionResult{ErrorMessage: "try again"}
+//				}
+//				return v
+//			}}
+//		},
+//	}
+//
+// It decides by protocol content alone (method, operation, record, field,
+// count of calls), never by key prefix, user agent, id or order of a judge.
+// Durations come from s.delays; a random choice from s.chance.
+//
+// A call passes the seams from top to bottom. A nil seam does not exist: with
+// nothing armed the pipeline runs as if the seams had never been written.
+//
+//	http      before the body is read. c.r is there, c.method is not. Return
+//	          true when the violation has answered by itself (c.hijack, c.cut,
+//	          c.reset, c.hang). It may set c.verb (the clean destination
+//	          answers 405 unless it is POST) and c.body (then the body of the
+//	          request is not read).
+//	raw       rewrites the bytes of the request before they are decoded.
+//	auth      the decision about the token and the URL secret; allowed is the
+//	          clean one and stays readable as c.denied. c.method is known.
+//	parsed    after decoding and auth, before dispatch. c.method, c.params,
+//	          c.id (raw JSON) and c.err (a decode error: -32700, -32600) may be
+//	          rewritten; clear c.err to go on. c.answer(v) or c.fail(code, text)
+//	          answers at once: dispatch is skipped.
+//	plan      rewrites the value of the five small methods: connectionResult,
+//	          objectsResult, fieldsResult, operationsResult, rpc.Speed. Return
+//	          anything that encodes to JSON; tree(v) turns a value into maps
+//	          and slices for wrong types. c.object names the object of
+//	          list_fields and supported_operations. Not called on an error.
+//	accept    the verdict on the sync plan: err is nil when it is a good one.
+//	          Return nil to go on. p is a copy: p.object, p.operation and
+//	          p.identifier may be changed, and must be set to go on; columns
+//	          holds what the schema maps (p.column makes one more).
+//	batch     once per sync_batch, after the plan has been accepted and before
+//	          any record. Return an error to refuse the batch as a whole, or
+//	          answer at once as in parsed. It may change b.operation, b.object,
+//	          b.identifier, b.from and b.to (the range of records to apply).
+//	apply     around every record, outside of all locks: call next(r) for the
+//	          clean effect, before or after changing r, or not at all. r.cells
+//	          are not parsed before next runs.
+//	value     every parsed value on its way into the store, identifiers too
+//	          (r.key is taken from the cell afterwards, so folding the cell
+//	          folds the key). cell.raw is canonical JSON: replace, do not edit;
+//	          nil drops the cell. The echo stays r.identifier.
+//	cells     all values of one record at once, after value: r.cells may be
+//	          permuted, cut and extended. Not called when parsing has failed.
+//	table     the name of the table that a record goes to, clean: the object.
+//	rows      wraps the rows of one record while its key is locked: Find, Put
+//	          and Remove. Embed the given rows and override one method. A
+//	          violation that looks at other keys, or moves a row to another
+//	          key, sets wide; Find(field, nil) then gives every row.
+//	results   the results of a batch before they are encoded; result.raw
+//	          replaces one by any JSON.
+//	answered  after dispatch: c.result, c.err, c.status may be replaced; this is
+//	          where an error becomes a success and the other way round.
+//	result    the encoded result of any method, before it enters the envelope.
+//	failure   rewrites the error object (*rpc.Error in, any JSON value out).
+//	envelope  the members of the reply in order: set, drop, add, duplicate.
+//	reply     the encoded reply as bytes.
+//	write     what goes onto the wire: status, headers, content coding, and the
+//	          ways to break it (see httpReply: length, cut, stall, drip, raw,
+//	          close, swallow).
+//	restart   what a restart loses or starts with beyond the clean destination.
+//	tls       the name that the listener of cmd gives to Certificates.TLSConfig.
+//	wide      whole-table locks for all records, see rows.
+//
+// Tools: c.sleep(d) ends early when the client has gone or the simulator is
+// closed, and says whether the whole time has passed; sleep in parsed, batch or
+// write, never in rows, and not in apply with a SQLite store (its unit is open).
+// s.later(d, fn) runs fn afterwards, s.putLater stores afterwards; Close waits
+// for both. c.hang, c.cut and c.reset end the call without an answer wherever
+// they stand; return right after. meeting brings parallel calls together. What
+// a seam gets (call, batch, record, rows, result.identifier) is reused after
+// the call: clone what is kept. The stored state is seen by nobody but through
+// rows; b.unit.With(object.table, …) in apply reaches other objects.
+type violation struct {
+	Violation
+	arm func(s *Sim) seams
+}
+
+// next applies a record as if the current violation were not there.
+type next func(r *record) result
+
+// seams are the places of the pipeline that may be changed; see violation.
+type seams struct {
+	http     func(c *call) bool
+	raw      func(c *call, body []byte) []byte
+	auth     func(c *call, allowed bool) bool
+	parsed   func(c *call)
+	plan     func(c *call, value any) any
+	accept   func(c *call, p *plan, err *rpc.Error) *rpc.Error
+	batch    func(c *call, b *batch) *rpc.Error
+	apply    func(c *call, r *record, next next) result
+	value    func(c *call, r *record, cell *cell)
+	cells    func(c *call, r *record)
+	table    func(c *call, name string) string
+	rows     func(c *call, r *record, rows rows) rows
+	results  func(c *call, rs []result) []result
+	answered func(c *call)
+	failure  func(c *call, e any) any
+	result   func(c *call, raw []byte) []byte
+	envelope func(c *call, e *envelope)
+	reply    func(c *call, reply []byte) []byte
+	write    func(c *call, h *httpReply)
+	restart  func(s *Sim)
+	tls      string
+	wide     bool
+}
+
+// chain holds what is armed, one list per seam so that a seam that nobody
+// fills costs one nil check.
+type chain struct {
+	http     []func(c *call) bool
+	raw      []func(c *call, body []byte) []byte
+	auth     []func(c *call, allowed bool) bool
+	parsed   []func(c *call)
+	plan     []func(c *call, value any) any
+	accept   []func(c *call, p *plan, err *rpc.Error) *rpc.Error
+	batch    []func(c *call, b *batch) *rpc.Error
+	apply    []func(c *call, r *record, next next) result
+	value    []func(c *call, r *record, cell *cell)
+	cells    []func(c *call, r *record)
+	table    []func(c *call, name string) string
+	rows     []func(c *call, r *record, rows rows) rows
+	results  []func(c *call, rs []result) []result
+	answered []func(c *call)
+	failure  []func(c *call, e any) any
+	result   []func(c *call, raw []byte) []byte
+	envelope []func(c *call, e *envelope)
+	reply    []func(c *call, reply []byte) []byte
+	write    []func(c *call, h *httpReply)
+	restart  []func(s *Sim)
+	tls      []string
+	wide     bool
+}
+
+// add appends every seam of s that is filled.
+func (h *chain) add(s seams) {
+	h.http = with(h.http, s.http, s.http != nil)
+	h.raw = with(h.raw, s.raw, s.raw != nil)
+	h.auth = with(h.auth, s.auth, s.auth != nil)
+	h.parsed = with(h.parsed, s.parsed, s.parsed != nil)
+	h.plan = with(h.plan, s.plan, s.plan != nil)
+	h.accept = with(h.accept, s.accept, s.accept != nil)
+	h.batch = with(h.batch, s.batch, s.batch != nil)
+	h.apply = with(h.apply, s.apply, s.apply != nil)
+	h.value = with(h.value, s.value, s.value != nil)
+	h.cells = with(h.cells, s.cells, s.cells != nil)
+	h.table = with(h.table, s.table, s.table != nil)
+	h.rows = with(h.rows, s.rows, s.rows != nil)
+	h.results = with(h.results, s.results, s.results != nil)
+	h.answered = with(h.answered, s.answered, s.answered != nil)
+	h.failure = with(h.failure, s.failure, s.failure != nil)
+	h.result = with(h.result, s.result, s.result != nil)
+	h.envelope = with(h.envelope, s.envelope, s.envelope != nil)
+	h.reply = with(h.reply, s.reply, s.reply != nil)
+	h.write = with(h.write, s.write, s.write != nil)
+	h.restart = with(h.restart, s.restart, s.restart != nil)
+	h.tls = with(h.tls, s.tls, s.tls != "")
+	h.wide = h.wide || s.wide
+}
+
+func with[F any](list []F, f F, filled bool) []F {
+	if !filled {
+		return list
+	}
+	return append(list, f)
+}
+
+// violations is the whole list, one function per area of the catalogue.
+func violations() []violation {
+	var all []violation
+	for _, area := range [][]violation{
+		rpcViolations(), httpViolations(), tlsViolations(), authViolations(),
+		connectionViolations(), planningViolations(), speedViolations(),
+		resultsViolations(), semanticsViolations(), durabilityViolations(),
+		statelessViolations(), parallelViolations(), errorsViolations(),
+		dataViolations(),
+	} {
+		all = append(all, area...)
+	}
+	sort.Slice(all, func(i, j int) bool { return all[i].ID < all[j].ID })
+	return all
+}
+
+// Violations lists every violation that Config.Violate may name, sorted by id.
+func Violations() []Violation {
+	all := violations()
+	list := make([]Violation, len(all))
+	for i, v := range all {
+		list[i] = v.Violation
+		if list[i].Also == nil {
+			list[i].Also = []Also{} // an empty list in JSON, never null
+		}
+	}
+	return list
+}
+
+// arm fills the seams of the violations that the configuration names.
+func (s *Sim) arm(ids []string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	all := violations()
+	for i, id := range ids {
+		at := -1
+		names := make([]string, len(all))
+		for j, v := range all {
+			names[j] = v.ID
+			if strings.EqualFold(v.ID, id) {
+				at = j
+			}
+		}
+		if at < 0 {
+			return fmt.Errorf("violate[%d]: no violation %q%s", i, id, suggest(id, names))
+		}
+		s.seams.add(all[at].arm(s))
+	}
+	return nil
+}
+
+// tree turns a value into maps, slices, strings, booleans and json.Number, so
+// that a violation can put a wrong type anywhere.
+func tree(v any) any {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	dec := json.NewDecoder(strings.NewReader(string(raw)))
+	dec.UseNumber()
+	var out any
+	if err := dec.Decode(&out); err != nil {
+		return nil
+	}
+	return out
+}

@@ -1,0 +1,203 @@
+@needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006
+Feature: Data
+  A value is stored exactly or its record fails; it is never corrupted.
+
+  @DAT-001 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object
+  Scenario: Unicode text is kept
+    Names of people and places are in all scripts. A question mark in their place is
+    acknowledged and never repaired.
+    Cause: a three-byte character set, or text is normalised.
+    Fix: use UTF-8 with four bytes all the way and store text as it is.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"\ud83d\ude80"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"🚀"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"\ud83d\ude80"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"?"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "\\ud83d\\ude80 astral" |
+      | string | "\\ud83d\\udc69\\u200d\\ud83d\\ude80 joined" |
+      | string | "\\u05e9\\u05dc\\u05d5\\u05dd right to left" |
+      | string | "e\\u0301 combining" |
+    Then every record is stored exactly or refused
+
+  @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object
+  Scenario: Control characters do not crash a batch
+    Such characters come out of old databases. One of them must not stop the others.
+    Cause: the database driver or a C string ends at NUL.
+    Fix: store the text, or fail its record.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"a\u0000b"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"a\u0000b"}]},"id":"7"} -> (connection closed)
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "a\\u0000b" |
+      | string | "a\\u0001\\u001f\\u007f\\tb" |
+      | string | "a\\ud800b" |
+    Then every record is stored exactly or refused
+
+  @DAT-003 @must @spec @spec-4.2.2 @write @readback-required @records-4 @each-object
+  Scenario: Null stays null
+    Null empties a field. As a text it fills it with a wrong value.
+    Cause: null is formatted, or skipped because it is empty.
+    Fix: write null.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":null}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":null}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":null}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"null"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 2 new records with the creating operation
+    And the service sends the same records with the creating operation, with null in every optional field
+    Then every record is stored exactly or refused
+
+  @DAT-004 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object
+  Scenario: Large integers are exact
+    Keys of large systems are beyond 2^53. Rounded, two customers have one key.
+    Cause: JSON numbers are read as floating point.
+    Fix: read integers with 64 bits.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","age":9007199254740993}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"age":9007199254740993}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","age":9007199254740993}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"age":9007199254740992}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | integer | 9007199254740993 |
+      | integer | 9223372036854775807 |
+      | integer | -9223372036854775808 |
+      | integer | -9007199254740993 |
+    Then every record is stored exactly or refused
+
+  @DAT-005 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  Scenario: Decimals are exact
+    Decimals are money. They are sent as text so that nobody rounds them.
+    Cause: the text is read as floating point.
+    Fix: use a decimal type.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","balance":"123456789012345.678"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"balance":"123456789012345.678"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","balance":"123456789012345.678"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"balance":"123456789012345.67"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | decimal | "123456789012345.678" |
+      | decimal | "-0.000000000000000001" |
+      | decimal | "1234.1234" |
+    Then every record is stored exactly or refused
+
+  @DAT-006 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object
+  Scenario: Extreme floats do not crash a batch
+    One odd measurement must not stop the others.
+    Cause: the conversion overflows.
+    Fix: store the number, or fail its record.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","score":1e400}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","score":1e400}]},"id":"7"} -> (connection closed)
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | float | 1.7976931348623157e308 |
+      | float | 5e-324 |
+      | float | -0.0 |
+      | float | 1e400 |
+    Then every record is stored exactly or refused
+
+  @DAT-007 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  Scenario: Dates are kept
+    A birthday that moves by a day is wrong for ever.
+    Cause: the date becomes a moment in a local zone.
+    Fix: keep a date as a date.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","born":"2024-02-29"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"born":"2024-02-29"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","born":"2024-02-29"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"born":"2024-02-28"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | date | "2024-02-29" |
+      | date | "0001-01-01" |
+      | date | "9999-12-31" |
+    Then every record is stored exactly or refused
+
+  @DAT-008 @must @published @spec @spec-2 @write @readback-required @records-4 @each-object
+  Scenario: Moments are kept in UTC
+    Moments are sent in UTC. Read in a local zone they shift by hours.
+    Cause: the trailing Z is ignored.
+    Fix: parse the zone and store UTC.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","seen_at":"2021-03-29T16:32:23Z"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"seen_at":"2021-03-29T16:32:23Z"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","seen_at":"2021-03-29T16:32:23Z"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"seen_at":"2021-03-29T14:32:23Z"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | date_time | "2021-03-29T16:32:23Z" |
+      | date_time | "2021-03-29T16:32:23.456Z" |
+      | date_time | "2024-12-31T23:59:59Z" |
+    Then every record is stored exactly or refused
+
+  @DAT-009 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  Scenario: Booleans are booleans
+    The text "false" is true in many languages.
+    Cause: the value is formatted.
+    Fix: keep true and false.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","active":false}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"active":false}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","active":false}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"active":"false"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | boolean | true |
+      | boolean | false |
+    Then every record is stored exactly or refused
+
+  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-6 @each-object
+  Scenario: Arrays keep their items and their order
+    A list joined by commas cannot be taken apart again.
+    Cause: the array is formatted into a text column.
+    Fix: store a list.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","tags":["a,b","c"]}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"tags":["a,b","c"]}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","tags":["a,b","c"]}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"tags":"a,b,c"}}],"complete":true}
+
+    Given an object with an array field
+    And an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | array | [] |
+      | array | one item |
+      | array | three items in falling order |
+    Then every record is stored exactly or refused
+
+  @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-14 @each-object
+  Scenario: Strings are kept as they are
+    A leading zero is part of a postcode, and a quote is part of a name.
+    Cause: text is trimmed, read as a number or put into a statement.
+    Fix: store text as it is, with bound parameters.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"00042"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"00042"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"00042"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"42"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "" |
+      | string | "  spaces  " |
+      | string | "00042" |
+      | string | "NULL" |
+      | string | "{65536}" |
+      | string | "say \\"hi\\" and 'so'" |
+      | string | "'; -- drop" |
+      | string | "=1+1" |
+    Then every record is stored exactly or refused
+
+  @DAT-012 @should @policy @spec-8 @write @records-300 @each-object
+  @needs-OPS-004
+  Scenario: Bodies of some megabytes are accepted
+    Body parsers stop at 100 KB by default. A full batch is larger than that.
+    Cause: the default limit of the framework.
+    Fix: raise the limit, or declare a smaller batch.
+    Good: (4 MB) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+    Bad: (200 KB) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> 413 Payload Too Large
+
+    Given an object
+    When the service sends 300 new records with any operation, in bodies of 0.2, 1 and 4 MB
+    Then every batch is processed
+
+  @DAT-013 @must @jsonrpc @spec-4.2 @write @readback-decides @records-2 @each-object
+  @needs-DAT-001
+  Scenario: An escaped character is the character
+    JSON may write é as \u00e9. Both are the same text.
+    Cause: strings are cut out of the JSON without decoding.
+    Fix: parse the body with a JSON library.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"caf\u00e9"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"café"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"caf\u00e9"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"caf\\u00e9"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "caf\\u00e9" |
+      | string | "café" |
+    Then every record is stored exactly or refused

@@ -1,0 +1,137 @@
+Feature: Persistence and repeats
+  What was acknowledged is stored for good, and a repeat changes nothing.
+
+  @DUR-001 @must @spec @spec-4.2.2 @write @readback-required @records-100 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: Every acknowledged record is there at once
+    The acknowledgement is final: the service may never send the record again. What is not
+    stored at that moment can be lost.
+    Cause: the write is queued or not awaited, or some rows fail without notice.
+    Fix: acknowledge after the commit.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}},{"identifier":"b@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 100 new records with the creating operation
+    Then every record is stored exactly or refused
+
+  @DUR-002 @must @spec @spec-4.2.2 @write @records-100 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-012
+  Scenario: A write is visible to the next call
+    Two batches of one sync follow each other at once. The second must see what the first wrote.
+    Cause: the write is not awaited.
+    Fix: await the write before the reply.
+    Good: (a was acknowledged) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+    Bad: (a was acknowledged) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}
+
+    Given an object that can create records
+    And an object with a witness operation
+    When the service sends 50 new records with the creating operation, one by one in parallel, each followed by a witness
+    Then every witness sees its record
+
+  @DUR-003 @must @spec @spec-4.2.2 @write @readback-required @hook-restart @alone @records-5 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: Acknowledged records survive a restart
+    A restart in the night must not lose what was synced in the evening.
+    Cause: records are kept in memory.
+    Fix: write to durable storage before the acknowledgement.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then (after a restart) read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then (after a restart) read-back {"records":[],"complete":true}
+
+    Given an object that can create records
+    When the service sends 5 new records with the creating operation
+    And the hook "restart" is called
+    Then every record is stored exactly or refused
+
+  @DUR-004 @must @spec @spec-4.2.5 @spec-7.2.5 @write @readback-required @records-40 @each-object
+  @needs-DUR-001 @needs-DUP-001 @needs-DUP-002 @needs-SEM-008
+  Scenario: A batch that was cut off can be sent again
+    After a broken connection the service cannot know what was written, and sends the batch
+    again.
+    Cause: the work stops when the client is gone, and the repeat is taken for done.
+    Fix: make a repeat of a batch end in the same state as one delivery.
+    Good: (cut, sent again) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}},{"identifier":"b@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: (cut, sent again) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 20 new records with the creating operation, cutting the reply
+    And the service sends the same records with the creating operation
+    Then every record is stored exactly or refused
+    And every acknowledged record exists once
+
+  @DUR-005 @must @spec @spec-4.2.2 @write @readback-required @records-6 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: Stored values are the values that were sent
+    A value that was changed on the way is acknowledged and never sent again.
+    Cause: a column is shorter than the value and cuts it.
+    Fix: store the value whole, or fail the record.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"(300 characters)"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"(300 characters)"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","name":"(300 characters)"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"name":"(the first 255)"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "plain" |
+      | string | "{300}" |
+      | integer | 4242 |
+    Then every record is stored exactly or refused
+
+  @DUP-001 @must @spec @spec-4.2.5 @write @records-8 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  Scenario: The same batch twice has full results both times
+    The same record may be sent more than once. An error the second time makes a sync that never
+    ends.
+    Cause: a unique violation is raised to the batch.
+    Fix: treat a record that is there as done or skipped.
+    Good: (the second time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true},{"identifier":"b@x.io","success":true}]}}
+    Bad: (the second time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"unique violation"}}
+
+    Given an object
+    When the service sends 4 new records with any operation
+    And the service sends the same records with any operation
+    Then every batch is processed
+
+  @DUP-002 @must @spec @spec-4.2.5 @write @readback-required @records-22 @each-object
+  @needs-DUP-001 @needs-SEM-006 @needs-SEM-001 @needs-SEM-003
+  Scenario: Repeated delivery leaves one copy
+    Retries deliver a record again. Each copy is then a customer with two mails.
+    Cause: records are appended.
+    Fix: match by the identifier.
+    Good: (the second time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (the second time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":2,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 2 new records with the creating operation
+    And the service sends the same records with the creating operation 9 times
+    Then every acknowledged record exists once
+
+  @DUP-003 @should @spec @spec-7.2.5 @write @records-8 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-DUP-001 @needs-RES-012
+  Scenario: A record alone has the status that it had in its batch
+    The service splits a failed batch and sends records alone. Another status makes the outcome
+    depend on the split.
+    Cause: bulk and single writes are different code.
+    Fix: use one way of writing.
+    Good: (a succeeded in its batch) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+    Bad: (a succeeded in its batch) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}
+
+    Given an object
+    When the service sends 3 new records with any operation
+    And the service sends the same records with any operation
+    And the service sends the same records with any operation, one by one
+    Then every record has the same outcome as before
+
+  @DUP-004 @info @policy @spec-4.2.5 @write @readback-required @records-6 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: The value after an older batch came late is noted
+    After a lost reply an older batch can arrive after a newer one. The report says which value
+    stays.
+    Cause: the protocol has no version of a record.
+    Fix: nothing has to change.
+    Good: (zip 1, zip 2, zip 1 again) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (zip 1, zip 2, zip 1 again) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 2 new records with the creating operation
+    And the service sends the same records with other values with the creating operation
+    And the service sends the first 2 records with the creating operation
+    Then it is noted which values are stored

@@ -1,0 +1,232 @@
+Feature: Operation semantics
+  insert, update, upsert and delete do what their names say and nothing else.
+
+  @SEM-001 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  Scenario: insert creates an absent record
+    A record that is acknowledged and not created is lost: the service never sends it again.
+    Cause: the insert runs in a transaction that is not committed, or is filtered out.
+    Fix: write the record before the acknowledgement.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
+
+    Given an object that accepts "insert"
+    When the service sends 3 new records with operation "insert"
+    Then every record is stored exactly or refused
+
+  @SEM-002 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @needs-SEM-001 @needs-SEM-003
+  Scenario: insert leaves an existing record alone
+    The user chose insert to protect what is there.
+    Cause: insert is carried out as upsert.
+    Fix: skip records whose identifier exists.
+    Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+
+    Given an object that accepts "insert"
+    When the service sends 3 new records with operation "insert"
+    And the service sends the same records with other values with operation "insert"
+    Then every record is unchanged by the last batch
+
+  @SEM-003 @must @spec @spec-1 @spec-4.2 @write @readback-decides @records-8 @each-object
+  @needs-SEM-001
+  Scenario: insert skips an existing record and carries on
+    A second copy breaks the identifier rule. An error for the batch holds back the records that
+    are new.
+    Cause: a plain INSERT statement.
+    Fix: skip the existing record and write the others.
+    Good: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"},{"identifier":"b@x.io","success":true}]}}
+    Bad: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"},{"email":"b@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"duplicate key"}}
+
+    Given an object that accepts "insert"
+    When the service sends 2 new records with operation "insert"
+    And the service sends the same records and 2 new ones with operation "insert"
+    Then every batch is processed
+    And every acknowledged record exists once
+
+  @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-006 @needs-SEM-001
+  Scenario: update changes an existing record
+    An update that is acknowledged and not made leaves the old value for good.
+    Cause: the statement matches no row and that is not checked.
+    Fix: write the values before the acknowledgement.
+    Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that accepts "update"
+    And an object that can create records
+    When the service sends 3 new records with the creating operation
+    And the service sends the same records with other values with operation "update"
+    Then every record is stored exactly or refused
+
+  @SEM-005 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  Scenario: update never creates a record
+    The user chose update so that nothing new appears.
+    Cause: update is carried out as upsert.
+    Fix: skip records whose identifier is absent.
+    Good: (a is absent) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}, then read-back {"records":[],"complete":true}
+    Bad: (a is absent) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that accepts "update"
+    When the service sends 3 new records with operation "update"
+    Then no record exists
+
+  @SEM-006 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  Scenario: upsert creates an absent record
+    A record that is acknowledged and not created is lost: the service never sends it again.
+    Cause: upsert is carried out as update.
+    Fix: create the record when its identifier is absent.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
+
+    Given an object that accepts "upsert"
+    When the service sends 3 new records with operation "upsert"
+    Then every record is stored exactly or refused
+
+  @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @needs-SEM-006
+  Scenario: upsert changes an existing record
+    A change that is acknowledged and not made is never sent again.
+    Cause: a conflict is ignored.
+    Fix: write the new values when the identifier exists.
+    Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that accepts "upsert"
+    When the service sends 3 new records with operation "upsert"
+    And the service sends the same records with other values with operation "upsert"
+    Then every record is stored exactly or refused
+
+  @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @needs-SEM-006
+  Scenario: upsert leaves one copy
+    The identifier is unique in both systems. With two copies later updates hit either.
+    Cause: the match runs on another field, or two writers race.
+    Fix: put a unique key on the identifier.
+    Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":2,"fields":{"zip":"2"}}],"complete":true}
+
+    Given an object that accepts "upsert"
+    When the service sends 3 new records with operation "upsert"
+    And the service sends the same records with other values with operation "upsert"
+    Then every acknowledged record exists once
+
+  @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006 @needs-SEM-006
+  Scenario: delete removes the records
+    A mirror that keeps removed records shows data that must be gone.
+    Cause: delete is acknowledged but not implemented.
+    Fix: remove the records before the acknowledgement.
+    Good: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
+    Bad: (a exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that accepts "delete"
+    When the service sends 2 new records with operation "upsert"
+    And the service sends the same records with operation "delete"
+    Then no record exists
+
+  @SEM-010 @must @spec @spec-4.2 @write @readback-required @records-8 @each-object
+  @needs-SEM-009
+  Scenario: delete removes only the records it names
+    A batch that removes more than it names destroys data that nobody will send again.
+    Cause: the table is emptied first, or keys are matched by prefix.
+    Fix: delete by the exact identifier.
+    Good: (a and b exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"b@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (a and b exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
+
+    Given an object that accepts "delete"
+    When the service sends 6 new records with operation "upsert"
+    And the service sends the first 2 records with operation "delete"
+    Then everything else is unchanged by the last batch
+
+  @SEM-011 @should @spec @spec-4.2.5 @write @records-2 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006
+  Scenario: delete of an absent record is no batch error
+    Batches are repeated. A record that is gone already is the wanted state.
+    Cause: the number of deleted rows is checked.
+    Fix: report success, or a failure of that record.
+    Good: (a is absent) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+    Bad: (a is absent) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"record not found"}}
+
+    Given an object that accepts "delete"
+    When the service sends 2 new records with operation "delete"
+    Then every batch is processed
+
+  @SEM-012 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object
+  @needs-SEM-009
+  Scenario: upsert after delete creates the record again
+    A row that comes back to the source must come back to the mirror.
+    Cause: a soft delete hides the key for ever.
+    Fix: let upsert revive or recreate the record.
+    Good: (a was deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+    Bad: (a was deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
+
+    Given an object that accepts "delete"
+    When the service sends 2 new records with operation "upsert"
+    And the service sends the same records with operation "delete"
+    And the service sends the same records with other values with operation "upsert"
+    Then every record is stored exactly or refused
+
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-4 @each-object
+  @needs-FLD-012 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
+  Scenario: Records are matched by the active identifier
+    The plan says which field matches. Matching by another one changes or copies the wrong
+    record.
+    Cause: the first key is always used.
+    Fix: read active_identifier from the plan.
+    Good: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then read-back {"records":[{"identifier":7,"count":1,"fields":{"order_number":"N2"}}],"complete":true}
+    Bad: (order_id is active and 7 exists) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"order_id":7,"order_number":"N2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":7,"success":true}]}}, then two records with order_id 7
+
+    Given an object with two identifier fields
+    And an object that accepts "upsert"
+    When the service sends 2 new records with operation "upsert", by the second identifier
+    And the service sends the same records with other values with operation "upsert", by the second identifier
+    Then every acknowledged record exists once
+
+  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-8 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: Keys that are nearly equal are not merged
+    Two source rows with such keys end up in one record, and one of them is lost without a word.
+    Cause: a collation that folds case, accents or spaces.
+    Fix: compare identifiers exactly, or fail the record.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then two records
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"A@x.io"},{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"A@x.io","success":true},{"identifier":"a@x.io","success":true}]}}, then one record
+
+    Given an object that can create records
+    When the service sends new records with these identifiers with the creating operation:
+      | "{key}-Case" |
+      | "{key}-case" |
+      | "{key}-sp ace" |
+      | "{key}-sp  ace" |
+      | "{key}-\\u00e9" |
+      | "{key}-e\\u0301" |
+    Then every record is stored exactly or refused
+
+  @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  Scenario: Skipped records are reported in one way
+    The service and its user must be able to tell a skip from a fault.
+    Cause: different code paths for single and bulk writes.
+    Fix: choose one convention and keep it for each operation.
+    Good: (a is absent, each time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}
+    Bad: (a is absent, the second time) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+
+    Given an object that accepts "insert" or "update"
+    When the service sends 3 new records with each operation
+    And the service sends the same records with each operation 2 times
+    Then every record result reports a skip in one way
+
+  @SEM-016 @must @spec @spec-4.2 @write @readback-required @records-2 @each-object
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
+  Scenario: A write to one object does not touch another
+    Objects are separate. A record that shows up in a second one was synced there by nobody.
+    Cause: all objects share a table without the object in its key.
+    Fix: make the object part of the key.
+    Good: (object contact) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then in object order read-back {"records":[],"complete":true}
+    Bad: (object contact) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then in object order read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends 2 new records with the creating operation
+    Then no copy in another object exists

@@ -1,0 +1,23 @@
+// Package features holds the catalogue of the judge as Gherkin: one scenario is
+// one check, its tags carry the id, the level, the authority and what it needs,
+// its name is the claim, and its description is what an author of an endpoint
+// has to know when it fails. Every list of checks that the program prints is
+// read from these files; there is no second list.
+//
+// The package owns the files and nothing else: it knows neither how a step is
+// carried out nor what a verdict is.
+package features
+
+import "embed"
+
+// FS holds the feature files, destination/*.feature. A tag line of a feature
+// applies to all of its scenarios.
+//
+//go:embed destination/*.feature
+var FS embed.FS
+
+// IDs is the list of all check ids ever given, one per line, in the order of
+// the catalogue. Ids are only appended, never renumbered and never reused.
+//
+//go:embed ids.txt
+var IDs string
