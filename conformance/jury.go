@@ -18,6 +18,7 @@ type jury struct {
 	checks    []*Check
 	results   map[string]*CheckResult
 	hookFault *outcome // the read-back hook failed its own test
+	untrusted bool     // the certificate does not verify
 
 	mu      sync.Mutex
 	pending []*Check // not started, in catalogue order
@@ -104,9 +105,21 @@ func (j *jury) next(width int) (*Check, turn) {
 	return nil, nothingLeft
 }
 
+// certificateChecks judge whether the line can be trusted at all.
+var certificateChecks = []string{"TLS-002", "TLS-003", "TLS-004", "TLS-005"}
+
+// needs are the checks that c builds on. Over a line that does not verify
+// nothing but the TLS checks runs: no token and no record goes to a stranger.
+func (j *jury) needs(c *Check) []string {
+	if j.untrusted && !strings.HasPrefix(c.ID, "TLS-") {
+		return append(slices.Clone(c.Needs), certificateChecks...)
+	}
+	return c.Needs
+}
+
 // ready tells that everything the check builds on has its final result.
 func (j *jury) ready(c *Check) bool {
-	for _, id := range c.Needs {
+	for _, id := range j.needs(c) {
 		if j.results[id] == nil && slices.ContainsFunc(j.checks, func(o *Check) bool { return o.ID == id }) {
 			return false
 		}
@@ -118,7 +131,7 @@ func (j *jury) ready(c *Check) bool {
 // a check that was blocked itself.
 func (j *jury) blockers(c *Check) []string {
 	var out []string
-	for _, id := range c.Needs {
+	for _, id := range j.needs(c) {
 		r := j.results[id]
 		if r == nil {
 			continue
@@ -146,6 +159,9 @@ func (j *jury) first(ctx context.Context, c *Check) {
 	case len(blocked) > 0:
 		r = c.result(NotRun, "blocked by "+strings.Join(blocked, ", "))
 		r.BlockedBy = blocked
+	case j.untrusted && !strings.HasPrefix(c.ID, "TLS-"):
+		r = c.result(NotRun, "the certificate of the endpoint does not verify, so nothing is sent to it")
+		r.Decider = "a certificate that verifies"
 	default:
 		r = j.s.judge(ctx, c, j)
 	}

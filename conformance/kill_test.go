@@ -106,7 +106,7 @@ func overTLS(t *testing.T, cfg destsim.Config) *bench {
 	t.Helper()
 	sim, err := destsim.New(cfg)
 	require.NoError(t, err)
-	certs, err := destsim.NewCertificates(nil, nil)
+	certs, err := destsim.NewCertificates(nil)
 	require.NoError(t, err)
 	id := ""
 	if len(cfg.Violate) > 0 && strings.HasPrefix(cfg.Violate[0], "TLS-") {

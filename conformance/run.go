@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -36,7 +37,7 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errRunTimeout)
 	defer cancel()
 	r := s.newReport(started)
-	s.preflight(limited, r)
+	s.preflight(limited, r, j)
 	if s.catalog != nil && len(r.Problems) == 0 {
 		if err := s.checkObjects(limited, r, j); err != nil {
 			return nil, err
@@ -47,6 +48,11 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		j.run(limited)
 	}
 	j.collect(r)
+	if j.untrusted && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status == Fail || c.Status == Flaky }) {
+		r.Problems = append(r.Problems, Problem{Kind: "untrusted", ExitStatus: 3,
+			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
+			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
+	}
 	s.cleanUp(ctx, r)
 	s.interrupted(ctx, limited, r)
 	s.decide(r, j)
@@ -99,10 +105,9 @@ func Steps() []string {
 
 // preflight discovers the endpoint and keeps apart what is no verdict: nobody
 // answered, or the endpoint says itself that it is unhealthy.
-func (s *session) preflight(ctx context.Context, r *Report) {
+func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
-		// The TLS checks say what is wrong; no token goes over an unproven line.
-		s.catalog = &catalog{}
+		s.catalog, j.untrusted = &catalog{}, true
 		return
 	}
 	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
@@ -143,7 +148,7 @@ func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
 			missing = append(missing, name)
 		}
 	}
-	if len(missing) == 0 {
+	if len(missing) == 0 || j.untrusted {
 		return nil
 	}
 	for _, id := range []string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"} {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -105,9 +106,10 @@ func (w *world) methodCalls(method string) []request {
 	return slices.DeleteFunc(w.readingCalls(), func(r request) bool { return r.method != method })
 }
 
-func (w *world) callsMethod(method string, times int, parallel, fresh string) error {
+func (w *world) callsMethod(method, times, parallel, fresh string) error {
 	var calls []request
-	for range max(1, times) {
+	n, _ := strconv.Atoi(times) // absent: once
+	for range max(1, n) {
 		calls = append(calls, w.methodCalls(method)...)
 	}
 	for i := range calls {

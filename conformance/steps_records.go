@@ -32,7 +32,7 @@ func recordSteps() []definition {
 		step(`^an object with (two identifier fields|a field that is no identifier|fields created on write|an integer identifier|an array field|a known bad record|two operations|a witness operation)$`,
 			func(w *world) any { return w.objectWith }),
 		step(`^the service sends (\d+) new records? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsNew }),
-		step(`^the service sends the same records( with other values)? with `+whichOperation+manner+`(?: (\d+) times)?$`,
+		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+manner+`$`,
 			func(w *world) any { return w.sendsSame }),
 		step(`^the service sends the same records and (\d+) new ones with `+whichOperation+`$`, func(w *world) any { return w.sendsSameAndNew }),
 		step(`^the service sends the first (\d+) records with `+whichOperation+`$`, func(w *world) any { return w.sendsFirst }),
@@ -194,7 +194,7 @@ func (w *world) sendsNew(n int, which, how string) error {
 
 // sendsSame sends the records of the earlier step again, with their own
 // operation ("each operation") or another one.
-func (w *world) sendsSame(other, which, how string, times int) error {
+func (w *world) sendsSame(other, which, times, how string) error {
 	ops, err := w.operations(which)
 	if err != nil {
 		return err
@@ -213,7 +213,8 @@ func (w *world) sendsSame(other, which, how string, times int) error {
 	for i := range w.sets {
 		w.sets[i].records = w.again(w.sets[i].records, other != "", m)
 	}
-	for range max(1, times) {
+	n, _ := strconv.Atoi(times) // absent: once
+	for range max(1, n) {
 		if err := w.sendSets(m); err != nil {
 			return err
 		}

@@ -51,6 +51,7 @@ func (o *object) accepts(operation string) bool {
 	return slices.Contains(o.operations, operation)
 }
 
+// newCatalogue builds the catalogue of a configuration that was checked.
 func newCatalogue(objects []ObjectConfig) *catalogue {
 	c := &catalogue{byName: map[string]*object{}}
 	for _, oc := range objects {
@@ -71,6 +72,8 @@ func newCatalogue(objects []ObjectConfig) *catalogue {
 	return c
 }
 
+// newField makes a field; an identifier is unique in the destination
+// (spec 4.2, identifier rule) whether the configuration says so or not.
 func newField(fc FieldConfig) *field {
 	return &field{
 		Field: rpc.Field{
@@ -117,6 +120,7 @@ func (c *catalogue) edit(name string, fn func(*object) error) (*catalogue, error
 	return catalogueOf(objects), nil
 }
 
+// catalogueOf indexes a list of objects.
 func catalogueOf(objects []*object) *catalogue {
 	c := &catalogue{objects: objects, byName: make(map[string]*object, len(objects))}
 	for _, o := range objects {

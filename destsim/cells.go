@@ -38,6 +38,8 @@ func skipTrusted(b []byte, i int) int {
 	return i
 }
 
+// skipTrustedString gives the index after the closing quote: the first quote
+// with an even number of backslashes before it.
 func skipTrustedString(b []byte, i int) int {
 	for i++; ; {
 		n := bytes.IndexByte(b[i:], '"')
@@ -145,6 +147,7 @@ func sameNames(data []byte, cells []cell) bool {
 	return n == len(cells)
 }
 
+// appendMember adds a member to an object that is open at its end.
 func appendMember(data, quoted, raw []byte) []byte {
 	if len(data) > 1 {
 		data = append(data, ',')

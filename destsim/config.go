@@ -1,11 +1,6 @@
 package destsim
 
 import (
-	"errors"
-	"fmt"
-	"net/textproto"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -151,6 +146,7 @@ func (c *Config) merge(base Config) {
 	c.SkipConvention = firstOf(c.SkipConvention, base.SkipConvention)
 }
 
+// mergeSpeed fills single numbers: a user may set only one of the three.
 func mergeSpeed(s, base rpc.Speed) rpc.Speed {
 	set := func(v *int64, d int64) {
 		if *v == 0 {
@@ -163,6 +159,7 @@ func mergeSpeed(s, base rpc.Speed) rpc.Speed {
 	return s
 }
 
+// resolve sets the defaults that Delays documents.
 func (d Delays) resolve() Delays {
 	set := func(v *time.Duration, def time.Duration) {
 		if *v == 0 {
@@ -181,6 +178,7 @@ func (d Delays) resolve() Delays {
 	return d
 }
 
+// firstOf gives the first word that is not empty.
 func firstOf(values ...string) string {
 	for _, v := range values {
 		if v != "" {

@@ -57,6 +57,7 @@ func (c Config) check() error {
 	return nil
 }
 
+// check looks for half a secret: one that could never match, or always.
 func (u URLSecret) check(bad func(place, format string, args ...any)) {
 	switch {
 	case u.Query == "" && u.Path == nil:
@@ -72,6 +73,8 @@ func (u URLSecret) check(bad func(place, format string, args ...any)) {
 	}
 }
 
+// checkObjects looks at what the protocol demands of every object (facts A3):
+// names are permanent keys, an identifier exists, operations are of the four.
 func checkObjects(objects []ObjectConfig) []error {
 	var errs []error
 	seen := map[string]bool{}
@@ -118,6 +121,8 @@ func checkObjects(objects []ObjectConfig) []error {
 	return errs
 }
 
+// checkOperation admits what supported_operations may tell (facts A3); delete
+// is the operation of a batch only.
 func checkOperation(op string) error {
 	known := []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}
 	switch {

@@ -96,6 +96,8 @@ func isLocal(remote string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
+// hasControlToken takes the token from two headers, or from the query for
+// hooks that are given as a bare URL.
 func (s *Sim) hasControlToken(r *http.Request) bool {
 	token := s.config.ControlToken
 	if token == "" {
@@ -139,6 +141,8 @@ func take[T any](fn func(T) (any, error)) http.HandlerFunc {
 	}
 }
 
+// decodeControl refuses unknown members: a typing error in a test must not
+// pass for a change that was made.
 func decodeControl(r *http.Request, arg any) error {
 	dec := json.NewDecoder(io.LimitReader(r.Body, controlBody))
 	dec.DisallowUnknownFields()

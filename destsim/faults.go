@@ -16,7 +16,8 @@ import (
 // members are parameters, of which every kind takes its own.
 //
 // Unlike a violation a fault does not break a rule of the catalogue: it is
-// what networks and good destinations do on a bad day.
+// what networks and good destinations do on a bad day. Faults look at calls
+// that carry the right token and URL secret, and never at control calls.
 type Fault struct {
 	Kind string  `json:"kind"`
 	When Trigger `json:"when"`

@@ -130,6 +130,8 @@ func faultApply(c *call, r *record, next next) result {
 	if c.touch == nil {
 		return next(r)
 	}
+	// Faults that fire on the same record stand around one another in the
+	// order of arming; one that stores nothing ends the row.
 	apply := next
 	for i := range c.touch.firings {
 		f := &c.touch.firings[i]
@@ -158,6 +160,8 @@ func faultResults(c *call, rs []result) []result {
 	if c.touch == nil {
 		return rs
 	}
+	// A violation may have cut records off at the front: results are numbered
+	// from there, hits by the record that was sent.
 	from := c.batch.from
 	var dropped []bool
 	var more []result
@@ -190,6 +194,7 @@ func faultResults(c *call, rs []result) []result {
 			}
 		}
 	}
+	// Results are dropped last, so that every fault finds each at its record.
 	if dropped != nil {
 		kept := rs[:0]
 		for at := range rs {
@@ -247,75 +252,5 @@ func faultAnswered(c *call) {
 		case f.At == "after":
 			f.interfere(c)
 		}
-	}
-}
-
-// faultWrite changes what goes onto the wire.
-func faultWrite(c *call, h *httpReply) {
-	if c.touch == nil {
-		return
-	}
-	for i := range c.touch.firings {
-		c.touch.firings[i].write(c, h)
-	}
-	if cut := c.touch.cut; cut != nil {
-		h.raw, h.reset = []byte{}, cut.Kind == "reset"
-	}
-}
-
-func (f *firing) write(c *call, h *httpReply) {
-	pause := f.PauseMS
-	if pause == 0 {
-		pause = 100
-	}
-	switch f.Kind {
-	case "http_status":
-		for name, value := range f.Headers {
-			h.header.Set(name, value)
-		}
-		if f.Body != "" {
-			h.body, h.coding = []byte(f.Body), ""
-		}
-		if f.Status == http.StatusNoContent || f.Status == http.StatusNotModified {
-			h.body, h.coding = nil, ""
-		}
-	case "throttle":
-		h.setRetryAfter(f.Fault, c.sim.clock())
-	case "rate_limit":
-		if value := f.Limits[f.turn%int64(len(f.Limits))]; value != "" {
-			h.header.Set("X-RateLimit-Limit", value) // spec 8
-		} else {
-			h.header.Del("X-RateLimit-Limit")
-		}
-	case "truncate":
-		h.coding = "" // so that the length is known
-		if h.cut = f.Bytes; h.cut == 0 {
-			h.cut = max(len(h.body)/2, 1)
-		}
-	case "stall":
-		h.coding = ""
-		if h.stallAt = f.Bytes; h.stallAt == 0 {
-			h.stallAt = len(h.body) / 2
-		}
-		h.stall = milliseconds(pause)
-	case "slow_body":
-		if h.dripBy = f.Bytes; h.dripBy == 0 {
-			h.dripBy = 16
-		}
-		h.drip = milliseconds(pause)
-	}
-}
-
-func (h *httpReply) setRetryAfter(f *Fault, now time.Time) {
-	seconds := max(f.Seconds, 1)
-	switch f.RetryAfter {
-	case "", "seconds":
-		h.header.Set("Retry-After", strconv.Itoa(seconds))
-	case "date":
-		h.header.Set("Retry-After", now.Add(time.Duration(seconds)*time.Second).UTC().Format(http.TimeFormat))
-	case "absent":
-		h.header.Del("Retry-After")
-	case "garbage":
-		h.header.Set("Retry-After", "in a while")
 	}
 }

@@ -171,7 +171,8 @@ func (f *Fault) checkParameters() error {
 	return nil
 }
 
-// onlyMembers complains about a member that is set and not among the known.
+// onlyMembers complains about a member that is set and not among the known: a
+// parameter that is ignored would let a test believe in what never happens.
 func onlyMembers(v any, of string, known []string) error {
 	var members map[string]json.RawMessage
 	raw, err := json.Marshal(v)

@@ -36,9 +36,9 @@ type JournalEntry struct {
 	Status    int      `json:"status"`
 	ErrorCode int64    `json:"error_code"` // of the JSON-RPC error, 0 without one
 	BytesIn   int      `json:"bytes_in"`   // of the body
-	BytesOut  int      `json:"bytes_out"`
-	Denied    bool     `json:"denied"` // without the right token or URL secret
-	Faults    []string `json:"faults"` // ids of the faults that touched the call
+	BytesOut  int      `json:"bytes_out"`  // of the body, cut short or not
+	Denied    bool     `json:"denied"`     // without the right token or URL secret
+	Faults    []string `json:"faults"`     // ids of the faults that touched the call
 }
 
 // JournalFilter chooses calls; what is zero does not restrict.

@@ -24,6 +24,7 @@ type syncLimit struct {
 	records  *rate.Limiter
 }
 
+// newLimits starts with full buckets, as after a restart.
 func newLimits(s *Sim) *limits {
 	l := &limits{sim: s, syncs: map[int64]*syncLimit{}}
 	if n := s.rateLimit.Load(); n > 0 {

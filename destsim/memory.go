@@ -47,8 +47,11 @@ func newMemoryStore() *memoryStore {
 	return &memoryStore{seed: maphash.MakeSeed(), tables: map[string]*memoryTable{}}
 }
 
+// Begin has nothing to open; the unit carries what its records reuse.
 func (m *memoryStore) Begin() (unit, error) { return &memoryUnit{m: m}, nil }
 
+// Drop forgets tables. A batch on its way keeps writing into the old one,
+// which nobody sees any more.
 func (m *memoryStore) Drop(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,6 +62,8 @@ func (m *memoryStore) Drop(name string) error {
 	return nil
 }
 
+// Scan sorts the whole table for one page: it serves people and tests, and
+// keeping an order would cost every write.
 func (m *memoryStore) Scan(name string, after int64, limit int) ([]row, int, error) {
 	m.mu.RLock()
 	t := m.tables[name]
@@ -134,6 +139,7 @@ func (t *memoryTable) all() []*row {
 	return list
 }
 
+// shard spreads keys; the seed differs per process, so no client can aim.
 func (m *memoryStore) shard(key []byte) uint64 {
 	return maphash.Bytes(m.seed, key) % shardCount
 }
@@ -206,6 +212,8 @@ type memoryUnit struct {
 func (*memoryUnit) Commit() error { return nil }
 func (*memoryUnit) Rollback()     {}
 
+// With takes the narrow lock when one shard holds all rows of the key, and the
+// whole table otherwise.
 func (u *memoryUnit) With(want *table, field, key []byte, fn func(rows) error) error {
 	t := u.m.table(want)
 	narrow := !want.wide && key != nil && len(want.uniques) == 1 && bytes.Equal(want.uniques[0], field)
@@ -246,6 +254,7 @@ func (r *memoryRows) holds(data []byte) bool {
 	return key != nil && int(r.m.shard(key)) == r.shard
 }
 
+// Find looks into the index, or through the table for a field without one.
 func (r *memoryRows) Find(field, key []byte) ([]*row, error) {
 	if key != nil {
 		for j, unique := range r.t.uniques {
@@ -281,6 +290,8 @@ func (r *memoryRows) Find(field, key []byte) ([]*row, error) {
 	}), nil
 }
 
+// Put replaces data as a whole, so that a reader that took it under the lock
+// keeps a consistent record.
 func (r *memoryRows) Put(old *row, data []byte) error {
 	if !r.holds(data) || old != nil && !r.holds(old.data) {
 		return errOutsideLock

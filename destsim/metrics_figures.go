@@ -64,6 +64,7 @@ func (one *methodMeter) figures(name string, sums methodSums, second int64) Meth
 		Method: name, Calls: sums.calls, Errors: sums.errors, Records: sums.records,
 		Succeeded: sums.succeeded, Failed: sums.failed,
 	}
+	// The second that is under way would make every rate too low.
 	one.mu.Lock()
 	for _, s := range one.slots {
 		if s.second < second && s.second >= second-rateSpan {

@@ -108,7 +108,7 @@ func (m *meter) done(c *call) {
 	if one == nil {
 		one = m.methods[otherMethod]
 	}
-	records := 0
+	records := 0 // as sent; refused batches count too
 	if c.isBatchText() {
 		records = c.batch.Len()
 	}
@@ -132,6 +132,7 @@ func (m *meter) done(c *call) {
 	one.tick(now.Unix(), int64(records))
 }
 
+// observe adds one duration; the lock is held.
 func (one *methodMeter) observe(d time.Duration) {
 	one.seconds += d.Seconds()
 	one.longest = max(one.longest, d)
@@ -144,6 +145,8 @@ func (one *methodMeter) observe(d time.Duration) {
 	}
 }
 
+// tick counts one call in its second; the lock is held. The most in a second
+// shows whether a client kept to the speed that was declared (spec 8).
 func (one *methodMeter) tick(second, records int64) {
 	s := &one.slots[uint64(second)%rateSlots]
 	if s.second != second {

@@ -48,6 +48,8 @@ var allOperations = []string{
 	rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror,
 }
 
+// declared adds the limits that the presets share: they are told, and kept only
+// with Config.EnforceLimits.
 func declared(objects ...ObjectConfig) Config {
 	return Config{
 		Objects:   objects,
@@ -101,6 +103,7 @@ func defaultPreset() Config {
 	)
 }
 
+// eventObject takes fields that it has never seen.
 func eventObject() ObjectConfig {
 	return ObjectConfig{
 		Name: "event", Label: "Event", CanCreateFields: true,

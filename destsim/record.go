@@ -25,6 +25,7 @@ type record struct {
 	run func(rows) error // the effect under the lock of the key
 }
 
+// reset makes the record ready for the next one of its batch.
 func (r *record) reset(b *batch, i int, run func(rows) error) {
 	*r = record{
 		batch: b, index: i, raw: b.Record(i), object: b.object, operation: b.operation,
@@ -149,6 +150,8 @@ func (r *record) effect(rows rows) (result, error) {
 			}
 		}
 		return r.ok(), nil // also when there was none: it is gone
+	// spec 4.2: insert only creates, update only modifies, and the destination
+	// enforces it (spec 1).
 	case len(found) == 0 && r.operation == rpc.OperationUpdate:
 		return r.skip(notPresent), nil
 	case len(found) > 0 && r.operation == rpc.OperationInsert:

@@ -4,13 +4,8 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )

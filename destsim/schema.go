@@ -75,6 +75,8 @@ func (s *Sim) changeSchema(q schemaChange) (any, error) {
 	return okReply{OK: true}, nil
 }
 
+// editObjects adds or removes an object; its records stay in the store, as the
+// table of a system stays when an integration is switched off.
 func (q schemaChange) editObjects(c *catalogue) (*catalogue, error) {
 	if q.Action == "remove_object" {
 		if c.byName[q.Object] == nil {
@@ -100,6 +102,7 @@ var schemaActions = []string{
 	"add_object", "remove_object", "set_speed", "set_rate_limit",
 }
 
+// editObject changes one object of the catalogue.
 func (q schemaChange) editObject(o *object) error {
 	switch q.Action {
 	case "add_field":
@@ -109,7 +112,7 @@ func (q schemaChange) editObject(o *object) error {
 		return o.addField(q.Definition.config())
 	case "remove_field":
 		return o.removeField(q.Field)
-	case "rename_field":
+	case "rename_field": // stored values keep the old name and are out of sight
 		return o.changeField(q.Field, func(f *field) error {
 			if q.To == "" || o.byName[q.To] != nil {
 				return fmt.Errorf("to: %q is empty or taken", q.To)

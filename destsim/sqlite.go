@@ -39,6 +39,7 @@ func openSQLite(file string) (*sqliteStore, error) {
 	return s, nil
 }
 
+// open opens the file and creates what is missing in it.
 func (s *sqliteStore) open() error {
 	conn, err := sqlite.OpenConn(s.file, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)
 	if err != nil {
@@ -81,6 +82,8 @@ func (s *sqliteStore) Restart() error {
 
 var errClosed = errors.New("the store is closed")
 
+// Begin waits for the batch before; IMMEDIATE makes another process that holds
+// the file fail here and not at the commit.
 func (s *sqliteStore) Begin() (unit, error) {
 	s.mu.Lock()
 	if s.conn == nil {
@@ -104,6 +107,7 @@ func (s *sqliteStore) query(query string, row func(*sqlite.Stmt) error, args ...
 	return sqlitex.Execute(s.conn, query, &sqlitex.ExecOptions{Args: args, ResultFunc: row})
 }
 
+// Scan sees what is committed.
 func (s *sqliteStore) Scan(name string, after int64, limit int) ([]row, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,6 +132,7 @@ func (s *sqliteStore) Scan(name string, after int64, limit int) ([]row, int, err
 	return found, total, nil
 }
 
+// columnBytes copies a column; SQLite owns the original for one step only.
 func columnBytes(stmt *sqlite.Stmt, col int) []byte {
 	b := make([]byte, stmt.ColumnLen(col))
 	stmt.ColumnBytes(col, b)
@@ -156,6 +161,7 @@ type sqliteUnit struct {
 	seen map[string]bool // tables whose index was compared in this unit
 }
 
+// finish ends the transaction once and lets the next batch in.
 func (u *sqliteUnit) finish(query string) error {
 	if u.done {
 		return nil
@@ -180,6 +186,7 @@ func (u *sqliteUnit) Commit() error {
 // back was rolled back by SQLite itself.
 func (u *sqliteUnit) Rollback() { _ = u.finish("ROLLBACK") }
 
+// With needs no lock of its own: the unit is the only one that runs.
 func (u *sqliteUnit) With(t *table, _, _ []byte, fn func(rows) error) error {
 	if u.done {
 		return errClosed
@@ -219,6 +226,7 @@ func (u *sqliteUnit) index(t *table) error {
 	return nil
 }
 
+// reindex reads the table once; it runs after a change of the schema only.
 func (u *sqliteUnit) reindex(t *table, want []byte) error {
 	if err := u.s.exec("DELETE FROM keys WHERE tbl = ?", t.name); err != nil {
 		return err
@@ -246,6 +254,7 @@ type sqliteRows struct {
 	t *table
 }
 
+// Find orders by id, so that the first copy of a key stays the first.
 func (r sqliteRows) Find(field, key []byte) ([]*row, error) {
 	var found []*row
 	collect := func(stmt *sqlite.Stmt) error {
@@ -265,6 +274,7 @@ func (r sqliteRows) Find(field, key []byte) ([]*row, error) {
 	return found, err
 }
 
+// Put touches the index only when a key has changed.
 func (r sqliteRows) Put(old *row, data []byte) error {
 	if old == nil {
 		if err := r.s.exec("INSERT INTO records (tbl, data) VALUES (?, ?)", r.t.name, data); err != nil {

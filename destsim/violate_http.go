@@ -12,7 +12,7 @@ import (
 
 // httpViolations are broken HTTP exchanges (HTTP-*).
 func httpViolations() []violation {
-	all := statusViolations()
+	all := httpStatusViolations()
 	all = append(all, redirectViolations()...)
 	all = append(all, framingViolations()...)
 	all = append(all, requestFormViolations()...)
@@ -28,9 +28,9 @@ func written(id, changes, method string, change func(c *call, h *httpReply), als
 	}}, also...)
 }
 
-// statusViolations lie in the status or the label of a reply, or do not wait
+// httpStatusViolations lie in the status or the label of a reply, or do not wait
 // for the answer.
-func statusViolations() []violation {
+func httpStatusViolations() []violation {
 	const speed = rpc.MethodGetSyncSpeed
 	return []violation{
 		written("HTTP-001", "get_sync_speed answers its result with status 404", speed, func(_ *call, h *httpReply) {

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -50,7 +51,7 @@ func (w *forgetfulWriter) WriteHeader(status int) { w.status = status }
 // Write gets the whole body in one piece.
 func (w *forgetfulWriter) Write(body []byte) (int, error) {
 	c := w.call
-	listing := gives(c, rpc.MethodListObjects)
+	listing := gives(c, rpc.MethodListObjects) && ordinary(c.r)
 	state, _ := c.r.Context().Value(connKey{}).(*connState)
 	switch {
 	case state != nil && state.listed && listing:
@@ -65,6 +66,12 @@ func (w *forgetfulWriter) Write(body []byte) (int, error) {
 	}
 	w.ResponseWriter.WriteHeader(w.status)
 	return w.ResponseWriter.Write(body)
+}
+
+// ordinary tells whether a request has the form that the service sends (facts
+// A1). Chunked bodies, charsets and Expect are a rule of their own.
+func ordinary(r *http.Request) bool {
+	return r.ContentLength >= 0 && r.Header.Get("Expect") == "" && !strings.Contains(r.Header.Get("Content-Type"), ";")
 }
 
 // takeOver writes the reply by hand and goes on with the connection.

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -35,7 +36,9 @@ func declaredViolations() []violation {
 			}}, Also{"RES-002", "the records of an update batch have no result"}),
 		breaks("OPS-005", "a batch with an operation that is not advertised is processed as upsert",
 			seams{accept: func(_ *call, p *plan, err *rpc.Error) *rpc.Error {
-				if err == nil || p.object == nil || p.operation == "" || p.object.accepts(p.operation) || !p.identified() {
+				// "mirror" is advertised and refused all the same (spec 4.2).
+				if err == nil || p.object == nil || p.operation == "" || !p.identified() ||
+					p.object.accepts(p.operation) || slices.Contains(p.object.operations, p.operation) {
 					return err
 				}
 				p.operation = rpc.OperationUpsert

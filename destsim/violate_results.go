@@ -12,7 +12,7 @@ import (
 
 // resultsViolations are wrong answers per record (RES-*).
 func resultsViolations() []violation {
-	return slices.Concat(listViolations(), identifierViolations(), statusViolations(),
+	return slices.Concat(listViolations(), identifierViolations(), outcomeViolations(),
 		batchViolations(), recordViolations())
 }
 
@@ -179,9 +179,9 @@ func failing(change func(r *result)) seams {
 	}}
 }
 
-// statusViolations have a wrong status or message (RES-005, RES-006, RES-008,
+// outcomeViolations have a wrong status or message (RES-005, RES-006, RES-008,
 // RES-010).
-func statusViolations() []violation {
+func outcomeViolations() []violation {
 	return []violation{
 		breaks("RES-005", `upsert answers "success":1 for a success`, succeeding(1)),
 		breaks("RES-005.2", `upsert answers "success":"ok" for a success`, succeeding("ok")),

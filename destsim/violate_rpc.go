@@ -134,8 +134,7 @@ func memberViolations() []violation {
 				if unknownMethod(c) {
 					e.add("result", struct{}{})
 				}
-			}},
-			Also{"RPC-008", "a result beside the error of an unknown method is what RPC-008 forbids too"}),
+			}}),
 		breaks("RPC-004.2", `get_sync_speed has "error":null beside its result`,
 			seams{envelope: func(c *call, e *envelope) {
 				if gives(c, rpc.MethodGetSyncSpeed) {

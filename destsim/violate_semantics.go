@@ -1,20 +1,127 @@
 package destsim
 
-import "github.com/destkit/destkit/destsim/rpc"
+import (
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
 
 // semanticsViolations are operations with the wrong effect (SEM-*).
 func semanticsViolations() []violation {
-	return []violation{
-		{
-			Violation: Violation{ID: "SEM-005", Changes: "update creates a record that is absent and reports success"},
-			arm: func(*Sim) seams {
-				return seams{apply: func(_ *call, r *record, next next) result {
-					if r.operation == rpc.OperationUpdate {
-						r.operation = rpc.OperationUpsert
+	return slices.Concat(insertViolations(), updateViolations(), upsertViolations(), deleteViolations(), keyViolations())
+}
+
+// turned carries an operation out as another one.
+func turned(from, into string) seams {
+	return seams{apply: func(_ *call, r *record, next next) result {
+		if r.operation == from {
+			r.operation = into
+		}
+		return next(r)
+	}}
+}
+
+// writtenThough reports a skip and writes the record all the same.
+func writtenThough(operation string) seams {
+	return seams{apply: func(_ *call, r *record, next next) result {
+		reported := next(r)
+		if r.operation == operation && reported.skipped {
+			r.operation = rpc.OperationUpsert
+			next(r)
+		}
+		return reported
+	}}
+}
+
+// bySuccess reports every second batch of a sync run in which all records are
+// skipped as a success. A batch of one or two is not counted.
+func bySuccess(id, operation, which string) violation {
+	return violation{
+		Violation: Violation{ID: id, Changes: operation + " batches of three or more " + which + " records report success in every second such batch of a sync run"},
+		arm: func(*Sim) seams {
+			var batches byRun[int]
+			return seams{results: func(c *call, rs []result) []result {
+				if c.batch.operation != operation || len(rs) < severalResults ||
+					slices.ContainsFunc(rs, func(r result) bool { return !r.skipped }) {
+					return rs
+				}
+				if batches.change(c.batch.Plan.SyncRunID, func(n int) int { return n + 1 })%2 == 0 {
+					for i := range rs {
+						rs[i].success = true
 					}
-					return next(r)
-				}}
-			},
+				}
+				return rs
+			}}
+		},
+	}
+}
+
+// insertViolations are SEM-001 to SEM-003 and SEM-015.2.
+func insertViolations() []violation {
+	const insert = rpc.OperationInsert
+	return []violation{
+		breaks("SEM-001", "insert of an absent record is acknowledged and not written",
+			unwritten(func(r *record, _ *row) bool { return r.operation == insert })),
+		breaks("SEM-002", "insert of an existing record overwrites it and reports success", turned(insert, rpc.OperationUpsert)),
+		breaks("SEM-002.2", "insert of an existing record overwrites it and reports the skip", writtenThough(insert)),
+		breaks("SEM-003", "insert of an existing record makes a second copy",
+			seams{rows: func(_ *call, r *record, rows rows) rows {
+				if r.operation == insert {
+					return blindRows{rows, r}
+				}
+				return rows
+			}}),
+		breaks("SEM-003.2", "an insert batch with existing and new records is an error and writes nothing",
+			seams{batch: func(_ *call, b *batch) *rpc.Error {
+				if b.operation != insert {
+					return nil
+				}
+				if stored := count(b.standings(), standing.isStored); stored > 0 && stored < b.Len() {
+					return &rpc.Error{Code: rpc.CodeServerError, Message: "duplicate key"}
+				}
+				return nil
+			}}),
+		bySuccess("SEM-015.2", insert, "existing"),
+	}
+}
+
+func (s standing) isStored() bool { return s.stored }
+func (s standing) isSame() bool   { return s.same }
+
+func count(all []standing, of func(standing) bool) (n int) {
+	for _, s := range all {
+		if of(s) {
+			n++
+		}
+	}
+	return n
+}
+
+// updateViolations are SEM-004, SEM-005 and SEM-015.
+func updateViolations() []violation {
+	const update = rpc.OperationUpdate
+	return []violation{
+		breaks("SEM-004", "update of an existing record is acknowledged and not written",
+			unwritten(func(r *record, _ *row) bool { return r.operation == update })),
+		breaks("SEM-005", "update of an absent record creates it and reports success", turned(update, rpc.OperationUpsert)),
+		breaks("SEM-005.2", "update of an absent record creates it and reports the skip", writtenThough(update)),
+		bySuccess("SEM-015", update, "absent"),
+	}
+}
+
+// upsertViolations are SEM-006 to SEM-008 and SEM-012.
+func upsertViolations() []violation {
+	const upsert = rpc.OperationUpsert
+	return []violation{
+		breaks("SEM-006", "upsert of an absent record is acknowledged and not written",
+			unwritten(func(r *record, old *row) bool { return r.operation == upsert && old == nil })),
+		breaks("SEM-007", "upsert of an existing record is acknowledged and not written",
+			unwritten(func(r *record, old *row) bool { return r.operation == upsert && old != nil })),
+		breaks("SEM-008", "upsert of an existing record with changed values adds a second copy",
+			doubled(func(r *record, old *row) bool { return !r.same(old.data) })),
+		{
+			Violation: Violation{ID: "SEM-012", Changes: "upsert of a deleted record with other values than before is acknowledged and not written"},
+			arm:       func(*Sim) seams { return softDelete() },
 		},
 	}
 }

@@ -60,7 +60,7 @@ func TestTLSViolationsShow(t *testing.T) {
 			server, err := certificates.TLSConfig(strings.TrimSuffix(s.TLSViolation(), "TLS-007"))
 			require.NoError(t, err)
 			at := serveTLS(t, s, server, id == "TLS-007")
-			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+			transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "localhost"}}
 			defer transport.CloseIdleConnections()
 			for scheme, want := range map[string]string{"https": want.https, "http": want.http} {
 				n := &naive{t: t, sim: s, url: scheme + "://" + at, http: &http.Client{Transport: transport}}

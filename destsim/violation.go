@@ -100,8 +100,8 @@ type Also struct {
 //	envelope  the members of the reply in order: set, drop, add, duplicate.
 //	reply     the encoded reply as bytes.
 //	write     what goes onto the wire: status, headers, content coding, and the
-//	          ways to break it (see httpReply: length, cut, stall, drip, raw,
-//	          close, swallow).
+//	          ways to break it (see httpReply: chunked, stall, drip, length, cut,
+//	          reset, swallow, raw).
 //	restart   what a restart loses or starts with beyond the clean destination.
 //	tls       the name that the listener of cmd gives to Certificates.TLSConfig.
 //	wide      whole-table locks for all records, see rows.

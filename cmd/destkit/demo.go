@@ -51,12 +51,12 @@ func (d *demo) run(ctx context.Context) error {
 		return usagef("make folder for the reports: %w", err)
 	}
 	fmt.Fprintf(d.out, "A destination that obeys every rule, over https, with writes, read-back and hooks:\n\n")
-	clean, err := d.judge(ctx, "clean.html")
+	clean, err := d.judge(ctx, "clean")
 	if err != nil {
 		return err
 	}
 	fmt.Fprintf(d.out, "\nThe same destination with %s broken:\n\n", demoBroken)
-	broken, err := d.judge(ctx, "broken.html", demoBroken)
+	broken, err := d.judge(ctx, "broken", demoBroken)
 	if err != nil {
 		return err
 	}
@@ -76,8 +76,8 @@ func (d *demo) run(ctx context.Context) error {
 }
 
 // judge starts a destination with the given rules broken, judges it, prints
-// the result and writes it as HTML.
-func (d *demo) judge(ctx context.Context, name string, violate ...string) (*conformance.Report, error) {
+// the result and writes it as HTML, and as JSON for 'destkit replay'.
+func (d *demo) judge(ctx context.Context, name string, violate ...string) (_ *conformance.Report, err error) {
 	sim, err := destsim.New(destsim.Config{Token: demoToken, Violate: violate})
 	if err != nil {
 		return nil, untested(err)
@@ -88,7 +88,7 @@ func (d *demo) judge(ctx context.Context, name string, violate ...string) (*conf
 		return nil, untested(err)
 	}
 	port := &service{addr: "127.0.0.1:0", handler: sim}
-	if port.tls, err = certificates.TLSConfig(sim.TLS()); err != nil {
+	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, untested(err)
 	}
 	ln, url, err := port.listen()
@@ -98,7 +98,12 @@ func (d *demo) judge(ctx context.Context, name string, violate ...string) (*conf
 	serving, stop := context.WithCancel(ctx)
 	served := make(chan error, 1)
 	go func() { served <- port.serve(serving, ln) }()
-	defer func() { stop(); <-served }()
+	defer func() {
+		stop()
+		if failed := <-served; err == nil {
+			err = failed
+		}
+	}()
 
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certificates.CAPEM())
@@ -115,11 +120,21 @@ func (d *demo) judge(ctx context.Context, name string, violate ...string) (*conf
 	if err != nil {
 		return nil, judgeError(err)
 	}
-	if err := report.WriteFile(report.HTML, filepath.Join(d.dir, name), result); err != nil {
-		return nil, untested(err)
+	return result, d.deliver(name, result)
+}
+
+// deliver writes the files of one judgement and shows it.
+func (d *demo) deliver(name string, result *conformance.Report) error {
+	page, data := filepath.Join(d.dir, name+".html"), filepath.Join(d.dir, name+".json")
+	files := outputs{{report.HTML, page}, {report.JSON, data}}
+	if err := files.write(d.out, result); err != nil {
+		return untested(err)
 	}
-	if err := report.WriteText(d.out, result, report.Options{Color: colourful(d.out, false), Width: width(d.out)}); err != nil {
-		return nil, untested(err)
+	err := report.WriteText(d.out, result, report.Options{
+		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data,
+	})
+	if err != nil {
+		return untested(err)
 	}
-	return result, nil
+	return nil
 }

@@ -103,7 +103,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	}
 	defer stopProfile()
 	port := &service{addr: s.addr, handler: sim}
-	if err := s.secureWith(port, sim.TLS()); err != nil {
+	if err := s.secureWith(port, sim.TLSViolation()); err != nil {
 		return err
 	}
 	ln, url, err := port.listen()
@@ -122,7 +122,12 @@ func (s *simulator) run(cmd *cobra.Command) error {
 			}
 		}
 	}
-	return port.serve(cmd.Context(), ln)
+	err = port.serve(cmd.Context(), ln)
+	// A fault that nobody met says that a test did not test what it meant to.
+	for _, f := range sim.UnfiredFaults() {
+		fmt.Fprintf(cmd.OutOrStdout(), "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+	}
+	return err
 }
 
 // resolve merges the configuration file, which the command line wins over, and

@@ -74,10 +74,11 @@ func (e explanation) print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n", e.ID, e.Title)
 	fmt.Fprintf(w, "%s · %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
 	for _, part := range []struct{ head, text string }{
-		{"Why", e.Reason}, {"Good", e.Good}, {"Bad", e.Bad}, {"Usual cause", e.Cause}, {"Fix", e.Fix},
+		{"Why", indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
+		{"Usual cause", indent(e.Cause)}, {"Fix", indent(e.Fix)},
 	} {
-		if part.text != "" {
-			fmt.Fprintf(w, "%s\n%s\n", part.head, indent(part.text))
+		if strings.TrimSpace(part.text) != "" {
+			fmt.Fprintf(w, "%s\n%s\n", part.head, part.text)
 		}
 	}
 	if len(e.Needs) > 0 {
@@ -95,8 +96,17 @@ func (e explanation) print(w io.Writer) {
 	}
 }
 
-// indent wraps text at textWidth and puts two spaces before each line. A word
-// is never split: an exchange must stay fit for copying.
+// exchange shows a request and its reply on a line each. They are not wrapped:
+// a body must stay fit for copying.
+func exchange(text string) string {
+	request, reply, both := strings.Cut(text, " -> ")
+	if !both {
+		return "  " + text
+	}
+	return "  → " + request + "\n  ← " + reply
+}
+
+// indent wraps text at textWidth and puts two spaces before each line.
 func indent(text string) string {
 	lead := strings.Repeat(" ", 2+len(text)-len(strings.TrimLeft(text, " ")))
 	var lines []string

@@ -6,7 +6,6 @@ import (
 
 	"github.com/pkg/profile"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 )
 
 // profiling holds the flags --profile-cpu DIR and so on. One profile can be
@@ -62,14 +61,4 @@ func (p *profiling) start() (stop func(), err error) {
 		return profile.Start(m.mode, profile.ProfilePath(dir), profile.NoShutdownHook, profile.Quiet).Stop, nil
 	}
 	return func() {}, nil
-}
-
-// isProfileFlag tells the flags of profiling from those of the command.
-func isProfileFlag(f *pflag.Flag) bool {
-	for _, m := range profileModes {
-		if f.Name == "profile-"+m.name {
-			return true
-		}
-	}
-	return false
 }

@@ -63,6 +63,7 @@ func decodeObject(raw json.RawMessage) (map[string]json.RawMessage, error) {
 	return members, nil
 }
 
+// decodeBool and its like read one member; the error goes on after its path.
 func decodeBool(raw json.RawMessage) (bool, error) {
 	switch string(bytes.TrimSpace(raw)) {
 	case "true":
@@ -82,6 +83,8 @@ func decodeString(raw json.RawMessage) (string, error) {
 	return text, err
 }
 
+// decodeCount wants copies of a key that is present: an absent key is left
+// out, so 0 means that the author has misread the shape.
 func decodeCount(raw json.RawMessage) (int, error) {
 	var count int
 	if kind(raw) != "a number" {
@@ -124,6 +127,8 @@ type value struct {
 	quote bool
 }
 
+// valueOf makes escapes alike and nothing else: no case, no normalisation, no
+// rounding, since that is what checks are about.
 func valueOf(raw json.RawMessage) value {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || raw[0] != '"' {

@@ -46,6 +46,7 @@ func post(parent context.Context, client *http.Client, timeout time.Duration, na
 	return reply, nil
 }
 
+// unreachable tells a slow hook from one that is not there.
 func unreachable(ctx, parent context.Context, name string, timeout time.Duration, err error) *Error {
 	var timed interface{ Timeout() bool }
 	if ctx.Err() != nil || (errors.As(err, &timed) && timed.Timeout()) {

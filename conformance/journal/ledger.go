@@ -29,6 +29,7 @@ func newLedger() ledger {
 	return ledger{open: map[int64]Batch{}, keys: map[name]*fate{}}
 }
 
+// nameOf leaves white space out, which the writer of the file does too.
 func nameOf(object, field string, raw json.RawMessage) name {
 	var text bytes.Buffer
 	if json.Compact(&text, raw) != nil {
@@ -37,6 +38,7 @@ func nameOf(object, field string, raw json.RawMessage) name {
 	return name{object, field, text.String()}
 }
 
+// key finds or makes the fate of one identifier of a batch.
 func (l *ledger) key(batch Batch, place int) *fate {
 	raw := batch.Identifiers[place]
 	n := nameOf(batch.Object, batch.Field, raw)
@@ -129,7 +131,8 @@ func (l *ledger) finish(outcome Outcome) {
 	}
 }
 
-// next is the state of a key after one more answer.
+// next is the state of a key after one more answer. A refusal changes nothing
+// that is known, and whatever has no answer may have happened.
 func next(before State, isDelete bool, answer State) State {
 	switch {
 	case answer == Written && isDelete:
@@ -152,6 +155,8 @@ func (l *ledger) clean(cleaned Cleaned) {
 	}
 }
 
+// pending sorts by the first batch and the place in it, so that a clean-up
+// goes the way of the run.
 func (l *ledger) pending() []Key {
 	type entry struct {
 		name

@@ -67,6 +67,7 @@ func (j *Journal) replay(number int, text []byte) error {
 	return nil
 }
 
+// replayBatch wants the numbers without a gap: a lost line is a lost key.
 func (j *Journal) replayBatch(batch Batch) error {
 	if batch.Seq != j.nextSeq {
 		return fmt.Errorf("batch %d follows batch %d", batch.Seq, j.nextSeq-1)
@@ -79,6 +80,7 @@ func (j *Journal) replayBatch(batch Batch) error {
 	return nil
 }
 
+// replayOutcome derives what is unknown from the batch, not from the line.
 func (j *Journal) replayOutcome(written Outcome) error {
 	outcome, err := j.ledger.outcome(written.Seq, written.Acknowledged, written.Refused)
 	if err != nil {

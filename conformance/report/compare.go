@@ -156,16 +156,27 @@ func findingChanges(id string, a, b []c.Finding, runA, runB string) []FindingCha
 	return out
 }
 
-// Durations differ in every run and say nothing about the rule.
-var durations = regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`)
+// Durations and request ids differ in every run and say nothing about a rule.
+var (
+	durations  = regexp.MustCompile(`\b\d+(\.\d+)? ?(ns|µs|us|ms|s|min)\b`)
+	requestIDs = regexp.MustCompile(`\b[0-9a-f]{32}\b`)
+)
 
 // fingerprint is what two runs say alike when they saw the same breach: keys
-// carry the id of their run, and times are never the same.
+// carry the id of their run, replies that of their request, and times are
+// never the same.
 func fingerprint(f c.Finding, run string) string {
 	s := strings.Join([]string{f.Object, f.Operation, f.Rule, f.Expected, f.Actual}, "\x00")
-	if run != "" {
+	// Shorter ids would tear words apart.
+	for _, x := range f.Exchanges {
+		if len(x.RPCID) >= 8 {
+			s = strings.ReplaceAll(s, x.RPCID, "ID")
+		}
+	}
+	if len(run) >= 4 {
 		s = strings.ReplaceAll(s, run, "RUN")
 	}
+	s = requestIDs.ReplaceAllString(s, "ID")
 	return durations.ReplaceAllString(s, "TIME")
 }
 

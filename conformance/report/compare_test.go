@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
 )
 
 // newer is a later run of the sample: one repaired, one broken, one out of
@@ -73,6 +74,25 @@ func TestCompareSame(t *testing.T) {
 	var b strings.Builder
 	require.NoError(t, WriteComparison(Text, &b, d))
 	require.True(t, strings.HasSuffix(b.String(), "\nno difference\n"))
+}
+
+// TestFingerprint holds what two runs of the same endpoint may say differently.
+func TestFingerprint(t *testing.T) {
+	a := c.Finding{Rule: "r", Actual: `zz-conf-7f3a-RES-002-1 after 12.1 s: {"id":"02fa1663f31afd9477703f228e3646a2"} "id-of-run-a"`,
+		Exchanges: []wire.Exchange{{RPCID: "id-of-run-a"}}}
+	b := c.Finding{Rule: "r", Actual: `zz-conf-c0de-RES-002-1 after 40 ms: {"id":"2c78ee8c2fa3ead85911210135be9d4b"} "id-of-run-b"`,
+		Exchanges: []wire.Exchange{{RPCID: "id-of-run-b"}}}
+	require.Equal(t, fingerprint(a, "7f3a"), fingerprint(b, "c0de"))
+	for _, change := range []func(*c.Finding){
+		func(f *c.Finding) { f.Object = "order" },
+		func(f *c.Finding) { f.Operation = "insert" },
+		func(f *c.Finding) { f.Rule = "another" },
+		func(f *c.Finding) { f.Actual += " and more" },
+	} {
+		other := a
+		change(&other)
+		require.NotEqual(t, fingerprint(a, "7f3a"), fingerprint(other, "7f3a"))
+	}
 }
 
 func TestCompareStatuses(t *testing.T) {

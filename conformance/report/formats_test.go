@@ -179,7 +179,7 @@ func TestBadge(t *testing.T) {
 func TestTextOrder(t *testing.T) {
 	s := string(render(t, Text, sample()))
 	last := -1
-	for _, part := range []string{"RPC envelope", "Undecided:", "Notes", "Residue:", "WARN  RPC-009", "FAIL  RES-002", "FLAKY  SEM-005", "ERROR  STA-001", "\n" + sample().Summary + "\n"} {
+	for _, part := range []string{"RPC envelope", "Undecided:", "Notes", "Residue:", "WARN  RPC-009", "ERROR  STA-001", "FAIL  RES-002", "FLAKY  SEM-005", "\n" + sample().Summary + "\n"} {
 		i := strings.Index(s, part)
 		require.Greater(t, i, last, part)
 		last = i

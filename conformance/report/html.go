@@ -62,7 +62,9 @@ type htmlResult struct {
 func htmlResults(checks []c.CheckResult, known bool) []htmlResult {
 	var out []htmlResult
 	for _, r := range checks {
-		out = append(out, htmlResult{r, known && replayable(r)})
+		again := known && replayable(r)
+		r.Findings = terse(r)
+		out = append(out, htmlResult{r, again})
 	}
 	return out
 }

@@ -200,7 +200,7 @@ func details(r c.CheckResult) string {
 	}
 	say("", rank(r))
 	say("", r.Reason)
-	for _, f := range r.Findings {
+	for _, f := range terse(r) {
 		say("", place(f))
 		say("rule: ", f.Rule)
 		say("expected: ", f.Expected)

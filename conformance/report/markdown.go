@@ -97,7 +97,7 @@ func (m *markdown) results(title string, checks []c.CheckResult, unfolded bool) 
 		if r.Reason != "" {
 			m.printf("%s\n", md(r.Reason))
 		}
-		for _, f := range r.Findings {
+		for _, f := range terse(r) {
 			m.finding(f)
 			if m.Len() > maxSummary {
 				break

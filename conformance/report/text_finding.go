@@ -49,7 +49,7 @@ func (t *terminal) result(r c.CheckResult, known bool) {
 	// stand with what they show.
 	several := len(r.Findings) > 1
 	before := c.Finding{}
-	for i, f := range r.Findings {
+	for i, f := range terse(r) {
 		if several {
 			t.printf("%s%s", strings.Repeat(" ", bodyIndent), t.paint(dim, fmt.Sprintf("%d of %d", i+1, len(r.Findings))))
 		}
@@ -80,13 +80,11 @@ func (t *terminal) finding(r c.CheckResult, f, before c.Finding, first bool) {
 	if first && r.Reason != "" {
 		t.para(bodyIndent, "", line(r.Reason))
 	}
-	if rule := line(f.Rule); rule != line(before.Rule) && !strings.EqualFold(rule, line(r.Title)) && rule != line(r.Reason) {
-		t.para(bodyIndent, "", rule)
-	}
-	if f.Cause != before.Cause {
+	t.para(bodyIndent, "", line(f.Rule))
+	if f.Cause != "" {
 		t.para(bodyIndent, "Likely cause: ", line(f.Cause))
 	}
-	if f.Fix != before.Fix {
+	if f.Fix != "" {
 		t.para(bodyIndent, "Fix: ", line(f.Fix))
 	}
 	if t.opt.Verbose {

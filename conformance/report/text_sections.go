@@ -188,7 +188,13 @@ func (t *terminal) failures() {
 		title += " (REPORT is a file written with --report json=FILE)"
 	}
 	t.section(title)
-	for _, r := range checks {
+	// What the judge itself got wrong stands first: the end of the output
+	// belongs to what the endpoint did.
+	harness := hasStatus(c.HarnessError)
+	for _, r := range filter(checks, harness) {
+		t.result(r, true)
+	}
+	for _, r := range filter(checks, func(r c.CheckResult) bool { return !harness(r) }) {
 		t.result(r, true)
 	}
 	t.printf("")

@@ -48,6 +48,27 @@ func problems(r *c.Report) []c.Problem {
 	return out
 }
 
+// terse copies the findings of a result without what its title, its reason or
+// the finding before says already: the twelve findings of one rule mostly have
+// one cause. SARIF and the JSON report keep everything.
+func terse(r c.CheckResult) []c.Finding {
+	out := slices.Clone(r.Findings)
+	said := c.Finding{}
+	for i, f := range r.Findings {
+		if f.Rule == said.Rule || strings.EqualFold(line(f.Rule), line(r.Title)) || f.Rule == r.Reason {
+			out[i].Rule = ""
+		}
+		if f.Cause == said.Cause {
+			out[i].Cause = ""
+		}
+		if f.Fix == said.Fix {
+			out[i].Fix = ""
+		}
+		said = f
+	}
+	return out
+}
+
 // replayable tells that a result has an exchange that can be sent again.
 func replayable(r c.CheckResult) bool {
 	return slices.ContainsFunc(r.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
@@ -214,6 +235,8 @@ func duration(ms float64) string {
 	switch {
 	case math.IsNaN(ms) || ms < 0:
 		return "?"
+	case ms < 10:
+		return trimZero(fmt.Sprintf("%.1f", ms)) + " ms"
 	case d < time.Second:
 		return fmt.Sprintf("%.0f ms", ms)
 	case d < time.Minute:
