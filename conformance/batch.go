@@ -273,13 +273,18 @@ func (w *world) batchParams(operation string, records []*record, mapped []rpc.Fi
 	if mapped == nil {
 		mapped = mappedFields(records)
 	}
-	p := rpc.SyncPlan{Object: first.object.Ref(), Operation: operation, SyncRunID: w.syncRun(), SyncID: w.syncRun() / 2, Schema: map[string]rpc.SchemaField{}}
-	for _, f := range mapped {
-		p.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == first.id.APIName, Field: f}
-	}
-	sp, _ := json.Marshal(p)
+	ref, _ := json.Marshal(first.object.Ref())
 	var out bytes.Buffer
-	fmt.Fprintf(&out, `{"sync_plan":%s,"records":[`, sp)
+	fmt.Fprintf(&out, `{"sync_plan":{"object":%s,"operation":%s,"sync_run_id":%d,"sync_id":%d,"schema":{`,
+		ref, quote(operation), w.syncRun(), w.syncRun()/2)
+	for i, f := range mapped {
+		if i > 0 {
+			out.WriteByte(',')
+		}
+		entry, _ := json.Marshal(rpc.SchemaField{ActiveIdentifier: f.APIName == first.id.APIName, Field: f})
+		fmt.Fprintf(&out, "%s:%s", quote(f.APIName), entry)
+	}
+	out.WriteString(`}},"records":[`)
 	for i, r := range records {
 		if i > 0 {
 			out.WriteByte(',')

@@ -131,7 +131,7 @@ func (w *world) hookKeys(object, field string, pending []journal.Key) (left []jo
 	for i, k := range pending {
 		ids[i] = k.Identifier
 	}
-	_, err := hook.Call(w.ctx, hook.Spec(w.opts.Hooks.Cleanup), w.hooks, w.opts.Hooks.Timeout, "cleanup",
+	_, err := hook.Call(w.ctx, w.opts.Hooks.Cleanup, w.hooks, w.opts.Hooks.Timeout, "cleanup",
 		map[string]any{"action": "begin", "object": object, "identifier_field": field, "identifiers": ids})
 	if err != nil {
 		return pending, "cleanup hook: " + err.Error()

@@ -326,6 +326,7 @@ func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResu
 	r.Decider, r.Notes = out.decider, w.notes
 	r.Evidence = strings.Join(w.evidence, "; ")
 	if out.status == Fail {
+		r.Reason = c.Reason
 		r.Findings = w.findings
 		if r.Findings == nil {
 			r.Findings = []Finding{}

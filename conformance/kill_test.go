@@ -27,7 +27,7 @@ const (
 // simDelays outlast the deadlines of the matrix: 300 ms and 1 s.
 var simDelays = destsim.Delays{
 	Hang: 1500 * time.Millisecond, Planning: 450 * time.Millisecond, Batch: 1300 * time.Millisecond,
-	Stall: 450 * time.Millisecond, Write: 300 * time.Millisecond, Cache: time.Minute,
+	Stall: 200 * time.Millisecond, Write: 300 * time.Millisecond, Cache: time.Minute,
 	Retry: 1500 * time.Millisecond, Meet: 50 * time.Millisecond, Work: 20 * time.Millisecond,
 }
 
@@ -36,7 +36,7 @@ var simDelays = destsim.Delays{
 func simConfig(violations ...string) destsim.Config {
 	return destsim.Config{
 		Token: simToken, URLSecret: destsim.URLSecret{Query: "key", Value: simSecret},
-		Speed:     rpc.Speed{MaximumBatchSize: 200, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 20_000},
+		Speed:     rpc.Speed{MaximumBatchSize: 200, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 200_000},
 		RateLimit: 2000, Violate: violations, Delays: simDelays, Seed: 1,
 	}
 }
@@ -77,7 +77,7 @@ func fullOptions(t *testing.T, base string) conformance.Options {
 		Write: true, Objects: []string{"contact", "order", "event"},
 		Readback: conformance.HookSpec{URL: base + "/_control/readback"}, Hooks: simHooks(base),
 		MaxRecords: 200_000, URLSecret: "query:key", PlanningTimeout: 300 * time.Millisecond,
-		BatchTimeout: time.Second, Timeout: 80 * time.Second, Load: true, LoadDuration: 200 * time.Millisecond, Seed: 7,
+		BatchTimeout: time.Second, Timeout: 80 * time.Second, Load: true, LoadDuration: 700 * time.Millisecond, Seed: 7,
 	}
 }
 
@@ -112,12 +112,16 @@ func overTLS(t *testing.T, cfg destsim.Config) *bench {
 	if len(cfg.Violate) > 0 && strings.HasPrefix(cfg.Violate[0], "TLS-") {
 		id = cfg.Violate[0]
 	}
-	tlsConfig, err := certs.TLSConfig(id)
+	tlsConfig, err := certs.TLSConfig(sim.TLSViolation())
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	server := &http.Server{Handler: sim, ErrorLog: discardLog()}
-	go func() { _ = server.Serve(destsim.TLSListener(l, tlsConfig, id == "TLS-007")) }()
+	inner := destsim.TLSListener(l, tlsConfig, id == "TLS-007")
+	if id == "TLS-001" {
+		inner = l // the violation: plain http although TLS was asked for
+	}
+	go func() { _ = server.Serve(inner) }()
 	t.Cleanup(func() { server.Close(); require.NoError(t, sim.Close()) })
 	base := "https://" + l.Addr().String()
 	b := &bench{sim: sim, target: conformance.Target{URL: base + "/rpc?key=" + simSecret, Token: cfg.Token}, opts: fullOptions(t, base)}

@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"net/http"
 	"time"
+
+	"github.com/destkit/destkit/conformance/hook"
 )
 
 // Target is the endpoint under judgement: a URL or a handler.
@@ -39,13 +41,7 @@ const (
 
 // HookSpec is one hook of the author: a URL that gets a POST, or a command
 // that gets the JSON object on standard input. Exactly one is set.
-type HookSpec struct {
-	URL     string   `yaml:"url"`
-	Command []string `yaml:"command"`
-}
-
-// Set tells whether the hook exists.
-func (h HookSpec) Set() bool { return h.URL != "" || len(h.Command) > 0 }
+type HookSpec = hook.Spec
 
 // Hooks are the author's hooks beside the read-back hook.
 type Hooks struct {

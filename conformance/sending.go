@@ -19,6 +19,7 @@ type sending struct {
 	second      bool        // by an identifier that is not the first
 	shapes      []func(w *world, r *record) *record
 	twice       bool
+	alone       bool // records of a refused batch go again, each alone
 	plan        func(w *world, op string, records []*record) plan
 
 	split    int  // records in a batch; 0: as many as allowed
@@ -62,7 +63,7 @@ func (w *world) manner(words string) (*sending, error) {
 	case "mapping only what is required":
 		m.shapes = append(m.shapes, onlyRequired)
 	case "mapping only the identifier":
-		m.shapes = append(m.shapes, onlyIdentifier)
+		m.shapes, m.alone = append(m.shapes, onlyIdentifier), true
 	case "in parallel batches":
 		m.parallel, m.spread = true, true
 	case "one by one":

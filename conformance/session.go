@@ -259,9 +259,9 @@ func (s *session) connect() error {
 	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
 	o.TLS = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.opts.Roots, InsecureSkipVerify: s.dev && s.opts.Roots == nil}
 	if s.opts.Roots != nil {
-		hooks.TLSClientConfig = &tls.Config{RootCAs: s.opts.Roots}
+		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, RootCAs: s.opts.Roots}
 	} else if s.dev {
-		hooks.TLSClientConfig = &tls.Config{InsecureSkipVerify: true}
+		hooks.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}
 	}
 	s.hooks = &http.Client{Transport: hooks}
 	client, err := wire.New(o)
@@ -273,7 +273,7 @@ func (s *session) connect() error {
 	case s.opts.ReadbackFunc != nil:
 		s.readback = s.opts.ReadbackFunc
 	case s.opts.Readback.Set():
-		s.readback = hook.Spec(s.opts.Readback).Readback(s.hooks, s.opts.Hooks.Timeout)
+		s.readback = s.opts.Readback.Readback(s.hooks, s.opts.Hooks.Timeout)
 	}
 	return nil
 }

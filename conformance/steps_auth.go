@@ -13,7 +13,7 @@ func authSteps() []definition {
 	return []definition{
 		step(`^an auth token is configured$`, func(w *world) any { return w.tokenConfigured }),
 		step(`^a URL secret is configured$`, func(w *world) any { return w.secretConfigured }),
-		step(`^(every|no) reply refuses the caller( by an error or a status of 401 or 403)?$`, func(w *world) any { return w.refusesCaller }),
+		step(`^(every|no) reply refuses the (caller|rate)( by an error or a status of 401 or 403)?$`, func(w *world) any { return w.refusesCaller }),
 		step(`^no reply contains a secret$`, func(w *world) any { return w.keepsSecrets }),
 	}
 }
@@ -44,7 +44,10 @@ func refused(r *reply) bool {
 	return !r.OK() || r.result() == nil
 }
 
-func (w *world) refusesCaller(which, form string) error {
+func (w *world) refusesCaller(which, what, form string) error {
+	if what == "rate" {
+		return w.rateAccepted()
+	}
 	if form != "" {
 		return w.everyReply(properRefusal)
 	}
@@ -61,15 +64,18 @@ func (w *world) refusesCaller(which, form string) error {
 		return err
 	}
 	return w.everyReply(func(r *reply) (string, string) {
-		const expected = "an answer for the configured credentials"
-		switch {
-		case r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden:
-			return expected, r.short()
-		case stranger != "" && r.isError() && string(r.member("error").Raw) == stranger:
-			return expected + ", not the error that a stranger gets", r.short()
+		if refusesStranger(r, stranger) {
+			return "an answer for the configured credentials, not the one that a stranger gets", r.short()
 		}
 		return "", ""
 	})
+}
+
+// refusesStranger tells a reply that takes the caller for a stranger; an error
+// about something else is none.
+func refusesStranger(r *reply, stranger string) bool {
+	return r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden ||
+		stranger != "" && r.isError() && string(r.member("error").Raw) == stranger
 }
 
 // strangerError is the error that a caller without credentials gets, "" when

@@ -19,10 +19,9 @@ import (
 // callSteps send calls that write nothing.
 func callSteps() []definition {
 	return []definition{
-		step(`^the service calls every reading method$`, func(w *world) any { return w.callsReading }),
-		step(`^the service calls every method$`, func(w *world) any { return w.callsEvery }),
+		step(`^the service calls every (reading )?method$`, func(w *world) any { return w.callsEvery }),
 		step(`^the service calls a method that does not exist$`, func(w *world) any { return w.callsUnknown }),
-		step(`^the service calls "([a-z_]+)"(?: (\d+) times)?( in parallel)?( on fresh connections)?$`,
+		step(`^the service calls "([a-z_]+)"(?: (\d+) times| at (\d+) % of the rate limit)?( in the declared parallelism)?$`,
 			func(w *world) any { return w.callsMethod }),
 		step(`^the service calls (every method|"[a-z_]+") in each of these ways:$`, func(w *world) any { return w.callsInWays }),
 		step(`^the service sends each of the bodies:$`, func(w *world) any { return w.sendsBodies }),
@@ -86,8 +85,12 @@ func (w *world) sendAll(calls []request) error {
 	return nil
 }
 
-func (w *world) callsReading() error { return w.sendAll(w.readingCalls()) }
-func (w *world) callsEvery() error   { return w.sendAll(w.everyCall()) }
+func (w *world) callsEvery(reading string) error {
+	if reading != "" {
+		return w.sendAll(w.readingCalls())
+	}
+	return w.sendAll(w.everyCall())
+}
 
 // unknownMethod is a name that no endpoint has.
 const unknownMethod = "zz_no_such_method"
@@ -106,19 +109,20 @@ func (w *world) methodCalls(method string) []request {
 	return slices.DeleteFunc(w.readingCalls(), func(r request) bool { return r.method != method })
 }
 
-func (w *world) callsMethod(method, times, parallel, fresh string) error {
-	var calls []request
+func (w *world) callsMethod(method, times, percent, declared string) error {
+	if percent != "" {
+		return w.callsAtRate(method, percent)
+	}
+	if declared != "" {
+		return w.callsAsDeclared(method)
+	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
-		calls = append(calls, w.methodCalls(method)...)
+		if err := w.sendAll(w.methodCalls(method)); err != nil {
+			return err
+		}
 	}
-	for i := range calls {
-		calls[i].fresh = fresh != ""
-	}
-	if parallel == "" {
-		return w.sendAll(calls)
-	}
-	return w.sendAtOnce(calls)
+	return nil
 }
 
 // callsInWays sends the named call, or all six, in each way of the table.

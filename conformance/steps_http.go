@@ -92,7 +92,7 @@ func honestEncoding(r *reply) (string, string) {
 }
 
 func holdsEnvelope(r *reply) (string, string) {
-	if r.member("error") == nil && r.member("result") == nil {
+	if r.OK() && r.member("error") == nil && r.member("result") == nil {
 		return "a JSON-RPC envelope, whatever the status", r.short()
 	}
 	return "", ""

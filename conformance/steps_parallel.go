@@ -3,20 +3,20 @@ package conformance
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 )
 
 // parallelSteps send calls and batches at once.
 func parallelSteps() []definition {
 	return []definition{
-		step(`^the service calls "([a-z_]+)" for every object (\d+) times in parallel$`, func(w *world) any { return w.callsInParallel }),
-		step(`^the service calls "([a-z_]+)" in the declared parallelism$`, func(w *world) any { return w.callsAsDeclared }),
 		step(`^every witness sees its record$`, func(w *world) any { return w.witnessesSee }),
 		step(`^the latency in parallel stays within three times that of a single call$`, func(w *world) any { return w.latencyHolds }),
 	}
 }
 
-func (w *world) callsInParallel(method string, times int) error {
+func (w *world) callsInParallel(method, count string) error {
+	times, _ := strconv.Atoi(count)
 	objects := w.methodCalls(method)
 	var calls []request
 	for i := range times {

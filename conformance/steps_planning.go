@@ -13,22 +13,26 @@ import (
 // planningSteps judge list_objects, list_fields and supported_operations.
 func planningSteps() []definition {
 	return []definition{
-		step(`^the service calls "(list_fields|supported_operations)" for (every object|an object that does not exist)$`,
+		step(`^the service calls "(list_fields|supported_operations)" for (every object|an object that does not exist)(?: (\d+) times in parallel)?$`,
 			func(w *world) any { return w.asksAboutObjects }),
-		step(`^the list of objects is not empty$`, func(w *world) any { return w.listsObjects }),
 		step(`^every listed object has (a name and a label|a unique name|an identifier field|the same fields each time)$`,
 			func(w *world) any { return func(claim string) error { return objectClaims[claim](w) } }),
-		step(`^the objects stay the same$`, func(w *world) any { return w.sameObjects }),
+		step(`^the (objects stay the same|declared speed stays the same|rate limit header is the same on every reply)$`,
+			func(w *world) any { return func(claim string) error { return sameClaims[claim](w) } }),
 		step(`^every (?:listed|identifier) field (has its eight properties|has a unique name|has a known type|is required|is a string or an integer and no array|that a new record needs is createable|is writable)$`,
 			func(w *world) any { return func(claim string) error { return w.everyField(claim) } }),
-		step(`^the supported operations are (known words|not empty and unique)$`, func(w *world) any { return w.operationsAre }),
+		step(`^the (list of objects is not empty|supported operations are known words|supported operations are not empty and unique)$`,
+			func(w *world) any { return w.listsAre }),
 	}
 }
 
 // unknownObject is a name that no endpoint lists.
 var unknownObject = rpc.Object{APIName: "zz_no_such_object", Label: "No such object"}
 
-func (w *world) asksAboutObjects(method, which string) error {
+func (w *world) asksAboutObjects(method, which, times string) error {
+	if times != "" {
+		return w.callsInParallel(method, times)
+	}
 	if which == "every object" {
 		return w.sendAll(w.methodCalls(method))
 	}
@@ -70,6 +74,20 @@ func (w *world) listsObjects() error {
 		}
 	}
 	return w.held()
+}
+
+// sameClaims are about what must not change within a run.
+var sameClaims = map[string]func(*world) error{
+	"objects stay the same":                        (*world).sameObjects,
+	"declared speed stays the same":                (*world).speedStable,
+	"rate limit header is the same on every reply": func(w *world) error { return w.rateLimitHeader("is the same on every reply") },
+}
+
+func (w *world) listsAre(claim string) error {
+	if claim == "list of objects is not empty" {
+		return w.listsObjects()
+	}
+	return w.operationsAre(strings.TrimPrefix(claim, "supported operations are "))
 }
 
 var objectClaims = map[string]func(*world) error{

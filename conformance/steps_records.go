@@ -34,8 +34,7 @@ func recordSteps() []definition {
 		step(`^the service sends (\d+) new records? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsNew }),
 		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+manner+`$`,
 			func(w *world) any { return w.sendsSame }),
-		step(`^the service sends the same records and (\d+) new ones with `+whichOperation+`$`, func(w *world) any { return w.sendsSameAndNew }),
-		step(`^the service sends the first (\d+) records with `+whichOperation+`$`, func(w *world) any { return w.sendsFirst }),
+		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones) with `+whichOperation+`$`, func(w *world) any { return w.sendsSome }),
 		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(w *world) any { return w.sendsThese }),
 		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(w *world) any { return w.sendsBad }),
 		step(`^the service sends no records (?:(to every other object) )?with any operation$`, func(w *world) any { return w.sendsNone }),
@@ -234,6 +233,13 @@ func (w *world) again(records []*record, other bool, m *sending) []*record {
 	return out
 }
 
+func (w *world) sendsSome(what string, n int, which string) error {
+	if what == "first" {
+		return w.sendsFirst(n, which)
+	}
+	return w.sendsSameAndNew(n, which)
+}
+
 func (w *world) sendsSameAndNew(n int, which string) error {
 	ops, err := w.operations(which)
 	if err != nil {
@@ -306,6 +312,9 @@ func (w *world) sendSets(m *sending) error {
 	for _, s := range w.sets {
 		w.history = append(w.history, s)
 		sent, err := m.send(w, s)
+		if err == nil && m.alone {
+			sent, err = w.sendAlone(s.operation, sent)
+		}
 		w.latest = append(w.latest, sent...)
 		for _, b := range sent {
 			w.model.apply(b)
@@ -440,7 +449,28 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 		return notApplicable("%s has no field of that type", w.object)
 	}
 	w.sets = []set{{ops[0], records}}
-	return w.sendSets(&sending{})
+	return w.sendSets(&sending{alone: true})
+}
+
+// sendAlone repeats the records of a batch that was refused as a whole one by
+// one, as the service does (spec 7.2.5): an odd record may spoil its batch.
+func (w *world) sendAlone(operation string, sent []*batch) ([]*batch, error) {
+	var out []*batch
+	for _, b := range sent {
+		if len(b.records) == 1 || !b.reply.isError() {
+			out = append(out, b)
+			continue
+		}
+		w.batches = slices.DeleteFunc(w.batches, func(o *batch) bool { return o == b })
+		for _, r := range b.records {
+			one, err := w.writeOne(operation, []*record{r}, plan{})
+			if err != nil {
+				return out, err
+			}
+			out = append(out, one)
+		}
+	}
+	return out, nil
 }
 
 // withIdentifier makes a record whose key is written in the table: {key} is an

@@ -171,13 +171,35 @@ func isErrorReply(r *reply) (string, string) {
 // errorSteps judge JSON-RPC errors (spec 7.2.2).
 func errorSteps() []definition {
 	return []definition{
-		step(`^every error has an integer code and a message$`, func(w *world) any {
-			return func() error { return w.everyReply(codeAndMessage) }
-		}),
+		step(`^every error (has an integer code and a message|reveals nothing internal|is short readable text)$`, func(w *world) any { return w.everyError }),
 		step(`^every error has the code (-\d+)( and a null id)?$`, func(w *world) any { return w.everyErrorHasCode }),
-		step(`^it is noted which extra top-level keys the replies have$`, func(w *world) any { return w.notesExtraKeys }),
-		step(`^it is noted how each body is answered$`, func(w *world) any { return w.notesAnswers }),
+		step(`^it is noted (.+)$`, func(w *world) any { return w.takesNote }),
 	}
+}
+
+func (w *world) everyError(claim string) error {
+	if claim == "has an integer code and a message" {
+		return w.everyReply(codeAndMessage)
+	}
+	return w.errorText(claim)
+}
+
+// observations are what the INFO checks write down.
+var observations = map[string]func(*world) error{
+	"which extra top-level keys the replies have":   (*world).notesExtraKeys,
+	"how each body is answered":                     (*world).notesAnswers,
+	"which rate limit applies":                      (*world).notesRateLimit,
+	"which successes carry a message":               (*world).notesMessages,
+	"which values are stored":                       (*world).notesStored,
+	"which protocol and profile the verdict is for": (*world).notesProtocol,
+}
+
+func (w *world) takesNote(what string) error {
+	take, ok := observations[what]
+	if !ok {
+		return harness("no observation is called %q", what)
+	}
+	return take(w)
 }
 
 func codeAndMessage(r *reply) (string, string) {

@@ -13,8 +13,8 @@ func authViolations() []violation {
 
 // admits is a violation of the decision itself: it lets a call in that the
 // clean destination refuses, when more says so.
-func admits(id, changes string, more func(c *call) bool) violation {
-	return breaks(id, changes, seams{auth: func(c *call, allowed bool) bool { return allowed || more(c) }})
+func admits(id, changes string, more func(c *call) bool, also ...Also) violation {
+	return breaks(id, changes, seams{auth: func(c *call, allowed bool) bool { return allowed || more(c) }}, also...)
 }
 
 // admissionViolations let the wrong callers in, or keep the right one out.
@@ -24,7 +24,7 @@ func admissionViolations() []violation {
 			seams{auth: func(c *call, allowed bool) bool { return allowed && c.method != rpc.MethodListFields }}),
 		admits("AUTH-002", "a missing Authorization header is refused on test_connection only", func(c *call) bool {
 			return c.method != rpc.MethodTestConnection && lacksToken(c) && secretRight(c)
-		}),
+		}, Also{"AUTH-008", "a batch without a token is executed"}),
 		admits("AUTH-003", "a token that begins with the right token is accepted", func(c *call) bool {
 			given, token := bearer(c), *c.sim.token.Load()
 			return strings.HasPrefix(given, token) && secretRight(c)

@@ -1,4 +1,186 @@
 package destsim
 
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
 // statelessViolations are memory that a destination must not have (STA-*).
-func statelessViolations() []violation { return nil }
+func statelessViolations() []violation {
+	return slices.Concat(connectedViolations(), rememberingViolations())
+}
+
+// rememberingViolations are STA-001, STA-003, STA-004, STA-006 and STA-007.
+func rememberingViolations() []violation {
+	return []violation{
+		{
+			Violation: Violation{ID: "STA-001", Changes: "list_fields is answered from a cache for Delays.Cache; a field that a batch creates clears it"},
+			arm:       cachedFields,
+		},
+		{
+			Violation: Violation{ID: "STA-003", Changes: "the batch that follows a batch without records in its sync run is answered by the first identifier of that one's object"},
+			arm:       func(*Sim) seams { return rememberedObject() },
+		},
+		{
+			Violation: Violation{ID: "STA-004", Changes: "an upsert record whose content was written before is acknowledged and not executed"},
+			arm:       func(*Sim) seams { return rememberedRecords() },
+		},
+		{
+			Violation: Violation{ID: "STA-006", Changes: "an update batch whose object, operation and records equal an earlier one is answered by the earlier result and not executed"},
+			arm:       func(*Sim) seams { return rememberedResults() },
+		},
+		{
+			Violation: Violation{ID: "STA-007", Changes: `after a restart the first call of supported_operations is an error -32000 "warming up"`},
+			arm: func(*Sim) seams {
+				var cold atomic.Bool
+				return seams{
+					restart: func(*Sim) { cold.Store(true) },
+					parsed: func(c *call) {
+						if gives(c, rpc.MethodSupportedOperations) && cold.CompareAndSwap(true, false) {
+							c.fail(rpc.CodeServerError, "warming up")
+						}
+					},
+				}
+			},
+		},
+	}
+}
+
+// cachedFields is STA-001. The destination knows of the fields that it creates
+// itself, so those are listed at once; only a change from outside stays unseen.
+func cachedFields(s *Sim) seams {
+	type entry struct {
+		fields any
+		custom int // fields that batches had created by then
+		until  time.Time
+	}
+	var mu sync.Mutex
+	cache := map[string]entry{}
+	return seams{
+		plan: func(c *call, value any) any {
+			if c.method != rpc.MethodListFields {
+				return value
+			}
+			custom := s.catalogue.Load().byName[c.object].customFields()
+			mu.Lock()
+			defer mu.Unlock()
+			if e, is := cache[c.object]; is && e.custom == custom && s.clock().Before(e.until) {
+				return e.fields
+			}
+			cache[c.object] = entry{value, custom, s.clock().Add(s.delays.Cache)}
+			return value
+		},
+		restart: func(*Sim) {
+			mu.Lock()
+			defer mu.Unlock()
+			clear(cache)
+		},
+	}
+}
+
+// customFields counts the fields that were created on write.
+func (o *object) customFields() (n int) {
+	if o == nil {
+		return 0
+	}
+	for _, f := range o.fields {
+		if f.custom {
+			n++
+		}
+	}
+	return n
+}
+
+// rememberedObject is STA-003: the plan of a batch without records is kept for
+// the next batch of its sync run, and nobody looks at the plan of that one.
+func rememberedObject() seams {
+	var left byRun[*object]
+	var stale perCall[*object]
+	return seams{
+		batch: func(c *call, b *batch) *rpc.Error {
+			left.change(b.Plan.SyncRunID, func(o *object) *object {
+				if b.Len() == 0 {
+					return b.object
+				}
+				if o != nil {
+					stale.set(c, o)
+				}
+				return nil
+			})
+			return nil
+		},
+		results: func(c *call, rs []result) []result {
+			o := stale.take(c)
+			if o == nil {
+				return rs
+			}
+			for i := range rs {
+				rs[i].identifier, _ = c.batch.Record(c.batch.from + i).Field(o.firstIdentifier().APIName)
+			}
+			return rs
+		},
+	}
+}
+
+// rememberedRecords is STA-004.
+func rememberedRecords() seams {
+	var mu sync.Mutex
+	seen := map[fingerprint]bool{}
+	return seams{apply: func(_ *call, r *record, next next) result {
+		if r.operation != rpc.OperationUpsert {
+			return next(r)
+		}
+		content := r.batch.fingerprint(r.raw)
+		mu.Lock()
+		known := seen[content]
+		mu.Unlock()
+		if known {
+			return r.ok()
+		}
+		done := next(r)
+		if done.success {
+			mu.Lock()
+			seen[content] = true
+			mu.Unlock()
+		}
+		return done
+	}}
+}
+
+// rememberedResults is STA-006.
+func rememberedResults() seams {
+	var mu sync.Mutex
+	results := map[fingerprint][]byte{}
+	var contents perCall[fingerprint]
+	return seams{
+		batch: func(c *call, b *batch) *rpc.Error {
+			if b.operation != rpc.OperationUpdate || b.Len() == 0 {
+				return nil
+			}
+			content := b.fingerprint(b.all()...)
+			mu.Lock()
+			defer mu.Unlock()
+			if result, is := results[content]; is {
+				c.answer(json.RawMessage(result))
+				return nil
+			}
+			contents.set(c, content)
+			return nil
+		},
+		answered: func(c *call) {
+			content := contents.take(c)
+			if c.err != nil || content == (fingerprint{}) {
+				return
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			results[content] = bytes.Clone(c.result)
+		},
+	}
+}

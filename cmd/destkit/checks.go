@@ -11,7 +11,7 @@ import (
 )
 
 func newChecks() *cobra.Command {
-	var asJSON, asMarkdown bool
+	var asJSON, asMarkdown, steps bool
 	cmd := &cobra.Command{
 		Use:   "checks [GLOB...]",
 		Short: "List the catalogue of checks",
@@ -29,6 +29,12 @@ specification, and what it needs:
 The list is read from the feature files that the judge runs; there is no other.`,
 		Example: "  destkit checks\n  destkit checks 'RES-*' SEM-005\n  destkit checks --markdown > checks.md",
 		RunE: func(cmd *cobra.Command, globs []string) error {
+			if steps {
+				for _, step := range conformance.Steps() {
+					fmt.Fprintln(cmd.OutOrStdout(), step)
+				}
+				return nil
+			}
 			checks, err := selectChecks(globs)
 			if err != nil {
 				return err
@@ -46,7 +52,8 @@ The list is read from the feature files that the judge runs; there is no other.`
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print a Markdown table")
-	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
+	cmd.Flags().BoolVar(&steps, "steps", false, "list the sentences that a feature file may use, as regular expressions")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown", "steps")
 	return cmd
 }
 

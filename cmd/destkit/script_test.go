@@ -14,8 +14,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/destkit/destkit/destsim"
 )
 
 // The transcripts in testdata/script run the real program in real processes.

@@ -20,6 +20,7 @@ Feature: Data
     Then every record is stored exactly or refused
 
   @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object
+  @needs-RES-010
   Scenario: Control characters do not crash a batch
     Such characters come out of old databases. One of them must not stop the others.
     Cause: the database driver or a C string ends at NUL.
@@ -79,6 +80,7 @@ Feature: Data
     Then every record is stored exactly or refused
 
   @DAT-006 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object
+  @needs-RES-010
   Scenario: Extreme floats do not crash a batch
     One odd measurement must not stop the others.
     Cause: the conversion overflows.

@@ -3,6 +3,7 @@ Feature: Sync speed and rate limit
   What the endpoint declares decides how fast the service sends.
 
   @SPD-001 @must @published @spec-4.2
+  @needs-SPD-002
   Scenario: The sync speed is three positive integers
     The service cuts and paces batches by these numbers. Without them no sync starts.
     Cause: the numbers come from a configuration as text, or one is optional.

@@ -2,7 +2,7 @@ Feature: Statelessness
   Every call stands for itself; nothing is remembered between calls.
 
   @STA-001 @must @spec @spec-4.2.1 @hook-alter_schema @alone
-  @needs-FLD-001 @needs-OBJ-004
+  @needs-FLD-001 @needs-FLD-010 @needs-OBJ-004
   Scenario: A changed schema is visible at once
     The service refreshes its own cache. A second cache behind it shows a field that is gone.
     Cause: the endpoint caches what list_fields returns.
@@ -28,7 +28,7 @@ Feature: Statelessness
     When the service sends 7 new records with any operation, on a fresh connection
     Then every batch is processed
 
-  @STA-003 @must @spec @spec-4.2.1 @write @alone @records-6
+  @STA-003 @must @spec @spec-4.2.1 @write @alone @records-6 @each-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The plan in the request counts
     Batches of several syncs come mixed. A remembered plan writes into the wrong object.
