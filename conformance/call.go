@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,6 +52,7 @@ type reply struct {
 	object string
 	doc    *wire.Node // nil when the body is not one JSON value
 	docErr error
+	plain  bool // over plain http, without the token
 	// redirected are the replies that led here.
 	redirected []*reply
 }
@@ -81,7 +83,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if body == nil {
 		body = rpc.EncodeRequest(nil, req.method, req.params, req.id)
 		if !req.odd {
-			if err := openapi.ValidateParams(req.method, req.params); err != nil {
+			if err := openapi.ValidateParams(req.method, sample(req.params)); err != nil {
 				return nil, harness("the judge was about to send a %s request outside the published schema: %w", req.method, err)
 			}
 		}
@@ -115,7 +117,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		s.heard.Store(true)
 	}
 	s.noticeRateLimit(got)
-	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object}
+	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object, plain: req.plain}
 	if to := s.redirect(got, req); to != "" {
 		req.url, req.hops = to, req.hops+1
 		next, err := s.send(ctx, check, req)
@@ -144,6 +146,28 @@ func (s *session) redirect(r *wire.Reply, req request) string {
 		return ""
 	}
 	return to.String()
+}
+
+// sampled is the length up to which params are validated whole; the records of
+// a batch are alike, so that of a longer one the first few stand for all.
+const sampled = 16 << 10
+
+func sample(params []byte) []byte {
+	if len(params) <= sampled {
+		return params
+	}
+	start := bytes.Index(params, []byte(`"records":[`))
+	if start < 0 {
+		return params
+	}
+	start += len(`"records":[`)
+	dec := json.NewDecoder(bytes.NewReader(params[start:]))
+	var first json.RawMessage
+	if dec.Decode(&first) != nil {
+		return params
+	}
+	out := append(params[:start:start], first...)
+	return append(out, "]}"...)
 }
 
 // overtime says why the run ended before this check did.

@@ -47,8 +47,9 @@ type Check struct {
 	Steps []string `json:"steps"`
 	Text  string   `json:"text"` // the scenario in Gherkin
 
-	own    bool
-	source []byte // a feature of this scenario only, lines as in the file
+	firstObject bool // one named object is enough
+	own         bool
+	source      []byte // a feature of this scenario only, lines as in the file
 }
 
 // Catalogue is the list of all checks in the order of the feature files.
@@ -272,6 +273,8 @@ func (c *Check) tag(name string) error {
 		c.Alone = true
 	case "each-object":
 		c.EachObject = true
+	case "first-object":
+		c.EachObject, c.firstObject = true, true
 	case "acquit":
 		c.Acquit = true
 	default:

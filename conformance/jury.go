@@ -267,8 +267,14 @@ func (s *session) judge(ctx context.Context, c *Check, j *jury) *CheckResult {
 		} else {
 			var parts []*CheckResult
 			for _, name := range s.opts.Objects {
-				if o := s.catalog.object(name); o != nil {
-					parts = append(parts, s.judgeOnce(ctx, c, o))
+				o := s.catalog.object(name)
+				if o == nil {
+					continue
+				}
+				part := s.judgeOnce(ctx, c, o)
+				parts = append(parts, part)
+				if c.firstObject && part.Status != NotApplicable {
+					break
 				}
 			}
 			r = merge(c, parts)

@@ -101,6 +101,7 @@ func value(f rpc.Field, v int) json.RawMessage {
 	case rpc.TypeDateTime:
 		return quote(fmt.Sprintf("20%02d-%02d-%02dT%02d:%02d:%02dZ", 10+v%40, 1+v%12, 1+v%28, v%24, v%60, (v*7)%60))
 	default:
-		return quote(fmt.Sprintf("Conformance %d", v))
+		// The name of the field keeps the values of one record apart.
+		return quote(clip(fmt.Sprintf("Conformance %d %s", v, f.APIName), 60))
 	}
 }

@@ -20,8 +20,14 @@ import (
 	"github.com/destkit/destkit/conformance/wire"
 )
 
-// ReadbackFunc is the read-back hook as a Go function.
-type ReadbackFunc = hook.Readback
+// ReadbackFunc is the read-back hook as a Go function, with its question and
+// its answer.
+type (
+	ReadbackFunc    = hook.Readback
+	ReadbackRequest = hook.ReadbackRequest
+	ReadbackRecord  = hook.ReadbackRecord
+	ReadbackReply   = hook.ReadbackReply
+)
 
 // UsageError is a mistake of the caller: exit status 2, nothing was judged.
 type UsageError struct{ Message string }

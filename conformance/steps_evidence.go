@@ -62,8 +62,7 @@ func (w *world) storedOrRefused() error {
 	}
 	due := w.expectations(exists)
 	if len(due) == 0 {
-		w.proof("every record was refused")
-		return nil
+		return w.allRefused()
 	}
 	if w.readback == nil {
 		if w.valuesMatter {
@@ -80,6 +79,16 @@ func (w *world) storedOrRefused() error {
 	}
 	w.proof("%d records read back", len(due))
 	return w.held()
+}
+
+// allRefused: odd values may all be refused; that ordinary records are refused
+// shows nothing of what the endpoint does with those that it accepts.
+func (w *world) allRefused() error {
+	if !w.valuesMatter {
+		return inconclusive("fixtures", "every record was refused: give values that the endpoint accepts under fixtures")
+	}
+	w.proof("every record was refused")
+	return nil
 }
 
 // difference is one deviation of the store from what was acknowledged.
@@ -184,7 +193,7 @@ func (w *world) noneExists() error {
 func (w *world) existOnce() error {
 	due := w.expectations(exists)
 	if len(due) == 0 {
-		return nil
+		return w.allRefused()
 	}
 	if w.readback == nil {
 		return inconclusive("readback", "only a read-back can count the copies of a record")

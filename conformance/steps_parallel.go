@@ -64,7 +64,7 @@ func median(replies []*reply) time.Duration {
 }
 
 // latencyNoise is a latency below which the machine, not the endpoint, is seen.
-const latencyNoise = 25 * time.Millisecond
+const latencyNoise = 100 * time.Millisecond
 
 func (w *world) latencyHolds() error {
 	single, _ := w.vars["single"].(time.Duration)

@@ -148,7 +148,8 @@ func (w *world) objectsUnique() error {
 func (w *world) objectsIdentifiable() error {
 	for _, r := range w.of(rpc.MethodListFields) {
 		items, ok := w.listing(r, "fields")
-		if ok && !slices.ContainsFunc(items, func(n *wire.Node) bool { v, is := n.Get("identifier").Bool(); return is && v }) {
+		// An empty list is FLD-010's.
+		if ok && len(items) > 0 && !slices.ContainsFunc(items, func(n *wire.Node) bool { v, is := n.Get("identifier").Bool(); return is && v }) {
 			w.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.what()+" has none", r)
 		}
 	}

@@ -362,6 +362,7 @@ func (w *world) writesIfItMay(n int) error {
 		w.note("judged without writes: --write sees more")
 		return nil
 	}
+	defer func() { w.object = nil }()
 	for _, name := range w.opts.Objects {
 		o := w.catalog.object(name)
 		if o == nil || o.creating() == "" {
@@ -369,10 +370,11 @@ func (w *world) writesIfItMay(n int) error {
 		}
 		w.object = o
 		records, err := w.newRecords(n)
-		if err == nil {
-			_, err = w.write(o.creating(), records, plan{})
+		if err != nil {
+			w.note("%s: %v", o, err)
+			continue
 		}
-		w.object = nil
+		_, err = w.write(o.creating(), records, plan{})
 		return err
 	}
 	return nil
@@ -430,11 +432,16 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 		return err
 	}
 	w.valuesMatter = true
+	key, err := w.key(id) // one for all rows, so that they differ as written
+	if err != nil {
+		return err
+	}
+	base := strings.Trim(string(key), `"`)
 	var records []*record
 	for i, row := range table.Rows {
 		var r *record
 		if what == "identifiers" {
-			r, err = w.withIdentifier(id, i+1, row.Cells[0].Value)
+			r, err = w.withIdentifier(id, i+1, base, row.Cells[0].Value)
 		} else {
 			r, err = w.withValue(id, i+1, row.Cells[0].Value, row.Cells[1].Value)
 		}
@@ -475,7 +482,7 @@ func (w *world) sendAlone(operation string, sent []*batch) ([]*batch, error) {
 
 // withIdentifier makes a record whose key is written in the table: {key} is an
 // ordinary key of the run, {odd} a number beyond 2^53 that doubles cannot hold.
-func (w *world) withIdentifier(id rpc.Field, n int, text string) (*record, error) {
+func (w *world) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
 	quoted := strings.HasPrefix(text, `"`)
 	if quoted != (id.Type == rpc.TypeString) {
 		return nil, nil // the row is for identifiers of the other type
@@ -484,7 +491,6 @@ func (w *world) withIdentifier(id rpc.Field, n int, text string) (*record, error
 	if err != nil {
 		return nil, err
 	}
-	key := strings.Trim(string(r.key), `"`)
 	odd := int64(9007199254740993)
 	if w.opts.KeyFrom != 0 || w.opts.KeyTo != 0 {
 		if id.Type == rpc.TypeInteger {

@@ -147,6 +147,9 @@ func hasResult(r *reply) (string, string) {
 }
 
 func noResult(r *reply) (string, string) {
+	if r.plain && r.member("error") != nil {
+		return "no protocol over plain http", r.short()
+	}
 	if r.member("result") != nil {
 		return "no result", r.short()
 	}

@@ -30,7 +30,10 @@ func silentCloseViolation() violation {
 
 // connState is what is remembered of a connection that was taken over. Calls
 // on one HTTP/1.1 connection follow one another, so it needs no lock.
-type connState struct{ listed bool }
+type connState struct {
+	listed  bool   // the last call was a list_objects (HTTP-008)
+	spoiled []byte // the reply to a body that was no JSON text (ERR-002)
+}
 
 type connKey struct{}
 
@@ -40,6 +43,7 @@ type forgetfulWriter struct {
 	http.ResponseWriter
 	call   *call
 	status int
+	spoils []byte // what the connection keeps for the next call (ERR-002)
 }
 
 // Unwrap lets the other seams take the connection over.
@@ -90,7 +94,7 @@ func (w *forgetfulWriter) takeOver(conn net.Conn, read *bufio.Reader, body []byt
 	if read.Buffered() > 0 {
 		conn = readAhead{conn, read}
 	}
-	w.call.sim.serveOn(conn)
+	w.call.sim.serveOn(conn, &connState{listed: gives(w.call, rpc.MethodListObjects), spoiled: w.spoils})
 	return len(body), nil
 }
 
@@ -104,14 +108,14 @@ func (r readAhead) Read(b []byte) (int, error) { return r.reader.Read(b) }
 
 // serveOn answers the further calls on one connection, until it or the
 // simulator is closed. It does not wait for that.
-func (s *Sim) serveOn(conn net.Conn) {
+func (s *Sim) serveOn(conn net.Conn, state *connState) {
 	var once sync.Once
 	stop := s.closeWith(conn)
 	server := &http.Server{
 		Handler:  s,
 		ErrorLog: log.New(io.Discard, "", 0),
 		ConnContext: func(ctx context.Context, _ net.Conn) context.Context {
-			return context.WithValue(ctx, connKey{}, &connState{listed: true})
+			return context.WithValue(ctx, connKey{}, state)
 		},
 		ConnState: func(_ net.Conn, state http.ConnState) {
 			if state == http.StateClosed || state == http.StateHijacked {

@@ -1,4 +1,264 @@
 package destsim
 
-// parallelViolations are parallel calls that meet (PAR-*).
-func parallelViolations() []violation { return nil }
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// parallelViolations are parallel calls that get into each other's way (PAR-*).
+func parallelViolations() []violation {
+	return slices.Concat(crossedViolations(), raceViolations(), queueViolations())
+}
+
+// gathering knows which calls are in flight at the same moment, by what they have
+// in common. The zero value is ready for use.
+type gathering[K comparable, T any] struct {
+	mu sync.Mutex
+	in map[K][]*guest[T]
+}
+
+// guest is one call of a gathering. All but brings is final once hold is over.
+type guest[T any] struct {
+	brings T
+	most   int       // so many were in flight at once, itself included
+	last   *guest[T] // of them arrived last
+	before *guest[T] // arrived just before it, or, where it was the first, after it
+}
+
+// hold keeps a call in flight for d, so that parallel ones meet.
+func (w *gathering[K, T]) hold(c *call, key K, brings T, d time.Duration) *guest[T] {
+	me := &guest[T]{brings: brings}
+	w.mu.Lock()
+	if w.in == nil {
+		w.in = map[K][]*guest[T]{}
+	}
+	if there := w.in[key]; len(there) > 0 {
+		me.before = there[len(there)-1]
+	}
+	w.in[key] = append(w.in[key], me)
+	for _, g := range w.in[key] {
+		g.most, g.last = max(g.most, len(w.in[key])), me
+		if g.before == nil && g != me {
+			g.before = me
+		}
+	}
+	w.mu.Unlock()
+	c.sleep(d)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.in[key] = slices.DeleteFunc(w.in[key], func(g *guest[T]) bool { return g == me })
+	if len(w.in[key]) == 0 {
+		delete(w.in, key)
+	}
+	return me
+}
+
+// together tells whether the call met another one.
+func (g *guest[T]) together() bool { return g.most > 1 }
+
+// manyPlanning is how many list_fields calls stay apart (PAR-001).
+const manyPlanning = 8
+
+// crossedViolations mix up what belongs to one call (PAR-001, PAR-002, PAR-005).
+func crossedViolations() []violation {
+	return []violation{
+		crossedPlanning("PAR-001", "when more than eight list_fields calls are in flight, replies carry the id of the call that arrived last",
+			func(c *call) *[]byte { return &c.id }),
+		crossedPlanning("PAR-001.2", "when more than eight list_fields calls are in flight, replies carry the fields of the object that was asked for last",
+			func(c *call) *[]byte { return &c.params }),
+		{
+			Violation: Violation{ID: "PAR-002", Changes: "upsert batches of two records of one sync run that are in flight together are answered with the results of the one that arrived last"},
+			arm: func(s *Sim) seams {
+				var ready gathering[int64, []result]
+				return seams{results: func(c *call, rs []result) []result {
+					if !c.batch.upserts(2) {
+						return rs
+					}
+					mine := slices.Clone(rs)
+					for i := range mine {
+						mine[i].identifier = bytes.Clone(mine[i].identifier)
+					}
+					if g := ready.hold(c, c.batch.Plan.SyncRunID, mine, s.delays.Meet); g.together() {
+						return slices.Clone(g.last.brings) // the batch reuses its slice
+					}
+					return rs
+				}}
+			},
+		},
+		{
+			Violation: Violation{ID: "PAR-005", Changes: "batches of two records of one sync run that are in flight together are executed with the operation of the one that arrived last"},
+			arm: func(s *Sim) seams {
+				var batches gathering[int64, string]
+				return seams{batch: func(c *call, b *batch) *rpc.Error {
+					if b.Len() == 2 {
+						b.operation = batches.hold(c, b.Plan.SyncRunID, b.operation, s.delays.Meet).last.brings
+					}
+					return nil
+				}}
+			},
+		},
+	}
+}
+
+// crossedPlanning takes a part of a list_fields call from the one that arrived
+// last.
+func crossedPlanning(id, changes string, part func(c *call) *[]byte) violation {
+	return violation{
+		Violation: Violation{ID: id, Changes: changes},
+		arm: func(s *Sim) seams {
+			var calls gathering[string, []byte]
+			return seams{parsed: func(c *call) {
+				if !gives(c, rpc.MethodListFields) {
+					return
+				}
+				p := part(c)
+				if g := calls.hold(c, c.method, bytes.Clone(*p), s.delays.Meet); g.most > manyPlanning {
+					*p = g.last.brings
+				}
+			}}
+		},
+	}
+}
+
+// upserts tells whether a batch is an upsert of so many records.
+func (b *batch) upserts(records int) bool {
+	return b.operation == rpc.OperationUpsert && b.Len() == records
+}
+
+// sameKeys is what batches have in common that write the same records.
+type sameKeys struct {
+	run  int64
+	keys string
+}
+
+func (b *batch) sameKeys() sameKeys {
+	var keys strings.Builder
+	for _, r := range b.acknowledged() {
+		keys.Write(r.identifier)
+		keys.WriteByte(' ')
+	}
+	return sameKeys{b.Plan.SyncRunID, keys.String()}
+}
+
+// raceViolations check and write in two steps (PAR-002.2, PAR-003).
+func raceViolations() []violation {
+	return []violation{
+		{
+			Violation: Violation{ID: "PAR-002.2", Changes: "of upsert batches of two records of one sync run that are in flight together one is acknowledged and not written"},
+			arm: func(s *Sim) seams {
+				var batches gathering[int64, struct{}]
+				return seams{batch: func(c *call, b *batch) *rpc.Error {
+					if !b.upserts(2) {
+						return nil
+					}
+					if g := batches.hold(c, b.Plan.SyncRunID, struct{}{}, s.delays.Meet); g.together() && g.last == g {
+						c.answer(json.RawMessage(appendResults(nil, b.acknowledged())))
+					}
+					return nil
+				}}
+			},
+		},
+		{
+			Violation: Violation{ID: "PAR-003", Changes: "upsert batches of three records of one sync run with the same identifiers that are in flight together add copies"},
+			arm: func(s *Sim) seams {
+				var batches gathering[sameKeys, struct{}]
+				var blind sync.Map // calls that do not see what is there
+				return seams{
+					batch: func(c *call, b *batch) *rpc.Error {
+						if b.upserts(3) && batches.hold(c, b.sameKeys(), struct{}{}, s.delays.Meet).together() {
+							blind.Store(c, true)
+						}
+						return nil
+					},
+					rows: func(c *call, r *record, rows rows) rows {
+						if _, is := blind.Load(c); is {
+							return blindRows{rows, r}
+						}
+						return rows
+					},
+					answered: func(c *call) { blind.Delete(c) },
+				}
+			},
+		},
+		tornViolation(),
+	}
+}
+
+// tornViolation is PAR-003.2: a record is written in two statements, and the
+// second one takes the values of another batch.
+func tornViolation() violation {
+	return violation{
+		Violation: Violation{ID: "PAR-003.2", Changes: "upsert batches of three records of one sync run with the same identifiers that are in flight together write the first half of the fields from one batch and the second half from another"},
+		arm: func(s *Sim) seams {
+			type values = []map[string][]byte // by record and field
+			var batches gathering[sameKeys, values]
+			var others sync.Map // call to the values of another one
+			return seams{
+				batch: func(c *call, b *batch) *rpc.Error {
+					if !b.upserts(3) {
+						return nil
+					}
+					mine := make(values, b.Len())
+					for i := range mine {
+						mine[i] = map[string][]byte{}
+						for j := range b.Record(i).Len() {
+							name, raw := b.Record(i).At(j)
+							mine[i][string(name)] = bytes.Clone(raw)
+						}
+					}
+					if g := batches.hold(c, b.sameKeys(), mine, s.delays.Meet); g.together() {
+						others.Store(c, g.before.brings)
+					}
+					return nil
+				},
+				cells: func(c *call, r *record) {
+					if other, is := others.Load(c); is {
+						r.tear(other.(values)[r.index])
+					}
+				},
+				answered: func(c *call) { others.Delete(c) },
+			}
+		},
+	}
+}
+
+// tear takes the second half of the fields that are no identifiers from other
+// values.
+func (r *record) tear(other map[string][]byte) {
+	var plain []*cell
+	for i := range r.cells {
+		if !r.cells[i].column.Identifier {
+			plain = append(plain, &r.cells[i])
+		}
+	}
+	for _, c := range plain[len(plain)/2:] {
+		if raw := other[c.column.APIName]; raw != nil {
+			if value, problem := c.column.canonical(raw); problem == "" {
+				c.raw = value
+			}
+		}
+	}
+}
+
+// queueViolations serve one call at a time (PAR-004).
+func queueViolations() []violation {
+	return []violation{{
+		Violation: Violation{ID: "PAR-004", Changes: "list_objects calls are served one at a time under one lock and take Delays.Work each"},
+		arm: func(s *Sim) seams {
+			var one sync.Mutex
+			return seams{parsed: func(c *call) {
+				if gives(c, rpc.MethodListObjects) {
+					one.Lock()
+					defer one.Unlock()
+					c.sleep(s.delays.Work)
+				}
+			}}
+		},
+	}}
+}

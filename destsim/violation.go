@@ -217,7 +217,7 @@ func violations() []violation {
 		connectionViolations(), planningViolations(), speedViolations(),
 		resultsViolations(), semanticsViolations(), durabilityViolations(),
 		statelessViolations(), parallelViolations(), errorsViolations(),
-		dataViolations(),
+		timeViolations(), dataViolations(),
 	} {
 		all = append(all, area...)
 	}

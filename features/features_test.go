@@ -30,7 +30,7 @@ var (
 	// knownTag lists every other tag, so that a misspelt one cannot slip by.
 	knownTag = regexp.MustCompile(`^(must|should|info|spec|jsonrpc|published|policy|write|write-optional|` +
 		`readback-required|readback-decides|hook-(restart|alter_schema|break_downstream|rotate_token)|` +
-		`load|probe|records-\d+|alone|each-object|acquit|needs-[A-Z]+-\d{3})$`)
+		`load|probe|records-\d+|alone|each-object|first-object|acquit|needs-[A-Z]+-\d{3})$`)
 )
 
 // load parses all feature files with the inherited tags in every check.
@@ -126,7 +126,7 @@ func TestTags(t *testing.T) {
 		if c.has("write") {
 			require.Equal(t, 1, c.count(func(s string) bool { return strings.HasPrefix(s, "records-") }), "%s bounds its records", c.id)
 		}
-		if c.has("readback-required") || c.has("readback-decides") || c.has("each-object") {
+		if c.has("readback-required") || c.has("readback-decides") || c.has("each-object") || c.has("first-object") {
 			require.True(t, c.has("write"), "%s writes", c.id)
 		}
 		require.Len(t, slices.Compact(slices.Sorted(slices.Values(c.tags))), len(c.tags), "%s has a tag twice", c.id)

@@ -10,6 +10,8 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
+// newChecks lists the catalogue. It reads what the judge runs, so that no list
+// in a document or in this program can fall behind it.
 func newChecks() *cobra.Command {
 	var asJSON, asMarkdown, steps bool
 	cmd := &cobra.Command{
@@ -140,6 +142,8 @@ func sectionWords(c *conformance.Check) string {
 	return strings.Join(c.Sections, ", ")
 }
 
+// printChecks prints two lines for each check, grouped by area: the claim, and
+// who makes it (spec 4 to 9, JSON-RPC, published text, this toolkit).
 func printChecks(w io.Writer, checks []*conformance.Check) {
 	area := ""
 	for _, c := range checks {
@@ -156,6 +160,7 @@ func printChecks(w io.Writer, checks []*conformance.Check) {
 	fmt.Fprintf(w, "\n%d checks; 'destkit explain ID' explains one\n", len(checks))
 }
 
+// printChecksMarkdown prints a table for each area, to be kept beside a project.
 func printChecksMarkdown(w io.Writer, checks []*conformance.Check) {
 	area := ""
 	for _, c := range checks {

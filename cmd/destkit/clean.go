@@ -8,6 +8,8 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
+// newClean is the second chance of a run that did not get to its own clean-up.
+// It never looks for records by itself: only the journal says what is ours.
 func newClean() *cobra.Command {
 	var options conformance.Options
 	var conn connection
@@ -50,6 +52,8 @@ func printResidue(cmd *cobra.Command, residue *conformance.Residue) error {
 	w := cmd.OutOrStdout()
 	left := len(residue.Refused) + len(residue.Unknown)
 	fmt.Fprintf(w, "%d records deleted, %d left behind\n", residue.Cleaned, left)
+	// Refused means that the endpoint answered and kept the record; unknown that
+	// nobody can say whether it is there.
 	for _, part := range []struct {
 		word string
 		left []conformance.Leftover

@@ -73,6 +73,7 @@ func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
 	if flag.Changed {
 		return nil // the command line wins
 	}
+	// A repeatable flag takes a list or a single value, any other one value.
 	_, repeatable := flag.Value.(pflag.SliceValue)
 	if len(values) > 1 && !repeatable {
 		return positionError(c.file, c.src, entry.value.GetToken(), fmt.Sprintf("%s takes one value, not a list", entry.key))

@@ -75,6 +75,8 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
+	// Everything that can be refused has been refused: from here on something is
+	// sent, and every end but a usage error leaves the reports that were asked for.
 	stopProfile, err := j.profiling.start()
 	if err != nil {
 		return err
@@ -103,6 +105,8 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 // deliver writes the reports, shows the result and decides the exit status.
 func (j *judgement) deliver(cmd *cobra.Command, result *conformance.Report, outputs outputs) error {
 	status := result.ExitStatus
+	// A report that cannot be written must not hide the verdict, and must not
+	// pass for success either.
 	if err := outputs.write(cmd.OutOrStdout(), result); err != nil {
 		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = worst(status, statusUntested)

@@ -41,6 +41,8 @@ a folder. Nothing outside this machine is called.`,
 	return cmd
 }
 
+// demo is one walk through the program. It goes the way of any user, over TLS
+// and through the hooks file, and has no private door to the simulator.
 type demo struct {
 	dir         string
 	out, screen io.Writer
@@ -68,6 +70,7 @@ func (d *demo) run(ctx context.Context) error {
 		fmt.Fprintf(d.out, "\nreport: file://%s", path)
 	}
 	fmt.Fprintf(d.out, "\nnext:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n")
+	// The demo is a test of the whole as well.
 	if clean.ExitStatus != statusOK || broken.ExitStatus != statusGate {
 		return untested(fmt.Errorf("the demo did not go as it should: exit statuses %d and %d instead of 0 and 1",
 			clean.ExitStatus, broken.ExitStatus))

@@ -25,6 +25,8 @@ type simulator struct {
 	profiling       profiling
 }
 
+// newDestsim opens the one port of the simulator: endpoint, control and health
+// share it, so that a test needs to know one address only.
 func newDestsim() *cobra.Command {
 	var s simulator
 	cmd := &cobra.Command{
@@ -96,7 +98,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err != nil {
 		return usageError(err)
 	}
-	defer sim.Close()
+	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.start()
 	if err != nil {
 		return err
@@ -106,6 +108,8 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.secureWith(port, sim.TLSViolation()); err != nil {
 		return err
 	}
+	// The port comes first and the line about it last: who reads the line finds
+	// the certificate and the hooks file there.
 	ln, url, err := port.listen()
 	if err != nil {
 		return err
@@ -133,7 +137,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 // resolve merges the configuration file, which the command line wins over, and
 // reads the tokens.
 func (s *simulator) resolve(cmd *cobra.Command) error {
-	given := s.config
+	given := s.config // what the flags have bound, and their defaults
 	if s.file != "" {
 		s.config = destsim.Config{}
 		if err := readYAML(s.file, &s.config); err != nil {

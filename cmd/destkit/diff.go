@@ -7,6 +7,8 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 )
 
+// newDiff compares two runs for a pipeline. Only a gate that fails newly ends
+// with 1: a warning more or a check out of sight is shown and no failure.
 func newDiff() *cobra.Command {
 	var asJSON, asMarkdown bool
 	cmd := &cobra.Command{

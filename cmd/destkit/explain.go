@@ -14,6 +14,8 @@ import (
 // textWidth is where explanations are wrapped.
 const textWidth = 78
 
+// newExplain answers the question after a finding: why should I care, and what
+// would a right answer look like?
 func newExplain() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

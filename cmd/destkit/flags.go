@@ -145,6 +145,7 @@ func (j *judging) resolveFiles() error {
 	if !info.IsDir() {
 		return usagef("--features %s is a file; give the folder that holds the .feature files", j.features)
 	}
+	// A file system, not a path: the library opens nothing by itself.
 	j.options.Features = os.DirFS(j.features)
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
+// newPlan is for who must answer for a production system: it says what a run
+// would write before anything is written.
 func newPlan() *cobra.Command {
 	var j judging
 	var asJSON bool
@@ -45,6 +47,8 @@ checks would not run, and which MUSTs would stay undecided.`,
 	return cmd
 }
 
+// printPlan puts first what a careful owner asks first: which objects, how many
+// records, what keys, and how they are removed.
 func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	fmt.Fprintf(w, "%s\n", p.Target)
 	if p.Speed != "" {

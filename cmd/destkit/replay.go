@@ -18,6 +18,8 @@ const (
 	tokenVariable = "DESTKIT_TOKEN"
 )
 
+// newReplay sends a finding again after a repair. The secrets that a report
+// leaves out come from the environment, never from the command line.
 func newReplay() *cobra.Command {
 	var options conformance.Options
 	var conn connection
@@ -80,6 +82,8 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 }
 
 // replayStatus is 1 when any reply is as it was, 3 when nothing was answered.
+// A reply that is the same is a rule that is still broken; a different one is
+// not yet a pass, but the next run will tell.
 func replayStatus(results []conformance.ReplayResult) int {
 	answered := false
 	for _, r := range results {
@@ -94,6 +98,7 @@ func replayStatus(results []conformance.ReplayResult) int {
 	return statusOK
 }
 
+// printReplay shows then and now under each other, since the eye compares lines.
 func printReplay(w io.Writer, results []conformance.ReplayResult) {
 	for _, r := range results {
 		fmt.Fprintf(w, "%s  %s\n", r.Check, r.Before.RPC)

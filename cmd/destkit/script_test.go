@@ -2,8 +2,13 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
+	"flag"
+	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,6 +37,7 @@ func TestScript(t *testing.T) {
 			"stops":      cmdStops,
 			"endpoint":   cmdEndpoint,
 			"interrupts": cmdInterrupts,
+			"asks":       cmdAsks,
 			"words":      cmdWords,
 		},
 	})
@@ -123,7 +129,7 @@ func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: stops NAME [INT|TERM]")
 	}
-	var signal os.Signal = os.Interrupt
+	signal := os.Interrupt
 	if len(args) > 1 && args[1] == "TERM" {
 		signal = syscall.SIGTERM
 	}
@@ -187,4 +193,43 @@ func cmdWords(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Fatalf("%s: %q found is %v", args[0], text, !neg)
 		}
 	}
+}
+
+// cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] URL`: a GET, or a
+// POST with the body. It prints the status and the body of the answer.
+func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
+	flags := flag.NewFlagSet("asks", flag.ContinueOnError)
+	ca, token, body := flags.String("ca", "", ""), flags.String("token", "", ""), flags.String("d", "", "")
+	ts.Check(flags.Parse(args))
+	method := http.MethodGet
+	if *body != "" {
+		method = http.MethodPost
+	}
+	if file, ok := strings.CutPrefix(*body, "@"); ok {
+		*body = ts.ReadFile(file)
+	}
+	request, err := http.NewRequest(method, flags.Arg(0), strings.NewReader(*body))
+	ts.Check(err)
+	if *token != "" {
+		request.Header.Set("Authorization", "Bearer "+*token)
+	}
+	transport := &http.Transport{DisableKeepAlives: true}
+	if *ca != "" {
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM([]byte(ts.ReadFile(*ca)))
+		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if neg {
+		if err == nil {
+			ts.Fatalf("answered with status %d", response.StatusCode)
+		}
+		fmt.Fprintln(ts.Stderr(), err)
+		return
+	}
+	ts.Check(err)
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	ts.Check(err)
+	fmt.Fprintf(ts.Stdout(), "%d\n%s", response.StatusCode, text)
 }

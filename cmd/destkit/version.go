@@ -49,6 +49,7 @@ func readBuild() buildInfo {
 	return info
 }
 
+// newVersion says which build made a report; the report carries the same words.
 func newVersion() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{

@@ -36,6 +36,7 @@ Feature: Data
     Then every record is stored exactly or refused
 
   @DAT-003 @must @spec @spec-4.2.2 @write @readback-required @records-4 @each-object
+  @needs-SEM-007
   Scenario: Null stays null
     Null empties a field. As a text it fills it with a wrong value.
     Cause: null is formatted, or skipped because it is empty.
@@ -176,7 +177,7 @@ Feature: Data
       | string | "=1+1" |
     Then every record is stored exactly or refused
 
-  @DAT-012 @should @policy @spec-8 @write @records-300 @each-object
+  @DAT-012 @should @policy @spec-8 @write @records-300 @first-object
   @needs-OPS-004
   Scenario: Bodies of some megabytes are accepted
     Body parsers stop at 100 KB by default. A full batch is larger than that.

@@ -16,7 +16,7 @@ Feature: Persistence and repeats
     Then every record is stored exactly or refused
 
   @DUR-002 @must @spec @spec-4.2.2 @write @records-100 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-012
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-012 @needs-SEM-001 @needs-SEM-006
   Scenario: A write is visible to the next call
     Two batches of one sync follow each other at once. The second must see what the first wrote.
     Cause: the write is not awaited.

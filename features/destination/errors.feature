@@ -83,7 +83,7 @@ Feature: Error safety and time
     And the service calls "supported_operations" for every object
     Then every reply arrives within the planning deadline
 
-  @TIM-002 @should @spec @spec-8 @write @acquit @records-1000 @each-object
+  @TIM-002 @should @spec @spec-8 @write @acquit @records-1000 @first-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SPD-006
   Scenario: A full batch comes in time
     A batch that is late counts as failed and is sent again, and is late again.

@@ -16,7 +16,7 @@ Feature: Parallel calls
     And every listed object has the same fields each time
 
   @PAR-002 @must @spec @spec-4.2.3 @write @readback-decides @alone @records-32 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-001 @needs-SEM-006
   Scenario: Parallel batches have their own results and are stored
     The service sends as many batches at once as the endpoint declares.
     Cause: a buffer or a connection is shared between calls.

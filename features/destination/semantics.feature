@@ -205,7 +205,7 @@ Feature: Operation semantics
     Then every record is stored exactly or refused
 
   @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-005
   Scenario: Skipped records are reported in one way
     The service and its user must be able to tell a skip from a fault.
     Cause: different code paths for single and bulk writes.

@@ -65,7 +65,7 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed" 5 times
     Then the declared speed stays the same
 
-  @SPD-006 @must @spec @published @spec-4.2 @write @records-1000 @each-object
+  @SPD-006 @must @spec @published @spec-4.2 @write @records-1000 @first-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-013
   Scenario: A batch of the declared size works
     The service fills batches up to the declared size. A smaller real limit fails every full
@@ -79,7 +79,7 @@ Feature: Sync speed and rate limit
     When the service sends a full batch of new records with any operation, mapping only what is required
     Then every batch is processed
 
-  @SPD-007 @should @spec @spec-4.2.3 @write @load @records-200 @alone @acquit @each-object
+  @SPD-007 @should @spec @spec-4.2.3 @write @load @records-200 @alone @acquit @first-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The declared number of parallel batches works
     The service sends that many batches at once. Failures under its own declared load make every
@@ -93,7 +93,7 @@ Feature: Sync speed and rate limit
     When the service sends 64 new records with any operation, in parallel batches
     Then every batch is processed
 
-  @SPD-008 @should @spec @spec-8 @write @load @records-2000 @alone @acquit @each-object
+  @SPD-008 @should @spec @spec-8 @write @load @records-2000 @alone @acquit @first-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The declared rate can be kept up
     A sync of a large table runs for hours. An endpoint that slows down runs into the deadline.
@@ -154,7 +154,7 @@ Feature: Sync speed and rate limit
     When the service calls "test_connection" at 90 % of the rate limit
     Then no reply refuses the rate
 
-  @RL-005 @must @spec @spec-4.2.2 @write @load @readback-required @records-300 @alone @each-object
+  @RL-005 @must @spec @spec-4.2.2 @write @load @readback-required @records-300 @alone @first-object
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DUR-001 @needs-DUR-002
   Scenario: A throttled batch is never acknowledged
     A record that was acknowledged is never sent again. Dropping it under load loses it for
