@@ -214,29 +214,57 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 		return nil, overtime(w.ctx)
 	}
 	defer s.pace.leave()
-	var ids []json.RawMessage
-	for _, r := range records {
-		if k := strings.TrimSpace(string(r.key)); k != "" && k != "null" {
-			ids = append(ids, r.key)
-		}
-	}
-	seq := int64(-1)
-	if len(ids) > 0 {
-		var err error
-		if seq, err = s.journal.Begin(first.object.APIName, first.id.APIName, operation, ids); err != nil {
-			return nil, &outcome{status: HarnessError, reason: err.Error()}
-		}
+	seq, err := s.announce(operation, records)
+	if err != nil {
+		return nil, err
 	}
 	req := how.request
 	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
 	req.odd = req.odd || how.odd
-	r, err := s.send(w.ctx, w.check.ID, req)
-	if err != nil {
+	if b.reply, err = s.send(w.ctx, w.check.ID, req); err != nil {
 		return nil, err
 	}
-	b.reply = r
 	b.read()
 	return b, s.finish(seq, b)
+}
+
+// journalled is the field and the key by which clean-up finds the record: the
+// active identifier, or a true one where a check sends another field as active.
+func (r *record) journalled() (string, json.RawMessage) {
+	field, key := r.id.APIName, r.key
+	if !r.id.Identifier {
+		for _, f := range r.object.identifiers() {
+			if raw, ok := r.values[f.APIName]; ok {
+				field, key = f.APIName, raw
+				break
+			}
+		}
+	}
+	if k := strings.TrimSpace(string(key)); k == "" || k == "null" {
+		return field, nil
+	}
+	return field, key
+}
+
+// announce writes a batch into the journal before anything is sent; -1 stands
+// for a batch without a key, of which nothing can be left behind.
+func (s *session) announce(operation string, records []*record) (int64, error) {
+	var ids []json.RawMessage
+	field := ""
+	for _, r := range records {
+		f, key := r.journalled()
+		if field = f; key != nil {
+			ids = append(ids, key)
+		}
+	}
+	if len(ids) == 0 {
+		return -1, nil
+	}
+	seq, err := s.journal.Begin(records[0].object.APIName, field, operation, ids)
+	if err != nil {
+		return 0, &outcome{status: HarnessError, reason: err.Error()}
+	}
+	return seq, nil
 }
 
 // finish notes in the journal what became of a batch.
@@ -246,12 +274,13 @@ func (s *session) finish(seq int64, b *batch) error {
 	}
 	var acknowledged, refused []json.RawMessage
 	for _, r := range b.records {
+		_, key := r.journalled()
 		switch {
-		case string(r.key) == "null" || len(r.key) == 0:
+		case key == nil:
 		case b.succeeded(r):
-			acknowledged = append(acknowledged, r.key)
+			acknowledged = append(acknowledged, key)
 		case b.failed(r):
-			refused = append(refused, r.key)
+			refused = append(refused, key)
 		}
 	}
 	if err := s.journal.Finish(seq, acknowledged, refused); err != nil {

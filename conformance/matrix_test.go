@@ -1,10 +1,15 @@
 package conformance_test
 
 import (
+	"flag"
+	"fmt"
 	"io"
 	"log"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,19 +18,27 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
+var update = flag.Bool("update", false, "write docs/kill-matrix.md")
+
 func discardLog() *log.Logger { return log.New(io.Discard, "", 0) }
 
 // benchFor builds the destination that a violation needs to show itself.
 func benchFor(t *testing.T, id string) *bench {
 	cfg := simConfig(id)
-	switch {
-	case strings.HasPrefix(id, "TLS-"):
+	if strings.HasPrefix(id, "TLS-") {
 		return overTLS(t, cfg)
-	case id == "AUTH-004.2":
+	}
+	return inMemory(t, withPathSecret(cfg, id))
+}
+
+// withPathSecret moves the URL secret into the path for the one violation that
+// is about it.
+func withPathSecret(cfg destsim.Config, id string) destsim.Config {
+	if id == "AUTH-004.2" {
 		first := 0
 		cfg.URLSecret = destsim.URLSecret{Path: &first, Value: simSecret}
 	}
-	return inMemory(t, cfg)
+	return cfg
 }
 
 // checkOf is the check that a violation is named for.
@@ -37,14 +50,16 @@ func checkOf(violation string) string {
 // TestKillMatrix breaks one rule at a time: the named check fails, what else
 // trips is listed with its reason, and nothing more.
 func TestKillMatrix(t *testing.T) {
+	table := newKillTable()
+	t.Cleanup(func() { table.finish(t) })
 	for i, v := range destsim.Violations() {
-		if !tenth(t, i) && !selectedByRun(t) {
+		if !tenth(t, i) && !namedByRun() {
+			table.skipped = true
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			b := benchFor(t, v.ID)
-			r := b.judge(t)
+			r := benchFor(t, v.ID).judge(t)
 			want := []string{checkOf(v.ID)}
 			for _, a := range v.Also {
 				want = append(want, a.ID)
@@ -55,8 +70,80 @@ func TestKillMatrix(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(got)
 			require.Equal(t, want, got, "%s: %s\n%s\nproblems %v", v.ID, v.Changes, explain(r, append(got, want...)), r.Problems)
+			table.add(v, r)
 		})
 	}
+}
+
+// TestKillMatrixAxes shows every violation to its own check alone, with other
+// seeds, one check at a time, over TLS, and with each combination of operations.
+func TestKillMatrixAxes(t *testing.T) {
+	cat, err := conformance.LoadCatalogue()
+	require.NoError(t, err)
+	for i, v := range destsim.Violations() {
+		if !tenth(t, i) && !namedByRun() {
+			continue
+		}
+		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel()
+			for _, axis := range []string{"seed 2", "seed 3", "serial", "https"} {
+				b := axisBench(t, v.ID, axis)
+				only(b, cat, checkOf(v.ID))
+				r := b.judge(t)
+				require.Equal(t, []string{checkOf(v.ID)}, tripped(r), "%s: %v", axis, r.Problems)
+			}
+			for _, ops := range combinations() {
+				cfg := withOperations(t, withPathSecret(simConfig(v.ID), v.ID), ops)
+				if strings.HasPrefix(v.ID, "TLS-") {
+					break // certificates know no operations
+				}
+				b := inMemory(t, cfg)
+				only(b, cat, checkOf(v.ID))
+				r := b.judge(t)
+				require.NotContains(t, statuses(r), conformance.HarnessError, "%v: %s", ops, explain(r, []string{checkOf(v.ID)}))
+				if len(ops) == 4 {
+					require.Equal(t, []string{checkOf(v.ID)}, tripped(r), "%v", ops)
+				}
+			}
+		})
+	}
+}
+
+func axisBench(t *testing.T, id, axis string) *bench {
+	cfg := withPathSecret(simConfig(id), id)
+	var b *bench
+	if axis == "https" || strings.HasPrefix(id, "TLS-") {
+		b = overTLS(t, cfg)
+	} else {
+		b = inMemory(t, cfg)
+	}
+	switch axis {
+	case "seed 2":
+		b.opts.Seed = 2
+	case "seed 3":
+		b.opts.Seed = 3
+	case "serial":
+		b.opts.Serial = true
+	}
+	return b
+}
+
+// only selects one check without those that it builds on.
+func only(b *bench, cat *conformance.Catalogue, id string) {
+	b.opts.Select = []string{id}
+	for _, c := range cat.Checks {
+		if c.ID != id {
+			b.opts.Skip = append(b.opts.Skip, c.ID)
+		}
+	}
+}
+
+func statuses(r *conformance.Report) []conformance.Status {
+	var out []conformance.Status
+	for _, c := range r.Checks {
+		out = append(out, c.Status)
+	}
+	return out
 }
 
 // TestEveryCheckIsKilled holds catalogue and violations together in both ways.
@@ -76,38 +163,141 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	}
 }
 
-// TestCleanMatrix judges the clean destination with every combination of
-// advertised operations: never a FAIL, never a WARN.
-func TestCleanMatrix(t *testing.T) {
-	operations := []string{"insert", "update", "upsert", "mirror"}
+// combinations are the 15 sets of operations that an object can advertise.
+func combinations() [][]string {
+	all := []string{"insert", "update", "upsert", "mirror"}
+	var out [][]string
 	for mask := 1; mask < 16; mask++ {
-		if !tenth(t, mask) && mask != 15 && mask != 4 && !selectedByRun(t) {
-			continue
-		}
 		var ops []string
-		for i, op := range operations {
+		for i, op := range all {
 			if mask&(1<<i) != 0 {
 				ops = append(ops, op)
 			}
 		}
-		t.Run(strings.Join(ops, "+"), func(t *testing.T) {
-			t.Parallel()
+		out = append(out, ops)
+	}
+	return out
+}
+
+func withOperations(t *testing.T, cfg destsim.Config, ops []string) destsim.Config {
+	base, err := destsim.Preset("default")
+	require.NoError(t, err)
+	cfg.Objects = base.Objects
+	for i := range cfg.Objects {
+		cfg.Objects[i].Operations = ops
+	}
+	return cfg
+}
+
+// TestCleanMatrix judges the clean destination along every axis: never a FAIL,
+// never a WARN, nothing left behind.
+func TestCleanMatrix(t *testing.T) {
+	benches := map[string]func(t *testing.T) *bench{
+		"https":  func(t *testing.T) *bench { return overTLS(t, simConfig()) },
+		"seed 2": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 2; return b },
+		"seed 3": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Seed = 3; return b },
+		"serial": func(t *testing.T) *bench { b := inMemory(t, simConfig()); b.opts.Serial = true; return b },
+		"sqlite": func(t *testing.T) *bench {
 			cfg := simConfig()
-			base, err := destsim.Preset("default")
-			require.NoError(t, err)
-			cfg.Objects = base.Objects
-			for i := range cfg.Objects {
-				cfg.Objects[i].Operations = ops
-			}
-			r := inMemory(t, cfg).judge(t)
+			cfg.Store = "sqlite:" + filepath.Join(t.TempDir(), "records.db")
+			b := inMemory(t, cfg)
+			b.opts.PlanningTimeout, b.opts.BatchTimeout = 10e9, 30e9
+			return b
+		},
+		"no token": func(t *testing.T) *bench {
+			cfg := simConfig()
+			cfg.Token, cfg.URLSecret = "", destsim.URLSecret{}
+			return inMemory(t, cfg)
+		},
+		"skips as success":              func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccess) },
+		"skips as success with message": func(t *testing.T) *bench { return skipping(t, conformance.SkipSuccessWithMessage) },
+	}
+	for _, ops := range combinations() {
+		benches[strings.Join(ops, "+")] = func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) }
+	}
+	for i, name := range slices.Sorted(maps(benches)) {
+		if !tenth(t, i) && name != "insert+update+upsert+mirror" && name != "https" && !namedByRun() {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := benches[name](t).judge(t)
 			require.Empty(t, tripped(r), explain(r, tripped(r)))
 			require.Empty(t, r.Problems)
+			require.Empty(t, r.Residue.Refused)
+			require.Empty(t, r.Residue.Unknown)
 		})
 	}
 }
 
-// selectedByRun lets one entry be run by name whatever the tier.
-func selectedByRun(t *testing.T) bool {
-	t.Helper()
-	return strings.Contains(runFlag(), "/")
+// skipping is a clean destination that reports skips in another way, declared
+// to the judge.
+func skipping(t *testing.T, convention string) *bench {
+	cfg := simConfig()
+	cfg.SkipConvention = convention
+	b := inMemory(t, cfg)
+	b.opts.SkipConvention = convention
+	return b
 }
+
+func maps[V any](m map[string]V) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for k := range m {
+			if !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// killTable is the matrix as it is printed and published.
+type killTable struct {
+	mu      sync.Mutex
+	rows    map[string]string
+	skipped bool
+}
+
+func newKillTable() *killTable { return &killTable{rows: map[string]string{}} }
+
+func (k *killTable) add(v destsim.Violation, r *conformance.Report) {
+	status := ""
+	for _, c := range r.Checks {
+		if c.ID == checkOf(v.ID) {
+			status = string(c.Status)
+		}
+	}
+	var also []string
+	for _, a := range v.Also {
+		also = append(also, fmt.Sprintf("%s: %s", a.ID, a.Why))
+	}
+	cell := func(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.rows[v.ID] = fmt.Sprintf("| %s | %s | %s | %s |", v.ID, cell(v.Changes), status, cell(strings.Join(also, "; ")))
+}
+
+func (k *killTable) finish(t *testing.T) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var b strings.Builder
+	b.WriteString("# Kill matrix\n\nEach violation of the simulated destination changes one behaviour; the check that it is named for\n" +
+		"must see it (FAIL, or WARN below the gate). What else the same behaviour breaks is listed with its\n" +
+		"reason and compared exactly. Written by `go test ./conformance -run KillMatrix -update`.\n\n" +
+		"| violation | what it changes | verdict of its check | also trips |\n|---|---|---|---|\n")
+	for _, id := range slices.Sorted(maps(k.rows)) {
+		b.WriteString(k.rows[id] + "\n")
+	}
+	fmt.Fprintf(&b, "\n%d violations, each caught.\n", len(k.rows))
+	fmt.Println(b.String())
+	if !*update {
+		return
+	}
+	if k.skipped || t.Failed() {
+		t.Errorf("the matrix is not whole: run it with DESTKIT_TIER=matrix and mend what fails")
+		return
+	}
+	require.NoError(t, os.WriteFile("../docs/kill-matrix.md", []byte(b.String()), 0o644))
+}
+
+// namedByRun lets one entry be run by name whatever the tier.
+func namedByRun() bool { return strings.Contains(runFlag(), "/") }

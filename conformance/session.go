@@ -255,11 +255,10 @@ func (s *session) connect() error {
 		Redactor: s.redactor, UserAgent: "destkit/" + orDefault(s.opts.Version, "dev"),
 		Limiter: s.pace.wait,
 	}
-	hooks := &http.Transport{DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}
+	hooks := &http.Transport{DisableKeepAlives: true}
 	if s.inMemory {
 		dial, _ := wire.ServeHandler(s.target.Handler)
 		o.Dial = dial
-		hooks.Proxy = nil
 		hooks.DialContext = dial
 	}
 	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.

@@ -75,8 +75,10 @@ func noRedirect(r *reply) (string, string) {
 func complete(r *reply) (string, string) {
 	const expected = "a response whose length and chunks are as announced"
 	switch r.Kind {
-	case wire.KindTruncated, wire.KindMalformed, wire.KindTooLarge:
+	case wire.KindTruncated, wire.KindMalformed:
 		return expected, r.trouble()
+	case wire.KindTooLarge:
+		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.trouble()
 	}
 	if r.Surplus > 0 {
 		return expected, fmt.Sprintf("%d bytes came after the end of the response", r.Surplus)

@@ -55,6 +55,10 @@ func (w *world) of(method string) []*reply {
 // judge, and a finding says so once.
 func (w *world) listing(r *reply, key string) ([]*wire.Node, bool) {
 	res := r.result()
+	if !r.OK() {
+		w.unheard = r // the time and HTTP checks judge that
+		return nil, false
+	}
 	if res == nil {
 		w.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
 		return nil, false
@@ -67,13 +71,22 @@ func (w *world) listing(r *reply, key string) ([]*wire.Node, bool) {
 	return n.Items, true
 }
 
+// heldOver is held, and INCONCLUSIVE when a list that had to be judged did not
+// arrive.
+func (w *world) heldOver() error {
+	if err := w.held(); err != nil || w.unheard == nil {
+		return err
+	}
+	return inconclusive("", "%s did not arrive: %s", w.unheard.what(), w.unheard.trouble())
+}
+
 func (w *world) listsObjects() error {
 	for _, r := range w.of(rpc.MethodListObjects) {
 		if items, ok := w.listing(r, "objects"); ok && len(items) == 0 {
 			w.broken("at least one object", "the list is empty", r)
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 // sameClaims are about what must not change within a run.
@@ -109,7 +122,7 @@ func (w *world) objectsNamed() error {
 			}
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 // repeats returns the texts that stand in a list more than once.
@@ -142,7 +155,7 @@ func (w *world) objectsUnique() error {
 			w.broken("each object_api_name once", list(twice)+" stands twice", r)
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 func (w *world) objectsIdentifiable() error {
@@ -153,7 +166,7 @@ func (w *world) objectsIdentifiable() error {
 			w.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.what()+" has none", r)
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 // sameFields compares the fields of each object over all list_fields calls.
@@ -179,7 +192,7 @@ func (w *world) sameFields() error {
 			w.broken("the same fields on every call: "+list(was), r.what()+" now lists "+list(now), before, r)
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 func (w *world) sameObjects() error {
@@ -202,7 +215,7 @@ func (w *world) sameObjects() error {
 		}
 		first, names = r, now
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 // fieldKeys are the eight properties of a field with the type of each.
@@ -263,7 +276,7 @@ func (w *world) everyField(claim string) error {
 			}
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }
 
 func (w *world) eightProperties(r *reply, items []*wire.Node) {
@@ -333,5 +346,5 @@ func (w *world) operationsAre(claim string) error {
 			w.broken("each operation once", r.what()+": "+list(twice)+" stands twice", r)
 		}
 	}
-	return w.held()
+	return w.heldOver()
 }

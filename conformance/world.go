@@ -19,6 +19,7 @@ type world struct {
 	// look at no single object.
 	object *object
 
+	unheard *reply     // a planning reply that did not arrive
 	replies []*reply   // of the latest When and of all before it
 	batches []*batch   // sync_batch calls with their records, in order
 	latest  []*batch   // those of the latest When

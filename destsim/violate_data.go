@@ -36,20 +36,36 @@ func alters(id, changes, typ string, change func(raw []byte) []byte) violation {
 	}})
 }
 
-// carries tells whether some record of a batch has a single value of that type
-// that is no identifier and of which found is true.
+// carries tells whether some record of a batch has a value of that type, alone
+// or in an array, that is no identifier and of which found is true.
 func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 	for i := b.from; i < b.to; i++ {
 		r := b.Record(i)
 		for j := range r.Len() {
 			name, raw := r.At(j)
 			col := b.plan.columns[string(name)]
-			if col != nil && (&cell{column: col}).single(typ) && found(raw) {
+			if col == nil || col.Type != typ || col.Identifier {
+				continue
+			}
+			if raw[0] != '[' && found(raw) || raw[0] == '[' && slices.ContainsFunc(itemsOf(raw), found) {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// itemsOf are the raw items of an array.
+func itemsOf(array []byte) [][]byte {
+	var items [][]byte
+	for i := skipSpace(array, 1); array[i] != ']'; {
+		end := skipElement(array, i)
+		items = append(items, array[i:end])
+		if i = skipSpace(array, end); array[i] == ',' {
+			i = skipSpace(array, i+1)
+		}
+	}
+	return items
 }
 
 // crashes is a violation that closes the connection when a batch carries a
@@ -158,26 +174,23 @@ func shapeViolations() []violation {
 		breaks("DAT-012", "a request body of more than 100 KB and fewer than 1000 records is answered 413",
 			seams{batch: func(c *call, b *batch) *rpc.Error {
 				if len(c.body) > 100*1024 && b.Len() < 1000 {
-					c.refuse(http.StatusRequestEntityTooLarge, codeTooLarge, "request entity too large")
+					c.refuse(http.StatusRequestEntityTooLarge, rpc.CodeInvalidRequest, "request entity too large")
 				}
 				return nil
 			}}),
 	}
 }
 
-// joined is the text of the items of a canonical array, with commas between.
+// joined is the text of the items of an array, with commas between.
 func joined(array []byte) string {
-	var items []string
-	for i := 1; array[i] != ']'; {
-		end := skipTrusted(array, i)
-		text, err := rpc.StringText(array[i:end])
+	items := itemsOf(array)
+	texts := make([]string, len(items))
+	for i, raw := range items {
+		text, err := rpc.StringText(raw)
 		if err != nil {
-			text = string(array[i:end])
+			text = string(raw)
 		}
-		items = append(items, text)
-		if i = end; array[i] == ',' {
-			i++
-		}
+		texts[i] = text
 	}
-	return strings.Join(items, ",")
+	return strings.Join(texts, ",")
 }

@@ -80,7 +80,7 @@ func statementViolation() violation {
 		},
 		write: func(c *call, h *httpReply) {
 			if c.err != nil && c.err.Message == message {
-				h.body = nil
+				h.body = []byte("Internal Server Error")
 				h.set("Content-Type", "text/plain; charset=utf-8")
 			}
 		},

@@ -89,7 +89,7 @@ Feature: Statelessness
     Then every record is acknowledged
 
   @STA-007 @should @spec @spec-4.2.2 @hook-restart @alone
-  @needs-RPC-006 @needs-AUTH-001 @needs-OBJ-004 @needs-CON-004 @needs-SPD-002
+  @needs-RPC-006 @needs-AUTH-001 @needs-OBJ-004 @needs-CON-004 @needs-SPD-002 @needs-TIM-001
   Scenario: A restart between two calls changes nothing
     Endpoints are deployed and moved while syncs run.
     Cause: the first call after the start only warms up.
