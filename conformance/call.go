@@ -103,7 +103,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		address = net.JoinHostPort(s.url.Hostname(), strconv.Itoa(s.opts.ProbePlainHTTP))
 		header["Authorization"] = nil // no token over plain http
 	}
-	got := s.client.Do(ctx, wire.Call{
+	got := s.line.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
 		Body: body, Chunked: req.chunked, ExpectContinue: req.expect, Timeout: req.timeout,
 		Plain: req.plain, Address: address,

@@ -37,7 +37,7 @@ type mistake struct {
 var nodeEndpoint = foreign{
 	program: "node", file: "node.mjs", objects: []string{"customer", "invoice"},
 	mistakes: []mistake{
-		{name: "write-not-awaited", check: "DUR-002"},
+		{name: "write-not-awaited", check: "SEM-006"},
 		{name: "promise-race", check: "DUR-001"},
 		{name: "html-for-unknown-method", check: "RPC-008"},
 		{name: "batch-fails-as-a-whole", check: "RES-018"},
@@ -54,7 +54,7 @@ var nodeEndpoint = foreign{
 		{name: "plan-in-a-global", check: "PAR-005", serial: true},
 		{name: "error-null", check: "RPC-004"},
 		{name: "id-as-number", check: "RPC-003"},
-		{name: "answered-before-the-work", check: "RES-002"},
+		{name: "answered-before-the-work", check: "OPS-004"},
 		{name: "gzip-label-only", check: "HTTP-007"},
 		{name: "update-with-spread-default", check: "RES-014"},
 	},
@@ -80,7 +80,7 @@ var pythonEndpoint = foreign{
 		{name: "first-identifier-always", check: "SEM-013", objects: []string{"device"}},
 		{name: "empty-set-clause", check: "RES-013", objects: []string{"device"}},
 		{name: "upsert-appends", check: "SEM-008"},
-		{name: "commit-in-a-thread", check: "DUR-002"},
+		{name: "commit-in-a-thread", check: "SEM-006"},
 		{name: "lru-cache", check: "STA-001"},
 		{name: "token-startswith", check: "AUTH-003"},
 		{name: "latin-1", check: "RPC-001"},

@@ -337,6 +337,9 @@ func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResu
 		if r.Findings == nil {
 			r.Findings = []Finding{}
 		}
+		if w.hookAsked && !s.shown(w.object) {
+			r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", w.object))
+		}
 		if w.surplus > 0 {
 			r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", w.surplus))
 		}
@@ -344,8 +347,9 @@ func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResu
 	return r
 }
 
-// mergeOrder says which status of several objects speaks for the check.
-var mergeOrder = []Status{Fail, HarnessError, Inconclusive, Pass, NotRun, NotApplicable}
+// mergeOrder says which status of several objects speaks for the check: a pass
+// on one object must not hide that another one stays undecided.
+var mergeOrder = []Status{Fail, HarnessError, Inconclusive, NotRun, Pass, NotApplicable}
 
 // merge sums up the results of one check over several objects.
 func merge(c *Check, parts []*CheckResult) *CheckResult {

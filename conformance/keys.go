@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -33,10 +34,9 @@ func newKeys(o Options) (*keys, error) {
 		k.to = k.from + 999_999
 	}
 	k.nextInt = k.from
-	if !json.Valid(quote(k.text("X-000"))) {
-		return nil, usage("key template %q does not make a valid JSON string", o.KeyTemplate)
+	if !utf8.ValidString(o.KeyTemplate + o.RunID) {
+		return nil, usage("key template %q with run id %q is not UTF-8", o.KeyTemplate, o.RunID)
 	}
-	k.count = map[string]int{}
 	return k, nil
 }
 
@@ -44,8 +44,12 @@ func newKeys(o Options) (*keys, error) {
 func (k *keys) text(check string) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.count[check]++
-	return strings.NewReplacer("{run}", k.run, "{check}", check, "{n}", strconv.Itoa(k.count[check])).Replace(k.template)
+	counter := check
+	if !strings.Contains(k.template, "{check}") {
+		counter = "" // the number alone must keep the keys of all checks apart
+	}
+	k.count[counter]++
+	return strings.NewReplacer("{run}", k.run, "{check}", check, "{n}", strconv.Itoa(k.count[counter])).Replace(k.template)
 }
 
 // integer makes the next integer key, from the closed range of the run.

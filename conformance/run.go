@@ -42,7 +42,7 @@ func (s *session) run(ctx context.Context) (*Report, error) {
 		if err := s.checkObjects(limited, r, j); err != nil {
 			return nil, err
 		}
-		if err := s.testReadback(limited); err != nil {
+		if err := s.testReadback(limited, j.checks); err != nil {
 			j.hookFault = asOutcome(err)
 		}
 		j.run(limited)
@@ -157,7 +157,7 @@ func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
 			continue
 		}
 		if o := s.judgeOnce(ctx, c, nil); o.Status != Pass {
-			s.opts.Write = false
+			s.opts.Write, r.Settings.Write = false, false
 			r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s does not hold: the run goes on without writes", list(missing), id))
 			return nil
 		}

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -44,6 +45,7 @@ type session struct {
 	opts     Options
 	url      *url.URL
 	client   *wire.Client
+	line     line // the client, unless a test writes the replies by hand
 	redactor *wire.Redactor
 	hooks    *http.Client
 	readback hook.Readback
@@ -71,6 +73,15 @@ type session struct {
 		rng *rand.Rand
 	}
 	shared sync.Map // facts that several checks measure once, by name
+	// hookShown holds the objects of which the read-back hook has shown a record.
+	hookShown sync.Map
+}
+
+// line carries the calls of a run to the endpoint.
+type line interface {
+	Do(ctx context.Context, call wire.Call) *wire.Reply
+	Open(ctx context.Context) (*wire.Conn, error)
+	Handshake(ctx context.Context, cfg *tls.Config, address, serverName string) (tls.ConnectionState, error)
 }
 
 type tokenBox struct {
@@ -273,7 +284,7 @@ func (s *session) connect() error {
 	if err != nil {
 		return usage("%s", s.redactor.String(err.Error()))
 	}
-	s.client = client
+	s.client, s.line = client, client
 	switch {
 	case s.opts.ReadbackFunc != nil:
 		s.readback = s.opts.ReadbackFunc

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -335,6 +336,9 @@ func TestSloppyEndpointIsConformant(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			if testing.Short() && !strings.HasPrefix(name, "all") {
+				t.Skip("with -short all habits are judged together only")
+			}
 			t.Parallel()
 			e := c.endpoint
 			readOnly := judgeSloppy(t, e, conformance.Options{})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cucumber/godog"
 
+	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -78,8 +79,12 @@ func (w *world) emptyBatch(o *object) ([]byte, bool) {
 
 func (w *world) sendAll(calls []request) error {
 	for _, c := range calls {
-		if _, err := w.send(c); err != nil {
+		r, err := w.send(c)
+		if err != nil {
 			return err
+		}
+		if r.Kind == wire.KindTimeout {
+			return nil // one lost deadline is enough to judge; waiting for all would use up the run
 		}
 	}
 	return nil
@@ -330,7 +335,7 @@ func (w *world) withSecret(values []string) (string, error) {
 // twice makes two calls on one connection. A first reply that announces the
 // close excuses the endpoint from the second call.
 func twice(w *world, c request) error {
-	conn, err := w.client.Open(w.ctx)
+	conn, err := w.line.Open(w.ctx)
 	if err != nil {
 		return inconclusive("", "no connection could be opened: %s", w.redactor.String(err.Error()))
 	}
@@ -364,7 +369,7 @@ func after(disturb func(*request)) way {
 // afterGarbage sends a body that is no JSON and then, on the same connection
 // while it lasts, a good call.
 func afterGarbage(w *world, c request) error {
-	conn, err := w.client.Open(w.ctx)
+	conn, err := w.line.Open(w.ctx)
 	if err != nil {
 		return inconclusive("", "no connection could be opened: %s", w.redactor.String(err.Error()))
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cucumber/godog"
 
+	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -321,6 +322,9 @@ func (w *world) sendSets(m *sending) error {
 		}
 		if err != nil {
 			return err
+		}
+		if slices.ContainsFunc(sent, func(b *batch) bool { return b.reply.Kind == wire.KindTimeout }) {
+			break // one lost deadline is enough to judge
 		}
 	}
 	w.waves = append(w.waves, w.latest)

@@ -37,6 +37,10 @@ func (w *world) resultsAreArrays() error {
 		if res := b.reply.result(); res != nil && !b.isArray {
 			w.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
 		}
+		if b.reply.Kind == wire.KindTimeout {
+			w.brokenFor(b.operation, "an answer within the batch deadline", b.reply.short(), b.reply)
+			continue
+		}
 		if b.reply.result() == nil {
 			// An operation may be refused as a whole; OPS-004 judges that.
 			w.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())

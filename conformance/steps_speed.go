@@ -113,7 +113,7 @@ func (w *world) speedStable() error {
 const rateHeader = "X-RateLimit-Limit"
 
 func (w *world) rateLimitHeader(claim string) error {
-	seen := ""
+	var seen []string // the values, each change of them
 	for _, r := range w.replies {
 		values := r.Header.Values(rateHeader)
 		if len(values) == 0 {
@@ -127,22 +127,34 @@ func (w *world) rateLimitHeader(claim string) error {
 				}
 			}
 		case "has one value":
-			if len(values) > 1 {
+			if len(values) > 1 || strings.Contains(values[0], ",") {
 				w.broken("one line "+rateHeader, fmt.Sprintf("%d lines: %s", len(values), list(values)), r)
 			}
 		case "is the same on every reply":
-			if seen == "" {
-				seen = values[0]
-			} else if seen != values[0] {
-				w.broken("the same limit on every reply", fmt.Sprintf("%s, then %s", seen, values[0]), r)
+			if len(seen) == 0 || seen[len(seen)-1] != values[0] {
+				seen = append(seen, values[0])
+			}
+			// One step may be a limit that is changed now and then, but not one
+			// that results and errors do not share.
+			if len(seen) > 2 || len(seen) == 2 && r.isError() {
+				w.broken("the same limit on every reply", strings.Join(seen, ", then "), r)
 				return w.held()
 			}
 		}
 	}
-	if seen == "" && claim == "is the same on every reply" {
-		w.note("no reply has the header")
+	if claim == "is the same on every reply" {
+		w.noteLimits(seen)
 	}
 	return w.held()
+}
+
+func (w *world) noteLimits(seen []string) {
+	switch len(seen) {
+	case 0:
+		w.note("no reply has the header")
+	case 2:
+		w.note("%s changed once, from %s to %s", rateHeader, seen[0], seen[1])
+	}
 }
 
 func (w *world) notesRateLimit() error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -59,6 +60,9 @@ func (w *world) everyCallAnswered() error {
 	return w.held()
 }
 
+// markup tells a page of HTML that was taken for a message.
+var markup = regexp.MustCompile(`(?i)<!doctype|<(html|head|body|div|p|h[1-6]|pre|br|table)\b[^>]*>`)
+
 // maxMessage is the length up to which an error message is readable.
 const maxMessage = 1000
 
@@ -95,8 +99,12 @@ func (w *world) errorText(claim string) error {
 		switch {
 		case strings.TrimSpace(text) == "":
 			w.broken("a short readable message", r.what()+": the message is empty", r)
-		case len(text) > maxMessage:
-			w.broken(fmt.Sprintf("a message of at most %d bytes", maxMessage), fmt.Sprintf("%s: %d bytes", r.what(), len(text)), r)
+		case utf8.RuneCountInString(text) > maxMessage:
+			w.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %d characters", r.what(), utf8.RuneCountInString(text)), r)
+		case !strings.ContainsFunc(text, unicode.IsLetter):
+			w.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), clip(text, 80)), r)
+		case markup.MatchString(text):
+			w.broken("plain text", r.what()+": the message holds HTML: "+clip(text, 80), r)
 		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
 			w.broken("readable text", r.what()+": the message holds control characters", r)
 		}

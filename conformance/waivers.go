@@ -27,7 +27,7 @@ func (w Waiver) expired(now time.Time) bool {
 		return false
 	}
 	last, err := time.Parse(time.DateOnly, w.Until)
-	return err == nil && now.After(last.AddDate(0, 0, 1))
+	return err == nil && !now.Before(last.AddDate(0, 0, 1))
 }
 
 // covers tells that the waiver speaks of the finding.
@@ -86,7 +86,7 @@ func (s *session) staleWaivers(r *Report) {
 			for _, f := range c.Findings {
 				used = used || w.covers(f)
 			}
-			if !used && (c.Status == Pass || c.Status == Fail || c.Status == Warn || c.Status == Waived) {
+			if !used && (c.Status == Pass || c.Status == Fail || c.Status == Flaky || c.Status == Warn || c.Status == Waived) {
 				problem("the waiver of %s is stale: nothing that it covers failed", w.Check)
 			}
 		}

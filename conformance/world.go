@@ -43,6 +43,8 @@ type world struct {
 	notes    []string
 	evidence []string
 	weak     *outcome // set when a claim holds on weak evidence only
+	// hookAsked tells that the read-back hook was asked about the object.
+	hookAsked bool
 }
 
 const maxFindings = 8

@@ -63,11 +63,12 @@ type URLSecret struct {
 type Delays struct {
 	// Hang is the longest time for which a call gets no answer (35 s).
 	Hang time.Duration `yaml:"hang"`
-	// Planning outlasts the deadline of a planning call (11 s).
+	// Planning outlasts the deadline of a planning call (12 s).
 	Planning time.Duration `yaml:"planning"`
-	// Batch outlasts the deadline of a batch (31 s).
+	// Batch outlasts the deadline of a batch (36 s).
 	Batch time.Duration `yaml:"batch"`
-	// Stall is a pause in the middle of a reply (11 s).
+	// Stall is a pause in the middle of a reply that stays within the deadline
+	// of a planning call (6 s).
 	Stall time.Duration `yaml:"stall"`
 	// Write is how late a write lands that was acknowledged at once (300 ms).
 	Write time.Duration `yaml:"write"`
@@ -167,9 +168,9 @@ func (d Delays) resolve() Delays {
 		}
 	}
 	set(&d.Hang, 35*time.Second)
-	set(&d.Planning, 11*time.Second)
-	set(&d.Batch, 31*time.Second)
-	set(&d.Stall, 11*time.Second)
+	set(&d.Planning, 12*time.Second)
+	set(&d.Batch, 36*time.Second)
+	set(&d.Stall, 6*time.Second)
 	set(&d.Write, 300*time.Millisecond)
 	set(&d.Cache, 60*time.Second)
 	set(&d.Retry, 60*time.Second)

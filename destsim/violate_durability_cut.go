@@ -18,7 +18,7 @@ func cutViolations() []violation {
 	const cut = "when the client goes away in the middle of the reply to the first batch of 20 or more records of a sync run, "
 	return []violation{
 		{
-			Violation: Violation{ID: "DUR-004", Changes: cut + "the second half of the records is taken back, and the same batch again is acknowledged without a write"},
+			Violation: Violation{ID: "DUR-004", Changes: cut + "the second half of the records loses what the batch wrote but for new identifiers, and the same batch again is acknowledged without a write"},
 			arm:       func(*Sim) seams { return (&cutReplies{takesBack: true}).seams() },
 		},
 		{
@@ -48,7 +48,8 @@ type delivery struct {
 	undo    []undo // of the second half, in order
 }
 
-// undo is how a record stood before; nil data: it was not there.
+// undo is how a record is left: as it was before, or, when it was not there,
+// with its identifier alone.
 type undo struct {
 	table            *table
 	field, key, data []byte
@@ -118,17 +119,20 @@ func (k *cutReplies) rows(c *call, r *record, rows rows) rows {
 	if d == nil || r.index < r.batch.Len()/2 {
 		return rows
 	}
-	note := func(old *row) {
-		u := undo{r.object.table, r.active.quoted, bytes.Clone(r.key), nil}
-		if old != nil {
-			u.data = bytes.Clone(old.data)
-		}
-		d.undo = append(d.undo, u)
+	note := func(data []byte) {
+		d.undo = append(d.undo, undo{r.object.table, r.active.quoted, bytes.Clone(r.key), bytes.Clone(data)})
 	}
 	return changedRows{
-		rows:   rows,
-		put:    func(old *row, data []byte) error { note(old); return rows.Put(old, data) },
-		remove: func(old *row) error { note(old); return rows.Remove(old) },
+		rows: rows,
+		put: func(old *row, data []byte) error {
+			if old != nil {
+				note(old.data)
+			} else {
+				note(encodeCells([]cell{{r.active, r.key}}))
+			}
+			return rows.Put(old, data)
+		},
+		remove: func(old *row) error { note(old.data); return rows.Remove(old) },
 	}
 }
 
@@ -159,7 +163,7 @@ func (k *cutReplies) settle(s *Sim, d *delivery, gone bool) {
 	close(d.settled)
 }
 
-// restoreRows puts rows back to what they were.
+// restoreRows leaves rows as the list says.
 func (s *Sim) restoreRows(list []undo) {
 	u, err := s.store.Begin()
 	if err != nil {
@@ -167,17 +171,13 @@ func (s *Sim) restoreRows(list []undo) {
 	}
 	defer u.Rollback()
 	for _, before := range slices.Backward(list) {
-		if before.data == nil {
-			err = removeAll(u, before.table, before.field, before.key)
-		} else {
-			err = u.With(before.table, before.field, before.key, func(rows rows) error {
-				found, err := rows.Find(before.field, before.key)
-				if err != nil {
-					return err
-				}
-				return rows.Put(append(found, nil)[0], before.data)
-			})
-		}
+		err = u.With(before.table, before.field, before.key, func(rows rows) error {
+			found, err := rows.Find(before.field, before.key)
+			if err != nil {
+				return err
+			}
+			return rows.Put(append(found, nil)[0], before.data)
+		})
 		if err != nil {
 			return
 		}

@@ -251,12 +251,12 @@ func queueViolations() []violation {
 	return []violation{{
 		Violation: Violation{ID: "PAR-004", Changes: "list_objects calls are served one at a time under one lock and take Delays.Work each"},
 		arm: func(s *Sim) seams {
-			var one sync.Mutex
+			one := make(chan struct{}, 1)
 			return seams{parsed: func(c *call) {
 				if gives(c, rpc.MethodListObjects) {
-					one.Lock()
-					defer one.Unlock()
+					one <- struct{}{}
 					c.sleep(s.delays.Work)
+					<-one
 				}
 			}}
 		},

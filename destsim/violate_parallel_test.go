@@ -183,7 +183,7 @@ func TestTimeViolationsShow(t *testing.T) {
 	table := []effect{
 		{id: "TIM-001", sees: map[string]string{"operations of event": "after " + d.Planning.String()}},
 		{id: "TIM-002", sees: map[string]string{"full": "1000 in " + d.Batch.String()}},
-		{id: "TIM-003", sees: map[string]string{"operations of event": " bytes after 0s, 36 bytes after " + d.Stall.String()}},
+		{id: "TIM-003", sees: map[string]string{"operations of event": "36 bytes after 0s, 37 bytes after " + d.Stall.String()}},
 	}
 	testEachShown(t, timeViolations(), table)
 	testEffects(t, glances, table)

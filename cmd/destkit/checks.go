@@ -28,6 +28,11 @@ specification, and what it needs:
   load           sends at the declared speed (--load)
   probe          one more port (--probe-plain-http PORT)
 
+Who asks for a rule: spec (the specification of the service), jsonrpc (JSON-RPC
+2.0), published (published documentation), policy (this toolkit alone). With the
+profile "spec" a failed MUST of spec or jsonrpc decides the verdict, with "v1"
+of published too, with "strict" every failure does, SHOULD included.
+
 The list is read from the feature files that the judge runs; there is no other.`,
 		Example: "  destkit checks\n  destkit checks 'RES-*' SEM-005\n  destkit checks --markdown > checks.md",
 		RunE: func(cmd *cobra.Command, globs []string) error {

@@ -45,6 +45,16 @@ hook decides them: --readback-url or --readback-command gets
 and answers
   {"records": [{"identifier": …, "count": 1, "fields": {…}}], "complete": true}
 
+Plain http and private certificates are for development: on loopback and private
+addresses they are accepted and the TLS checks do not run. --tls-roots FILE runs
+them against your own authority, --development off runs them always.
+
+A run takes seconds and never sends faster than get_sync_speed and
+X-RateLimit-Limit of the endpoint allow, save with --load. Its verdict names a
+tier, how much was looked at: protocol (no writes), results (writes), semantics
+(writes and read-back), operations (all hooks and load). What could not be decided
+is INCONCLUSIVE or not run, never a pass.
+
 A report is written for each --report FORMAT=FILE, on every exit status but 2;
 FILE "-" is standard output. Formats: ` + formatWords() + `.`,
 		Example: `  destkit conform https://example.com/census --token-env TOKEN

@@ -51,6 +51,9 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 			if s.list {
 				return s.listViolations(cmd.OutOrStdout())
 			}
+			if s.asJSON {
+				return usagef("--json goes with --list-violations")
+			}
 			return s.run(cmd)
 		},
 	}
@@ -58,9 +61,9 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	f.SortFlags = false
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
-	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default: default)")
-	f.StringVar(&s.config.Store, "store", "", "`memory|sqlite:FILE` (default: memory)")
-	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an own authority")
+	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
+	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE`, the file survives a restart (default memory)")
+	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable)")
 	s.token.register(f)

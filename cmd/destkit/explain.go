@@ -74,7 +74,7 @@ func violationsOf(id string) []destsim.Violation {
 
 func (e explanation) print(w io.Writer) {
 	fmt.Fprintf(w, "%s  %s\n", e.ID, e.Title)
-	fmt.Fprintf(w, "%s · %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
+	fmt.Fprintf(w, "%s · asked for by %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
 	for _, part := range []struct{ head, text string }{
 		{"Why", indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
 		{"Usual cause", indent(e.Cause)}, {"Fix", indent(e.Fix)},

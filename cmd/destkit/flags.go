@@ -37,16 +37,16 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.IntVar(&o.MaxRecords, "max-records", 5000, "write at most `N` records in the whole run")
 	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE` of string identifiers")
 	f.StringVar(&j.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: above 2^32, chosen by the run)")
-	f.StringVar(&o.SkipConvention, "skip-convention", "", "how a record that does not qualify is reported: `failure|success|success-with-message`")
+	f.StringVar(&o.SkipConvention, "skip-convention", "", "the `CONVENTION` by which your endpoint reports a record that does not qualify: failure, success or success-with-message")
 	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept only when records are left behind)")
 
 	f.StringVar(&j.readbackURL, "readback-url", "", "read-back hook: a `URL` that gets a POST")
 	f.StringVar(&j.readbackCommand, "readback-command", "", "read-back hook: a `COMMAND` that gets the JSON on standard input; split like a shell, run without one")
-	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement")
+	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement, for example 2s")
 	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
-	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the declared speed")
+	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
 
-	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which rules gate: `spec|v1|strict`")
+	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict` (spec: MUSTs of the specification and of JSON-RPC; v1: published MUSTs too; strict: everything)")
 	f.StringArrayVar(&o.Select, "select", nil, "run only the checks that match `GLOB`, for example 'RES-*' (repeatable)")
 	f.StringArrayVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
 	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
@@ -54,7 +54,7 @@ func (j *judging) register(cmd *cobra.Command) {
 
 	f.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "bound of the whole run; what is not reached is NOT_RUN")
 	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT` on which plain http must not answer the protocol (0: not probed)")
-	f.BoolVar(&o.Serial, "serial", false, "one check at a time")
+	f.BoolVar(&o.Serial, "serial", false, "judge one check at a time, slower and easier to follow in a log")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
 
 	f.StringVar(&j.config, "config", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")

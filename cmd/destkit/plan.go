@@ -86,24 +86,28 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // printPlannedChecks groups the checks that would not run by what they lack.
 func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	run := 0
-	var order []string
+	var order [2][]string // reasons of what does not run, and of what may be in vain
 	lacking := map[string][]string{}
 	for _, c := range p.Checks {
+		part := 0
 		if c.Runs {
-			run++
+			run, part = run+1, 1
 		}
 		if c.Runs && c.Reason == "" {
 			continue
 		}
 		why := cmp.Or(c.Reason, c.Decider)
 		if lacking[why] == nil {
-			order = append(order, why)
+			order[part] = append(order[part], why)
 		}
 		lacking[why] = append(lacking[why], c.ID)
 	}
-	fmt.Fprintf(w, "\n%d of %d checks would run\n", run, len(p.Checks))
-	for _, why := range order {
-		fmt.Fprintf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
+	heads := [2]string{fmt.Sprintf("%d checks would not run", len(p.Checks)-run), fmt.Sprintf("%d checks would run", run)}
+	for part, reasons := range order {
+		fmt.Fprintf(w, "\n%s\n", heads[part])
+		for _, why := range reasons {
+			fmt.Fprintf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
+		}
 	}
 	if !verbose {
 		return

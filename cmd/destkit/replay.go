@@ -1,10 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"strconv"
+	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -33,7 +35,7 @@ checks or all, and show what comes back now beside what came back then.
 
 A report holds no secrets: the URL is taken from --url or $DESTKIT_URL, the token
 from --token-env or $DESTKIT_TOKEN. Requests that write records are sent only
-with --write; they use the keys of the first run.
+with --write; they use the keys of the first run, and what they write stays.
 
 The exit status is 1 when a reply is still the same, 0 when every one has
 changed. To know whether the rule holds now, judge again: destkit conform.`,
@@ -120,10 +122,9 @@ func exchangeWords(x conformance.Exchange) string {
 	if x.Response == nil {
 		return "no answer: " + x.Error
 	}
-	// Quoted, so that nothing in a body can act on the terminal.
-	text, err := json.Marshal(clip(x.Response.Body.Text, 300))
-	if err != nil {
-		return fmt.Sprint(x.Response.Status)
+	text := clip(x.Response.Body.Text, 600)
+	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		text = strconv.Quote(text) // nothing in a body may act on the terminal
 	}
 	return fmt.Sprintf("%d %s", x.Response.Status, text)
 }

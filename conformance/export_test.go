@@ -1,0 +1,51 @@
+package conformance
+
+import (
+	"context"
+	"time"
+)
+
+// JudgeAltered runs one check on a target with an altered scenario, or with one
+// Then line counting as its opposite. For tests of the catalogue itself.
+func JudgeAltered(ctx context.Context, target Target, opts Options, id string, alter func(source string) string, negated string) (Status, error) {
+	s, err := newSession(target, opts)
+	if err != nil {
+		return "", err
+	}
+	defer s.client.Close()
+	j, err := s.prepare()
+	if err != nil {
+		return "", err
+	}
+	if err := s.openJournal(); err != nil {
+		return "", err
+	}
+	r := s.newReport(time.Now())
+	s.preflight(ctx, r, j)
+	c, _ := s.cat.Check(id)
+	altered := *c
+	altered.source = []byte(alter(string(c.source)))
+	objects := []*object{nil}
+	if c.EachObject {
+		objects = nil
+		for _, name := range opts.Objects {
+			objects = append(objects, s.catalog.object(name))
+		}
+	}
+	status := NotApplicable
+	for _, o := range objects {
+		w := &world{session: s, ctx: ctx, check: &altered, object: o, vars: map[string]any{}}
+		out := runScenario(ctx, w, altered.source, negated)
+		if err := w.endHooks(); err != nil {
+			return "", err
+		}
+		if len(w.findings) > 0 && negated == "" {
+			out = &outcome{status: Fail}
+		}
+		if status == NotApplicable || out.status == Fail {
+			status = out.status
+		}
+	}
+	s.cleanUp(ctx, r)
+	return status, nil
+}

@@ -1,0 +1,339 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// says maps what is asked to the reply. The names, the particular before the
+// general: cut, plain, GET, PUT, DELETE, "stranger:METHOD", stranger, "no JSON",
+// array, "no envelope", "no id", unknown, "METHOD:OBJECT", "sync_batch of none",
+// "sync_batch by FIELD", "sync_batch:OPERATION", METHOD.
+type says map[string]answer
+
+// asked is a request of the judge, taken apart.
+type asked struct {
+	wire.Call
+	rawID     string // as it stands in the body, null without one
+	method    string
+	object    string
+	operation string
+	active    string // the active identifier of a batch
+	records   []sentRecord
+	turn      int // how many calls of the same name came before
+}
+
+// answer is a reply written by hand; $id in it is the id of the request.
+type answer func(a *asked) *wire.Reply
+
+// body answers status 200 with a text that is labelled as JSON.
+func body(text string) answer {
+	return func(a *asked) *wire.Reply {
+		b := []byte(strings.ReplaceAll(text, "$id", a.rawID))
+		return &wire.Reply{
+			Status: 200, Proto: "HTTP/1.1", Header: http.Header{"Content-Type": {"application/json"}},
+			RawHeaders: []wire.Header{{Name: "Content-Type", Value: "application/json"}}, Body: b, Raw: b, Request: a.Body,
+		}
+	}
+}
+
+// gives answers with a result, failure with an error.
+func gives(text string) answer { return body(`{"jsonrpc":"2.0","id":$id,"result":` + text + `}`) }
+
+func failure(code int, message string) answer {
+	return body(fmt.Sprintf(`{"jsonrpc":"2.0","id":$id,"error":{"code":%d,"message":%s}}`, code, quote(message)))
+}
+
+// page answers with a status and a text that is no envelope.
+func page(status int, text string) answer { return body(text).status(status) }
+
+// broken is an exchange without a complete response.
+func broken(kind wire.Kind) answer {
+	return func(a *asked) *wire.Reply {
+		return &wire.Reply{Kind: kind, Err: &wire.Error{Kind: kind, Op: "read response: " + string(kind)}, Header: http.Header{}, Request: a.Body}
+	}
+}
+
+func (a answer) with(change func(r *wire.Reply)) answer {
+	return func(q *asked) *wire.Reply {
+		r := a(q)
+		change(r)
+		return r
+	}
+}
+
+func (a answer) status(n int) answer { return a.with(func(r *wire.Reply) { r.Status = n }) }
+
+func (a answer) after(d time.Duration) answer { return a.with(func(r *wire.Reply) { r.Total = d }) }
+
+// header adds a line; an empty value removes the name.
+func (a answer) header(name, value string) answer {
+	return a.with(func(r *wire.Reply) {
+		if value == "" {
+			r.Header.Del(name)
+			return
+		}
+		if name == "Content-Type" {
+			r.Header.Del(name)
+		}
+		r.Header.Add(name, value)
+		r.RawHeaders = append(r.RawHeaders, wire.Header{Name: name, Value: value})
+	})
+}
+
+// ends gives a complete-looking response another end.
+func (a answer) ends(kind wire.Kind) answer {
+	return a.with(func(r *wire.Reply) {
+		r.Kind, r.Err = kind, &wire.Error{Kind: kind, Op: "read response: " + string(kind)}
+	})
+}
+
+// inTurn answers the first call of a name by the first answer and so on; the
+// last one stands for the rest.
+func inTurn(answers ...answer) answer {
+	return func(a *asked) *wire.Reply { return answers[min(a.turn, len(answers)-1)](a) }
+}
+
+// first answers the first n calls of a name one way and all others another.
+func first(n int, one, other answer) answer {
+	return func(a *asked) *wire.Reply {
+		if a.turn < n {
+			return one(a)
+		}
+		return other(a)
+	}
+}
+
+// when answers calls that fit one way and all others another.
+func when(fits func(a *asked) bool, one, other answer) answer {
+	return func(a *asked) *wire.Reply {
+		if fits(a) {
+			return one(a)
+		}
+		return other(a)
+	}
+}
+
+// The record results that most talks need; $id is the identifier of the record.
+const (
+	acknowledged = `{"identifier":$id,"success":true}`
+	refusal      = `{"identifier":$id,"success":false,"error_message":"record not present"}`
+	missing      = ""
+)
+
+// results answers a batch record by record; the last text stands for the rest.
+func results(texts ...string) answer {
+	return func(a *asked) *wire.Reply {
+		out := []string{}
+		for i, r := range a.records {
+			id := string(r[a.active])
+			if id == "" {
+				id = "null"
+			}
+			if text := texts[min(i, len(texts)-1)]; text != missing {
+				out = append(out, strings.ReplaceAll(text, "$id", id))
+			}
+		}
+		return gives(`{"record_results":[` + strings.Join(out, ",") + `]}`)(a)
+	}
+}
+
+// script is an endpoint that only says what is written.
+type script struct {
+	t       *testing.T
+	talk    talk
+	chain   []*x509.Certificate
+	version uint16
+
+	mu    sync.Mutex
+	turns map[string]int
+	sent  map[place]*kept
+	order []place
+}
+
+func newScript(t *testing.T, k talk) *script {
+	return &script{t: t, talk: k, turns: map[string]int{}, sent: map[place]*kept{}}
+}
+
+// Do answers a call from the table.
+func (s *script) Do(_ context.Context, call wire.Call) *wire.Reply {
+	a := s.read(call)
+	names := a.names()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, table := range []says{s.talk.says, commonReplies} {
+		for _, name := range names {
+			if reply, ok := table[name]; ok {
+				a.turn = s.turns[name]
+				s.turns[name]++
+				s.keep(a)
+				return reply(a)
+			}
+		}
+	}
+	s.t.Errorf("no reply is written for %v: %s", names, call.Body)
+	return broken(wire.KindInvalid)(a)
+}
+
+// Open gives a connection that leads nowhere: the replies do not come from it.
+func (s *script) Open(ctx context.Context) (*wire.Conn, error) {
+	client, err := wire.New(wire.Options{URL: scriptURL, Dial: func(context.Context, string, string) (net.Conn, error) {
+		near, _ := net.Pipe()
+		return near, nil
+	}})
+	require.NoError(s.t, err)
+	return client.Open(ctx)
+}
+
+// Handshake shows the certificates of the talk.
+func (s *script) Handshake(context.Context, *tls.Config, string, string) (tls.ConnectionState, error) {
+	return s.tlsState(), nil
+}
+
+// RoundTrip answers the author's hooks.
+func (s *script) RoundTrip(r *http.Request) (*http.Response, error) {
+	var q struct{ Hook, Action string }
+	if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+		return nil, err
+	}
+	text := orDefault(s.talk.hook[q.Hook], `{"ok":true}`)
+	return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+// readback shows what the talk holds of each key that was sent.
+func (s *script) readback(_ context.Context, q ReadbackRequest) (ReadbackReply, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := ReadbackReply{Complete: true}
+	for _, id := range q.Identifiers {
+		p := place{q.Object, q.IdentifierField, keyText(id)}
+		shows := s.talk.elsewhere
+		k := s.sent[p]
+		if k != nil && len(s.talk.holds) > 0 {
+			shows = s.talk.holds[min(slices.Index(s.order, p), len(s.talk.holds)-1)]
+		}
+		if shows == nil {
+			continue
+		}
+		if k == nil {
+			k = &kept{id: id}
+		}
+		if count, fields := shows(k); count > 0 {
+			out.Records = append(out.Records, ReadbackRecord{Identifier: id, Count: count, Fields: fields})
+		}
+	}
+	return out, nil
+}
+
+// keep remembers the records of a batch for the read-back.
+func (s *script) keep(a *asked) {
+	for _, r := range a.records {
+		id := r[a.active]
+		p := place{a.object, a.active, keyText(id)}
+		if s.sent[p] == nil {
+			s.sent[p] = &kept{id: id, first: r, all: sentRecord{}}
+			s.order = append(s.order, p)
+		}
+		s.sent[p].last = r
+		maps.Copy(s.sent[p].all, r)
+	}
+}
+
+// read takes a request apart.
+func (s *script) read(call wire.Call) *asked {
+	a := &asked{Call: call, rawID: "null"}
+	var envelope struct {
+		JSONRPC json.RawMessage
+		Method  json.RawMessage
+		ID      json.RawMessage
+		Params  struct {
+			Object   json.RawMessage
+			SyncPlan rpc.SyncPlan `json:"sync_plan"`
+			Records  []sentRecord
+		}
+	}
+	if json.Unmarshal(call.Body, &envelope) != nil {
+		return a
+	}
+	if envelope.ID != nil {
+		a.rawID = string(envelope.ID)
+	}
+	if string(envelope.JSONRPC) != `"2.0"` || json.Unmarshal(envelope.Method, &a.method) != nil {
+		return a
+	}
+	var object rpc.ObjectRef
+	_ = json.Unmarshal(envelope.Params.Object, &object) // odd params name none
+	plan := envelope.Params.SyncPlan
+	a.object, a.operation, a.records = orDefault(object.APIName, plan.Object.APIName), plan.Operation, envelope.Params.Records
+	for name, f := range plan.Schema {
+		if f.ActiveIdentifier {
+			a.active = name
+		}
+	}
+	return a
+}
+
+// names are the entries of a table that fit the request.
+func (a *asked) names() []string {
+	switch {
+	case a.CutAfterRequest || a.CutRequestAfter > 0 || a.CutResponseAfter > 0:
+		return []string{"cut"}
+	case a.Plain:
+		return []string{"plain"}
+	case a.HTTPMethod != "" && a.HTTPMethod != http.MethodPost:
+		return []string{a.HTTPMethod}
+	case a.stranger():
+		return []string{"stranger:" + a.method, "stranger"}
+	case !json.Valid(a.Body):
+		return []string{"no JSON"}
+	case bytes.HasPrefix(a.Body, []byte("[")):
+		return []string{"array"}
+	case a.method == "":
+		return []string{"no envelope"}
+	case a.rawID == "null":
+		return []string{"no id"}
+	case !slices.Contains(rpc.Methods(), a.method):
+		return []string{"unknown"}
+	case a.method != rpc.MethodSyncBatch:
+		return []string{a.method + ":" + a.object, a.method}
+	case len(a.records) == 0:
+		return []string{"sync_batch of none", "sync_batch:" + a.operation, a.method}
+	}
+	return []string{"sync_batch by " + a.active, "sync_batch:" + a.operation, a.method}
+}
+
+// stranger tells a call without the right credentials.
+func (a *asked) stranger() bool {
+	if values, ok := a.Header["Authorization"]; ok && !slices.Equal(values, []string{"Bearer " + freshToken}) {
+		return true
+	}
+	if a.URL == "" {
+		return false
+	}
+	u, err := url.Parse(a.URL)
+	return err != nil || !slices.Equal(u.Query()["key"], []string{scriptSecret})
+}
+
+// bearer tells a call with a certain Authorization header.
+func bearer(value string) func(a *asked) bool {
+	return func(a *asked) bool { return slices.Equal(a.Header["Authorization"], []string{value}) }
+}

@@ -1,0 +1,113 @@
+package conformance_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+)
+
+// thens are the claims of a check, without their keywords.
+func thens(c *conformance.Check) []string {
+	var out []string
+	claims := false
+	for _, step := range c.Steps {
+		keyword, text, _ := strings.Cut(step, " ")
+		claims = keyword == "Then" || keyword == "And" && claims
+		if claims {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+func same(source string) string { return source }
+
+// TestNegatedThenFails: on the clean destination the opposite of each claim is
+// false, so that no claim is empty words.
+func TestNegatedThenFails(t *testing.T) {
+	cat, err := conformance.LoadCatalogue()
+	require.NoError(t, err)
+	for i, c := range cat.Checks {
+		if c.Level == conformance.Info || strings.HasPrefix(c.ID, "TLS-") || !tenth(t, i) && !namedByRun() {
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			t.Parallel()
+			for _, claim := range thens(c) {
+				b := inMemory(t, simConfig())
+				plain, err := conformance.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
+				require.NoError(t, err)
+				if plain != conformance.Pass {
+					t.Skipf("%s on the clean destination", plain)
+				}
+				negated, err := conformance.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, claim)
+				require.NoError(t, err)
+				require.Equal(t, conformance.Fail, negated, claim)
+			}
+		})
+	}
+}
+
+// TestDroppedThenLetsViolationsLive: each claim is needed; without it some
+// violation of the check goes unseen.
+func TestDroppedThenLetsViolationsLive(t *testing.T) {
+	cat, err := conformance.LoadCatalogue()
+	require.NoError(t, err)
+	n := 0
+	for _, c := range cat.Checks {
+		claims := thens(c)
+		if len(claims) < 2 || c.Level == conformance.Info {
+			continue // without its only claim a scenario cannot fail
+		}
+		n++
+		t.Run(c.ID, func(t *testing.T) {
+			if testing.Short() {
+				t.Skip("runs without -short")
+			}
+			t.Parallel()
+			for _, claim := range claims {
+				require.True(t, someSurvives(t, c, claim), "no violation needs %q", claim)
+			}
+		})
+	}
+	require.NotZero(t, n)
+}
+
+// someSurvives drops a claim and shows the check its violations.
+func someSurvives(t *testing.T, c *conformance.Check, claim string) bool {
+	drop := func(source string) string {
+		lines := strings.Split(source, "\n")
+		for i, line := range lines {
+			for _, keyword := range []string{"Then ", "And "} {
+				if strings.TrimSpace(line) == keyword+claim {
+					lines[i] = ""
+					if keyword == "Then " && i+1 < len(lines) {
+						lines[i+1] = strings.Replace(lines[i+1], "And ", "Then ", 1)
+					}
+				}
+			}
+		}
+		return strings.Join(lines, "\n")
+	}
+	for _, v := range destsim.Violations() {
+		if checkOf(v.ID) != c.ID {
+			continue
+		}
+		b := benchFor(t, v.ID)
+		whole, err := conformance.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
+		require.NoError(t, err)
+		require.Equal(t, conformance.Fail, whole, v.ID)
+		b = benchFor(t, v.ID)
+		without, err := conformance.JudgeAltered(context.Background(), b.target, b.opts, c.ID, drop, "")
+		require.NoError(t, err)
+		if without != conformance.Fail {
+			return true
+		}
+	}
+	return false
+}
