@@ -151,7 +151,7 @@ func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.Close()
+	defer s.close()
 	if s.journal, err = journal.Open(path); err != nil {
 		return nil, usage("%v", err)
 	}

@@ -44,7 +44,7 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.Close()
+	defer s.close()
 	j, err := s.prepare()
 	if err != nil {
 		return nil, err

@@ -70,6 +70,7 @@ var resultExchanges = map[string]exchange{
 	"RES-006": {
 		good: []talk{{says: says{"sync_batch:update": results(refusal)}}},
 		bad: []talk{
+			{status: Inconclusive, finds: "nothing failed"},
 			{says: says{"sync_batch:update": results(`{"identifier":$id,"success":false}`)}, finds: `"error_message" as a non-empty string`},
 			{says: says{"sync_batch:update": results(`{"identifier":$id,"success":false,"error_message":{"code":7}}`)}, finds: `{"code":7}`},
 			{says: says{"sync_batch:update": results(`{"identifier":$id,"success":false,"error_message":" "}`)}, finds: `"error_message" as a non-empty string`},
@@ -119,7 +120,7 @@ var badRecordExchanges = map[string]exchange{
 		bad: []talk{{
 			says:  says{"sync_batch": results(acknowledged, acknowledged, acknowledged, refusal, acknowledged)},
 			finds: "the failure at ",
-		}},
+		}, {status: Inconclusive, finds: "no record of the batch failed"}},
 	},
 	"RES-018": {
 		good: []talk{{says: says{"sync_batch": results(acknowledged, acknowledged, refusal, acknowledged, acknowledged)}}},
@@ -178,6 +179,7 @@ var repeatExchanges = map[string]exchange{
 		bad: []talk{
 			{says: says{"sync_batch:update": inTurn(results(refusal), results(acknowledged))}, finds: "every skip of update as failure"},
 			{says: says{"sync_batch:insert": inTurn(results(acknowledged), results(acknowledged), results(refusal))}, finds: "every skip of insert as success"},
+			{says: says{"sync_batch": failure(-32000, "down")}, status: Inconclusive, finds: "no record was skipped"},
 		},
 	},
 	"TIM-002": {bad: []talk{

@@ -92,6 +92,13 @@ func selfSigned(a *authority) ([]*x509.Certificate, uint16) {
 	return []*x509.Certificate{a.sign(leafTemplate(), nil, key, key)}, tls.VersionTLS13
 }
 
+// otherRoot is a whole chain below a root that nobody trusts.
+func otherRoot(a *authority) ([]*x509.Certificate, uint16) {
+	key := ecKey(a.t)
+	root := a.sign(caTemplate("a private root"), nil, key, key)
+	return []*x509.Certificate{a.sign(leafTemplate(), root, ecKey(a.t), key), root}, tls.VersionTLS13
+}
+
 func leafAlone(a *authority) ([]*x509.Certificate, uint16) {
 	sound, version := chain(nil)(a)
 	return sound[:1], version
@@ -122,7 +129,10 @@ var tlsExchanges = map[string]exchange{
 			c.DNSNames, c.NotAfter = []string{"other.invalid"}, time.Now().AddDate(0, 0, -1).Add(time.Hour)
 			c.NotBefore = c.NotAfter.AddDate(0, 0, -30)
 		})}},
-		bad: []talk{{url: secureURL, shows: selfSigned, finds: "a chain that ends at a root"}},
+		bad: []talk{
+			{url: secureURL, shows: selfSigned, finds: "a chain that ends at a root"},
+			{url: secureURL, shows: otherRoot, finds: "a chain that ends at a root"},
+		},
 	},
 	"TLS-003": {
 		good: []talk{sound[0], {url: secureURL, shows: chain(func(c *x509.Certificate) { c.DNSNames = []string{"*.example"} })}},

@@ -33,7 +33,7 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.Close()
+	defer s.close()
 	var out []ReplayResult
 	for _, c := range r.Checks {
 		if len(ids) > 0 && !slices.Contains(ids, c.ID) {

@@ -20,16 +20,21 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer s.client.Close()
+	defer s.close()
 	return s.run(ctx)
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
-	started := time.Now()
 	j, err := s.prepare()
 	if err != nil {
 		return nil, err
 	}
+	return s.runChecks(ctx, j)
+}
+
+// runChecks judges the selected checks.
+func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
+	started := time.Now()
 	if err := s.openJournal(); err != nil {
 		return nil, err
 	}

@@ -5,10 +5,10 @@ import "slices"
 // selectChecks applies --select and --skip and adds what the selected checks
 // build on, so that a verdict never rests on an unjudged rule.
 func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
-	chosen := map[string]bool{}
+	chosen, asked := map[string]bool{}, map[string]bool{}
 	if len(s.opts.Select) == 0 {
 		for _, c := range cat.Checks {
-			chosen[c.ID] = true
+			chosen[c.ID], asked[c.ID] = true, true
 		}
 	}
 	for _, glob := range s.opts.Select {
@@ -18,6 +18,7 @@ func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
 		}
 		for _, c := range found {
 			cat.addWithNeeds(chosen, c)
+			asked[c.ID] = true
 		}
 	}
 	for _, glob := range s.opts.Skip {
@@ -27,9 +28,11 @@ func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
 		}
 		for _, c := range found {
 			delete(chosen, c.ID)
+			delete(asked, c.ID)
 		}
 	}
-	if len(chosen) == 0 {
+	// What others only build on is no selection of its own.
+	if len(asked) == 0 {
 		return nil, usage("nothing is selected: --skip leaves no check")
 	}
 	out := slices.Clone(cat.Checks)

@@ -53,7 +53,8 @@ type session struct {
 	keys     *keys
 	pace     *pace
 	inMemory bool
-	dev      bool // TLS checks are NOT_RUN and chains are not verified
+	stop     func() // ends the server of a handler, nil without one
+	dev      bool   // TLS checks are NOT_RUN and chains are not verified
 	devWhy   string
 	private  bool // verified against roots that the author gave
 
@@ -268,8 +269,8 @@ func (s *session) connect() error {
 	}
 	hooks := &http.Transport{DisableKeepAlives: true}
 	if s.inMemory {
-		dial, _ := wire.ServeHandler(s.target.Handler)
-		o.Dial = dial
+		dial, stop := wire.ServeHandler(s.target.Handler)
+		o.Dial, s.stop = dial, stop
 		hooks.DialContext = dial
 	}
 	// TLS 1.0 is spoken where nothing better is offered: TLS-006 judges that.
@@ -292,6 +293,14 @@ func (s *session) connect() error {
 		s.readback = s.opts.Readback.Readback(s.hooks, s.opts.Hooks.Timeout)
 	}
 	return nil
+}
+
+// close ends the connections of the run, and the server of a handler.
+func (s *session) close() {
+	s.client.Close()
+	if s.stop != nil {
+		s.stop()
+	}
 }
 
 // openJournal makes the write-ahead journal; a run that writes keeps it in a

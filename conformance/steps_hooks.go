@@ -137,6 +137,9 @@ func (w *world) connectionResults(claim string) error {
 	case "has an array of record results":
 		return w.resultsAreArrays()
 	case "reports the fault":
+		if !slices.ContainsFunc(w.replies, func(r *reply) bool { return r.OK() }) {
+			return inconclusive("", "test_connection was not answered at all: %s", w.replies[0].trouble())
+		}
 		return w.everyReply(reportsFault)
 	}
 	var first *reply

@@ -190,9 +190,29 @@ func (w *world) sameFields() error {
 		slices.Sort(now)
 		if !slices.Equal(was, now) {
 			w.broken("the same fields on every call: "+list(was), r.what()+" now lists "+list(now), before, r)
+			continue
+		}
+		kinds := fieldKinds(before.items("fields"))
+		for name, kind := range fieldKinds(items) {
+			if kinds[name] != kind {
+				w.broken("the same fields on every call: "+clip(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+clip(kind, 160), before, r)
+			}
 		}
 	}
 	return w.heldOver()
+}
+
+// fieldKinds are type and flags of the fields by name; labels may change.
+func fieldKinds(items []*wire.Node) map[string]string {
+	out := map[string]string{}
+	for _, n := range items {
+		var f rpc.Field
+		if json.Unmarshal(n.Raw, &f) == nil { // else FLD-001 says so
+			f.Label = ""
+			out[f.APIName] = fmt.Sprintf("%+v", f)
+		}
+	}
+	return out
 }
 
 func (w *world) sameObjects() error {
@@ -267,7 +287,7 @@ func (w *world) everyField(claim string) error {
 			}
 			expected, holds := "", true
 			if claim == "that a new record needs is createable" {
-				expected, holds = w.createableWhereNeeded(r.object, f)
+				expected, holds = w.createableWhereNeeded(r.object, f, items)
 			} else {
 				expected, holds = fieldClaims[claim](f)
 			}
@@ -303,9 +323,9 @@ func (w *world) fieldNames(r *reply, items []*wire.Node) {
 	}
 }
 
-// createableWhereNeeded: an object that takes new records needs its identifier
+// createableWhereNeeded: an object that takes new records needs an identifier
 // and its required fields createable.
-func (w *world) createableWhereNeeded(name string, f rpc.Field) (string, bool) {
+func (w *world) createableWhereNeeded(name string, f rpc.Field, items []*wire.Node) (string, bool) {
 	creates := false
 	for _, r := range w.of(rpc.MethodSupportedOperations) {
 		if r.object == name {
@@ -313,8 +333,12 @@ func (w *world) createableWhereNeeded(name string, f rpc.Field) (string, bool) {
 			creates = creates || o.creating() != ""
 		}
 	}
-	needed := creates && f.Required
-	return "createable true for a required field of an object that takes new records", !needed || f.Createable
+	keyed := slices.ContainsFunc(items, func(n *wire.Node) bool {
+		var o rpc.Field
+		return json.Unmarshal(n.Raw, &o) == nil && o.Identifier && o.Createable
+	})
+	needed := creates && (f.Required && !f.Identifier || f.Identifier && !keyed)
+	return "createable true for an identifier and for each required field of an object that takes new records", !needed || f.Createable
 }
 
 // knownOperations of spec 4.2.

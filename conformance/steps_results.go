@@ -148,14 +148,20 @@ func (w *world) noStrangers() error {
 }
 
 func (w *world) failuresHaveMessages() error {
-	return w.eachResult(func(b *batch, r result) {
+	failures := 0
+	err := w.eachResult(func(b *batch, r result) {
 		if r.success == nil || *r.success {
 			return
 		}
+		failures++
 		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
 			w.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, clip(string(r.node.Raw), 240), b.reply)
 		}
 	})
+	if err == nil && failures == 0 {
+		return inconclusive("", "nothing failed, so that no message could be looked at")
+	}
+	return err
 }
 
 func (w *world) everyRecordHasResult() error {
@@ -339,6 +345,9 @@ func (w *world) statusesInPlace() error {
 			}
 		}
 	}
+	if !slices.ContainsFunc(b.records, b.failed) {
+		return inconclusive("fixtures", "no record of the batch failed: describe a bad record under fixtures")
+	}
 	return w.held()
 }
 
@@ -358,7 +367,7 @@ func skipClass(r result) string {
 // oneSkipConvention looks at updates of absent records and at repeated inserts.
 func (w *world) oneSkipConvention() error {
 	first := map[string]string{}
-	inserted := map[place]bool{}
+	inserted, skips := map[place]bool{}, 0
 	for _, b := range w.batches {
 		for _, r := range b.records {
 			skip := b.operation == rpc.OperationUpdate || b.operation == rpc.OperationInsert && inserted[r.place()]
@@ -366,6 +375,7 @@ func (w *world) oneSkipConvention() error {
 			if !skip || len(b.of(r)) == 0 {
 				continue
 			}
+			skips++
 			class := skipClass(b.of(r)[0])
 			want := orDefault(w.opts.SkipConvention, first[b.operation])
 			if want == "" {
@@ -377,6 +387,9 @@ func (w *world) oneSkipConvention() error {
 				w.brokenFor(b.operation, fmt.Sprintf("every skip of %s as %s", b.operation, want), fmt.Sprintf("%s is reported as %s: %s", r.key, class, b.why(r)), b.reply)
 			}
 		}
+	}
+	if skips == 0 {
+		return inconclusive("", "no record was skipped")
 	}
 	return w.held()
 }

@@ -155,11 +155,12 @@ func (w *world) witnessesSee() error {
 	if w.opts.SkipConvention == SkipSuccess {
 		return inconclusive("readback", "skips are reported as plain successes, so a witness sees nothing")
 	}
-	blind := 0
+	blind, seen := 0, 0
 	for _, l := range lanes {
 		if l.witness == nil {
 			continue
 		}
+		seen++
 		r := l.witness.records[0]
 		there := w.skipped(l.witness, r) == (witness == rpc.OperationInsert)
 		if !there {
@@ -168,13 +169,16 @@ func (w *world) witnessesSee() error {
 				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.why(r), l.created.reply, l.witness.reply)
 		}
 	}
-	if witness == rpc.OperationInsert && blind == len(lanes) || w.opts.SkipConvention == "" {
+	if seen == 0 {
+		return inconclusive("", "no record was acknowledged, so that none could be witnessed")
+	}
+	if witness == rpc.OperationInsert && blind == seen || w.opts.SkipConvention == "" {
 		if visible, err := w.skipsVisible(witness); err != nil || !visible {
 			w.findings = nil
 			return orError(err, inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
-	w.proof("%d records witnessed by %s", len(lanes), witness)
+	w.proof("%d records witnessed by %s", seen, witness)
 	return w.held()
 }
 

@@ -1,0 +1,238 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// empty is a hook that looks where nothing is ever written.
+func empty(context.Context, ReadbackRequest) (ReadbackReply, error) {
+	return ReadbackReply{Complete: true}, nil
+}
+
+// echoes shows every key that it is asked for.
+func echoes(_ context.Context, q ReadbackRequest) (ReadbackReply, error) {
+	out := ReadbackReply{Complete: true}
+	for _, raw := range q.Identifiers {
+		out.Records = append(out.Records, ReadbackRecord{Identifier: raw, Count: 1, Fields: map[string]json.RawMessage{}})
+	}
+	return out, nil
+}
+
+// TestLyingHooks: a hook that lies is no evidence against the endpoint.
+func TestLyingHooks(t *testing.T) {
+	cases := []struct {
+		name string
+		hook func(e *small) ReadbackFunc
+		want string
+	}{
+		{"shows a key that was never used", func(*small) ReadbackFunc { return echoes }, "which was never used"},
+		{"shows every key once something is there", func(e *small) ReadbackFunc {
+			return func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				if len(e.keys("contact")) == 0 {
+					return empty(ctx, q)
+				}
+				return echoes(ctx, q)
+			}
+		}, "which was never used"},
+		{"shows nothing although an update finds the record", func(*small) ReadbackFunc { return empty }, "which an update found"},
+		{"is not complete", func(e *small) ReadbackFunc {
+			return func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				r, err := e.readback(ctx, q)
+				r.Complete = false
+				return r, err
+			}
+		}, "complete is false"},
+		{"shows a key that nobody asked for", func(e *small) ReadbackFunc {
+			return func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				r, err := e.readback(ctx, q)
+				r.Records = append(r.Records, ReadbackRecord{Identifier: json.RawMessage(`"somebody@else"`), Count: 1})
+				return r, err
+			}
+		}, "which was not asked for"},
+		{"lists a key twice", func(e *small) ReadbackFunc {
+			return func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				r, err := e.readback(ctx, q)
+				r.Records = append(r.Records, r.Records...)
+				return r, err
+			}
+		}, "for the second time"},
+		{"fails", func(*small) ReadbackFunc {
+			return func(context.Context, ReadbackRequest) (ReadbackReply, error) {
+				return ReadbackReply{}, errors.New("no such database")
+			}
+		}, "no such database"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			opts := writing(e)
+			opts.ReadbackFunc = c.hook(e)
+			r := judged(t, e, healthCheck+writeCheck, opts)
+			got := resultOf(t, r, "WRI-001")
+			require.Equal(t, HarnessError, got.Status)
+			require.Contains(t, got.Reason, c.want)
+			require.Empty(t, got.Findings, "the endpoint is not blamed")
+			require.Equal(t, Pass, resultOf(t, r, "AAA-001").Status, "what needs no hook is judged")
+			require.Equal(t, Unknown, r.Verdict)
+			require.Equal(t, 3, r.ExitStatus)
+			require.Empty(t, e.keys("contact"), "the records of the hook's own test are cleaned")
+		})
+	}
+}
+
+// TestALyingHookDoesNotHideAFailedGate: exit status 1 comes before 3.
+func TestALyingHookDoesNotHideAFailedGate(t *testing.T) {
+	e := failing(2, 3)
+	opts := writing(e)
+	opts.ReadbackFunc = echoes
+	r := judged(t, e, healthCheck+writeCheck, opts)
+	require.Equal(t, HarnessError, resultOf(t, r, "WRI-001").Status)
+	require.Equal(t, NonConformant, r.Verdict)
+	require.Equal(t, 1, r.ExitStatus)
+}
+
+func TestAHookThatTimesOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newSmall()
+		never := make(chan struct{})
+		both := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/readback" {
+				<-never
+				return
+			}
+			e.ServeHTTP(w, r)
+		})
+		r := judged(t, both, writeCheck, Options{
+			Write: true, Objects: []string{"contact"}, Readback: HookSpec{URL: "http://destination.test/readback"},
+			Hooks: Hooks{Timeout: 3 * time.Second},
+		})
+		close(never)
+		got := resultOf(t, r, "WRI-001")
+		require.Equal(t, HarnessError, got.Status)
+		require.Contains(t, got.Reason, "no complete answer within 3s")
+		require.Equal(t, 3, r.ExitStatus)
+	})
+}
+
+const faultNote = "the hook itself may be at fault"
+
+// TestUndecidedHooks: where nothing tells the hook's fault from the endpoint's,
+// the checks judge, and say that the hook may be at fault.
+func TestUndecidedHooks(t *testing.T) {
+	nothing := func(string, string) bool { return false }
+	cases := []struct {
+		name   string
+		change func(e *small, o *Options)
+		want   Status
+		note   bool
+	}{
+		{"an empty hook, and no witness", func(e *small, o *Options) {
+			e.operations, o.ReadbackFunc = []string{"upsert"}, empty
+		}, Fail, true},
+		{"an empty hook, and updates that create", func(e *small, o *Options) {
+			e.treat = map[string]string{"update": "upsert"}
+			o.ReadbackFunc = empty
+		}, Fail, true},
+		{"an endpoint that keeps nothing", func(e *small, o *Options) { e.keep = nothing }, Fail, true},
+		{"an endpoint that keeps no upserts", func(e *small, o *Options) {
+			e.keep = func(op, _ string) bool { return op != "upsert" }
+		}, Fail, false},
+		{"an endpoint that keeps no inserts", func(e *small, o *Options) {
+			e.keep = func(op, _ string) bool { return op != "insert" }
+		}, Pass, false},
+		{"a hook that lags behind and catches up", func(e *small, o *Options) {
+			asked := 0
+			o.ReadbackFunc = func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				if asked++; asked < 3 {
+					return empty(ctx, q)
+				}
+				return e.readback(ctx, q)
+			}
+		}, Pass, false},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			opts := writing(e)
+			c.change(e, &opts)
+			r := judged(t, e, writeCheck, opts)
+			got := resultOf(t, r, "WRI-001")
+			require.Equal(t, c.want, got.Status, got.Reason)
+			require.Equal(t, c.note, strings.Contains(strings.Join(got.Notes, "\n"), faultNote), "%v", got.Notes)
+		})
+	}
+}
+
+// TestHookFailsLater: a hook that passed its own test and then fails makes a
+// HARNESS_ERROR of the check that asked, never a finding.
+func TestHookFailsLater(t *testing.T) {
+	e := newSmall()
+	opts := writing(e)
+	asked := 0
+	opts.ReadbackFunc = func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+		if asked++; asked > 2 {
+			return ReadbackReply{}, errors.New("the replica is gone")
+		}
+		return e.readback(ctx, q)
+	}
+	got := resultOf(t, judged(t, e, writeCheck, opts), "WRI-001")
+	require.Equal(t, HarnessError, got.Status)
+	require.Contains(t, got.Reason, "the replica is gone")
+}
+
+// TestHookTestWritesForItsChecksOnly: where no check asks the hook, it is not
+// tested, and what cannot be tested within the budget is no fault of the hook.
+func TestHookTestWritesForItsChecksOnly(t *testing.T) {
+	e := newSmall()
+	opts := writing(e)
+	judged(t, e, healthCheck, opts)
+	batches, _ := e.sent()
+	require.Zero(t, batches)
+
+	opts.MaxRecords = 1
+	r := judged(t, e, writeCheck, opts)
+	got := resultOf(t, r, "WRI-001")
+	require.Equal(t, NotRun, got.Status, got.Reason)
+	require.Equal(t, "--max-records", got.Decider)
+}
+
+func TestReadbackWindow(t *testing.T) {
+	for _, c := range []struct {
+		window time.Duration
+		want   Status
+	}{{0, Fail}, {time.Second, Fail}, {3 * time.Second, Pass}} {
+		synctest.Test(t, func(t *testing.T) {
+			e := newSmall()
+			opts := writing(e)
+			opts.ReadbackWindow = c.window
+			first := map[string]time.Time{} // a key shows two seconds after it was first asked for
+			opts.ReadbackFunc = func(ctx context.Context, q ReadbackRequest) (ReadbackReply, error) {
+				r, err := e.readback(ctx, q)
+				kept := r.Records[:0]
+				for _, rec := range r.Records {
+					k := string(rec.Identifier)
+					if first[k].IsZero() {
+						first[k] = time.Now()
+					}
+					if time.Since(first[k]) >= 2*time.Second {
+						kept = append(kept, rec)
+					}
+				}
+				r.Records = kept
+				return r, err
+			}
+			e.operations = []string{"upsert"}
+			r := judged(t, e, writeCheck, opts)
+			require.Equal(t, c.want, resultOf(t, r, "WRI-001").Status, "window %s", c.window)
+		})
+	}
+}

@@ -1,0 +1,297 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// failing answers the given calls of test_connection wrongly. The first call is
+// that of the preflight.
+func failing(calls ...int) *small {
+	e := newSmall()
+	e.answer = func(method string, nth int, body []byte) string {
+		if slices.Contains(calls, nth) {
+			return sayNothing(method, nth, body)
+		}
+		return ""
+	}
+	return e
+}
+
+func TestSecondRunNeverAcquits(t *testing.T) {
+	tagged := func(tags string) string { return strings.Replace(healthCheck, "@must @spec", tags, 1) }
+	cases := []struct {
+		name   string
+		tags   string
+		calls  []int // that fail
+		strict bool
+		want   Status
+		tries  int
+		exit   int
+	}{
+		{"never", "@must @spec", nil, false, Pass, 1, 0},
+		{"twice", "@must @spec", []int{2, 3}, false, Fail, 2, 1},
+		{"once", "@must @spec", []int{2}, false, Flaky, 2, 1},
+		{"twice where time may be to blame", "@must @spec @acquit", []int{2, 3}, false, Fail, 2, 1},
+		{"once where time may be to blame", "@must @spec @acquit", []int{2}, false, Warn, 2, 0},
+		{"once where time may be to blame, strictly", "@must @spec @acquit", []int{2}, true, Warn, 2, 0},
+		{"once below the gate", "@should @spec", []int{2}, false, Warn, 2, 0},
+		{"twice below the gate", "@should @spec", []int{2, 3}, false, Warn, 2, 0},
+		{"twice below the gate, strictly", "@should @spec", []int{2, 3}, true, Fail, 2, 1},
+		{"once below the gate, strictly", "@should @spec", []int{2}, true, Flaky, 2, 1},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			opts := Options{}
+			if c.strict {
+				opts.Profile = ProfileStrict
+			}
+			e := failing(c.calls...)
+			r := judged(t, e, tagged(c.tags), opts)
+			got := resultOf(t, r, "AAA-001")
+			require.Equal(t, c.want, got.Status)
+			require.Equal(t, c.tries, got.Attempts)
+			require.Equal(t, 1+c.tries, e.calls[rpc.MethodTestConnection])
+			require.Equal(t, c.exit, r.ExitStatus)
+			if c.want != Pass {
+				require.NotEmpty(t, got.Findings, "the first failure stays in the report")
+				require.NotEmpty(t, got.Reason)
+			}
+		})
+	}
+}
+
+// confirmed is what becomes of a failure by its second run.
+func confirmed(t *testing.T, first *CheckResult) Status {
+	t.Helper()
+	s, j := prepared(t, newSmall(), healthCheck, Options{})
+	s.catalog = &catalog{}
+	c := j.checks[0]
+	j.pending, j.active = nil, 1
+	j.results[c.ID+" first"] = first
+	j.confirm(context.Background(), c)
+	require.Equal(t, 2, j.results[c.ID].Attempts)
+	return j.results[c.ID].Status
+}
+
+func TestALostConnectionMayBeAcquitted(t *testing.T) {
+	lost := Exchange{Kind: string(wire.KindReset)}
+	answered := Exchange{Kind: string(wire.KindReset), Response: &wire.Response{Status: 200}}
+	late := Exchange{Kind: string(wire.KindTimeout)}
+	cases := []struct {
+		name      string
+		exchanges [][]Exchange // by finding
+		want      Status
+	}{
+		{"a reset", [][]Exchange{{lost}}, Warn},
+		{"two resets", [][]Exchange{{lost}, {lost}}, Warn},
+		{"a reset after the reply began", [][]Exchange{{answered}}, Flaky},
+		{"a reset beside another finding", [][]Exchange{{lost}, {late}}, Flaky},
+		{"no reply in time", [][]Exchange{{late}}, Flaky},
+		{"no finding", nil, Flaky},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			first := &CheckResult{ID: "AAA-001", Status: Fail, Findings: []Finding{}}
+			for _, x := range c.exchanges {
+				first.Findings = append(first.Findings, Finding{Exchanges: x})
+			}
+			require.Equal(t, c.want, confirmed(t, first))
+		})
+	}
+}
+
+// chained are checks that build on each other: B on A, C on B, D on nothing.
+const chained = healthCheck + `
+  @BBB-001 @must @spec @needs-AAA-001
+  Scenario: builds on A
+    When the service calls "list_objects"
+    Then every reply has a result
+
+  @CCC-001 @must @spec @needs-BBB-001
+  Scenario: builds on B
+    When the service calls "list_objects"
+    Then every reply has a result
+
+  @DDD-001 @must @spec
+  Scenario: builds on nothing
+    When the service calls "list_objects"
+    Then every reply has a result
+`
+
+func TestBlockedByTheFirstCause(t *testing.T) {
+	r := judged(t, failing(2, 3), chained, Options{})
+	require.Equal(t, Fail, resultOf(t, r, "AAA-001").Status)
+	for _, id := range []string{"BBB-001", "CCC-001"} {
+		got := resultOf(t, r, id)
+		require.Equal(t, NotRun, got.Status)
+		require.Equal(t, []string{"AAA-001"}, got.BlockedBy)
+		require.Equal(t, "blocked by AAA-001", got.Reason)
+	}
+	require.Equal(t, Pass, resultOf(t, r, "DDD-001").Status)
+	require.Equal(t, []string{"AAA-001"}, r.Failed)
+	require.Equal(t, []string{"BBB-001", "CCC-001"}, r.Undecided)
+}
+
+func TestWhatBlocks(t *testing.T) {
+	for status, blocks := range map[Status]bool{
+		Fail: true, Warn: true, Flaky: true, Waived: true,
+		Pass: false, NotApplicable: false, NotRun: false, Inconclusive: false, HarnessError: false,
+	} {
+		j := &jury{results: map[string]*CheckResult{"AAA-001": {Status: status}}}
+		require.Equal(t, blocks, len(j.blockers(&Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}})) == 1, status)
+	}
+	two := &jury{results: map[string]*CheckResult{
+		"AAA-001": {Status: Fail}, "BBB-001": {Status: NotRun, BlockedBy: []string{"AAA-001"}}, "CCC-001": {Status: Warn},
+	}}
+	got := two.blockers(&Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
+	require.Equal(t, []string{"AAA-001", "CCC-001"}, got, "each cause once")
+}
+
+// TestASkippedNeedDoesNotBlock: what was not selected cannot hold others back.
+func TestASkippedNeedDoesNotBlock(t *testing.T) {
+	_, j := prepared(t, newSmall(), chained, Options{})
+	j.checks = slices.DeleteFunc(j.checks, func(c *Check) bool { return c.ID == "AAA-001" })
+	require.True(t, j.ready(j.checks[0]))
+	require.False(t, j.ready(j.checks[1]))
+}
+
+func TestOrderOfChecks(t *testing.T) {
+	plain, alone, needy := &Check{ID: "AAA-001"}, &Check{ID: "BBB-001", Alone: true}, &Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
+	j := newJury(&session{}, []*Check{alone, plain, needy})
+	want := func(c *Check, kind turn) {
+		t.Helper()
+		got, how := j.next(2)
+		require.Equal(t, c, got)
+		require.Equal(t, kind, how)
+	}
+	want(plain, runBeside)
+	want(nil, mustWait) // needy builds on plain, alone waits for an empty house
+	j.active, j.results["AAA-001"] = 0, &CheckResult{Status: Pass}
+	want(needy, runBeside)
+	want(nil, mustWait)
+	j.active, j.second = 0, []*Check{plain}
+	want(plain, confirmAlone) // a second run is alone too
+	want(nil, mustWait)
+	j.active = 0
+	want(alone, runAlone)
+	want(nil, mustWait)
+	j.active = 0
+	want(nil, nothingLeft)
+}
+
+func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
+	j := newJury(&session{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
+	require.Panics(t, func() { j.next(1) })
+}
+
+func TestSerialRunsOneCheckAtATime(t *testing.T) {
+	var now, most atomic.Int64
+	e := newSmall()
+	e.before = func(string) {
+		n := now.Add(1)
+		for {
+			m := most.Load()
+			if n <= m || most.CompareAndSwap(m, n) {
+				break
+			}
+		}
+		now.Add(-1)
+	}
+	var order []string
+	r := judged(t, e, chained, Options{Serial: true, Progress: func(p Progress) { order = append(order, p.Result.ID) }})
+	require.Equal(t, 0, r.ExitStatus)
+	require.Equal(t, []string{"AAA-001", "BBB-001", "CCC-001", "DDD-001"}, order)
+	require.EqualValues(t, 1, most.Load())
+}
+
+func TestProgressCountsEveryCheck(t *testing.T) {
+	var done []int
+	total := 0
+	judged(t, failing(2), chained, Options{Progress: func(p Progress) { done, total = append(done, p.Done), p.Total }})
+	require.Equal(t, []int{1, 2, 3, 4}, done)
+	require.Equal(t, 4, total)
+}
+
+func TestMergeOfObjects(t *testing.T) {
+	c := &Check{ID: "AAA-001"}
+	part := func(s Status) *CheckResult {
+		return &CheckResult{ID: c.ID, Status: s, Notes: []string{"note of " + string(s)}, Evidence: "seen"}
+	}
+	cases := []struct {
+		parts []Status
+		want  Status
+	}{
+		{[]Status{Pass, Fail}, Fail},
+		{[]Status{HarnessError, Fail}, Fail},
+		{[]Status{Pass, HarnessError, Inconclusive}, HarnessError},
+		{[]Status{Pass, Inconclusive}, Inconclusive},
+		{[]Status{NotRun, Inconclusive}, Inconclusive},
+		{[]Status{Pass, NotRun}, NotRun}, // a pass must not hide what was not judged
+		{[]Status{NotApplicable, NotRun}, NotRun},
+		{[]Status{NotApplicable, Pass}, Pass},
+		{[]Status{Pass, Pass}, Pass},
+		{[]Status{NotApplicable}, NotApplicable},
+	}
+	for _, x := range cases {
+		var parts []*CheckResult
+		for _, s := range x.parts {
+			parts = append(parts, part(s))
+		}
+		got := merge(c, parts)
+		require.Equal(t, x.want, got.Status, "%v", x.parts)
+		require.Len(t, got.Notes, len(x.parts))
+	}
+	none := merge(c, nil)
+	require.Equal(t, NotRun, none.Status)
+	require.Equal(t, "--object", none.Decider)
+}
+
+func TestPermissions(t *testing.T) {
+	e := newSmall()
+	there := HookSpec{URL: "http://destination.test/hook"}
+	writes := Options{Write: true, Objects: []string{"contact"}}
+	reads := writing(e)
+	cases := []struct {
+		name    string
+		check   Check
+		opts    Options
+		decider string // "" when it may run
+	}{
+		{"a reading check", Check{}, Options{}, ""},
+		{"writes", Check{Write: true}, Options{}, "--write"},
+		{"writes, permitted", Check{Write: true}, writes, ""},
+		{"optional writes", Check{WriteOptional: true}, Options{}, ""},
+		{"read-back", Check{Write: true, ReadbackRequired: true}, writes, "readback"},
+		{"read-back, there", Check{Write: true, ReadbackRequired: true}, reads, ""},
+		{"read-back that only helps", Check{Write: true, ReadbackDecides: true}, writes, ""},
+		{"hook", Check{Hook: "restart"}, Options{}, "hook restart"},
+		{"another hook", Check{Hook: "restart"}, Options{Hooks: Hooks{RotateToken: there}}, "hook restart"},
+		{"hook, there", Check{Hook: "restart"}, Options{Hooks: Hooks{Restart: there}}, ""},
+		{"load", Check{Load: true}, Options{}, "--load"},
+		{"load, permitted", Check{Load: true}, Options{Load: true}, ""},
+		{"probe", Check{Probe: true}, Options{}, "--probe-plain-http"},
+		{"probe, permitted", Check{Probe: true}, Options{ProbePlainHTTP: 80}, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, j := prepared(t, e, healthCheck, c.opts)
+			r := s.permitted(&c.check, j)
+			if c.decider == "" {
+				require.Nil(t, r)
+				return
+			}
+			require.Equal(t, NotRun, r.Status)
+			require.Equal(t, c.decider, r.Decider)
+			require.NotEmpty(t, r.Reason)
+		})
+	}
+}

@@ -1,0 +1,170 @@
+package conformance
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestExitStatusPrecedence(t *testing.T) {
+	order := []int{2, 1, 3, 4, 5, 6}
+	require.Zero(t, exitStatus(nil))
+	require.Zero(t, exitStatus([]Problem{{ExitStatus: 0}}))
+	for i, first := range order {
+		var problems []Problem
+		for _, later := range order[i:] {
+			// Whatever the order in which the problems were found.
+			problems = append([]Problem{{ExitStatus: later}}, problems...)
+		}
+		require.Equal(t, first, exitStatus(problems))
+	}
+}
+
+func TestProfilesGate(t *testing.T) {
+	type gate struct{ spec, v1, strict bool }
+	cases := []struct {
+		name string
+		c    Check
+		want gate
+	}{
+		{"spec MUST", Check{Level: Must, Authority: []Authority{AuthoritySpec}}, gate{true, true, true}},
+		{"jsonrpc MUST", Check{Level: Must, Authority: []Authority{AuthorityJSONRPC}}, gate{true, true, true}},
+		{"published MUST", Check{Level: Must, Authority: []Authority{AuthorityPublished}}, gate{false, true, true}},
+		{"policy MUST", Check{Level: Must, Authority: []Authority{AuthorityPolicy}}, gate{false, false, true}},
+		{"policy and spec MUST", Check{Level: Must, Authority: []Authority{AuthorityPolicy, AuthoritySpec}}, gate{true, true, true}},
+		{"published and policy MUST", Check{Level: Must, Authority: []Authority{AuthorityPublished, AuthorityPolicy}}, gate{false, true, true}},
+		{"spec SHOULD", Check{Level: Should, Authority: []Authority{AuthoritySpec}}, gate{false, false, true}},
+		{"policy SHOULD", Check{Level: Should, Authority: []Authority{AuthorityPolicy}}, gate{false, false, true}},
+		{"spec INFO", Check{Level: Info, Authority: []Authority{AuthoritySpec}}, gate{}},
+		{"author's own MUST", Check{Level: Must, Authority: []Authority{AuthoritySpec}, own: true}, gate{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			got := gate{gates(&c.c, ProfileSpec), gates(&c.c, ProfileV1), gates(&c.c, ProfileStrict)}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// TestProfilesGateTheCatalogue: a wider profile gates on everything that a
+// narrower one gates on, and on more.
+func TestProfilesGateTheCatalogue(t *testing.T) {
+	cat, err := LoadCatalogue()
+	require.NoError(t, err)
+	counts := map[Profile]int{}
+	for _, c := range cat.Checks {
+		for _, p := range []Profile{ProfileSpec, ProfileV1, ProfileStrict} {
+			if gates(c, p) {
+				counts[p]++
+			}
+		}
+		require.False(t, gates(c, ProfileSpec) && !gates(c, ProfileV1), c.ID)
+		require.Equal(t, c.Level != Info, gates(c, ProfileStrict), c.ID)
+	}
+	require.Less(t, counts[ProfileSpec], counts[ProfileV1])
+	require.Less(t, counts[ProfileV1], counts[ProfileStrict])
+}
+
+// decided sums up made-up results.
+func decided(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
+	t.Helper()
+	s, j := prepared(t, newSmall(), healthCheck, opts)
+	r := s.newReport(time.Now())
+	r.Checks, r.Problems = results, problems
+	for range left {
+		r.Residue.Refused = append(r.Residue.Refused, Leftover{Object: "contact", Identifier: `"a"`})
+	}
+	s.decide(r, j)
+	r.Summary = summary(r)
+	return r
+}
+
+func gated(id string, status Status) CheckResult {
+	return CheckResult{ID: id, Level: Must, Status: status, Gating: true}
+}
+
+func TestVerdictAndExitStatus(t *testing.T) {
+	below := CheckResult{ID: "Z-003", Level: Should, Status: Warn}
+	all := []CheckResult{gated("A-001", HarnessError), gated("B-001", Fail), gated("C-001", Inconclusive)}
+	lost := []Problem{{Kind: "unreachable", ExitStatus: 3, Message: "no HTTP response"}}
+	complete, clean := Options{RequireComplete: true}, Options{RequireClean: true}
+	stale := Options{Waivers: []Waiver{{Check: "NOP-001", Reason: "r"}}}
+	everything := Options{RequireComplete: true, RequireClean: true, Waivers: stale.Waivers}
+	cases := []struct {
+		name     string
+		opts     Options
+		problems []Problem
+		left     int
+		results  []CheckResult
+		verdict  Verdict
+		exit     int
+	}{
+		{"all pass", Options{}, nil, 0, []CheckResult{gated("A-001", Pass)}, Conformant, 0},
+		{"warnings do not gate", Options{}, nil, 0, []CheckResult{gated("A-001", Pass), below}, Conformant, 0},
+		{"not applicable is whole", complete, nil, 0, []CheckResult{gated("A-001", NotApplicable)}, Conformant, 0},
+		{"waived does not gate", Options{}, nil, 0, []CheckResult{gated("A-001", Waived)}, Conformant, 0},
+		{"an acquitted MUST does not gate", Options{}, nil, 0, []CheckResult{gated("A-001", Warn)}, Conformant, 0},
+		{"fail", Options{}, nil, 0, []CheckResult{gated("A-001", Fail)}, NonConformant, 1},
+		{"flaky gates", Options{}, nil, 0, []CheckResult{gated("A-001", Flaky)}, NonConformant, 1},
+		{"undecided is in part", Options{}, nil, 0, []CheckResult{gated("A-001", Inconclusive)}, ConformantInPart, 0},
+		{"not run is in part", Options{}, nil, 0, []CheckResult{gated("A-001", NotRun)}, ConformantInPart, 0},
+		{"a selection is in part", Options{Select: []string{"A-*"}}, nil, 0, []CheckResult{gated("A-001", Pass)}, ConformantInPart, 0},
+		{"a skip is in part", Options{Skip: []string{"A-*"}}, nil, 0, []CheckResult{gated("A-001", Pass)}, ConformantInPart, 0},
+		{"undecided, and complete is asked for", complete, nil, 0, []CheckResult{gated("A-001", Inconclusive)}, ConformantInPart, 6},
+		{"an undecided SHOULD is complete", complete, nil, 0, []CheckResult{{ID: "A-001", Level: Should, Status: NotRun}}, Conformant, 0},
+		{"residue is allowed", Options{}, nil, 2, []CheckResult{gated("A-001", Pass)}, Conformant, 0},
+		{"residue, and clean is asked for", clean, nil, 2, []CheckResult{gated("A-001", Pass)}, Conformant, 5},
+		{"an unknown waiver", stale, nil, 0, []CheckResult{gated("A-001", Pass)}, Conformant, 4},
+		{"harness error is unknown", Options{}, nil, 0, []CheckResult{gated("A-001", HarnessError)}, Unknown, 3},
+		{"harness error below the gate too", Options{}, nil, 0, []CheckResult{{ID: "A-001", Level: Should, Status: HarnessError}}, Unknown, 3},
+		{"unreachable is unknown", Options{}, lost, 0, []CheckResult{gated("A-001", NotRun)}, Unknown, 3},
+		{"a failed gate beats a harness error", Options{}, nil, 0, all, NonConformant, 1},
+		{"1 before everything else", everything, lost, 1, all, NonConformant, 1},
+		{"3 before 4, 5 and 6", everything, lost, 1, []CheckResult{gated("C-001", Inconclusive)}, Unknown, 3},
+		{"4 before 5 and 6", everything, nil, 1, []CheckResult{gated("C-001", Inconclusive)}, ConformantInPart, 4},
+		{"5 before 6", Options{RequireComplete: true, RequireClean: true}, nil, 1, []CheckResult{gated("C-001", Inconclusive)}, ConformantInPart, 5},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			r := decided(t, c.opts, c.problems, c.left, c.results...)
+			require.Equal(t, c.verdict, r.Verdict)
+			require.Equal(t, c.exit, r.ExitStatus, "%v", r.Problems)
+		})
+	}
+}
+
+// TestSummaryCounts: the last line names what failed and counts what stays
+// undecided, with exit status 0 too.
+func TestSummaryCounts(t *testing.T) {
+	open := gated("C-001", Inconclusive)
+	open.Decider = "readback"
+	r := decided(t, Options{}, nil, 0, gated("A-001", Pass), open, gated("D-001", NotRun))
+	require.Zero(t, r.ExitStatus)
+	require.Equal(t, []string{"C-001", "D-001"}, r.Undecided)
+	require.Contains(t, r.Summary, "no MUST of 3 failed")
+	require.Contains(t, r.Summary, "2 MUSTs undecided without readback")
+	require.Contains(t, r.Summary, "0 records left behind")
+
+	r = decided(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
+	require.Equal(t, []string{"A-001", "B-001"}, r.Failed)
+	require.Contains(t, r.Summary, "non-conformant: 2 of 3 MUSTs failed (A-001, B-001)")
+	require.Contains(t, r.Summary, "1 records left behind")
+	require.Equal(t, map[Status]int{Fail: 1, Flaky: 1, Inconclusive: 1}, r.Counts)
+}
+
+func TestTiers(t *testing.T) {
+	e := newSmall()
+	every := HookSpec{URL: "http://destination.test/hook"}
+	hooks := Hooks{Cleanup: every, Restart: every, AlterSchema: every, BreakDownstream: every, RotateToken: every}
+	cases := map[Tier]Options{
+		TierProtocol:   {},
+		TierResults:    {Write: true, Objects: []string{"contact"}},
+		TierSemantics:  {Write: true, Objects: []string{"contact"}, ReadbackFunc: e.readback, Load: true},
+		TierOperations: {Write: true, Objects: []string{"contact"}, ReadbackFunc: e.readback, Load: true, Hooks: hooks},
+	}
+	for want, opts := range cases {
+		s, _ := prepared(t, e, healthCheck, opts)
+		require.Equal(t, want, s.tier())
+	}
+}

@@ -1,0 +1,199 @@
+package conformance
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWaiverCovers(t *testing.T) {
+	f := Finding{Object: "contact", Operation: "upsert"}
+	cases := []struct {
+		w    Waiver
+		want bool
+	}{
+		{Waiver{}, true},
+		{Waiver{Object: "contact"}, true},
+		{Waiver{Object: "order"}, false},
+		{Waiver{Operation: "upsert"}, true},
+		{Waiver{Operation: "insert"}, false},
+		{Waiver{Object: "contact", Operation: "upsert"}, true},
+		{Waiver{Object: "contact", Operation: "insert"}, false},
+		{Waiver{Object: "order", Operation: "upsert"}, false},
+	}
+	for _, c := range cases {
+		require.Equal(t, c.want, c.w.covers(f), "%+v", c.w)
+	}
+	require.False(t, Waiver{Operation: "upsert"}.covers(Finding{Object: "contact"}), "a finding without operation is not of one")
+}
+
+func TestWaiverExpires(t *testing.T) {
+	w := Waiver{Until: "2026-03-01"}
+	at := func(text string) time.Time {
+		when, err := time.Parse(time.RFC3339Nano, text)
+		require.NoError(t, err)
+		return when
+	}
+	require.False(t, w.expired(at("2026-02-28T00:00:00Z")))
+	require.False(t, w.expired(at("2026-03-01T00:00:00Z")), "the last day begins")
+	require.False(t, w.expired(at("2026-03-01T23:59:59.999Z")), "the last day ends")
+	require.True(t, w.expired(at("2026-03-02T00:00:00Z")))
+	require.False(t, Waiver{}.expired(at("9999-12-31T23:59:59Z")), "without a day it never expires")
+}
+
+func TestWaiversThatSayNothingAreRefused(t *testing.T) {
+	cases := []struct {
+		w    Waiver
+		want string
+	}{
+		{Waiver{Reason: "r"}, "waiver 1 needs a check and a reason"},
+		{Waiver{Check: "RES-002"}, "waiver 1 needs a check and a reason"},
+		{Waiver{Check: "RES-002", Reason: "r", Until: "2026-2-3"}, "use YYYY-MM-DD"},
+		{Waiver{Check: "RES-002", Reason: "r", Until: "2026-02-30"}, "use YYYY-MM-DD"},
+	}
+	for _, c := range cases {
+		_, err := Run(context.Background(), Target{Handler: newSmall()}, Options{Waivers: []Waiver{c.w}})
+		requireUsage(t, err, c.want)
+	}
+}
+
+func TestWaive(t *testing.T) {
+	found := func(pairs ...string) []Finding {
+		var out []Finding
+		for i := 0; i < len(pairs); i += 2 {
+			out = append(out, Finding{Object: pairs[i], Operation: pairs[i+1]})
+		}
+		return out
+	}
+	contact := Waiver{Check: "AAA-001", Object: "contact", Reason: "known"}
+	order := Waiver{Check: "AAA-001", Object: "order", Reason: "known too"}
+	whole := Waiver{Check: "AAA-001", Reason: "all of it"}
+	cases := []struct {
+		name     string
+		waivers  []Waiver
+		status   Status
+		findings []Finding
+		want     Status
+	}{
+		{"fail", []Waiver{whole}, Fail, found("contact", "upsert"), Waived},
+		{"warn", []Waiver{whole}, Warn, found("contact", "upsert"), Waived},
+		{"flaky", []Waiver{whole}, Flaky, found("contact", "upsert"), Waived},
+		{"pass", []Waiver{whole}, Pass, nil, Pass},
+		{"undecided", []Waiver{whole}, Inconclusive, nil, Inconclusive},
+		{"not run", []Waiver{whole}, NotRun, nil, NotRun},
+		{"harness error", []Waiver{whole}, HarnessError, nil, HarnessError},
+		{"another check", []Waiver{{Check: "BBB-001", Reason: "r"}}, Fail, found("contact", ""), Fail},
+		{"its object", []Waiver{contact}, Fail, found("contact", "upsert", "contact", "insert"), Waived},
+		{"one object of two", []Waiver{contact}, Fail, found("contact", "upsert", "order", "upsert"), Fail},
+		{"both objects", []Waiver{contact, order}, Fail, found("contact", "upsert", "order", "upsert"), Waived},
+		{"its operation", []Waiver{{Check: "AAA-001", Operation: "upsert", Reason: "r"}}, Fail, found("contact", "upsert"), Waived},
+		{"another operation", []Waiver{{Check: "AAA-001", Operation: "insert", Reason: "r"}}, Fail, found("contact", "upsert"), Fail},
+		{"expired", []Waiver{{Check: "AAA-001", Reason: "r", Until: "2001-01-01"}}, Fail, found("contact", ""), Fail},
+		{"a failure without findings", []Waiver{whole}, Fail, nil, Fail},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s := &session{opts: Options{Waivers: c.waivers}}
+			r := &CheckResult{Status: c.status, Findings: c.findings, Reason: "before"}
+			s.waive(&Check{ID: "AAA-001"}, r)
+			require.Equal(t, c.want, r.Status)
+			if c.want == Waived {
+				require.Equal(t, "waived: "+c.waivers[0].Reason, r.Reason)
+				require.Equal(t, c.waivers[0], *r.Waiver)
+				require.Len(t, r.Findings, len(c.findings), "what was found stays in the report")
+			} else {
+				require.Nil(t, r.Waiver)
+				require.Equal(t, "before", r.Reason)
+			}
+		})
+	}
+}
+
+func TestStaleWaivers(t *testing.T) {
+	waiver := func(w Waiver) []Waiver { w.Check, w.Reason = "AAA-001", "r"; return []Waiver{w} }
+	contact := []Finding{{Object: "contact"}}
+	cases := []struct {
+		name     string
+		waivers  []Waiver
+		status   Status
+		findings []Finding
+		want     string // "" for no problem
+	}{
+		{"used", waiver(Waiver{}), Waived, contact, ""},
+		{"the check passes", waiver(Waiver{}), Pass, nil, "is stale"},
+		{"another object fails", waiver(Waiver{Object: "order"}), Fail, contact, "is stale"},
+		{"another object is flaky", waiver(Waiver{Object: "order"}), Flaky, contact, "is stale"},
+		{"another object warns", waiver(Waiver{Object: "order"}), Warn, contact, "is stale"},
+		{"one of two objects", waiver(Waiver{Object: "contact"}), Fail, append(contact, Finding{Object: "order"}), ""},
+		{"undecided is not stale", waiver(Waiver{}), Inconclusive, nil, ""},
+		{"not run is not stale", waiver(Waiver{}), NotRun, nil, ""},
+		{"harness error is not stale", waiver(Waiver{}), HarnessError, nil, ""},
+		{"expired", waiver(Waiver{Until: "2001-01-01"}), Fail, contact, "expired on 2001-01-01"},
+		{"unknown", []Waiver{{Check: "NOP-001", Reason: "r"}}, Pass, nil, "names no check"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			cat := &Catalogue{byID: map[string]*Check{"AAA-001": {ID: "AAA-001"}}}
+			s := &session{opts: Options{Waivers: c.waivers}, cat: cat}
+			r := &Report{Checks: []CheckResult{{ID: "AAA-001", Status: c.status, Findings: c.findings}}}
+			s.staleWaivers(r)
+			if c.want == "" {
+				require.Empty(t, r.Problems)
+				return
+			}
+			require.Len(t, r.Problems, 1)
+			require.Equal(t, 4, r.Problems[0].ExitStatus)
+			require.Contains(t, r.Problems[0].Message, c.want)
+		})
+	}
+}
+
+// TestWaiverOfAnUnselectedCheck: what was not judged cannot be stale.
+func TestWaiverOfAnUnselectedCheck(t *testing.T) {
+	s := &session{opts: Options{Waivers: []Waiver{{Check: "AAA-001", Reason: "r"}}},
+		cat: &Catalogue{byID: map[string]*Check{"AAA-001": {ID: "AAA-001"}}}}
+	r := &Report{Checks: []CheckResult{{ID: "BBB-001", Status: Pass}}}
+	s.staleWaivers(r)
+	require.Empty(t, r.Problems)
+}
+
+// TestWaivedRun: a waived check still runs; its failure does not gate, and when
+// it is gone the waiver is in the way.
+func TestWaivedRun(t *testing.T) {
+	waivers := []Waiver{{Check: "AAA-001", Reason: "fixed in the next release", Until: "2000-01-01"}}
+	synctest.Test(t, func(t *testing.T) { // the clock of the bubble stands at 2000-01-01
+		e := newSmall()
+		e.answer = sayNothing
+		run := func() *Report {
+			s, j := prepared(t, e, healthCheck, Options{Waivers: waivers})
+			defer s.close()
+			r, err := s.runChecks(t.Context(), j)
+			require.NoError(t, err)
+			return r
+		}
+		r := run()
+		require.Equal(t, Waived, resultOf(t, r, "AAA-001").Status)
+		require.Zero(t, r.ExitStatus, "%v", r.Problems)
+		require.NotEmpty(t, resultOf(t, r, "AAA-001").Findings)
+
+		time.Sleep(24 * time.Hour)
+		r = run()
+		require.Equal(t, Fail, resultOf(t, r, "AAA-001").Status)
+		require.Equal(t, 1, r.ExitStatus)
+		require.ElementsMatch(t, []string{"waiver", "gate"}, problemKinds(r))
+	})
+	r := judged(t, newSmall(), healthCheck, Options{Waivers: []Waiver{{Check: "AAA-001", Reason: "r"}}})
+	require.Equal(t, Pass, resultOf(t, r, "AAA-001").Status)
+	require.Equal(t, 4, r.ExitStatus)
+}
+
+// sayNothing answers test_connection without its "success".
+func sayNothing(method string, _ int, _ []byte) string {
+	if method == "test_connection" {
+		return `{"jsonrpc":"2.0","id":$ID,"result":{}}`
+	}
+	return ""
+}
