@@ -69,12 +69,21 @@ func (w *world) observeUntil(records []*record, good func(map[string]observed) b
 	}
 }
 
+// hookRecords is the most that the test of the hook writes into an object: one
+// record for each of two operations, and three updates as witnesses.
+const hookRecords = 5
+
+// hookTested tells that some check asks the hook, so that it is tested first.
+func (s *session) hookTested(checks []*Check) bool {
+	asks := func(c *Check) bool { return c.Write && (c.ReadbackRequired || c.ReadbackDecides) }
+	return s.readback != nil && s.opts.Write && slices.ContainsFunc(checks, asks)
+}
+
 // testReadback tests the hook before anything is judged by it: a key that was
 // never used must be absent, an acknowledged one present. A hook that says
 // otherwise would turn every semantic check into a lie.
 func (s *session) testReadback(ctx context.Context, checks []*Check) error {
-	asked := func(c *Check) bool { return c.Write && (c.ReadbackRequired || c.ReadbackDecides) }
-	if s.readback == nil || !s.opts.Write || !slices.ContainsFunc(checks, asked) {
+	if !s.hookTested(checks) {
 		return nil
 	}
 	for _, name := range s.opts.Objects {

@@ -85,6 +85,7 @@ func TestLyingHooks(t *testing.T) {
 			require.Equal(t, Unknown, r.Verdict)
 			require.Equal(t, 3, r.ExitStatus)
 			require.Empty(t, e.keys("contact"), "the records of the hook's own test are cleaned")
+			require.LessOrEqual(t, r.Records, hookRecords)
 		})
 	}
 }

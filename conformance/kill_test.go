@@ -24,11 +24,16 @@ const (
 	simSecret = "unguessable-segment-41"
 )
 
-// simDelays outlast the deadlines of the matrix: 300 ms and 1 s.
+// The deadlines of the matrix are cut down, and simDelays outlast them.
+const (
+	simPlanning = time.Second
+	simBatch    = 2 * time.Second
+)
+
 var simDelays = destsim.Delays{
-	Hang: 1500 * time.Millisecond, Planning: 450 * time.Millisecond, Batch: 1300 * time.Millisecond,
-	Stall: 200 * time.Millisecond, Write: 300 * time.Millisecond, Cache: time.Minute,
-	Retry: 1500 * time.Millisecond, Meet: 50 * time.Millisecond, Work: 20 * time.Millisecond,
+	Hang: 3 * time.Second, Planning: 1300 * time.Millisecond, Batch: 2400 * time.Millisecond,
+	Stall: 650 * time.Millisecond, Write: 300 * time.Millisecond, Cache: time.Minute,
+	Retry: 3 * time.Second, Meet: 50 * time.Millisecond, Work: 20 * time.Millisecond,
 }
 
 // simConfig is the destination of the matrix: the default preset with a token,
@@ -76,8 +81,8 @@ func fullOptions(t *testing.T, base string) conformance.Options {
 	return conformance.Options{
 		Write: true, Objects: []string{"contact", "order", "event"},
 		Readback: conformance.HookSpec{URL: base + "/_control/readback"}, Hooks: simHooks(base),
-		MaxRecords: 200_000, URLSecret: "query:key", PlanningTimeout: 300 * time.Millisecond,
-		BatchTimeout: time.Second, Timeout: 80 * time.Second, Load: true, LoadDuration: 700 * time.Millisecond, Seed: 7,
+		MaxRecords: 200_000, URLSecret: "query:key", PlanningTimeout: simPlanning,
+		BatchTimeout: simBatch, Timeout: 80 * time.Second, Load: true, LoadDuration: 700 * time.Millisecond, Seed: 7,
 	}
 }
 
@@ -154,6 +159,38 @@ func tripped(r *conformance.Report) []string {
 		}
 	}
 	return out
+}
+
+// late tells that every surplus finding is a missed deadline: on a busy machine
+// a cut-down deadline can pass without any fault, and such a run proves nothing.
+func late(r *conformance.Report, want []string) bool {
+	surplus := 0
+	for _, c := range r.Checks {
+		if !slices.Contains(tripped(r), c.ID) || slices.Contains(want, c.ID) {
+			continue
+		}
+		surplus++
+		for _, f := range c.Findings {
+			if !strings.Contains(f.Actual, "complete") || !strings.Contains(f.Actual, "within") && !strings.Contains(f.Actual, "after") {
+				return false
+			}
+		}
+	}
+	return surplus > 0
+}
+
+// judgeUnhurried judges, and judges again when the machine was too busy.
+func judgeUnhurried(t *testing.T, want []string, build func() *bench) *conformance.Report {
+	t.Helper()
+	r := build().judge(t)
+	for range 3 {
+		if !late(r, want) {
+			break
+		}
+		t.Logf("deadlines missed in %v: the machine was busy, judged again", tripped(r))
+		r = build().judge(t)
+	}
+	return r
 }
 
 // explain prints the findings of some checks for a failing test.

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -39,9 +40,9 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	if n > 0 && p.nextRec.After(at) {
 		at = p.nextRec
 	}
-	p.nextCall = at.Add(time.Duration(float64(time.Second) / p.requests))
+	p.nextCall = at.Add(share(1, p.requests))
 	if n > 0 && p.records > 0 {
-		p.nextRec = at.Add(time.Duration(float64(n) * float64(time.Second) / p.records))
+		p.nextRec = at.Add(share(n, p.records))
 	}
 	p.mu.Unlock()
 	d := at.Sub(now)
@@ -56,6 +57,11 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// share is the time that n of so many in a second take up, never too short.
+func share(n int, perSecond float64) time.Duration {
+	return time.Duration(math.Ceil(float64(n) * float64(time.Second) / perSecond))
 }
 
 // declare takes over a declared speed.

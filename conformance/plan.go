@@ -66,6 +66,10 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 	for _, check := range j.checks {
 		s.planCheck(p, check)
 	}
+	if s.hookTested(j.checks) {
+		p.Records += hookRecords * len(s.opts.Objects)
+		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %d records for each object", hookRecords))
+	}
 	if p.Records > s.opts.MaxRecords {
 		p.Notes = append(p.Notes, fmt.Sprintf("up to %d records exceed --max-records %d: the checks that come last would be NOT_RUN", p.Records, s.opts.MaxRecords))
 	}

@@ -45,6 +45,7 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 	s.preflight(limited, r, j)
 	if s.catalog != nil && len(r.Problems) == 0 {
 		if err := s.checkObjects(limited, r, j); err != nil {
+			s.dropJournal()
 			return nil, err
 		}
 		if err := s.testReadback(limited, j.checks); err != nil {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -217,7 +218,7 @@ func (s *session) resolve() error {
 		s.dev, s.devWhy = true, "the target is an in-process handler"
 	case s.opts.Development == DevelopmentOn:
 		s.dev, s.devWhy = true, "development mode is on"
-	case s.opts.Development == DevelopmentAuto && privateHost(u.Hostname()) && (u.Scheme == "http" || s.opts.Roots == nil):
+	case s.opts.Development == DevelopmentAuto && privateHost(u.Hostname()) && s.opts.Roots == nil:
 		s.dev, s.devWhy = true, "the address is a loopback or private one (development mode auto)"
 	}
 	return nil
@@ -320,6 +321,15 @@ func (s *session) openJournal() error {
 	}
 	s.journal = j
 	return nil
+}
+
+// dropJournal removes the journal of a run that sent nothing, so that the
+// corrected command can use the same file.
+func (s *session) dropJournal() {
+	if len(s.journal.Pending()) == 0 && s.journal.Path() != "" {
+		s.journal.Close()
+		os.Remove(s.journal.Path())
+	}
 }
 
 // newID makes a request id: 32 lower-case hex digits, unique in the run.

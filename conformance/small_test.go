@@ -233,12 +233,14 @@ const (
 	healthCheck = `
   @AAA-001 @must @spec @spec-4.2
   Scenario: success is a boolean
+    The service reads it.
     When the service calls "test_connection"
     Then every result of test_connection has a boolean "success"
 `
 	writeCheck = `
   @WRI-001 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object
   Scenario: upsert creates
+    What is lost is never sent again.
     Given an object that accepts "upsert"
     When the service sends 3 new records with operation "upsert"
     Then every record is stored exactly or refused

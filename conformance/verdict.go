@@ -122,6 +122,11 @@ func (s *session) decide(r *Report, j *jury) {
 		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
 			Message: "the judge or a hook failed in " + list(idsWith(r, HarnessError)) + ": the verdict is unknown"})
 	}
+	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
+		len(r.Problems) == 0 && len(r.Undecided) > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
+			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
+	}
 	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if s.opts.RequireClean && left > 0 {

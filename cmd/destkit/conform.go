@@ -104,6 +104,10 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	result, err := conformance.Run(cmd.Context(), target, options)
 	done()
 	if err != nil {
+		var usage *conformance.UsageError
+		if ownJournal && errors.As(err, &usage) {
+			os.Remove(options.Journal) // refused before the first batch: it is empty
+		}
 		return judgeError(err)
 	}
 	if ownJournal {

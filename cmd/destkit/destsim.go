@@ -185,7 +185,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 func (s *simulator) secureWith(port *service, violation string) error {
 	switch {
 	case violation == "TLS-001":
-		s.secure = false // its whole breach is that the endpoint is not https
+		// Its whole breach is that the endpoint is not https, whatever --tls says.
 	case violation != "" && !s.secure:
 		return usagef("--violate %s breaks a rule of TLS: add --tls", violation)
 	}
@@ -203,11 +203,12 @@ func (s *simulator) secureWith(port *service, violation string) error {
 	if err != nil {
 		return untested(err)
 	}
-	if violation == "TLS-007" {
-		port.alsoPlain, violation = true, ""
-	}
+	port.alsoPlain = violation == "TLS-007"
 	if port.tls, err = certificates.TLSConfig(violation); err != nil {
 		return untested(err)
+	}
+	if violation == "TLS-001" {
+		port.tls = nil
 	}
 	if s.caOut == "" {
 		return nil

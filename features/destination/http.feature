@@ -36,7 +36,7 @@ Feature: HTTP
     Good: {"jsonrpc":"2.0","method":"get_sync_speed","params":{},"id":"7"} -> 200 {"jsonrpc":"2.0","id":"7","result":{"maximum_batch_size":1000,"maximum_parallel_batches":4,"maximum_records_per_second":1000}}
     Bad: {"jsonrpc":"2.0","method":"get_sync_speed","params":{},"id":"7"} -> 202 {"status":"accepted"}
 
-    When the service calls every reading method
+    When the service calls every method
     Then every HTTP response holds its answer
 
   @HTTP-004 @should @policy @spec-4.2

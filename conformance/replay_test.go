@@ -1,0 +1,94 @@
+package conformance
+
+import (
+	"context"
+	"encoding/base64"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+func TestReplay(t *testing.T) {
+	e := failing(2, 3, 4)
+	target := Target{Handler: e, Token: "the-token-of-the-tests"}
+	r := judged(t, e, healthCheck, Options{})
+	require.Equal(t, []string{"AAA-001"}, r.Failed)
+
+	again, err := Replay(context.Background(), target, Options{}, r, []string{"AAA-001"})
+	require.NoError(t, err)
+	require.Len(t, again, 1)
+	require.Equal(t, "AAA-001", again[0].Check)
+	require.Empty(t, again[0].Skipped)
+	require.True(t, again[0].Same, "%+v", again[0].After)
+	require.Equal(t, again[0].Before.Request.Body, again[0].After.Request.Body, "the same bytes, the id too")
+
+	e.answer = nil // mended
+	again, err = Replay(context.Background(), target, Options{}, r, nil)
+	require.NoError(t, err)
+	require.False(t, again[0].Same)
+	require.Contains(t, again[0].After.Response.Body.Text, `"success":true`)
+}
+
+// TestReplaySendsTheSecretsAgain: in the report they stand as placeholders.
+func TestReplaySendsTheSecretsAgain(t *testing.T) {
+	e := newSmall()
+	var got string
+	e.answer = func(method string, _ int, body []byte) string {
+		got = string(body)
+		return ""
+	}
+	x := Exchange{RPC: "test_connection", Request: wire.Message{Method: "POST", Body: wire.Body{Text: `{"jsonrpc":"2.0","method":"test_connection","params":{"t":"$DESTKIT_TOKEN"},"id":"1"}`}}}
+	r := &Report{Checks: []CheckResult{{ID: "AAA-001", Findings: []Finding{{Exchanges: []Exchange{x}}}}}}
+	again, err := Replay(context.Background(), Target{Handler: e, Token: "the-token-of-the-tests"}, Options{}, r, nil)
+	require.NoError(t, err)
+	require.Contains(t, got, `"t":"the-token-of-the-tests"`)
+	require.NotContains(t, encoded(again), "the-token-of-the-tests")
+}
+
+func TestReplaySkips(t *testing.T) {
+	text := `{"jsonrpc":"2.0","method":"sync_batch","params":{},"id":"1"}`
+	cases := []struct {
+		name  string
+		x     Exchange
+		write bool
+		want  string // "" when it is sent
+	}{
+		{"a write", Exchange{RPC: "sync_batch", Request: wire.Message{Body: wire.Body{Text: text}}}, false, "add --write"},
+		{"a permitted write", Exchange{RPC: "sync_batch", Request: wire.Message{Method: "POST", Body: wire.Body{Text: text}}}, true, ""},
+		{"a truncated request", Exchange{RPC: "test_connection", Request: wire.Message{Body: wire.Body{Text: "{", Truncated: true}}}, false, "only the beginning"},
+		{"a damaged request", Exchange{RPC: "test_connection", Request: wire.Message{Body: wire.Body{Base64: "*"}}}, false, "is damaged"},
+		{"bytes that are no text", Exchange{RPC: "test_connection", Request: wire.Message{Method: "POST", Body: wire.Body{Base64: base64.StdEncoding.EncodeToString([]byte("\xff"))}}}, false, ""},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			arrived := 0
+			e.answer = func(string, int, []byte) string { arrived++; return "" }
+			r := &Report{Checks: []CheckResult{{ID: "AAA-001", Findings: []Finding{{Exchanges: []Exchange{c.x}}}}}}
+			again, err := Replay(context.Background(), Target{Handler: e}, Options{Write: c.write, Objects: []string{"contact"}}, r, nil)
+			require.NoError(t, err)
+			require.Len(t, again, 1)
+			if c.want != "" {
+				require.Contains(t, again[0].Skipped, c.want)
+				require.Zero(t, arrived)
+				require.Empty(t, e.calls[rpc.MethodSyncBatch])
+				return
+			}
+			require.Empty(t, again[0].Skipped)
+			require.NotNil(t, again[0].After.Response)
+		})
+	}
+}
+
+func TestReplayMistakes(t *testing.T) {
+	r := &Report{Checks: []CheckResult{{ID: "AAA-001"}}}
+	_, err := Replay(context.Background(), Target{Handler: newSmall()}, Options{}, r, []string{"AAA-001"})
+	requireUsage(t, err, "no finding of AAA-001")
+	_, err = Replay(context.Background(), Target{Handler: newSmall()}, Options{}, r, []string{"NOP-001"})
+	requireUsage(t, err, "no finding of NOP-001")
+	_, err = Replay(context.Background(), Target{Handler: newSmall()}, Options{}, r, nil)
+	requireUsage(t, err, "no finding to replay")
+}

@@ -1,0 +1,356 @@
+package conformance
+
+import (
+	"context"
+	"encoding/json"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+func TestMistakesOfTheCaller(t *testing.T) {
+	e := newSmall()
+	handler := Target{Handler: e}
+	at := func(url string) Target { return Target{URL: url, Handler: e} }
+	cases := []struct {
+		name   string
+		target Target
+		opts   Options
+		want   string
+	}{
+		{"no target", Target{}, Options{}, "URL of the endpoint is missing"},
+		{"no scheme", at("example.com/rpc"), Options{}, "must start with https://"},
+		{"another scheme", at("ftp://example.com"), Options{}, "must start with https://"},
+		{"no host", at("https:///rpc"), Options{}, "has no host"},
+		{"port too large", at("https://example.com:70000"), Options{}, "use 1 to 65535"},
+		{"port zero", at("https://example.com:0"), Options{}, "use 1 to 65535"},
+		{"does not parse", at("https://example.com/%zz"), Options{}, "does not parse"},
+		{"profile", handler, Options{Profile: "v2"}, `unknown profile "v2"`},
+		{"development", handler, Options{Development: "maybe"}, `unknown development mode "maybe"`},
+		{"skip convention", handler, Options{SkipConvention: "shrug"}, `unknown skip convention "shrug"`},
+		{"write without object", handler, Options{Write: true}, "add --object NAME"},
+		{"read-back without write", handler, Options{Objects: []string{"contact"}, ReadbackFunc: empty}, "needs --write"},
+		{"negative budget", handler, Options{MaxRecords: -1}, "cannot be negative"},
+		{"negative timeout", handler, Options{Timeout: -1}, "cannot be negative"},
+		{"negative window", handler, Options{ReadbackWindow: -1}, "cannot be negative"},
+		{"url secret of no kind", at("https://h/?key=1"), Options{URLSecret: "header:key"}, "use query:NAME or path:INDEX"},
+		{"url secret that is absent", at("https://h/?key=1"), Options{URLSecret: "query:other"}, "no query parameter"},
+		{"url secret that is there twice", at("https://h/?key=1&key=2"), Options{URLSecret: "query:key"}, "no query parameter"},
+		{"path secret beyond the path", at("https://h/a/b"), Options{URLSecret: "path:2"}, "has no segment"},
+		{"path secret that is no number", at("https://h/a/b"), Options{URLSecret: "path:a"}, "has no segment"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Run(context.Background(), c.target, c.opts)
+			requireUsage(t, err, c.want)
+		})
+	}
+	require.Empty(t, e.calls, "nothing is sent after a mistake of the caller")
+}
+
+func TestURLSecret(t *testing.T) {
+	for spec, want := range map[string]string{"query:key": "a b/c", "path:1": "s p", "": ""} {
+		s, err := newSession(Target{URL: "https://h/x/s%20p/z?key=a%20b%2Fc", Handler: newSmall()}, Options{URLSecret: spec})
+		require.NoError(t, err)
+		s.close()
+		require.Equal(t, want, s.secret)
+	}
+}
+
+func TestDevelopmentModes(t *testing.T) {
+	cases := []struct {
+		url  string
+		mode Development
+		dev  bool
+	}{
+		{"https://example.com", DevelopmentAuto, false},
+		{"http://example.com", DevelopmentAuto, false},
+		{"https://localhost:1", DevelopmentAuto, true},
+		{"http://api.localhost", DevelopmentAuto, true},
+		{"https://127.0.0.1", DevelopmentAuto, true},
+		{"https://[::1]:8", DevelopmentAuto, true},
+		{"https://10.1.2.3", DevelopmentAuto, true},
+		{"https://192.168.1.1", DevelopmentAuto, true},
+		{"https://169.254.1.1", DevelopmentAuto, true},
+		{"https://8.8.8.8", DevelopmentAuto, false},
+		{"https://localhost.example.com", DevelopmentAuto, false},
+		{"https://localhost", DevelopmentOff, false},
+		{"https://example.com", DevelopmentOn, true},
+	}
+	for _, c := range cases {
+		s, err := newSession(Target{URL: c.url}, Options{Development: c.mode})
+		require.NoError(t, err)
+		require.Equal(t, c.dev, s.dev, "%s %s", c.url, c.mode)
+		s.close()
+	}
+	s, err := newSession(Target{URL: "https://example.com", Handler: newSmall()}, Options{Development: DevelopmentOff})
+	require.NoError(t, err)
+	s.close()
+	require.True(t, s.dev, "a handler has no TLS to judge")
+}
+
+func TestDefaults(t *testing.T) {
+	o := Options{}.withDefaults()
+	require.Equal(t, ProfileV1, o.Profile)
+	require.Equal(t, 5000, o.MaxRecords)
+	require.Equal(t, "zz-conf-{run}-{check}-{n}", o.KeyTemplate)
+	require.Equal(t, 10*time.Second, o.PlanningTimeout)
+	require.Equal(t, 30*time.Second, o.BatchTimeout)
+	require.Len(t, o.RunID, 6)
+	require.NotZero(t, o.Seed)
+	require.LessOrEqual(t, o.Seed, uint64(1)<<53, "a JSON reader with doubles keeps it")
+	require.False(t, o.Write)
+}
+
+// TestBudget: what would exceed --max-records is not sent, and says the number.
+func TestBudget(t *testing.T) {
+	e := newSmall()
+	two := writeCheck + strings.ReplaceAll(writeCheck, "WRI-001", "WRI-002")
+	opts := Options{Write: true, Objects: []string{"contact"}, MaxRecords: 5, Serial: true, SkipConvention: SkipSuccess}
+	r := judged(t, e, two, opts)
+	got := resultOf(t, r, "WRI-002")
+	require.Equal(t, NotRun, got.Status)
+	require.Equal(t, "--max-records", got.Decider)
+	require.Equal(t, "needs 3 more records, and 2 of --max-records 5 are left", got.Reason)
+	require.Equal(t, 3, r.Records)
+	require.Contains(t, r.Undecided, "WRI-002")
+	_, records := e.sent()
+	require.Equal(t, 3+3, records, "three records and their clean-up")
+}
+
+// TestDefaultRunWritesNothing: not one record reaches the endpoint, whatever
+// else is configured.
+func TestDefaultRunWritesNothing(t *testing.T) {
+	e := newSmall()
+	r, err := Run(context.Background(), Target{Handler: e, Token: "the-token-of-the-tests"}, Options{Seed: 7})
+	require.NoError(t, err)
+	_, records := e.sent()
+	require.Zero(t, records)
+	require.Zero(t, r.Records)
+	require.Empty(t, e.keys("contact"))
+	require.Equal(t, TierProtocol, r.Tier)
+	require.Equal(t, NotRun, resultOf(t, r, "RES-002").Status)
+	require.Equal(t, "--write", resultOf(t, r, "RES-002").Decider)
+
+	named := newSmall()
+	_, err = Run(context.Background(), Target{Handler: named}, Options{Objects: []string{"contact"}})
+	require.NoError(t, err)
+	_, records = named.sent()
+	require.Zero(t, records, "a named object alone permits nothing")
+}
+
+// TestOnlyNamedObjectsAreWritten: records go into the objects that are named.
+func TestOnlyNamedObjectsAreWritten(t *testing.T) {
+	e := newSmall()
+	e.objects = []string{"contact", "order"}
+	e.operations = []string{"insert", "update", "upsert"} // no clean-up: what was written stays
+	opts := writing(e)
+	opts.MaxRecords = 100_000
+	_, err := Run(context.Background(), Target{Handler: e}, opts)
+	require.NoError(t, err)
+	require.NotEmpty(t, e.keys("contact"))
+	require.Empty(t, e.keys("order"))
+}
+
+func TestUnknownObject(t *testing.T) {
+	e := newSmall()
+	opts := Options{Write: true, Objects: []string{"contact", "kontakt"}, Select: []string{"OBJ-001"}}
+	_, err := Run(context.Background(), Target{Handler: e}, opts)
+	requireUsage(t, err, "object kontakt does not exist; list_objects names contact")
+	batches, _ := e.sent()
+	require.Zero(t, batches)
+
+	// A list that breaks a rule proves nothing: the run goes on without writes.
+	twice := newSmall()
+	twice.objects = []string{"contact", "contact"}
+	r, err := Run(context.Background(), Target{Handler: twice}, opts)
+	require.NoError(t, err)
+	require.Contains(t, strings.Join(r.Notes, "\n"), "OBJ-003 does not hold: the run goes on without writes")
+	_, records := twice.sent()
+	require.Zero(t, records)
+	require.Equal(t, TierProtocol, r.Tier)
+	require.False(t, r.Settings.Write, "the report says what was permitted in the end")
+}
+
+func TestUnknownObjectLeavesNoJournalBehind(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	opts := Options{Write: true, Objects: []string{"kontakt"}, Select: []string{"OBJ-001"}, Journal: path, RunID: "aaaaaa"}
+	_, err := Run(context.Background(), Target{Handler: newSmall()}, opts)
+	requireUsage(t, err, "object kontakt does not exist")
+	opts.Objects, opts.RunID = []string{"contact"}, "bbbbbb"
+	_, err = Run(context.Background(), Target{Handler: newSmall()}, opts)
+	require.NoError(t, err, "the corrected command runs with the same journal")
+}
+
+// TestInterruptedRun: the journal is closed, the residue reported, exit 3.
+func TestInterruptedRun(t *testing.T) {
+	e := newSmall()
+	e.operations = []string{"upsert"} // nothing can be cleaned
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	e.before = func(method string) {
+		if method == rpc.MethodSyncBatch {
+			cancel()
+		}
+	}
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	s, j := prepared(t, e, writeCheck+healthCheck, Options{Write: true, Objects: []string{"contact"}, Journal: path, Serial: true})
+	r, err := s.runChecks(ctx, j)
+	require.NoError(t, err)
+	require.Equal(t, []string{"interrupted"}, problemKinds(r))
+	require.Equal(t, 3, r.ExitStatus)
+	require.Equal(t, Unknown, r.Verdict)
+	require.Equal(t, NotRun, resultOf(t, r, "WRI-001").Status)
+	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
+	require.Len(t, r.Residue.Unknown, 3, "three keys were announced, and no answer was awaited")
+	require.Equal(t, path, r.Residue.Journal)
+
+	_, err = s.journal.Begin("contact", "email", "upsert", []json.RawMessage{json.RawMessage(`"x"`)})
+	require.ErrorIs(t, err, os.ErrClosed)
+	read, err := journal.Read(path)
+	require.NoError(t, err)
+	require.Len(t, read.Pending(), 3)
+}
+
+// TestInterruptedRunCleansUp: where delete batches are taken, an interrupted
+// run still removes what it wrote.
+func TestInterruptedRunCleansUp(t *testing.T) {
+	e := newSmall()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	opts := writing(e)
+	opts.Serial = true
+	opts.Progress = func(p Progress) { cancel() } // after the first check
+	s, j := prepared(t, e, writeCheck+healthCheck, opts)
+	r, err := s.runChecks(ctx, j)
+	require.NoError(t, err)
+	require.Equal(t, Pass, resultOf(t, r, "WRI-001").Status)
+	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
+	require.Equal(t, 3, r.ExitStatus)
+	require.Positive(t, r.Residue.Cleaned)
+	require.Empty(t, e.keys("contact"))
+}
+
+// TestInterruptedBeforeItBegan: the report is complete, and nobody was judged.
+func TestInterruptedBeforeItBegan(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	e := newSmall()
+	s, j := prepared(t, e, healthCheck, Options{})
+	r, err := s.runChecks(ctx, j)
+	require.NoError(t, err)
+	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
+	require.Equal(t, 3, r.ExitStatus)
+	require.Empty(t, e.calls)
+}
+
+// TestRunTimeout: what the time of the run does not reach is NOT_RUN.
+func TestRunTimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := newSmall()
+		e.before = func(method string) {
+			if method == rpc.MethodSyncBatch {
+				time.Sleep(20 * time.Second) // of the bubble
+			}
+		}
+		r := judged(t, e, healthCheck+writeCheck, Options{Write: true, Objects: []string{"contact"}, Timeout: 10 * time.Second, Serial: true})
+		require.Equal(t, Pass, resultOf(t, r, "AAA-001").Status)
+		got := resultOf(t, r, "WRI-001")
+		require.Equal(t, NotRun, got.Status)
+		require.Equal(t, "--timeout", got.Decider)
+		require.Empty(t, r.Problems)
+		require.Contains(t, strings.Join(r.Notes, "\n"), "the run reached its --timeout of 10s")
+		require.Equal(t, ConformantInPart, r.Verdict)
+		require.Zero(t, r.ExitStatus)
+		require.Equal(t, 3, r.Residue.Cleaned, "the clean-up has time of its own")
+		time.Sleep(time.Minute) // the late handler ends
+	})
+}
+
+func TestUnreachable(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	url := "http://" + l.Addr().String()
+	require.NoError(t, l.Close())
+	r, err := Run(context.Background(), Target{URL: url}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"unreachable"}, problemKinds(r))
+	require.Equal(t, 3, r.ExitStatus)
+	require.Equal(t, Unknown, r.Verdict)
+	for _, c := range r.Checks {
+		require.Equal(t, NotRun, c.Status, c.ID)
+		require.Empty(t, c.Findings)
+	}
+}
+
+func TestUnhealthy(t *testing.T) {
+	e := newSmall()
+	e.answer = func(method string, _ int, _ []byte) string {
+		if method == rpc.MethodTestConnection {
+			return `{"jsonrpc":"2.0","id":$ID,"result":{"success":false,"error_message":"the database is down"}}`
+		}
+		return ""
+	}
+	r := judged(t, e, healthCheck, Options{})
+	require.Equal(t, []string{"unhealthy"}, problemKinds(r))
+	require.Contains(t, r.Problems[0].Message, "the database is down")
+	require.Equal(t, 3, r.ExitStatus)
+	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
+}
+
+// TestAnyAnswerIsJudged: HTML is an answer, and the rest is blocked by it.
+func TestAnyAnswerIsJudged(t *testing.T) {
+	e := newSmall()
+	e.answer = func(string, int, []byte) string { return "<html>hello</html>" }
+	r, err := Run(context.Background(), Target{Handler: e}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, 1, r.ExitStatus)
+	require.Equal(t, Fail, resultOf(t, r, "RPC-001").Status)
+	require.Contains(t, resultOf(t, r, "RPC-006").BlockedBy, "RPC-001")
+}
+
+// TestJournalComesFirst: no batch leaves before its keys are in the journal.
+func TestJournalComesFirst(t *testing.T) {
+	e := newSmall()
+	path := filepath.Join(t.TempDir(), "run.ndjson")
+	e.answer = func(method string, _ int, body []byte) string {
+		if method != rpc.MethodSyncBatch {
+			return ""
+		}
+		var req struct{ Params rpc.BatchParams }
+		require.NoError(t, json.Unmarshal(body, &req))
+		read, err := journal.Read(path)
+		require.NoError(t, err)
+		known := map[string]bool{}
+		for _, k := range read.Pending() {
+			known[string(k.Identifier)] = true
+		}
+		for _, r := range req.Params.Records {
+			require.True(t, known[string(r["email"])], "%s is not in the journal", r["email"])
+		}
+		return ""
+	}
+	opts := writing(e)
+	opts.Journal = path
+	r := judged(t, e, writeCheck, opts)
+	require.Equal(t, Pass, resultOf(t, r, "WRI-001").Status)
+	read, err := journal.Read(path)
+	require.NoError(t, err)
+	require.Empty(t, read.Pending())
+}
+
+// TestJournalThatCannotBeMade is a mistake of the caller.
+func TestJournalThatCannotBeMade(t *testing.T) {
+	opts := Options{Write: true, Objects: []string{"contact"}, Journal: filepath.Join(t.TempDir(), "no", "run.ndjson")}
+	_, err := Run(context.Background(), Target{Handler: newSmall()}, opts)
+	requireUsage(t, err, "create journal")
+}
