@@ -110,7 +110,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		FreshConn: req.fresh, Conn: req.conn, Records: req.records,
 		CutAfterRequest: req.cutAtOnce, CutResponseAfter: req.cutReply, CutRequestAfter: req.cutRequest,
 	})
-	if ctx.Err() != nil {
+	if over(ctx) {
 		return nil, overtime(ctx)
 	}
 	if got.Status != 0 {
@@ -168,6 +168,15 @@ func sample(params []byte) []byte {
 	}
 	out := append(params[:start:start], first...)
 	return append(out, "]}"...)
+}
+
+// over tells that the run has ended. Its deadline cuts off the reading of a
+// reply too, perhaps a moment before the context itself is done.
+func over(ctx context.Context) bool {
+	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+		<-ctx.Done()
+	}
+	return ctx.Err() != nil
 }
 
 // overtime says why the run ended before this check did.

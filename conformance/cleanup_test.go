@@ -67,7 +67,7 @@ func TestLeftovers(t *testing.T) {
 		e := newSmall()
 		e.operations = []string{"upsert"}
 		opts := Options{Write: true, Objects: []string{"contact"}, RunID: "abc", SkipConvention: SkipSuccess, RequireClean: clean}
-		r := judged(t, e, writeCheck, opts)
+		r := judged(t, e, healthCheck+writeCheck, opts)
 		var left []string
 		for _, l := range r.Residue.Refused {
 			require.Equal(t, "contact", l.Object)
@@ -105,7 +105,7 @@ func TestARefusedRecordIsNoResidue(t *testing.T) {
 		}
 		return refuseAll(body)
 	}
-	r := judged(t, e, writeCheck, Options{Write: true, Objects: []string{"contact"}, RequireClean: true})
+	r := judged(t, e, healthCheck+writeCheck, Options{Write: true, Objects: []string{"contact"}, RequireClean: true})
 	require.Zero(t, r.ExitStatus, "%v", r.Problems)
 	require.Zero(t, r.Residue.Cleaned)
 	require.Empty(t, r.Residue.Refused)

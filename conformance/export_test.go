@@ -12,7 +12,7 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 	if err != nil {
 		return "", err
 	}
-	defer s.client.Close()
+	defer s.close()
 	j, err := s.prepare()
 	if err != nil {
 		return "", err

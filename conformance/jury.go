@@ -91,11 +91,14 @@ func (j *jury) next(width int) (*Check, turn) {
 		j.active++
 		return c, confirmAlone
 	}
-	for i, c := range j.pending {
-		if j.ready(c) {
-			j.pending = slices.Delete(j.pending, i, i+1)
-			j.active++
-			return c, runAlone
+	// Load comes last: it uses up records that other checks need.
+	for _, load := range []bool{false, true} {
+		for i, c := range j.pending {
+			if c.Load == load && j.ready(c) {
+				j.pending = slices.Delete(j.pending, i, i+1)
+				j.active++
+				return c, runAlone
+			}
 		}
 	}
 	if len(j.pending) > 0 {
@@ -302,6 +305,8 @@ func (s *session) permitted(c *Check, j *jury) *CheckResult {
 		return r
 	case c.Hook != "" && !s.hook(c.Hook).Set():
 		return undecided("hook "+c.Hook, fmt.Sprintf("needs the hook %s: give it in --hooks FILE", c.Hook))
+	case strings.HasPrefix(c.ID, "TLS-") && !s.tlsJudged():
+		return undecided("--development off", "TLS is not judged: "+s.devWhy+"; judge it with --development off or --tls-roots FILE")
 	case c.Load && !s.opts.Load:
 		return undecided("--load", "sends at the declared speed: permit it with --load")
 	case c.Probe && s.opts.ProbePlainHTTP == 0:

@@ -34,12 +34,12 @@ func answered(t *testing.T, operation, results string, records ...*record) *batc
 }
 
 const (
-	yes      = `[{"identifier":"a","success":true}]`
-	no       = `[{"identifier":"a","success":false,"error_message":"no"}]`
-	yesNo    = `[{"identifier":"a","success":true},{"identifier":"a","success":false}]`
-	nothing  = `[]`
-	noWord   = `[{"identifier":"a"}]`
-	rpcError = ""
+	yes       = `[{"identifier":"a","success":true}]`
+	no        = `[{"identifier":"a","success":false,"error_message":"no"}]`
+	yesNo     = `[{"identifier":"a","success":true},{"identifier":"a","success":false}]`
+	noResults = `[]`
+	noWord    = `[{"identifier":"a"}]`
+	rpcError  = ""
 )
 
 func TestModel(t *testing.T) {
@@ -61,12 +61,12 @@ func TestModel(t *testing.T) {
 		{"a refusal changes nothing", []sent{{"upsert", yes, `{"x":1}`}, {"upsert", no, `{"x":2}`}}, true, `{"x":1}`},
 		{"a refusal creates nothing", []sent{{"upsert", no, `{"x":1}`}}, true, ""},
 		{"the error of a lone record is a refusal", []sent{{"upsert", rpcError, `{"x":1}`}}, true, ""},
-		{"no result", []sent{{"upsert", nothing, `{"x":1}`}}, false, ""},
+		{"no result", []sent{{"upsert", noResults, `{"x":1}`}}, false, ""},
 		{"a result without a word", []sent{{"upsert", noWord, `{"x":1}`}}, false, ""},
 		{"results that disagree", []sent{{"upsert", yesNo, `{"x":1}`}}, false, ""},
-		{"known again after an upsert", []sent{{"upsert", nothing, `{"x":1}`}, {"upsert", yes, `{"x":2}`}}, true, `{"x":2}`},
-		{"known again after a delete", []sent{{"upsert", nothing, `{"x":1}`}, {"delete", yes, `{}`}}, true, ""},
-		{"an insert on what is unknown tells nothing", []sent{{"upsert", nothing, `{"x":1}`}, {"insert", yes, `{"x":2}`}}, false, ""},
+		{"known again after an upsert", []sent{{"upsert", noResults, `{"x":1}`}, {"upsert", yes, `{"x":2}`}}, true, `{"x":2}`},
+		{"known again after a delete", []sent{{"upsert", noResults, `{"x":1}`}, {"delete", yes, `{}`}}, true, ""},
+		{"an insert on what is unknown tells nothing", []sent{{"upsert", noResults, `{"x":1}`}, {"insert", yes, `{"x":2}`}}, false, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -29,33 +29,40 @@ func callSteps() []definition {
 	}
 }
 
-// readingCalls are the five calls that read, with list_fields and
-// supported_operations for every object, at most 20 of them.
+// readingCalls are the five calls that read, for the object under judgement or
+// the first one that is listed.
 func (w *world) readingCalls() []request {
 	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
-	for i, o := range w.catalog.objects {
-		if i == 20 {
-			w.note("%d objects are listed: the first 20 were called", len(w.catalog.objects))
-			break
-		}
-		params := objectParams(o.Object)
-		calls = append(calls,
-			request{method: rpc.MethodListFields, params: params, object: o.APIName},
-			request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName})
+	if o := w.anyObject(); o != nil {
+		calls = append(calls, objectCalls(o)...)
 	}
 	return append(calls, request{method: rpc.MethodGetSyncSpeed})
+}
+
+func (w *world) anyObject() *object {
+	switch {
+	case w.object != nil:
+		return w.object
+	case len(w.catalog.objects) > 0:
+		return w.catalog.objects[0]
+	}
+	return nil
+}
+
+func objectCalls(o *object) []request {
+	params := objectParams(o.Object)
+	return []request{
+		{method: rpc.MethodListFields, params: params, object: o.APIName},
+		{method: rpc.MethodSupportedOperations, params: params, object: o.APIName},
+	}
 }
 
 // everyCall is each of the six methods once; sync_batch has no records, so that
 // nothing is written.
 func (w *world) everyCall() []request {
 	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
-	if len(w.catalog.objects) > 0 {
-		o := w.catalog.objects[0]
-		params := objectParams(o.Object)
-		calls = append(calls,
-			request{method: rpc.MethodListFields, params: params, object: o.APIName},
-			request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName})
+	if o := w.anyObject(); o != nil {
+		calls = append(calls, objectCalls(o)...)
 		if body, ok := w.emptyBatch(o); ok {
 			calls = append(calls, request{method: rpc.MethodSyncBatch, params: body, object: o.APIName})
 		}
@@ -111,7 +118,15 @@ func (w *world) methodCalls(method string) []request {
 	if method != rpc.MethodListFields && method != rpc.MethodSupportedOperations {
 		return []request{{method: method}}
 	}
-	return slices.DeleteFunc(w.readingCalls(), func(r request) bool { return r.method != method })
+	var calls []request
+	for i, o := range w.catalog.objects {
+		if i == 50 {
+			w.note("%d objects are listed: the first 50 were asked about", len(w.catalog.objects))
+			break
+		}
+		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)
+	}
+	return calls
 }
 
 func (w *world) callsMethod(method, times, percent, declared string) error {

@@ -180,7 +180,7 @@ func (w *world) callsAtRate(method, share string) error {
 	length := min(w.opts.LoadDuration, time.Second)
 	n := int(rate * length.Seconds())
 	if n > 20_000 {
-		return inconclusive("--load", "the declared %d requests/s are more than the judge sends: measure them with a load test", limit)
+		return inconclusive("a load test", "the declared %d requests/s are more than the judge sends: measure them with a load test", limit)
 	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup

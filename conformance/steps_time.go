@@ -40,7 +40,7 @@ func (w *world) arrives(claim string) error {
 		return err
 	}
 	if reached, ok := w.vars["reached"].(float64); ok && reached < 0.9 {
-		return inconclusive("--load", "the judge reached only %.0f %% of the declared rate", reached*100)
+		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", reached*100)
 	}
 	return nil
 }

@@ -4,8 +4,10 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -81,17 +83,29 @@ func (w *world) sendsAtRate(s set) ([]*batch, error) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var first error
+	var late atomic.Bool // one missed deadline is enough
 	var out []*batch
 	sent := 0
 	for part := range slices.Chunk(s.records, int(min(sustained, speed.MaximumBatchSize))) {
-		if time.Since(start) > w.opts.LoadDuration {
+		// No free lane for so long: the endpoint has fallen behind for good, and
+		// what is under way will show it.
+		stuck := time.NewTimer(w.opts.BatchTimeout / 4)
+		select {
+		case slots <- struct{}{}:
+			stuck.Stop()
+		case <-stuck.C:
+			late.Store(true)
+		}
+		if time.Since(start) > w.opts.LoadDuration || late.Load() {
 			break
 		}
-		slots <- struct{}{}
 		sent += len(part)
 		wg.Go(func() {
 			defer func() { <-slots }()
 			b, err := w.session.batch(w, s.operation, part, plan{})
+			if b != nil && b.reply.Kind == wire.KindTimeout {
+				late.Store(true)
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if b != nil {
