@@ -33,6 +33,9 @@ func (s *session) cleanUp(ctx context.Context, r *Report) {
 	s.cleanKeys(clean, &r.Residue)
 }
 
+// cleanUpCheck stands in the records of clean-up calls.
+var cleanUpCheck = &Check{ID: "CLEAN", Title: "Clean-up"}
+
 // cleanKeys deletes the pending keys of the journal and sorts what is left.
 func (s *session) cleanKeys(ctx context.Context, res *Residue) {
 	type group struct{ object, field string }
@@ -45,9 +48,10 @@ func (s *session) cleanKeys(ctx context.Context, res *Residue) {
 		}
 		groups[g] = append(groups[g], k)
 	}
-	w := &world{session: s, ctx: ctx, check: &Check{ID: "CLEAN", Title: "Clean-up"}}
 	for _, g := range order {
 		for part := range slices.Chunk(groups[g], 500) {
+			// Each part is a sync run of its own.
+			w := &world{session: s, ctx: ctx, check: cleanUpCheck}
 			w.cleanGroup(g.object, g.field, part, res)
 		}
 	}

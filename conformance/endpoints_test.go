@@ -54,7 +54,7 @@ var nodeEndpoint = foreign{
 		{name: "plan-in-a-global", check: "PAR-005", serial: true},
 		{name: "error-null", check: "RPC-004"},
 		{name: "id-as-number", check: "RPC-003"},
-		{name: "answered-before-the-work", check: "OPS-004"},
+		{name: "answered-before-the-work", check: "HTTP-003"},
 		{name: "gzip-label-only", check: "HTTP-007"},
 		{name: "update-with-spread-default", check: "RES-014"},
 	},

@@ -30,7 +30,7 @@ func step(pattern string, bind func(*world) any) definition {
 var definitions = sync.OnceValue(func() []definition {
 	return slices.Concat(
 		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
-		planningSteps(), speedSteps(), recordSteps(), resultSteps(), evidenceSteps(),
+		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), resultSteps(), evidenceSteps(),
 		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
 	)
 })
