@@ -21,8 +21,8 @@ func newClean() *cobra.Command {
 in its journal are deleted, through "delete" batches where the object accepts
 them, else through the hook "cleanup". What cannot be deleted is printed, one
 line for each record, and the exit status is 5.`,
-		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/census
-  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/census`,
+		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/destination
+  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination`,
 		Args: arguments(1, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, err := conn.resolve(args[0], &options)

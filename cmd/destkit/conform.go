@@ -57,11 +57,11 @@ is INCONCLUSIVE or not run, never a pass.
 
 A report is written for each --report FORMAT=FILE, on every exit status but 2;
 FILE "-" is standard output. Formats: ` + formatWords() + `.`,
-		Example: `  destkit conform https://example.com/census --token-env TOKEN
-  destkit conform https://example.com/census --write --object contact \
+		Example: `  destkit conform https://example.com/destination --token-env TOKEN
+  destkit conform https://example.com/destination --write --object contact \
       --readback-url https://example.com/readback --report html=report.html
   destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
-  destkit conform https://example.com/census --config destkit.yaml --report junit=junit.xml`,
+  destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml`,
 		Args: arguments(1, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
 	}

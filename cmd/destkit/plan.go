@@ -23,8 +23,8 @@ func newPlan() *cobra.Command {
 would do with the same flags: which objects it would write into, how many
 records at most, what their keys look like, how they are removed again, which
 checks would not run, and which MUSTs would stay undecided.`,
-		Example: `  destkit plan https://example.com/census --token-env TOKEN
-  destkit plan https://example.com/census --write --object contact --json`,
+		Example: `  destkit plan https://example.com/destination --token-env TOKEN
+  destkit plan https://example.com/destination --write --object contact --json`,
 		Args: arguments(1, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, options, err := j.resolve(cmd, args[0])

@@ -39,7 +39,7 @@ with --write; they use the keys of the first run, and what they write stays.
 
 The exit status is 1 when a reply is still the same, 0 when every one has
 changed. To know whether the rule holds now, judge again: destkit conform.`,
-		Example: `  DESTKIT_URL=https://example.com/census destkit replay r.json
+		Example: `  DESTKIT_URL=https://example.com/destination destkit replay r.json
   destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,
 		Args: arguments(1, -1, "the JSON report of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {

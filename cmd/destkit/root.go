@@ -14,11 +14,11 @@ func newRoot() *cobra.Command {
 		Long: `destkit judges a custom destination: you give the URL of your endpoint and get,
 within seconds, which rules hold, which are broken and how to mend them, and
 which cannot be decided without more evidence.`,
-		Example: `  destkit conform https://example.com/census --token-env TOKEN
+		Example: `  destkit conform https://example.com/destination --token-env TOKEN
       judge an endpoint; nothing is written
-  destkit plan https://example.com/census --write --object contact
+  destkit plan https://example.com/destination --write --object contact
       say first what would be sent, and what would stay undecided
-  destkit conform https://example.com/census --write --object contact
+  destkit conform https://example.com/destination --write --object contact
       judge it with records written into the object "contact"
   destkit explain RES-002
       one rule: why it matters, a good and a bad exchange
