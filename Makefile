@@ -33,7 +33,7 @@ race: ## run the short tests under the race detector
 	DESTKIT_TIER=test $(GO) test -race -short -timeout 20m ./...
 
 matrix: ## break every rule once and see that its check, and only what is listed, notices
-	DESTKIT_TIER=matrix $(GO) test -count=1 -parallel 4 -timeout 20m -run 'Matrix' ./...
+	DESTKIT_TIER=matrix $(GO) test -count=1 -parallel 8 -timeout 20m -run 'Matrix' ./...
 
 lint: ## check formatting, go vet and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
@@ -44,7 +44,7 @@ format: ## format the source
 	gofmt -w .
 
 docs: ## write the generated tables in docs/ again
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 4 -run '^TestKillMatrix$$' ./conformance -update
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
 
 bench: ## measure
 	$(GO) test -run '^$$' -bench . -benchmem ./...

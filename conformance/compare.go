@@ -47,7 +47,7 @@ func sameNode(f rpc.Field, sent, stored *wire.Node) (bool, string) {
 	case rpc.TypeInteger:
 		return stored.Kind == wire.Number && sameNumber(string(sent.Raw), string(stored.Raw)), ""
 	case rpc.TypeDecimal:
-		return sameNumber(nodeText(sent), nodeText(stored)), ""
+		return sameDecimal(nodeText(sent), nodeText(stored))
 	case rpc.TypeFloat:
 		return stored.Kind == wire.Number && sameFloat(string(sent.Raw), string(stored.Raw)), ""
 	case rpc.TypeDateTime:
@@ -55,6 +55,21 @@ func sameNode(f rpc.Field, sent, stored *wire.Node) (bool, string) {
 	default:
 		return stored.Kind == wire.String && sent.Text == stored.Text && sent.LoneSurrogate == stored.LoneSurrogate, ""
 	}
+}
+
+// exactDigits is the number of significant digits that a decimal must keep; the
+// published type has no bound, so that the loss of further ones is only noted.
+const exactDigits = 18
+
+func sameDecimal(sent, stored string) (bool, string) {
+	if sameNumber(sent, stored) {
+		return true, ""
+	}
+	digits := strings.Trim(strings.NewReplacer(".", "", "-", "", "+", "").Replace(sent), "0")
+	if len(digits) > exactDigits {
+		return true, fmt.Sprintf("%s of %d digits came back as %s", sent, len(digits), clip(stored, 80))
+	}
+	return false, ""
 }
 
 // sameNumber compares decimals exactly, whatever their notation.

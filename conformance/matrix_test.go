@@ -101,7 +101,8 @@ func TestKillMatrixAxes(t *testing.T) {
 				only(b, cat, checkOf(v.ID))
 				r := b.judge(t)
 				require.NotContains(t, statuses(r), conformance.HarnessError, "%v: %s", ops, explain(r, []string{checkOf(v.ID)}))
-				if len(ops) == 4 {
+				// An object that advertises everything has no operation to refuse.
+				if len(ops) == 4 && checkOf(v.ID) != "OPS-005" {
 					require.Equal(t, []string{checkOf(v.ID)}, tripped(r), "%v", ops)
 				}
 			}
@@ -282,7 +283,7 @@ func (k *killTable) finish(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# Kill matrix\n\nEach violation of the simulated destination changes one behaviour; the check that it is named for\n" +
 		"must see it (FAIL, or WARN below the gate). What else the same behaviour breaks is listed with its\n" +
-		"reason and compared exactly. Written by `go test ./conformance -run KillMatrix -update`.\n\n" +
+		"reason and compared exactly. Written by `make docs`.\n\n" +
 		"| violation | what it changes | verdict of its check | also trips |\n|---|---|---|---|\n")
 	for _, id := range slices.Sorted(maps(k.rows)) {
 		b.WriteString(k.rows[id] + "\n")

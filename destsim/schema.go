@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -55,6 +56,9 @@ func (d objectDefinition) config() ObjectConfig {
 
 // changeSchema answers POST /_control/schema.
 func (s *Sim) changeSchema(q schemaChange) (any, error) {
+	if !slices.Contains(schemaActions, q.Action) {
+		return nil, fmt.Errorf("action: %q is none of %s%s", q.Action, strings.Join(schemaActions, ", "), suggest(q.Action, schemaActions))
+	}
 	switch q.Action {
 	case "set_speed":
 		if q.Speed == nil || min(q.Speed.MaximumBatchSize, q.Speed.MaximumParallelBatches, q.Speed.MaximumRecordsPerSecond) < 1 {

@@ -78,6 +78,7 @@ Feature: Data
       | decimal | "123456789012345.678" |
       | decimal | "-0.000000000000000001" |
       | decimal | "1234.1234" |
+      | decimal | "12345678901234567890.123456789012345678" |
     Then every record is stored exactly or refused
 
   @DAT-006 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object
