@@ -188,7 +188,7 @@ func (w *world) write(operation string, records []*record, how plan) ([]*batch, 
 // writeOne sends exactly one batch. The caller may run several at once; each
 // has its own world or adds the batch itself under a lock.
 func (w *world) writeOne(operation string, records []*record, how plan) (*batch, error) {
-	b, err := w.session.batch(w, operation, records, how)
+	b, err := w.batch(w, operation, records, how)
 	if b != nil {
 		w.batches = append(w.batches, b)
 		w.replies = append(w.replies, b.reply)
@@ -292,7 +292,7 @@ func (s *session) finish(seq int64, b *batch) error {
 // syncRun is the sync_run_id of this scenario: every run of a check is a sync
 // run of its own, so that nothing of another one can be mistaken for it.
 func (w *world) syncRun() int64 {
-	w.runOnce.Do(func() { w.run = w.session.syncRuns.Add(2) })
+	w.runOnce.Do(func() { w.run = w.syncRuns.Add(2) })
 	return w.run
 }
 

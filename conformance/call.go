@@ -67,11 +67,6 @@ func (w *world) send(req request) (*reply, error) {
 	return r, err
 }
 
-// call sends a request of the published shape.
-func (w *world) call(method string, params []byte) (*reply, error) {
-	return w.send(request{method: method, params: params})
-}
-
 func (s *session) send(ctx context.Context, check string, req request) (*reply, error) {
 	if req.params == nil {
 		req.params = []byte("{}")

@@ -21,7 +21,6 @@ type pace struct {
 	nextCall time.Time
 	nextRec  time.Time
 	free     chan struct{} // one token for each batch that may be under way
-	off      bool
 }
 
 // defaultRateLimit is the connection-wide limit of spec 8 in requests/s.

@@ -124,36 +124,3 @@ func (w *world) changed(r *record, variant int) *record {
 	}
 	return &c
 }
-
-// exist makes n records and has them acknowledged by the creating operation.
-func (w *world) exist(n int) ([]*record, error) {
-	if w.object == nil {
-		return nil, harness("no object is chosen")
-	}
-	op := w.object.creating()
-	if op == "" {
-		return nil, notApplicable("%s accepts no operation that creates records", w.object)
-	}
-	records, err := w.newRecords(n)
-	if err != nil {
-		return nil, err
-	}
-	return records, w.created(op, records)
-}
-
-// created sends records that must come to exist before a check can begin.
-func (w *world) created(operation string, records []*record) error {
-	sent, err := w.write(operation, records, plan{})
-	if err != nil {
-		return err
-	}
-	for _, b := range sent {
-		for _, r := range b.records {
-			if !b.succeeded(r) {
-				return inconclusive("", "the records that this check needs could not be made: %s of %s answered %s",
-					operation, r.key, b.why(r))
-			}
-		}
-	}
-	return nil
-}

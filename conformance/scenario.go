@@ -66,7 +66,6 @@ type collector struct {
 	passed  int
 	result  *outcome
 	negated string // tests: this Then step counts as its opposite
-	broke   bool
 }
 
 var (

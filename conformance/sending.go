@@ -29,7 +29,6 @@ type sending struct {
 	copies   int  // the same records that many times at once, other values each
 	rounds   int  // that many sets of new records at once
 	cutReply bool
-	nullRest bool
 }
 
 // shape changes a record as the manner asks.
@@ -290,7 +289,7 @@ func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*b
 	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, p := range parts {
-		wg.Go(func() { out[i], errs[i] = w.session.batch(w, operation, p, how) })
+		wg.Go(func() { out[i], errs[i] = w.batch(w, operation, p, how) })
 	}
 	wg.Wait()
 	for i, b := range out {
@@ -308,7 +307,7 @@ func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*b
 // sendAndCut closes the connection in the middle of the reply. What became of
 // the records is unknown until they are sent again.
 func (m *sending) sendAndCut(w *world, s set) error {
-	_, err := w.session.batch(w, s.operation, s.records, plan{request: request{cutReply: 1}})
+	_, err := w.batch(w, s.operation, s.records, plan{request: request{cutReply: 1}})
 	for _, r := range s.records {
 		w.model.get(r).known = false
 	}
@@ -349,7 +348,7 @@ func (m *sending) sendRounds(w *world, s set) ([]*batch, error) {
 	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
 	for i, j := range jobs {
-		wg.Go(func() { out[i], errs[i] = w.session.batch(w, j.op, j.records, plan{}) })
+		wg.Go(func() { out[i], errs[i] = w.batch(w, j.op, j.records, plan{}) })
 	}
 	wg.Wait()
 	for i, b := range out {

@@ -74,7 +74,6 @@ type session struct {
 		sync.Mutex
 		rng *rand.Rand
 	}
-	shared sync.Map // facts that several checks measure once, by name
 	// hookShown holds the objects of which the read-back hook has shown a record.
 	hookShown sync.Map
 }
@@ -365,12 +364,6 @@ func (s *session) hook(name string) HookSpec {
 		return s.opts.Hooks.RotateToken
 	}
 	return HookSpec{}
-}
-
-// once measures a shared fact a single time.
-func once[T any](s *session, name string, f func() T) T {
-	v, _ := s.shared.LoadOrStore(name, sync.OnceValue(f))
-	return v.(func() T)()
 }
 
 func orDefault(s, d string) string {

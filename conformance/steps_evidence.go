@@ -22,11 +22,11 @@ func evidenceSteps() []definition {
 }
 
 // unanswered reports latest batches that crashed as a whole: an odd record may
-// fail, its batch may not.
-// The error of a lone record is a refusal of it.
+// fail, its batch may not. The error of a lone record is a refusal of it.
 func (w *world) unanswered() {
 	for _, b := range w.latest {
-		if !b.answered() && !(len(b.records) == 1 && b.reply.isError()) {
+		lone := len(b.records) == 1 && b.reply.isError()
+		if !b.answered() && !lone {
 			w.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
 		}
 	}

@@ -63,7 +63,7 @@ func (w *world) runHook(ctx context.Context, name, action, object string) (map[s
 	if object != "" {
 		in["object"] = object
 	}
-	reply, err := hook.Call(ctx, w.session.hook(name), w.hooks, w.opts.Hooks.Timeout, name, in)
+	reply, err := hook.Call(ctx, w.hook(name), w.hooks, w.opts.Hooks.Timeout, name, in)
 	if err == nil {
 		return reply, nil
 	}

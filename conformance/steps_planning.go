@@ -285,7 +285,8 @@ func (w *world) everyField(claim string) error {
 			if json.Unmarshal(n.Raw, &f) != nil {
 				continue // FLD-001 says so
 			}
-			expected, holds := "", true
+			var expected string
+			var holds bool
 			if claim == "that a new record needs is createable" {
 				expected, holds = w.createableWhereNeeded(r.object, f, items)
 			} else {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -116,16 +115,4 @@ func (w *world) notesProtocol() error {
 	w.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
 		w.opts.Profile, w.opts.PlanningTimeout, w.opts.BatchTimeout)
 	return nil
-}
-
-// pause waits unless the run is over.
-func (w *world) pause(d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-w.ctx.Done():
-		return overtime(w.ctx)
-	}
 }

@@ -102,7 +102,7 @@ func (w *world) sendsAtRate(s set) ([]*batch, error) {
 		sent += len(part)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			b, err := w.session.batch(w, s.operation, part, plan{})
+			b, err := w.batch(w, s.operation, part, plan{})
 			if b != nil && b.reply.Kind == wire.KindTimeout {
 				late.Store(true)
 			}

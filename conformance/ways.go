@@ -2,10 +2,10 @@ package conformance
 
 import (
 	"encoding/base64"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -157,8 +157,10 @@ func (w *world) withSecret(values []string) (string, error) {
 		return u.String(), nil
 	}
 	segments := strings.Split(u.EscapedPath(), "/")
-	var i int
-	fmt.Sscan(name, &i)
+	i, err := strconv.Atoi(name)
+	if err != nil {
+		return "", harness("path segment: %w", err)
+	}
 	i++ // the path begins with a slash
 	if len(values) == 0 {
 		segments = slices.Delete(segments, i, i+1)

@@ -138,14 +138,14 @@ func (w *world) sendsInLanes(s set) ([]*batch, error) {
 func (w *world) runLane(create, witness string, r *record) (lane, error) {
 	var l lane
 	var err error
-	if l.created, err = w.session.batch(w, create, []*record{r}, plan{}); err != nil || !l.created.succeeded(r) {
+	if l.created, err = w.batch(w, create, []*record{r}, plan{}); err != nil || !l.created.succeeded(r) {
 		return l, err
 	}
 	second := w.changed(r, r.n+70)
 	if witness == rpc.OperationUpdate {
 		second = second.updateable()
 	}
-	l.witness, err = w.session.batch(w, witness, []*record{second}, plan{})
+	l.witness, err = w.batch(w, witness, []*record{second}, plan{})
 	return l, err
 }
 

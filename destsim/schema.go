@@ -57,7 +57,7 @@ func (d objectDefinition) config() ObjectConfig {
 // changeSchema answers POST /_control/schema.
 func (s *Sim) changeSchema(q schemaChange) (any, error) {
 	if !slices.Contains(schemaActions, q.Action) {
-		return nil, fmt.Errorf("action: %q is none of %s%s", q.Action, strings.Join(schemaActions, ", "), suggest(q.Action, schemaActions))
+		return nil, fmt.Errorf("unknown action %q%s: use one of %s", q.Action, suggest(q.Action, schemaActions), strings.Join(schemaActions, ", "))
 	}
 	switch q.Action {
 	case "set_speed":

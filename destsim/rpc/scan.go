@@ -27,12 +27,12 @@ func skipSpace(b []byte, i int) int {
 // containers around it. It returns the index after the value, or the index of
 // the fault.
 func skipValue(b []byte, i, depth int) (int, fault) {
-	switch c := b[i]; {
-	case c == '"':
+	switch b[i] {
+	case '"':
 		return skipString(b, i+1)
-	case c == '{':
+	case '{':
 		return skipObject(b, i, depth+1)
-	case c == '[':
+	case '[':
 		return skipArray(b, i, depth+1)
 	default:
 		return skipScalar(b, i)
