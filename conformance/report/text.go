@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
@@ -47,8 +48,10 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	opt.Width = max(opt.Width, 40)
 	t := &terminal{opt: opt, r: r}
 	t.head()
-	t.table()
-	t.open()
+	if t.looked() {
+		t.table()
+		t.open()
+	}
 	t.notes()
 	t.own()
 	t.waived()
@@ -60,6 +63,14 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	t.printf("%s", t.paint(t.verdictColor(), line(r.Summary)))
 	_, err := io.WriteString(w, t.String())
 	return err
+}
+
+// looked tells that some check got as far as looking. Where none did, a list of
+// everything that is open would bury the one problem that matters.
+func (t *terminal) looked() bool {
+	return len(t.r.Checks) == 0 || slices.ContainsFunc(t.r.Checks, func(k c.CheckResult) bool {
+		return k.Status != c.NotRun || len(k.BlockedBy) > 0
+	})
 }
 
 // The colours by what they mean.

@@ -168,9 +168,15 @@ func (m *meter) Read(p []byte) (int, error) {
 // once when ctx ends.
 func (c *Conn) within(ctx context.Context, deadline time.Time, do func() error) error {
 	c.nc.SetDeadline(deadline)
-	stop := context.AfterFunc(ctx, func() { c.nc.SetDeadline(longAgo) })
-	defer stop()
+	fired := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.nc.SetDeadline(longAgo)
+		close(fired)
+	})
 	err := do()
+	if !stop() {
+		<-fired // or it would cut the deadline of the next call on this connection
+	}
 	if err != nil && errors.Is(ctx.Err(), context.Canceled) {
 		return &Error{Kind: KindCanceled, Op: "send call", Err: context.Canceled}
 	}
