@@ -230,7 +230,7 @@ function later(table, operation, active, record) {
 }
 
 async function save(table, operation, active, record) {
-  await sleep(60);
+  await sleep(1200);
   try {
     write(table, operation, active, record);
   } catch {
@@ -255,7 +255,7 @@ async function racing(table, operation, active, records) {
   };
   const numbered = records.map((record, at) => ({ record, at }));
   const chunks = [];
-  for (let i = 0; i < records.length; i += 25) chunks.push(chunk(numbered.slice(i, i + 25), i * 4));
+  for (let i = 0; i < records.length; i += 25) chunks.push(chunk(numbered.slice(i, i + 25), i * 40));
   if (chunks.length > 0) await Promise.race(chunks);
   return { record_results: records.map((record, at) => results[at] ?? answered(active, record)) };
 }

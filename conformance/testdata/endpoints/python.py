@@ -227,7 +227,7 @@ def sync_batch(params):
         raise RPCError(-32000, 'near "WHERE": syntax error')
     work = functools.partial(carry_out, table, operation, active, plan, records)
     if wrong("commit-in-a-thread") and operation in ("insert", "upsert"):
-        threading.Timer(0.08, work).start()
+        threading.Timer(1.2, work).start()
         return {"record_results": [{"identifier": r.get(active), "success": True} for r in records]}
     return work()
 
