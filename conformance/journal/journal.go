@@ -110,7 +110,7 @@ func Open(path string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
-	j, err := load(path, file)
+	j, err := loadRegular(path, file)
 	if err == nil {
 		if err = file.Truncate(j.size); err != nil {
 			err = fmt.Errorf("open journal: cut torn line: %w", err)
@@ -132,6 +132,18 @@ func Read(path string) (*Journal, error) {
 		return nil, fmt.Errorf("open journal: %w", err)
 	}
 	defer file.Close()
+	return loadRegular(path, file)
+}
+
+// loadRegular refuses devices and pipes, which may never end and keep nothing.
+func loadRegular(path string, file *os.File) (*Journal, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("open journal: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("open journal %s: it is no regular file; a journal must survive the end of the program", path)
+	}
 	return load(path, file)
 }
 
