@@ -111,7 +111,7 @@ type Also struct {
 // write, never in rows, and not in apply with a SQLite store (its unit is open).
 // s.later(d, fn) runs fn afterwards, s.putLater stores afterwards; Close waits
 // for both. c.hang, c.cut and c.reset end the call without an answer wherever
-// they stand; return right after. meeting brings parallel calls together. What
+// they stand; return right after. What
 // a seam gets (call, batch, record, rows, result.identifier) is reused after
 // the call: clone what is kept. The stored state is seen by nobody but through
 // rows; b.unit.With(object.table, …) in apply reaches other objects.

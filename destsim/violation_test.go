@@ -10,8 +10,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -412,25 +410,4 @@ type laterRows struct {
 func (l laterRows) Put(_ *row, data []byte) error {
 	l.s.putLater(time.Hour, l.r.object.table, l.r.active.quoted, l.r.key, data)
 	return nil
-}
-
-// TestMeeting: two parallel calls get each other's value, a lone one its own.
-func TestMeeting(t *testing.T) {
-	s := newSim(t, Config{})
-	var m meeting[string]
-	c := &call{sim: s, r: httptest.NewRequest("POST", "/", nil)}
-	got, met := m.swap(c, "alone", time.Microsecond)
-	require.Equal(t, "alone", got)
-	require.False(t, met)
-	var wg sync.WaitGroup
-	var swapped atomic.Int64
-	for _, v := range []string{"a", "b"} {
-		wg.Go(func() {
-			if got, met := m.swap(c, v, time.Minute); met && got != v {
-				swapped.Add(1)
-			}
-		})
-	}
-	wg.Wait()
-	require.EqualValues(t, 2, swapped.Load())
 }
