@@ -39,6 +39,8 @@ func (s *Sim) controlRoutes() *http.ServeMux {
 	inner.HandleFunc("GET /_control/records", s.records)
 	inner.HandleFunc("GET /_control/counts", s.counts)
 	inner.HandleFunc("POST /_control/reset", func(w http.ResponseWriter, _ *http.Request) { answer(w, okReply{OK: true}, s.Reset()) })
+	inner.HandleFunc("GET /_control/snapshot", s.serveSnapshot)
+	inner.HandleFunc("POST /_control/restore", func(w http.ResponseWriter, r *http.Request) { answer(w, okReply{OK: true}, s.Restore(r.Body)) })
 	inner.HandleFunc("POST /_control/schema", take(s.changeSchema))
 	inner.HandleFunc("POST /_control/hooks/{name}", s.hook)
 	for _, e := range s.extensions {
@@ -56,6 +58,8 @@ var controlEndpoints = []endpoint{
 	{"GET", "/_control/records", "?object=&after=&limit= pages through all records of an object"},
 	{"GET", "/_control/counts", "records by object, calls by method"},
 	{"POST", "/_control/reset", "forgets records, custom fields and every change made here"},
+	{"GET", "/_control/snapshot", "everything that the destination knows, one JSON object per line"},
+	{"POST", "/_control/restore", "replaces everything by a snapshot, or refuses it and changes nothing"},
 	{"POST", "/_control/schema", `{"action":"add_field|remove_field|rename_field|change_field|add_object|remove_object|set_operations|set_speed|set_rate_limit", …}`},
 	{"POST", "/_control/hooks/{name}", "cleanup, restart, alter_schema, break_downstream, rotate_token"},
 }
@@ -158,6 +162,8 @@ func decodeControl(r *http.Request, arg any) error {
 // Reset forgets all records, custom fields and changes of the schema, heals
 // the downstream and restores the configured token, speed and limits.
 func (s *Sim) Reset() error {
+	s.world.Lock()
+	defer s.world.Unlock()
 	if err := s.store.Drop(""); err != nil {
 		return fmt.Errorf("reset store: %w", err)
 	}
@@ -185,27 +191,40 @@ func (s *Sim) records(w http.ResponseWriter, r *http.Request) {
 		answer(w, nil, errors.New("after and limit must be integers, limit from 1 to 100000"))
 		return
 	}
-	if s.catalogue.Load().byName[q.Get("object")] == nil {
-		answer(w, nil, s.unknownObject(q.Get("object")))
-		return
-	}
-	list, total, err := s.store.Scan(q.Get("object"), after, limit)
-	type stored struct {
-		ID     int64           `json:"id"`
-		Fields json.RawMessage `json:"fields"`
-	}
+	list, total, err := s.Records(q.Get("object"), after, limit)
 	page := struct {
-		Records []stored `json:"records"`
-		Total   int      `json:"total"`
-		Next    *int64   `json:"next"` // the value for after, null at the end
-	}{Records: []stored{}, Total: total}
-	for _, row := range list {
-		page.Records = append(page.Records, stored{row.id, row.data})
-	}
+		Records []StoredRecord `json:"records"`
+		Total   int            `json:"total"`
+		Next    *int64         `json:"next"` // the value for after, null at the end
+	}{Records: list, Total: total}
 	if len(list) == limit {
-		page.Next = &list[limit-1].id
+		page.Next = &list[limit-1].ID
 	}
 	answer(w, page, err)
+}
+
+// StoredRecord is one record as the destination holds it.
+type StoredRecord struct {
+	ID     int64           `json:"id"`     // ascending in the order of creation
+	Fields json.RawMessage `json:"fields"` // one JSON object
+}
+
+// Records gives at most limit records of an object whose id is above after, in
+// the order in which they were created, and the number of all its records. A
+// limit of 0 only counts. An object that does not exist is an error.
+func (s *Sim) Records(object string, after int64, limit int) ([]StoredRecord, int, error) {
+	if s.catalogue.Load().byName[object] == nil {
+		return nil, 0, s.unknownObject(object)
+	}
+	if limit < 0 {
+		return nil, 0, fmt.Errorf("limit %d is negative", limit)
+	}
+	rows, total, err := s.store.Scan(object, after, limit)
+	list := make([]StoredRecord, len(rows))
+	for i, row := range rows {
+		list[i] = StoredRecord{row.id, row.data}
+	}
+	return list, total, err
 }
 
 func (s *Sim) unknownObject(name string) error {
@@ -253,6 +272,13 @@ func (t *tally) reset() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.methods, t.total = nil, 0
+}
+
+// set goes on from counts that a snapshot has kept.
+func (t *tally) set(methods map[string]int64, total int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.methods, t.total = methods, total
 }
 
 func (t *tally) counts() (map[string]int64, int64) {

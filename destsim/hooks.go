@@ -136,7 +136,7 @@ func (s *Sim) Restart() error {
 func (s *Sim) hookRotate(q hookRequest) any {
 	token := s.config.Token
 	if q.Action != "end" {
-		token = firstOf(token, "token") + "-rotated"
+		token = rotated(token)
 	}
 	s.token.Store(&token)
 	return struct {
@@ -145,16 +145,19 @@ func (s *Sim) hookRotate(q hookRequest) any {
 	}{true, token}
 }
 
+// rotated is the token that takes the place of another one.
+func rotated(token string) string { return firstOf(token, "token") + "-rotated" }
+
 // alterations remembers what the alter_schema hook has changed.
 type alterations struct {
 	mu     sync.Mutex
 	labels map[string]string // object: its label before
 }
 
-func (a *alterations) clear() {
+func (a *alterations) set(labels map[string]string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.labels = nil
+	a.labels = labels
 }
 
 // alteredField is the field that the alter_schema hook adds.

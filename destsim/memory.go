@@ -18,8 +18,11 @@ var errOutsideLock = errors.New("row key lies outside of the locked shard")
 // memoryStore keeps records in maps. Its units cannot be rolled back: a record
 // is there once it is put, which is as durable as memory gets.
 type memoryStore struct {
-	seed   maphash.Seed
-	ids    atomic.Int64
+	seed maphash.Seed
+	ids  atomic.Int64
+	// cut is held by every unit from Begin to its end, for reading, and for
+	// writing by who wants no batch half done: snapshots.
+	cut    sync.RWMutex
 	mu     sync.RWMutex
 	tables map[string]*memoryTable
 }
@@ -47,8 +50,11 @@ func newMemoryStore() *memoryStore {
 	return &memoryStore{seed: maphash.MakeSeed(), tables: map[string]*memoryTable{}}
 }
 
-// Begin has nothing to open; the unit carries what its records reuse.
-func (m *memoryStore) Begin() (unit, error) { return &memoryUnit{m: m}, nil }
+// Begin keeps snapshots away; the unit carries what its records reuse.
+func (m *memoryStore) Begin() (unit, error) {
+	m.cut.RLock()
+	return &memoryUnit{m: m}, nil
+}
 
 // Drop forgets tables. A batch on its way keeps writing into the old one,
 // which nobody sees any more.
@@ -207,10 +213,21 @@ func (t *memoryTable) unlink(m *memoryStore, r *row) {
 type memoryUnit struct {
 	m    *memoryStore
 	rows memoryRows // of the shard that is locked, reused
+	done bool
 }
 
-func (*memoryUnit) Commit() error { return nil }
-func (*memoryUnit) Rollback()     {}
+func (u *memoryUnit) Commit() error {
+	u.Rollback()
+	return nil
+}
+
+// Rollback undoes nothing, it only lets snapshots in.
+func (u *memoryUnit) Rollback() {
+	if !u.done {
+		u.done = true
+		u.m.cut.RUnlock()
+	}
+}
 
 // With takes the narrow lock when one shard holds all rows of the key, and the
 // whole table otherwise.

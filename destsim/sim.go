@@ -50,6 +50,7 @@ type Sim struct {
 	batches       sync.Pool
 	tally         tally
 	altered       alterations
+	world         sync.Mutex // held while everything changes at once: reset, restore
 
 	life     context.Context // ends with Close
 	end      context.CancelFunc
@@ -118,7 +119,7 @@ func (s *Sim) initial() error {
 	s.token.Store(&token)
 	s.rateLimit.Store(s.config.RateLimit)
 	s.broken.Store(false)
-	s.altered.clear()
+	s.altered.set(nil)
 	s.limits.Store(newLimits(s))
 	c, err := s.restoreFields(c)
 	if err != nil {
@@ -192,11 +193,21 @@ func (s *Sim) later(d time.Duration, fn func()) {
 // chance is the seeded random source; one for all calls, under a lock.
 type chance struct {
 	mu  sync.Mutex
+	pcg *rand.PCG // what src draws from; its state can be kept
 	src *rand.Rand
 }
 
 func newChance(seed uint64) *chance {
-	return &chance{src: rand.New(rand.NewPCG(seed, 0x9e3779b97f4a7c15))}
+	c := &chance{}
+	c.set(rand.NewPCG(seed, 0x9e3779b97f4a7c15))
+	return c
+}
+
+// set goes on from a state.
+func (c *chance) set(pcg *rand.PCG) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pcg, c.src = pcg, rand.New(pcg)
 }
 
 // IntN gives a number from 0 to n-1.

@@ -32,6 +32,14 @@ var arrows = map[string][]string{
 	"destsim/rpc":         {},
 	"features":            {},
 	"openapi":             {},
+	"server":              {"server/...", "destsim/rpc", "openapi"},
+	"server/api":          {},
+	"server/clock":        {},
+	"server/destination":  {"server/api", "server/clock", "server/yamldoc", "destsim/rpc"},
+	"server/mapping":      {"server/api"},
+	"server/source":       {"server/api"},
+	"server/store":        {"server/api"},
+	"server/yamldoc":      {},
 }
 
 // testArrows are what tests may import beyond that.
@@ -41,17 +49,25 @@ var testArrows = map[string][]string{
 	"conformance/wire":   {"destsim"},
 	"destsim":            {"openapi"},
 	"destsim/rpc":        {"openapi"},
-	"openapi":            {"destsim/rpc"},
+	"openapi":            {"destsim/rpc", "server/api"},
+	"server":             {"destsim", "conformance/wire"},
+	"server/destination": {"destsim"},
 }
 
-// doors are modules that enter by one package alone.
-var doors = map[string]string{
-	"github.com/cucumber/":        "conformance",
-	"github.com/goccy/go-yaml":    "cmd/destkit",
-	"github.com/getkin/":          "openapi",
-	"github.com/spf13/":           "cmd/destkit",
-	"github.com/santhosh-tekuri/": "openapi",
-	"zombiezen.com/go/sqlite":     "destsim",
+// doors are the packages by which a module enters, mostly one alone. The
+// program takes the tree of a YAML file, since its keys are flags; what has
+// fields is decoded by server/yamldoc.
+var doors = map[string][]string{
+	"github.com/cucumber/":        {"conformance"},
+	"github.com/getkin/":          {"openapi"},
+	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit"},
+	"github.com/jackc/pgx/":       {"server/source"},
+	"github.com/osteele/liquid":   {"server/mapping"},
+	"github.com/parquet-go/":      {"server/source"},
+	"github.com/robfig/cron/":     {"server/mapping", "server"},
+	"github.com/santhosh-tekuri/": {"openapi"},
+	"github.com/spf13/":           {"cmd/destkit"},
+	"zombiezen.com/go/sqlite":     {"destsim", "server/store", "server/source"},
 }
 
 type goPackage struct {
@@ -111,9 +127,9 @@ func TestModulesEnterByOneDoor(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		for _, imported := range p.Imports {
-			for prefix, door := range doors {
+			for prefix, open := range doors {
 				if strings.HasPrefix(imported, prefix) {
-					require.Equal(t, door, name, "%s imports %s, which only %s may", name, imported, door)
+					require.Contains(t, open, name, "%s imports %s, which only %s may", name, imported, strings.Join(open, " and "))
 				}
 			}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/server/yamldoc"
 )
 
 // configuration is one configuration file on its way into the flags of a
@@ -64,7 +65,7 @@ func (c *configuration) setFlag(cmd *cobra.Command, entry yamlEntry) error {
 				keys = append(keys, f.Name)
 			}
 		})
-		return positionError(c.file, c.src, entry.at, unknownKey(entry.key, keys))
+		return positionError(c.file, c.src, entry.at, yamldoc.UnknownKey(entry.key, keys))
 	}
 	values, err := c.scalars(entry.value)
 	if err != nil {

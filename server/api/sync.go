@@ -43,7 +43,9 @@ type Sync struct {
 	CreatedAt Time   `json:"created_at"`
 	UpdatedAt Time   `json:"updated_at"`
 	SyncConfig
-	MatchRateDetails *MatchRate `json:"match_rate_details,omitempty"`
+	// MatchRateDetails is a MatchRate or null; empty where the dialect leaves it
+	// out.
+	MatchRateDetails json.RawMessage `json:"match_rate_details,omitempty"`
 }
 
 // SyncConfig is what a client decides about a sync (spec 2.6). The flat

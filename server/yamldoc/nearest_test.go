@@ -1,4 +1,4 @@
-package main
+package yamldoc
 
 import (
 	"testing"
@@ -19,7 +19,7 @@ func TestNearest(t *testing.T) {
 		{"", []string{"write"}, ""},
 		{"x", nil, ""},
 	} {
-		require.Equal(t, tc.want, nearest(tc.word, tc.from), tc.word)
+		require.Equal(t, tc.want, Nearest(tc.word, tc.from), tc.word)
 	}
 }
 

@@ -1,0 +1,73 @@
+package destsim
+
+import (
+	"bytes"
+	"slices"
+)
+
+// dumpedRow is a row as it was at the cut. Data is replaced as a whole, never
+// edited, so that holding the slice is holding the record.
+type dumpedRow struct {
+	row
+	table string
+}
+
+// Dump holds up batches only while it notes down the rows: some forty bytes
+// for each, the records themselves are not copied.
+func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r row) error) error {
+	m.cut.Lock()
+	m.mu.RLock()
+	var rows []dumpedRow
+	for name, t := range m.tables {
+		for _, r := range t.all() {
+			rows = append(rows, dumpedRow{*r, name})
+		}
+	}
+	m.mu.RUnlock()
+	fixed(m.ids.Load())
+	m.cut.Unlock()
+	slices.SortFunc(rows, func(a, b dumpedRow) int { return int(a.id - b.id) })
+	for _, r := range rows {
+		if err := each(r.table, r.row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// memoryStage builds the tables of another content beside those in use.
+type memoryStage struct {
+	m      *memoryStore
+	tables map[string]*memoryTable
+}
+
+func (m *memoryStore) Stage() (stage, error) {
+	return &memoryStage{m: m, tables: map[string]*memoryTable{}}, nil
+}
+
+// Put leaves the index to the first batch, which knows the unique fields.
+func (st *memoryStage) Put(name string, r row) error {
+	t := st.tables[name]
+	if t == nil {
+		t = &memoryTable{}
+		t.reindex(st.m, nil, nil)
+		st.tables[name] = t
+	}
+	t.loose = append(t.loose, &row{id: r.id, data: bytes.Clone(r.data)})
+	t.size.Add(1)
+	return nil
+}
+
+// Commit waits for the batches under way: none writes into both contents.
+func (st *memoryStage) Commit(lastID int64) error {
+	m := st.m
+	m.cut.Lock()
+	defer m.cut.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.tables = st.tables
+	m.ids.Store(lastID)
+	return nil
+}
+
+func (*memoryStage) Discard() {}

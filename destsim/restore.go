@@ -1,0 +1,202 @@
+package destsim
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// snapshotLineLimit bounds one line in bytes: one record, or one object.
+const snapshotLineLimit = 256 << 20
+
+// Restore replaces everything by a snapshot. It reads the snapshot to its end
+// and checks it before anything changes; a snapshot that is malformed, cut off
+// or of a later version is refused with the number of its line. Calls go on
+// until the moment of the change. The configuration stays: token, violations,
+// presets of a reset.
+func (s *Sim) Restore(r io.Reader) error {
+	if err := s.restore(r); err != nil {
+		return fmt.Errorf("restore snapshot: %w", err)
+	}
+	return nil
+}
+
+func (s *Sim) restore(r io.Reader) error {
+	a, ok := s.store.(archive)
+	if !ok {
+		return fmt.Errorf("store %T cannot be replaced", s.store)
+	}
+	st, err := a.Stage()
+	if err != nil {
+		return err
+	}
+	defer st.Discard()
+	read := restoring{in: bufio.NewReaderSize(r, 64<<10), stage: st}
+	if err := read.all(); err != nil {
+		if read.line == 0 {
+			return err
+		}
+		return fmt.Errorf("line %d: %w", read.line, err)
+	}
+	s.world.Lock()
+	defer s.world.Unlock()
+	if err := st.Commit(read.lastID); err != nil {
+		return err
+	}
+	return s.adopt(&read)
+}
+
+// adopt puts the settings of a snapshot into force; its records are there.
+func (s *Sim) adopt(read *restoring) error {
+	set := read.settings
+	token := s.config.Token
+	if set.Rotated {
+		token = rotated(token)
+	}
+	s.token.Store(&token)
+	s.speed.Store(&set.Speed)
+	s.rateLimit.Store(set.RateLimit)
+	s.broken.Store(set.Down)
+	s.altered.set(set.Altered)
+	s.chance.set(read.chance)
+	s.tally.set(set.Calls, set.Total)
+	s.limits.Store(newLimits(s))
+	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
+}
+
+// restoring is a snapshot on its way in.
+type restoring struct {
+	in    *bufio.Reader
+	stage stage
+	line  int // of the last line read, from 1
+
+	lastID   int64
+	settings *savedSettings
+	chance   *rand.PCG
+	objects  []*object
+	seen     int64 // the last record
+	records  int64
+}
+
+// all reads and checks the whole text.
+func (r *restoring) all() error {
+	var l snapshotLine
+	if err := r.next(&l); err != nil {
+		return err
+	}
+	switch {
+	case l.Snapshot != snapshotKind:
+		return fmt.Errorf("not a snapshot of a simulated destination: the first line must be {%q:%q,…}", "snapshot", snapshotKind)
+	case l.Version != snapshotVersion:
+		return fmt.Errorf("version %d of the snapshot is not known; this program reads version %d", l.Version, snapshotVersion)
+	case l.LastID < 0:
+		return fmt.Errorf("last_id %d is negative", l.LastID)
+	}
+	r.lastID = l.LastID
+	for {
+		l = snapshotLine{}
+		if err := r.next(&l); err != nil {
+			return err
+		}
+		if l.End != nil {
+			return r.end(l.End)
+		}
+		if err := r.take(&l); err != nil {
+			return err
+		}
+	}
+}
+
+// take adds one line between head and end. Records come last.
+func (r *restoring) take(l *snapshotLine) error {
+	switch {
+	case l.Record != nil && r.settings != nil:
+		return r.record(l.Record)
+	case l.Object != nil && r.settings != nil && r.records == 0:
+		o, err := l.Object.object()
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(r.objects, func(p *object) bool { return p.APIName == o.APIName }) {
+			return fmt.Errorf("object %q stands twice", clip(o.APIName))
+		}
+		r.objects = append(r.objects, o)
+		return nil
+	case l.Settings != nil && r.settings == nil:
+		return r.set(l.Settings)
+	}
+	return errors.New("the line is none that may stand here: settings, then objects, then records, then the end")
+}
+
+// next reads one line strictly.
+func (r *restoring) next(l *snapshotLine) error {
+	text, err := r.read()
+	if err != nil {
+		return err
+	}
+	r.line++
+	if err := rpc.Valid(text); err != nil {
+		return fmt.Errorf("not JSON: %w", err)
+	}
+	return strictly(text, l)
+}
+
+// read gives one line; the last one may lack its end.
+func (r *restoring) read() ([]byte, error) {
+	var text []byte
+	for {
+		part, err := r.in.ReadSlice('\n')
+		text = append(text, part...)
+		switch {
+		case len(text) > snapshotLineLimit:
+			r.line++
+			return nil, fmt.Errorf("longer than %d bytes", snapshotLineLimit)
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF) && len(text) > 0:
+			return text, nil
+		case errors.Is(err, io.EOF):
+			r.line++
+			return nil, errors.New("the snapshot is cut off: its last line, the end, is missing")
+		case err != nil:
+			return nil, fmt.Errorf("read: %w", err)
+		}
+		return text, nil
+	}
+}
+
+// end compares the counts and looks for what should not follow.
+func (r *restoring) end(e *savedEnd) error {
+	if r.settings == nil {
+		return errors.New("the settings are missing")
+	}
+	if e.Objects != len(r.objects) || e.Records != r.records {
+		return fmt.Errorf("%d objects and %d records came, %d and %d were written", len(r.objects), r.records, e.Objects, e.Records)
+	}
+	rest, err := io.Copy(io.Discard, io.LimitReader(r.in, 1))
+	if err != nil {
+		return fmt.Errorf("read: %w", err)
+	}
+	if rest > 0 {
+		return errors.New("something follows after the end")
+	}
+	return nil
+}
+
+// strictly decodes one value and refuses unknown members: a later version would
+// have raised its number.
+func strictly(text []byte, into any) error {
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
+)
+
+// reply is what a handler answers. Raw, when set, is the finished body.
+type reply struct {
+	code       int
+	body       any
+	raw        []byte
+	deprecated bool
+}
+
+// answer serves one operation: who calls, which faults are due, is the request
+// well formed, what does the handler say, is that what the document promises.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
+	c := &call{s: s, ctx: r.Context(), r: r, op: op, began: s.clock.Now()}
+	recorder := s.journal.begin(c)
+	defer recorder.end()
+	got, err := s.judge(c)
+	if err == nil {
+		err = s.faults.after(c)
+	}
+	var dropped *droppedConnection
+	if errors.As(err, &dropped) {
+		recorder.code = 0
+		panic(http.ErrAbortHandler)
+	}
+	header := w.Header()
+	for _, warning := range c.warnings {
+		header.Add("Warning", `299 - `+strconv.Quote(warning))
+	}
+	code, body := 0, []byte(nil)
+	if err == nil {
+		code, body = got.code, got.raw
+		if body == nil {
+			body, err = encode(got.body)
+		}
+		s.markDeprecated(header, c, got)
+	}
+	if err != nil {
+		code, body = s.fail(header, c, err)
+	}
+	header.Set("Content-Type", "application/json; charset=utf-8")
+	header.Set("X-Request-Id", recorder.id())
+	if s.config.Development {
+		code, body = s.verify(c, code, header, body)
+	}
+	recorder.code, recorder.body = code, body
+	header.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// judge does everything up to the handler's answer.
+func (s *Server) judge(c *call) (got *reply, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			got, err = nil, fmt.Errorf("panic in %s: %v\n%s", c.op.ID, p, debug.Stack())
+		}
+	}()
+	if err := s.authenticate(c); err != nil {
+		return nil, err
+	}
+	if err := s.faults.before(c); err != nil {
+		return nil, err
+	}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	return c.op.handle(c)
+}
+
+// read takes the body and holds the request against the document.
+func (c *call) read() error {
+	limit := c.s.config.MaxBody
+	body, err := io.ReadAll(http.MaxBytesReader(nil, c.r.Body, limit))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			return err
+		}
+		return refuse(http.StatusBadRequest, "the body ended before its announced length")
+	}
+	c.body = body
+	problems := c.op.CheckRequest(c.r, c.paths(), body)
+	var kept []api.Problem
+	for _, p := range problems {
+		switch {
+		case p.Unknown && c.s.dialect.UnknownFields:
+			c.warnings = append(c.warnings, "unknown field "+p.Field+" was ignored")
+		case p.Missing && c.s.dialect.PartialSyncUpdate && c.op.ID == "updateSync" && !strings.ContainsAny(p.Field, ".["):
+			// facts B3: real clients send only what changes.
+		default:
+			kept = append(kept, api.Problem{Field: p.Field, Message: p.Message})
+		}
+	}
+	if len(kept) > 0 {
+		return invalid(kept)
+	}
+	return nil
+}
+
+// paths are the values of the path's parameters.
+func (c *call) paths() map[string]string {
+	values := map[string]string{}
+	for rest := c.op.Path; ; {
+		_, after, found := strings.Cut(rest, "{")
+		if !found {
+			return values
+		}
+		name, after, _ := strings.Cut(after, "}")
+		values[name], rest = c.r.PathValue(name), after
+	}
+}
+
+// fail writes the headers of a failure and gives its status and body.
+func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
+	f := failureOf(err)
+	if f.code >= http.StatusInternalServerError {
+		s.log.Error("call failed", "operation", c.op.ID, "status", f.code, "error", s.journal.clean(c, fmt.Sprint(f.cause)))
+	}
+	if f.allow != "" {
+		header.Set("Allow", f.allow)
+	}
+	if f.retry != "" {
+		header.Set("Retry-After", f.retry)
+	}
+	if f.code == http.StatusUnauthorized {
+		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
+	}
+	body, err := encode(s.dialect.failure(f))
+	if err != nil {
+		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
+	}
+	return f.code, body
+}
+
+// refuseCall answers a call that belongs to no operation.
+func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *failure) {
+	c := &call{s: s, ctx: r.Context(), r: r, op: &operation{Operation: &openapi.Operation{}}, began: s.clock.Now()}
+	recorder := s.journal.begin(c)
+	defer recorder.end()
+	code, body := s.fail(w.Header(), c, f)
+	recorder.code, recorder.body = code, body
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// verify is development mode: a reply that the document does not promise is a
+// mistake of the service, and must not look like a good one.
+func (s *Server) verify(c *call, code int, header http.Header, body []byte) (int, []byte) {
+	err := c.op.CheckResponse(code, header, body)
+	if err == nil {
+		return code, body
+	}
+	s.log.Error("reply breaks the OpenAPI document", "operation", c.op.ID, "error", err)
+	text, _ := encode(s.dialect.failure(refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	return http.StatusInternalServerError, text
+}
+
+// encode is JSON without the escapes that only browsers need.
+func encode(v any) ([]byte, error) {
+	var buffer bytes.Buffer
+	encoder := json.NewEncoder(&buffer)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		return nil, fmt.Errorf("encode reply: %w", err)
+	}
+	return buffer.Bytes(), nil
+}
+
+// organizationDeprecated is when the published pages deprecated users and
+// invitations (facts B3).
+var organizationDeprecated = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+
+// syncFieldsDeprecated is the date that the document gives for the deprecated
+// fields of a sync (spec 9).
+var syncFieldsDeprecated = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// markDeprecated sets the header of RFC 9745 where the operation or a field
+// that the client sent is deprecated (spec 9).
+func (s *Server) markDeprecated(header http.Header, c *call, got *reply) {
+	since := c.op.DeprecatedSince
+	if since.IsZero() && got.deprecated {
+		since = syncFieldsDeprecated
+	}
+	if since.IsZero() && s.dialect.OrganizationDeprecated && slices.Contains([]string{"listUsers", "listInvitations", "createInvitation", "fetchInvitation", "updateInvitation", "deleteInvitation"}, c.op.ID) {
+		since = organizationDeprecated
+	}
+	if since.IsZero() {
+		return
+	}
+	header.Set("Deprecation", "@"+strconv.FormatInt(since.Unix(), 10))
+	header.Set("Link", `</openapi.yaml>; rel="deprecation"; type="application/yaml"`)
+}

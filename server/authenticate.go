@@ -1,0 +1,105 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// principal is who calls: a user by a personal access token, or a workspace by
+// its API key (spec 5.1). Exactly one of User and Workspace is set.
+type principal struct {
+	User           *store.User
+	Workspace      *store.Workspace
+	OrganizationID int64
+	WorkspaceID    int64
+}
+
+func (p principal) admin() bool { return p.User != nil && p.User.Role == api.RoleAdmin }
+
+// Kinds of a token as the document names them.
+const (
+	authWorkspace    = "workspace"
+	authOrganization = "organization"
+)
+
+// authenticate finds out who calls and whether the token is of the kind that
+// the operation takes: 401 for no or an unknown token, 403 for the wrong kind
+// (facts B1).
+func (s *Server) authenticate(c *call) error {
+	if c.op.Auth == "" {
+		return nil
+	}
+	token, err := bearer(c.r)
+	if err != nil {
+		return err
+	}
+	if err := s.identify(c, token); err != nil {
+		return err
+	}
+	switch {
+	case c.op.Auth == authWorkspace && c.who.Workspace == nil:
+		return refuse(http.StatusForbidden, "a personal access token does not open this; use the API key of the workspace")
+	case c.op.Auth == authOrganization && c.who.User == nil:
+		return refuse(http.StatusForbidden, "a workspace API key does not open this; use a personal access token")
+	}
+	return nil
+}
+
+// identify fills c.who.
+func (s *Server) identify(c *call, token string) error {
+	return c.view(func(tx *store.Tx) error {
+		workspace, err := tx.WorkspaceByKey(token)
+		if err == nil {
+			c.who = principal{Workspace: workspace, OrganizationID: workspace.OrganizationID, WorkspaceID: workspace.ID}
+			return nil
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		user, err := tx.AccessTokenOwner(token)
+		if errors.Is(err, store.ErrNotFound) {
+			return refuse(http.StatusUnauthorized, "the token is unknown")
+		}
+		if err != nil {
+			return err
+		}
+		c.who = principal{User: user, OrganizationID: user.OrganizationID}
+		return nil
+	})
+}
+
+// bearer takes the token from Authorization: Bearer, or from HTTP Basic with
+// user "bearer" (spec 5.1; the latter from facts B1).
+func bearer(r *http.Request) (string, error) {
+	values := r.Header.Values("Authorization")
+	if len(values) == 0 || strings.TrimSpace(values[0]) == "" {
+		return "", refuse(http.StatusUnauthorized, "there is no Authorization header; send 'Authorization: Bearer <token>'")
+	}
+	if len(values) > 1 {
+		return "", refuse(http.StatusUnauthorized, "there are several Authorization headers; send one")
+	}
+	if user, password, ok := r.BasicAuth(); ok {
+		if user != "bearer" || password == "" {
+			return "", refuse(http.StatusUnauthorized, "HTTP Basic takes the user 'bearer' and the token as password")
+		}
+		return password, nil
+	}
+	scheme, token, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
+	token = strings.TrimSpace(token)
+	if !strings.EqualFold(scheme, "Bearer") || token == "" {
+		return "", refuse(http.StatusUnauthorized, "the Authorization header is not 'Bearer <token>'")
+	}
+	return token, nil
+}
+
+// requireAdmin refuses members of an organization what only admins may.
+func (c *call) requireAdmin() error {
+	if !c.who.admin() {
+		return refuse(http.StatusForbidden, "only admins of the organization may do this")
+	}
+	return nil
+}

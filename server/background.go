@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"sync"
+)
+
+// background is the work that outlives the call that asked for it. Settle of
+// the clock waits for it, and so does Close.
+type background struct {
+	ctx  context.Context
+	stop context.CancelFunc
+	work sync.WaitGroup
+}
+
+// later runs fn beside the call.
+func (s *Server) later(name string, fn func(context.Context)) {
+	done := s.clock.Busy(name)
+	s.background.work.Go(func() {
+		defer done()
+		fn(s.background.ctx)
+	})
+}
+
+// flights lets calls that need the same answer at the same time share one
+// attempt, keyed by what is asked for.
+type flights struct {
+	mu  sync.Mutex
+	air map[string]*flight
+}
+
+type flight struct {
+	landed chan struct{}
+	err    error
+}
+
+// once runs fn unless the same key is in the air; then it waits for that one.
+func (f *flights) once(ctx context.Context, key string, fn func() error) error {
+	f.mu.Lock()
+	if running, ok := f.air[key]; ok {
+		f.mu.Unlock()
+		select {
+		case <-running.landed:
+			return running.err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	own := &flight{landed: make(chan struct{})}
+	if f.air == nil {
+		f.air = map[string]*flight{}
+	}
+	f.air[key] = own
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		delete(f.air, key)
+		f.mu.Unlock()
+		close(own.landed)
+	}()
+	own.err = fn()
+	return own.err
+}

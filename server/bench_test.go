@@ -1,0 +1,73 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// manySyncs fills the store with n syncs, past the API: the checks are not what
+// is measured here.
+func manySyncs(b testing.TB, w *world, n int) int64 {
+	id := w.newSync()
+	require.NoError(b, w.s.store.Update(b.Context(), func(tx *store.Tx) error {
+		workspace, err := tx.WorkspaceByKey(w.key)
+		if err != nil {
+			return err
+		}
+		y, err := tx.Sync(workspace.ID, id)
+		if err != nil {
+			return err
+		}
+		for i := range n - 1 {
+			more := *y
+			more.ID, more.Version = 0, 0
+			label := fmt.Sprintf("Sync %d", i)
+			more.Config.Label = &label
+			if err := tx.CreateSync(&more); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	return id
+}
+
+// discard is a writer that keeps nothing.
+type discard struct{ header http.Header }
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discard) WriteHeader(int)             {}
+
+// BenchmarkFetchSync reads one sync of 10,000, with authentication, validation
+// against the document, and storage.
+func BenchmarkFetchSync(b *testing.B) { benchmarkRead(b, "/syncs/%d") }
+
+// BenchmarkListSyncs lists 100 of 10,000.
+func BenchmarkListSyncs(b *testing.B) { benchmarkRead(b, "/syncs?per_page=100&page=%d") }
+
+func benchmarkRead(b *testing.B, path string) {
+	w := newWorld(b, func(c *Config) { c.Development = false })
+	first := manySyncs(b, w, 10_000)
+	b.ReportAllocs()
+	b.ResetTimer()
+	b.RunParallel(func(pb *testing.PB) {
+		for i := int64(0); pb.Next(); i++ {
+			at := i % 100
+			if path == "/syncs/%d" {
+				at = first + i%10_000
+			} else {
+				at++
+			}
+			r := httptest.NewRequest("GET", BasePath+fmt.Sprintf(path, at), nil)
+			r.Header.Set("Authorization", "Bearer "+w.key)
+			w.s.ServeHTTP(&discard{header: http.Header{}}, r)
+		}
+	})
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// call is one request on its way through the service.
+type call struct {
+	s        *Server
+	ctx      context.Context
+	r        *http.Request
+	op       *operation
+	who      principal
+	began    time.Time
+	body     []byte
+	present  map[string]json.RawMessage
+	warnings []string
+}
+
+// The clamps of spec 8.
+const (
+	defaultPerPage = 25
+	maxPerPage     = 100
+)
+
+// id is an integer of the path; the document's check came before.
+func (c *call) id(name string) int64 {
+	n, err := strconv.ParseInt(c.r.PathValue(name), 10, 64)
+	if err != nil {
+		return 0 // no row has it
+	}
+	return n
+}
+
+// page reads page, per_page and order (spec 8): 0 is page 1, per_page above 100
+// is 100, newest first unless asked.
+func (c *call) page() store.Page {
+	query := c.r.URL.Query()
+	number := func(name string, missing int64) int64 {
+		n, err := strconv.ParseInt(query.Get(name), 10, 64)
+		if err != nil || n < 1 {
+			return missing
+		}
+		return n
+	}
+	return store.Page{
+		Number:    number("page", 1),
+		PerPage:   min(number("per_page", defaultPerPage), maxPerPage),
+		Ascending: query.Get("order") == "asc",
+	}
+}
+
+// decode fills v from the body. The document's check came before, so an error
+// is a number too large for its field or the like.
+func (c *call) decode(v any) error {
+	if len(c.body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(c.body, v); err != nil {
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return invalidField(typed.Field, "does not fit: %s", typed.Value)
+		}
+		return invalidField("", "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// has tells whether the body holds a key at its top level.
+func (c *call) has(key string) bool {
+	if c.present == nil {
+		c.present = map[string]json.RawMessage{}
+		_ = json.Unmarshal(c.body, &c.present) // a body that is no object has no keys
+	}
+	_, ok := c.present[key]
+	return ok
+}
+
+// view and update run fn on one consistent state of the store.
+func (c *call) view(fn func(*store.Tx) error) error   { return c.s.store.View(c.ctx, fn) }
+func (c *call) update(fn func(*store.Tx) error) error { return c.s.store.Update(c.ctx, fn) }
+
+func ok(data any) (*reply, error) {
+	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusSuccess, Data: data}}, nil
+}
+
+func created(data any) (*reply, error) {
+	return &reply{code: http.StatusCreated, body: api.Reply{Status: api.StatusCreated, Data: data}}, nil
+}
+
+func updated(data any) (*reply, error) {
+	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusUpdated, Data: data}}, nil
+}
+
+func deleted() (*reply, error) {
+	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusDeleted}}, nil
+}
+
+// list answers one page (spec 2.1). data must be a slice that is not nil.
+func (c *call) list(page store.Page, total int64, data any) (*reply, error) {
+	envelope := api.List{Status: api.StatusSuccess, Pagination: paginate(page, total), Data: data}
+	if c.op.ID != "listUsers" && !c.s.dialect.NextInEveryList {
+		return &reply{code: http.StatusOK, body: envelope}, nil
+	}
+	return &reply{code: http.StatusOK, body: struct {
+		api.List
+		Next *string `json:"next"`
+	}{envelope, c.next(page, envelope.Pagination)}}, nil
+}
+
+// paginate computes the envelope's numbers: a page past the end is echoed and
+// has no next one; an empty list has last page 0 (facts B2).
+func paginate(page store.Page, total int64) api.Pagination {
+	p := api.Pagination{TotalRecords: total, PerPage: page.PerPage, Page: page.Number}
+	p.LastPage = (total + page.PerPage - 1) / page.PerPage
+	if page.Number > 1 && page.Number <= p.LastPage {
+		p.PrevPage = api.Ptr(page.Number - 1)
+	}
+	if page.Number < p.LastPage {
+		p.NextPage = api.Ptr(page.Number + 1)
+	}
+	return p
+}
+
+// next is the legacy URL of the next page, or nil (spec 2.1).
+func (c *call) next(page store.Page, p api.Pagination) *string {
+	if p.NextPage == nil {
+		return nil
+	}
+	query := url.Values{"page": {fmt.Sprint(*p.NextPage)}, "per_page": {fmt.Sprint(page.PerPage)}}
+	if page.Ascending {
+		query.Set("order", "asc")
+	}
+	base := c.s.config.BaseURL
+	if base == "" {
+		scheme := "http"
+		if c.r.TLS != nil {
+			scheme = "https"
+		}
+		base = scheme + "://" + c.r.Host + BasePath
+	}
+	// Only the path below the base: a service behind a proxy has another one.
+	address := base + c.r.URL.EscapedPath()[len(BasePath):] + "?" + query.Encode()
+	return &address
+}

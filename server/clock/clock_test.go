@@ -1,0 +1,288 @@
+package clock
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// day is the moment at which the system clock of frozen tests stands.
+var day = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// open gives a clock frozen at day that ends with the test.
+func open(t *testing.T) *Clock {
+	c := New(nil)
+	t.Cleanup(c.Close)
+	c.Freeze(true)
+	require.NoError(t, c.Set(day))
+	return c
+}
+
+// diary notes what ran and when.
+type diary struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (d *diary) note(c *Clock, name string) func(context.Context) {
+	return func(context.Context) {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.lines = append(d.lines, name+" "+c.Now().Sub(day).String())
+	}
+}
+
+func (d *diary) read() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.lines
+}
+
+func TestClockRunsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		start := time.Now().UTC()
+		require.True(t, start.Equal(c.Now()))
+		require.Equal(t, time.UTC, c.Now().Location())
+		var ran []time.Duration
+		c.AfterFunc(2*time.Hour, "second", func(context.Context) { ran = append(ran, c.Now().Sub(start)) })
+		c.AfterFunc(time.Hour, "first", func(context.Context) { ran = append(ran, c.Now().Sub(start)) })
+		time.Sleep(3 * time.Hour)
+		synctest.Wait()
+		require.Equal(t, []time.Duration{time.Hour, 2 * time.Hour}, ran)
+		require.Equal(t, 3*time.Hour, c.Now().Sub(start))
+	})
+}
+
+func TestAdvanceRunsInOrderAtEachMoment(t *testing.T) {
+	c := open(t)
+	var d diary
+	c.AfterFunc(2*time.Hour, "b", d.note(c, "b"))
+	c.AfterFunc(time.Hour, "a", d.note(c, "a"))
+	c.AfterFunc(2*time.Hour, "c", d.note(c, "c"))
+	c.At(day.Add(2*time.Hour), "d", d.note(c, "d"))
+	c.AfterFunc(5*time.Hour, "late", d.note(c, "late"))
+	c.AfterFunc(90*time.Minute, "parent", func(ctx context.Context) {
+		d.note(c, "parent")(ctx)
+		c.AfterFunc(0, "child", d.note(c, "child"))
+		c.AfterFunc(30*time.Minute, "last", d.note(c, "last"))
+	})
+	report, err := c.Advance(t.Context(), 3*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a 1h0m0s", "parent 1h30m0s", "child 1h30m0s", "b 2h0m0s", "c 2h0m0s", "d 2h0m0s", "last 2h0m0s"}, d.read())
+	require.Equal(t, Report{From: day, To: day.Add(3 * time.Hour), Count: 7, Ran: []string{"a", "parent", "child", "b", "c", "d", "last"}}, report)
+	require.Equal(t, day.Add(3*time.Hour), c.Now())
+	due, total := c.Pending(10)
+	require.Equal(t, 1, total)
+	require.Equal(t, []Due{{day.Add(5 * time.Hour), "late"}}, due)
+}
+
+func TestAdvanceOfARunningClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		start := c.Now()
+		var at []time.Duration
+		c.AfterFunc(time.Hour, "x", func(context.Context) {
+			at = append(at, c.Now().Sub(start))
+			time.Sleep(time.Minute) // real work takes real time, and the clock stands meanwhile
+			at = append(at, c.Now().Sub(start))
+		})
+		report, err := c.Advance(t.Context(), 24*time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, []time.Duration{time.Hour, time.Hour}, at)
+		require.Equal(t, start.Add(24*time.Hour), report.To)
+		require.Equal(t, start.Add(24*time.Hour), c.Now())
+		require.Equal(t, 24*time.Hour-time.Minute, c.Offset())
+		time.Sleep(time.Second)
+		require.Equal(t, start.Add(24*time.Hour+time.Second), c.Now(), "the clock runs on")
+	})
+}
+
+func TestAdvanceIsRefused(t *testing.T) {
+	c := open(t)
+	_, err := c.Advance(t.Context(), -1)
+	require.EqualError(t, err, "advance clock: -1ns is negative; time runs forwards only")
+	require.NoError(t, c.Set(time.Date(9999, 12, 1, 0, 0, 0, 0, time.UTC)))
+	_, err = c.Advance(t.Context(), 365*24*time.Hour)
+	require.EqualError(t, err, "advance clock: 8760h0m0s reaches beyond the year 9999")
+	var within []error
+	c.AfterFunc(0, "nested", func(ctx context.Context) {
+		_, err := c.Advance(ctx, time.Hour)
+		within = append(within, err, c.Settle(ctx))
+	})
+	require.NoError(t, c.Settle(t.Context()))
+	require.Len(t, within, 2)
+	for _, err := range within {
+		require.ErrorIs(t, err, ErrWithin)
+	}
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = c.Advance(canceled, 0)
+	require.ErrorIs(t, err, context.Canceled)
+	c.Close()
+	_, err = c.Advance(t.Context(), 0)
+	require.ErrorIs(t, err, ErrClosed)
+}
+
+// TestAdvanceStopsWhereItsContextEnds: the work that never ends is named.
+func TestAdvanceStopsWhereItsContextEnds(t *testing.T) {
+	c := open(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	end := make(chan struct{})
+	c.AfterFunc(time.Hour, "stubborn", func(context.Context) {
+		cancel()
+		<-end
+	})
+	report, err := c.Advance(ctx, 2*time.Hour)
+	require.EqualError(t, err, "advance clock: context canceled; still running: stubborn")
+	require.Equal(t, day.Add(time.Hour), report.To)
+	require.Equal(t, day.Add(time.Hour), c.Now())
+	require.Equal(t, []string{"stubborn"}, c.Running())
+	close(end)
+	require.NoError(t, c.Settle(t.Context()))
+	require.Empty(t, c.Running())
+}
+
+func TestAdvanceSurvivesPanics(t *testing.T) {
+	c := open(t)
+	var told []string
+	c.OnPanic(func(name string, value any, stack []byte) {
+		told = append(told, name, value.(string))
+		require.Contains(t, string(stack), "TestAdvanceSurvivesPanics")
+	})
+	var d diary
+	c.AfterFunc(time.Hour, "bad", func(context.Context) { panic("oh") })
+	c.AfterFunc(2*time.Hour, "good", d.note(c, "good"))
+	report, err := c.Advance(t.Context(), 3*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"bad", "oh"}, told)
+	require.Equal(t, []string{"bad"}, report.Panicked)
+	require.Equal(t, 2, report.Count)
+	require.Equal(t, []string{"good 2h0m0s"}, d.read())
+}
+
+func TestFreeze(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		start := c.Now()
+		ran := 0
+		c.AfterFunc(time.Minute, "x", func(context.Context) { ran++ })
+		c.Freeze(true)
+		c.Freeze(true)
+		time.Sleep(time.Hour)
+		require.Equal(t, start, c.Now())
+		require.Equal(t, -time.Hour, c.Offset())
+		require.Zero(t, ran)
+		c.AfterFunc(0, "now", func(context.Context) { ran += 10 })
+		require.NoError(t, c.Settle(t.Context()))
+		require.Equal(t, 10, ran, "what is due on a frozen clock runs")
+		c.Freeze(false)
+		require.Equal(t, start, c.Now())
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		require.Equal(t, 11, ran)
+		require.Equal(t, start.Add(time.Minute), c.Now())
+	})
+}
+
+func TestSetRunsWhatIsOverdue(t *testing.T) {
+	c := open(t)
+	var d diary
+	c.AfterFunc(2*time.Hour, "b", d.note(c, "b"))
+	require.NoError(t, c.Set(day.Add(3*time.Hour)))
+	require.NoError(t, c.Settle(t.Context()))
+	require.Equal(t, []string{"b 3h0m0s"}, d.read())
+	require.NoError(t, c.Set(day.Add(-time.Hour)))
+	require.Equal(t, day.Add(-time.Hour), c.Now())
+	require.ErrorContains(t, c.Set(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)), "year 10000 is outside of 1970 to 9999")
+	require.ErrorContains(t, c.Set(time.Time{}), "year 1 is outside of 1970 to 9999")
+	c.AfterFunc(time.Hour, "setter", func(context.Context) { require.ErrorIs(t, c.Set(day), ErrAdvancing) })
+	report, err := c.Advance(t.Context(), time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, report.Panicked)
+}
+
+func TestState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := New(nil), New(nil)
+		defer a.Close()
+		defer b.Close()
+		_, err := a.Advance(t.Context(), 48*time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, State{Offset: 48 * time.Hour}, a.State())
+		require.NoError(t, b.Restore(a.State()))
+		require.Equal(t, a.Now(), b.Now())
+		a.Freeze(true)
+		state := a.State()
+		require.Equal(t, State{Frozen: true, FrozenAt: a.Now()}, state)
+		time.Sleep(time.Hour)
+		require.NoError(t, b.Restore(state))
+		require.Equal(t, a.Now(), b.Now())
+		require.Error(t, b.Restore(State{Frozen: true}))
+		require.Equal(t, state, b.State(), "a bad state changes nothing")
+		require.NoError(t, b.Restore(State{}))
+		require.True(t, time.Now().Equal(b.Now()))
+	})
+}
+
+// TestNowNeverRunsBack: the system clock may be set back under us.
+func TestNowNeverRunsBack(t *testing.T) {
+	now := day
+	c := New(func() time.Time { return now })
+	defer c.Close()
+	require.Equal(t, day, c.Now())
+	now = day.Add(-time.Hour)
+	require.Equal(t, day, c.Now())
+	now = day.Add(time.Second)
+	require.Equal(t, day.Add(time.Second), c.Now())
+}
+
+// TestAYearOfMinutes is about speed by its very size: one year of a schedule
+// that runs every minute.
+func TestAYearOfMinutes(t *testing.T) {
+	c := open(t)
+	count := 0
+	var every func(context.Context)
+	every = func(context.Context) {
+		count++
+		c.AfterFunc(time.Minute, "schedule", every)
+	}
+	c.AfterFunc(time.Minute, "schedule", every)
+	report, err := c.Advance(t.Context(), 365*24*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, 365*24*60, count)
+	require.Equal(t, count, report.Count)
+	require.Len(t, report.Ran, 1000)
+}
+
+func BenchmarkAdvance(b *testing.B) {
+	c := New(nil)
+	defer c.Close()
+	c.Freeze(true)
+	var every func(context.Context)
+	every = func(context.Context) { c.AfterFunc(time.Millisecond, "schedule", every) }
+	every(b.Context())
+	b.ReportAllocs()
+	b.ResetTimer()
+	if _, err := c.Advance(b.Context(), time.Duration(b.N)*time.Millisecond); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func BenchmarkNow(b *testing.B) {
+	c := New(nil)
+	defer c.Close()
+	for b.Loop() {
+		c.Now()
+	}
+}

@@ -1,0 +1,173 @@
+package clock
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+)
+
+// Timer is a function that waits for its moment.
+type Timer struct {
+	c     *Clock
+	at    time.Time
+	seq   uint64
+	index int // in the queue; -1 outside of it
+	name  string
+	fn    func(ctx context.Context)
+	woken chan error // of a sleeper, which has no fn
+	work  *work      // that sleeps; nil when it is nobody's
+}
+
+// AfterFunc runs fn in a goroutine of its own when d has passed on this clock;
+// at once when d is not positive. The context ends with the clock, and Sleep
+// under it counts as not running. name stands in reports.
+func (c *Clock) AfterFunc(d time.Duration, name string, fn func(ctx context.Context)) *Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.push(&Timer{c: c, at: c.now().Add(d), name: name, fn: fn})
+}
+
+// At is AfterFunc for a moment of this clock.
+func (c *Clock) At(t time.Time, name string, fn func(ctx context.Context)) *Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.push(&Timer{c: c, at: t.Round(0).UTC(), name: name, fn: fn})
+}
+
+// push queues a timer; one of a closed clock never falls due.
+func (c *Clock) push(t *Timer) *Timer {
+	t.index = -1
+	if c.closed {
+		return t
+	}
+	c.seq++
+	t.seq = c.seq
+	heap.Push(&c.queue, t)
+	if t.index == 0 {
+		c.look()
+	}
+	return t
+}
+
+// Stop keeps the function from running. It tells whether it has: false when
+// the function was started or stopped before. It does not wait for a function
+// that runs.
+func (t *Timer) Stop() bool {
+	if t == nil {
+		return false
+	}
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	if t.index < 0 {
+		return false
+	}
+	heap.Remove(&t.c.queue, t.index)
+	t.c.tell() // it may have been what Settle waited for
+	return true
+}
+
+// When is the moment at which the timer falls, or fell, due.
+func (t *Timer) When() time.Time { return t.at }
+
+// Sleep waits until d has passed on this clock. Under a context of a due
+// function or of Work the sleeper counts as not running meanwhile. Errors are
+// those of ctx, and ErrClosed.
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil || d <= 0 {
+		return err
+	}
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c)}
+	if t.work != nil {
+		t.name = t.work.name
+		t.work.pause()
+	}
+	c.push(t)
+	c.mu.Unlock()
+	select {
+	case err := <-t.woken:
+		return err
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if t.index >= 0 {
+		heap.Remove(&c.queue, t.index)
+		t.work.resume()
+	}
+	return ctx.Err()
+}
+
+// wakeSleeper ends a Sleep. Its work runs again from here on, not from when
+// its goroutine gets the processor: otherwise the clock could pass for quiet
+// in between.
+func (t *Timer) wakeSleeper(err error) {
+	t.work.resume()
+	t.woken <- err
+}
+
+// Due is one function that waits.
+type Due struct {
+	At   time.Time `json:"at"`
+	Name string    `json:"name"`
+}
+
+// Pending lists at most limit of what waits, sleepers too, in the order in
+// which it falls due, and the number of all.
+func (c *Clock) Pending(limit int) (next []Due, total int) {
+	c.mu.Lock()
+	list := slices.Clone(c.queue)
+	c.mu.Unlock()
+	slices.SortFunc(list, func(a, b *Timer) int {
+		if before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	for _, t := range list[:min(max(limit, 0), len(list))] {
+		next = append(next, Due{t.at, t.name})
+	}
+	return next, len(list)
+}
+
+// queue is a heap of timers: by moment, then by registration.
+type queue []*Timer
+
+func before(a, b *Timer) bool {
+	if a.at.Equal(b.at) {
+		return a.seq < b.seq
+	}
+	return a.at.Before(b.at)
+}
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return before(q[i], q[j]) }
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+// Push is for package heap.
+func (q *queue) Push(x any) {
+	t := x.(*Timer)
+	t.index = len(*q)
+	*q = append(*q, t)
+}
+
+// Pop is for package heap.
+func (q *queue) Pop() any {
+	old := *q
+	t := old[len(old)-1]
+	old[len(old)-1] = nil
+	*q = old[:len(old)-1]
+	t.index = -1
+	return t
+}
+
+// pop takes the timer that falls due first.
+func (q *queue) pop() *Timer { return heap.Pop(q).(*Timer) }

@@ -1,0 +1,165 @@
+package clock
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSettleWaitsForBusy(t *testing.T) {
+	c := open(t)
+	done := c.Busy("upload")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.EqualError(t, c.Settle(ctx), "settle clock: context canceled; still running: upload")
+	settled := make(chan error, 1)
+	go func() { settled <- c.Settle(t.Context()) }()
+	done()
+	done() // once more does nothing
+	require.NoError(t, <-settled)
+}
+
+// TestSleepersAreQuiet: a run that waits for its next try does not hold up the
+// settling, and Advance takes it further.
+func TestSleepersAreQuiet(t *testing.T) {
+	c := open(t)
+	var d diary
+	c.AfterFunc(0, "run", func(ctx context.Context) {
+		for range 3 {
+			d.note(c, "try")(ctx)
+			require.NoError(t, c.Sleep(ctx, time.Hour))
+		}
+		d.note(c, "end")(ctx)
+	})
+	require.NoError(t, c.Settle(t.Context()))
+	require.Equal(t, []string{"try 0s"}, d.read())
+	require.Empty(t, c.Running())
+	report, err := c.Advance(t.Context(), 2*time.Hour)
+	require.NoError(t, err)
+	require.Zero(t, report.Count, "no function was started")
+	require.Equal(t, []string{"try 0s", "try 1h0m0s", "try 2h0m0s"}, d.read())
+	_, err = c.Advance(t.Context(), 2*time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, "end 3h0m0s", d.read()[3])
+}
+
+// TestWorkOfManyGoroutines: a run waits for its batches, which sleep; Pause
+// and the resume by the last batch keep the clock honest.
+func TestWorkOfManyGoroutines(t *testing.T) {
+	c := open(t)
+	var d diary
+	c.AfterFunc(0, "run", func(ctx context.Context) {
+		const batches = 4
+		over, left := make(chan struct{}), make(chan int, 1)
+		left <- batches
+		works, ends := make([]context.Context, batches), make([]func(), batches)
+		for i := range batches {
+			works[i], ends[i] = c.Work(ctx, "batch")
+		}
+		resume := c.Pause(ctx)
+		for i := range batches {
+			go func() {
+				defer ends[i]()
+				require.NoError(t, c.Sleep(works[i], time.Duration(i+1)*time.Minute))
+				if n := <-left; n > 1 {
+					left <- n - 1
+					return
+				}
+				resume() // before the waiter is woken
+				close(over)
+			}()
+		}
+		<-over
+		resume()
+		d.note(c, "all")(ctx)
+	})
+	_, err := c.Advance(t.Context(), 10*time.Minute)
+	require.NoError(t, err)
+	require.Equal(t, []string{"all 4m0s"}, d.read())
+}
+
+func TestSleep(t *testing.T) {
+	c := open(t)
+	require.NoError(t, c.Sleep(t.Context(), 0))
+	require.NoError(t, c.Sleep(t.Context(), -time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	slept := make(chan error, 1)
+	work, done := c.Work(ctx, "sleeper")
+	go func() {
+		defer done()
+		slept <- c.Sleep(work, time.Hour)
+	}()
+	require.NoError(t, c.Settle(t.Context()))
+	cancel()
+	require.ErrorIs(t, <-slept, context.Canceled)
+	require.NoError(t, c.Settle(t.Context()))
+	_, total := c.Pending(0)
+	require.Zero(t, total, "a sleeper that gave up leaves nothing behind")
+	require.ErrorIs(t, c.Sleep(ctx, time.Hour), context.Canceled)
+	resume := c.Pause(t.Context()) // of no work
+	resume()
+}
+
+func TestStop(t *testing.T) {
+	c := open(t)
+	var d diary
+	timer := c.AfterFunc(time.Hour, "x", d.note(c, "x"))
+	require.Equal(t, day.Add(time.Hour), timer.When())
+	require.True(t, timer.Stop())
+	require.False(t, timer.Stop())
+	ran := c.AfterFunc(time.Hour, "y", d.note(c, "y"))
+	_, err := c.Advance(t.Context(), 2*time.Hour)
+	require.NoError(t, err)
+	require.False(t, ran.Stop())
+	require.Equal(t, []string{"y 1h0m0s"}, d.read())
+	var none *Timer
+	require.False(t, none.Stop())
+}
+
+func TestCloseEndsEverything(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		var slept, ended error
+		c.AfterFunc(0, "sleeper", func(ctx context.Context) { slept = c.Sleep(ctx, time.Hour) })
+		c.AfterFunc(0, "worker", func(ctx context.Context) {
+			<-ctx.Done()
+			ended = ctx.Err()
+		})
+		work, done := c.Work(t.Context(), "work")
+		go func() {
+			<-work.Done()
+			done()
+		}()
+		late := c.AfterFunc(time.Hour, "late", func(context.Context) { t.Error("ran after Close") })
+		synctest.Wait()
+		c.Close()
+		require.ErrorIs(t, slept, ErrClosed)
+		require.ErrorIs(t, ended, context.Canceled)
+		require.False(t, late.Stop())
+		require.False(t, c.AfterFunc(0, "more", func(context.Context) { t.Error("ran after Close") }).Stop())
+		require.ErrorIs(t, c.Sleep(t.Context(), 1), ErrClosed)
+		require.NoError(t, c.Settle(t.Context()))
+		c.Close()
+	})
+}
+
+// TestCloseDuringAdvance: the one who advances is told.
+func TestCloseDuringAdvance(t *testing.T) {
+	c := open(t)
+	started := make(chan struct{})
+	c.AfterFunc(time.Hour, "long", func(ctx context.Context) {
+		close(started)
+		<-ctx.Done()
+	})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := c.Advance(t.Context(), 2*time.Hour)
+		failed <- err
+	}()
+	<-started
+	c.Close()
+	require.ErrorIs(t, <-failed, ErrClosed)
+}

@@ -1,0 +1,223 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+
+	"github.com/stretchr/testify/require"
+)
+
+// contractSuccesses walks through every operation as a client would: create,
+// read back, change, read back, delete, read nothing.
+func contractSuccesses(w *world) {
+	require.Equal(w.t, "v1", w.do("GET", "/", "", nil).want(200).at("data.version"))
+	successOrganization(w)
+	source, destination := successSources(w), successDestinations(w)
+	successDatasets(w, source)
+	successTopics(w)
+	successSyncs(w, source, destination)
+	successWebhooks(w)
+}
+
+// crud reads a thing back after its creation and after a change, finds it in
+// its list, and deletes it.
+func (w *world) crud(collection, token string, id int64, patch any, changed, value string) {
+	w.t.Helper()
+	one := fmt.Sprintf("%s/%d", collection, id)
+	require.Equal(w.t, id, w.do("GET", one, token, nil).want(200).id("data.id"))
+	w.do("PATCH", one, token, patch).want(200)
+	a := w.do("GET", one, token, nil).want(200)
+	require.Equal(w.t, value, a.at(changed))
+	list := w.do("GET", collection+"?per_page=100", token, nil).want(200)
+	found := false
+	for _, entry := range list.at("data").([]any) {
+		found = found || fmt.Sprint(entry.(map[string]any)["id"]) == fmt.Sprint(id)
+	}
+	require.True(w.t, found, "%s is not in its list", one)
+}
+
+// remove deletes a thing and sees that it is gone.
+func (w *world) remove(path, token string) {
+	w.t.Helper()
+	require.Equal(w.t, "deleted", w.do("DELETE", path, token, nil).want(200).at("status"))
+	w.do("GET", path, token, nil).want(404)
+	w.do("DELETE", path, token, nil).want(404)
+}
+
+func successOrganization(w *world) {
+	a := w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Züri – 株式会社", "notification_emails": []string{"ops@example.com"}, "return_workspace_api_key": true}).want(201)
+	require.Equal(w.t, "success", a.at("status"))
+	id, key := a.id("data.id"), a.at("data.api_key").(string)
+	path := fmt.Sprintf("/workspaces/%d", id)
+	require.Equal(w.t, key, w.do("GET", path+"/api_key", w.pat, nil).want(200).at("api_key"))
+	require.Equal(w.t, id, w.do("GET", "/workspace", key, nil).want(200).id("data.id"))
+	require.Equal(w.t, id, w.do("GET", "/workspace/", key, nil).want(200).id("data.id"))
+	w.crud("/workspaces", w.pat, id, map[string]any{"name": "Zürich"}, "data.name", "Zürich")
+	w.do("GET", path+"/users", w.pat, nil).want(200)
+
+	invited := w.do("POST", path+"/invitations", w.pat, map[string]any{"emails": []string{"new@example.com", "other@example.com"}, "role": "editor"}).want(200)
+	require.Len(w.t, invited.at("invitations"), 2)
+	require.Equal(w.t, invited.at("invitations.0"), invited.at("data"))
+	one := fmt.Sprintf("%s/invitations/%d", path, invited.id("data.id"))
+	require.Equal(w.t, "viewer", w.do("PUT", one, w.pat, map[string]any{"role": "viewer"}).want(200).at("data.role"))
+	require.Equal(w.t, "viewer", w.do("GET", one, w.pat, nil).want(200).at("data.role"))
+	w.do("GET", path+"/invitations", w.pat, nil).want(200)
+	w.remove(one, w.pat)
+
+	a = w.do("POST", "/invitations", w.pat, map[string]any{"email": "member@example.com", "role": "member", "workspaces": []any{map[string]any{"id": id, "role": "operator"}}}).want(200)
+	require.Equal(w.t, id, a.id("data.associated_workspace_invitations.0.workspace_id"))
+	w.crud("/invitations", w.pat, a.id("data.id"), map[string]any{"role": "admin"}, "data.role", "admin")
+	w.remove(fmt.Sprintf("/invitations/%d", a.id("data.id")), w.pat)
+	w.do("GET", "/users", w.pat, nil).want(200)
+	w.remove(path, w.pat)
+}
+
+func successSources(w *world) int64 {
+	w.do("GET", "/source_types", w.key, nil).want(200)
+	id := w.newSource()
+	path := fmt.Sprintf("/sources/%d", id)
+	w.crud("/sources", w.key, id, map[string]any{"connection": map[string]any{"name": "Shop 2"}}, "data.name", "Shop 2")
+	objects := w.do("GET", path+"/objects", w.key, nil).want(200)
+	require.Equal(w.t, "customers", objects.at("data.0.table_name"))
+	table := fmt.Sprintf("%s/tables/%d", path, objects.id("data.0.id"))
+	require.Len(w.t, w.do("GET", table, w.key, nil).want(200).at("data.columns"), 6)
+	w.refresh(path+"/refresh_tables", path+"/refresh_tables_status")
+	w.refresh(table+"/refresh_columns", table+"/refresh_columns_status")
+	return id
+}
+
+// refresh starts a refresh, lets the clock settle, and asks for its status.
+func (w *world) refresh(start, status string) {
+	w.t.Helper()
+	key := w.do("POST", start, w.key, nil).want(200).id("refresh_key")
+	w.control("POST", "/settle", nil).want(200)
+	require.Equal(w.t, "completed", w.do("GET", fmt.Sprintf("%s?refresh_key=%d", status, key), w.key, nil).want(200).at("status"))
+}
+
+func successDestinations(w *world) int64 {
+	w.do("GET", "/connectors", w.key, nil).want(200)
+	id := w.newDestination()
+	path := fmt.Sprintf("/destinations/%d", id)
+	w.crud("/destinations", w.key, id, map[string]any{"service_connection": map[string]any{"name": "Endpoint 2"}}, "data.name", "Endpoint 2")
+	require.NotEmpty(w.t, w.do("GET", path+"/objects", w.key, nil).want(200).at("data"))
+	require.Equal(w.t, "Person", w.do("GET", path+"/objects/person", w.key, nil).want(200).at("data.label"))
+	w.refresh(path+"/refresh_objects", path+"/refresh_objects_status")
+	return id
+}
+
+func successDatasets(w *world, source int64) {
+	query := "SELECT id, email FROM customers"
+	a := w.do("POST", "/datasets", w.key, map[string]any{"name": "People", "type": "sql", "source_id": source, "query": query}).want(201)
+	w.crud("/datasets", w.key, a.id("data.id"), map[string]any{"description": "everybody"}, "data.description", "everybody")
+	w.do("GET", "/datasets?type=sql", w.key, nil).want(200)
+	w.remove(fmt.Sprintf("/datasets/%d", a.id("data.id")), w.key)
+
+	models := fmt.Sprintf("/sources/%d/models", source)
+	a = w.do("POST", models, w.key, map[string]any{"name": "Model", "query": query, "description": "old"}).want(201)
+	require.NotEmpty(w.t, a.header.Get("Deprecation"))
+	require.Equal(w.t, a.at("data.dataset_id"), a.at("data.dataset_id="))
+	w.crud(models, w.key, a.id("data.id"), map[string]any{"name": "Model 2"}, "data.name", "Model 2")
+	w.remove(fmt.Sprintf("%s/%d", models, a.id("data.id")), w.key)
+}
+
+func successTopics(w *world) {
+	source := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	topics := fmt.Sprintf("/sources/%d/topics", source)
+	a := w.do("POST", topics, w.key, map[string]any{"name": "clicks", "sample_message": map[string]any{"user": "a", "n": 1}}).want(201)
+	require.Equal(w.t, "string", a.at("data.schema.user"))
+	w.crud(topics, w.key, a.id("data.id"), map[string]any{"description": "pages"}, "data.description", "pages")
+	w.remove(fmt.Sprintf("%s/%d", topics, a.id("data.id")), w.key)
+	w.remove(fmt.Sprintf("/sources/%d", source), w.key)
+}
+
+func successSyncs(w *world, source, destination int64) {
+	body := syncBody(source, destination)
+	body["validate_only"] = true
+	w.do("POST", "/syncs", w.key, body).want(200)
+	require.Empty(w.t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+	delete(body, "validate_only")
+	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
+	body["label"] = "Customers 2"
+	w.crud("/syncs", w.key, id, body, "data.label", "Customers 2")
+	path := fmt.Sprintf("/syncs/%d", id)
+	run := w.do("POST", path+"/trigger", w.key, nil).want(200).id("data.sync_run_id")
+	require.Equal(w.t, run, w.do("GET", path+"/sync_runs", w.key, nil).want(200).id("data.0.id"))
+	one := fmt.Sprintf("/sync_runs/%d", run)
+	w.do("GET", one, w.key, nil).want(200)
+	require.Equal(w.t, "cancelled", w.do("POST", one+"/cancel", w.key, nil).want(200).at("status"))
+	require.Equal(w.t, true, w.do("GET", one, w.key, nil).want(200).at("data.canceled"))
+	w.remove(path, w.key)
+	w.remove(fmt.Sprintf("/sources/%d", source), w.key)
+	w.remove(fmt.Sprintf("/destinations/%d", destination), w.key)
+}
+
+func successWebhooks(w *world) {
+	a := w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": "https://example.com/hook/secret-part"}).want(201)
+	require.NotEmpty(w.t, a.at("data.secret"))
+	require.Len(w.t, a.at("data.events"), 7)
+	id := a.id("data.id")
+	require.False(w.t, w.do("GET", fmt.Sprintf("/webhooks/%d", id), w.key, nil).want(200).has("data.secret"))
+	w.crud("/webhooks", w.key, id, map[string]any{"name": "Hook 2"}, "data.name", "Hook 2")
+	w.remove(fmt.Sprintf("/webhooks/%d", id), w.key)
+}
+
+// contractConflicts provokes every 409.
+func contractConflicts(w *world) {
+	id := w.newSync()
+	sync := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
+	source, destination := sync.id("data.source_attributes.connection_id"), sync.id("data.destination_attributes.connection_id")
+	conflict := func(method, path, token string, body any) {
+		w.t.Helper()
+		require.NotEmpty(w.t, w.do(method, path, token, body).want(http.StatusConflict).at("message"))
+	}
+	conflict("DELETE", fmt.Sprintf("/sources/%d", source), w.key, nil)
+	conflict("DELETE", fmt.Sprintf("/destinations/%d", destination), w.key, nil)
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	conflict("DELETE", fmt.Sprintf("/syncs/%d", id), w.key, nil)
+	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
+	conflict("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil)
+	conflictsOfNames(w, source, conflict)
+	conflictsOfInvitations(w, conflict)
+}
+
+type conflicting func(method, path, token string, body any)
+
+func conflictsOfNames(w *world, source int64, conflict conflicting) {
+	dataset := map[string]any{"name": "Twice", "type": "sql", "source_id": source, "query": "SELECT 1 AS one"}
+	w.do("POST", "/datasets", w.key, dataset).want(201)
+	conflict("POST", "/datasets", w.key, dataset)
+	dataset["name"] = "Once"
+	once := w.do("POST", "/datasets", w.key, dataset).want(201).id("data.id")
+	conflict("PATCH", fmt.Sprintf("/datasets/%d", once), w.key, map[string]any{"name": "Twice"})
+
+	stream := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
+	topics := fmt.Sprintf("/sources/%d/topics", stream)
+	topic := func(name string) map[string]any {
+		return map[string]any{"name": name, "sample_message": map[string]any{"id": 1}}
+	}
+	w.do("POST", topics, w.key, topic("Twice")).want(201)
+	conflict("POST", topics, w.key, topic("Twice"))
+	once = w.do("POST", topics, w.key, topic("Once")).want(201).id("data.id")
+	conflict("PATCH", fmt.Sprintf("%s/%d", topics, once), w.key, map[string]any{"name": "Twice"})
+
+	w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Twice"}).want(201)
+	conflict("POST", "/workspaces", w.pat, map[string]any{"name": "Twice"})
+	once = w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Once"}).want(201).id("data.id")
+	conflict("PATCH", fmt.Sprintf("/workspaces/%d", once), w.pat, map[string]any{"name": "Twice"})
+}
+
+func conflictsOfInvitations(w *world, conflict conflicting) {
+	body := map[string]any{"email": "claims@example.com", "role": "member", "workspaces": []any{}}
+	id := w.do("POST", "/invitations", w.pat, body).want(200).id("data.id")
+	conflict("POST", "/invitations", w.pat, body)
+	w.control("POST", fmt.Sprintf("/invitations/%d/claim", id), map[string]any{}).want(200)
+	conflict("PATCH", fmt.Sprintf("/invitations/%d", id), w.pat, map[string]any{"role": "admin"})
+
+	workspace := w.do("GET", "/workspaces?order=asc", w.pat, nil).want(200).id("data.0.id")
+	path := fmt.Sprintf("/workspaces/%d/invitations", workspace)
+	body = map[string]any{"emails": []string{"open@example.com"}, "role": "viewer"}
+	invited := w.do("POST", path, w.pat, body).want(200).id("data.id")
+	conflict("POST", path, w.pat, body)
+	w.control("POST", fmt.Sprintf("/workspace_invitations/%d/claim", invited), map[string]any{}).want(200)
+	conflict("PUT", fmt.Sprintf("%s/%d", path, invited), w.pat, map[string]any{"role": "editor"})
+}

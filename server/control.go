@@ -1,0 +1,243 @@
+package server
+
+import (
+	"crypto/subtle"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// controlPath is where everything stands that an emulation needs beside the API.
+const controlPath = "/_control"
+
+// controlRoute is one route of the control API with the line that GET /_control
+// shows for it.
+type controlRoute struct {
+	Method string `json:"method"`
+	Path   string `json:"path"`
+	Does   string `json:"does"`
+	handle controlHandler
+}
+
+// controlHandler answers a control call. The answer is a 200 with the value as
+// JSON, a controlReply for another status, or nil when the handler has written
+// everything itself.
+type controlHandler func(*controlCall) (any, error)
+
+// controlReply is an answer with a status of its own.
+type controlReply struct {
+	code int
+	body any
+}
+
+// controlCall is one call of the control API.
+type controlCall struct {
+	s *Server
+	w http.ResponseWriter
+	r *http.Request
+}
+
+// controlRoutes are the routes of the control API but those that concern the
+// world as a whole.
+func (s *Server) controlRoutes() []controlRoute {
+	return slices.Concat(
+		[]controlRoute{{"GET", "", "lists these routes", s.controlIndex}},
+		s.organizationRoutes(), s.userRoutes(), s.clockRoutes(), s.journalRoutes(), s.faultRoutes(),
+		s.mailboxRoutes(), s.dataRoutes(),
+		[]controlRoute{
+			{"POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust},
+			{"GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", s.controlFidelity},
+		},
+	)
+}
+
+// routeControl puts the control API and the forks onto the mux.
+func (s *Server) routeControl(mux *http.ServeMux) {
+	if err := s.keepMasterKey(); err != nil {
+		s.log.Error("no master key for forks", "error", err)
+	}
+	inner := http.NewServeMux()
+	register := func(routes []controlRoute, serve func(http.ResponseWriter, *http.Request, controlHandler)) {
+		for _, route := range routes {
+			path := controlPath + route.Path
+			handle := func(w http.ResponseWriter, r *http.Request) { serve(w, r, route.handle) }
+			inner.HandleFunc(route.Method+" "+path, handle)
+			inner.HandleFunc(route.Method+" "+path+"/{$}", handle)
+		}
+	}
+	register(s.controlRoutes(), func(w http.ResponseWriter, r *http.Request, handle controlHandler) {
+		s.journal.world.RLock()
+		defer s.journal.world.RUnlock()
+		s.control(w, r, handle)
+	})
+	// These take the world for themselves.
+	register(s.worldRoutes(), s.control)
+	inner.Handle("GET "+controlPath+"/metrics", s.figures.scrape)
+	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		f := refuse(http.StatusNotFound, "there is nothing at this path; GET %s lists the routes", controlPath)
+		if allowed := allowedMethods(inner, r); allowed != "" {
+			f = wrongMethod(r, allowed)
+			w.Header().Set("Allow", allowed)
+		}
+		writeControl(w, 0, nil, f)
+	})
+	guarded := s.guard(inner)
+	mux.Handle(controlPath, guarded)
+	mux.Handle(controlPath+"/", guarded)
+	mux.HandleFunc(forksPath, s.serveFork)
+}
+
+// control runs one handler and writes its answer.
+func (s *Server) control(w http.ResponseWriter, r *http.Request, handle controlHandler) {
+	value, err := handle(&controlCall{s: s, w: w, r: r})
+	if err == nil && value == nil {
+		return
+	}
+	code := http.StatusOK
+	if other, ok := value.(controlReply); ok {
+		code, value = other.code, other.body
+	}
+	if err != nil && failureOf(err).code >= http.StatusInternalServerError {
+		s.log.Error("control call failed", "path", r.URL.Path, "error", err)
+	}
+	writeControl(w, code, value, err)
+}
+
+// writeControl writes a value, or an error in the one shape of all control
+// errors, which is that of the API's spec dialect.
+func writeControl(w http.ResponseWriter, code int, value any, err error) {
+	if err != nil {
+		f := failureOf(err)
+		code, value = f.code, switches{}.failure(f)
+	}
+	text, err := encode(value)
+	if err != nil {
+		code, text = http.StatusInternalServerError, []byte(`{"status":"error","message":"the answer cannot be written","errors":[]}`+"\n")
+	}
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.Header().Set("Cache-Control", "no-store") // answers hold tokens
+	w.WriteHeader(code)
+	_, _ = w.Write(text)
+}
+
+// guard lets in who has the control token, and who calls from this machine and
+// is no page in a browser.
+func (s *Server) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := s.admit(r); err != nil {
+			writeControl(w, 0, nil, err)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// admit says why a call may not use the control API. A token opens it from
+// everywhere. Without one the caller must be on loopback, must not come through
+// a proxy, must have used a name of loopback (a page of another site that
+// resolves its own name to 127.0.0.1 has not), and must not be a page of
+// another origin.
+func (s *Server) admit(r *http.Request) error {
+	if token := s.config.ControlToken; token != "" && r.Header.Get("Authorization") != "" {
+		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 {
+			return nil
+		}
+		return refuse(http.StatusUnauthorized, "the control token is wrong")
+	}
+	if !onLoopback(r.RemoteAddr) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
+		return refuse(http.StatusForbidden, "the control API is open on loopback only; start the service with a control token and send it as Authorization: Bearer")
+	}
+	if !loopbackName(r.Host) {
+		return refuse(http.StatusForbidden, "the host %q is no name of loopback; call 127.0.0.1 or localhost, or use a control token", clip(r.Host, 100))
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return refuse(http.StatusForbidden, "a page of another site may not use the control API")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		return refuse(http.StatusForbidden, "a page of the origin %q may not use the control API", clip(origin, 100))
+	}
+	return nil
+}
+
+// onLoopback tells whether a peer is on this machine. A peer without a network
+// address is: a Unix socket, a listener in memory.
+func onLoopback(remote string) bool {
+	host, _, err := net.SplitHostPort(remote)
+	if err != nil {
+		host = remote
+	}
+	address, err := netip.ParseAddr(host)
+	if err != nil {
+		return true
+	}
+	return address.Unmap().IsLoopback()
+}
+
+func loopbackName(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+func (s *Server) controlIndex(*controlCall) (any, error) {
+	routes := append(s.controlRoutes(), s.worldRoutes()...)
+	for i := range routes {
+		routes[i].Path = controlPath + routes[i].Path
+	}
+	routes = append(routes, controlRoute{Method: "GET", Path: controlPath + "/metrics", Does: "figures for Prometheus, also at /metrics"})
+	return map[string]any{"routes": routes}, nil
+}
+
+// controlTrust adds authorities for destinations (spec 5.2.1).
+func (s *Server) controlTrust(c *controlCall) (any, error) {
+	text, err := c.text(1 << 20)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.gate.Trust(text)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%v", err)
+	}
+	s.forks.trust(text)
+	return map[string]int{"trusted": n}, nil
+}
+
+func (s *Server) controlFidelity(c *controlCall) (any, error) {
+	query, err := c.query("state", "section")
+	if err != nil {
+		return nil, err
+	}
+	rows, err := chooseFidelity(query)
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]int{}
+	for _, state := range fidelityStates {
+		counts[state] = 0
+	}
+	for _, row := range rows {
+		counts[row.State]++
+	}
+	return map[string]any{"rows": rows, "total": len(rows), "states": counts}, nil
+}
+
+// id is the id of the path; ids that are no number do not exist.
+func (c *controlCall) id() int64 { return (&call{r: c.r}).id("id") }
+
+// done is what a handler answers that has nothing to tell.
+var done = map[string]string{"status": "success"}
+
+// gone says that a thing of the path does not exist.
+func gone(kind string, id any) error {
+	return refuse(http.StatusNotFound, "there is no %s %v", kind, fmt.Sprint(id))
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+// maxControlBody bounds the bodies of control calls but those of snapshots.
+const maxControlBody = 64 << 20
+
+// text reads the body up to a limit in bytes.
+func (c *controlCall) text(limit int64) ([]byte, error) {
+	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+}
+
+// body decodes the body into v, a pointer to a struct. Unknown keys are
+// refused, all of them together, with the key that was probably meant: a typing
+// error in a test must not pass for something that was done. An empty body
+// leaves v as it is.
+func (c *controlCall) body(v any) error {
+	text, err := c.text(maxControlBody)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	return decodeStrictly(text, v)
+}
+
+func decodeStrictly(text []byte, v any) error {
+	if err := json.Unmarshal(text, new(any)); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			before := text[:min(int(syntax.Offset), len(text))]
+			line := bytes.Count(before, []byte("\n")) + 1
+			return refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %v", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
+		}
+		return refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
+	}
+	if problems := unknownKeys(text, reflect.TypeOf(v), ""); len(problems) > 0 {
+		return invalid(problems)
+	}
+	err := json.Unmarshal(text, v)
+	var mistyped *json.UnmarshalTypeError
+	var f *failure
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &mistyped):
+		return invalidField(mistyped.Field, "must be %s, not %s", jsonWord(mistyped.Type), mistyped.Value)
+	case err != nil:
+		return refuse(http.StatusBadRequest, "the body does not fit: %v", err)
+	}
+	return nil
+}
+
+// jsonWord is how a reader of JSON calls a Go type.
+func jsonWord(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Pointer:
+		return jsonWord(t.Elem())
+	}
+	return "an integer that fits"
+}
+
+var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
+
+// unknownKeys finds the keys of valid JSON that a type does not have, at any
+// depth.
+func unknownKeys(text json.RawMessage, t reflect.Type, place string) (problems []api.Problem) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(unmarshaler) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Slice:
+		var items []json.RawMessage
+		_ = json.Unmarshal(text, &items) // what is no list is found later
+		for i, item := range items {
+			problems = append(problems, unknownKeys(item, t.Elem(), place+"["+strconv.Itoa(i)+"]")...)
+		}
+	case reflect.Struct:
+		var members map[string]json.RawMessage
+		_ = json.Unmarshal(text, &members)
+		known := keysOf(t)
+		for _, key := range sortedKeys(members) {
+			field := strings.TrimPrefix(place+"."+key, ".")
+			if next, ok := known[key]; ok {
+				problems = append(problems, unknownKeys(members[key], next, field)...)
+				continue
+			}
+			problems = append(problems, api.Problem{Field: clip(field, 200), Message: "is not known" + meant(key, sortedKeys(known))})
+		}
+	}
+	return problems
+}
+
+// keysOf are the JSON keys of a struct with the types of their values.
+func keysOf(t reflect.Type) map[string]reflect.Type {
+	keys := map[string]reflect.Type{}
+	for field := range t.Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		switch {
+		case field.Anonymous && name == "":
+			for key, kind := range keysOf(field.Type) {
+				keys[key] = kind
+			}
+		case name != "" && name != "-":
+			keys[name] = field.Type
+		}
+	}
+	return keys
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// meant says which word was probably meant, or which there are.
+func meant(word string, known []string) string {
+	if near := yamldoc.Nearest(word, known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	if len(known) > 0 && len(known) <= 20 {
+		return "; known are " + strings.Join(known, ", ")
+	}
+	return ""
+}
+
+// query gives the parameters and refuses unknown ones: a filter with a typing
+// error would let everything through.
+func (c *controlCall) query(known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(c.r.URL.RawQuery)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
+	}
+	var problems []api.Problem
+	for _, name := range sortedKeys(values) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, api.Problem{Field: clip(name, 60), Message: "is not known" + meant(name, known)})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	return values, nil
+}
+
+// integer reads an optional parameter within bounds.
+func integer(values url.Values, name string, missing, least, most int64) (int64, error) {
+	text := values.Get(name)
+	if text == "" {
+		return missing, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, invalidField(name, "must be an integer from %d to %d", least, most)
+	}
+	return n, nil
+}

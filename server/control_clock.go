@@ -1,0 +1,85 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+)
+
+func (s *Server) clockRoutes() []controlRoute {
+	return []controlRoute{
+		{"GET", "/clock", "shows the service's clock", func(*controlCall) (any, error) { return s.shownClock(nil), nil }},
+		{"POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run`, s.controlClock},
+		{"POST", "/settle", "answers when nothing runs any more and nothing is due", func(c *controlCall) (any, error) {
+			if err := s.clock.Settle(c.r.Context()); err != nil {
+				return nil, err
+			}
+			return s.shownClock(nil), nil
+		}},
+	}
+}
+
+// clockShown is the clock as the control API shows it.
+type clockShown struct {
+	Now    time.Time     `json:"now"`
+	Offset string        `json:"offset"` // to the system clock, such as 24h0m0s
+	Frozen bool          `json:"frozen"`
+	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
+}
+
+func (s *Server) shownClock(ran *clock.Report) clockShown {
+	return clockShown{Now: s.clock.Now(), Offset: s.clock.Offset().Round(time.Millisecond).String(), Frozen: s.clock.State().Frozen, Ran: ran}
+}
+
+func (s *Server) controlClock(c *controlCall) (any, error) {
+	var body struct {
+		Advance *string   `json:"advance"`
+		Freeze  *bool     `json:"freeze"`
+		Set     *api.Time `json:"set"`
+	}
+	if err := c.body(&body); err != nil {
+		return nil, err
+	}
+	given := 0
+	for _, is := range []bool{body.Advance != nil, body.Freeze != nil, body.Set != nil} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
+	}
+	switch {
+	case body.Freeze != nil:
+		s.clock.Freeze(*body.Freeze)
+	case body.Set != nil:
+		if err := s.clock.Set(body.Set.Time); err != nil {
+			return nil, clockRefused("set", err)
+		}
+	default:
+		d, err := time.ParseDuration(*body.Advance)
+		if err != nil {
+			return nil, invalidField("advance", "must be a duration such as 24h or 90m")
+		}
+		report, err := s.clock.Advance(c.r.Context(), d)
+		if err != nil {
+			return nil, clockRefused("advance", err)
+		}
+		return s.shownClock(&report), nil
+	}
+	return s.shownClock(nil), nil
+}
+
+// clockRefused tells a wish that cannot be met from a clock that is busy.
+func clockRefused(field string, err error) error {
+	if errors.Is(err, clock.ErrAdvancing) || errors.Is(err, clock.ErrWithin) {
+		return refuse(http.StatusConflict, "%v", err)
+	}
+	if failureOf(err).code != http.StatusInternalServerError {
+		return err // the caller gave up, the service stops
+	}
+	return invalidField(field, "%v", err)
+}

@@ -1,0 +1,328 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) organizationRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", s.controlNewOrganization},
+		{"GET", "/organizations", "lists organizations", s.controlOrganizations},
+		{"DELETE", "/organizations/{id}", "deletes an organization with everything in it", s.controlDeleteOrganization},
+		{"POST", "/organizations/{id}/reset", "takes an organization back to how it was made; its tokens stay", s.controlResetOrganization},
+		{"POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset},
+	}
+}
+
+// organizationTokens is a new organization with everything to call it by. It is
+// shown once: personal access tokens are kept as hashes.
+type organizationTokens struct {
+	OrganizationID      int64             `json:"organization_id"`
+	UserID              int64             `json:"user_id"`
+	Email               string            `json:"email"`
+	WorkspaceID         int64             `json:"workspace_id"` // the first
+	PersonalAccessToken string            `json:"personal_access_token"`
+	WorkspaceAPIKey     string            `json:"workspace_api_key"` // of the first
+	Workspaces          []workspaceTokens `json:"workspaces"`
+}
+
+type workspaceTokens struct {
+	ID     int64  `json:"id"`
+	Name   string `json:"name"`
+	APIKey string `json:"api_key"`
+}
+
+// organizationWish is the body of POST /_control/organizations.
+type organizationWish struct {
+	Name       string   `json:"name"`
+	Email      string   `json:"email"`
+	Workspaces []string `json:"workspaces"`
+}
+
+func (w *organizationWish) check() error {
+	if w.Name == "" {
+		w.Name = "Organization"
+	}
+	if w.Email == "" {
+		w.Email = "owner@example.com"
+	}
+	if len(w.Workspaces) == 0 {
+		w.Workspaces = []string{"Workspace"}
+	}
+	problems := append(checkName("name", w.Name), checkAddress("email", w.Email)...)
+	for i, name := range w.Workspaces {
+		field := fmt.Sprintf("workspaces[%d]", i)
+		problems = append(problems, checkName(field, name)...)
+		if slices.Contains(w.Workspaces[:i], name) {
+			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
+		}
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// checkAddress demands what an e-mail address cannot do without.
+func checkAddress(field, email string) []api.Problem {
+	name, host, found := strings.Cut(email, "@")
+	if !found || name == "" || host == "" || strings.ContainsAny(email, " \t\r\n<>,;\"") || strings.Contains(host, "@") {
+		return []api.Problem{{Field: field, Message: "must be an e-mail address"}}
+	}
+	return nil
+}
+
+func (s *Server) controlNewOrganization(c *controlCall) (any, error) {
+	var wish organizationWish
+	if err := c.body(&wish); err != nil {
+		return nil, err
+	}
+	if err := wish.check(); err != nil {
+		return nil, err
+	}
+	made, err := s.makeOrganization(c.r.Context(), wish)
+	if err != nil {
+		return nil, err
+	}
+	return controlReply{http.StatusCreated, made}, nil
+}
+
+// makeOrganization makes an organization in one transaction.
+func (s *Server) makeOrganization(ctx context.Context, wish organizationWish) (made *organizationTokens, err error) {
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
+		first, err := newOrganization(tx, wish.Name, wish.Email, wish.Workspaces[0])
+		if err != nil {
+			return err
+		}
+		made = &organizationTokens{
+			OrganizationID: first.OrganizationID, UserID: first.UserID, Email: first.Email,
+			WorkspaceID: first.WorkspaceID, PersonalAccessToken: first.PersonalAccessToken,
+			WorkspaceAPIKey: first.WorkspaceAPIKey,
+			Workspaces:      []workspaceTokens{{first.WorkspaceID, wish.Workspaces[0], first.WorkspaceAPIKey}},
+		}
+		for _, name := range wish.Workspaces[1:] {
+			w := &store.Workspace{OrganizationID: first.OrganizationID, Name: name, NotificationEmails: []string{}, Initial: true}
+			if err := tx.CreateWorkspace(w); err != nil {
+				return err
+			}
+			if err := tx.PutMembership(&store.Membership{WorkspaceID: w.ID, UserID: first.UserID, Role: api.RoleOwner, Initial: true}); err != nil {
+				return err
+			}
+			key, err := tx.NewWorkspaceKey(w.ID)
+			if err != nil {
+				return err
+			}
+			made.Workspaces = append(made.Workspaces, workspaceTokens{w.ID, name, key})
+		}
+		return nil
+	})
+	return made, err
+}
+
+func (s *Server) controlOrganizations(c *controlCall) (any, error) {
+	type shown struct {
+		ID        int64    `json:"id"`
+		Name      string   `json:"name"`
+		CreatedAt api.Time `json:"created_at"`
+	}
+	list := []shown{}
+	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
+		rows, err := everyRow(tx.Organizations)
+		for _, o := range rows {
+			list = append(list, shown{o.ID, o.Name, api.Time{Time: o.CreatedAt}})
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"organizations": list}, nil
+}
+
+// everyRow reads all pages of a list, oldest first.
+func everyRow[T any](read func(store.Page) ([]T, int64, error)) ([]T, error) {
+	var all []T
+	for number := int64(1); ; number++ {
+		rows, total, err := read(store.Page{Number: number, PerPage: maxPerPage, Ascending: true})
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, rows...); len(rows) == 0 || int64(len(all)) >= total {
+			return all, nil
+		}
+	}
+}
+
+func (s *Server) controlDeleteOrganization(c *controlCall) (any, error) {
+	if err := s.deleteOrganization(c.r.Context(), c.id()); err != nil {
+		return nil, err
+	}
+	return map[string]string{"status": api.StatusDeleted}, nil
+}
+
+func (s *Server) deleteOrganization(ctx context.Context, id int64) error {
+	return s.clearOrganization(ctx, id, func(tx *store.Tx) error { return tx.DeleteOrganization(id) })
+}
+
+func (s *Server) controlResetOrganization(c *controlCall) (any, error) {
+	id := c.id()
+	err := s.clearOrganization(c.r.Context(), id, func(tx *store.Tx) error { return tx.ResetOrganization(id) })
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}
+
+// outside is what a workspace keeps outside the store: records of emulated
+// destinations, tables of emulated warehouses, open connections.
+type outside struct {
+	destinations []*store.Destination
+	sources      []*store.Source
+}
+
+// gather adds what an organization keeps outside.
+func (o *outside) gather(tx *store.Tx, organizationID int64) error {
+	workspaces, err := everyRow(func(p store.Page) ([]*store.Workspace, int64, error) {
+		return tx.Workspaces(organizationID, p)
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range workspaces {
+		destinations, err := everyRow(func(p store.Page) ([]*store.Destination, int64, error) {
+			return tx.Destinations(w.ID, p)
+		})
+		if err != nil {
+			return err
+		}
+		sources, err := everyRow(func(p store.Page) ([]*store.Source, int64, error) {
+			return tx.Sources(w.ID, p)
+		})
+		if err != nil {
+			return err
+		}
+		o.destinations, o.sources = append(o.destinations, destinations...), append(o.sources, sources...)
+	}
+	return nil
+}
+
+// drop removes it.
+func (o *outside) drop(s *Server) error {
+	var failures []error
+	for _, d := range o.destinations {
+		failures = append(failures, s.gate.Remove(d.ID, d.Type))
+	}
+	for _, src := range o.sources {
+		if kind, _ := source.Type(src.Type); kind.Emulated {
+			failures = append(failures, sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}.forget())
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// clearOrganization runs a change that deletes, then drops what stood outside.
+func (s *Server) clearOrganization(ctx context.Context, id int64, change func(*store.Tx) error) error {
+	var left outside
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Organization(id); err != nil {
+			return err
+		}
+		if err := left.gather(tx, id); err != nil {
+			return err
+		}
+		return change(tx)
+	})
+	if err != nil {
+		return err
+	}
+	return left.drop(s)
+}
+
+// controlReset goes back to the first organization, as after the first start.
+func (s *Server) controlReset(c *controlCall) (any, error) {
+	ctx := c.r.Context()
+	// Work that was begun must not write into what is emptied.
+	if err := s.clock.Settle(ctx); err != nil {
+		return nil, err
+	}
+	var left outside
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
+		first, err := firstOrganization(tx)
+		if err != nil {
+			return err
+		}
+		all, err := everyRow(tx.Organizations)
+		if err != nil {
+			return err
+		}
+		for _, o := range all {
+			if err := left.gather(tx, o.ID); err != nil {
+				return err
+			}
+			if o.ID == first {
+				err = tx.ResetOrganization(o.ID)
+			} else {
+				err = tx.DeleteOrganization(o.ID)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.journal.forget()
+	s.faults.forget()
+	if err := left.drop(s); err != nil {
+		return nil, err
+	}
+	return done, nil
+}
+
+// firstOrganization is the organization that the first start made, 0 when it
+// was deleted.
+func firstOrganization(tx *store.Tx) (int64, error) {
+	setting, err := tx.Setting(settingFirst)
+	if err != nil {
+		return 0, err
+	}
+	var userID, workspaceID int64
+	if _, err := fmt.Sscan(setting, &userID, &workspaceID); err != nil {
+		return 0, fmt.Errorf("read setting %s: %w", settingFirst, err)
+	}
+	w, err := tx.WorkspaceByID(workspaceID)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return w.OrganizationID, nil
+}
+
+// destinationsOf are the ids of an organization's destinations.
+func (s *Server) destinationsOf(ctx context.Context, organizationID int64) (map[int64]bool, error) {
+	ids := map[int64]bool{}
+	err := s.store.View(ctx, func(tx *store.Tx) error {
+		var all outside
+		if err := all.gather(tx, organizationID); err != nil {
+			return err
+		}
+		for _, d := range all.destinations {
+			ids[d.ID] = true
+		}
+		return nil
+	})
+	return ids, err
+}

@@ -1,0 +1,245 @@
+package server
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) userRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", s.controlClaim},
+		{"POST", "/workspace_invitations/{id}/claim", "claims an invitation to a workspace: email", s.controlClaimWorkspace},
+		{"PATCH", "/users/{id}", "changes notifications_enabled and role of a user", s.controlChangeUser},
+		{"POST", "/users/{id}/token", "makes a new personal access token of a user", s.controlToken},
+	}
+}
+
+// everywhere looks for a row in every organization: the control API names
+// things by their ids alone.
+func everywhere[T any](tx *store.Tx, find func(organizationID int64) (T, error)) (found T, err error) {
+	organizations, err := everyRow(tx.Organizations)
+	if err != nil {
+		return found, err
+	}
+	for _, o := range organizations {
+		if found, err = find(o.ID); !errors.Is(err, store.ErrNotFound) {
+			return found, err
+		}
+	}
+	return found, store.ErrNotFound
+}
+
+func anyUser(tx *store.Tx, id int64) (*store.User, error) {
+	return everywhere(tx, func(organizationID int64) (*store.User, error) { return tx.User(organizationID, id) })
+}
+
+type claimBody struct {
+	Email string `json:"email"`
+}
+
+func (c *controlCall) claimBody() (body claimBody, err error) {
+	if err := c.body(&body); err != nil {
+		return body, err
+	}
+	if body.Email != "" {
+		if problems := checkAddress("email", body.Email); len(problems) > 0 {
+			return body, invalid(problems)
+		}
+	}
+	return body, nil
+}
+
+// claimant finds or makes the user who claims. A new one gets the role in the
+// organization; a member keeps the role, unless admin is offered.
+func claimant(tx *store.Tx, organizationID int64, email, role string) (*store.User, error) {
+	u, err := tx.UserByEmail(organizationID, email)
+	if errors.Is(err, store.ErrNotFound) {
+		u = &store.User{OrganizationID: organizationID, Email: email, Role: role, Notifications: true}
+		return u, tx.CreateUser(u)
+	}
+	if err == nil && role == api.RoleAdmin && u.Role != role {
+		u.Role = role
+		err = tx.SaveUser(u)
+	}
+	return u, err
+}
+
+// claimed is a claim that was done.
+type claimed struct {
+	Invitation any      `json:"invitation"`
+	User       api.User `json:"user"`
+}
+
+// controlClaim does what the invited person would do on a page of the service:
+// the person becomes a user of the organization and a member of each workspace
+// of the invitation, with the roles there (spec 2.13, 3, 4.1.6).
+func (s *Server) controlClaim(c *controlCall) (any, error) {
+	body, err := c.claimBody()
+	if err != nil {
+		return nil, err
+	}
+	var answer claimed
+	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+		i, err := everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
+			return tx.Invitation(organizationID, c.id())
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			return gone("invitation", c.id())
+		}
+		if err != nil {
+			return err
+		}
+		if !i.ClaimedAt.IsZero() {
+			return refuse(http.StatusConflict, "the invitation was claimed already")
+		}
+		if body.Email == "" {
+			body.Email = i.Email
+		}
+		u, err := claimant(tx, i.OrganizationID, body.Email, i.Role)
+		if err != nil {
+			return err
+		}
+		if err := joinWorkspaces(tx, u, i.Workspaces); err != nil {
+			return err
+		}
+		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
+		for _, w := range i.Workspaces {
+			w.ClaimedAt, w.ClaimedByID = i.ClaimedAt, &u.ID
+			if err := tx.SaveWorkspaceInvitation(w); err != nil {
+				return err
+			}
+		}
+		answer = claimed{invitationOf(i), userOf(u, u.Role)}
+		return tx.SaveInvitation(i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// controlClaimWorkspace does the same for an invitation to one workspace; who
+// comes into the organization by it is a member there.
+func (s *Server) controlClaimWorkspace(c *controlCall) (any, error) {
+	body, err := c.claimBody()
+	if err != nil {
+		return nil, err
+	}
+	var answer claimed
+	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+		i, organizationID, err := anyWorkspaceInvitation(tx, c.id())
+		if errors.Is(err, store.ErrNotFound) {
+			return gone("invitation to a workspace", c.id())
+		}
+		if err != nil {
+			return err
+		}
+		if i.ClaimedByID != nil {
+			return refuse(http.StatusConflict, "the invitation was claimed already")
+		}
+		if i.InvitationID != nil {
+			return refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
+		}
+		if body.Email == "" {
+			body.Email = i.Email
+		}
+		u, err := claimant(tx, organizationID, body.Email, api.RoleMember)
+		if err != nil {
+			return err
+		}
+		if err := joinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
+			return err
+		}
+		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
+		answer = claimed{workspaceInvitationOf(i), userOf(u, u.Role)}
+		return tx.SaveWorkspaceInvitation(i)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer, nil
+}
+
+// anyWorkspaceInvitation finds one in any workspace, with its organization.
+func anyWorkspaceInvitation(tx *store.Tx, id int64) (found *store.WorkspaceInvitation, organizationID int64, err error) {
+	found, err = everywhere(tx, func(organization int64) (*store.WorkspaceInvitation, error) {
+		workspaces, err := everyRow(func(p store.Page) ([]*store.Workspace, int64, error) {
+			return tx.Workspaces(organization, p)
+		})
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range workspaces {
+			i, err := tx.WorkspaceInvitation(w.ID, id)
+			if !errors.Is(err, store.ErrNotFound) {
+				organizationID = organization
+				return i, err
+			}
+		}
+		return nil, store.ErrNotFound
+	})
+	return found, organizationID, err
+}
+
+// userShown is a user with what only the control API shows.
+type userShown struct {
+	api.User
+	OrganizationID int64 `json:"organization_id"`
+	Notifications  bool  `json:"notifications_enabled"`
+}
+
+func (s *Server) controlChangeUser(c *controlCall) (any, error) {
+	var body struct {
+		Notifications *bool   `json:"notifications_enabled"`
+		Role          *string `json:"role"`
+	}
+	if err := c.body(&body); err != nil {
+		return nil, err
+	}
+	if body.Role != nil && *body.Role != api.RoleAdmin && *body.Role != api.RoleMember {
+		return nil, invalidField("role", "must be admin or member")
+	}
+	var shown userShown
+	err := s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+		u, err := anyUser(tx, c.id())
+		if errors.Is(err, store.ErrNotFound) {
+			return gone("user", c.id())
+		}
+		if err != nil {
+			return err
+		}
+		if body.Notifications != nil {
+			u.Notifications = *body.Notifications
+		}
+		if body.Role != nil {
+			u.Role = *body.Role
+		}
+		shown = userShown{userOf(u, u.Role), u.OrganizationID, u.Notifications}
+		return tx.SaveUser(u)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return shown, nil
+}
+
+func (s *Server) controlToken(c *controlCall) (any, error) {
+	var token string
+	var u *store.User
+	err := s.store.Update(c.r.Context(), func(tx *store.Tx) (err error) {
+		if u, err = anyUser(tx, c.id()); errors.Is(err, store.ErrNotFound) {
+			return gone("user", c.id())
+		}
+		if err == nil {
+			token, err = tx.NewAccessToken(u.ID, "control")
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return controlReply{http.StatusCreated, map[string]any{"user_id": u.ID, "email": u.Email, "personal_access_token": token}}, nil
+}

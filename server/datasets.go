@@ -1,0 +1,245 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// datasetSQL is the one type of a dataset here (facts B3 name others).
+const datasetSQL = "sql"
+
+// datasetBody is the body of POST and PATCH /datasets (facts B3). Nil fields of
+// a PATCH keep what is stored.
+type datasetBody struct {
+	Name        *string `json:"name"`
+	Type        *string `json:"type"`
+	Description *string `json:"description"`
+	Query       *string `json:"query"`
+	SourceID    *int64  `json:"source_id"`
+}
+
+// datasetOf shows a dataset (facts B3).
+func datasetOf(d *store.Dataset) api.Dataset {
+	columns := make([]api.DatasetColumn, len(d.Columns))
+	for i, column := range d.Columns {
+		columns[i] = api.DatasetColumn{Name: column.Name, DataType: column.Type}
+	}
+	return api.Dataset{
+		ID: d.ID, Name: d.Name, Type: datasetSQL, Description: d.Description, Query: d.Query, SourceID: d.SourceID,
+		ResourceIdentifier: "dataset:" + d.Slug, CachedRecordCount: d.CachedRecordCount, Columns: columns,
+		CreatedAt: api.Time{Time: d.CreatedAt}, UpdatedAt: api.Time{Time: d.UpdatedAt},
+	}
+}
+
+func (s *Server) listDatasets(c *call) (*reply, error) {
+	if wanted := c.r.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
+		return nil, invalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
+	}
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Dataset, int64, error) {
+		return tx.Datasets(c.who.WorkspaceID, page)
+	}, datasetOf)
+}
+
+func (s *Server) createDataset(c *call) (*reply, error) {
+	var body datasetBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	d := &store.Dataset{WorkspaceID: c.who.WorkspaceID}
+	problems := body.apply(c, d)
+	problems = append(problems, checkQueryText("query", body.Query)...)
+	var a sourceAccess
+	more, err := c.sourceFor(body.SourceID, &a)
+	if err != nil {
+		return nil, err
+	}
+	if problems = append(problems, more...); len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	checked, err := s.checkQuery(c.ctx, a, *body.Query)
+	if err != nil {
+		return nil, err
+	}
+	d.SourceID = a.id
+	err = c.update(func(tx *store.Tx) error {
+		if err := nameIsFree(tx, d); err != nil {
+			return err
+		}
+		return createDatasetOf(tx, d, checked)
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, invalid(noSource(d.SourceID))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return created(datasetOf(d))
+}
+
+// sourceFor finds the source that a body names, and how to open it.
+func (c *call) sourceFor(id *int64, a *sourceAccess) ([]api.Problem, error) {
+	if id == nil {
+		return []api.Problem{{Field: "source_id", Message: "is required: the id of a source with SQL"}}, nil
+	}
+	var src *store.Source
+	err := c.view(func(tx *store.Tx) (err error) {
+		if src, err = tx.Source(c.who.WorkspaceID, *id); err == nil {
+			*a, err = c.s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return noSource(*id), nil
+	case err != nil:
+		return nil, err
+	}
+	if err := checkSQL(src); err != nil {
+		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
+	}
+	return nil, nil
+}
+
+func noSource(id int64) []api.Problem {
+	return []api.Problem{{Field: "source_id", Message: fmt.Sprintf("there is no source %d in this workspace", id)}}
+}
+
+// createDatasetOf stores a dataset with what its query gives. The source is
+// looked up again: it may have been deleted while it was asked.
+func createDatasetOf(tx *store.Tx, d *store.Dataset, checked checkedQuery) error {
+	if _, err := tx.Source(d.WorkspaceID, d.SourceID); err != nil {
+		return err
+	}
+	slug, err := freeSlug(tx, d)
+	if err != nil {
+		return err
+	}
+	d.Slug = slug
+	checked.set(tx, d)
+	return tx.CreateDataset(d)
+}
+
+// apply sets name, description and query, and names what is wrong with them.
+func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
+	var problems []api.Problem
+	if b.Name != nil {
+		d.Name = strings.TrimSpace(*b.Name)
+	}
+	problems = append(problems, checkName("name", d.Name)...)
+	if b.Type != nil && *b.Type != datasetSQL {
+		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", clipped(*b.Type), datasetSQL)})
+	}
+	if c.has("description") {
+		d.Description = b.Description
+	}
+	if b.Query != nil {
+		d.Query = *b.Query
+	}
+	return problems
+}
+
+func (s *Server) fetchDataset(c *call) (*reply, error) {
+	var shown api.Dataset
+	err := c.view(func(tx *store.Tx) error {
+		d, err := tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
+		if err == nil {
+			shown = datasetOf(d)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// updateDataset changes a dataset and, when it belongs to a model, the model
+// with it.
+func (s *Server) updateDataset(c *call) (*reply, error) {
+	var body datasetBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var d *store.Dataset
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) (err error) {
+		if d, err = tx.Dataset(c.who.WorkspaceID, c.id("dataset_id")); err != nil {
+			return err
+		}
+		a, err = c.accessByID(tx, d.SourceID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	problems := body.apply(c, d)
+	if body.Query != nil {
+		problems = append(problems, checkQueryText("query", body.Query)...)
+	}
+	if body.SourceID != nil && *body.SourceID != d.SourceID {
+		problems = append(problems, api.Problem{Field: "source_id", Message: fmt.Sprintf("cannot be changed from %d; create another dataset", d.SourceID)})
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	if _, err := s.saveDataset(c, a, d, body.Query != nil); err != nil {
+		return nil, err
+	}
+	return updated(datasetOf(d))
+}
+
+// accessByID is how to open a source of the caller's workspace.
+func (c *call) accessByID(tx *store.Tx, id int64) (sourceAccess, error) {
+	src, err := tx.Source(c.who.WorkspaceID, id)
+	if err != nil {
+		return sourceAccess{}, err
+	}
+	return c.s.sourceAccess(tx, src)
+}
+
+// saveDataset asks the source about a query that may have changed, and stores
+// the dataset together with the model that it belongs to, which it returns; nil
+// for none.
+func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, requery bool) (model *store.Model, err error) {
+	var checked checkedQuery
+	if requery {
+		if checked, err = s.checkQuery(c.ctx, a, d.Query); err != nil {
+			return nil, err
+		}
+	}
+	err = c.update(func(tx *store.Tx) error {
+		if requery {
+			checked.set(tx, d)
+		}
+		if err := tx.SaveDataset(d); err != nil {
+			return err
+		}
+		m, err := tx.ModelOfDataset(d.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			return nameIsFree(tx, d)
+		case err != nil:
+			return err
+		}
+		model = m
+		follow(m, d)
+		return tx.SaveModel(m)
+	})
+	return model, err
+}
+
+// deleteDataset refuses while a sync uses the dataset. A model goes with the
+// dataset behind it.
+func (s *Server) deleteDataset(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		return tx.DeleteDataset(c.who.WorkspaceID, c.id("dataset_id"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

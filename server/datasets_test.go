@@ -1,0 +1,123 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// dataset is the body of POST /datasets.
+func dataset(source int64, name, query string) map[string]any {
+	return map[string]any{"name": name, "type": "sql", "source_id": source, "query": query}
+}
+
+func TestDataset(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	body := dataset(id, "Grown-up Customers", "SELECT id, email, age FROM customers WHERE age > 17")
+	body["description"] = "of age"
+	a := w.do("POST", "/datasets", w.key, body).want(201)
+	require.Equal(t, "created", a.at("status"))
+	require.Equal(t, "dataset:grown_up_customers", a.at("data.resource_identifier"))
+	require.Equal(t, "sql", a.at("data.type"))
+	require.Equal(t, "of age", a.at("data.description"))
+	require.Equal(t, id, a.id("data.source_id"))
+	require.EqualValues(t, 1, a.id("data.cached_record_count"))
+	require.Equal(t, "email", a.at("data.columns.1.name"))
+	require.NotEmpty(t, a.at("data.columns.1.data_type"))
+	path := fmt.Sprintf("/datasets/%d", a.id("data.id"))
+	require.Equal(t, a.at("data"), w.do("GET", path, w.key, nil).want(200).at("data"))
+
+	// A new name leaves the identifier; a new query is asked for its columns.
+	changed := w.do("PATCH", path, w.key, map[string]any{"name": "Everybody", "query": "SELECT email FROM customers", "description": nil}).want(200)
+	require.Equal(t, "dataset:grown_up_customers", changed.at("data.resource_identifier"))
+	require.Len(t, changed.at("data.columns"), 1)
+	require.Nil(t, changed.at("data.description"))
+	require.Equal(t, changed.at("data"), w.do("GET", path, w.key, nil).want(200).at("data"))
+	require.Equal(t, "Everybody", w.do("PATCH", path, w.key, map[string]any{"description": "all", "source_id": id, "type": "sql"}).want(200).at("data.name"))
+	w.do("GET", path, w.stranger(), nil).want(404)
+	w.remove(path, w.key)
+}
+
+func TestDatasetProblems(t *testing.T) {
+	w := newWorld(t)
+	shop, stream := w.newSource(), w.newTopicSource()
+	good := w.do("POST", "/datasets", w.key, dataset(shop, "Good", "SELECT 1 AS one")).want(201).id("data.id")
+	cases := map[string]struct {
+		body  map[string]any
+		field string
+	}{
+		"no name":        {map[string]any{"type": "sql", "source_id": shop, "query": "SELECT 1 AS one"}, "name"},
+		"blank name":     {dataset(shop, "  ", "SELECT 1 AS one"), "name"},
+		"no query":       {map[string]any{"name": "A", "type": "sql", "source_id": shop}, "query"},
+		"blank query":    {dataset(shop, "A", " \n"), "query"},
+		"no source":      {map[string]any{"name": "A", "type": "sql", "query": "SELECT 1 AS one"}, "source_id"},
+		"unknown source": {dataset(999, "A", "SELECT 1 AS one"), "source_id"},
+		"no SQL there":   {dataset(stream, "A", "SELECT 1 AS one"), "source_id"},
+		"another type":   {map[string]any{"name": "A", "type": "csv", "source_id": shop, "query": "SELECT 1 AS one"}, "type"},
+		"unknown table":  {dataset(shop, "A", "SELECT * FROM nowhere"), "query"},
+		"unknown column": {dataset(shop, "A", "SELECT nothing FROM customers"), "query"},
+		"no SQL":         {dataset(shop, "A", "all customers, please"), "query"},
+		"writes":         {dataset(shop, "A", "DELETE FROM customers"), "query"},
+		"two statements": {dataset(shop, "A", "SELECT 1 AS one; SELECT 2 AS two"), "query"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			got := w.do("POST", "/datasets", w.key, c.body).want(400).problems()
+			require.NotEmpty(t, got[c.field], "%v", got)
+		})
+	}
+	got := w.do("POST", "/datasets", w.key, map[string]any{"name": " ", "type": "sql", "source_id": 999, "query": " "}).want(400).problems()
+	require.Len(t, got, 3, "all problems together: %v", got)
+
+	path := fmt.Sprintf("/datasets/%d", good)
+	for field, body := range map[string]any{
+		"source_id": map[string]any{"source_id": stream},
+		"query":     map[string]any{"query": "SELECT * FROM nowhere"},
+		"name":      map[string]any{"name": ""},
+		"type":      map[string]any{"type": "csv"},
+	} {
+		require.NotEmpty(t, w.do("PATCH", path, w.key, body).want(400).problems()[field], field)
+	}
+	require.Contains(t, w.do("POST", "/datasets", w.key, dataset(shop, "A", "SELECT * FROM nowhere")).want(400).problems()["query"], "nowhere")
+	w.do("GET", "/datasets?type=csv", w.key, nil).want(400)
+	require.EqualValues(t, 1, w.do("GET", "/datasets?type=sql", w.key, nil).want(200).id("pagination.total_records"))
+}
+
+func TestDatasetNames(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	first := w.do("POST", "/datasets", w.key, dataset(id, "Taken", "SELECT 1 AS one")).want(201)
+	require.NotEmpty(t, w.do("POST", "/datasets", w.key, dataset(id, "Taken", "SELECT 1 AS one")).want(409).problems()["name"])
+	// Names that differ, with identifiers that would not.
+	second := w.do("POST", "/datasets", w.key, dataset(id, "taken!", "SELECT 1 AS one")).want(201)
+	require.NotEqual(t, first.at("data.resource_identifier"), second.at("data.resource_identifier"))
+	path := fmt.Sprintf("/datasets/%d", second.id("data.id"))
+	w.do("PATCH", path, w.key, map[string]any{"name": "Taken"}).want(409)
+	w.do("PATCH", path, w.key, map[string]any{"name": "taken!"}).want(200)
+	require.Equal(t, "dataset:表", w.do("POST", "/datasets", w.key, dataset(id, "表", "SELECT 1 AS one")).want(201).at("data.resource_identifier"))
+	require.Equal(t, "dataset:dataset", w.do("POST", "/datasets", w.key, dataset(id, "???", "SELECT 1 AS one")).want(201).at("data.resource_identifier"))
+}
+
+// A query that nobody can check is refused, and changes nothing.
+func TestDatasetWithoutAnswer(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	a := w.do("POST", "/datasets", w.key, dataset(id, "A", "SELECT email FROM customers")).want(201)
+	require.NoError(t, os.Rename(w.sourceFile(), filepath.Join(t.TempDir(), "elsewhere.db")))
+	path := fmt.Sprintf("/datasets/%d", a.id("data.id"))
+	require.Contains(t, w.do("PATCH", path, w.key, map[string]any{"query": "SELECT 2 AS two"}).want(400).problems()["query"], "cannot be checked")
+	require.Equal(t, a.at("data"), w.do("GET", path, w.key, nil).want(200).at("data"))
+	w.do("PATCH", path, w.key, map[string]any{"description": "needs no source"}).want(200)
+}
+
+func TestSlug(t *testing.T) {
+	for name, slug := range map[string]string{
+		"Customers": "customers", "  A  b ": "a_b", "a--b__c": "a_b_c", "Ünïted": "ünïted", "!": "dataset", "9 lives": "9_lives",
+	} {
+		require.Equal(t, slug, slugOf(name), name)
+	}
+}

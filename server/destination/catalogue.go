@@ -1,0 +1,239 @@
+package destination
+
+import (
+	"embed"
+	"fmt"
+	"path"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+//go:embed catalogue/*.yaml
+var catalogueFiles embed.FS
+
+// entry describes one emulated application: what a client is told about it and
+// what the simulator behind it keeps.
+type entry struct {
+	ServiceName       string            `yaml:"service_name"`
+	Label             string            `yaml:"label"`
+	DocumentationSlug string            `yaml:"documentation_slug"`
+	Account           accountEntry      `yaml:"account"`
+	Refuse            refuseEntry       `yaml:"refuse"`
+	Credentials       []credentialEntry `yaml:"credentials"`
+	Objects           []objectEntry     `yaml:"objects"`
+}
+
+// accountEntry gives account_id and account_name of connection_details
+// (spec 2.2): From names the credential that holds the id (of a URL its host),
+// Name stands before it.
+type accountEntry struct {
+	From string `yaml:"from"`
+	Name string `yaml:"name"`
+}
+
+// refuseEntry is the value of a credential that fails the connection test, so
+// that a client can see one fail.
+type refuseEntry struct {
+	Credential string `yaml:"credential"`
+	Word       string `yaml:"word"`
+}
+
+// credentialEntry is one configuration field (spec 2.10).
+type credentialEntry struct {
+	ID             string   `yaml:"id"`
+	Label          string   `yaml:"label"`
+	Type           string   `yaml:"type"`
+	Rules          []string `yaml:"rules"`
+	InputType      string   `yaml:"input_type"`
+	Placeholder    string   `yaml:"placeholder"`
+	Matches        string   `yaml:"matches"`
+	Password       bool     `yaml:"password"`
+	PossibleValues []string `yaml:"possible_values"`
+	ReadMore       string   `yaml:"read_more"`
+	Hint           string   `yaml:"hint"`
+}
+
+// objectEntry is one destination object (spec 2.3).
+type objectEntry struct {
+	FullName           string            `yaml:"full_name"`
+	Label              string            `yaml:"label"`
+	Operations         []string          `yaml:"operations"`
+	ReadOnly           bool              `yaml:"read_only"` // can_be_sync_destination is false
+	CaseSensitive      bool              `yaml:"case_sensitive_fields"`
+	FieldOrdering      bool              `yaml:"field_ordering"`
+	CustomFields       bool              `yaml:"custom_fields"`
+	CustomFieldTypes   []customTypeEntry `yaml:"custom_field_types"` // none: every type
+	Upsert             identifierEntry   `yaml:"upsert"`
+	Mirror             identifierEntry   `yaml:"mirror"`
+	Audience           *audienceEntry    `yaml:"audience"`
+	HiddenIdentifier   string            `yaml:"hidden_identifier"`
+	Fields             []fieldEntry      `yaml:"fields"`
+	AdvancedParameters []advancedEntry   `yaml:"advanced_configuration"`
+}
+
+type customTypeEntry struct {
+	Type  string `yaml:"type"`
+	Array bool   `yaml:"array"`
+}
+
+// identifierEntry is a rule of primary_identifier_mapping_attributes.
+type identifierEntry struct {
+	Optional bool   `yaml:"optional"`
+	Hide     bool   `yaml:"hide_destination_key"`
+	Notes    string `yaml:"notes"`
+}
+
+// audienceEntry makes an object an audience: MatchPercent of all possible
+// members are known to the application, 0 to 100.
+type audienceEntry struct {
+	MatchPercent int `yaml:"match_percent"`
+}
+
+// fieldEntry is one destination field (spec 2.5).
+type fieldEntry struct {
+	FullName       string   `yaml:"full_name"`
+	Label          string   `yaml:"label"`
+	Type           string   `yaml:"type"`
+	Array          bool     `yaml:"array"`
+	Required       bool     `yaml:"required"`
+	NotCreateable  bool     `yaml:"not_createable"`
+	NotUpdateable  bool     `yaml:"not_updateable"`
+	Operations     []string `yaml:"operations"` // overwrite when left out
+	PreserveValues bool     `yaml:"preserve_values"`
+	Keys           []string `yaml:"keys"` // upsert, update, insert, reference
+	LookupObject   string   `yaml:"lookup_object"`
+}
+
+// advancedEntry is one advanced configuration field (spec 2.4).
+type advancedEntry struct {
+	Name            string   `yaml:"name"`
+	Type            string   `yaml:"type"`
+	Label           string   `yaml:"label"`
+	InputType       string   `yaml:"input_type"`
+	Placeholder     string   `yaml:"placeholder"`
+	Default         any      `yaml:"default"`
+	Required        *bool    `yaml:"required"`
+	SupportedValues []string `yaml:"supported_values"`
+}
+
+// mustCatalogue reads the embedded files, in the order of their names.
+func mustCatalogue() []*entry {
+	list, err := catalogueFiles.ReadDir("catalogue")
+	if err != nil {
+		panic(fmt.Sprintf("read embedded catalogue: %v", err))
+	}
+	var entries []*entry
+	for _, file := range list {
+		name := path.Join("catalogue", file.Name())
+		src, err := catalogueFiles.ReadFile(name)
+		if err != nil {
+			panic(fmt.Sprintf("read embedded catalogue: %v", err))
+		}
+		e, err := readEntry(name, src)
+		if err != nil {
+			panic(fmt.Sprintf("read embedded catalogue: %v", err))
+		}
+		entries = append(entries, e)
+	}
+	return entries
+}
+
+// readEntry decodes one file strictly and checks what it says.
+func readEntry(file string, src []byte) (*entry, error) {
+	e := &entry{}
+	if err := yamldoc.Decode(file, src, e); err != nil {
+		return nil, err
+	}
+	if err := e.check(); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return e, nil
+}
+
+// connector is what GET /connectors shows.
+func (e *entry) connector(creatable bool) api.Connector {
+	fields := []api.ConfigField{}
+	for _, c := range e.Credentials {
+		fields = append(fields, api.ConfigField{
+			ID: c.ID, Rules: api.Rules{Words: c.Rules}, Label: c.Label, Type: c.Type, Placeholder: c.Placeholder,
+			Matches: c.Matches, IsPasswordTypeField: c.Password, PossibleValues: c.PossibleValues,
+			ReadMore: c.ReadMore, Hint: c.Hint, InputType: c.InputType,
+		})
+	}
+	return api.Connector{
+		DocumentationSlug: e.DocumentationSlug, Label: e.Label, ServiceName: e.ServiceName,
+		AuthenticationKind: "credentials", CreatableViaAPI: creatable, Emulated: true,
+		ConfigurationFields: api.ConfigFields{Fields: fields},
+	}
+}
+
+func (e *entry) object(fullName string) *objectEntry {
+	for i := range e.Objects {
+		if e.Objects[i].FullName == fullName {
+			return &e.Objects[i]
+		}
+	}
+	return nil
+}
+
+func (o *objectEntry) field(fullName string) *fieldEntry {
+	for i := range o.Fields {
+		if o.Fields[i].FullName == fullName {
+			return &o.Fields[i]
+		}
+	}
+	return nil
+}
+
+// EmulatedObject is one object that the store of an emulated destination must
+// offer over the custom destination protocol.
+type EmulatedObject struct {
+	Object rpc.Object
+	// Operations are of the protocol: upsert, insert, update, mirror.
+	Operations []string
+	// Fields hold at least one identifier.
+	Fields []rpc.Field
+}
+
+// emulatedObjects is the catalogue as the simulator must offer it.
+func (e *entry) emulatedObjects() []EmulatedObject {
+	list := make([]EmulatedObject, len(e.Objects))
+	for i := range e.Objects {
+		list[i] = e.Objects[i].emulated()
+	}
+	return list
+}
+
+// emulated translates an object: append is an insert under an identifier of its
+// own, that clients never see.
+func (o *objectEntry) emulated() EmulatedObject {
+	d := EmulatedObject{Object: rpc.Object{APIName: o.FullName, Label: o.Label}}
+	if o.CustomFields {
+		d.Object.CanCreateFields = rpc.CanCreateOnWrite
+	}
+	seen := map[string]bool{}
+	for _, op := range o.Operations {
+		if op == api.OperationAppend {
+			op = rpc.OperationInsert
+		}
+		if !seen[op] {
+			d.Operations = append(d.Operations, op)
+		}
+		seen[op] = true
+	}
+	if o.HiddenIdentifier != "" {
+		d.Fields = append(d.Fields, rpc.Field{
+			APIName: o.HiddenIdentifier, Label: o.HiddenIdentifier, Identifier: true, Createable: true,
+			Updateable: true, Type: rpc.TypeString,
+		})
+	}
+	for _, f := range o.Fields {
+		d.Fields = append(d.Fields, rpc.Field{
+			APIName: f.FullName, Label: f.Label, Identifier: f.identifies(), Required: f.Required,
+			Createable: !f.NotCreateable, Updateable: !f.NotUpdateable, Type: f.Type, Array: f.Array,
+		})
+	}
+	return d
+}

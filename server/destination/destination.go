@@ -1,0 +1,266 @@
+// Package destination owns the service's connections to destinations: the
+// catalogue of connection types, the rules of their credentials, the test of a
+// connection in steps, and what planning calls tell about objects and fields.
+//
+// It refuses to know the REST API, storage, syncs and runs. It never listens
+// and never imports a simulator: the program hands one in for the types that
+// are emulated. No URL path, token or secret header leaves it in a message, in
+// an error or in an Exchange.
+package destination
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Credentials are the members of service_connection.credentials as raw JSON.
+type Credentials = map[string]json.RawMessage
+
+// Options of a Gate. The zero value works: the system's roots, https only
+// except for loopback, no emulated types.
+type Options struct {
+	// Now dates exchanges; nil: time.Now. Network timeouts and the validity of
+	// certificates are real time whatever Now says.
+	Now func() time.Time
+	// Roots are the trusted certificate authorities; nil: the system's.
+	Roots *x509.CertPool
+	// AllowPlainHTTP admits http to any address; otherwise to loopback only.
+	AllowPlainHTTP bool
+	// UserAgent of every call; "" is destkit.
+	UserAgent string
+	// ConnectTimeout bounds looking up a name, connecting and the TLS handshake
+	// together; 10 s when zero.
+	ConnectTimeout time.Duration
+	// CallTimeout bounds one call; 30 s when zero.
+	CallTimeout time.Duration
+	// MaxReply bounds a reply in bytes, as received and as decoded; 16 MiB when
+	// zero.
+	MaxReply int64
+	// Observe is told of every finished call, from many goroutines; nil: nobody.
+	Observe func(Exchange)
+	// Emulate opens the store of an emulated destination; nil: emulated types
+	// cannot be created.
+	Emulate Emulator
+	// FilesRoot is the only folder that local_files destinations write below,
+	// symbolic links included; their path is then relative to it. "": any
+	// absolute path.
+	FilesRoot string
+	// Resolve looks up a host name; nil: the system's resolver. Addresses and
+	// localhost are never looked up.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+}
+
+// Gate is the way to destinations. It is safe for parallel use.
+type Gate struct {
+	options Options
+	kinds   map[string]*kind
+	order   []string // the names of kinds as Types lists them
+
+	roots atomic.Pointer[x509.CertPool]
+
+	mu       sync.Mutex // guards what follows, and Trust
+	pools    map[int64]*pool
+	emulated map[int64]*Emulated
+
+	opening sync.Mutex   // held while a store opens
+	fresh   atomic.Int64 // counts the stores of connections without an id
+}
+
+// Connection is one destination, ready to be asked. It is safe for parallel
+// use. Errors of calls are *CallError.
+type Connection interface {
+	// Test tries the connection step by step (spec 2.2, 7.1.3). After a failed
+	// step the later ones are skipped.
+	Test(ctx context.Context) api.TestResults
+	// Objects asks for all objects with their fields and operations (spec 2.3,
+	// 2.5), in the order of the destination.
+	Objects(ctx context.Context) ([]*api.DestinationObject, error)
+	// Close frees what this connection alone holds.
+	Close() error
+}
+
+// Caller is a Connection that speaks the custom destination protocol
+// (spec 4.2): custom_api and the emulated types.
+type Caller interface {
+	// Call makes one call, without retries, and hands back the raw result
+	// object. params is marshalled with encoding/json; nil stands for {}.
+	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
+}
+
+// New makes a gate. It panics when the embedded catalogue is damaged, which a
+// test rules out.
+func New(options Options) *Gate {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.UserAgent == "" {
+		options.UserAgent = "destkit"
+	}
+	if options.ConnectTimeout <= 0 {
+		options.ConnectTimeout = 10 * time.Second
+	}
+	if options.CallTimeout <= 0 {
+		options.CallTimeout = 30 * time.Second
+	}
+	if options.MaxReply <= 0 {
+		options.MaxReply = 16 << 20
+	}
+	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}}
+	if options.Roots != nil {
+		g.roots.Store(options.Roots.Clone())
+	}
+	g.kinds, g.order = kinds(g)
+	return g
+}
+
+// Types lists the connection types in a fixed order: custom_api, local_files,
+// then the emulated ones by name. Emulated types are creatable only with
+// Options.Emulate.
+func (g *Gate) Types() []api.Connector {
+	list := make([]api.Connector, len(g.order))
+	for i, name := range g.order {
+		list[i] = g.kinds[name].connector
+	}
+	return list
+}
+
+// FileSystem tells whether a type writes into a file system (spec 2.2,
+// is_file_system_destination).
+func (g *Gate) FileSystem(typ string) bool {
+	k := g.kinds[typ]
+	return k != nil && k.fileSystem
+}
+
+// Trust adds the certificates in PEM to the trusted authorities, for
+// connections made from now on, and gives their number. Nothing is added when
+// the text holds none or a damaged one.
+func (g *Gate) Trust(text []byte) (int, error) {
+	var found []*x509.Certificate
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return 0, fmt.Errorf("read certificates: a %q stands among them", block.Type)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return 0, fmt.Errorf("read certificate %d: %w", len(found)+1, err)
+		}
+		found = append(found, certificate)
+	}
+	if len(found) == 0 {
+		return 0, errors.New("read certificates: no certificate in PEM found")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	pool := g.roots.Load()
+	if pool == nil {
+		var err error
+		if pool, err = x509.SystemCertPool(); err != nil {
+			pool = x509.NewCertPool()
+		}
+	}
+	pool = pool.Clone()
+	for _, certificate := range found {
+		pool.AddCert(certificate)
+	}
+	g.roots.Store(pool)
+	return len(found), nil
+}
+
+// Forget drops what is kept open for a destination: idle connections and the
+// store of an emulated one. It is opened again when needed; call it when
+// credentials change.
+func (g *Gate) Forget(id int64) error {
+	g.mu.Lock()
+	p, e := g.pools[id], g.emulated[id]
+	delete(g.pools, id)
+	delete(g.emulated, id)
+	g.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
+	if e != nil {
+		return closeStore(e)
+	}
+	return nil
+}
+
+// Remove forgets a destination that was deleted, with the records of an
+// emulated one. Files of local_files stay: they are the user's.
+func (g *Gate) Remove(id int64, typ string) error {
+	k := g.kinds[typ]
+	if k == nil || k.emulated == nil || g.options.Emulate == nil {
+		return g.Forget(id)
+	}
+	e, err := g.store(id, k.emulated)
+	if err != nil {
+		return err
+	}
+	if err := g.Forget(id); err != nil {
+		return err
+	}
+	if e.Remove == nil {
+		return nil
+	}
+	if err := e.Remove(); err != nil {
+		return fmt.Errorf("remove records of destination %d: %w", id, err)
+	}
+	return nil
+}
+
+// Close closes all that is open. Connections must not be used after it.
+func (g *Gate) Close() error {
+	g.mu.Lock()
+	ids := make([]int64, 0, len(g.pools)+len(g.emulated))
+	for id := range g.pools {
+		ids = append(ids, id)
+	}
+	for id := range g.emulated {
+		ids = append(ids, id)
+	}
+	g.mu.Unlock()
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, g.Forget(id))
+	}
+	return errors.Join(errs...)
+}
+
+// kindOf finds a type or says which there are.
+func (g *Gate) kindOf(typ string) (*kind, error) {
+	if k := g.kinds[typ]; k != nil {
+		return k, nil
+	}
+	names := slices.Clone(g.order)
+	return nil, fmt.Errorf("unknown type %q; use one of %s", clip(typ, 64), strings.Join(names, ", "))
+}
+
+// Open gives the connection of a destination. Connections of one id share
+// their network connections; id 0 is a destination that is not stored yet and
+// shares nothing. Credentials are the merged ones of CheckConnection.
+func (g *Gate) Open(id int64, typ string, credentials Credentials) (Connection, error) {
+	k, err := g.kindOf(typ)
+	if err != nil {
+		return nil, fmt.Errorf("open destination %d: %w", id, err)
+	}
+	c, err := k.open(id, credentials)
+	if err != nil {
+		return nil, fmt.Errorf("open destination %d: %w", id, err)
+	}
+	return c, nil
+}

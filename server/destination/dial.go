@@ -1,0 +1,150 @@
+package destination
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// idleTime is how long a network connection without calls is kept.
+const idleTime = 90 * time.Second
+
+// pool is the network connections to one destination.
+type pool struct{ transport *http.Transport }
+
+func (p *pool) close() { p.transport.CloseIdleConnections() }
+
+// pool gives the pool of a destination, and whether others share it: id 0 gets
+// one of its own.
+func (g *Gate) pool(id int64) (p *pool, shared bool) {
+	if id == 0 {
+		return g.newPool(), false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.pools[id] == nil {
+		g.pools[id] = g.newPool()
+	}
+	return g.pools[id], true
+}
+
+// newPool makes a transport that takes no proxy from the environment and
+// speaks HTTP/1.1, which is what the protocol is documented over (facts A1).
+func (g *Gate) newPool() *pool {
+	return &pool{&http.Transport{
+		DialContext: g.dial,
+		DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			return g.dialTLS(ctx, address)
+		},
+		DisableCompression:     true, // the client offers and decodes by itself
+		MaxIdleConns:           64,
+		MaxIdleConnsPerHost:    64, // more than the 50 parallel batches of a sync
+		IdleConnTimeout:        idleTime,
+		MaxResponseHeaderBytes: 64 << 10,
+	}}
+}
+
+// lookupError is a name without an address.
+type lookupError struct {
+	host string
+	err  error
+}
+
+func (e *lookupError) Error() string { return "look up " + e.host + ": " + e.err.Error() }
+func (e *lookupError) Unwrap() error { return e.err }
+
+// lookup gives the addresses of a host. Addresses stand for themselves, and
+// localhost is this machine whatever a resolver says, so that plain http never
+// leaves it (RFC 6761 section 6.3).
+func (g *Gate) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	if addr, err := netip.ParseAddr(host); err == nil {
+		return []netip.Addr{addr}, nil
+	}
+	if isLocalName(host) {
+		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+	}
+	resolve := g.options.Resolve
+	if resolve == nil {
+		resolve = func(ctx context.Context, host string) ([]netip.Addr, error) {
+			return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+		}
+	}
+	list, err := resolve(ctx, host)
+	if err == nil && len(list) == 0 {
+		err = errors.New("no address")
+	}
+	if err != nil {
+		return nil, &lookupError{host, err}
+	}
+	return list, nil
+}
+
+// dial connects to the first address that answers, within ConnectTimeout.
+func (g *Gate) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
+	defer cancel()
+	return g.connect(ctx, address)
+}
+
+func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("split address: %w", err)
+	}
+	list, err := g.lookup(ctx, host)
+	if err != nil {
+		return nil, err
+	}
+	var first error
+	for i, addr := range list {
+		conn, err := connectOne(ctx, net.JoinHostPort(addr.Unmap().String(), port), len(list)-i)
+		if err == nil {
+			return conn, nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// connectOne leaves time for the addresses that are still to be tried.
+func connectOne(ctx context.Context, address string, left int) (net.Conn, error) {
+	if end, ok := ctx.Deadline(); ok && left > 1 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
+		defer cancel()
+	}
+	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+}
+
+// dialTLS connects and shakes hands against the roots of this moment
+// (spec 5.2.1). Loopback gets no mercy.
+func (g *Gate) dialTLS(ctx context.Context, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.options.ConnectTimeout)
+	defer cancel()
+	raw, err := g.connect(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	host, _, _ := net.SplitHostPort(address)
+	conn := tls.Client(raw, &tls.Config{
+		RootCAs: g.roots.Load(), ServerName: host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+	})
+	if err := conn.HandshakeContext(ctx); err != nil {
+		_ = raw.Close()
+		return nil, &handshakeError{err}
+	}
+	return conn, nil
+}
+
+// handshakeError is what went wrong after the connection stood.
+type handshakeError struct{ err error }
+
+func (e *handshakeError) Error() string { return "tls handshake: " + e.err.Error() }
+func (e *handshakeError) Unwrap() error { return e.err }

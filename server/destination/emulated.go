@@ -1,0 +1,216 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+)
+
+// Emulator opens the store behind an emulated destination, or makes it. It is
+// handed in by the program, since this package never imports a simulator. key
+// is unique and safe as a file name; the same key opens the same records.
+type Emulator func(key string, objects []EmulatedObject) (*Emulated, error)
+
+// Emulated is an open store. Endpoint is needed; any function may be nil.
+type Emulated struct {
+	// Endpoint answers the custom destination protocol (spec 4.2), in process.
+	Endpoint http.Handler
+	// Snapshot and Restore write and read everything that is stored.
+	Snapshot func(io.Writer) error
+	Restore  func(io.Reader) error
+	// Records lists up to limit records of an object from position after on,
+	// counted from 0, with their total number.
+	Records func(object string, after int64, limit int) (records []json.RawMessage, total int, err error)
+	// Close frees the store and keeps the records; Remove, called after Close,
+	// deletes them.
+	Close  func() error
+	Remove func() error
+}
+
+// emulatedHost stands where the host of a real endpoint would.
+const emulatedHost = "emulated"
+
+// emulatedKind is a type of the catalogue.
+func emulatedKind(g *Gate, e *entry) *kind {
+	return &kind{
+		connector: e.connector(g.options.Emulate != nil),
+		emulated:  e,
+		details:   e.details,
+		secrets:   e.secrets,
+		open: func(id int64, credentials Credentials) (Connection, error) {
+			return g.openEmulated(id, e, credentials)
+		},
+	}
+}
+
+func closeStore(e *Emulated) error {
+	if e.Close == nil {
+		return nil
+	}
+	if err := e.Close(); err != nil {
+		return fmt.Errorf("close emulated destination: %w", err)
+	}
+	return nil
+}
+
+// Store gives the open store of an emulated destination, for its records and
+// for snapshots; an error for other types.
+func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
+	k, err := g.kindOf(typ)
+	if err != nil {
+		return nil, err
+	}
+	if k.emulated == nil {
+		return nil, fmt.Errorf("type %s is not emulated", typ)
+	}
+	return g.store(id, k.emulated)
+}
+
+// store opens a store once for all connections of a destination.
+func (g *Gate) store(id int64, e *entry) (*Emulated, error) {
+	if g.options.Emulate == nil {
+		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
+	}
+	g.opening.Lock() // one at a time: opening one key twice would be two stores
+	defer g.opening.Unlock()
+	g.mu.Lock()
+	known := g.emulated[id]
+	g.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	s, err := g.options.Emulate(fmt.Sprintf("destination-%d", id), e.emulatedObjects())
+	if err != nil {
+		return nil, fmt.Errorf("open emulated destination %d: %w", id, err)
+	}
+	g.mu.Lock()
+	g.emulated[id] = s
+	g.mu.Unlock()
+	return s, nil
+}
+
+// unsaved opens a store for a destination without an id; it goes with its
+// connection.
+func (g *Gate) unsaved(e *entry) (*Emulated, error) {
+	if g.options.Emulate == nil {
+		return g.store(0, e)
+	}
+	s, err := g.options.Emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e.emulatedObjects())
+	if err != nil {
+		return nil, fmt.Errorf("open emulated destination: %w", err)
+	}
+	return s, nil
+}
+
+func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connection, error) {
+	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
+	var err error
+	if id == 0 {
+		c.own, err = g.unsaved(e)
+	} else {
+		_, err = g.store(id, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	transport := &inProcess{limit: g.options.MaxReply, handler: func() (http.Handler, error) {
+		if c.own != nil {
+			return c.own.Endpoint, nil
+		}
+		s, err := g.store(id, e) // again: the destination may have been forgotten meanwhile
+		if err != nil {
+			return nil, err
+		}
+		return s.Endpoint, nil
+	}}
+	c.caller = &caller{
+		gate: g, id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
+		clean: newRedactor(e.secrets(credentials)),
+		client: rpc.Client{
+			URL: "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
+			MaxReply: g.options.MaxReply, HTTP: &http.Client{Transport: observer{transport}, CheckRedirect: noRedirect},
+		},
+	}
+	return c, nil
+}
+
+// emulatedConnection is an emulated destination that is open.
+type emulatedConnection struct {
+	*caller
+	gate        *Gate
+	entry       *entry
+	credentials Credentials
+	own         *Emulated // of a destination without an id
+}
+
+func (c *emulatedConnection) Close() error {
+	if c.own == nil {
+		return nil
+	}
+	err := closeStore(c.own)
+	if c.own.Remove != nil {
+		err = errors.Join(err, c.own.Remove())
+	}
+	return err
+}
+
+// Test checks the credentials, refuses the word that the catalogue documents,
+// and calls test_connection of the store.
+func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
+	p := &probe{}
+	p.step(StepCredentials, func() string {
+		if _, problems := c.gate.CheckConnection(c.entry.ServiceName, c.credentials, nil); len(problems) > 0 {
+			return problems[0].String()
+		}
+		return ""
+	})
+	p.step(StepAuthentication, func() string {
+		if value, _ := text(c.credentials[c.entry.Refuse.Credential]); value == c.entry.Refuse.Word {
+			return c.entry.Label + " refuses the " + c.entry.Refuse.Credential
+		}
+		return ""
+	})
+	p.step(StepTestConnection, func() string {
+		raw, _, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
+		if failed != nil {
+			return failed.Message
+		}
+		return c.testResult(raw)
+	})
+	return p.results
+}
+
+// details show every credential that is no password, and the account
+// (spec 2.2).
+func (e *entry) details(credentials Credentials) map[string]any {
+	var names []string
+	for _, f := range e.Credentials {
+		if !f.Password {
+			names = append(names, f.ID)
+		}
+	}
+	details := shown(credentials, names...)
+	id, _ := text(credentials[e.Account.From])
+	if u, err := url.Parse(id); err == nil && u.Host != "" {
+		id = u.Host
+	}
+	details["account_id"], details["account_name"] = id, e.Account.Name+" "+id
+	return details
+}
+
+func (e *entry) secrets(credentials Credentials) []string {
+	var list []string
+	for _, f := range e.Credentials {
+		if s, ok := text(credentials[f.ID]); ok && f.Password && s != e.Refuse.Word {
+			list = append(list, s)
+		}
+	}
+	return list
+}

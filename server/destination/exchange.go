@@ -1,0 +1,166 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Outcomes of a call.
+const (
+	OutcomeOK        = "ok"
+	OutcomeRPCError  = "rpc_error"       // an error object (spec 7.2.2)
+	OutcomeRefused   = "unauthorized"    // HTTP 401 or 403
+	OutcomeStatus    = "http_status"     // another HTTP status than 200 without an error object
+	OutcomeMalformed = "malformed_reply" // not the right keys (spec 7.2.1)
+	OutcomeTooLarge  = "reply_too_large"
+	OutcomeDNS       = "dns"
+	OutcomeTLS       = "tls"
+	OutcomeNetwork   = "network"
+	OutcomeTimeout   = "timeout"
+	OutcomeCanceled  = "canceled" // by the caller
+	OutcomeURL       = "url"      // the URL itself may not be called
+)
+
+// Exchange is one finished call as a journal may keep it: nothing secret.
+type Exchange struct {
+	Destination int64         `json:"destination_id"` // 0: not stored yet
+	Type        string        `json:"type"`
+	Method      string        `json:"method"` // of the protocol
+	Endpoint    string        `json:"endpoint"`
+	RequestID   string        `json:"request_id"`
+	Started     time.Time     `json:"started_at"`
+	Duration    time.Duration `json:"duration"`
+	Status      int           `json:"http_status"` // 0: no reply
+	Sent        int64         `json:"bytes_sent"`
+	Received    int64         `json:"bytes_received"` // as received, before decoding
+	Outcome     string        `json:"outcome"`
+	Error       string        `json:"error"` // "" after OutcomeOK
+	// Header holds X-RateLimit-Limit (spec 8), Retry-After, Content-Type and
+	// Content-Encoding where the reply had them.
+	Header http.Header `json:"headers"`
+}
+
+// keptHeaders of a reply; the third is a misspelling in published text.
+var keptHeaders = []string{"X-Ratelimit-Limit", "Retry-After", "X-Ratelimit_limit", "Content-Type", "Content-Encoding"}
+
+type exchangeKey struct{}
+
+// observer notes in the Exchange of the context what goes over the wire.
+type observer struct{ next http.RoundTripper }
+
+func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
+	x, _ := r.Context().Value(exchangeKey{}).(*Exchange)
+	if x == nil {
+		return o.next.RoundTrip(r)
+	}
+	x.Sent, x.RequestID = r.ContentLength, requestID(r)
+	resp, err := o.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	x.Status = resp.StatusCode
+	for _, name := range keptHeaders {
+		if values := resp.Header[name]; len(values) > 0 {
+			x.Header[name] = values
+		}
+	}
+	resp.Body = &counted{resp.Body, x}
+	return resp, nil
+}
+
+// counted counts the bytes of a reply.
+type counted struct {
+	io.ReadCloser
+	x *Exchange
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.x.Received += int64(n)
+	return n, err
+}
+
+// requestID reads the id off the end of a request, where the published key
+// order has it; a batch is not decoded for that.
+func requestID(r *http.Request) string {
+	const tail = len(`"id":"00000000000000000000000000000000"}`)
+	if r.GetBody == nil || r.ContentLength < int64(tail) {
+		return ""
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	if _, err := io.CopyN(io.Discard, body, r.ContentLength-int64(tail)); err != nil {
+		return ""
+	}
+	end, err := io.ReadAll(body)
+	if err != nil {
+		return ""
+	}
+	var parsed struct{ ID string }
+	if json.Unmarshal(append([]byte("{"), end...), &parsed) != nil {
+		return ""
+	}
+	return parsed.ID
+}
+
+// caller makes the calls of one connection.
+type caller struct {
+	gate     *Gate
+	id       int64
+	typ      string
+	endpoint string // scheme://host
+	host     string // host:port as in the URL
+	problem  string // why the URL must not be called
+	clean    *redactor
+	client   rpc.Client
+}
+
+// Call implements Caller.
+func (c *caller) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	raw, _, err := c.exchange(ctx, method, params)
+	if err != nil {
+		return nil, err
+	}
+	return raw, nil
+}
+
+// exchange makes one call and tells the observer of it.
+func (c *caller) exchange(ctx context.Context, method string, params any) (json.RawMessage, *Exchange, *CallError) {
+	x := &Exchange{
+		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
+		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
+	}
+	if c.problem != "" {
+		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
+	}
+	begin := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, c.gate.options.CallTimeout)
+	defer cancel()
+	var raw json.RawMessage
+	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
+	x.Duration = time.Since(begin)
+	for name, values := range x.Header {
+		clean := make([]string, len(values))
+		for i, value := range values {
+			clean[i] = c.clean.foreign(value)
+		}
+		x.Header[name] = clean
+	}
+	var failed *CallError
+	if err != nil {
+		failed = c.explain(ctx, x, err)
+		x.Outcome, x.Error = failed.Outcome, failed.Message
+	}
+	if c.gate.options.Observe != nil {
+		c.gate.options.Observe(*x)
+	}
+	return raw, x, failed
+}

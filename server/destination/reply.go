@@ -1,0 +1,187 @@
+package destination
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+const (
+	maxObjects = 2000
+	maxFields  = 5000 // per object
+)
+
+// The decoders below take replies of planning calls apart member by member, so
+// that a missing key is noticed and names keep their case. problem is "" or
+// says what is wrong; it quotes names, which the caller cleans.
+
+// decodeObjects reads the result of list_objects. Without the right keys the
+// call has failed as a whole (spec 7.2.1).
+func decodeObjects(result json.RawMessage) (objects []wireObject, problem string) {
+	list, problem := member(result, "objects")
+	if problem != "" {
+		return nil, problem
+	}
+	switch {
+	case len(list) == 0:
+		return nil, "result.objects is empty; at least one object is needed"
+	case len(list) > maxObjects:
+		return nil, fmt.Sprintf("result.objects holds %d objects; at most %d are read", len(list), maxObjects)
+	}
+	seen := map[string]int{}
+	for i, raw := range list {
+		place := fmt.Sprintf("result.objects[%d]", i)
+		o, problem := decodeObject(raw)
+		if problem != "" {
+			return nil, place + problem
+		}
+		if first, twice := seen[o.APIName]; twice {
+			objects[first].deviate("list_objects names the object twice")
+			continue
+		}
+		seen[o.APIName] = len(objects)
+		objects = append(objects, o)
+	}
+	return objects, ""
+}
+
+// wireObject is one object as the planning calls describe it.
+type wireObject struct {
+	rpc.Object
+	fields     []rpc.Field
+	operations []string
+	deviations []string // why the object cannot be written to
+}
+
+func (o *wireObject) deviate(format string, args ...any) {
+	o.deviations = append(o.deviations, fmt.Sprintf(format, args...))
+}
+
+func decodeObject(raw json.RawMessage) (o wireObject, problem string) {
+	members, ok := rawObject(raw)
+	if !ok {
+		return o, " is not an object"
+	}
+	if o.APIName, ok = text(members["object_api_name"]); !ok || o.APIName == "" {
+		return o, ".object_api_name is missing, empty or not a string"
+	}
+	if o.Label, ok = text(members["label"]); !ok {
+		return o, ".label is missing or not a string"
+	}
+	// null, "" and false are seen for "no"; on_write is the only published yes.
+	create := members["can_create_fields"]
+	if word, isText := text(create); isText && word == rpc.CanCreateOnWrite {
+		o.CanCreateFields = word
+	} else if !isNull(create) && word != "" || !isText && !isNull(create) && string(create) != "false" {
+		o.deviate("can_create_fields is neither %q nor absent", rpc.CanCreateOnWrite)
+	}
+	return o, ""
+}
+
+// member gives the elements of the array that a result holds under a key.
+func member(result json.RawMessage, key string) (list []json.RawMessage, problem string) {
+	members, ok := rawObject(result)
+	if !ok {
+		return nil, "result is not an object"
+	}
+	if err := json.Unmarshal(members[key], &list); err != nil || list == nil {
+		return nil, fmt.Sprintf("result.%s is missing or not an array", key)
+	}
+	return list, ""
+}
+
+// readFields reads the result of list_fields into the object. A field that
+// deviates is left out, and the object cannot be written to.
+func (o *wireObject) readFields(result json.RawMessage) {
+	list, problem := member(result, "fields")
+	switch {
+	case problem != "":
+		o.deviate("list_fields: %s", problem)
+		return
+	case len(list) > maxFields:
+		o.deviate("list_fields: result.fields holds %d fields; at most %d are read", len(list), maxFields)
+		list = list[:maxFields]
+	}
+	seen := map[string]bool{}
+	for i, raw := range list {
+		f, problem := decodeField(raw)
+		switch {
+		case problem != "":
+			o.deviate("list_fields: result.fields[%d]%s", i, problem)
+		case seen[f.APIName]:
+			o.deviate("list_fields names the field %q twice", clip(f.APIName, 64))
+		default:
+			seen[f.APIName] = true
+			o.fields = append(o.fields, f)
+		}
+	}
+}
+
+// decodeField reads one field; all eight keys are required (facts A3).
+func decodeField(raw json.RawMessage) (f rpc.Field, problem string) {
+	members, ok := rawObject(raw)
+	if !ok {
+		return f, " is not an object"
+	}
+	for _, part := range []struct {
+		key string
+		dst *string
+	}{{"field_api_name", &f.APIName}, {"label", &f.Label}, {"type", &f.Type}} {
+		if *part.dst, ok = text(members[part.key]); !ok {
+			return f, "." + part.key + " is missing or not a string"
+		}
+	}
+	for _, part := range []struct {
+		key string
+		dst *bool
+	}{
+		{"identifier", &f.Identifier}, {"required", &f.Required}, {"createable", &f.Createable},
+		{"updateable", &f.Updateable}, {"array", &f.Array},
+	} {
+		if *part.dst, ok = boolean(members[part.key]); !ok {
+			return f, "." + part.key + " is missing or not a boolean"
+		}
+	}
+	if f.APIName == "" {
+		return f, ".field_api_name is empty"
+	}
+	if !slices.Contains(rpc.FieldTypes(), f.Type) {
+		return f, fmt.Sprintf(".type is %q, which is none of the seven types", clip(f.Type, 64))
+	}
+	return f, ""
+}
+
+func boolean(raw json.RawMessage) (value, ok bool) {
+	switch string(raw) {
+	case "true":
+		return true, true
+	case "false":
+		return false, true
+	}
+	return false, false
+}
+
+// readOperations reads the result of supported_operations. delete is left out
+// without reproach: mirror implies it, and some endpoints name it (facts B4).
+func (o *wireObject) readOperations(result json.RawMessage) {
+	list, problem := member(result, "operations")
+	if problem != "" {
+		o.deviate("supported_operations: %s", problem)
+		return
+	}
+	known := []string{rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationMirror}
+	for i, raw := range list {
+		name, ok := text(raw)
+		switch {
+		case !ok:
+			o.deviate("supported_operations: result.operations[%d] is not a string", i)
+		case name == rpc.OperationDelete, slices.Contains(o.operations, name):
+		case slices.Contains(known, name):
+			o.operations = append(o.operations, name)
+		default:
+			o.deviate("supported_operations names %q, which is no operation", clip(name, 64))
+		}
+	}
+}

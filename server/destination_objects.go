@@ -1,0 +1,172 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) listDestinationObjects(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.objects(c.ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	page := c.page()
+	shown := []*api.DestinationObject{}
+	for _, o := range slicePage(objects, page) {
+		shown = append(shown, s.dialect.object(o))
+	}
+	return c.list(page, int64(len(objects)), shown)
+}
+
+func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	objects, err := s.objects(c.ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	name := c.r.PathValue("object_full_name")
+	for _, o := range objects {
+		if o.FullName == name {
+			return ok(s.dialect.object(o))
+		}
+	}
+	return nil, refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
+}
+
+// objects are those of the cache, or of new planning calls when the cache is
+// empty or old: a custom destination keeps none itself (spec 4.2, rule 1). When
+// the destination cannot be asked, old objects are better than none.
+func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.DestinationObject, error) {
+	cached, err := s.cachedObjects(ctx, d.ID)
+	if err != nil {
+		return nil, err
+	}
+	if !cached.FetchedAt.IsZero() && s.clock.Now().Sub(cached.FetchedAt) < s.config.CacheTTL {
+		return cached.Objects, nil
+	}
+	if err := s.refreshObjects(ctx, d); err != nil {
+		if !cached.FetchedAt.IsZero() {
+			s.log.Warn("old objects are shown", "destination", d.ID, "error", err)
+			return cached.Objects, nil
+		}
+		return nil, refuse(http.StatusBadRequest, "the destination could not be asked for its objects: %v", err)
+	}
+	if cached, err = s.cachedObjects(ctx, d.ID); err != nil {
+		return nil, err
+	}
+	return cached.Objects, nil
+}
+
+func (s *Server) cachedObjects(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		cached, err = keptObjects(tx, id)
+		return err
+	})
+	return cached, err
+}
+
+// keptObjects is what the cache holds; an empty one when nothing was fetched.
+func keptObjects(tx *store.Tx, id int64) (*store.ObjectCache, error) {
+	cached, err := tx.ObjectCache(id)
+	if errors.Is(err, store.ErrNotFound) {
+		return &store.ObjectCache{}, nil
+	}
+	return cached, err
+}
+
+// refreshObjects asks the destination for its objects and keeps them. Calls
+// that come together share one attempt, which no single client can abort.
+func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error {
+	return s.plans.once(ctx, fmt.Sprintf("objects %d", d.ID), func() error {
+		ctx := context.WithoutCancel(ctx)
+		var credentials map[string]json.RawMessage
+		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+			credentials, err = tx.DestinationCredentials(d.ID)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		conn, err := s.gate.Open(d.ID, d.Type, credentials)
+		if err != nil {
+			return err
+		}
+		defer conn.Close()
+		objects, err := conn.Objects(ctx)
+		if err != nil {
+			return err
+		}
+		return s.store.Update(ctx, func(tx *store.Tx) error {
+			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
+		})
+	})
+}
+
+// refreshDestinationObjects starts a refresh; its key asks for the status.
+func (s *Server) refreshDestinationObjects(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return s.refreshObjects(ctx, d) })
+}
+
+func (s *Server) fetchRefreshObjectsStatus(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	return s.refreshStatus(c, "objects", d.ID)
+}
+
+// startRefresh notes a refresh, runs it beside the call, and answers its key.
+func (s *Server) startRefresh(c *call, kind string, target int64, work func(context.Context) error) (*reply, error) {
+	r := &store.Refresh{WorkspaceID: c.who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
+	if err := c.update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
+		return nil, err
+	}
+	s.later("refresh "+kind, func(ctx context.Context) {
+		r.Status = store.RefreshCompleted
+		if err := work(ctx); err != nil {
+			r.Status, r.Error = store.RefreshFailed, err.Error()
+			s.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
+		}
+		r.CompletedAt = s.clock.Now()
+		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+		if err != nil && !errors.Is(err, context.Canceled) {
+			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
+		}
+	})
+	return s.refreshReply(r.Key())
+}
+
+// refreshStatus answers {"status": "processing"} until the refresh has ended.
+func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, error) {
+	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
+	if err != nil {
+		return nil, invalidField("refresh_key", "must be the key that the refresh answered")
+	}
+	var r *store.Refresh
+	err = c.view(func(tx *store.Tx) error {
+		r, err = tx.Refresh(kind, target, key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+}

@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/store"
+)
+
+// connectionBody is the body of POST and PATCH /destinations (spec 4).
+type connectionBody struct {
+	Connection *api.ServiceConnection `json:"service_connection"`
+}
+
+func (s *Server) listDestinations(c *call) (*reply, error) {
+	page := c.page()
+	shown := []*api.Destination{}
+	var total int64
+	err := c.view(func(tx *store.Tx) error {
+		rows, n, err := tx.Destinations(c.who.WorkspaceID, page)
+		if err != nil {
+			return err
+		}
+		for _, d := range rows {
+			cached, err := keptObjects(tx, d.ID)
+			if err != nil {
+				return err
+			}
+			shown = append(shown, s.destinationOf(d, cached.Objects, false))
+		}
+		total = n
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.list(page, total, shown)
+}
+
+// destinationOf shows a destination; update is whether the reply is that of an
+// update, which shows more in the spec dialect (spec 2.2).
+func (s *Server) destinationOf(d *store.Destination, objects []*api.DestinationObject, update bool) *api.Destination {
+	files := s.gate.FileSystem(d.Type)
+	shown := &api.Destination{
+		ID: d.ID, Name: d.Name, Type: d.Type, CreatedAt: api.Time{Time: d.CreatedAt},
+		LastTestResults: d.TestResults, LastTestSucceeded: d.TestSucceeded, LastTestedAt: api.At(d.TestedAt),
+		ConnectionDetails: d.Details, IsFileSystemDestination: &files,
+		Objects: append([]*api.DestinationObject{}, objects...),
+	}
+	if shown.ConnectionDetails == nil {
+		shown.ConnectionDetails = map[string]any{}
+	}
+	s.dialect.destination(shown, update)
+	return shown
+}
+
+// createDestination stores the connection, then tests it (spec 3). A test that
+// fails does not undo the creation: its steps say what is wrong.
+func (s *Server) createDestination(c *call) (*reply, error) {
+	var body connectionBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	given := body.Connection
+	if given == nil {
+		given = &api.ServiceConnection{}
+	}
+	d := &store.Destination{WorkspaceID: c.who.WorkspaceID}
+	var problems []api.Problem
+	if given.Name != nil {
+		d.Name = strings.TrimSpace(*given.Name)
+	}
+	problems = append(problems, checkName("service_connection.name", d.Name)...)
+	if given.Type != nil {
+		d.Type = *given.Type
+	}
+	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
+	if problems = append(problems, more...); len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	d.Details = s.gate.Details(d.Type, credentials)
+	if err := c.update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
+		return nil, err
+	}
+	// The connection exists from here on, whether or not its client still waits.
+	objects, err := s.testDestination(context.WithoutCancel(c.ctx), d, credentials)
+	if err != nil {
+		return nil, err
+	}
+	return created(s.destinationOf(d, objects, false))
+}
+
+// testDestination runs the connection test, reads the objects when it passed,
+// and stores both.
+func (s *Server) testDestination(ctx context.Context, d *store.Destination, credentials map[string]json.RawMessage) ([]*api.DestinationObject, error) {
+	conn, err := s.gate.Open(d.ID, d.Type, credentials)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	results := conn.Test(ctx)
+	passed := destination.Succeeded(results)
+	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, s.clock.Now()
+	var objects []*api.DestinationObject
+	planned := passed
+	if passed {
+		if objects, err = conn.Objects(ctx); err != nil {
+			planned = false
+			s.log.Warn("planning failed", "destination", d.ID, "error", err)
+		}
+	}
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SaveDestination(d, nil); err != nil {
+			return err
+		}
+		if !planned {
+			return nil
+		}
+		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
+	})
+	return objects, err
+}
+
+func (s *Server) fetchDestination(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	// A destination that cannot be asked at the moment still exists.
+	objects, _ := s.objects(c.ctx, d)
+	return ok(s.destinationOf(d, objects, false))
+}
+
+// destination finds a destination of the caller's workspace.
+func (s *Server) destination(c *call, id int64) (d *store.Destination, err error) {
+	err = c.view(func(tx *store.Tx) error {
+		d, err = tx.Destination(c.who.WorkspaceID, id)
+		return err
+	})
+	return d, err
+}
+
+// updateDestination changes name and credentials, then tests again. What is
+// left out stays; the type cannot change.
+func (s *Server) updateDestination(c *call) (*reply, error) {
+	var body connectionBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	given := body.Connection
+	if given == nil {
+		given = &api.ServiceConnection{}
+	}
+	var d *store.Destination
+	var stored map[string]json.RawMessage
+	err := c.view(func(tx *store.Tx) (err error) {
+		if d, err = tx.Destination(c.who.WorkspaceID, c.id("destination_id")); err == nil {
+			stored, err = tx.DestinationCredentials(d.ID)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	credentials, err := s.changeConnection(d, given, stored)
+	if err != nil {
+		return nil, err
+	}
+	ctx := context.WithoutCancel(c.ctx)
+	if err := s.store.Update(ctx, func(tx *store.Tx) error {
+		if err := tx.SaveDestination(d, credentials); err != nil {
+			return err
+		}
+		return tx.DropObjectCache(d.ID)
+	}); err != nil {
+		return nil, err
+	}
+	if err := s.gate.Forget(d.ID); err != nil {
+		return nil, err
+	}
+	objects, err := s.testDestination(ctx, d, credentials)
+	if err != nil {
+		return nil, err
+	}
+	return updated(s.destinationOf(d, objects, true))
+}
+
+// changeConnection applies an update to d and gives the new credentials.
+func (s *Server) changeConnection(d *store.Destination, given *api.ServiceConnection, stored map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+	var problems []api.Problem
+	if given.Name != nil {
+		d.Name = strings.TrimSpace(*given.Name)
+		problems = append(problems, checkName("service_connection.name", d.Name)...)
+	}
+	if given.Type != nil && *given.Type != d.Type {
+		problems = append(problems, api.Problem{Field: "service_connection.type", Message: "cannot be changed; the destination is of type " + d.Type})
+	}
+	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, stored)
+	if problems = append(problems, more...); len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	d.Details = s.gate.Details(d.Type, credentials)
+	return credentials, nil
+}
+
+func (s *Server) deleteDestination(c *call) (*reply, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, err
+	}
+	err = c.update(func(tx *store.Tx) error {
+		return tx.DeleteDestination(d.WorkspaceID, d.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.gate.Remove(d.ID, d.Type); err != nil {
+		s.log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
+	}
+	return deleted()
+}
+
+// listConnectors lists the destination types (facts B3).
+func (s *Server) listConnectors(c *call) (*reply, error) {
+	page := c.page()
+	all := s.gate.Types()
+	shown := []api.Connector{}
+	for _, t := range slicePage(all, page) {
+		t.ConfigurationFields.Fields = s.dialect.fields(t.ConfigurationFields.Fields)
+		shown = append(shown, t)
+	}
+	return c.list(page, int64(len(all)), shown)
+}
+
+// slicePage is one page of a list that is not in the store. Its order is that
+// of creation, so newest first is the end first (spec 8).
+func slicePage[T any](all []T, page store.Page) []T {
+	ordered := make([]T, len(all))
+	for i, v := range all {
+		at := i
+		if !page.Ascending {
+			at = len(all) - 1 - i
+		}
+		ordered[at] = v
+	}
+	from := min((page.Number-1)*page.PerPage, int64(len(ordered)))
+	if page.Number > int64(len(ordered))+1 { // the product may have overflowed
+		from = int64(len(ordered))
+	}
+	return ordered[from:min(from+page.PerPage, int64(len(ordered)))]
+}
+
+// refreshReply is {"refresh_key": n}, bare in the live dialect (facts B3).
+func (s *Server) refreshReply(key int64) (*reply, error) {
+	body := map[string]any{"refresh_key": key}
+	if !s.dialect.BareKeys {
+		body["status"] = api.StatusSuccess
+	}
+	return &reply{code: http.StatusOK, body: body}, nil
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var updateLedger = flag.Bool("update", false, "write docs/fidelity.md and fidelity_proofs.json again")
+
+const (
+	fidelityPage  = "../docs/fidelity.md"
+	fidelityIndex = "fidelity_proofs.json"
+)
+
+// proves says which rows of the ledger a test proves. The calls are read from
+// the sources, so the ids must be literals.
+func proves(t testing.TB, ids ...string) {
+	t.Helper()
+	rows, err := FidelityLedger()
+	require.NoError(t, err)
+	require.NotEmpty(t, ids)
+	for _, id := range ids {
+		require.True(t, slices.ContainsFunc(rows, func(row Fidelity) bool { return row.ID == id }), "the ledger has no row %s", id)
+	}
+}
+
+// proofsIn finds the calls of proves in the tests of this package: id to names
+// of tests.
+func proofsIn(t *testing.T, dir string) map[string][]string {
+	t.Helper()
+	found := map[string][]string{}
+	files := token.NewFileSet()
+	names, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	require.NoError(t, err)
+	for _, name := range names {
+		file, err := parser.ParseFile(files, name, nil, 0)
+		require.NoError(t, err)
+		for _, declared := range file.Decls {
+			test, ok := declared.(*ast.FuncDecl)
+			if !ok || test.Recv != nil || !strings.HasPrefix(test.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(test, func(node ast.Node) bool {
+				called, ok := node.(*ast.CallExpr)
+				if name, isName := calledName(called, ok); !isName || name != "proves" {
+					return true
+				}
+				for _, arg := range called.Args[1:] {
+					literal, ok := arg.(*ast.BasicLit)
+					require.True(t, ok && literal.Kind == token.STRING, "%s: proves takes literals", files.Position(arg.Pos()))
+					id, err := strconv.Unquote(literal.Value)
+					require.NoError(t, err)
+					if !slices.Contains(found[id], test.Name.Name) {
+						found[id] = append(found[id], test.Name.Name)
+					}
+				}
+				return true
+			})
+		}
+	}
+	for _, tests := range found {
+		slices.Sort(tests)
+	}
+	return found
+}
+
+func calledName(called *ast.CallExpr, ok bool) (string, bool) {
+	if !ok {
+		return "", false
+	}
+	name, ok := called.Fun.(*ast.Ident)
+	if !ok {
+		return "", false
+	}
+	return name.Name, true
+}
+
+// TestFidelityLedger holds the ledger, the tests and the page together: every
+// row is proven, every id that a test claims exists, and what is shown is what
+// the sources say.
+func TestFidelityLedger(t *testing.T) {
+	rows, err := FidelityLedger()
+	require.NoError(t, err)
+	proofs := proofsIn(t, ".")
+	known := map[string]bool{}
+	var open []string
+	for _, row := range rows {
+		known[row.ID] = true
+		if len(proofs[row.ID]) == 0 {
+			open = append(open, row.ID+" "+row.Rule)
+		}
+	}
+	for id, tests := range proofs {
+		require.True(t, known[id], "%s claim to prove %s, which the ledger does not have", tests, id)
+	}
+	index, err := json.MarshalIndent(proofs, "", "\t")
+	require.NoError(t, err)
+	index = append(index, '\n')
+	page := fidelityTable(rows, proofs)
+	if *updateLedger {
+		require.NoError(t, os.WriteFile(fidelityIndex, index, 0o644))
+		require.NoError(t, os.WriteFile(fidelityPage, page, 0o644))
+	}
+	require.Empty(t, open, "rows of the ledger without a test")
+	for name, want := range map[string][]byte{fidelityIndex: index, fidelityPage: page} {
+		kept, err := os.ReadFile(name)
+		if err != nil {
+			require.ErrorIs(t, err, fs.ErrNotExist)
+		}
+		require.Equal(t, string(want), string(kept), "run go test ./server -run TestFidelityLedger -update")
+	}
+}
+
+// fidelityTable is docs/fidelity.md.
+func fidelityTable(rows []Fidelity, proofs map[string][]string) []byte {
+	var b bytes.Buffer
+	counts := map[string]int{}
+	for _, row := range rows {
+		counts[row.State]++
+	}
+	fmt.Fprintf(&b, `# Fidelity
+
+Every rule of sections 2 to 9 of the specification that concerns the REST API,
+how well it is founded, and the tests that prove it. The running service shows
+the same at `+"`GET /_control/fidelity`"+`. This page is generated.
+
+| state | rows | meaning |
+|---|---|---|
+| specified | %d | the specification says so |
+| published | %d | it does not, published pages or clients do |
+| assumed | %d | nobody does; it is our choice |
+| unknown | %d | nobody does; do not rely on what is done here |
+`, counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
+	section := ""
+	for _, row := range rows {
+		if row.Section != section {
+			section = row.Section
+			fmt.Fprintf(&b, "\n## Section %s\n\n| id | rule | state | tests |\n|---|---|---|---|\n", section)
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.ID, strings.ReplaceAll(row.Rule, "|", `\|`), row.State, strings.Join(proofs[row.ID], ", "))
+	}
+	return b.Bytes()
+}

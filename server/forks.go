@@ -1,0 +1,200 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/server/destination"
+)
+
+// forksPath is where the forks of a service stand.
+const forksPath = "/_forks/"
+
+// maxForks bounds the worlds of one process.
+const maxForks = 100
+
+// forks are independent worlds in the same process, each with its own API,
+// control API and clock. The zero value has none.
+type forks struct {
+	mu      sync.Mutex
+	open    map[string]*Server
+	made    int64
+	trusted []byte // PEM that was trusted since the start
+}
+
+var forkName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
+
+// keepMasterKey gives a world in memory a key of its own that its forks get
+// too; without it nobody could open what it has sealed.
+func (s *Server) keepMasterKey() error {
+	if s.config.MasterKey != nil || s.config.Dir != "" {
+		return nil
+	}
+	s.config.MasterKey = make([]byte, 32)
+	_, err := rand.Read(s.config.MasterKey)
+	return err
+}
+
+func (f *forks) closeAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for name, fork := range f.open {
+		_ = fork.end()
+		delete(f.open, name)
+	}
+}
+
+// end closes a fork with all that it kept outside its store.
+func (s *Server) end() error {
+	left, err := s.everythingOutside(context.Background())
+	return errors.Join(err, left.drop(s), s.Close())
+}
+
+// Fork makes an independent copy of the world, or one of a snapshot when r is
+// not nil. base is the address at which the caller will serve it, for the URLs
+// in replies; "" takes it from each request. The fork is closed with s.
+func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
+	if !forkName.MatchString(name) {
+		return nil, invalidField("name", "must be 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit")
+	}
+	if r == nil {
+		spooled, err := s.takeSnapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer spooled.close()
+		r = spooled.reader()
+	}
+	f := &s.forks
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[name] != nil {
+		return nil, conflictField("name", "there is a fork %s already", name)
+	}
+	if len(f.open) >= maxForks {
+		return nil, refuse(http.StatusConflict, "there are %d forks already; delete some", maxForks)
+	}
+	f.made++
+	fork, err := New(ctx, s.forkConfig(name, base, r))
+	if err != nil {
+		return nil, fmt.Errorf("make fork %s: %w", name, err)
+	}
+	if f.open == nil {
+		f.open = map[string]*Server{}
+	}
+	f.open[name] = fork
+	return fork, nil
+}
+
+// forkConfig is the configuration of a fork: in memory, with the tokens that
+// its world has. The lock of the forks is held.
+func (s *Server) forkConfig(name, base string, r io.Reader) Config {
+	config := s.config
+	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, r
+	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
+	config.Random = nil // the sequence of the first world is its own
+	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.trusted...)
+	config.Log = s.log.With("fork", name)
+	if s.config.Emulate != nil {
+		// A fork's destinations have the ids of the first world's.
+		prefix := fmt.Sprintf("fork-%s-%d-", name, s.forks.made)
+		config.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+			return s.config.Emulate(prefix+key, objects)
+		}
+	}
+	return config
+}
+
+// trust keeps certificates for the forks to come.
+func (f *forks) trust(text []byte) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.trusted = append(append(f.trusted, '\n'), text...)
+}
+
+func (f *forks) get(name string) *Server {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.open[name]
+}
+
+// serveFork hands /_forks/{name}/… to the fork, as if it stood at the root.
+func (s *Server) serveFork(w http.ResponseWriter, r *http.Request) {
+	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, forksPath), "/")
+	fork := s.forks.get(name)
+	if fork == nil {
+		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is no fork %q", clip(name, 63)))
+		return
+	}
+	http.StripPrefix(strings.TrimSuffix(forksPath, "/")+"/"+name, fork).ServeHTTP(w, r)
+}
+
+// forkShown is a fork as the control API shows it.
+type forkShown struct {
+	Name    string `json:"name"`
+	URL     string `json:"url"` // of its API
+	Control string `json:"control"`
+}
+
+func shownFork(r *http.Request, name string) forkShown {
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	root := scheme + "://" + r.Host + forksPath + name
+	return forkShown{name, root + BasePath, root + controlPath}
+}
+
+func (s *Server) controlFork(c *controlCall) (any, error) {
+	query, err := c.query("name")
+	if err != nil {
+		return nil, err
+	}
+	body := struct {
+		Name string `json:"name"`
+	}{query.Get("name")}
+	var from io.Reader
+	if body.Name != "" {
+		from = c.r.Body
+	} else if err := c.body(&body); err != nil {
+		return nil, err
+	}
+	shown := shownFork(c.r, body.Name)
+	if _, err := s.Fork(c.r.Context(), body.Name, shown.URL, from); err != nil {
+		return nil, restoreRefused(err)
+	}
+	return controlReply{http.StatusCreated, shown}, nil
+}
+
+func (s *Server) controlForks(c *controlCall) (any, error) {
+	s.forks.mu.Lock()
+	names := sortedKeys(s.forks.open)
+	s.forks.mu.Unlock()
+	list := []forkShown{}
+	for _, name := range names {
+		list = append(list, shownFork(c.r, name))
+	}
+	return map[string]any{"forks": list}, nil
+}
+
+func (s *Server) controlEndFork(c *controlCall) (any, error) {
+	name := c.r.PathValue("name")
+	s.forks.mu.Lock()
+	fork := s.forks.open[name]
+	delete(s.forks.open, name)
+	s.forks.mu.Unlock()
+	if fork == nil {
+		return nil, gone("fork", clip(name, 63))
+	}
+	if err := fork.end(); err != nil {
+		return nil, fmt.Errorf("end fork %s: %w", name, err)
+	}
+	return done, nil
+}

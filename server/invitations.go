@@ -1,0 +1,223 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// invitationBody is the body of POST and PATCH /invitations (spec 4).
+type invitationBody struct {
+	Email      string `json:"email"`
+	Role       string `json:"role"`
+	Workspaces []struct {
+		ID   int64  `json:"id"`
+		Role string `json:"role"`
+	} `json:"workspaces"`
+}
+
+func invitationOf(i *store.Invitation) api.Invitation {
+	shown := api.Invitation{
+		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt}, CreatedByID: i.CreatedByID,
+		ClaimedAt: api.At(i.ClaimedAt), ClaimedByID: i.ClaimedByID, Role: i.Role,
+		WorkspaceInvitations: []api.AssociatedInvitation{},
+	}
+	for _, w := range i.Workspaces {
+		shown.WorkspaceInvitations = append(shown.WorkspaceInvitations, api.AssociatedInvitation{ID: w.ID, WorkspaceID: w.WorkspaceID, Role: w.Role})
+	}
+	return shown
+}
+
+func (s *Server) listInvitations(c *call) (*reply, error) {
+	page := c.page()
+	shown := []api.Invitation{}
+	var total int64
+	err := c.view(func(tx *store.Tx) error {
+		rows, n, err := tx.Invitations(c.who.OrganizationID, page)
+		for _, i := range rows {
+			shown = append(shown, invitationOf(i))
+		}
+		total = n
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.list(page, total, shown)
+}
+
+// createInvitation invites to the organization and to the listed workspaces;
+// who is a member already is added to them at once (spec 4.1.5).
+func (s *Server) createInvitation(c *call) (*reply, error) {
+	if err := c.requireAdmin(); err != nil {
+		return nil, err
+	}
+	var body invitationBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	i := &store.Invitation{
+		OrganizationID: c.who.OrganizationID, Email: strings.TrimSpace(body.Email),
+		Role: body.Role, CreatedByID: c.who.User.ID,
+	}
+	err := c.update(func(tx *store.Tx) error {
+		if err := c.invitedWorkspaces(tx, i, body); err != nil {
+			return err
+		}
+		member, err := tx.UserByEmail(i.OrganizationID, i.Email)
+		switch {
+		case err == nil:
+			i.ClaimedAt, i.ClaimedByID = s.clock.Now(), &member.ID
+			for _, part := range i.Workspaces {
+				part.ClaimedAt, part.ClaimedByID = i.ClaimedAt, i.ClaimedByID
+			}
+		case !errors.Is(err, store.ErrNotFound):
+			return err
+		default:
+			if err := c.refuseSecond(tx, i.Email); err != nil {
+				return err
+			}
+		}
+		if err := tx.CreateInvitation(i); err != nil {
+			return err
+		}
+		if member != nil {
+			return joinWorkspaces(tx, member, i.Workspaces)
+		}
+		return s.mailInvitation(tx, i.OrganizationID, nil, i.Email, i.Role)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(invitationOf(i))
+}
+
+// invitedWorkspaces fills the associated invitations; every workspace must be
+// one of the organization, named once.
+func (c *call) invitedWorkspaces(tx *store.Tx, i *store.Invitation, body invitationBody) error {
+	var problems []api.Problem
+	seen := map[int64]bool{}
+	for n, w := range body.Workspaces {
+		field := fmt.Sprintf("workspaces[%d].id", n)
+		_, err := tx.Workspace(c.who.OrganizationID, w.ID)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+			problems = append(problems, api.Problem{Field: field, Message: "there is no such workspace in the organization"})
+		case err != nil:
+			return err
+		case seen[w.ID]:
+			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
+		}
+		seen[w.ID] = true
+		i.Workspaces = append(i.Workspaces, &store.WorkspaceInvitation{
+			WorkspaceID: w.ID, Email: i.Email, Role: w.Role, CreatedByID: i.CreatedByID,
+		})
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// refuseSecond refuses a second open invitation for one address.
+func (c *call) refuseSecond(tx *store.Tx, email string) error {
+	open, err := tx.OpenInvitation(c.who.OrganizationID, email)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return conflictField("email", "invitation %d for this address is still open; change or delete it", open.ID)
+}
+
+// joinWorkspaces makes a user a member of each workspace with the invited role
+// (spec 4.1.5, 4.1.6). Who is a member there already gets that role.
+func joinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvitation) error {
+	for _, w := range invited {
+		err := tx.PutMembership(&store.Membership{WorkspaceID: w.WorkspaceID, UserID: u.ID, Role: w.Role})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mailInvitation puts the e-mail of an invitation into the mailbox.
+func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID *int64, email, role string) error {
+	o, err := tx.Organization(organizationID)
+	if err != nil {
+		return err
+	}
+	return tx.CreateMail(&store.Mail{
+		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: "invitation",
+		From: "no-reply@service.invalid", To: []string{email},
+		Subject: "You are invited to " + o.Name,
+		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),
+	})
+}
+
+func (s *Server) fetchInvitation(c *call) (*reply, error) {
+	var shown api.Invitation
+	err := c.view(func(tx *store.Tx) error {
+		i, err := tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
+		if err == nil {
+			shown = invitationOf(i)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// updateInvitation changes the role while nobody has claimed it (spec 3).
+func (s *Server) updateInvitation(c *call) (*reply, error) {
+	if err := c.requireAdmin(); err != nil {
+		return nil, err
+	}
+	var body invitationBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var shown api.Invitation
+	err := c.update(func(tx *store.Tx) error {
+		i, err := tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
+		if err != nil {
+			return err
+		}
+		if !i.ClaimedAt.IsZero() {
+			return refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
+		}
+		if body.Role != "" {
+			i.Role = body.Role
+		}
+		if err := tx.SaveInvitation(i); err != nil {
+			return err
+		}
+		shown = invitationOf(i)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return updated(shown)
+}
+
+func (s *Server) deleteInvitation(c *call) (*reply, error) {
+	if err := c.requireAdmin(); err != nil {
+		return nil, err
+	}
+	err := c.update(func(tx *store.Tx) error {
+		return tx.DeleteInvitation(c.who.OrganizationID, c.id("invitation_id"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

@@ -1,0 +1,155 @@
+package server
+
+import (
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+func (s *Server) journalRoutes() []controlRoute {
+	return []controlRoute{
+		{"GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", s.controlRequests},
+		{"DELETE", "/journal/requests", "forgets them", func(*controlCall) (any, error) { s.journal.requests.clear(); return done, nil }},
+		{"GET", "/journal/calls", "?organization=&destination=&method=&outcome=&status=&after=&limit= lists calls of destinations, oldest first", s.controlCalls},
+		{"DELETE", "/journal/calls", "forgets them", func(*controlCall) (any, error) { s.journal.calls.clear(); return done, nil }},
+		{"POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", s.controlJournal},
+	}
+}
+
+// journalPage is what the journals answer. Next is the value for after that
+// gives the following page, null at the end.
+type journalPage[T any] struct {
+	Entries []T    `json:"entries"`
+	Total   int64  `json:"total"`   // since the start or the last deletion
+	Dropped int64  `json:"dropped"` // of these, forgotten for want of room
+	Next    *int64 `json:"next"`
+}
+
+func pageOfJournal[T any](r *ring[T], after int64, limit int64, number func(*T) int64, pass func(*T) bool) journalPage[T] {
+	list, total, dropped, more := r.page(after, int(limit), pass)
+	page := journalPage[T]{Entries: list, Total: total, Dropped: dropped}
+	if more {
+		page.Next = api.Ptr(number(&list[len(list)-1]))
+	}
+	return page
+}
+
+// statusFilter takes 404 or 4xx; 0 is a dropped connection.
+func statusFilter(text string) (func(int) bool, error) {
+	if text == "" {
+		return func(int) bool { return true }, nil
+	}
+	if class, ok := strings.CutSuffix(text, "xx"); ok && len(class) == 1 && class >= "1" && class <= "5" {
+		return func(status int) bool { return status/100 == int(class[0]-'0') }, nil
+	}
+	wanted, err := strconv.Atoi(text)
+	if err != nil || wanted != 0 && (wanted < 100 || wanted > 599) {
+		return nil, invalidField("status", "must be a status such as 404, a class such as 4xx, or 0")
+	}
+	return func(status int) bool { return status == wanted }, nil
+}
+
+// journalFilter reads what both journals have in common.
+type journalFilter struct {
+	organization, limit, after int64
+	status                     func(int) bool
+}
+
+func (j *journal) filter(query url.Values) (f journalFilter, err error) {
+	if f.organization, err = integer(query, "organization", 0, 1, 1<<62); err != nil {
+		return f, err
+	}
+	if f.limit, err = integer(query, "limit", 1000, 1, journalEntries); err != nil {
+		return f, err
+	}
+	f.status, err = statusFilter(query.Get("status"))
+	return f, err
+}
+
+func (s *Server) controlRequests(c *controlCall) (any, error) {
+	query, err := c.query("organization", "workspace", "operation", "method", "status", "fault", "after", "limit")
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.journal.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := integer(query, "workspace", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	// after is a number of the journal or the id of a request.
+	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
+		if f.after = s.journal.requests.find(func(e *RequestEntry) bool { return e.ID == id }); f.after == 0 {
+			return nil, invalidField("after", "the journal has no request %s", clip(id, 40))
+		}
+	} else if f.after, err = integer(query, "after", 0, 0, 1<<62); err != nil {
+		return nil, err
+	}
+	return pageOfJournal(&s.journal.requests, f.after, f.limit, func(e *RequestEntry) int64 { return e.Number },
+		func(e *RequestEntry) bool {
+			return (f.organization == 0 || f.organization == e.OrganizationID) &&
+				(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
+				fits(query, "operation", e.Operation) && fits(query, "method", e.Method) &&
+				fits(query, "fault", e.Faults...)
+		}), nil
+}
+
+// fits tells whether a filter is not given or names one of the values.
+func fits(query url.Values, name string, values ...string) bool {
+	wanted := query.Get(name)
+	if wanted == "" {
+		return true
+	}
+	for _, value := range values {
+		if value == wanted {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) controlCalls(c *controlCall) (any, error) {
+	query, err := c.query("organization", "destination", "method", "outcome", "status", "after", "limit")
+	if err != nil {
+		return nil, err
+	}
+	f, err := s.journal.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	if f.after, err = integer(query, "after", 0, 0, 1<<62); err != nil {
+		return nil, err
+	}
+	destination, err := integer(query, "destination", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	var owned map[int64]bool
+	if f.organization != 0 {
+		if owned, err = s.destinationsOf(c.r.Context(), f.organization); err != nil {
+			return nil, err
+		}
+	}
+	return pageOfJournal(&s.journal.calls, f.after, f.limit, func(e *CallEntry) int64 { return e.Number },
+		func(e *CallEntry) bool {
+			return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
+				f.status(e.Status) && fits(query, "method", e.Method) && fits(query, "outcome", e.Outcome)
+		}), nil
+}
+
+func (s *Server) controlJournal(c *controlCall) (any, error) {
+	var body struct {
+		Bodies *bool `json:"bodies"`
+	}
+	if err := c.body(&body); err != nil {
+		return nil, err
+	}
+	if body.Bodies != nil {
+		s.journal.bodies.Store(*body.Bodies)
+	}
+	return map[string]any{"bodies": s.journal.bodies.Load(), "entries": journalEntries, "bytes": journalBytes}, nil
+}

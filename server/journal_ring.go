@@ -1,0 +1,91 @@
+package server
+
+import "sync"
+
+// ring keeps the last entries within a number and a size in bytes. Entries are
+// numbered from 1 on, also across clear.
+type ring[T any] struct {
+	mu    *sync.Mutex
+	size  func(*T) int
+	most  int // entries
+	room  int // bytes
+	slots []T
+	base  int64 // the number before the first slot's
+	first int64 // number of the oldest kept entry
+	last  int64 // number of the newest entry
+	bytes int
+}
+
+func newRing[T any](most, room int, size func(*T) int) ring[T] {
+	return ring[T]{mu: &sync.Mutex{}, size: size, most: most, room: room, first: 1}
+}
+
+func (r *ring[T]) slot(number int64) *T { return &r.slots[(number-r.base-1)%int64(r.most)] }
+
+// add keeps an entry; number writes its number into it.
+func (r *ring[T]) add(entry T, number func(*T, int64)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.last++
+	number(&entry, r.last)
+	if len(r.slots) < r.most {
+		r.slots = append(r.slots, entry)
+	} else {
+		if r.first == r.last-int64(r.most) {
+			r.drop()
+		}
+		*r.slot(r.last) = entry
+	}
+	r.bytes += r.size(&entry)
+	for r.bytes > r.room && r.first < r.last {
+		r.drop()
+	}
+}
+
+// drop forgets the oldest entry.
+func (r *ring[T]) drop() {
+	oldest := r.slot(r.first)
+	r.bytes -= r.size(oldest)
+	var none T
+	*oldest = none
+	r.first++
+}
+
+func (r *ring[T]) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.slots, r.bytes = nil, 0
+	r.base, r.first = r.last, r.last+1
+}
+
+// page copies up to limit entries after a number that pass, oldest first, and
+// tells how many entries there were in all and how many of them are forgotten.
+func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, total, dropped int64, more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list = []T{}
+	for n := max(after+1, r.first); n <= r.last; n++ {
+		entry := r.slot(n)
+		if !pass(entry) {
+			continue
+		}
+		if len(list) == limit {
+			more = true
+			break
+		}
+		list = append(list, *entry)
+	}
+	return list, r.last - r.base, r.first - r.base - 1, more
+}
+
+// find is the number of the entry that fits, 0 when none is kept.
+func (r *ring[T]) find(fits func(*T) bool) int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := r.last; n >= r.first; n-- {
+		if fits(r.slot(n)) {
+			return n
+		}
+	}
+	return 0
+}

@@ -1,0 +1,129 @@
+package server
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) mailboxRoutes() []controlRoute {
+	return []controlRoute{
+		{"GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails that the service would have sent, newest first", s.controlMailbox},
+		{"DELETE", "/mailbox", "?organization= empties it", s.controlEmptyMailbox},
+	}
+}
+
+// mailShown is one e-mail of the mailbox.
+type mailShown struct {
+	ID             int64    `json:"id"`
+	At             api.Time `json:"at"`
+	OrganizationID int64    `json:"organization_id"`
+	WorkspaceID    *int64   `json:"workspace_id"`
+	Kind           string   `json:"kind"`
+	From           string   `json:"from"`
+	To             []string `json:"to"`
+	Subject        string   `json:"subject"`
+	Text           string   `json:"text"`
+}
+
+func (s *Server) controlMailbox(c *controlCall) (any, error) {
+	query, err := c.query("organization", "workspace", "to", "kind", "limit")
+	if err != nil {
+		return nil, err
+	}
+	limit, err := integer(query, "limit", 1000, 1, 10_000)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := integer(query, "workspace", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	mails, err := s.mails(c.r.Context(), query, workspace)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"mails": mails[:min(int64(len(mails)), limit)], "total": len(mails)}, nil
+}
+
+// mails reads the chosen e-mails, newest first.
+func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) ([]mailShown, error) {
+	list := []mailShown{}
+	err := s.store.View(ctx, func(tx *store.Tx) error {
+		organizations, err := chosenOrganizations(tx, query)
+		if err != nil {
+			return err
+		}
+		for _, id := range organizations {
+			rows, err := everyRow(func(p store.Page) ([]*store.Mail, int64, error) { return tx.Mails(id, p) })
+			if err != nil {
+				return err
+			}
+			for _, m := range rows {
+				if workspace != 0 && (m.WorkspaceID == nil || *m.WorkspaceID != workspace) ||
+					!fits(query, "kind", m.Kind) || !addressed(m, query.Get("to")) {
+					continue
+				}
+				list = append(list, mailShown{
+					ID: m.ID, At: api.Time{Time: m.At}, OrganizationID: m.OrganizationID, WorkspaceID: m.WorkspaceID,
+					Kind: m.Kind, From: m.From, To: m.To, Subject: m.Subject, Text: m.Text,
+				})
+			}
+		}
+		return nil
+	})
+	slices.SortFunc(list, func(a, b mailShown) int { return int(b.ID - a.ID) })
+	return list, err
+}
+
+// addressed tells whether an e-mail goes to an address; "" is every address.
+func addressed(m *store.Mail, address string) bool {
+	return address == "" || slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(to, address) })
+}
+
+// chosenOrganizations is the one of ?organization=, which must exist, or all.
+func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
+	id, err := integer(query, "organization", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	if id != 0 {
+		if _, err := tx.Organization(id); err != nil {
+			return nil, err
+		}
+		return []int64{id}, nil
+	}
+	rows, err := everyRow(tx.Organizations)
+	ids := make([]int64, len(rows))
+	for i, o := range rows {
+		ids[i] = o.ID
+	}
+	return ids, err
+}
+
+func (s *Server) controlEmptyMailbox(c *controlCall) (any, error) {
+	query, err := c.query("organization")
+	if err != nil {
+		return nil, err
+	}
+	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+		organizations, err := chosenOrganizations(tx, query)
+		if err != nil {
+			return err
+		}
+		for _, id := range organizations {
+			if err := tx.DeleteMails(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}

@@ -1,0 +1,113 @@
+package mapping
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Keys of advanced_configuration that the service itself understands, beside
+// those of the destination object. DeleteRecords says what a delete record
+// carries on a custom destination, "identifier" (default) or "full";
+// AllowEmptySource lets a mirror remove everything when its source is empty.
+const (
+	DeleteRecords    = "delete_records"
+	AllowEmptySource = "allow_empty_source"
+)
+
+// ownAdvanced are the service's own keys for a type of destinations.
+func ownAdvanced(destinationType string) []api.AdvancedField {
+	fields := []api.AdvancedField{{Name: AllowEmptySource, Type: "boolean"}}
+	if destinationType == api.TypeCustomAPI || destinationType == "" {
+		fields = append(fields, api.AdvancedField{Name: DeleteRecords, Type: "string", SupportedValues: []string{"identifier", "full"}})
+	}
+	return fields
+}
+
+// checkAdvanced: the allowed keys are those of the object (spec 2.6, 2.4). null
+// stands for a key that is left out.
+func (c *checker) checkAdvanced() {
+	const at = "advanced_configuration"
+	known := map[string]api.AdvancedField{}
+	if c.Object != nil {
+		for name, kind := range c.Object.ConfigurableFieldDefinitions {
+			known[name] = api.AdvancedField{Name: name, Type: kind}
+		}
+		for _, f := range c.Object.AdvancedConfigurationFields {
+			known[f.Name] = f
+		}
+	}
+	for _, f := range ownAdvanced(c.DestinationType) {
+		if _, taken := known[f.Name]; !taken {
+			known[f.Name] = f
+		}
+	}
+	names := slices.Sorted(maps.Keys(known))
+	given := c.config.AdvancedConfiguration
+	for _, key := range slices.Sorted(maps.Keys(given)) {
+		field, ok := known[key]
+		switch {
+		case ok:
+			c.checkAdvancedValue(at+"."+key, field, given[key])
+		case key == DeleteRecords:
+			c.bad(at+"."+key, "is only for custom destinations: leave it out")
+		case c.Object != nil:
+			c.bad(at+"."+key, "unknown key%s", suggest(key, names))
+		}
+	}
+	for _, name := range names {
+		if isTrue(known[name].Required) && isNull(given[name]) && isNull(known[name].Default) {
+			c.bad(at+"."+name, "is required by the object %q", c.Object.FullName)
+		}
+	}
+}
+
+func isNull(value json.RawMessage) bool {
+	value = bytes.TrimSpace(value)
+	return len(value) == 0 || string(value) == "null"
+}
+
+// checkAdvancedValue: the type and the choices of one key. Values are not
+// repeated in messages, since a destination may keep anything in them.
+func (c *checker) checkAdvancedValue(field string, f api.AdvancedField, value json.RawMessage) {
+	if isNull(value) {
+		return
+	}
+	var s string
+	switch f.Type {
+	case "integer":
+		var n json.Number
+		if json.Unmarshal(value, &n) != nil || bytes.TrimSpace(value)[0] == '"' {
+			c.bad(field, "must be an integer, without quotes")
+			return
+		}
+		if _, err := strconv.ParseInt(n.String(), 10, 64); err != nil {
+			c.bad(field, "must be an integer of at most 64 bits")
+			return
+		}
+		s = n.String()
+	case "boolean":
+		var b bool
+		if json.Unmarshal(value, &b) != nil {
+			c.bad(field, "must be true or false, without quotes")
+			return
+		}
+		s = strconv.FormatBool(b)
+	default:
+		if json.Unmarshal(value, &s) != nil {
+			c.bad(field, "must be a string")
+			return
+		}
+		if s == "" && isTrue(f.Required) {
+			c.bad(field, "is required and must not be empty")
+			return
+		}
+	}
+	if len(f.SupportedValues) > 0 && !slices.Contains(f.SupportedValues, s) {
+		c.bad(field, "must be one of %s", listed(f.SupportedValues))
+	}
+}

@@ -1,0 +1,241 @@
+package mapping
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// AppendKey is the destination name of the key of an append sync where the
+// object has no field for it (facts B4).
+const AppendKey = "unique_id"
+
+// checkMappings: spec 2.7 and facts B4, mapping by mapping, then the rules
+// about all of them together.
+func (c *checker) checkMappings() {
+	for i := range c.config.Mappings {
+		c.checkMapping(fmt.Sprintf("mappings[%d]", i), &c.config.Mappings[i])
+	}
+	c.checkTwice()
+	c.checkIdentifiers()
+	c.checkRequired()
+}
+
+func (c *checker) checkMapping(at string, m *api.Mapping) {
+	kind := c.checkFrom(at+".from", &m.From)
+	if m.Position != nil && *m.Position < 0 {
+		c.bad(at+".position", "must be 0 or more, not %d", *m.Position)
+	}
+	if m.FieldType != nil {
+		c.oneOf(at+".field_type", *m.FieldType, wireTypes...)
+	}
+	if m.Operation != nil {
+		c.oneOf(at+".operation", *m.Operation, "merge", "overwrite")
+	}
+	if m.To == "" {
+		c.bad(at+".to", "is required: the name of a destination field")
+		return
+	}
+	if c.Object == nil {
+		c.checkLookup(at, m, nil)
+		return
+	}
+	field, known := c.target(m.To)
+	if !known && !c.mayCreate(m) {
+		c.unknownField(at+".to", m.To)
+		return
+	}
+	if field == nil {
+		c.checkNewField(at, m, known)
+		return
+	}
+	c.checkWritable(at, m, field)
+	c.checkLookup(at, m, field)
+	c.checkArrayOperation(at, m, field.Array, field.Operations)
+	if m.PreserveValues && !field.PreserveValuesSupported {
+		c.bad(at+".preserve_values", "the field %q does not support it (preserve_values_supported): set it to false", m.To)
+	}
+	if why := neverFits(kind, field); why != "" && text(m.LookupObject) == "" {
+		c.bad(at+".from", "%s can never become %s in the field %q: map another column, or convert it with a liquid_template",
+			why, fieldTypeName(field), m.To)
+	}
+	c.checkConstantFits(at, m, field)
+}
+
+// target finds the field that a name writes to. Nested names use dots (spec
+// 2.7): either the whole name or its first segment is a field; known without a
+// field means the latter, whose inner parts nobody describes.
+func (c *checker) target(to string) (field *api.DestinationField, known bool) {
+	if field = c.Object.Field(to); field != nil {
+		return field, true
+	}
+	if first, rest, nested := strings.Cut(to, "."); nested && rest != "" && !emptySegment(rest) && c.Object.Field(first) != nil {
+		return nil, true
+	}
+	return nil, c.config.Operation == api.OperationAppend && to == AppendKey
+}
+
+func emptySegment(name string) bool { return slices.Contains(strings.Split(name, "."), "") }
+
+// mayCreate tells whether a mapping may name a field that does not exist yet.
+func (c *checker) mayCreate(m *api.Mapping) bool {
+	return m.GenerateField || c.Object.AllowCustomFields && !emptySegment(m.To)
+}
+
+func (c *checker) unknownField(field, to string) {
+	names := make([]string, len(c.Object.Fields))
+	for i := range c.Object.Fields {
+		names[i] = c.Object.Fields[i].FullName
+	}
+	if emptySegment(to) {
+		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", clip(to))
+		return
+	}
+	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, clip(to), suggest(to, names))
+}
+
+// checkNewField: a field that is created on write, or the inner part of one
+// that nobody describes.
+func (c *checker) checkNewField(at string, m *api.Mapping, inside bool) {
+	if m.GenerateField && !c.Object.AllowCustomFields {
+		c.bad(at+".generate_field", "the object %q does not create fields (allow_custom_fields): map an existing field", c.Object.FullName)
+		return
+	}
+	if emptySegment(m.To) {
+		c.unknownField(at+".to", m.To)
+	}
+	c.checkLookup(at, m, &api.DestinationField{FullName: m.To})
+	if m.PreserveValues {
+		c.bad(at+".preserve_values", "the field %q does not support it (preserve_values_supported): set it to false", clip(m.To))
+	}
+	if !inside {
+		c.checkArrayOperation(at, m, m.ArrayField, []string{"merge", "overwrite"})
+	}
+	types := c.Object.SupportedCustomFieldTypes
+	if m.FieldType == nil || types == nil || len(*types) == 0 || inside {
+		return
+	}
+	wanted := api.CustomFieldType{Type: *m.FieldType, Array: m.ArrayField}
+	if slices.Contains(wireTypes, *m.FieldType) && !slices.Contains(*types, wanted) {
+		c.bad(at+".field_type", "the object %q cannot create fields of type %s%s (supported_custom_field_types)",
+			c.Object.FullName, *m.FieldType, map[bool]string{true: " array"}[m.ArrayField])
+	}
+}
+
+// checkWritable: createable and updateable against the operation (spec 2.5).
+// The identifier finds a record and need not be written.
+func (c *checker) checkWritable(at string, m *api.Mapping, field *api.DestinationField) {
+	if m.IsPrimaryIdentifier {
+		return
+	}
+	switch c.config.Operation {
+	case api.OperationInsert, api.OperationAppend:
+		if !field.Createable {
+			c.bad(at+".to", "the field %q cannot be set when a record is created (createable): leave it out of this %s", m.To, c.config.Operation)
+		}
+	case api.OperationUpdate:
+		if !field.Updateable {
+			c.bad(at+".to", "the field %q cannot be changed (updateable): leave it out of this update", m.To)
+		}
+	default:
+		if !field.Createable && !field.Updateable {
+			c.bad(at+".to", "the field %q can be neither created nor changed: leave it out", m.To)
+		}
+	}
+}
+
+// checkArrayOperation: merge and overwrite are for arrays that offer them.
+func (c *checker) checkArrayOperation(at string, m *api.Mapping, array bool, offered []string) {
+	if m.Operation == nil || *m.Operation != "merge" && *m.Operation != "overwrite" {
+		return
+	}
+	switch {
+	case !array:
+		c.bad(at+".operation", "is only for arrays, and the field %q is none: leave it out", clip(m.To))
+	case !slices.Contains(offered, *m.Operation):
+		c.bad(at+".operation", "the field %q does not offer %s: it offers %s", m.To, *m.Operation, listed(offered))
+	}
+}
+
+// checkLookup: a reference is found by a field of another object (spec 2.5,
+// 2.7). field is nil when the object is not known.
+func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationField) {
+	object, by := text(m.LookupObject), text(m.LookupField)
+	switch {
+	case object == "" && by == "":
+		return
+	case by == "":
+		c.bad(at+".lookup_field", "is required beside lookup_object: the field of %q that holds the value", clip(object))
+		return
+	case object == "":
+		c.bad(at+".lookup_object", "is required beside lookup_field: the object that %q is looked up in", clip(by))
+		return
+	}
+	if field != nil && field.LookupObject != object {
+		if field.LookupObject == "" {
+			c.bad(at+".lookup_object", "the field %q is not a reference to another object: leave lookup_object and lookup_field out", clip(m.To))
+		} else {
+			c.bad(at+".lookup_object", "the field %q refers to %q, not to %q", clip(m.To), field.LookupObject, clip(object))
+		}
+		return
+	}
+	if c.Lookups == nil {
+		return
+	}
+	other := c.Lookups(object)
+	if other == nil {
+		return
+	}
+	var keys []string
+	for i := range other.Fields {
+		if other.Fields[i].CanBeReferenceKey {
+			keys = append(keys, other.Fields[i].FullName)
+		}
+	}
+	switch {
+	case other.Field(by) == nil:
+		c.bad(at+".lookup_field", "the object %q has no field %q%s", other.FullName, clip(by), suggest(by, keys))
+	case !slices.Contains(keys, by):
+		c.bad(at+".lookup_field", "records of %q cannot be looked up by %q (can_be_reference_key): use %s", other.FullName, by, listed(keys))
+	}
+}
+
+// checkTwice: no field is written by two mappings, nor a field beside a part of
+// itself.
+func (c *checker) checkTwice() {
+	fold := func(to string) string { return to }
+	if c.Object != nil && !c.Object.AllowCaseSensitiveFields && c.Object.AllowCustomFields {
+		// Names of fields made on write differ by more than their case here,
+		// but existing fields keep their own names.
+		fold = func(to string) string {
+			if c.Object.Field(to) != nil {
+				return to
+			}
+			return strings.ToLower(to)
+		}
+	}
+	first := map[string]int{}
+	for i := range c.config.Mappings {
+		to := c.config.Mappings[i].To
+		if to == "" {
+			continue
+		}
+		if before, twice := first[fold(to)]; twice {
+			c.bad(fmt.Sprintf("mappings[%d].to", i), "the field %q is already written by mappings[%d]: keep one of them", clip(to), before)
+			continue
+		}
+		first[fold(to)] = i
+	}
+	for i := range c.config.Mappings {
+		to := c.config.Mappings[i].To
+		for end := strings.LastIndexByte(to, '.'); end > 0; end = strings.LastIndexByte(to[:end], '.') {
+			outer, both := first[fold(to[:end])]
+			if both && (c.Object == nil || c.Object.Field(to) == nil) {
+				c.bad(fmt.Sprintf("mappings[%d].to", i), "%q is a part of the field that mappings[%d] writes as a whole: keep one of them", clip(to), outer)
+				break
+			}
+		}
+	}
+}

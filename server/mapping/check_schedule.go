@@ -1,0 +1,195 @@
+package mapping
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/robfig/cron/v3"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+var frequencies = []string{
+	api.FrequencyNever, api.FrequencyContinuous, api.FrequencyQuarterHourly, api.FrequencyHourly,
+	api.FrequencyDaily, api.FrequencyWeekly, api.FrequencyExpression,
+}
+
+var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
+
+// checkMode: spec 2.6 and facts B4. Several triggers may stand together.
+func (c *checker) checkMode() {
+	mode := c.config.Mode
+	if mode == nil {
+		return
+	}
+	if c.oneOf("mode.type", mode.Type, api.ModeTriggered, api.ModeLive) && mode.Type == api.ModeLive {
+		if !c.Streaming && !c.StreamingDatabase {
+			c.bad("mode.type", "live needs a streaming source: read a topic, or set it to triggered")
+		}
+		if starts(mode.Triggers) {
+			c.bad("mode.triggers", "a live sync runs all the time: leave the triggers out, or set mode.type to triggered")
+		}
+	}
+	c.checkTriggers("mode.triggers", mode.Triggers)
+}
+
+// starts tells whether any trigger would start a run.
+func starts(t *api.Triggers) bool {
+	return t != nil && (t.Schedule != nil && t.Schedule.Frequency != api.FrequencyNever ||
+		t.DBTCloud != nil || t.Fivetran != nil || t.SyncSequence != nil)
+}
+
+func (c *checker) checkTriggers(at string, t *api.Triggers) {
+	if t == nil {
+		return
+	}
+	if t.Schedule != nil {
+		c.checkSchedule(t.Schedule, scheduleFields{
+			at + ".schedule.frequency", at + ".schedule.day", at + ".schedule.hour",
+			at + ".schedule.minute", at + ".schedule.cron_expression",
+		})
+	}
+	if t.DBTCloud != nil {
+		c.notEmpty(at+".dbt_cloud.project_id", t.DBTCloud.ProjectID)
+		c.notEmpty(at+".dbt_cloud.job_id", t.DBTCloud.JobID)
+	}
+	if t.Fivetran != nil {
+		c.notEmpty(at+".fivetran.job_id", t.Fivetran.JobID)
+	}
+	if t.SyncSequence != nil && t.SyncSequence.SyncID <= 0 {
+		c.bad(at+".sync_sequence.sync_id", "is required: the id of the sync to run after")
+	}
+}
+
+func (c *checker) notEmpty(field, value string) {
+	if value == "" {
+		c.bad(field, "is required")
+	}
+}
+
+// scheduleFields are the places of a schedule's parts, which differ between the
+// present form and the flat one.
+type scheduleFields struct{ frequency, day, hour, minute, cron string }
+
+func (c *checker) checkSchedule(s *api.Schedule, at scheduleFields) {
+	known := c.oneOf(at.frequency, s.Frequency, frequencies...)
+	switch day := text(s.Day); {
+	case day != "":
+		c.oneOf(at.day, day, days...)
+	case s.Frequency == api.FrequencyWeekly:
+		c.bad(at.day, "is required when the frequency is weekly: one of %s", strings.Join(days, ", "))
+	}
+	if s.Hour != nil {
+		c.within(at.hour, *s.Hour, 0, 24)
+	}
+	if s.Minute != nil {
+		c.within(at.minute, *s.Minute, 0, 59)
+	}
+	expression := text(s.CronExpression)
+	switch {
+	case s.Frequency == api.FrequencyExpression && expression == "":
+		c.bad(at.cron, "is required when the frequency is expression: five fields in UTC, such as 0 6 * * 1")
+	case s.Frequency == api.FrequencyExpression:
+		if _, err := ParseCron(expression); err != nil {
+			c.bad(at.cron, "%v", err)
+		}
+	case expression != "" && known:
+		c.bad(at.cron, "goes with the frequency expression only, not with %s: leave it out", s.Frequency)
+	}
+}
+
+var cronFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
+
+// ParseCron reads a cron expression of five fields in UTC: minute, hour, day of
+// the month, month, day of the week. Days and hours are listed (1,2,3), not
+// given as ranges (facts B4). An expression that never falls due is refused.
+func ParseCron(expression string) (cron.Schedule, error) {
+	fields := strings.Fields(expression)
+	switch {
+	case strings.HasPrefix(expression, "@") || strings.Contains(expression, "="):
+		return nil, fmt.Errorf("must be a cron expression of five fields in UTC, without names or time zones, not %q", clip(expression))
+	case len(fields) != 5:
+		return nil, fmt.Errorf("must be a cron expression of five fields in UTC (minute hour day month weekday), and %q has %d", clip(expression), len(fields))
+	}
+	for _, field := range fields {
+		if low, rest, isRange := strings.Cut(field, "-"); isRange && low != "" {
+			return nil, fmt.Errorf("ranges are not supported in %q: write a list, such as 1,2,3 for 1-3 (%s-%s)", clip(field), clip(low), clip(rest))
+		}
+	}
+	schedule, err := cronFields.Parse(strings.Join(fields, " "))
+	if err != nil {
+		return nil, fmt.Errorf("must be a cron expression of five fields in UTC: %w", err)
+	}
+	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, fmt.Errorf("the cron expression %q never falls due", clip(expression))
+	}
+	return utcSchedule{schedule}, nil
+}
+
+// utcSchedule keeps the schedule in UTC whatever zone a moment comes in.
+type utcSchedule struct{ in cron.Schedule }
+
+func (u utcSchedule) Next(t time.Time) time.Time { return u.in.Next(t.UTC()) }
+
+// checkFlatSchedule: the older published form of mode (facts B4), and that it
+// does not say something else than mode.
+func (c *checker) checkFlatSchedule() {
+	flat := flatSchedule(c.config)
+	mode := c.config.Mode
+	if flat != nil {
+		if c.config.ScheduleFrequency == nil {
+			c.bad("schedule_frequency", "is required beside the other schedule fields: one of %s", strings.Join(frequencies, ", "))
+		} else if mode == nil || mode.Triggers == nil || !sameSchedule(mode.Triggers.Schedule, flat) {
+			c.checkSchedule(flat, scheduleFields{"schedule_frequency", "schedule_day", "schedule_hour", "schedule_minute", "cron_expression"})
+		}
+	}
+	if mode == nil {
+		c.checkTriggers("triggers", c.config.Triggers)
+		return
+	}
+	if flat != nil && c.config.ScheduleFrequency != nil && mode.Triggers != nil && mode.Triggers.Schedule != nil &&
+		!sameSchedule(mode.Triggers.Schedule, flat) {
+		c.bad("schedule_frequency", "contradicts mode.triggers.schedule: leave the flat schedule fields out")
+	}
+	if c.config.Triggers != nil && mode.Triggers != nil && !sameTriggers(c.config.Triggers, mode.Triggers) {
+		c.bad("triggers", "contradicts mode.triggers: leave the older field out")
+	}
+}
+
+// flatSchedule is the schedule that the flat fields describe, nil for none.
+func flatSchedule(c *api.SyncConfig) *api.Schedule {
+	if c.ScheduleFrequency == nil && c.ScheduleDay == nil && c.ScheduleHour == nil && c.ScheduleMinute == nil && c.CronExpression == nil {
+		return nil
+	}
+	return &api.Schedule{
+		Frequency: text(c.ScheduleFrequency), Day: c.ScheduleDay, Hour: c.ScheduleHour,
+		Minute: c.ScheduleMinute, CronExpression: c.CronExpression,
+	}
+}
+
+// sameSchedule tells whether two schedules fall due at the same times. Parts
+// that the frequency does not use do not count.
+func sameSchedule(a, b *api.Schedule) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	x, y := canonicalSchedule(*a), canonicalSchedule(*b)
+	equal := func(p, q *int64) bool { return p == q || p != nil && q != nil && *p == *q }
+	return x.Frequency == y.Frequency && text(x.Day) == text(y.Day) && equal(x.Hour, y.Hour) &&
+		equal(x.Minute, y.Minute) && text(x.CronExpression) == text(y.CronExpression)
+}
+
+func sameTriggers(a, b *api.Triggers) bool {
+	dbt := a.DBTCloud == b.DBTCloud || a.DBTCloud != nil && b.DBTCloud != nil && *a.DBTCloud == *b.DBTCloud
+	fivetran := a.Fivetran == b.Fivetran || a.Fivetran != nil && b.Fivetran != nil && *a.Fivetran == *b.Fivetran
+	after := a.SyncSequence == b.SyncSequence || a.SyncSequence != nil && b.SyncSequence != nil && *a.SyncSequence == *b.SyncSequence
+	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && dbt && fivetran && after
+}
+
+func orNever(s *api.Schedule) *api.Schedule {
+	if s == nil {
+		return &api.Schedule{Frequency: api.FrequencyNever}
+	}
+	return s
+}

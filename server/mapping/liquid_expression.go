@@ -1,0 +1,310 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"math/big"
+	"strconv"
+)
+
+// expression is something that has a value while a template is rendered.
+type expression interface {
+	value(*run) (any, error)
+}
+
+type literal struct{ is any }
+
+func (l literal) value(*run) (any, error) { return l.is, nil }
+
+// lookup is a variable and the way into it. root is the variable's name, given
+// or computed.
+type lookup struct {
+	root expression
+	path []step
+}
+
+// step is one way into a value. A command such as .size also works on values
+// that have no such key.
+type step struct {
+	key     expression
+	command bool
+}
+
+type rangeExpression struct{ from, to expression }
+
+// filtered is an expression behind its filters.
+type filtered struct {
+	start   expression // nil: an empty output
+	filters []filterCall
+	text    string
+}
+
+type filterCall struct {
+	name  string
+	args  []expression
+	named map[string]expression
+}
+
+// expressionParser reads words as the strict parser of Liquid 5.4 does.
+type expressionParser struct {
+	words []word
+	at    int
+	depth int
+	reads *reads
+}
+
+func newExpressionParser(markup string, reads *reads) (*expressionParser, error) {
+	words, err := lexExpression(markup)
+	return &expressionParser{words: words, reads: reads}, err
+}
+
+func (p *expressionParser) look(kind string, ahead int) bool {
+	return p.at+ahead < len(p.words) && p.words[p.at+ahead].kind == kind
+}
+
+// accept takes the next word if it is of a kind.
+func (p *expressionParser) accept(kind string) bool {
+	if !p.look(kind, 0) {
+		return false
+	}
+	p.at++
+	return true
+}
+
+// acceptID takes the next word if it is this name.
+func (p *expressionParser) acceptID(name string) bool {
+	return p.words[p.at].text == name && p.accept(wordID)
+}
+
+func (p *expressionParser) expect(kind string) (string, error) {
+	w := p.words[p.at]
+	if w.kind != kind {
+		return "", fmt.Errorf("Expected %s but found %s", kind, w.kind) //nolint:staticcheck // the published text
+	}
+	p.at++
+	return w.text, nil
+}
+
+const deepestExpression = 100
+
+func (p *expressionParser) expression() (expression, error) {
+	p.depth++
+	defer func() { p.depth-- }()
+	if p.depth > deepestExpression {
+		return nil, errors.New("Nesting too deep") //nolint:staticcheck // the published text
+	}
+	w := p.words[p.at]
+	switch w.kind {
+	case wordID:
+		p.at++
+		path, err := p.steps()
+		if err != nil {
+			return nil, err
+		}
+		if value, ok := namedLiterals[w.text]; ok && len(path) == 0 {
+			return literal{value}, nil
+		}
+		return p.variable(literal{w.text}, path), nil
+	case "open_square":
+		p.at++
+		root, err := p.expression()
+		if err != nil {
+			return nil, err
+		}
+		if _, err = p.expect("close_square"); err != nil {
+			return nil, err
+		}
+		path, err := p.steps()
+		return p.variable(root, path), err
+	case wordString:
+		p.at++
+		return literal{w.text}, nil
+	case wordNumber:
+		p.at++
+		return literal{numberLiteral(w.text)}, nil
+	case "open_round":
+		p.at++
+		return p.rangeOf()
+	}
+	return nil, fmt.Errorf("%s is not a valid expression", quoteWord(w))
+}
+
+// quoteWord shows a word in the notation of the published errors.
+func quoteWord(w word) string {
+	if w.kind == wordEnd {
+		return "[:end_of_string]"
+	}
+	return fmt.Sprintf("[:%s, %q]", w.kind, w.text)
+}
+
+func (p *expressionParser) rangeOf() (expression, error) {
+	from, err := p.expression()
+	if err != nil {
+		return nil, err
+	}
+	if _, err = p.expect(wordDotDot); err != nil {
+		return nil, err
+	}
+	to, err := p.expression()
+	if err != nil {
+		return nil, err
+	}
+	_, err = p.expect("close_round")
+	return rangeExpression{from, to}, err
+}
+
+// steps reads .name and [expression] as often as they come.
+func (p *expressionParser) steps() ([]step, error) {
+	var path []step
+	for {
+		switch {
+		case p.accept("open_square"):
+			key, err := p.expression()
+			if err != nil {
+				return nil, err
+			}
+			if _, err = p.expect("close_square"); err != nil {
+				return nil, err
+			}
+			path = append(path, step{key: key})
+		case p.accept("dot"):
+			name, err := p.expect(wordID)
+			if err != nil {
+				return nil, err
+			}
+			path = append(path, step{literal{name}, name == "size" || name == "first" || name == "last"})
+		default:
+			return path, nil
+		}
+	}
+}
+
+// variable notes what the template reads on the way.
+func (p *expressionParser) variable(root expression, path []step) expression {
+	v := lookup{root, path}
+	p.reads.note(v)
+	return v
+}
+
+// The words that are values, where no step follows. blank and empty are more
+// than the empty text in comparisons only: see conditionParser.
+var namedLiterals = map[string]any{
+	"nil": nil, "null": nil, "true": true, "false": false, "blank": "", "empty": "",
+}
+
+func numberLiteral(digits string) any {
+	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
+		return n
+	}
+	if n, ok := new(big.Int).SetString(digits, 10); ok {
+		return n
+	}
+	f, _ := strconv.ParseFloat(digits, 64)
+	return f
+}
+
+// parseFiltered reads expression | filter: argument, name: argument | …
+func parseFiltered(markup string, reads *reads) (*filtered, error) {
+	out := &filtered{text: markup}
+	p, err := newExpressionParser(markup, reads)
+	if err != nil {
+		return nil, err
+	}
+	if p.look(wordEnd, 0) {
+		return out, nil
+	}
+	if out.start, err = p.expression(); err != nil {
+		return nil, err
+	}
+	for p.accept("pipe") {
+		call, err := p.filter()
+		if err != nil {
+			return nil, err
+		}
+		out.filters = append(out.filters, call)
+	}
+	_, err = p.expect(wordEnd)
+	return out, err
+}
+
+func (p *expressionParser) filter() (call filterCall, err error) {
+	if call.name, err = p.expect(wordID); err != nil {
+		return call, err
+	}
+	p.reads.filters = append(p.reads.filters, call.name)
+	if !p.accept("colon") {
+		return call, nil
+	}
+	for {
+		name := ""
+		if p.look(wordID, 0) && p.look("colon", 1) {
+			name = p.words[p.at].text
+			p.at += 2
+		}
+		argument, err := p.expression()
+		if err != nil {
+			return call, err
+		}
+		if name == "" {
+			call.args = append(call.args, argument)
+		} else {
+			if call.named == nil {
+				call.named = map[string]expression{}
+			}
+			call.named[name] = argument
+		}
+		if !p.accept("comma") {
+			return call, nil
+		}
+	}
+}
+
+// value of an output: the start through all filters.
+func (f *filtered) value(r *run) (any, error) {
+	if f.start == nil {
+		return nil, nil
+	}
+	value, err := f.start.value(r)
+	for i := 0; i < len(f.filters) && err == nil; i++ {
+		value, err = f.filters[i].apply(r, value)
+	}
+	return value, err
+}
+
+func (c *filterCall) apply(r *run, input any) (any, error) {
+	definition, ok := filters[c.name]
+	if !ok {
+		return nil, fmt.Errorf("undefined filter %s", c.name)
+	}
+	args := make([]any, 0, len(c.args)+1)
+	for _, expr := range c.args {
+		value, err := expr.value(r)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, value)
+	}
+	if c.named != nil {
+		named := make(map[string]any, len(c.named))
+		for name, expr := range c.named {
+			value, err := expr.value(r)
+			if err != nil {
+				return nil, err
+			}
+			named[name] = value
+		}
+		args = append(args, named)
+	}
+	if err := definition.checkCount(len(args)); err != nil {
+		return nil, err
+	}
+	value, err := definition.apply(r, input, args)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := value.(rawText); ok && !r.escape {
+		value = string(raw)
+	}
+	value = liquidValue(value)
+	return value, r.spendOn(value)
+}

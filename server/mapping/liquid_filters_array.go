@@ -1,0 +1,350 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+var arrayFilters = map[string]filter{
+	"join":         {0, 1, join},
+	"first":        {apply: func(_ *run, input any, _ []any) (any, error) { return endOf(input, false), nil }},
+	"last":         {apply: func(_ *run, input any, _ []any) (any, error) { return endOf(input, true), nil }},
+	"size":         {apply: func(_ *run, input any, _ []any) (any, error) { size, _ := sizeOf(input); return size, nil }},
+	"reverse":      {apply: reverse},
+	"concat":       {1, 1, concat},
+	"sort":         {0, 1, sortBy(compareNilLast)},
+	"sort_natural": {0, 1, sortBy(compareFolded)},
+	"map":          {1, 1, mapProperty},
+	"uniq":         {0, 1, unique},
+	"compact":      {0, 1, compact},
+	"where":        {1, 2, selectItems(true)},
+	"reject":       {1, 2, selectItems(false)},
+	"find": {1, 2, func(r *run, input any, args []any) (any, error) {
+		item, _, err := findItem(r, input, args)
+		return item, err
+	}},
+	"find_index": {1, 2, func(r *run, input any, args []any) (any, error) {
+		_, at, err := findItem(r, input, args)
+		if at < 0 {
+			return nil, err
+		}
+		return at, err
+	}},
+	"has": {1, 2, func(r *run, input any, args []any) (any, error) {
+		_, at, err := findItem(r, input, args)
+		return at >= 0, err
+	}},
+	"default": {0, 2, defaultValue},
+}
+
+// items are what filters of arrays go through: arrays with their inner arrays
+// laid open, a map as one item, other values as an array of themselves.
+func items(r *run, input any) ([]any, error) {
+	switch v := input.(type) {
+	case nil:
+		return nil, nil
+	case []any:
+		return flatten(nil, v), nil
+	case intRange:
+		if err := r.iterate(v.size()); err != nil {
+			return nil, err
+		}
+		out := make([]any, 0, v.size())
+		for n := v.from; n <= v.to; n++ {
+			out = append(out, n)
+		}
+		return out, nil
+	}
+	return []any{input}, nil
+}
+
+func flatten(out, in []any) []any {
+	for _, item := range in {
+		if inner, ok := item.([]any); ok {
+			out = flatten(out, inner)
+		} else {
+			out = append(out, liquidValue(item))
+		}
+	}
+	return out
+}
+
+func join(r *run, input any, args []any) (any, error) {
+	list, err := items(r, input)
+	if err != nil {
+		return nil, err
+	}
+	texts := make([]string, len(list))
+	for i, item := range list {
+		texts[i] = toText(item)
+	}
+	return strings.Join(texts, toText(argument(args, 0, " "))), nil
+}
+
+func endOf(input any, last bool) any {
+	switch v := input.(type) {
+	case []any:
+		return arrayCommand(v, map[bool]string{true: "last", false: "first"}[last])
+	case map[string]any:
+		if !last {
+			return firstOfMap(v)
+		}
+	case intRange:
+		if last {
+			return v.to
+		}
+		return v.from
+	}
+	return nil
+}
+
+func reverse(r *run, input any, _ []any) (any, error) {
+	list, err := items(r, input)
+	list = slices.Clone(list)
+	slices.Reverse(list)
+	return list, err
+}
+
+func concat(r *run, input any, args []any) (any, error) {
+	more, ok := args[0].([]any)
+	if !ok {
+		return nil, errors.New("concat filter requires an array argument")
+	}
+	list, err := items(r, input)
+	return append(slices.Clone(list), more...), err
+}
+
+// errNoProperty stops a filter that meets an item without properties: its
+// result is nil then.
+var errNoProperty = errors.New("no properties")
+
+// property of an item by name: maps by key; a text has the names it contains.
+func property(item, name any) (any, error) {
+	switch v := item.(type) {
+	case map[string]any:
+		key, _ := name.(string)
+		return liquidValue(v[key]), nil
+	case string:
+		if part, ok := name.(string); ok && strings.Contains(v, part) {
+			return part, nil
+		} else if ok {
+			return nil, nil
+		}
+	case []any, int64:
+	default:
+		return nil, errNoProperty
+	}
+	return nil, fmt.Errorf("cannot select the property '%s'", toText(name))
+}
+
+// eachProperty gives the property of every item; missing tells that one item
+// has none at all.
+func eachProperty(list []any, name any) (properties []any, missing bool, err error) {
+	properties = make([]any, len(list))
+	for i, item := range list {
+		properties[i], err = property(item, name)
+		if errors.Is(err, errNoProperty) {
+			return nil, true, nil
+		}
+		if err != nil {
+			return nil, false, err
+		}
+	}
+	return properties, false, nil
+}
+
+var errMixed = errors.New("cannot sort values of incompatible types")
+
+// sortBy keeps equal items in their order.
+func sortBy(compare func(a, b any) (int, error)) func(*run, any, []any) (any, error) {
+	return func(r *run, input any, args []any) (any, error) {
+		list, err := items(r, input)
+		if err != nil || len(list) == 0 {
+			return []any{}, err
+		}
+		keys := list
+		if name := argument(args, 0, nil); name != nil {
+			var missing bool
+			if keys, missing, err = eachProperty(list, name); err != nil || missing {
+				return nil, err
+			}
+		}
+		order := make([]int, len(list))
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int {
+			sign, failed := compare(keys[a], keys[b])
+			if failed != nil {
+				err = failed
+			}
+			return sign
+		})
+		out := make([]any, len(list))
+		for i, at := range order {
+			out[i] = list[at]
+		}
+		return out, err
+	}
+}
+
+func compareNilLast(a, b any) (int, error) {
+	if a == nil || b == nil {
+		return nilLast(a, b), nil
+	}
+	sign, ok := compareValues(a, b)
+	if !ok && !equalValues(a, b) {
+		return 0, errMixed
+	}
+	return sign, nil
+}
+
+func nilLast(a, b any) int {
+	switch {
+	case a == nil && b == nil:
+		return 0
+	case a == nil:
+		return 1
+	}
+	return -1
+}
+
+// compareFolded compares as texts, without the case of ASCII letters.
+func compareFolded(a, b any) (int, error) {
+	if a == nil || b == nil {
+		return nilLast(a, b), nil
+	}
+	return strings.Compare(foldASCII(toText(a)), foldASCII(toText(b))), nil
+}
+
+func foldASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
+func mapProperty(r *run, input any, args []any) (any, error) {
+	list, err := items(r, input)
+	out := make([]any, len(list))
+	for i, item := range list {
+		var failed error
+		if out[i], failed = property(item, args[0]); failed != nil && !errors.Is(failed, errNoProperty) {
+			return nil, failed
+		}
+	}
+	return out, err
+}
+
+func unique(r *run, input any, args []any) (any, error) {
+	list, err := items(r, input)
+	if err != nil || len(list) == 0 {
+		return []any{}, err
+	}
+	keys := list
+	if name := argument(args, 0, nil); name != nil {
+		var missing bool
+		if keys, missing, err = eachProperty(list, name); err != nil || missing {
+			return nil, err
+		}
+	}
+	seen := map[string]bool{}
+	out := []any{}
+	for i, item := range list {
+		// 1 and 1.0 are not the same item, so the notation decides.
+		if key := inspect(keys[i]); !seen[key] {
+			seen[key] = true
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}
+
+func compact(r *run, input any, args []any) (any, error) {
+	list, err := items(r, input)
+	if err != nil || len(list) == 0 {
+		return []any{}, err
+	}
+	keys := list
+	if name := argument(args, 0, nil); name != nil {
+		var missing bool
+		if keys, missing, err = eachProperty(list, name); err != nil || missing {
+			return nil, err
+		}
+	}
+	out := []any{}
+	for i, item := range list {
+		if keys[i] != nil {
+			out = append(out, item)
+		}
+	}
+	return out, nil
+}
+
+// wanted tells for each item whether its property is the value asked for, or
+// just true when none is.
+func wanted(r *run, input any, args []any) (list []any, chosen []bool, err error) {
+	if list, err = items(r, input); err != nil || len(list) == 0 {
+		return nil, nil, err
+	}
+	keys, missing, err := eachProperty(list, args[0])
+	if err != nil || missing {
+		return nil, nil, err
+	}
+	value := argument(args, 1, nil)
+	chosen = make([]bool, len(list))
+	for i, key := range keys {
+		if value == nil {
+			chosen[i] = truthy(key)
+		} else {
+			chosen[i] = equalValues(key, value)
+		}
+	}
+	return list, chosen, nil
+}
+
+func selectItems(keep bool) func(*run, any, []any) (any, error) {
+	return func(r *run, input any, args []any) (any, error) {
+		list, chosen, err := wanted(r, input, args)
+		out := []any{}
+		for i, item := range list {
+			if chosen[i] == keep {
+				out = append(out, item)
+			}
+		}
+		if list == nil && input != nil && !equalValues(input, []any{}) {
+			return nil, err
+		}
+		return out, err
+	}
+}
+
+// findItem gives the first item asked for and its place, -1 for none.
+func findItem(r *run, input any, args []any) (any, int64, error) {
+	list, chosen, err := wanted(r, input, args)
+	for i, is := range chosen {
+		if is {
+			return list[i], int64(i), nil
+		}
+	}
+	return nil, -1, err
+}
+
+// defaultValue replaces nil, false and what is empty; with allow_false: true
+// false stays.
+func defaultValue(_ *run, input any, args []any) (any, error) {
+	standard := argument(args, 0, "")
+	options, _ := argument(args, 1, nil).(map[string]any)
+	missing := !truthy(input)
+	if truthy(options["allow_false"]) {
+		missing = input == nil
+	}
+	if missing || (emptiness{}).matches(input) {
+		return standard, nil
+	}
+	return input, nil
+}

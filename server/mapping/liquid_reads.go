@@ -1,0 +1,71 @@
+package mapping
+
+import (
+	"fmt"
+	"slices"
+)
+
+// reads is what a template uses: columns of the record, other variables, and
+// those that it defines itself.
+type reads struct {
+	columns map[string]bool
+	all     bool
+	used    []string
+	defined map[string]bool
+	filters []string
+}
+
+func newReads() *reads {
+	return &reads{columns: map[string]bool{}, defined: map[string]bool{recordName: true}}
+}
+
+func (r *reads) define(name string) { r.defined[name] = true }
+
+// note takes a variable apart: record["name"] and record.name are columns.
+func (r *reads) note(l lookup) {
+	root, ok := l.root.(literal)
+	if !ok {
+		// The name of the variable is computed: it may be the record.
+		r.all = true
+		return
+	}
+	name := toText(root.is)
+	if name != recordName {
+		if !slices.Contains(r.used, name) {
+			r.used = append(r.used, name)
+		}
+		return
+	}
+	if len(l.path) == 0 {
+		r.all = true
+		return
+	}
+	column, ok := l.path[0].key.(literal)
+	if !ok {
+		r.all = true
+		return
+	}
+	if text, ok := column.is.(string); ok {
+		// record.size may be the number of columns as well as a column.
+		if l.path[0].command {
+			r.all = true
+			return
+		}
+		r.columns[text] = true
+	}
+}
+
+// check finds what can never work, whatever the record holds.
+func (r *reads) check() error {
+	for _, name := range r.filters {
+		if _, ok := filters[name]; !ok {
+			return fmt.Errorf("Liquid error: undefined filter %s", name) //nolint:staticcheck // the published text
+		}
+	}
+	for _, name := range r.used {
+		if !r.defined[name] {
+			return fmt.Errorf("Liquid error: %w", unknownVariable(name)) //nolint:staticcheck // the published text
+		}
+	}
+	return nil
+}

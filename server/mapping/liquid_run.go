@@ -1,0 +1,227 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Limits bound one rendering of a template. Zero values are the defaults.
+type Limits struct {
+	Iterations int       // rounds of loops and items of ranges; default 100,000
+	Output     int       // bytes of the result and of any one value; default 32 MiB
+	Work       int       // bytes that all filters together make; default 256 MiB
+	Now        time.Time // what "now" means; default the system's clock
+}
+
+func (l Limits) withDefaults() Limits {
+	setIfZero := func(at *int, value int) {
+		if *at <= 0 {
+			*at = value
+		}
+	}
+	setIfZero(&l.Iterations, 100_000)
+	setIfZero(&l.Output, 32<<20)
+	setIfZero(&l.Work, 256<<20)
+	if l.Now.IsZero() {
+		l.Now = time.Now()
+	}
+	return l
+}
+
+// run is one rendering: the variables and what is left of the limits.
+type run struct {
+	limits     Limits
+	record     map[string]any
+	scopes     []map[string]any // the first holds assigned variables, the others those of loops
+	counters   map[string]any   // of increment and decrement
+	cycles     map[string]int
+	offsets    map[string]int64 // where loops with offset:continue go on
+	loops      []*forLoop
+	changed    *string // the last output of ifchanged
+	interrupt  error
+	iterations int
+	work       int
+	escape     bool // JSON mode
+}
+
+func newRun(record map[string]any, limits Limits) *run {
+	return &run{
+		limits: limits.withDefaults(), record: record, scopes: []map[string]any{{}},
+		counters: map[string]any{}, cycles: map[string]int{}, offsets: map[string]int64{},
+	}
+}
+
+var (
+	errBreak    = errors.New("break")
+	errContinue = errors.New("continue")
+	errLimit    = errors.New("Memory limits exceeded") //nolint:staticcheck // the published text
+)
+
+// iterate accounts for rounds of loops and items of ranges.
+func (r *run) iterate(n int64) error {
+	if n > int64(r.limits.Iterations-r.iterations) {
+		return fmt.Errorf("%w: more than %d iterations", errLimit, r.limits.Iterations)
+	}
+	r.iterations += int(n)
+	return nil
+}
+
+// spendOn accounts for a value that a filter made.
+func (r *run) spendOn(value any) error {
+	size := 8
+	switch v := value.(type) {
+	case string:
+		size += len(v)
+	case []any:
+		size += 16 * len(v)
+	case map[string]any:
+		size += 64 * len(v)
+	}
+	r.work += size
+	if size > r.limits.Output+8 || r.work > r.limits.Work {
+		return fmt.Errorf("%w: values of more than %d bytes, or %d bytes together", errLimit, r.limits.Output, r.limits.Work)
+	}
+	return nil
+}
+
+// find looks a variable up in the loops from the inside out, then among the
+// assigned ones, then among counters and the record.
+func (r *run) find(name string) (any, error) {
+	for i := len(r.scopes) - 1; i >= 0; i-- {
+		if value, ok := r.scopes[i][name]; ok {
+			return liquidValue(value), nil
+		}
+	}
+	if value, ok := r.counters[name]; ok {
+		return value, nil
+	}
+	if name == recordName {
+		return r.record, nil
+	}
+	return nil, unknownVariable(name)
+}
+
+// recordName is the one variable that a template is given (spec 2.7).
+const recordName = "record"
+
+func unknownVariable(name string) error { return fmt.Errorf("[expr] unknown variable `%s`", name) }
+
+func (l lookup) value(r *run) (any, error) {
+	root, err := l.root.value(r)
+	if err != nil {
+		return nil, err
+	}
+	name := toText(root)
+	value, err := r.find(name)
+	if err != nil {
+		return nil, err
+	}
+	fromRecord := name == recordName
+	for i, s := range l.path {
+		key, err := s.key.value(r)
+		if err != nil {
+			return nil, err
+		}
+		next, ok, err := stepInto(value, key, s.command)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			if _, isRecord := value.(map[string]any); isRecord && fromRecord && i == 0 {
+				return nil, unknownColumn(toText(key))
+			}
+			return nil, unknownVariable(toText(key))
+		}
+		value = liquidValue(next)
+	}
+	return value, nil
+}
+
+// stepInto takes one step; ok is false where there is nothing.
+func stepInto(value, key any, command bool) (next any, ok bool, err error) {
+	name, isName := key.(string)
+	switch v := value.(type) {
+	case map[string]any:
+		if next, ok = v[name]; isName && ok {
+			return next, true, nil
+		}
+		if command && name == "size" {
+			return int64(len(v)), true, nil
+		}
+		if command && name == "first" {
+			return firstOfMap(v), true, nil
+		}
+	case []any:
+		if n, isIndex := key.(int64); isIndex {
+			if n < 0 {
+				n += int64(len(v))
+			}
+			if n < 0 || n >= int64(len(v)) {
+				return nil, true, nil
+			}
+			return v[n], true, nil
+		}
+		if command {
+			return arrayCommand(v, name), true, nil
+		}
+	case drop:
+		next, ok := v.property(name)
+		if !ok {
+			return nil, false, fmt.Errorf("undefined method %s", toText(key))
+		}
+		return next, true, nil
+	case intRange:
+		if command {
+			return map[string]any{"size": v.size(), "first": v.from, "last": v.to}[name], true, nil
+		}
+	}
+	if command && name == "size" {
+		size, has := sizeOf(value)
+		return size, has, nil
+	}
+	return nil, false, nil
+}
+
+func arrayCommand(items []any, name string) any {
+	switch {
+	case name == "size":
+		return int64(len(items))
+	case len(items) == 0:
+		return nil
+	case name == "first":
+		return items[0]
+	}
+	return items[len(items)-1]
+}
+
+func (e rangeExpression) value(r *run) (any, error) {
+	from, err := rangeEnd(r, e.from)
+	if err != nil {
+		return nil, err
+	}
+	to, err := rangeEnd(r, e.to)
+	return intRange{from, to}, err
+}
+
+// rangeEnd: constants of any kind and texts are cut to integers, other values
+// must be integers.
+func rangeEnd(r *run, e expression) (int64, error) {
+	value, err := e.value(r)
+	if err != nil {
+		return 0, err
+	}
+	_, constant := e.(literal)
+	switch value.(type) {
+	case nil, string:
+		constant = true
+	}
+	if !constant {
+		return toInteger(value)
+	}
+	if f, ok := value.(float64); ok {
+		return int64(f), nil
+	}
+	n, _ := toNumber(value).integer()
+	return n, nil
+}

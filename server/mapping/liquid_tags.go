@@ -1,0 +1,255 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"strings"
+)
+
+// tagParser reads one tag, with all of its block, into a body.
+type tagParser func(p *sourceParser, name, markup string, t *tokens, b *body) error
+
+// tags are those of Liquid 5.4 without include and render (facts C).
+var tags map[string]tagParser
+
+func init() {
+	tags = map[string]tagParser{
+		"#": parseInlineComment, "comment": parseComment, "raw": parseRaw,
+		"echo": parseEcho, "assign": parseAssign, "capture": parseCapture,
+		"increment": parseCounter, "decrement": parseCounter,
+		"if": parseIf, "unless": parseIf, "case": parseCase, "ifchanged": parseIfChanged,
+		"for": parseFor, "tablerow": parseTableRow, "cycle": parseCycle,
+		"break": parseInterrupt(errBreak), "continue": parseInterrupt(errContinue),
+	}
+}
+
+// The published language reads these tags by patterns, not by words.
+const (
+	quotedPattern   = `"[^"]*"|'[^']*'`
+	fragmentPattern = `(?:` + quotedPattern + `|(?:[^\s,|'"]|` + quotedPattern + `)+)`
+	variablePattern = `\(?[\w\-.\[\]]\)?`
+)
+
+var (
+	assignSyntax  = regexp.MustCompile(`(?s)((?:` + variablePattern + `)+)\s*=\s*(.*)\s*`)
+	captureSyntax = regexp.MustCompile(`((?:` + variablePattern + `)+)`)
+	inlineComment = regexp.MustCompile(`\n\s*[^#\s]`)
+)
+
+func parseInlineComment(_ *sourceParser, _, markup string, _ *tokens, _ *body) error {
+	if inlineComment.MatchString(markup) {
+		return errors.New("Syntax error in tag '#' - Each line of comments must be prefixed by the '#' character") //nolint:staticcheck // the published text
+	}
+	return nil
+}
+
+// parseComment: what is inside must still be Liquid.
+func parseComment(p *sourceParser, name, _ string, t *tokens, b *body) error {
+	inside := newBody()
+	_, err := p.parseBlock(name, t, inside, func(string, string) (*body, error) { return inside, nil })
+	b.add(&piece{tag: func(*run, io.Writer) error { return nil }}, true)
+	return err
+}
+
+func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
+	if strings.Trim(markup, white) != "" {
+		return errors.New("Syntax Error in 'raw' - Valid syntax: raw") //nolint:staticcheck // the published text
+	}
+	var text strings.Builder
+	for token, ok := t.next(); ok; token, ok = t.next() {
+		if m := endOfRaw.FindStringSubmatch(token); m != nil && m[2] == "end"+name {
+			text.WriteString(m[1])
+			// Not a text piece: whitespace control leaves raw text alone.
+			b.add(&piece{tag: func(_ *run, w io.Writer) error {
+				_, err := io.WriteString(w, text.String())
+				return err
+			}}, text.Len() == 0)
+			return nil
+		}
+		text.WriteString(token)
+	}
+	return fmt.Errorf("'%s' tag was never closed", name)
+}
+
+func parseEcho(p *sourceParser, _, markup string, _ *tokens, b *body) error {
+	value, err := p.filtered(markup)
+	if err == nil {
+		b.add(&piece{tag: printValue(value)}, false)
+	}
+	return err
+}
+
+func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
+	m := assignSyntax.FindStringSubmatch(markup)
+	if m == nil {
+		return errors.New("Syntax Error in 'assign' - Valid syntax: assign [var] = [source]") //nolint:staticcheck // the published text
+	}
+	name := m[1]
+	value, err := p.filtered(m[2])
+	if err != nil {
+		return err
+	}
+	p.reads.define(name)
+	b.add(&piece{tag: func(r *run, _ io.Writer) error {
+		v, err := value.value(r)
+		r.scopes[0][name] = v
+		return failed(err)
+	}}, true)
+	return nil
+}
+
+func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) error {
+	m := captureSyntax.FindStringSubmatch(markup)
+	if m == nil {
+		return errors.New("Syntax Error in 'capture' - Valid syntax: capture [var]") //nolint:staticcheck // the published text
+	}
+	inside := newBody()
+	if _, err := p.parseBlock(name, t, inside, noInnerTags); err != nil {
+		return err
+	}
+	to := m[1]
+	p.reads.define(to)
+	b.add(&piece{bodies: []*body{inside}, block: func(r *run, _ io.Writer, inner innerBodies) error {
+		captured := &output{most: r.limits.Output}
+		err := inner(0, captured)
+		if err == nil || r.interrupt != nil {
+			r.scopes[0][to] = captured.String()
+		}
+		if err == nil {
+			err = failed(r.spendOn(captured.String()))
+		}
+		return err
+	}}, true)
+	return nil
+}
+
+func noInnerTags(string, string) (*body, error) { return nil, nil }
+
+// parseCounter: increment prints and then adds, decrement subtracts and then
+// prints. Counters are apart from assigned variables.
+func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error {
+	name := strings.Trim(markup, white)
+	p.reads.define(name)
+	b.add(&piece{tag: func(r *run, w io.Writer) error {
+		if name == recordName {
+			return failed(fmt.Errorf("the variable %s cannot be counted", name))
+		}
+		now, _ := r.counters[name].(int64)
+		printed := now
+		if tag == "increment" {
+			now++
+		} else {
+			now--
+			printed = now
+		}
+		r.counters[name] = now
+		_, err := io.WriteString(w, toText(printed))
+		return err
+	}}, false)
+	return nil
+}
+
+func parseIfChanged(p *sourceParser, name, _ string, t *tokens, b *body) error {
+	inside := newBody()
+	blank, err := p.parseBlock(name, t, inside, noInnerTags)
+	b.add(&piece{bodies: []*body{inside}, block: func(r *run, w io.Writer, inner innerBodies) error {
+		captured := &output{most: r.limits.Output}
+		err := inner(0, captured)
+		if text := captured.String(); r.changed == nil || *r.changed != text {
+			r.changed = &text
+			if _, failed := io.WriteString(w, text); failed != nil {
+				return failed
+			}
+		}
+		return err
+	}}, blank)
+	return err
+}
+
+// parseInterrupt ends a round of a loop, or the loop.
+func parseInterrupt(why error) tagParser {
+	return func(_ *sourceParser, _, _ string, _ *tokens, b *body) error {
+		b.add(&piece{tag: func(r *run, _ io.Writer) error {
+			r.interrupt = why
+			return why
+		}}, true)
+		return nil
+	}
+}
+
+// branch is one body with its condition, nil for else.
+type branch struct {
+	when func(r *run) (bool, error)
+}
+
+// parseIf reads if and unless. Of unless only the first condition is turned
+// round.
+func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
+	var branches []branch
+	var bodies []*body
+	push := func(tag, markup string) (*body, error) {
+		next := branch{}
+		switch tag {
+		case "else":
+		case name, "elsif":
+			c, err := parseCondition(markup, p.reads)
+			if err != nil {
+				return nil, inMarkup(err, markup)
+			}
+			turned := tag == "unless"
+			next.when = func(r *run) (bool, error) {
+				is, err := c.holds(r)
+				return is != turned, err
+			}
+		default:
+			return nil, nil
+		}
+		branches, bodies = append(branches, next), append(bodies, newBody())
+		return bodies[len(bodies)-1], nil
+	}
+	first, err := push(name, markup)
+	if err != nil {
+		return err
+	}
+	blank, err := p.parseBlock(name, t, first, func(tag, markup string) (*body, error) {
+		if tag == name {
+			return nil, nil
+		}
+		return push(tag, markup)
+	})
+	if blank {
+		dropTexts(bodies)
+	}
+	b.add(&piece{bodies: bodies, block: func(r *run, w io.Writer, inner innerBodies) error {
+		for i, branch := range branches {
+			is := true
+			if branch.when != nil {
+				var err error
+				if is, err = branch.when(r); err != nil {
+					return failed(err)
+				}
+			}
+			if is {
+				return inner(i, w)
+			}
+		}
+		return nil
+	}}, blank)
+	return err
+}
+
+func dropTexts(bodies []*body) {
+	for _, b := range bodies {
+		b.dropText()
+	}
+}
+
+// openScope opens the variables of a loop.
+func (r *run) openScope(variables map[string]any) {
+	r.scopes = append(r.scopes, maps.Clone(variables))
+}
+
+func (r *run) closeScope() { r.scopes = r.scopes[:len(r.scopes)-1] }

@@ -1,0 +1,377 @@
+package mapping
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// forLoop is the object forloop.
+type forLoop struct {
+	name          string
+	length, index int64
+	parent        *forLoop
+}
+
+func (l *forLoop) property(name string) (any, bool) {
+	switch name {
+	case "name":
+		return l.name, true
+	case "parentloop":
+		if l.parent == nil {
+			return nil, true
+		}
+		return l.parent, true
+	}
+	return loopProperty(name, l.index, l.length)
+}
+
+func loopProperty(name string, index, length int64) (any, bool) {
+	switch name {
+	case "length":
+		return length, true
+	case "index":
+		return index + 1, true
+	case "index0":
+		return index, true
+	case "rindex":
+		return length - index, true
+	case "rindex0":
+		return length - index - 1, true
+	case "first":
+		return index == 0, true
+	case "last":
+		return index == length-1, true
+	}
+	return nil, false
+}
+
+// tableLoop is the object tablerowloop.
+type tableLoop struct {
+	length, index, columns, row, column int64
+}
+
+func (l *tableLoop) property(name string) (any, bool) {
+	switch name {
+	case "col":
+		return l.column, true
+	case "col0":
+		return l.column - 1, true
+	case "row":
+		return l.row, true
+	case "col_first":
+		return l.column == 1, true
+	case "col_last":
+		return l.column == l.columns, true
+	}
+	return loopProperty(name, l.index, l.length)
+}
+
+// forTag is a for as it was parsed.
+type forTag struct {
+	variable, name        string
+	over, limit, offset   expression
+	goesOn, reversed, has bool // has: there is an else
+}
+
+func parseFor(p *sourceParser, name, markup string, t *tokens, b *body) error {
+	tag, err := p.forTag(markup)
+	if err != nil {
+		return inMarkup(err, markup)
+	}
+	p.reads.define(tag.variable)
+	p.reads.define("forloop")
+	bodies := []*body{newBody()}
+	blank, err := p.parseBlock(name, t, bodies[0], func(inner, _ string) (*body, error) {
+		if inner != "else" {
+			return nil, nil
+		}
+		tag.has = true
+		bodies = append(bodies[:1], newBody())
+		return bodies[1], nil
+	})
+	if blank {
+		dropTexts(bodies)
+	}
+	b.add(&piece{bodies: bodies, block: tag.print}, blank)
+	return err
+}
+
+func (p *sourceParser) forTag(markup string) (*forTag, error) {
+	words, err := newExpressionParser(markup, p.reads)
+	if err != nil {
+		return nil, err
+	}
+	tag := &forTag{}
+	if tag.variable, err = words.expect(wordID); err != nil {
+		return nil, err
+	}
+	if !words.acceptID("in") {
+		return nil, errors.New("For loops require an 'in' clause") //nolint:staticcheck // the published text
+	}
+	start := words.at
+	if tag.over, err = words.expression(); err != nil {
+		return nil, err
+	}
+	tag.name = tag.variable + "-" + joinWords(words.words[start:words.at])
+	tag.reversed = words.acceptID("reversed")
+	for words.look(wordID, 0) && words.look("colon", 1) {
+		attribute := words.words[words.at].text
+		if attribute != "limit" && attribute != "offset" {
+			return nil, errors.New("Invalid attribute in for loop. Valid attributes are limit and offset") //nolint:staticcheck // the published text
+		}
+		words.at += 2
+		if attribute == "offset" && words.words[words.at].text == "continue" && !words.look("dot", 1) && !words.look("open_square", 1) && words.acceptID("continue") {
+			tag.goesOn = true
+			continue
+		}
+		value, err := words.expression()
+		if err != nil {
+			return nil, err
+		}
+		if attribute == "limit" {
+			tag.limit = value
+		} else {
+			tag.offset, tag.goesOn = value, false
+		}
+	}
+	_, err = words.expect(wordEnd)
+	return tag, err
+}
+
+// joinWords is an expression without its white space, as the name of a loop.
+func joinWords(words []word) string {
+	var b strings.Builder
+	for _, w := range words {
+		if w.kind == wordString {
+			b.WriteString(`"` + w.text + `"`)
+		} else {
+			b.WriteString(w.text)
+		}
+	}
+	return b.String()
+}
+
+// optionalInteger is the value of limit or offset; given is false for nil.
+func optionalInteger(r *run, e expression) (n int64, given bool, err error) {
+	if e == nil {
+		return 0, false, nil
+	}
+	value, err := e.value(r)
+	if err != nil || value == nil {
+		return 0, false, err
+	}
+	n, err = toInteger(value)
+	return n, true, err
+}
+
+// segment is what the loop goes through.
+func (f *forTag) segment(r *run) ([]any, error) {
+	from, _, err := optionalInteger(r, f.offset)
+	if err != nil {
+		return nil, err
+	}
+	if f.goesOn {
+		from = r.offsets[f.name]
+	}
+	over, err := f.over.value(r)
+	if err != nil {
+		return nil, err
+	}
+	limit, limited, err := optionalInteger(r, f.limit)
+	if err != nil {
+		return nil, err
+	}
+	segment, err := r.part(over, from, limit, limited)
+	if err != nil {
+		return nil, err
+	}
+	r.offsets[f.name] = from + int64(len(segment))
+	if f.reversed {
+		slices.Reverse(segment)
+	}
+	return segment, nil
+}
+
+// part gives a copy of the items from a place on. A text is one item, a map its
+// pairs in the order of the keys.
+func (r *run) part(over any, from, limit int64, limited bool) ([]any, error) {
+	var all []any
+	switch v := over.(type) {
+	case string:
+		if v == "" {
+			return nil, nil
+		}
+		return []any{v}, nil // whatever limit and offset say
+	case []any:
+		all = v
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			all = append(all, []any{key, v[key]})
+		}
+	case intRange:
+		var err error
+		if all, err = items(r, v); err != nil {
+			return nil, err
+		}
+	}
+	to := int64(len(all))
+	if limited {
+		to = min(to, from+limit)
+	}
+	from = max(0, from)
+	if from >= to {
+		return nil, nil
+	}
+	return slices.Clone(all[from:to]), nil
+}
+
+func (f *forTag) print(r *run, w io.Writer, inner innerBodies) error {
+	segment, err := f.segment(r)
+	if err != nil {
+		return failed(err)
+	}
+	if len(segment) == 0 {
+		if f.has {
+			return inner(1, w)
+		}
+		return nil
+	}
+	loop := &forLoop{name: f.name, length: int64(len(segment))}
+	if n := len(r.loops); n > 0 {
+		loop.parent = r.loops[n-1]
+	}
+	if len(r.scopes) >= deepestBlock {
+		return failed(errors.New("Nesting too deep")) //nolint:staticcheck // the published text
+	}
+	r.loops = append(r.loops, loop)
+	r.openScope(map[string]any{"forloop": loop})
+	defer func() { r.loops = r.loops[:len(r.loops)-1]; r.closeScope() }()
+	for _, item := range segment {
+		if err := r.iterate(1); err != nil {
+			return failed(err)
+		}
+		r.scopes[len(r.scopes)-1][f.variable] = liquidValue(item)
+		err := inner(0, w)
+		switch {
+		case r.interrupt == nil:
+			if err != nil {
+				return err
+			}
+		case r.interrupt == errBreak:
+			r.interrupt = nil
+			return nil
+		default:
+			r.interrupt = nil
+		}
+		loop.index++
+	}
+	return nil
+}
+
+var (
+	tableSyntax   = regexp.MustCompile(`(\w+)\s+in\s+((?:` + fragmentPattern + `)+)`)
+	attributeList = regexp.MustCompile(`(\w[\w-]*)\s*:\s*(` + fragmentPattern + `)`)
+)
+
+// tableTag is a tablerow as it was parsed.
+type tableTag struct {
+	variable             string
+	over                 expression
+	limit, offset, width expression
+}
+
+func parseTableRow(p *sourceParser, name, markup string, t *tokens, b *body) error {
+	m := tableSyntax.FindStringSubmatch(markup)
+	if m == nil {
+		return errors.New("Syntax Error in 'table_row loop' - Valid syntax: table_row [item] in [collection] cols=3") //nolint:staticcheck // the published text
+	}
+	tag := &tableTag{variable: m[1]}
+	var err error
+	if tag.over, err = p.parseFragment(m[2]); err != nil {
+		return err
+	}
+	for _, attribute := range attributeList.FindAllStringSubmatch(markup, -1) {
+		value, err := p.parseFragment(attribute[2])
+		if err != nil {
+			return err
+		}
+		switch attribute[1] {
+		case "limit":
+			tag.limit = value
+		case "offset":
+			tag.offset = value
+		case "cols":
+			tag.width = value
+		}
+	}
+	p.reads.define(tag.variable)
+	p.reads.define("tablerowloop")
+	inside := newBody()
+	_, err = p.parseBlock(name, t, inside, noInnerTags)
+	b.add(&piece{bodies: []*body{inside}, block: tag.print}, false)
+	return err
+}
+
+// cutInteger reads any value as an integer, 0 for what is none.
+func cutInteger(r *run, e expression) (n int64, given bool, err error) {
+	if e == nil {
+		return 0, false, nil
+	}
+	value, err := e.value(r)
+	n, ok := toNumber(value).integer()
+	if !ok {
+		return 0, true, errors.Join(err, fmt.Errorf("integer %s too big", toText(value)))
+	}
+	return n, true, err
+}
+
+func (t *tableTag) print(r *run, w io.Writer, inner innerBodies) error {
+	over, err := t.over.value(r)
+	if err != nil || !truthy(over) {
+		return failed(err)
+	}
+	from, _, errFrom := cutInteger(r, t.offset)
+	limit, limited, errLimit := cutInteger(r, t.limit)
+	width, _, errWidth := cutInteger(r, t.width)
+	segment, err := r.part(over, from, limit, limited)
+	if err := errors.Join(errFrom, errLimit, errWidth, err); err != nil {
+		return failed(err)
+	}
+	loop := &tableLoop{length: int64(len(segment)), columns: width, row: 1, column: 1}
+	r.openScope(map[string]any{"tablerowloop": loop})
+	defer r.closeScope()
+	out := "<tr class=\"row1\">\n"
+	for _, item := range segment {
+		if err := r.iterate(1); err != nil {
+			return failed(err)
+		}
+		r.scopes[len(r.scopes)-1][t.variable] = liquidValue(item)
+		if _, err := fmt.Fprintf(w, "%s<td class=\"col%d\">", out, loop.column); err != nil {
+			return err
+		}
+		if err := inner(0, w); err != nil {
+			return err
+		}
+		out = "</td>"
+		if loop.column == loop.columns && loop.index != loop.length-1 {
+			out += fmt.Sprintf("</tr>\n<tr class=\"row%d\">", loop.row+1)
+		}
+		loop.advance()
+	}
+	_, err = io.WriteString(w, out+"</tr>\n")
+	return err
+}
+
+func (l *tableLoop) advance() {
+	l.index++
+	if l.column == l.columns {
+		l.column, l.row = 1, l.row+1
+		return
+	}
+	l.column++
+}

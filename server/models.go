@@ -1,0 +1,170 @@
+package server
+
+import (
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// modelBody is the body of POST and PATCH below /sources/{id}/models, which are
+// deprecated (spec 4.1.9). Nil fields of a PATCH keep what is stored.
+type modelBody struct {
+	Name        *string `json:"name"`
+	Query       *string `json:"query"`
+	Description *string `json:"description"`
+}
+
+// modelOf shows a model (spec 2.11). Queries are not templates here, so there is
+// nothing compiled to show.
+func modelOf(m *store.Model) api.Model {
+	columns := m.Columns
+	if columns == nil {
+		columns = []api.Column{}
+	}
+	return api.Model{
+		Type: api.ObjectModel, ID: m.ID, Name: m.Name, Description: m.Description, Query: m.Query,
+		CreatedAt: api.Time{Time: m.CreatedAt}, UpdatedAt: api.Time{Time: m.UpdatedAt},
+		DatasetID: m.DatasetID, DatasetIDAgain: m.DatasetID, SourceObjectID: m.SourceObjectID,
+		Columns: columns,
+	}
+}
+
+// model finds the model of the path below the source of the path.
+func (c *call) model(tx *store.Tx) (*store.Source, *store.Model, error) {
+	src, err := c.source(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := tx.Model(src.ID, c.id("model_id"))
+	return src, m, err
+}
+
+// follow makes a model say what the dataset behind it says. The dataset is also
+// what stands for the query among the objects of the source.
+func follow(m *store.Model, d *store.Dataset) {
+	m.DatasetID, m.SourceObjectID = d.ID, d.ID
+	m.Name, m.Description, m.Query, m.Columns = d.Name, d.Description, d.Query, d.Columns
+}
+
+func (s *Server) listModels(c *call) (*reply, error) {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
+		src, err := c.source(tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		return tx.Models(src.ID, page)
+	}, modelOf)
+}
+
+// createModel makes a model and the dataset behind it, both or none.
+func (s *Server) createModel(c *call) (*reply, error) {
+	var body modelBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var src *store.Source
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) (err error) {
+		if src, err = c.source(tx); err == nil {
+			a, err = s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSQL(src); err != nil {
+		return nil, err
+	}
+	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}
+	problems := append(body.dataset().apply(c, d), checkQueryText("query", body.Query)...)
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	checked, err := s.checkQuery(c.ctx, a, d.Query)
+	if err != nil {
+		return nil, err
+	}
+	m := &store.Model{SourceID: src.ID}
+	err = c.update(func(tx *store.Tx) error {
+		if err := createDatasetOf(tx, d, checked); err != nil {
+			return err
+		}
+		follow(m, d)
+		return tx.CreateModel(m)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created(modelOf(m))
+}
+
+// dataset is the body as the dataset behind the model takes it.
+func (b modelBody) dataset() datasetBody {
+	return datasetBody{Name: b.Name, Query: b.Query, Description: b.Description}
+}
+
+func (s *Server) fetchModel(c *call) (*reply, error) {
+	var shown api.Model
+	err := c.view(func(tx *store.Tx) error {
+		_, m, err := c.model(tx)
+		if err == nil {
+			shown = modelOf(m)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+func (s *Server) updateModel(c *call) (*reply, error) {
+	var body modelBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var m *store.Model
+	var d *store.Dataset
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) (err error) {
+		var src *store.Source
+		if src, m, err = c.model(tx); err != nil {
+			return err
+		}
+		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
+			return err
+		}
+		a, err = s.sourceAccess(tx, src)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	problems := body.dataset().apply(c, d)
+	if body.Query != nil {
+		problems = append(problems, checkQueryText("query", body.Query)...)
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	if m, err = s.saveDataset(c, a, d, body.Query != nil); err != nil {
+		return nil, err
+	}
+	return updated(modelOf(m))
+}
+
+// deleteModel removes a model and the dataset behind it, unless a sync uses
+// either.
+func (s *Server) deleteModel(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		src, m, err := c.model(tx)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteModel(src.ID, m.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// Restore replaces the whole world by that of a snapshot: all of it or, on an
+// error, nothing. Calls wait meanwhile. Journals are emptied and faults taken
+// away; forks stay. A snapshot under another master key is refused with
+// store.ErrWrongKey.
+func (s *Server) Restore(ctx context.Context, r io.Reader) error {
+	a, err := s.readArchive(r)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer a.spool.close()
+	if err := s.clock.Settle(ctx); err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	s.journal.world.Lock()
+	defer s.journal.world.Unlock()
+	before, err := s.spoolWorld(ctx)
+	if err != nil {
+		return fmt.Errorf("restore: keep the present world: %w", err)
+	}
+	defer before.close()
+	if err := s.replaceWorld(ctx, a); err != nil {
+		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
+	}
+	s.journal.forget()
+	s.faults.forget()
+	return nil
+}
+
+// undo puts the world back that was there.
+func (s *Server) undo(before *spool) error {
+	a := &archive{parts: map[string]*io.SectionReader{}, spool: before}
+	err := a.open()
+	if err == nil {
+		err = s.replaceWorld(context.Background(), a)
+	}
+	if err != nil {
+		s.log.Error("the world before cannot be put back", "error", err)
+	}
+	return err
+}
+
+// replaceWorld swaps everything. The store goes first: it refuses what it
+// cannot open before anything is changed.
+func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
+	old, err := s.everythingOutside(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
+		return err
+	}
+	s.replies.forget()
+	if err := old.drop(s); err != nil {
+		return err
+	}
+	return s.restoreOutside(ctx, a)
+}
+
+// restoreOutside brings in what a snapshot holds beside the store. A bare copy
+// of a store has neither clock nor parts.
+func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
+	if a.parts[partMeta] == nil {
+		return nil
+	}
+	for _, d := range a.meta.Destinations {
+		kept, err := s.gate.Store(d.ID, d.Type)
+		if err != nil {
+			return err
+		}
+		if kept.Restore == nil {
+			return fmt.Errorf("destination %d: its store cannot be restored", d.ID)
+		}
+		if err := kept.Restore(a.part(fmt.Sprintf(partDestination, d.ID))); err != nil {
+			return fmt.Errorf("destination %d: %w", d.ID, err)
+		}
+	}
+	for _, src := range a.meta.Warehouses {
+		err := source.RestoreWarehouse(ctx, src.Type, s.sourceOptions(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
+		if err != nil {
+			return fmt.Errorf("warehouse %d: %w", src.ID, err)
+		}
+	}
+	s.journal.counter.Store(a.meta.Requests)
+	return s.clock.Restore(a.meta.Clock)
+}
+
+// openSnapshot opens a new store from a snapshot or a backup, at the start.
+func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.Reader) error {
+	a, err := s.readArchive(r)
+	if err != nil {
+		return err
+	}
+	defer a.spool.close()
+	options.From = a.part(partStore)
+	opened, err := store.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	s.store = opened
+	if err := s.restoreOutside(ctx, a); err != nil {
+		return errors.Join(fmt.Errorf("restore: %w", err), opened.Close())
+	}
+	return nil
+}
+
+func (s *Server) worldRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed},
+		{"GET", "/snapshot", "the whole world as a tar stream; secrets in it stay sealed", s.controlSnapshot},
+		{"POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore},
+		{"POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork},
+		{"GET", "/forks", "lists the forks", s.controlForks},
+		{"DELETE", "/forks/{name}", "ends a fork", s.controlEndFork},
+	}
+}
+
+func (s *Server) controlSnapshot(c *controlCall) (any, error) {
+	spooled, err := s.takeSnapshot(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer spooled.close()
+	c.w.Header().Set("Content-Type", "application/x-tar")
+	c.w.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
+	c.w.Header().Set("Content-Length", fmt.Sprint(spooled.size))
+	_, err = io.Copy(c.w, spooled.reader())
+	if err != nil {
+		s.log.Warn("snapshot was not read to its end", "error", err)
+	}
+	return nil, nil
+}
+
+func (s *Server) controlRestore(c *controlCall) (any, error) {
+	if err := s.Restore(c.r.Context(), c.r.Body); err != nil {
+		return nil, restoreRefused(err)
+	}
+	return done, nil
+}
+
+// restoreRefused tells a stream that is no good from a service that failed.
+func restoreRefused(err error) error {
+	switch {
+	case errors.Is(err, store.ErrWrongKey):
+		return refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
+	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):
+		return refuse(http.StatusBadRequest, "%v", err)
+	}
+	if failureOf(err).code != http.StatusInternalServerError {
+		return err
+	}
+	return &failure{code: http.StatusBadRequest, message: fmt.Sprintf("the snapshot cannot be restored, nothing was changed: %v", err), cause: err}
+}

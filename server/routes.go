@@ -1,0 +1,166 @@
+package server
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/openapi"
+)
+
+// handler answers one call; an error becomes a failure.
+type handler func(*call) (*reply, error)
+
+// operation is one operation of the document with the handler that serves it.
+type operation struct {
+	*openapi.Operation
+	handle handler
+}
+
+// handlers maps the operations of the OpenAPI document to their code. The
+// contract test holds the two together in both directions.
+func (s *Server) handlers() map[string]handler {
+	return map[string]handler{
+		"fetchRoot": s.fetchRoot,
+
+		"listDestinations":          s.listDestinations,
+		"createDestination":         s.createDestination,
+		"fetchDestination":          s.fetchDestination,
+		"updateDestination":         s.updateDestination,
+		"deleteDestination":         s.deleteDestination,
+		"listDestinationObjects":    s.listDestinationObjects,
+		"fetchDestinationObject":    s.fetchDestinationObject,
+		"refreshDestinationObjects": s.refreshDestinationObjects,
+		"fetchRefreshObjectsStatus": s.fetchRefreshObjectsStatus,
+		"listConnectors":            s.listConnectors,
+
+		"listSyncs":     s.listSyncs,
+		"createSync":    s.createSync,
+		"fetchSync":     s.fetchSync,
+		"updateSync":    s.updateSync,
+		"deleteSync":    s.deleteSync,
+		"triggerSync":   s.triggerSync,
+		"listSyncRuns":  s.listSyncRuns,
+		"fetchSyncRun":  s.fetchSyncRun,
+		"cancelSyncRun": s.cancelSyncRun,
+
+		"listSourceTypes":           s.listSourceTypes,
+		"listSources":               s.listSources,
+		"createSource":              s.createSource,
+		"fetchSource":               s.fetchSource,
+		"updateSource":              s.updateSource,
+		"deleteSource":              s.deleteSource,
+		"listSourceObjects":         s.listSourceObjects,
+		"refreshSourceTables":       s.refreshSourceTables,
+		"fetchRefreshTablesStatus":  s.fetchRefreshTablesStatus,
+		"fetchSourceTable":          s.fetchSourceTable,
+		"refreshTableColumns":       s.refreshTableColumns,
+		"fetchRefreshColumnsStatus": s.fetchRefreshColumnsStatus,
+		"listModels":                s.listModels,
+		"createModel":               s.createModel,
+		"fetchModel":                s.fetchModel,
+		"updateModel":               s.updateModel,
+		"deleteModel":               s.deleteModel,
+		"listTopics":                s.listTopics,
+		"createTopic":               s.createTopic,
+		"fetchTopic":                s.fetchTopic,
+		"updateTopic":               s.updateTopic,
+		"deleteTopic":               s.deleteTopic,
+		"listDatasets":              s.listDatasets,
+		"createDataset":             s.createDataset,
+		"fetchDataset":              s.fetchDataset,
+		"updateDataset":             s.updateDataset,
+		"deleteDataset":             s.deleteDataset,
+
+		"fetchOwnWorkspace": s.fetchOwnWorkspace,
+		"listWebhooks":      s.listWebhooks,
+		"createWebhook":     s.createWebhook,
+		"fetchWebhook":      s.fetchWebhook,
+		"updateWebhook":     s.updateWebhook,
+		"deleteWebhook":     s.deleteWebhook,
+
+		"listInvitations":           s.listInvitations,
+		"createInvitation":          s.createInvitation,
+		"fetchInvitation":           s.fetchInvitation,
+		"updateInvitation":          s.updateInvitation,
+		"deleteInvitation":          s.deleteInvitation,
+		"listWorkspaces":            s.listWorkspaces,
+		"createWorkspace":           s.createWorkspace,
+		"fetchWorkspace":            s.fetchWorkspace,
+		"updateWorkspace":           s.updateWorkspace,
+		"deleteWorkspace":           s.deleteWorkspace,
+		"fetchWorkspaceKey":         s.fetchWorkspaceKey,
+		"listWorkspaceUsers":        s.listWorkspaceUsers,
+		"listWorkspaceInvitations":  s.listWorkspaceInvitations,
+		"createWorkspaceInvitation": s.createWorkspaceInvitation,
+		"fetchWorkspaceInvitation":  s.fetchWorkspaceInvitation,
+		"updateWorkspaceInvitation": s.updateWorkspaceInvitation,
+		"deleteWorkspaceInvitation": s.deleteWorkspaceInvitation,
+		"listUsers":                 s.listUsers,
+	}
+}
+
+// route builds the mux. Operations of the document without a handler are a
+// mistake of the program: the contract test finds them.
+func (s *Server) route() {
+	mux, byID := http.NewServeMux(), s.handlers()
+	for _, described := range openapi.Operations() {
+		handle, ok := byID[described.ID]
+		if !ok {
+			continue
+		}
+		op := &operation{Operation: described, handle: handle}
+		pattern := BasePath + strings.TrimSuffix(described.Path, "/")
+		serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, op) }
+		mux.HandleFunc(described.Method+" "+pattern, serve)
+		// One real client asks for /workspace/ (facts B3); a slash at the end is
+		// forgiven everywhere.
+		mux.HandleFunc(described.Method+" "+pattern+"/{$}", serve)
+		s.ready[described.ID] = op
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if allowed := allowedMethods(mux, r); allowed != "" {
+			s.refuseCall(w, r, wrongMethod(r, allowed))
+			return
+		}
+		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; the API is below %s", BasePath))
+	})
+	s.routeOutside(mux)
+	s.routeControl(mux)
+	s.mux = mux
+}
+
+// allowedMethods are the methods that a path has, as the header Allow lists
+// them; "" when there is no such path. The mux's catch-all is "/".
+func allowedMethods(mux *http.ServeMux, r *http.Request) string {
+	var allowed []string
+	for _, method := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
+		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); strings.HasPrefix(pattern, method+" ") {
+			allowed = append(allowed, method)
+		}
+	}
+	return strings.Join(allowed, ", ")
+}
+
+// wrongMethod is the 405 of a path that has other methods.
+func wrongMethod(r *http.Request, allowed string) *failure {
+	f := refuse(http.StatusMethodNotAllowed, "%s is not possible here; allowed are %s", r.Method, allowed)
+	f.allow = allowed
+	return f
+}
+
+// routeOutside serves what stands beside the API.
+func (s *Server) routeOutside(mux *http.ServeMux) {
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))
+	})
+	document := func(kind string, text []byte) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", kind)
+			_, _ = w.Write(text)
+		}
+	}
+	mux.HandleFunc("GET /openapi.yaml", document("application/yaml", openapi.REST()))
+	mux.HandleFunc("GET /openapi.json", document("application/json", openapi.RESTJSON()))
+	mux.Handle("GET /metrics", s.figures.handler())
+}

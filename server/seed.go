@@ -1,0 +1,280 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+// seedDocument is a seed: what a service is filled with, in YAML. Things refer
+// to one another by name. Everything goes through the API's own handlers, so
+// that a seed can make nothing that a client could not.
+type seedDocument struct {
+	Organizations []seedOrganization `yaml:"organizations"`
+}
+
+// seedOrganization is a new organization, or with First the one that the first
+// start made, whose tokens the user has already.
+type seedOrganization struct {
+	Name        string           `yaml:"name"`
+	First       bool             `yaml:"first"`
+	Email       string           `yaml:"email"` // of the admin of a new one
+	Users       []seedUser       `yaml:"users"`
+	Workspaces  []seedWorkspace  `yaml:"workspaces"`
+	Invitations []seedInvitation `yaml:"invitations"`
+}
+
+type seedUser struct {
+	Email         string            `yaml:"email"`
+	Role          string            `yaml:"role"`                  // admin, member (default)
+	Notifications *bool             `yaml:"notifications_enabled"` // true by default
+	Workspaces    map[string]string `yaml:"workspaces"`            // name to role
+}
+
+// seedWorkspace is a new workspace, or one that the organization has already
+// under that name.
+type seedWorkspace struct {
+	Name               string                    `yaml:"name"`
+	NotificationEmails []string                  `yaml:"notification_emails"`
+	Sources            []seedSource              `yaml:"sources"`
+	Datasets           []seedDataset             `yaml:"datasets"`
+	Destinations       []seedDestination         `yaml:"destinations"`
+	Syncs              []map[string]any          `yaml:"syncs"`
+	Webhooks           []map[string]any          `yaml:"webhooks"`
+	Invitations        []seedWorkspaceInvitation `yaml:"invitations"`
+}
+
+type seedSource struct {
+	Name        string         `yaml:"name"`
+	Type        string         `yaml:"type"`
+	SyncEngine  string         `yaml:"sync_engine"`
+	Credentials map[string]any `yaml:"credentials"`
+	Execute     string         `yaml:"execute"` // SQL on an emulated warehouse
+	Models      []seedModel    `yaml:"models"`
+	Topics      []seedTopic    `yaml:"topics"`
+}
+
+type seedModel struct {
+	Name        string `yaml:"name"`
+	Query       string `yaml:"query"`
+	Description string `yaml:"description"`
+}
+
+type seedTopic struct {
+	Name          string           `yaml:"name"`
+	Description   string           `yaml:"description"`
+	SampleMessage map[string]any   `yaml:"sample_message"`
+	Messages      []map[string]any `yaml:"messages"`
+}
+
+type seedDataset struct {
+	Name        string `yaml:"name"`
+	Source      string `yaml:"source"` // its name
+	Query       string `yaml:"query"`
+	Description string `yaml:"description"`
+}
+
+type seedDestination struct {
+	Name        string         `yaml:"name"`
+	Type        string         `yaml:"type"`
+	Credentials map[string]any `yaml:"credentials"`
+}
+
+type seedInvitation struct {
+	Email      string            `yaml:"email"`
+	Role       string            `yaml:"role"`
+	Workspaces map[string]string `yaml:"workspaces"` // name to role
+}
+
+type seedWorkspaceInvitation struct {
+	Emails []string `yaml:"emails"`
+	Role   string   `yaml:"role"`
+}
+
+// Seeded is what a seed made, by the names in it. Tokens are shown once.
+type Seeded struct {
+	Organizations []SeededOrganization `json:"organizations"`
+}
+
+// SeededOrganization is one organization of a seed. Email and
+// PersonalAccessToken are those of the admin of a new organization.
+type SeededOrganization struct {
+	ID                  int64                 `json:"id"`
+	Name                string                `json:"name"`
+	UserID              int64                 `json:"user_id"`
+	Email               string                `json:"email"`
+	PersonalAccessToken string                `json:"personal_access_token,omitempty"`
+	Users               map[string]SeededUser `json:"users"`
+	Workspaces          []SeededWorkspace     `json:"workspaces"`
+	Invitations         map[string]int64      `json:"invitations"`
+}
+
+// SeededUser is a user by the e-mail address.
+type SeededUser struct {
+	ID                  int64  `json:"id"`
+	PersonalAccessToken string `json:"personal_access_token"`
+}
+
+// SeededWorkspace has the ids of everything in a workspace by name; syncs by
+// their label.
+type SeededWorkspace struct {
+	ID           int64                    `json:"id"`
+	Name         string                   `json:"name"`
+	APIKey       string                   `json:"api_key"`
+	Sources      map[string]int64         `json:"sources"`
+	Models       map[string]int64         `json:"models"`
+	Topics       map[string]int64         `json:"topics"`
+	Datasets     map[string]int64         `json:"datasets"`
+	Destinations map[string]int64         `json:"destinations"`
+	Syncs        map[string]int64         `json:"syncs"`
+	Webhooks     map[string]SeededWebhook `json:"webhooks"`
+	Invitations  map[string]int64         `json:"invitations"`
+}
+
+// SeededWebhook is a webhook with the secret that is shown once.
+type SeededWebhook struct {
+	ID     int64  `json:"id"`
+	Secret string `json:"secret"`
+}
+
+// Seed makes everything in a seed or, on an error, nothing. file stands in
+// messages only. The error names the place: file, line and column where the
+// document cannot be read, the entry where the API refuses it.
+func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	var document seedDocument
+	if err := yamldoc.Decode(file, src, &document); err != nil {
+		return nil, seedUnreadable(err)
+	}
+	if len(document.Organizations) == 0 {
+		return nil, refuse(http.StatusBadRequest, "%s: a seed needs organizations", file)
+	}
+	touchesFirst := slices.ContainsFunc(document.Organizations, func(o seedOrganization) bool { return o.First })
+	if !touchesFirst {
+		s.journal.world.RLock()
+		defer s.journal.world.RUnlock()
+	} else {
+		// What the first organization had must come back exactly, so nobody
+		// else may change it meanwhile.
+		s.journal.world.Lock()
+		defer s.journal.world.Unlock()
+	}
+	return s.sow(ctx, file, document, touchesFirst)
+}
+
+// seedUnreadable shows where, and not what: the line may hold a secret.
+func seedUnreadable(err error) error {
+	var mistake *yamldoc.Error
+	if errors.As(err, &mistake) {
+		return refuse(http.StatusBadRequest, "%s", mistake.Brief())
+	}
+	return refuse(http.StatusBadRequest, "%v", err)
+}
+
+// sow makes the organizations one after the other; an error undoes all.
+func (s *Server) sow(ctx context.Context, file string, document seedDocument, keep bool) (*Seeded, error) {
+	undo, err := s.beforeSeed(ctx, keep)
+	if err != nil {
+		return nil, err
+	}
+	defer undo.close()
+	seeded := &Seeded{}
+	for i, wanted := range document.Organizations {
+		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i)}
+		made, err := p.organization(wanted)
+		if !wanted.First && p.organizationID != 0 {
+			undo.made = append(undo.made, p.organizationID)
+		}
+		if err != nil {
+			return nil, errors.Join(err, undo.run(s))
+		}
+		seeded.Organizations = append(seeded.Organizations, *made)
+	}
+	return seeded, nil
+}
+
+// seedUndo is what it takes to undo a seed.
+type seedUndo struct {
+	made   []int64 // new organizations
+	before *spool  // the store, when the first organization is changed
+	kept   outside // what stood outside then
+}
+
+func (s *Server) beforeSeed(ctx context.Context, keep bool) (undo *seedUndo, err error) {
+	undo = &seedUndo{}
+	if !keep {
+		return undo, nil
+	}
+	if undo.kept, err = s.everythingOutside(ctx); err != nil {
+		return nil, err
+	}
+	if undo.before, err = s.newSpool(); err != nil {
+		return nil, err
+	}
+	if err := s.store.Copy(ctx, undo.before); err != nil {
+		undo.close()
+		return nil, err
+	}
+	return undo, nil
+}
+
+func (u *seedUndo) close() {
+	if u.before != nil {
+		u.before.close()
+	}
+}
+
+func (u *seedUndo) run(s *Server) error {
+	ctx := context.Background()
+	if u.before == nil {
+		var failures []error
+		for _, id := range u.made {
+			failures = append(failures, s.deleteOrganization(ctx, id))
+		}
+		return errors.Join(failures...)
+	}
+	after, err := s.everythingOutside(ctx)
+	if err != nil {
+		return err
+	}
+	if err := s.store.Restore(ctx, u.before.reader()); err != nil {
+		return err
+	}
+	s.replies.forget()
+	// Only what the seed has added goes.
+	after.destinations = slices.DeleteFunc(after.destinations, func(d *store.Destination) bool {
+		return slices.ContainsFunc(u.kept.destinations, func(k *store.Destination) bool { return k.ID == d.ID })
+	})
+	after.sources = slices.DeleteFunc(after.sources, func(src *store.Source) bool {
+		return slices.ContainsFunc(u.kept.sources, func(k *store.Source) bool { return k.ID == src.ID })
+	})
+	return after.drop(s)
+}
+
+func (s *Server) controlSeed(c *controlCall) (any, error) {
+	text, err := c.text(maxControlBody)
+	if err != nil {
+		return nil, err
+	}
+	seeded, err := s.Seed(c.r.Context(), "seed", text)
+	if err != nil {
+		return nil, err
+	}
+	return controlReply{http.StatusCreated, seeded}, nil
+}
+
+// named refuses names that cannot be referred to.
+func named[V any](taken map[string]V, name string) error {
+	if problems := checkName("name", name); len(problems) > 0 {
+		return invalid(problems)
+	}
+	if _, twice := taken[name]; twice {
+		return invalid([]api.Problem{{Field: "name", Message: "stands twice; names must differ, since things refer to them"}})
+	}
+	return nil
+}

@@ -1,0 +1,321 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// planter makes one organization of a seed.
+type planter struct {
+	s              *Server
+	ctx            context.Context
+	file, place    string
+	organizationID int64
+	admin          *store.User
+	workspaces     map[string]*store.Workspace
+}
+
+// at adds the entry to an error.
+func (p *planter) at(place, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	told := *failureOf(err)
+	where := p.place + place
+	if name != "" {
+		where += fmt.Sprintf(" (%s)", clip(name, 60))
+	}
+	told.message = fmt.Sprintf("%s: %s: %s", p.file, where, told.message)
+	told.problems = slices.Clone(told.problems)
+	for i := range told.problems {
+		told.problems[i].Field = strings.TrimSuffix(p.place+place+"."+told.problems[i].Field, ".")
+	}
+	return &told
+}
+
+// drive runs an operation of the API as somebody, past authentication, faults
+// and journal: those belong to clients. It gives the reply as JSON.
+func (p *planter) drive(who principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+	op := p.s.ready[id]
+	if op == nil {
+		return nil, fmt.Errorf("drive %s: there is no such operation", id)
+	}
+	var text []byte
+	if body != nil {
+		var err error
+		if text, err = encode(body); err != nil {
+			return nil, err
+		}
+	}
+	r, err := http.NewRequestWithContext(p.ctx, op.Method, BasePath+op.Path, bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("drive %s: %w", id, err)
+	}
+	if text != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	for name, value := range path {
+		r.SetPathValue(name, fmt.Sprint(value))
+	}
+	c := &call{s: p.s, ctx: p.ctx, r: r, op: op, who: who, began: p.s.clock.Now()}
+	if err := c.read(); err != nil {
+		return nil, err
+	}
+	if len(c.warnings) > 0 { // a seed with a typing error is refused in every dialect
+		return nil, refuse(http.StatusBadRequest, "%s", strings.Join(c.warnings, "; "))
+	}
+	got, err := op.handle(c)
+	if err != nil {
+		return nil, err
+	}
+	if got.raw != nil {
+		return got.raw, nil
+	}
+	return encode(got.body)
+}
+
+// create drives an operation that makes something and gives its id.
+func (p *planter) create(who principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
+	text, err := p.drive(who, id, path, body)
+	if err != nil {
+		return 0, nil, err
+	}
+	var made struct {
+		Data struct {
+			ID     int64 `json:"id"`
+			SyncID int64 `json:"sync_id"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(text, &made); err != nil {
+		return 0, nil, fmt.Errorf("read reply of %s: %w", id, err)
+	}
+	return max(made.Data.ID, made.Data.SyncID), text, nil
+}
+
+func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, error) {
+	made := &SeededOrganization{Users: map[string]SeededUser{}, Workspaces: []SeededWorkspace{}, Invitations: map[string]int64{}}
+	if err := p.begin(wanted, made); err != nil {
+		return nil, p.at("", wanted.Name, err)
+	}
+	for i, w := range wanted.Workspaces {
+		if err := p.prepareWorkspace(w); err != nil {
+			return nil, p.at(fmt.Sprintf(".workspaces[%d]", i), w.Name, err)
+		}
+	}
+	for i, u := range wanted.Users {
+		seeded, err := p.user(u)
+		if err != nil {
+			return nil, p.at(fmt.Sprintf(".users[%d]", i), u.Email, err)
+		}
+		made.Users[u.Email] = seeded
+	}
+	for i, w := range wanted.Workspaces {
+		seeded, err := p.fillWorkspace(fmt.Sprintf(".workspaces[%d]", i), w)
+		if err != nil {
+			return nil, err // has its place already
+		}
+		made.Workspaces = append(made.Workspaces, *seeded)
+	}
+	for i, invited := range wanted.Invitations {
+		id, err := p.invite(invited)
+		if err != nil {
+			return nil, p.at(fmt.Sprintf(".invitations[%d]", i), invited.Email, err)
+		}
+		made.Invitations[invited.Email] = id
+	}
+	return made, nil
+}
+
+// begin makes the organization, or takes the first one.
+func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error {
+	if wanted.First {
+		if wanted.Name != "" || wanted.Email != "" {
+			return invalidField("first", "the first organization exists: it has a name and an admin already")
+		}
+		return p.takeFirst(made)
+	}
+	wish := organizationWish{Name: wanted.Name, Email: wanted.Email}
+	for _, w := range wanted.Workspaces {
+		wish.Workspaces = append(wish.Workspaces, w.Name)
+	}
+	if err := wish.check(); err != nil {
+		return err
+	}
+	tokens, err := p.s.makeOrganization(p.ctx, wish)
+	if err != nil {
+		return err
+	}
+	p.organizationID = tokens.OrganizationID
+	made.ID, made.Name, made.UserID, made.Email = tokens.OrganizationID, wish.Name, tokens.UserID, tokens.Email
+	made.PersonalAccessToken = tokens.PersonalAccessToken
+	return p.look(tokens.UserID)
+}
+
+func (p *planter) takeFirst(made *SeededOrganization) error {
+	err := p.s.store.View(p.ctx, func(tx *store.Tx) error {
+		id, err := firstOrganization(tx)
+		if err != nil {
+			return err
+		}
+		if id == 0 {
+			return refuse(http.StatusNotFound, "the first organization was deleted")
+		}
+		o, err := tx.Organization(id)
+		if err != nil {
+			return err
+		}
+		setting, err := tx.Setting(settingFirst)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Sscan(setting, &made.UserID); err != nil {
+			return fmt.Errorf("read setting %s: %w", settingFirst, err)
+		}
+		p.organizationID, made.ID, made.Name = o.ID, o.ID, o.Name
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := p.look(made.UserID); err != nil {
+		return err
+	}
+	made.Email = p.admin.Email
+	return nil
+}
+
+// look reads the admin and the workspaces.
+func (p *planter) look(adminID int64) error {
+	p.workspaces = map[string]*store.Workspace{}
+	return p.s.store.View(p.ctx, func(tx *store.Tx) (err error) {
+		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
+			return err
+		}
+		rows, err := everyRow(func(page store.Page) ([]*store.Workspace, int64, error) {
+			return tx.Workspaces(p.organizationID, page)
+		})
+		for _, w := range rows {
+			p.workspaces[w.Name] = w
+		}
+		return err
+	})
+}
+
+// asAdmin and inside are who makes things.
+func (p *planter) asAdmin() principal {
+	return principal{User: p.admin, OrganizationID: p.organizationID}
+}
+
+func (p *planter) inside(w *store.Workspace) principal {
+	return principal{Workspace: w, OrganizationID: p.organizationID, WorkspaceID: w.ID}
+}
+
+// prepareWorkspace makes a workspace unless it is there, and sets its addresses.
+func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
+	if problems := checkName("name", wanted.Name); len(problems) > 0 {
+		return invalid(problems)
+	}
+	body := map[string]any{"name": wanted.Name}
+	if wanted.NotificationEmails != nil {
+		body["notification_emails"] = wanted.NotificationEmails
+	}
+	if known := p.workspaces[wanted.Name]; known != nil {
+		if wanted.NotificationEmails == nil {
+			return nil
+		}
+		_, err := p.drive(p.asAdmin(), "updateWorkspace", map[string]int64{"workspace_id": known.ID}, body)
+		return err
+	}
+	if _, err := p.drive(p.asAdmin(), "createWorkspace", nil, body); err != nil {
+		return err
+	}
+	return p.look(p.admin.ID)
+}
+
+// workspaceNamed finds a workspace that something refers to.
+func (p *planter) workspaceNamed(name string) (*store.Workspace, error) {
+	if w := p.workspaces[name]; w != nil {
+		return w, nil
+	}
+	return nil, invalidField("workspaces", "the organization has no workspace %q%s", clip(name, 60), meant(name, sortedKeys(p.workspaces)))
+}
+
+var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, api.RoleViewer}
+
+// user makes a user with memberships and a token. The API invites users and
+// does not make them, so this is the control API's own.
+func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
+	if wanted.Role == "" {
+		wanted.Role = api.RoleMember
+	}
+	problems := checkAddress("email", wanted.Email)
+	if wanted.Role != api.RoleAdmin && wanted.Role != api.RoleMember {
+		problems = append(problems, api.Problem{Field: "role", Message: "must be admin or member"})
+	}
+	for name, role := range wanted.Workspaces {
+		if _, err := p.workspaceNamed(name); err != nil {
+			return made, err
+		}
+		if !slices.Contains(workspaceRoles, role) {
+			problems = append(problems, api.Problem{Field: "workspaces." + name, Message: "must be one of " + strings.Join(workspaceRoles, ", ")})
+		}
+	}
+	if len(problems) > 0 {
+		return made, invalid(problems)
+	}
+	u := &store.User{OrganizationID: p.organizationID, Email: wanted.Email, Role: wanted.Role, Notifications: true}
+	if wanted.Notifications != nil {
+		u.Notifications = *wanted.Notifications
+	}
+	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
+		if err := tx.CreateUser(u); err != nil {
+			return err
+		}
+		for _, name := range sortedKeys(wanted.Workspaces) {
+			m := &store.Membership{WorkspaceID: p.workspaces[name].ID, UserID: u.ID, Role: wanted.Workspaces[name]}
+			if err := tx.PutMembership(m); err != nil {
+				return err
+			}
+		}
+		made.ID = u.ID
+		made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "seed")
+		return err
+	})
+	return made, err
+}
+
+// invite drives the API's own invitation.
+func (p *planter) invite(wanted seedInvitation) (int64, error) {
+	workspaces := []map[string]any{}
+	for _, name := range sortedKeys(wanted.Workspaces) {
+		w, err := p.workspaceNamed(name)
+		if err != nil {
+			return 0, err
+		}
+		workspaces = append(workspaces, map[string]any{"id": w.ID, "role": wanted.Workspaces[name]})
+	}
+	id, _, err := p.create(p.asAdmin(), "createInvitation", nil, map[string]any{
+		"email": wanted.Email, "role": wanted.Role, "workspaces": workspaces,
+	})
+	return id, err
+}
+
+// key reads the API key of a workspace, or makes one where there is none.
+func (p *planter) key(w *store.Workspace) (key string, err error) {
+	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
+		if key, err = tx.WorkspaceKey(w.ID); errors.Is(err, store.ErrNotFound) {
+			key, err = tx.NewWorkspaceKey(w.ID)
+		}
+		return err
+	})
+	return key, err
+}

@@ -1,0 +1,162 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// syncs makes syncs. An entry is the body of POST /syncs, in which source,
+// source_object, destination and object stand for the two attributes that name
+// things by id:
+//
+//	source: Shop
+//	source_object: {table: customers}   # or {dataset: …}, {model: …}, {topic: …}
+//	destination: CRM
+//	object: contact
+func (b *bed) syncs(wanted seedWorkspace) error {
+	return each(b, "syncs", wanted.Syncs, label("label"), func(entry map[string]any) error {
+		name := label("label")(entry)
+		if name == "" {
+			return invalidField("label", "is required in a seed; the answer names the sync by it")
+		}
+		if _, twice := b.made.Syncs[name]; twice {
+			return invalidField("label", "stands twice in the workspace")
+		}
+		body, err := b.syncBody(entry)
+		if err != nil {
+			return err
+		}
+		id, _, err := b.create(b.inside(b.w), "createSync", nil, body)
+		b.made.Syncs[name] = id
+		return err
+	})
+}
+
+// take removes a key that stands for a name.
+func take(body map[string]any, key string) (name string, given bool, err error) {
+	value, given := body[key]
+	if !given {
+		return "", false, nil
+	}
+	delete(body, key)
+	name, ok := value.(string)
+	if !ok || name == "" {
+		return "", false, invalidField(key, "must be a name")
+	}
+	return name, true, nil
+}
+
+// syncBody turns names into ids.
+func (b *bed) syncBody(entry map[string]any) (map[string]any, error) {
+	body := maps.Clone(entry)
+	source, bySource, err := take(body, "source")
+	if err != nil {
+		return nil, err
+	}
+	if bySource {
+		id, err := reference("source", b.made.Sources, source)
+		if err != nil {
+			return nil, err
+		}
+		object, err := b.sourceObject(id, body["source_object"])
+		if err != nil {
+			return nil, err
+		}
+		delete(body, "source_object")
+		body["source_attributes"] = map[string]any{"connection_id": id, "object": object}
+	}
+	destination, byDestination, err := take(body, "destination")
+	if err != nil {
+		return nil, err
+	}
+	if byDestination {
+		id, err := reference("destination", b.made.Destinations, destination)
+		if err != nil {
+			return nil, err
+		}
+		object, _, err := take(body, "object")
+		if err != nil {
+			return nil, err
+		}
+		body["destination_attributes"] = map[string]any{"connection_id": id, "object": object}
+	}
+	return body, b.sequence(body)
+}
+
+// sequence turns mode.triggers.sync_sequence {sync: label} into an id.
+func (b *bed) sequence(body map[string]any) error {
+	mode, _ := body["mode"].(map[string]any)
+	triggers, _ := mode["triggers"].(map[string]any)
+	after, _ := triggers["sync_sequence"].(map[string]any)
+	name, given, err := take(after, "sync")
+	if err != nil || !given {
+		return err
+	}
+	id, err := reference("sync", b.made.Syncs, name)
+	if err == nil {
+		after["sync_id"] = id
+	}
+	return err
+}
+
+// sourceObject turns {table: name} and its like into what the API takes.
+func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
+	given, ok := value.(map[string]any)
+	if !ok {
+		return nil, invalidField("source_object", "must be one of {table: …}, {dataset: …}, {model: …}, {topic: …}")
+	}
+	kinds := map[string]map[string]int64{
+		api.ObjectDataset: b.made.Datasets, api.ObjectModel: b.made.Models, api.ObjectTopic: b.made.Topics,
+	}
+	for _, kind := range sortedKeys(kinds) {
+		name, isKind := given[kind].(string)
+		if !isKind {
+			continue
+		}
+		if len(given) != 1 {
+			return nil, invalidField("source_object", "must have nothing beside %s", kind)
+		}
+		id, err := reference(kind, kinds[kind], name)
+		return map[string]any{"type": kind, "id": id}, err
+	}
+	return b.table(sourceID, given)
+}
+
+// table finds the table that is meant: by its name alone where that is enough.
+func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error) {
+	for key, value := range given {
+		if _, ok := value.(string); !ok || !slices.Contains([]string{"table", "schema", "catalog"}, key) {
+			return nil, invalidField("source_object."+key, "must be one of table, schema, catalog, dataset, model, topic, with a name")
+		}
+	}
+	var fitting []*store.SourceTable
+	err := b.s.store.View(b.ctx, func(tx *store.Tx) error {
+		rows, err := everyRow(func(p store.Page) ([]*store.SourceTable, int64, error) { return tx.SourceTables(sourceID, p) })
+		for _, t := range rows {
+			if t.Name == given["table"] && (given["schema"] == nil || given["schema"] == t.Schema) &&
+				(given["catalog"] == nil || given["catalog"] == t.Catalog) {
+				fitting = append(fitting, t)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(fitting) != 1 {
+		return nil, invalidField("source_object.table", "%d tables of the source are called %q%s", len(fitting), clip(fmt.Sprint(given["table"]), 60), hint(len(fitting)))
+	}
+	t := fitting[0]
+	return map[string]any{"type": api.ObjectTable, "table_catalog": t.Catalog, "table_schema": t.Schema, "table_name": t.Name}, nil
+}
+
+func hint(found int) string {
+	if found > 1 {
+		return "; add schema or catalog"
+	}
+	return ""
+}

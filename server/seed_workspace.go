@@ -1,0 +1,243 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// bed is a workspace that is being filled.
+type bed struct {
+	*planter
+	made  *SeededWorkspace
+	w     *store.Workspace
+	place string
+}
+
+// fillWorkspace makes everything in a workspace, in the order in which things
+// refer to one another.
+func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWorkspace, error) {
+	w := p.workspaces[wanted.Name]
+	key, err := p.key(w)
+	if err != nil {
+		return nil, p.at(place, wanted.Name, err)
+	}
+	b := &bed{planter: p, w: w, place: place, made: &SeededWorkspace{
+		ID: w.ID, Name: w.Name, APIKey: key, Sources: map[string]int64{}, Models: map[string]int64{},
+		Topics: map[string]int64{}, Datasets: map[string]int64{}, Destinations: map[string]int64{},
+		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
+	}}
+	for _, fill := range []func(seedWorkspace) error{b.sources, b.datasets, b.destinations, b.syncs, b.webhooks, b.invitations} {
+		if err := fill(wanted); err != nil {
+			return nil, err
+		}
+	}
+	return b.made, nil
+}
+
+// each runs make for every entry and adds the place to its error.
+func each[T any](b *bed, kind string, list []T, name func(T) string, make func(T) error) error {
+	for i, entry := range list {
+		if err := make(entry); err != nil {
+			return b.at(fmt.Sprintf("%s.%s[%d]", b.place, kind, i), name(entry), err)
+		}
+	}
+	return nil
+}
+
+// reference finds the id of something that was made before.
+func reference(kind string, made map[string]int64, name string) (int64, error) {
+	if id, ok := made[name]; ok {
+		return id, nil
+	}
+	return 0, invalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), clip(name, 60), meant(name, sortedKeys(made)))
+}
+
+func (b *bed) sources(wanted seedWorkspace) error {
+	for i, src := range wanted.Sources {
+		place := fmt.Sprintf("%s.sources[%d]", b.place, i)
+		if err := b.source(src); err != nil {
+			return b.at(place, src.Name, err)
+		}
+		inner := *b
+		inner.place = place
+		path := map[string]int64{"source_id": b.made.Sources[src.Name]}
+		err := each(&inner, "models", src.Models, func(m seedModel) string { return m.Name }, func(m seedModel) error {
+			if err := named(b.made.Models, m.Name); err != nil {
+				return err
+			}
+			id, _, err := b.create(b.inside(b.w), "createModel", path, withoutEmpty(map[string]any{
+				"name": m.Name, "query": m.Query, "description": m.Description,
+			}))
+			b.made.Models[m.Name] = id
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		err = each(&inner, "topics", src.Topics, func(t seedTopic) string { return t.Name }, func(t seedTopic) error {
+			return b.topic(path, t)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// withoutEmpty leaves out what the seed does not say, so that the API's own
+// defaults hold.
+func withoutEmpty(body map[string]any) map[string]any {
+	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil || v == "" })
+	return body
+}
+
+func (b *bed) source(src seedSource) error {
+	if err := named(b.made.Sources, src.Name); err != nil {
+		return err
+	}
+	if src.Credentials == nil {
+		src.Credentials = map[string]any{}
+	}
+	id, _, err := b.create(b.inside(b.w), "createSource", nil, map[string]any{"connection": withoutEmpty(map[string]any{
+		"name": src.Name, "type": src.Type, "sync_engine": src.SyncEngine, "credentials": src.Credentials,
+	})})
+	if err != nil {
+		return err
+	}
+	b.made.Sources[src.Name] = id
+	if src.Execute == "" {
+		return nil
+	}
+	if err := b.s.execute(b.ctx, id, src.Execute); err != nil {
+		return err
+	}
+	var access sourceAccess
+	err = b.s.store.View(b.ctx, func(tx *store.Tx) error {
+		stored, err := tx.Source(b.w.ID, id)
+		if err == nil {
+			access, err = b.s.sourceAccess(tx, stored)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return b.s.rediscover(b.ctx, access) // the statements may have made tables
+}
+
+func (b *bed) topic(path map[string]int64, t seedTopic) error {
+	if err := named(b.made.Topics, t.Name); err != nil {
+		return err
+	}
+	body := withoutEmpty(map[string]any{"name": t.Name, "description": t.Description})
+	if t.SampleMessage != nil {
+		body["sample_message"] = t.SampleMessage
+	}
+	id, _, err := b.create(b.inside(b.w), "createTopic", path, body)
+	if err != nil {
+		return err
+	}
+	b.made.Topics[t.Name] = id
+	if len(t.Messages) == 0 {
+		return nil
+	}
+	messages := make([]json.RawMessage, len(t.Messages))
+	for i, message := range t.Messages {
+		if messages[i], err = json.Marshal(message); err != nil {
+			return invalidField(fmt.Sprintf("messages[%d]", i), "cannot be written as JSON")
+		}
+	}
+	return b.s.store.Update(b.ctx, func(tx *store.Tx) error {
+		_, _, err := tx.AppendMessages(id, messages)
+		return err
+	})
+}
+
+func (b *bed) datasets(wanted seedWorkspace) error {
+	return each(b, "datasets", wanted.Datasets, func(d seedDataset) string { return d.Name }, func(d seedDataset) error {
+		if err := named(b.made.Datasets, d.Name); err != nil {
+			return err
+		}
+		sourceID, err := reference("source", b.made.Sources, d.Source)
+		if err != nil {
+			return err
+		}
+		id, _, err := b.create(b.inside(b.w), "createDataset", nil, withoutEmpty(map[string]any{
+			"name": d.Name, "type": "sql", "source_id": sourceID, "query": d.Query, "description": d.Description,
+		}))
+		b.made.Datasets[d.Name] = id
+		return err
+	})
+}
+
+func (b *bed) destinations(wanted seedWorkspace) error {
+	return each(b, "destinations", wanted.Destinations, func(d seedDestination) string { return d.Name }, func(d seedDestination) error {
+		if err := named(b.made.Destinations, d.Name); err != nil {
+			return err
+		}
+		if d.Credentials == nil {
+			d.Credentials = map[string]any{}
+		}
+		id, _, err := b.create(b.inside(b.w), "createDestination", nil, map[string]any{"service_connection": withoutEmpty(map[string]any{
+			"name": d.Name, "type": d.Type, "credentials": d.Credentials,
+		})})
+		b.made.Destinations[d.Name] = id
+		return err
+	})
+}
+
+func (b *bed) webhooks(wanted seedWorkspace) error {
+	return each(b, "webhooks", wanted.Webhooks, label("name"), func(body map[string]any) error {
+		name := label("name")(body)
+		if err := named(b.made.Webhooks, name); err != nil {
+			return err
+		}
+		id, text, err := b.create(b.inside(b.w), "createWebhook", nil, body)
+		if err != nil {
+			return err
+		}
+		var made struct {
+			Data struct {
+				Secret string `json:"secret"`
+			} `json:"data"`
+		}
+		err = json.Unmarshal(text, &made)
+		b.made.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
+		return err
+	})
+}
+
+// label reads the name of a free-form entry.
+func label(key string) func(map[string]any) string {
+	return func(entry map[string]any) string {
+		name, _ := entry[key].(string)
+		return name
+	}
+}
+
+func (b *bed) invitations(wanted seedWorkspace) error {
+	return each(b, "invitations", wanted.Invitations, func(i seedWorkspaceInvitation) string { return strings.Join(i.Emails, ", ") },
+		func(i seedWorkspaceInvitation) error {
+			text, err := b.drive(b.asAdmin(), "createWorkspaceInvitation", map[string]int64{"workspace_id": b.w.ID},
+				map[string]any{"emails": slices.Concat([]string{}, i.Emails), "role": i.Role})
+			if err != nil {
+				return err
+			}
+			var made struct {
+				Invitations []struct {
+					ID    int64  `json:"id"`
+					Email string `json:"email"`
+				} `json:"invitations"`
+			}
+			err = json.Unmarshal(text, &made)
+			for _, one := range made.Invitations {
+				b.made.Invitations[one.Email] = one.ID
+			}
+			return err
+		})
+}

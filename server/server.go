@@ -1,0 +1,158 @@
+// Package server owns the reference service: the REST API of spec sections 2 to
+// 9 as an http.Handler that really stores, checks and enforces, and beside it,
+// under /_control, what an emulation needs: seeding, reset, snapshots, a
+// virtual clock, journals, faults, a mailbox.
+//
+// It refuses to know the simulator, the judge and the program: emulated
+// destination types are kept by a store that is handed in, and it never
+// listens, prints, reads the environment or exits.
+package server
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/store"
+)
+
+// BasePath is where the API stands; the version is part of it (spec 9).
+const BasePath = "/api/v1"
+
+// Defaults of Config.
+const (
+	DefaultMaxBody  = 4 << 20
+	DefaultCacheTTL = 15 * time.Minute
+)
+
+// Config describes a service. The zero value is a service in memory, in the
+// spec dialect, on the system clock.
+type Config struct {
+	// Dir keeps everything below it; "" keeps everything in memory.
+	Dir string
+	// MasterKey is the key of 32 bytes that seals all secrets; needed with Dir.
+	MasterKey []byte
+	// Restore starts from a snapshot or backup; Dir must hold no data then.
+	Restore io.Reader
+	// Dialect is DialectSpec (default) or DialectLive.
+	Dialect Dialect
+	// SystemClock is what the virtual clock adds its offset to; nil: time.Now.
+	SystemClock func() time.Time
+	// Random makes tokens and keys; nil: crypto/rand.
+	Random io.Reader
+	// Owner is what a second process on Dir is told, for example the address.
+	Owner string
+	// BaseURL is the address of clients, as https://host/api/v1; it stands in
+	// the legacy "next" URLs. "": taken from each request.
+	BaseURL string
+	// Development checks every reply against the OpenAPI document; a breach
+	// becomes a 500 that names the place.
+	Development bool
+	// ControlToken opens /_control beyond loopback.
+	ControlToken string
+	// PersonalAccessToken and WorkspaceAPIKey are taken over at every start as
+	// tokens of the first user and the first workspace.
+	PersonalAccessToken, WorkspaceAPIKey string
+	// MaxBody bounds a request body in bytes; DefaultMaxBody when zero.
+	MaxBody int64
+	// CacheTTL is how long objects and fields of a destination are kept before
+	// they are asked for again; DefaultCacheTTL when zero.
+	CacheTTL time.Duration
+	// Roots are the authorities that destinations are checked against; nil:
+	// those of the system. Trusted PEM certificates are added.
+	Roots   *x509.CertPool
+	Trusted []byte
+	// AllowPlainHTTP permits destinations over http beyond loopback.
+	AllowPlainHTTP bool
+	// CallTimeout bounds one outgoing call; 30 s when zero.
+	CallTimeout time.Duration
+	// Emulate keeps the records of emulated destination types; nil: they can
+	// not be created.
+	Emulate destination.Emulator
+	// Log gets what happens; nil drops it. It never holds a secret.
+	Log *slog.Logger
+	// Version of the program, for the user agent and the root of the API.
+	Version string
+}
+
+// Server is the service. It is safe for parallel use.
+type Server struct {
+	config     Config
+	dialect    switches
+	log        *slog.Logger
+	clock      *clock.Clock
+	store      *store.Store
+	gate       *destination.Gate
+	mux        *http.ServeMux
+	first      *FirstTokens
+	journal    *journal
+	faults     *faults
+	figures    *figures
+	plans      flights
+	forks      forks
+	ready      map[string]*operation
+	replies    *rendered
+	background background
+}
+
+// FirstTokens are the tokens of the first organization, known only to the
+// process that made them.
+type FirstTokens struct {
+	OrganizationID      int64  `json:"organization_id"`
+	UserID              int64  `json:"user_id"`
+	Email               string `json:"email"`
+	WorkspaceID         int64  `json:"workspace_id"`
+	PersonalAccessToken string `json:"personal_access_token"`
+	WorkspaceAPIKey     string `json:"workspace_api_key"`
+}
+
+// New opens the store, makes the first organization where there is none, and
+// returns the service. Errors are those of store.Open, of a restored file and
+// of a certificate that cannot be read.
+func New(ctx context.Context, config Config) (*Server, error) {
+	s, err := assemble(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		s.clock.Close()
+		return nil, err
+	}
+	if err := s.begin(ctx); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close waits for work in flight, then lets go of the store.
+func (s *Server) Close() error {
+	s.forks.closeAll()
+	s.background.stop()
+	s.background.work.Wait()
+	s.clock.Close()
+	s.gate.Close()
+	if err := s.store.Close(); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
+
+// FirstTokens are those of the first organization when this start made it;
+// otherwise nil.
+func (s *Server) FirstTokens() *FirstTokens { return s.first }
+
+// Now is the moment of the service's clock.
+func (s *Server) Now() time.Time { return s.clock.Now() }
+
+// ServeHTTP answers the API under BasePath, the control API under /_control,
+// and /healthz, /metrics, /openapi.yaml and /openapi.json.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mux.ServeHTTP(w, r)
+}

@@ -1,0 +1,301 @@
+package server
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// A snapshot is a tar stream: meta.json first, then the store, then the records
+// of every emulated destination and the tables of every emulated warehouse.
+// Secrets in it stay sealed under the master key.
+const (
+	snapshotFormat    = 1
+	partMeta          = "meta.json"
+	partStore         = "store.db"
+	partDestination   = "destinations/%d"
+	partWarehouse     = "warehouses/%d"
+	sqliteFileHeading = "SQLite format 3\x00"
+)
+
+// snapshotMeta says what is in a snapshot.
+type snapshotMeta struct {
+	Format   int         `json:"format"`
+	Version  string      `json:"version"` // of the program
+	Dialect  Dialect     `json:"dialect"`
+	TakenAt  time.Time   `json:"taken_at"` // on the service's clock
+	Clock    clock.State `json:"clock"`
+	Requests int64       `json:"requests"` // where the ids of requests stand
+	// Destinations and Warehouses are the ids of the parts with their types.
+	Destinations []snapshotPart `json:"destinations"`
+	Warehouses   []snapshotPart `json:"warehouses"`
+}
+
+type snapshotPart struct {
+	ID   int64  `json:"id"`
+	Type string `json:"type"`
+}
+
+// Snapshot writes the whole world as one consistent state: it waits until
+// nothing runs, and calls wait while it is taken.
+func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
+	spooled, err := s.takeSnapshot(ctx)
+	if err != nil {
+		return fmt.Errorf("take snapshot: %w", err)
+	}
+	defer spooled.close()
+	if _, err := io.Copy(w, spooled.reader()); err != nil {
+		return fmt.Errorf("write snapshot: %w", err)
+	}
+	return nil
+}
+
+// takeSnapshot spools a snapshot, so that a slow reader does not hold the world.
+func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
+	if err := s.clock.Settle(ctx); err != nil {
+		return nil, err
+	}
+	s.journal.world.Lock()
+	defer s.journal.world.Unlock()
+	return s.spoolWorld(ctx)
+}
+
+// spoolWorld writes the snapshot; nothing changes meanwhile.
+func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
+	kept, err := s.everythingOutside(ctx)
+	if err != nil {
+		return nil, err
+	}
+	meta := snapshotMeta{
+		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
+		Clock: s.clock.State(), Requests: s.journal.counter.Load(),
+		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{},
+	}
+	for _, d := range kept.destinations {
+		if s.snapshots(d) {
+			meta.Destinations = append(meta.Destinations, snapshotPart{d.ID, d.Type})
+		}
+	}
+	for _, src := range kept.sources {
+		if kind, _ := source.Type(src.Type); kind.Emulated {
+			meta.Warehouses = append(meta.Warehouses, snapshotPart{src.ID, src.Type})
+		}
+	}
+	out, err := s.newSpool()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.writeParts(ctx, out, meta); err != nil {
+		out.close()
+		return nil, err
+	}
+	return out, nil
+}
+
+// snapshots tells whether a destination keeps records that a snapshot holds.
+func (s *Server) snapshots(d *store.Destination) bool {
+	kept, err := s.gate.Store(d.ID, d.Type)
+	return err == nil && kept.Snapshot != nil && kept.Restore != nil
+}
+
+func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) error {
+	archive := tar.NewWriter(out)
+	text, err := json.MarshalIndent(meta, "", "  ")
+	if err != nil {
+		return err
+	}
+	// Every part is spooled on its own first: tar wants its length beforehand.
+	part := func(name string, write func(io.Writer) error) error {
+		piece, err := s.newSpool()
+		if err != nil {
+			return err
+		}
+		defer piece.close()
+		if err := write(piece); err != nil {
+			return fmt.Errorf("write %s: %w", name, err)
+		}
+		head := &tar.Header{Name: name, Mode: 0o600, Size: piece.size, ModTime: meta.TakenAt, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(head); err != nil {
+			return err
+		}
+		_, err = io.Copy(archive, piece.reader())
+		return err
+	}
+	if err := part(partMeta, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		return err
+	}
+	if err := part(partStore, func(w io.Writer) error { return s.store.Copy(ctx, w) }); err != nil {
+		return err
+	}
+	for _, d := range meta.Destinations {
+		kept, err := s.gate.Store(d.ID, d.Type)
+		if err != nil {
+			return err
+		}
+		if err := part(fmt.Sprintf(partDestination, d.ID), kept.Snapshot); err != nil {
+			return err
+		}
+	}
+	for _, src := range meta.Warehouses {
+		write := func(w io.Writer) error { return source.CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w) }
+		if err := part(fmt.Sprintf(partWarehouse, src.ID), write); err != nil {
+			return err
+		}
+	}
+	return archive.Close()
+}
+
+// everythingOutside is what all organizations keep outside the store.
+func (s *Server) everythingOutside(ctx context.Context) (all outside, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		organizations, err := everyRow(tx.Organizations)
+		for _, o := range organizations {
+			if err := all.gather(tx, o.ID); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// spool is a stream on its way: a file in the data directory, or memory where
+// nothing is on disk.
+type spool struct {
+	file   *os.File
+	memory bytes.Buffer
+	size   int64
+}
+
+func (s *Server) newSpool() (*spool, error) {
+	if s.config.Dir == "" {
+		return &spool{}, nil
+	}
+	file, err := os.CreateTemp(s.config.Dir, "snapshot-*.tmp")
+	if err != nil {
+		return nil, fmt.Errorf("make spool: %w", err)
+	}
+	return &spool{file: file}, nil
+}
+
+// Write implements io.Writer.
+func (p *spool) Write(text []byte) (n int, err error) {
+	if p.file != nil {
+		n, err = p.file.Write(text)
+	} else {
+		n, err = p.memory.Write(text)
+	}
+	p.size += int64(n)
+	return n, err
+}
+
+// reader reads all that was written.
+func (p *spool) reader() *io.SectionReader {
+	if p.file != nil {
+		return io.NewSectionReader(p.file, 0, p.size)
+	}
+	return io.NewSectionReader(bytes.NewReader(p.memory.Bytes()), 0, p.size)
+}
+
+func (p *spool) close() {
+	if p.file != nil {
+		_ = p.file.Close()
+		_ = os.Remove(p.file.Name())
+	}
+}
+
+// archive is a snapshot that was read: all its parts are there.
+type archive struct {
+	meta  snapshotMeta
+	parts map[string]*io.SectionReader
+	spool *spool
+}
+
+// errNoSnapshot says that a stream is no snapshot.
+var errNoSnapshot = errors.New("this is no snapshot of destkit")
+
+// readArchive reads a snapshot to its end and checks that it is whole. A bare
+// copy of the store, which is what a backup is, counts as one without parts.
+func (s *Server) readArchive(r io.Reader) (*archive, error) {
+	spooled, err := s.newSpool()
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{parts: map[string]*io.SectionReader{}, spool: spooled}
+	if _, err := io.Copy(spooled, r); err != nil {
+		spooled.close()
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	if err := a.open(); err != nil {
+		spooled.close()
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	return a, nil
+}
+
+func (a *archive) open() error {
+	whole := a.spool.reader()
+	head := make([]byte, len(sqliteFileHeading))
+	if _, err := whole.ReadAt(head, 0); err == nil && string(head) == sqliteFileHeading {
+		a.parts[partStore] = whole
+		a.meta.Format = snapshotFormat
+		return nil
+	}
+	stream := tar.NewReader(whole)
+	for {
+		header, err := stream.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return errors.Join(errNoSnapshot, err)
+		}
+		at, err := whole.Seek(0, io.SeekCurrent) // the tar reader has read the header and nothing more
+		if err != nil {
+			return err
+		}
+		if at+header.Size > whole.Size() {
+			return fmt.Errorf("%w: it was cut off in %q", errNoSnapshot, clip(header.Name, 60))
+		}
+		a.parts[header.Name] = io.NewSectionReader(whole, at, header.Size)
+	}
+	return a.check()
+}
+
+// check demands every part that meta.json names.
+func (a *archive) check() error {
+	meta := a.parts[partMeta]
+	if meta == nil || a.parts[partStore] == nil {
+		return errNoSnapshot
+	}
+	if err := json.NewDecoder(meta).Decode(&a.meta); err != nil {
+		return errors.Join(errNoSnapshot, err)
+	}
+	if a.meta.Format != snapshotFormat {
+		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.meta.Format, snapshotFormat)
+	}
+	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses} {
+		for _, part := range list {
+			if name := fmt.Sprintf(pattern, part.ID); a.parts[name] == nil {
+				return fmt.Errorf("%w: %s is missing", errNoSnapshot, name)
+			}
+		}
+	}
+	return nil
+}
+
+// part reads a part from its beginning.
+func (a *archive) part(name string) io.Reader {
+	p := a.parts[name]
+	return io.NewSectionReader(p, 0, p.Size())
+}

@@ -1,0 +1,202 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// csvFormat reads RFC 4180 with a header line; files that end in .tsv have tabs.
+// An empty field is null: whether it stood in quotes is not told apart. The kind
+// of a column is that of all of its first 1,000 values, else string.
+type csvFormat struct{}
+
+func (csvFormat) extensions() []string { return []string{".csv", ".tsv"} }
+
+// longestRecord bounds a line of a file: a quote that is never closed would
+// otherwise read the whole file into memory.
+const longestRecord = 16 << 20
+
+// csvReader reads records with a limit on each.
+type csvReader struct {
+	*csv.Reader
+	limit *recordLimit
+	ctx   context.Context
+	width int
+}
+
+var byteOrderMark = []byte("\ufeff")
+
+// openCSV reads the header. Names are as they stand, blanks around them are not
+// part of them.
+func openCSV(ctx context.Context, f *os.File) (*csvReader, []string, error) {
+	buffered := bufio.NewReaderSize(f, 64<<10)
+	if start, _ := buffered.Peek(len(byteOrderMark)); bytes.Equal(start, byteOrderMark) {
+		_, _ = buffered.Discard(len(byteOrderMark))
+	}
+	limit := &recordLimit{from: buffered, left: longestRecord}
+	r := &csvReader{Reader: csv.NewReader(limit), limit: limit, ctx: ctx}
+	if strings.EqualFold(filepath.Ext(f.Name()), ".tsv") {
+		r.Comma = '\t'
+	}
+	r.FieldsPerRecord = -1
+	header, err := r.next()
+	if errors.Is(err, io.EOF) {
+		return nil, nil, errors.New("the file is empty: its first line must name the columns")
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	names := make([]string, len(header))
+	for i, name := range header {
+		switch {
+		case !utf8.ValidString(name):
+			return nil, nil, fmt.Errorf("line 1: the name of column %d is not UTF-8: save the file as UTF-8", i+1)
+		case strings.TrimSpace(name) == "":
+			return nil, nil, fmt.Errorf("line 1: column %d has no name", i+1)
+		}
+		names[i] = strings.TrimSpace(name)
+	}
+	r.ReuseRecord, r.width = true, len(names)
+	return r, names, nil
+}
+
+// next reads a record. Its fields live until the next call.
+func (r *csvReader) next() ([]string, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, context.Cause(r.ctx)
+	}
+	r.limit.left = longestRecord
+	record, err := r.Read()
+	var parse *csv.ParseError
+	switch {
+	case errors.As(err, &parse):
+		return nil, fmt.Errorf("line %d, column %d: %w", parse.Line, parse.Column, parse.Err)
+	case errors.Is(err, errLongRecord):
+		return nil, fmt.Errorf("line %d: %w", r.line(), err)
+	case err != nil:
+		return nil, err
+	case r.width > 0 && len(record) != r.width:
+		line, _ := r.FieldPos(0)
+		return nil, fmt.Errorf("line %d: %d fields, and the header has %d", line, len(record), r.width)
+	}
+	return record, nil
+}
+
+// line is near where a record that was not read starts.
+func (r *csvReader) line() int { return r.limit.lines + 1 }
+
+// recordLimit ends a reader that is asked for too much at once.
+type recordLimit struct {
+	from  io.Reader
+	left  int
+	lines int
+}
+
+var errLongRecord = fmt.Errorf("the record is longer than %d MiB: is a quote never closed?", longestRecord>>20)
+
+func (l *recordLimit) Read(p []byte) (int, error) {
+	if l.left <= 0 {
+		return 0, errLongRecord
+	}
+	n, err := l.from.Read(p[:min(len(p), max(l.left, 1))])
+	l.left -= n
+	return n, err
+}
+
+func (csvFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
+	r, names, err := openCSV(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	kinds := make([]inference, len(names))
+	for range sampled {
+		record, err := r.next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i, value := range record {
+			kinds[i].add(value)
+		}
+	}
+	columns := make([]api.Column, len(names))
+	for i, name := range names {
+		kind := kinds[i].kind(everyKind...)
+		columns[i] = api.Column{Name: name, Type: string(kind), Kind: kind}
+	}
+	return columns, nil
+}
+
+func (csvFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, fmt.Errorf("read again: %w", err)
+	}
+	r, names, err := openCSV(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.EqualFunc(names, columns, func(name string, c api.Column) bool { return name == c.Name }) {
+		return nil, errChanged
+	}
+	return &csvRows{r: r, columns: columns, wanted: wanted, row: newRow(len(wanted))}, nil
+}
+
+// csvRows turns records into rows.
+type csvRows struct {
+	r       *csvReader
+	columns []api.Column
+	wanted  []int
+	row     row
+}
+
+func (c *csvRows) Close() error { return nil }
+
+func (c *csvRows) Next() ([][]byte, error) {
+	record, err := c.r.next()
+	if err != nil {
+		return nil, err
+	}
+	c.row.reset()
+	for _, i := range c.wanted {
+		c.row.buf = appendText(c.row.buf, record[i], c.columns[i].Kind)
+		c.row.end()
+	}
+	return c.row.values(), nil
+}
+
+// appendText writes a text as a value of a kind. Where it is none, it stays a
+// string, for the mapping to judge.
+func appendText(dst []byte, value string, kind api.Kind) []byte {
+	if value == "" {
+		return append(dst, jsonNull...)
+	}
+	bare := false
+	switch kind {
+	case api.KindBoolean:
+		bare = isBooleanText(value)
+	case api.KindInteger:
+		bare = isIntegerText(value)
+	case api.KindDecimal:
+		bare = isDecimalText(value)
+	case api.KindFloat:
+		bare = isFloatText(value)
+	}
+	if bare {
+		return append(dst, value...)
+	}
+	return appendString(dst, value)
+}

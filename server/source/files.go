@@ -1,0 +1,199 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// fileFormat is one format of files.
+type fileFormat interface {
+	// extensions of its files in a folder, in lower case and with the point.
+	extensions() []string
+	columns(ctx context.Context, f *os.File) ([]api.Column, error)
+	// rows reads the columns wanted, by their place among all columns.
+	rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error)
+}
+
+func fileType(name, label string, format fileFormat) *sourceType {
+	hint := "A file, or a folder whose " + strings.Join(format.extensions(), " and ") + " files are a table each, on the machine of the service."
+	d := describe(name, label,
+		matching(text("path", "Path", "/data/users"+format.extensions()[0], hint), namePattern))
+	d.File = true
+	return &sourceType{Description: d, steps: opening,
+		open: func(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
+			src := &files{typ: name, path: s.text("path"), format: format, scratch: o.Scratch}
+			_, err := src.list()
+			return src, err
+		}}
+}
+
+// files is a source of one file or of the files of one folder.
+type files struct {
+	typ, path, scratch string
+	format             fileFormat
+}
+
+func (s *files) Close() error { return nil }
+
+// fileTable is one file and the name of its table: the base name without its
+// extension, or with it where two files would have the same name.
+type fileTable struct{ name, path string }
+
+// list finds the files; a path that is named outright may have any extension.
+func (s *files) list() ([]fileTable, error) {
+	if err := regularFile(s.path, true); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.path, pathless(err))
+	}
+	if !info.IsDir() {
+		return []fileTable{{stem(s.path), s.path}}, nil
+	}
+	entries, err := os.ReadDir(s.path)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, fmt.Errorf("open %s: the service may not read it", s.path)
+		}
+		return nil, fmt.Errorf("open %s: %w", s.path, pathless(err))
+	}
+	var tables []fileTable
+	count := map[string]int{}
+	for _, entry := range entries {
+		name := entry.Name()
+		if strings.HasPrefix(name, ".") || !slices.Contains(s.format.extensions(), strings.ToLower(filepath.Ext(name))) {
+			continue
+		}
+		path := filepath.Join(s.path, name)
+		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		tables = append(tables, fileTable{stem(name), path})
+		count[stem(name)]++
+	}
+	for i, t := range tables {
+		if count[t.name] > 1 {
+			tables[i].name = filepath.Base(t.path)
+		}
+	}
+	return tables, nil
+}
+
+// stem is the base name without its extension.
+func stem(path string) string {
+	base := filepath.Base(path)
+	if short := strings.TrimSuffix(base, filepath.Ext(base)); short != "" {
+		return short
+	}
+	return base
+}
+
+// find looks for the file of a table; its base name with the extension is taken
+// as well.
+func (s *files) find(object Object) (string, error) {
+	if object.Query != "" {
+		return "", noQueries(s.typ)
+	}
+	tables, err := s.list()
+	if err != nil {
+		return "", err
+	}
+	if isMain(object.Catalog) && isMain(object.Schema) {
+		for _, exact := range []bool{true, false} {
+			for _, t := range tables {
+				if exact && t.name == object.Name || !exact && filepath.Base(t.path) == object.Name {
+					return t.path, nil
+				}
+			}
+		}
+	}
+	return "", fmt.Errorf("find table %s: %w", object, ErrNoTable)
+}
+
+// Tables reads the columns of every file. One that cannot be read fails the
+// whole: a file that is left out silently would look like a table that is gone.
+func (s *files) Tables(ctx context.Context) ([]api.Table, error) {
+	found, err := s.list()
+	if err != nil {
+		return nil, err
+	}
+	tables := []api.Table{}
+	for _, t := range found {
+		columns, err := s.columns(ctx, t.path)
+		if err != nil {
+			return nil, err
+		}
+		tables = append(tables, api.Table{Type: api.ObjectTable, TableCatalog: main, TableSchema: main, TableName: t.name, Columns: columns})
+	}
+	sortTables(tables)
+	return tables, nil
+}
+
+func (s *files) Columns(ctx context.Context, object Object) ([]api.Column, error) {
+	path, err := s.find(object)
+	if err != nil {
+		return nil, err
+	}
+	return s.columns(ctx, path)
+}
+
+func (s *files) columns(ctx context.Context, path string) ([]api.Column, error) {
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return s.columnsOf(ctx, path, f)
+}
+
+func (s *files) columnsOf(ctx context.Context, path string, f *os.File) ([]api.Column, error) {
+	columns, err := s.format.columns(ctx, f)
+	if err == nil {
+		err = distinctNames(columns)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, pathless(err))
+	}
+	return columns, nil
+}
+
+// openFile opens a file that is one; a named pipe would wait for ever.
+func openFile(path string) (*os.File, error) {
+	if err := regularFile(path, false); err != nil {
+		return nil, err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	return f, nil
+}
+
+// distinctNames refuses columns that a mapping could not tell apart.
+func distinctNames(columns []api.Column) error {
+	at := map[string]int{}
+	for i, c := range columns {
+		if first, ok := at[c.Name]; ok {
+			return fmt.Errorf("columns %d and %d are both named %q", first+1, i+1, c.Name)
+		}
+		at[c.Name] = i
+	}
+	return nil
+}
+
+// sortTables puts tables into the order of catalog, schema and name.
+func sortTables(tables []api.Table) {
+	slices.SortFunc(tables, func(a, b api.Table) int {
+		return cmp.Or(strings.Compare(a.TableCatalog, b.TableCatalog), strings.Compare(a.TableSchema, b.TableSchema), strings.Compare(a.TableName, b.TableName))
+	})
+}

@@ -1,0 +1,73 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+var _ Reader = (*files)(nil)
+
+// Rows reads a file from its start to its end. Files have no order, so ordered
+// rows are sorted on disk.
+func (s *files) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	path, err := s.find(object)
+	if err != nil {
+		return nil, err
+	}
+	f, err := openFile(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			f.Close()
+		}
+	}()
+	before, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, pathless(err))
+	}
+	all, err := s.columnsOf(ctx, path, f)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := s.format.rows(ctx, f, all, chosen.wanted)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return arranged(ctx, &fileRows{rows: rows, file: f, path: path, before: before}, chosen, false, s.scratch)
+}
+
+// fileRows watches over the file: rows of a file that is written meanwhile are
+// of no moment that ever was.
+type fileRows struct {
+	rows   Rows
+	file   *os.File
+	path   string
+	before os.FileInfo
+}
+
+func (r *fileRows) Next() ([][]byte, error) {
+	values, err := r.rows.Next()
+	if err == nil {
+		return values, nil
+	}
+	after, statErr := r.file.Stat()
+	changed := statErr != nil || after.Size() != r.before.Size() || !after.ModTime().Equal(r.before.ModTime())
+	switch {
+	case changed:
+		return nil, fmt.Errorf("read %s: %w", r.path, errChanged)
+	case errors.Is(err, io.EOF):
+		return nil, io.EOF
+	}
+	return nil, fmt.Errorf("read %s: %w", r.path, err)
+}
+
+func (r *fileRows) Close() error { return errors.Join(r.rows.Close(), r.file.Close()) }

@@ -1,0 +1,156 @@
+package source
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// generatedType makes the values of one type: JSON text from the number of the
+// value and 64 random bits that belong to it.
+type generatedType struct {
+	kind api.Kind
+	make func(dst []byte, n int64, random uint64) []byte
+}
+
+var generatedTypes = map[string]*generatedType{
+	"id":      {api.KindInteger, func(dst []byte, n int64, _ uint64) []byte { return strconv.AppendInt(dst, n+1, 10) }},
+	"integer": {api.KindInteger, func(dst []byte, _ int64, r uint64) []byte { return strconv.AppendUint(dst, r%1_000_000_000, 10) }},
+	"float":   {api.KindFloat, func(dst []byte, _ int64, r uint64) []byte { return appendFloat(dst, float64(r>>11)/(1<<53)*1e6, 64) }},
+	"decimal": {api.KindDecimal, appendMoney},
+	"boolean": {api.KindBoolean, func(dst []byte, _ int64, r uint64) []byte { return appendBool(dst, r&1 == 1) }},
+	"string":  {api.KindString, appendWords},
+	"uuid":    {api.KindString, appendUUID},
+	"email":   {api.KindString, appendEmail},
+
+	"first_name": {api.KindString, choice(firstNames)},
+	"last_name":  {api.KindString, choice(lastNames)},
+	"city":       {api.KindString, choice(cities)},
+	"company":    {api.KindString, appendCompany},
+
+	"date":      {api.KindDate, appendDay},
+	"date_time": {api.KindDateTime, appendMoment},
+	"object":    {api.KindObject, appendObject},
+	"array":     {api.KindArray, appendTags},
+}
+
+func generatedTypeNames() []string { return slices.Sorted(maps.Keys(generatedTypes)) }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// mix spreads 64 bits (the finalizer of splitmix64).
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+// appendCell writes the value of a cell: a function of seed, row and column and
+// of nothing else.
+func (g *generator) appendCell(dst []byte, row int64, column int) []byte {
+	c := &g.columns[column]
+	base := mix(uint64(g.seed) ^ mix(uint64(column)+1))
+	if c.NullPercent != nil && mix(base+1^uint64(row))%100 < uint64(*c.NullPercent) {
+		return append(dst, jsonNull...)
+	}
+	n := row
+	if c.Distinct != nil {
+		n = int64(mix(base+2^uint64(row)) % uint64(*c.Distinct))
+	}
+	return c.made.make(dst, n, mix(base^uint64(n)))
+}
+
+var (
+	firstNames = []string{"Ada", "Alan", "Barbara", "Björn", "Chidi", "Dorothy", "Edsger", "Fatima", "Grace", "Hedy", "Ines", "Jun", "Katherine", "Leila", "Margaret", "Niels", "Olga", "Priya", "Rosa", "Zoë"}
+	lastNames  = []string{"Abiola", "Becker", "Castro", "Dubois", "Eriksen", "Fischer", "García", "Haddad", "Ivanova", "Jansen", "Kowalski", "Lindqvist", "Moreau", "Nakamura", "O'Neill", "Petrov", "Rossi", "Silva", "Tanaka", "Weber"}
+	cities     = []string{"Accra", "Bergen", "Córdoba", "Dublin", "Edinburgh", "Florence", "Ghent", "Hanoi", "Izmir", "Jakarta", "Kyoto", "Lima", "Malmö", "Nairobi", "Osaka", "Porto", "Quito", "Riga", "São Paulo", "Tallinn"}
+	trades     = []string{"Bakery", "Foods", "Freight", "Gardens", "Instruments", "Labs", "Media", "Mills", "Optics", "Press", "Software", "Textiles", "Tools", "Travel", "Works"}
+	words      = []string{"amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbour", "island", "jasper", "kelp", "lagoon", "meadow", "north", "opal", "prairie"}
+)
+
+func choice(of []string) func([]byte, int64, uint64) []byte {
+	return func(dst []byte, _ int64, r uint64) []byte { return appendString(dst, of[r%uint64(len(of))]) }
+}
+
+func appendMoney(dst []byte, _ int64, r uint64) []byte {
+	cents := r % 10_000_000
+	dst = append(strconv.AppendUint(dst, cents/100, 10), '.')
+	return appendPadded(dst, int(cents%100), 2)
+}
+
+func appendWords(dst []byte, _ int64, r uint64) []byte {
+	dst = append(dst, '"')
+	for i := range 3 {
+		if i > 0 {
+			dst = append(dst, ' ')
+		}
+		dst = append(dst, words[r>>(4*i)&15]...)
+	}
+	return append(strconv.AppendUint(append(dst, ' '), r>>12, 36), '"')
+}
+
+func appendUUID(dst []byte, n int64, r uint64) []byte {
+	high, low := r&^0xf000|0x4000, mix(r^uint64(n))&^(3<<62)|2<<62 // version 4, its variant
+	dst = append(dst, '"')
+	for i := range 32 {
+		if i == 8 || i == 12 || i == 16 || i == 20 {
+			dst = append(dst, '-')
+		}
+		half := high
+		if i >= 16 {
+			half = low
+		}
+		dst = append(dst, hexDigits[half>>(60-4*(i%16))&15])
+	}
+	return append(dst, '"')
+}
+
+// appendEmail holds the number of the value, so that no two are the same.
+func appendEmail(dst []byte, n int64, r uint64) []byte {
+	dst = append(append(dst, '"'), words[r&15]...)
+	dst = append(append(dst, '.'), words[r>>4&15]...)
+	dst = strconv.AppendInt(dst, n+1, 10)
+	return append(dst, `@example.com"`...)
+}
+
+func appendCompany(dst []byte, _ int64, r uint64) []byte {
+	dst = append(append(dst, '"'), lastNames[r%uint64(len(lastNames))]...)
+	dst = append(append(dst, ' '), trades[r>>8%uint64(len(trades))]...)
+	return append(dst, '"')
+}
+
+// Generated days are from 2020 to 2024.
+const (
+	firstGeneratedDay = 18262 // 2020-01-01 in days since 1970
+	generatedDays     = 1827
+)
+
+func appendDay(dst []byte, _ int64, r uint64) []byte {
+	return append(appendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays)), '"')
+}
+
+func appendMoment(dst []byte, _ int64, r uint64) []byte {
+	dst = appendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays))
+	dst = appendClock(append(dst, 'T'), int64(r>>16%86400)*1e9)
+	return append(dst, `Z"`...)
+}
+
+func appendObject(dst []byte, n int64, r uint64) []byte {
+	dst = appendString(append(dst, `{"plan":`...), []string{"free", "team", "business"}[r%3])
+	dst = strconv.AppendUint(append(dst, `,"seats":`...), r>>8%500, 10)
+	return append(appendTags(append(dst, `,"tags":`...), n, mix(r)), '}')
+}
+
+func appendTags(dst []byte, _ int64, r uint64) []byte {
+	dst = append(dst, '[')
+	for i := range int(r % 4) {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendString(dst, words[r>>(8+4*i)&15])
+	}
+	return append(dst, ']')
+}

@@ -1,0 +1,166 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+var _ Reader = (*postgres)(nil)
+
+// Rows reads a table or a query with one statement, so in one snapshot. The
+// server sorts where its order can be made that of the JSON texts; else rows
+// are sorted on disk here.
+func (p *postgres) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	conn, err := p.connect(ctx)
+	if err != nil {
+		return nil, p.clean(err)
+	}
+	defer func() {
+		if err != nil {
+			err = p.clean(err)
+			closeConn(conn)
+		}
+	}()
+	if err := begin(ctx, conn); err != nil {
+		return nil, err
+	}
+	all, from, err := p.columns(ctx, conn, object)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	exprs := make([]string, len(chosen.wanted))
+	for i, column := range chosen.wanted {
+		exprs[i] = selectExpr(all[column])
+	}
+	sql := "SELECT " + strings.Join(exprs, ", ") + " FROM " + from
+	described, err := conn.PgConn().Prepare(ctx, "", sql, nil)
+	if err != nil {
+		return nil, postgresQueryError(err)
+	}
+	r := &postgresRows{p: p, conn: conn, row: newRow(len(exprs))}
+	formats := make([]int16, len(described.Fields))
+	for i, f := range described.Fields {
+		write, binary := postgresWriter(f.DataTypeOID)
+		if isStructure(all[chosen.wanted[i]]) {
+			write, binary = appendJSONText, false
+		}
+		if binary {
+			formats[i] = pgx.BinaryFormatCode
+		}
+		r.writers = append(r.writers, write)
+	}
+	sorted := orderBy(conn, all, chosen, described.Fields)
+	if sorted != "" {
+		if _, err := conn.PgConn().Prepare(ctx, "", sql+sorted, nil); err != nil {
+			return nil, postgresQueryError(err)
+		}
+	}
+	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
+	return arranged(ctx, r, chosen, sorted != "", p.scratch)
+}
+
+// isStructure tells columns that only the server can turn into JSON: arrays and
+// composite values.
+func isStructure(c api.Column) bool {
+	return c.Kind == api.KindArray || c.Kind == api.KindObject && c.Type != "json" && c.Type != "jsonb"
+}
+
+func selectExpr(c api.Column) string {
+	if isStructure(c) {
+		return "to_json(" + quote(c.Name) + ")::text"
+	}
+	return quote(c.Name)
+}
+
+// orderBy is the clause that makes the server sort as the JSON texts sort, or
+// "". Its to_json escapes as appendString does; that only holds while texts are
+// stored in UTF-8. NULL comes last there, as null does behind digits and quotes.
+func orderBy(conn *pgx.Conn, all []api.Column, chosen selection, fields []pgconn.FieldDescription) string {
+	if len(chosen.order) == 0 || conn.PgConn().ParameterStatus("server_encoding") != "UTF8" {
+		return ""
+	}
+	var exprs []string
+	for _, at := range chosen.order {
+		name := quote(all[chosen.wanted[at]].Name)
+		switch fields[at].DataTypeOID {
+		case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.UUIDOID:
+			exprs = append(exprs, name+`::text COLLATE "C"`)
+		case pgtype.TextOID, pgtype.VarcharOID:
+			if isStructure(all[chosen.wanted[at]]) {
+				return ""
+			}
+			exprs = append(exprs, "to_json("+name+`)::text COLLATE "C"`)
+		default:
+			return ""
+		}
+	}
+	return " ORDER BY " + strings.Join(exprs, ", ")
+}
+
+// postgresRows reads the stream of one statement.
+type postgresRows struct {
+	p       *postgres
+	conn    *pgx.Conn
+	result  *pgconn.ResultReader
+	writers []func(dst, value []byte) []byte
+	row     row
+}
+
+func (r *postgresRows) Next() ([][]byte, error) {
+	if !r.result.NextRow() {
+		if _, err := r.result.Close(); err != nil {
+			return nil, r.p.clean(readError(err))
+		}
+		return nil, io.EOF
+	}
+	r.row.reset()
+	for i, value := range r.result.Values() {
+		if i >= len(r.writers) {
+			break
+		}
+		if value == nil {
+			r.row.buf = append(r.row.buf, jsonNull...)
+		} else {
+			r.row.buf = r.writers[i](r.row.buf, value)
+		}
+		r.row.end()
+	}
+	return r.row.values(), nil
+}
+
+func readError(err error) error {
+	var server *pgconn.PgError
+	if errors.As(err, &server) {
+		return fmt.Errorf("read rows: %s", server.Message)
+	}
+	return fmt.Errorf("read rows: %w", err)
+}
+
+// Close may be called again, and in the middle: the connection is dropped then,
+// since reading the rest could take hours.
+func (r *postgresRows) Close() error {
+	if r.conn == nil {
+		return nil
+	}
+	conn := r.conn
+	r.conn = nil
+	if r.result != nil && conn.PgConn().IsBusy() {
+		_ = conn.PgConn().Conn().Close()
+		return nil
+	}
+	closeConn(conn)
+	return nil
+}

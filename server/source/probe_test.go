@@ -1,0 +1,61 @@
+package source
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// steps writes results as "step status message".
+func steps(r api.TestResults) []string {
+	var out []string
+	for _, s := range r.Steps {
+		line := s.Step + " " + s.Status
+		if s.Error != nil {
+			line += " " + s.Error.Message
+		}
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestProbe(t *testing.T) {
+	valid := validCredentials()
+	with := func(typ, key string, v any) map[string]any { valid[typ][key] = v; return valid[typ] }
+	wrongKey := map[string]any{"type": "service_account", "project_id": "p", "private_key": "wrong", "client_email": "e"}
+	notDB := write(t, "a.sqlite", "this is a text and by far no database")
+	missing := t.TempDir() + "/none.csv"
+	for _, c := range []struct {
+		name, typ string
+		values    map[string]any
+		want      []string
+	}{
+		{"generator", "generator", valid["generator"], []string{"credentials passed", "connect passed", "read passed"}},
+		{"topics", "topic_log", nil, []string{"credentials passed", "connect passed", "read passed"}},
+		{"csv", "csv", map[string]any{"path": write(t, "a.csv", "a\n1\n")}, []string{"credentials passed", "connect passed", "read passed"}},
+		{"missing file", "csv", map[string]any{"path": missing}, []string{"credentials passed", "connect failed open " + missing + ": there is no such file", "read skipped"}},
+		{"empty csv", "csv", map[string]any{"path": write(t, "e.csv", "")}, nil},
+		{"not a database", "sqlite", map[string]any{"path": notDB}, []string{"credentials passed", "connect failed read " + notDB + ": the file is not a SQLite database", "read skipped"}},
+		{"credentials", "sqlite", map[string]any{"pat": "x"}, []string{"credentials failed credentials.path: is required; credentials.pat: is not a field of sqlite; its fields are path", "connect skipped", "read skipped"}},
+		{"type", "oracle", nil, []string{"credentials failed source type: is not a type of source; use one of sqlite, postgres, csv, jsonl, parquet, generator, topic_log, snowflake, bigquery, materialize"}},
+		{"snowflake", "snowflake", valid["snowflake"], []string{"credentials passed", "connect passed", "authenticate passed", "read passed"}},
+		{"wrong password", "materialize", with("materialize", "password", "wrong"), []string{"credentials passed", "connect passed", "authenticate failed log in to materialize: password is refused", "read skipped"}},
+		{"wrong key", "bigquery", with("bigquery", "service_account_key", wrongKey), []string{"credentials passed", "connect passed", "authenticate failed log in to bigquery: service_account_key is refused", "read skipped"}},
+		{"no host", "postgres", with("postgres", "host", "nowhere.invalid"), []string{"credentials passed", "address failed find address of nowhere.invalid: no such host", "connect skipped", "authenticate skipped", "read skipped"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := steps(Test(t.Context(), c.typ, credentials(c.values), Options{Key: t.Name()}))
+			if c.want == nil {
+				require.Contains(t, fmt.Sprint(got), "read failed")
+				require.Contains(t, fmt.Sprint(got), "the file is empty")
+				return
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+	_, err := Open(t.Context(), "materialize", credentials(with("materialize", "password", "wrong")), Options{})
+	require.EqualError(t, err, "open materialize source: log in to materialize: password is refused")
+}

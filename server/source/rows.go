@@ -1,0 +1,142 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Reader is a Source that hands out rows.
+type Reader interface {
+	// Rows reads some columns of an object, all where columns is nil, in one
+	// consistent snapshot. With order the rows come in ascending order of these
+	// columns, one after another, each compared by the bytes of its JSON text;
+	// without, in any order. Memory does not grow with the number of rows.
+	Rows(ctx context.Context, object Object, columns, order []string) (Rows, error)
+}
+
+// Rows is a stream of rows, for one goroutine.
+type Rows interface {
+	// Next returns the next row as one JSON text per column, valid until the
+	// next call, and io.EOF after the last one. After an error the stream is
+	// over.
+	Next() ([][]byte, error)
+	Close() error
+}
+
+// errChanged: a file is not what it was when its columns were read.
+var errChanged = errors.New("the file was changed while it was read")
+
+// row is the memory of one row: all values in one buffer.
+type row struct {
+	buf   []byte
+	ends  []int
+	cells [][]byte
+}
+
+func newRow(width int) row {
+	return row{ends: make([]int, 0, width), cells: make([][]byte, width)}
+}
+
+func (r *row) reset() { r.buf, r.ends = r.buf[:0], r.ends[:0] }
+
+// end closes the value that was appended to buf.
+func (r *row) end() { r.ends = append(r.ends, len(r.buf)) }
+
+// values cuts the buffer up.
+func (r *row) values() [][]byte {
+	start := 0
+	for i, end := range r.ends {
+		r.cells[i] = r.buf[start:end:end]
+		start = end
+	}
+	return r.cells
+}
+
+// selection is what of an object is read: places of the columns that were asked
+// for and, after them, of those that are only sorted by.
+type selection struct {
+	wanted []int // the columns read
+	width  int   // so many of them are handed out
+	order  []int // places in wanted
+}
+
+// choose finds the columns by their names.
+func choose(object Object, all []api.Column, columns, order []string) (selection, error) {
+	var s selection
+	place := func(name string) (int, error) {
+		i := slices.IndexFunc(all, func(c api.Column) bool { return c.Name == name })
+		if i < 0 {
+			return 0, fmt.Errorf("read column %q of %s: %w", name, object, ErrNoColumn)
+		}
+		return i, nil
+	}
+	if columns == nil {
+		for i := range all {
+			s.wanted = append(s.wanted, i)
+		}
+	}
+	for _, name := range columns {
+		i, err := place(name)
+		if err != nil {
+			return s, err
+		}
+		s.wanted = append(s.wanted, i)
+	}
+	s.width = len(s.wanted)
+	for _, name := range order {
+		i, err := place(name)
+		if err != nil {
+			return s, err
+		}
+		at := slices.Index(s.wanted, i)
+		if at < 0 {
+			at = len(s.wanted)
+			s.wanted = append(s.wanted, i)
+		}
+		s.order = append(s.order, at)
+	}
+	return s, nil
+}
+
+// arranged puts rows into the order of a selection, on disk where they come in
+// another, and drops the columns that nobody asked for. It owns rows.
+func arranged(ctx context.Context, rows Rows, s selection, inOrder bool, scratch string) (Rows, error) {
+	if len(s.order) > 0 && !inOrder {
+		sorted, err := sortRows(ctx, rows, s.order, scratch)
+		if err != nil {
+			return nil, err
+		}
+		rows = sorted
+	}
+	if s.width == len(s.wanted) {
+		return rows, nil
+	}
+	return &narrow{rows, s.width}, nil
+}
+
+// narrow drops the last columns.
+type narrow struct {
+	Rows
+	width int
+}
+
+func (n *narrow) Next() ([][]byte, error) {
+	values, err := n.Rows.Next()
+	if err != nil {
+		return nil, err
+	}
+	return values[:n.width], nil
+}
+
+// closing closes what rows are read from together with them.
+type closing struct {
+	Rows
+	also io.Closer
+}
+
+func (c *closing) Close() error { return errors.Join(c.Rows.Close(), c.also.Close()) }

@@ -1,0 +1,304 @@
+package source
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+)
+
+// sortMemory is how much of the rows is sorted at once; what is more goes to
+// disk in sorted runs. It is the bulk of what a sorted read needs in memory.
+const sortMemory = 12 << 20
+
+// sorter puts rows into key order. A record is the cells of a row, each with
+// its length before it, those of the order first.
+type sorter struct {
+	keys    int   // so many cells are the key
+	cells   []int // the cell of the row for each of the record
+	limit   int
+	arena   []byte
+	entries []entry
+	scratch string
+	file    *os.File // nil: all fits into memory
+	runs    []run
+	written int64
+}
+
+// entry is a record in the arena. The first bytes of the key decide most
+// comparisons.
+type entry struct {
+	prefix     uint64
+	start, end uint32
+}
+
+// run is a sorted stretch of the file.
+type run struct{ start, size int64 }
+
+// sortRows reads all rows and returns them in the order of some of their
+// cells. It closes rows, also when it fails.
+func sortRows(ctx context.Context, rows Rows, order []int, scratch string) (Rows, error) {
+	defer rows.Close()
+	return sortLimited(ctx, rows, order, scratch, sortMemory)
+}
+
+func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, limit int) (_ Rows, err error) {
+	s := &sorter{limit: limit, scratch: scratch}
+	defer func() {
+		if err != nil && s.file != nil {
+			err = errors.Join(err, s.file.Close())
+		}
+	}()
+	for {
+		values, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if s.cells == nil {
+			s.arrange(order, len(values))
+		}
+		if err := s.add(values); err != nil {
+			return nil, err
+		}
+	}
+	if s.file == nil {
+		s.sortArena()
+		return &sortedArena{s: s, row: make([][]byte, len(s.cells))}, nil
+	}
+	if err := s.spill(); err != nil {
+		return nil, err
+	}
+	s.arena, s.entries = nil, nil
+	return newMerge(s)
+}
+
+// arrange puts the cells of the order first, each once.
+func (s *sorter) arrange(order []int, width int) {
+	for _, cell := range order {
+		if !slices.Contains(s.cells, cell) {
+			s.cells = append(s.cells, cell)
+		}
+	}
+	s.keys = len(s.cells)
+	for cell := range width {
+		if !slices.Contains(s.cells, cell) {
+			s.cells = append(s.cells, cell)
+		}
+	}
+}
+
+func (s *sorter) add(values [][]byte) error {
+	size := 0
+	for _, v := range values {
+		size += len(v) + binary.MaxVarintLen64
+	}
+	const entrySize = 16
+	if len(s.entries) > 0 && len(s.arena)+size+(len(s.entries)+1)*entrySize > s.limit {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	start := len(s.arena)
+	if uint64(start+size) > 1<<32-1 {
+		return errors.New("sort rows: a row is longer than 4 GiB")
+	}
+	for _, cell := range s.cells {
+		s.arena = binary.AppendUvarint(s.arena, uint64(len(values[cell])))
+		s.arena = append(s.arena, values[cell]...)
+	}
+	var prefix [8]byte
+	copy(prefix[:], values[s.cells[0]])
+	s.entries = append(s.entries, entry{binary.BigEndian.Uint64(prefix[:]), uint32(start), uint32(len(s.arena))})
+	return nil
+}
+
+// sortArena sorts what is in memory; of equal keys the earlier row stays first,
+// so that the same rows always come the same way.
+func (s *sorter) sortArena() {
+	slices.SortFunc(s.entries, func(a, b entry) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return cmp.Or(compareKeys(s.arena[a.start:a.end], s.arena[b.start:b.end], s.keys), cmp.Compare(a.start, b.start))
+	})
+}
+
+// compareKeys compares the first cells of two records.
+func compareKeys(a, b []byte, keys int) int {
+	for range keys {
+		var x, y []byte
+		x, a = cutCell(a)
+		y, b = cutCell(b)
+		if c := bytes.Compare(x, y); c != 0 {
+			return c
+		}
+	}
+	return 0
+}
+
+func cutCell(record []byte) (cell, rest []byte) {
+	n, width := binary.Uvarint(record)
+	end := width + int(n)
+	return record[width:end:end], record[end:]
+}
+
+// spill writes the arena as one sorted run. The file has no name any more: it
+// is gone with the process, whatever ends it.
+func (s *sorter) spill() error {
+	if s.file == nil {
+		f, err := os.CreateTemp(s.scratch, "destkit-sort-*")
+		if err != nil {
+			return fmt.Errorf("sort rows on disk: %w", err)
+		}
+		s.file = f
+		if err := os.Remove(f.Name()); err != nil {
+			return fmt.Errorf("sort rows on disk: %w", err)
+		}
+	}
+	s.sortArena()
+	w := bufio.NewWriterSize(s.file, 256<<10)
+	start := s.written
+	var length []byte
+	for _, e := range s.entries {
+		length = binary.AppendUvarint(length[:0], uint64(e.end-e.start))
+		_, _ = w.Write(length)
+		_, _ = w.Write(s.arena[e.start:e.end]) // a failure shows in Flush
+		s.written += int64(len(length)) + int64(e.end-e.start)
+	}
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("sort rows on disk: %w", pathless(err))
+	}
+	s.runs = append(s.runs, run{start, s.written - start})
+	s.arena, s.entries = s.arena[:0], s.entries[:0]
+	return nil
+}
+
+// unpack puts the cells of a record back into the order of the row.
+func (s *sorter) unpack(record []byte, row [][]byte) {
+	for _, cell := range s.cells {
+		row[cell], record = cutCell(record)
+	}
+}
+
+// sortedArena hands out rows that all fitted into memory.
+type sortedArena struct {
+	s   *sorter
+	at  int
+	row [][]byte
+}
+
+func (a *sortedArena) Close() error { return nil }
+
+func (a *sortedArena) Next() ([][]byte, error) {
+	if a.at == len(a.s.entries) {
+		return nil, io.EOF
+	}
+	e := a.s.entries[a.at]
+	a.at++
+	a.s.unpack(a.s.arena[e.start:e.end], a.row)
+	return a.row, nil
+}
+
+// head is the next record of a run.
+type head struct {
+	from   *bufio.Reader
+	record []byte
+	run    int // of equal keys the earlier run comes first
+}
+
+// merge hands out the rows of all runs: a heap of their heads.
+type merge struct {
+	s     *sorter
+	heads []*head
+	row   [][]byte
+	moved bool // the first head was handed out and must go on
+}
+
+func newMerge(s *sorter) (*merge, error) {
+	m := &merge{s: s, row: make([][]byte, len(s.cells))}
+	size := max(4<<10, min(256<<10, sortMemory/len(s.runs)))
+	for i, r := range s.runs {
+		h := &head{from: bufio.NewReaderSize(io.NewSectionReader(s.file, r.start, r.size), size), run: i}
+		if err := h.next(); err != nil {
+			return nil, err
+		}
+		m.heads = append(m.heads, h)
+	}
+	for i := len(m.heads) / 2; i >= 0; i-- {
+		m.sink(i)
+	}
+	return m, nil
+}
+
+// next reads a record; io.EOF at the end of the run.
+func (h *head) next() error {
+	n, err := binary.ReadUvarint(h.from)
+	if err != nil {
+		return err
+	}
+	h.record = slices.Grow(h.record[:0], int(n))[:n]
+	if _, err := io.ReadFull(h.from, h.record); err != nil {
+		return fmt.Errorf("read sorted rows: %w", err)
+	}
+	return nil
+}
+
+func (m *merge) less(i, j int) bool {
+	a, b := m.heads[i], m.heads[j]
+	if c := compareKeys(a.record, b.record, m.s.keys); c != 0 {
+		return c < 0
+	}
+	return a.run < b.run
+}
+
+// sink moves a head down to its place.
+func (m *merge) sink(i int) {
+	for {
+		least := i
+		for _, child := range []int{2*i + 1, 2*i + 2} {
+			if child < len(m.heads) && m.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heads[i], m.heads[least] = m.heads[least], m.heads[i]
+		i = least
+	}
+}
+
+func (m *merge) Next() ([][]byte, error) {
+	if m.moved {
+		m.moved = false
+		switch err := m.heads[0].next(); {
+		case errors.Is(err, io.EOF):
+			last := len(m.heads) - 1
+			m.heads[0] = m.heads[last]
+			m.heads = m.heads[:last]
+		case err != nil:
+			return nil, err
+		}
+		m.sink(0)
+	}
+	if len(m.heads) == 0 {
+		return nil, io.EOF
+	}
+	m.moved = true
+	m.s.unpack(m.heads[0].record, m.row)
+	return m.row, nil
+}
+
+func (m *merge) Close() error { return m.s.file.Close() }

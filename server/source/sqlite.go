@@ -1,0 +1,268 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// main is the catalog and the schema of what has neither.
+const main = "main"
+
+func sqliteType() *sourceType {
+	d := describe("sqlite", "SQLite",
+		matching(text("path", "Path", "/data/crm.sqlite", "A database file on the machine of the service. It is only read."), namePattern))
+	d.SQL = true
+	return &sourceType{Description: d, steps: opening,
+		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
+			src := &sqliteSource{path: s.text("path"), scratch: o.Scratch}
+			return src, src.try(ctx)
+		}}
+}
+
+// sqliteSource opens a connection for each use: it costs some 100 µs, and a
+// connection that is kept would pin the write-ahead log of the user's database.
+type sqliteSource struct {
+	path      string
+	scratch   string
+	warehouse *warehouse // of an emulated type; nil: a user's file
+}
+
+func (s *sqliteSource) Close() error { return nil }
+
+// try opens the database and reads its first page.
+func (s *sqliteSource) try(ctx context.Context) error {
+	return s.with(ctx, func(conn *sqlite.Conn) error {
+		return sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM sqlite_schema", nil)
+	})
+}
+
+// with lends a connection that can only read.
+func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) error {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := use(conn); err != nil {
+		if ctx.Err() != nil {
+			return fmt.Errorf("read %s: %w", s.name(), context.Cause(ctx))
+		}
+		return s.explain(err)
+	}
+	return nil
+}
+
+func (s *sqliteSource) name() string {
+	if s.warehouse != nil {
+		return s.warehouse.typ
+	}
+	return s.path
+}
+
+// busyTimeout is how long a locked database is waited for.
+const busyTimeout = 5 * time.Second
+
+func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
+	if s.warehouse != nil {
+		return s.warehouse.connect(ctx)
+	}
+	if err := regularFile(s.path, false); err != nil {
+		return nil, err
+	}
+	// An absolute path is never read as ":memory:" or as a URI.
+	path, err := filepath.Abs(s.path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", s.path, err)
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %s", s.path, sqlite.ErrCode(err).Message())
+	}
+	return conn, prepareReader(ctx, conn)
+}
+
+// prepareReader binds a connection to a context.
+func prepareReader(ctx context.Context, conn *sqlite.Conn) error {
+	conn.SetInterrupt(ctx.Done())
+	conn.SetBusyTimeout(busyTimeout)
+	return nil
+}
+
+// explain puts the driver's words about the file itself into plain ones.
+func (s *sqliteSource) explain(err error) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultNotADB:
+		return fmt.Errorf("read %s: the file is not a SQLite database", s.name())
+	case sqlite.ResultCorrupt:
+		return fmt.Errorf("read %s: the database is damaged", s.name())
+	case sqlite.ResultCantOpen, sqlite.ResultReadOnly:
+		return fmt.Errorf("read %s: the database is in write-ahead mode and its -shm file cannot be made; make the folder writable for the service", s.name())
+	case sqlite.ResultBusy, sqlite.ResultLocked:
+		return fmt.Errorf("read %s: the database is locked by another program", s.name())
+	}
+	return err
+}
+
+// regularFile tells clearly why a path cannot be read as a file, or as a folder
+// where that is allowed.
+func regularFile(path string, folder bool) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("open %s: there is no such file", path)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("open %s: the service may not read it", path)
+	case err != nil:
+		return fmt.Errorf("open %s: %w", path, pathless(err))
+	case info.IsDir() && folder:
+		return nil
+	case info.IsDir():
+		return fmt.Errorf("open %s: it is a folder, and must be a file", path)
+	case !info.Mode().IsRegular():
+		return fmt.Errorf("open %s: it is not a regular file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("open %s: the service may not read it", path)
+		}
+		return fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	return f.Close()
+}
+
+// pathless leaves out the path, which messages name as it was given.
+func pathless(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Tables lists tables and views. A view that no longer fits its tables is
+// listed without columns; Columns says what is wrong with it.
+func (s *sqliteSource) Tables(ctx context.Context) ([]api.Table, error) {
+	tables := []api.Table{}
+	err := s.with(ctx, func(conn *sqlite.Conn) error {
+		var names []string
+		err := sqlitex.ExecuteTransient(conn,
+			"SELECT name FROM pragma_table_list WHERE schema = 'main' AND type IN ('table', 'view', 'virtual')"+
+				" AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+				names = append(names, stmt.ColumnText(0))
+				return nil
+			}})
+		if err != nil {
+			return fmt.Errorf("list tables: %w", err)
+		}
+		for _, name := range names {
+			columns, err := s.columnsOf(conn, main, name)
+			if err != nil && sqlite.ErrCode(err).ToPrimary() != sqlite.ResultError {
+				return err
+			}
+			table := api.Table{Type: api.ObjectTable, TableCatalog: main, TableSchema: main, TableName: name, Columns: columns}
+			if s.warehouse != nil {
+				table.TableCatalog = s.warehouse.catalog
+				table.TableSchema, table.TableName = s.warehouse.split(name)
+			}
+			tables = append(tables, table)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	sortTables(tables)
+	return tables, nil
+}
+
+// Columns of a table, view or query.
+func (s *sqliteSource) Columns(ctx context.Context, object Object) (columns []api.Column, err error) {
+	err = s.with(ctx, func(conn *sqlite.Conn) error {
+		if object.Query != "" {
+			columns, err = s.queryColumns(conn, object.Query)
+			return err
+		}
+		stored, err := s.stored(conn, object)
+		if err != nil {
+			return err
+		}
+		columns, err = s.columnsOf(conn, main, stored)
+		if err != nil {
+			return fmt.Errorf("read columns of %s: %w", object, err)
+		}
+		return nil
+	})
+	return columns, err
+}
+
+// stored is the name under which the database keeps a table. Names compare like
+// the database's own, without case for ASCII letters; the stored form is used on.
+func (s *sqliteSource) stored(conn *sqlite.Conn, object Object) (string, error) {
+	name := object.Name
+	if s.warehouse != nil {
+		var ok bool
+		if name, ok = s.warehouse.join(object); !ok {
+			return "", fmt.Errorf("find table %s: %w", object, ErrNoTable)
+		}
+	} else if !isMain(object.Catalog) || !isMain(object.Schema) {
+		return "", fmt.Errorf("find table %s: catalog and schema of a sqlite source are %s: %w", object, main, ErrNoTable)
+	}
+	found := ""
+	err := sqlitex.ExecuteTransient(conn,
+		"SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') AND name = ?1 COLLATE NOCASE AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+		&sqlitex.ExecOptions{Args: []any{name}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			found = stmt.ColumnText(0)
+			return nil
+		}})
+	if err != nil {
+		return "", fmt.Errorf("find table %s: %w", object, err)
+	}
+	if found == "" {
+		return "", fmt.Errorf("find table %s: %w", object, ErrNoTable)
+	}
+	return found, nil
+}
+
+// isMain accepts the one catalog and schema of files, also left out.
+func isMain(name string) bool { return name == "" || name == main }
+
+// columnsOf reads the declared columns; hidden ones of virtual tables are no
+// columns to their users, generated ones are.
+func (s *sqliteSource) columnsOf(conn *sqlite.Conn, schema, name string) ([]api.Column, error) {
+	columns := []api.Column{}
+	err := sqlitex.ExecuteTransient(conn, "SELECT name, type FROM pragma_table_xinfo(?1, ?2) WHERE hidden <> 1 ORDER BY cid",
+		&sqlitex.ExecOptions{Args: []any{name, schema}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			columns = append(columns, s.column(stmt.ColumnText(0), stmt.ColumnText(1)))
+			return nil
+		}})
+	return columns, err
+}
+
+// column describes one column by its declared type; an emulated warehouse shows
+// its own word for it.
+func (s *sqliteSource) column(name, declared string) api.Column {
+	kind := declaredKind(declared)
+	switch {
+	case s.warehouse != nil:
+		declared = s.warehouse.dialect.typeName(declared, kind)
+	case declared == "":
+		declared = "ANY" // an expression, or a column without a type
+	}
+	return api.Column{Name: name, Type: declared, Kind: kind}
+}
+
+// quote makes an identifier of SQL.
+func quote(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -1,0 +1,162 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// queryColumns checks a query by preparing it and describes what it selects.
+func (s *sqliteSource) queryColumns(conn *sqlite.Conn, query string) ([]api.Column, error) {
+	stmt, err := s.prepareQuery(conn, query)
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Finalize()
+	declared, err := s.viewTypes(conn, query)
+	if err != nil {
+		return nil, err
+	}
+	columns := make([]api.Column, stmt.ColumnCount())
+	for i := range columns {
+		word := ""
+		if i < len(declared) {
+			word = declared[i]
+		}
+		columns[i] = s.column(stmt.ColumnName(i), word)
+	}
+	return columns, nil
+}
+
+// prepareQuery compiles a query that selects and does nothing else. The caller
+// finalizes the statement.
+func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.Stmt, error) {
+	text, places := query, []place(nil)
+	if s.warehouse != nil {
+		text, places = s.warehouse.rewrite(conn, query, false)
+	}
+	_, problem, after := oneStatement(text)
+	if problem != "" {
+		return nil, &QueryError{Message: problem, Position: position(query, places, after)}
+	}
+	// The connection can only read; the authorizer also keeps out what reads
+	// other things than tables: ATTACH, PRAGMA.
+	if err := conn.SetAuthorizer(sqlite.AuthorizeFunc(onlySelect)); err != nil {
+		return nil, fmt.Errorf("guard query: %w", err)
+	}
+	defer conn.SetAuthorizer(nil)
+	stmt, _, err := conn.PrepareTransient(text)
+	if err != nil {
+		return nil, queryError(err, query, places)
+	}
+	switch {
+	case stmt.ColumnCount() == 0:
+		err = &QueryError{Message: "the query selects nothing: it must be one SELECT", Position: 1}
+	case stmt.BindParamCount() > 0:
+		err = &QueryError{Message: "the query has parameters, and nobody to give them: write the values into it"}
+	default:
+		names := make([]string, stmt.ColumnCount())
+		for i := range names {
+			names[i] = stmt.ColumnName(i)
+		}
+		err = uniqueColumns(names)
+	}
+	if err != nil {
+		_ = stmt.Finalize()
+		return nil, err
+	}
+	return stmt, nil
+}
+
+// uniqueColumns refuses a query whose columns cannot be told apart.
+func uniqueColumns(names []string) error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return &QueryError{Message: fmt.Sprintf("the query selects two columns named %q: give one another name with AS", name)}
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+// notSelect is said of a query that is no query, in every dialect.
+const notSelect = "the query does more than read tables: it must be one SELECT"
+
+func onlySelect(action sqlite.Action) sqlite.AuthResult {
+	switch action.Type() {
+	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpFunction, sqlite.OpRecursive:
+		return sqlite.AuthResultOK
+	}
+	return sqlite.AuthResultDeny
+}
+
+// viewTypes learns the declared types of the result from a temporary view: the
+// driver does not give them. The view lives and dies with the connection. What
+// cannot be a view, such as EXPLAIN, reads no table.
+func (s *sqliteSource) viewTypes(conn *sqlite.Conn, query string) (declared []string, err error) {
+	text := query
+	if s.warehouse != nil {
+		text, _ = s.warehouse.rewrite(conn, query, false)
+	}
+	const name = "destkit_probe"
+	body, _, _ := oneStatement(text)
+	if err := sqlitex.ExecuteTransient(conn, "CREATE TEMP VIEW "+name+" AS "+body, nil); err != nil {
+		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultError {
+			err = &QueryError{Message: notSelect, Position: 1}
+		}
+		return nil, err
+	}
+	err = sqlitex.ExecuteTransient(conn, "SELECT type FROM pragma_table_xinfo(?1, 'temp') ORDER BY cid",
+		&sqlitex.ExecOptions{Args: []any{name}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			declared = append(declared, stmt.ColumnText(0))
+			return nil
+		}})
+	if err != nil {
+		return nil, fmt.Errorf("read types of query: %w", err)
+	}
+	return declared, sqlitex.ExecuteTransient(conn, "DROP VIEW temp."+name, nil)
+}
+
+// queryError turns what SQLite says about a query into a QueryError; troubles
+// of the file stay what they are.
+func queryError(err error, query string, places []place) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultAuth:
+		return &QueryError{Message: notSelect, Position: 1}
+	case sqlite.ResultError, sqlite.ResultTooBig, sqlite.ResultRange:
+	default:
+		return err
+	}
+	at := -1
+	if offset, ok := sqlite.ErrorOffset(err); ok {
+		at = offset
+	}
+	return &QueryError{Message: driverWords(err), Position: position(query, places, at)}
+}
+
+// driverWords is the innermost message without the driver's own prefixes.
+func driverWords(err error) string {
+	for next := errors.Unwrap(err); next != nil; next = errors.Unwrap(err) {
+		err = next
+	}
+	message := err.Error()
+	message = strings.TrimPrefix(message, sqlite.ResultError.Message()+": ")
+	return message
+}
+
+// position counts the characters before a byte of the text that was prepared,
+// in the text that the user wrote.
+func position(query string, places []place, at int) int {
+	if at < 0 {
+		return 0
+	}
+	at = original(places, at)
+	return utf8.RuneCountInString(query[:min(at, len(query))]) + 1
+}

@@ -1,0 +1,303 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+var _ Reader = (*sqliteSource)(nil)
+
+// Rows reads a table or a query in one transaction. In the order of the table's
+// integer primary key nothing is sorted; else rows are sorted on disk.
+func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	conn, err := s.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r := &sqliteRows{s: s, ctx: ctx, conn: conn}
+	defer func() {
+		if err != nil {
+			err = errors.Join(s.explain(err), r.Close())
+		}
+	}()
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+		return nil, err
+	}
+	if object.Query != "" {
+		return s.queryRows(r, object, columns, order)
+	}
+	stored, err := s.stored(conn, object)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.columnsOf(conn, main, stored)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(chosen.wanted))
+	for i, column := range chosen.wanted {
+		names[i] = quote(all[column].Name)
+	}
+	r.reads(all, chosen)
+	text := "SELECT " + strings.Join(names, ", ") + " FROM main." + quote(stored)
+	if len(names) == 0 {
+		text = "SELECT NULL FROM main." + quote(stored)
+	}
+	key, err := integerKey(conn, stored)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen.order) > 0 && all[chosen.wanted[chosen.order[0]]].Name == key {
+		if err := r.openByDigits(text, quote(key), chosen.order[0]); err != nil {
+			return nil, err
+		}
+		return arranged(ctx, r, chosen, true, s.scratch)
+	}
+	stmt, _, err := conn.PrepareTransient(text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", object, err)
+	}
+	r.lanes = []*lane{{stmt: stmt}}
+	return arranged(ctx, r, chosen, false, s.scratch)
+}
+
+// queryRows runs the query as it is; columns that nobody asked for are passed
+// over.
+func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []string) (Rows, error) {
+	all, err := s.queryColumns(r.conn, object.Query)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := s.prepareQuery(r.conn, object.Query)
+	if err != nil {
+		return nil, err
+	}
+	r.reads(all, chosen)
+	r.places = chosen.wanted
+	r.lanes = []*lane{{stmt: stmt}}
+	return arranged(r.ctx, r, chosen, false, s.scratch)
+}
+
+// integerKey is the column that is another name of the row id: the only one
+// that surely holds nothing but integers. "" where a table has none.
+func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
+	keys := 0
+	err = sqlitex.ExecuteTransient(conn, "SELECT name, type, pk FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0",
+		&sqlitex.ExecOptions{Args: []any{table}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			if keys++; strings.EqualFold(stmt.ColumnText(1), "INTEGER") {
+				name = stmt.ColumnText(0)
+			}
+			return nil
+		}})
+	if keys != 1 || name == "" {
+		return "", err
+	}
+	// A key of a table WITHOUT ROWID, or declared DESC, has an index of its own
+	// and may hold anything.
+	index := 0
+	err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
+		&sqlitex.ExecOptions{Args: []any{table}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			index = stmt.ColumnInt(0)
+			return nil
+		}})
+	if index > 0 {
+		return "", err
+	}
+	return name, err
+}
+
+// sqliteRows reads statements of one transaction: one statement, or one for each
+// number of digits of an integer key, merged.
+type sqliteRows struct {
+	s      *sqliteSource
+	ctx    context.Context
+	conn   *sqlite.Conn
+	kinds  []api.Kind
+	places []int // columns of the statement; nil: as they come
+	lanes  []*lane
+	key    int   // column of an integer key
+	at     *lane // whose row was handed out
+	row    row
+	text   []byte
+}
+
+// lane is one statement; row tells that it stands on a row.
+type lane struct {
+	stmt *sqlite.Stmt
+	row  bool
+	key  []byte
+}
+
+// reads sets what is read.
+func (r *sqliteRows) reads(all []api.Column, chosen selection) {
+	r.row = newRow(len(chosen.wanted))
+	for _, column := range chosen.wanted {
+		r.kinds = append(r.kinds, all[column].Kind)
+	}
+}
+
+// openByDigits makes a lane for each number of digits, with and without a sign.
+// Numbers of one length have the same order as their texts, so the key's own
+// index gives each lane sorted.
+func (r *sqliteRows) openByDigits(text, key string, column int) error {
+	r.key = column
+	add := func(from, to int64, order string) error {
+		stmt, _, err := r.conn.PrepareTransient(text + " WHERE " + key + " BETWEEN ?1 AND ?2 ORDER BY " + key + order)
+		if err != nil {
+			return fmt.Errorf("read in order of %s: %w", key, err)
+		}
+		stmt.BindInt64(1, from)
+		stmt.BindInt64(2, to)
+		l := &lane{stmt: stmt}
+		if err := r.step(l); err != nil || !l.row {
+			return errors.Join(err, stmt.Finalize())
+		}
+		r.lanes = append(r.lanes, l)
+		return nil
+	}
+	low := int64(0)
+	for high := int64(9); ; high = high*10 + 9 {
+		last := high >= 999_999_999_999_999_999
+		if err := add(low, high, ""); err != nil {
+			return err
+		}
+		if err := add(-high, -max(low, 1), " DESC"); err != nil {
+			return err
+		}
+		low = high + 1
+		if last {
+			break
+		}
+	}
+	if err := add(low, math.MaxInt64, ""); err != nil {
+		return err
+	}
+	return add(math.MinInt64, -low, " DESC")
+}
+
+// step moves a lane on and reads its key where it has one.
+func (r *sqliteRows) step(l *lane) (err error) {
+	if l.row, err = l.stmt.Step(); err != nil || !l.row {
+		return err
+	}
+	l.key = strconv.AppendInt(l.key[:0], l.stmt.ColumnInt64(r.key), 10)
+	return nil
+}
+
+func (r *sqliteRows) Next() ([][]byte, error) {
+	l, err := r.advance()
+	if err != nil {
+		if r.ctx.Err() != nil {
+			err = context.Cause(r.ctx)
+		}
+		return nil, fmt.Errorf("read rows: %w", r.s.explain(err))
+	}
+	if l == nil {
+		return nil, io.EOF
+	}
+	r.row.reset()
+	for i, kind := range r.kinds {
+		column := i
+		if r.places != nil {
+			column = r.places[i]
+		}
+		r.appendCell(l.stmt, column, kind)
+		r.row.end()
+	}
+	return r.row.values(), nil
+}
+
+// advance finds the statement that stands on the next row; nil at the end.
+func (r *sqliteRows) advance() (*lane, error) {
+	if len(r.lanes) == 1 && r.lanes[0].key == nil {
+		more, err := r.lanes[0].stmt.Step()
+		if err != nil || !more {
+			return nil, err
+		}
+		return r.lanes[0], nil
+	}
+	if r.at != nil {
+		if err := r.step(r.at); err != nil {
+			return nil, err
+		}
+	}
+	r.at = nil
+	for _, l := range r.lanes {
+		if l.row && (r.at == nil || bytes.Compare(l.key, r.at.key) < 0) {
+			r.at = l
+		}
+	}
+	return r.at, nil
+}
+
+// appendCell writes a value by what it is, not by what its column is declared
+// as: the database stores any value in any column. Only 0 and 1 of a boolean
+// column and JSON text of a structured one have another form.
+func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
+	switch stmt.ColumnType(column) {
+	case sqlite.TypeNull:
+		r.row.buf = append(r.row.buf, jsonNull...)
+	case sqlite.TypeInteger:
+		n := stmt.ColumnInt64(column)
+		if kind == api.KindBoolean && (n == 0 || n == 1) {
+			r.row.buf = appendBool(r.row.buf, n == 1)
+			return
+		}
+		r.row.buf = strconv.AppendInt(r.row.buf, n, 10)
+	case sqlite.TypeFloat:
+		r.row.buf = appendFloat(r.row.buf, stmt.ColumnFloat(column), 64)
+	case sqlite.TypeText:
+		r.read(stmt, column)
+		if (kind == api.KindObject || kind == api.KindArray) && utf8.Valid(r.text) {
+			r.row.buf = appendEmbedded(r.row.buf, r.text)
+			return
+		}
+		r.row.buf = appendString(r.row.buf, r.text)
+	default:
+		r.read(stmt, column)
+		r.row.buf = appendBinary(r.row.buf, r.text)
+	}
+}
+
+// read copies bytes out of the database. Asking for the length first has a
+// database in UTF-16 converted.
+func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
+	n := stmt.ColumnLen(column)
+	if cap(r.text) < n {
+		r.text = make([]byte, n, 2*n)
+	}
+	r.text = r.text[:n]
+	stmt.ColumnBytes(column, r.text)
+}
+
+// Close may be called again.
+func (r *sqliteRows) Close() error {
+	for _, l := range r.lanes {
+		_ = l.stmt.Finalize()
+	}
+	conn := r.conn
+	if r.lanes, r.conn = nil, nil; conn == nil {
+		return nil
+	}
+	return conn.Close()
+}

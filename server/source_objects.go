@@ -1,0 +1,76 @@
+package server
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// sourceObject is one row of the list of a source's objects (facts B3), a table
+// or a model, with what the list is ordered by.
+type sourceObject struct {
+	at    time.Time
+	id    int64
+	shown any
+}
+
+// modelObject is a model as the list of objects shows it (facts B3).
+type modelObject struct {
+	Type      string   `json:"type"`
+	ID        int64    `json:"id"`
+	Name      string   `json:"name"`
+	CreatedAt api.Time `json:"created_at"`
+	UpdatedAt api.Time `json:"updated_at"`
+	Query     string   `json:"query"`
+}
+
+// listSourceObjects lists tables and models together by their time of creation
+// (for a table: of its discovery).
+func (s *Server) listSourceObjects(c *call) (*reply, error) {
+	page := c.page()
+	var objects []sourceObject
+	err := c.view(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err == nil {
+			objects, err = objectsOf(tx, src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	shown := []any{}
+	for _, o := range slicePage(objects, page) {
+		shown = append(shown, o.shown)
+	}
+	return c.list(page, int64(len(objects)), shown)
+}
+
+// objectsOf gives all objects, oldest first.
+func objectsOf(tx *store.Tx, src *store.Source) ([]sourceObject, error) {
+	var objects []sourceObject
+	tables, _, err := tx.SourceTables(src.ID, store.Page{Ascending: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		objects = append(objects, sourceObject{t.CreatedAt, t.ID, tableNameOf(t)})
+	}
+	models, _, err := tx.Models(src.ID, store.Page{Ascending: true})
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
+		objects = append(objects, sourceObject{m.CreatedAt, m.ID, modelObject{
+			Type: api.ObjectModel, ID: m.ID, Name: m.Name, Query: m.Query,
+			CreatedAt: api.Time{Time: m.CreatedAt}, UpdatedAt: api.Time{Time: m.UpdatedAt},
+		}})
+	}
+	slices.SortStableFunc(objects, func(a, b sourceObject) int {
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id))
+	})
+	return objects, nil
+}

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// sourceTimeout bounds a connection test, a discovery and the check of a query,
+// in real time: a database that hangs must not hold a call for ever.
+const sourceTimeout = 30 * time.Second
+
+// sourceAccess is all that it takes to open a source outside a transaction.
+type sourceAccess struct {
+	id          int64 // 0 for one that is not stored yet
+	typ         string
+	credentials map[string]json.RawMessage
+	options     source.Options
+}
+
+// sourceAccess reads the credentials of a stored source.
+func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, error) {
+	credentials, err := tx.SourceCredentials(src.ID)
+	if err != nil {
+		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
+	}
+	return sourceAccess{src.ID, src.Type, credentials, s.sourceOptions(src.ID)}, nil
+}
+
+// sourceOptions says where an emulated warehouse keeps its tables: in a file of
+// its own below the data directory, or in memory.
+func (s *Server) sourceOptions(id int64) source.Options {
+	if file := s.warehouseFile(id); file != "" {
+		return source.Options{Warehouse: file}
+	}
+	return source.Options{Key: s.warehouseKey(fmt.Sprintf("source-%d", id))}
+}
+
+// warehousesInMemory are the keys in use, of all services of this process.
+var warehousesInMemory sync.Map
+
+// warehouseKey names a warehouse in memory, which lives until this service
+// ends, and which no other service shares.
+func (s *Server) warehouseKey(name string) string {
+	key := fmt.Sprintf("%p/%s", s, name)
+	if _, known := warehousesInMemory.LoadOrStore(key, true); !known {
+		context.AfterFunc(s.background.ctx, func() { forgetWarehouse(key) })
+	}
+	return key
+}
+
+func forgetWarehouse(key string) {
+	source.Forget(key)
+	warehousesInMemory.Delete(key)
+}
+
+// forgetWarehouses drops all warehouses in memory, for a world that is replaced.
+func (s *Server) forgetWarehouses() {
+	own := s.warehouseKey("")
+	warehousesInMemory.Range(func(key, _ any) bool {
+		if strings.HasPrefix(key.(string), own) {
+			forgetWarehouse(key.(string))
+		}
+		return true
+	})
+}
+
+// warehouseFile is the database of an emulated warehouse; "" in memory.
+func (s *Server) warehouseFile(id int64) string {
+	folder := s.below("warehouses")
+	if folder == "" {
+		return ""
+	}
+	return filepath.Join(folder, fmt.Sprintf("source-%d.db", id))
+}
+
+// open connects to the source. Close it.
+func (a sourceAccess) open(ctx context.Context) (source.Source, error) {
+	return source.Open(ctx, a.typ, a.credentials, a.options)
+}
+
+// forget drops what an emulated warehouse keeps, when its source is no more.
+func (a sourceAccess) forget() error {
+	if a.options.Warehouse == "" {
+		forgetWarehouse(a.options.Key)
+		return nil
+	}
+	var failures []error
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(a.options.Warehouse + end); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failures = append(failures, err)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// tables discovers the tables and their columns.
+func (a sourceAccess) tables(ctx context.Context) ([]api.Table, error) {
+	src, err := a.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	return src.Tables(ctx)
+}
+
+// probe tests the connection and, where that works, discovers the tables. why
+// is empty for success; otherwise it says which step failed and holds no secret.
+func (a sourceAccess) probe(ctx context.Context) (tables []api.Table, why string) {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	for _, step := range source.Test(ctx, a.typ, a.credentials, a.options).Steps {
+		if step.Status == api.StepFailed {
+			return nil, fmt.Sprintf("%s: %s", step.Step, step.Error.Message)
+		}
+	}
+	tables, err := a.tables(ctx)
+	if err != nil {
+		return nil, "read: " + a.clean(err.Error())
+	}
+	return tables, ""
+}
+
+// clean takes the secrets of the connection out of a text. Very short ones are
+// left: no driver prints them, and a message without any "e" helps nobody.
+func (a sourceAccess) clean(text string) string {
+	for _, secret := range source.Secrets(a.typ, a.credentials) {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "[secret]")
+		}
+	}
+	return text
+}

@@ -1,0 +1,232 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// shape is what a sync must know of its source object.
+type shape struct {
+	Source            *store.Source
+	Columns           []api.Column
+	ColumnsKnown      bool // false: the rules about columns cannot be held
+	Streaming         bool // the object is a topic
+	StreamingDatabase bool // sync_behavior_family has a rule about it (spec 2.6)
+	DatasetID         *int64
+	TopicID           *int64
+	Object            api.SourceObject // as replies show it
+}
+
+// sourceShape finds the source object that a sync names (spec 2.8) and names
+// every problem with its field. A table that is not known is looked for in the
+// source itself before it is refused: it may be younger than the last refresh.
+func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+	look := func() (found shape, a sourceAccess, problems []api.Problem, err error) {
+		err = s.store.View(ctx, func(tx *store.Tx) (err error) {
+			if found, problems, err = shapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
+				a, err = s.sourceAccess(tx, found.Source)
+			}
+			return err
+		})
+		return found, a, problems, err
+	}
+	found, a, problems, err := look()
+	if err != nil || found.Source == nil || len(problems) != 1 || problems[0].Field != tableNameField {
+		return found, problems, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	if err := s.rediscover(ctx, a); err != nil {
+		s.log.Warn("table of a sync is not known and its source does not answer", "source", a.id, "error", err)
+		return found, problems, nil
+	}
+	found, _, problems, err = look()
+	return found, problems, err
+}
+
+// Places in a sync's payload (spec 2.8).
+const (
+	objectField    = "source_attributes.object"
+	tableNameField = objectField + ".table_name"
+)
+
+// shapeOf is sourceShape within a transaction and by what the store knows. The
+// source is there, with a problem too, when only the object is wrong.
+func shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+	src, err := tx.Source(workspaceID, at.ConnectionID)
+	if errors.Is(err, store.ErrNotFound) {
+		return shape{}, []api.Problem{{
+			Field:   "source_attributes.connection_id",
+			Message: fmt.Sprintf("there is no source %d in this workspace", at.ConnectionID),
+		}}, nil
+	}
+	if err != nil {
+		return shape{}, nil, err
+	}
+	described, _ := source.Type(src.Type)
+	found := shape{Source: src, StreamingDatabase: described.StreamingDatabase}
+	resolve, ok := map[string]func(*store.Tx, api.SourceObject) ([]api.Problem, error){
+		api.ObjectTable:   found.table,
+		api.ObjectDataset: found.dataset,
+		api.ObjectModel:   found.model,
+		api.ObjectTopic:   found.topic,
+	}[at.Object.Type]
+	if !ok {
+		return found, []api.Problem{{
+			Field:   objectField + ".type",
+			Message: fmt.Sprintf("unknown type %q: must be one of table, dataset, model, topic", clipped(at.Object.Type)),
+		}}, nil
+	}
+	problems, err := resolve(tx, at.Object)
+	return found, problems, err
+}
+
+// absent is the problem of an object that is not there.
+func absent(field, format string, args ...any) []api.Problem {
+	return []api.Problem{{Field: objectField + field, Message: fmt.Sprintf(format, args...)}}
+}
+
+// table finds a table by its three names, or by its id alone.
+func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+	if o.ID != nil && o.TableName == nil {
+		t, err := tx.SourceTable(f.Source.ID, *o.ID)
+		if errors.Is(err, store.ErrNotFound) || err == nil && t.Gone {
+			return absent(".id", "source %d has no table %d", f.Source.ID, *o.ID), nil
+		}
+		if err == nil {
+			f.setTable(t)
+		}
+		return nil, err
+	}
+	var problems []api.Problem
+	for name, value := range map[string]*string{"table_catalog": o.TableCatalog, "table_schema": o.TableSchema, "table_name": o.TableName} {
+		if value == nil {
+			problems = append(problems, absent("."+name, "is required for a table")...)
+		}
+	}
+	if len(problems) > 0 {
+		slices.SortFunc(problems, func(a, b api.Problem) int { return strings.Compare(a.Field, b.Field) })
+		return problems, nil
+	}
+	t, err := findTable(tx, f.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
+	switch {
+	case err != nil:
+		return nil, err
+	case t == nil:
+		return absent(".table_name", "source %d has no table %s.%s.%s; see /sources/%[1]d/objects, or refresh its tables",
+			f.Source.ID, clipped(*o.TableCatalog), clipped(*o.TableSchema), clipped(*o.TableName)), nil
+	}
+	f.setTable(t)
+	return nil, nil
+}
+
+// findTable finds a table that the source still has; nil when there is none. A
+// file may be named with its extension too.
+func findTable(tx *store.Tx, src *store.Source, catalog, schema, name string) (*store.SourceTable, error) {
+	names := []string{name}
+	if described, _ := source.Type(src.Type); described.File {
+		names = append(names, strings.TrimSuffix(name, path.Ext(name)))
+	}
+	for _, name := range names {
+		t, err := tx.FindSourceTable(src.ID, catalog, schema, name)
+		if err == nil && !t.Gone {
+			return t, nil
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return nil, err
+		}
+	}
+	return nil, nil
+}
+
+func (f *shape) setTable(t *store.SourceTable) {
+	f.Columns, f.ColumnsKnown = t.Columns, true
+	f.Object = api.SourceObject{Type: api.ObjectTable, TableCatalog: &t.Catalog, TableSchema: &t.Schema, TableName: &t.Name}
+}
+
+// dataset finds a dataset of this source by its id.
+func (f *shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+	if o.ID == nil {
+		return absent(".id", "is required for a dataset"), nil
+	}
+	d, err := tx.Dataset(f.Source.WorkspaceID, *o.ID)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return absent(".id", "there is no dataset %d in this workspace", *o.ID), nil
+	case err != nil:
+		return nil, err
+	case d.SourceID != f.Source.ID:
+		return absent(".id", "dataset %d belongs to source %d, not to source %d", d.ID, d.SourceID, f.Source.ID), nil
+	}
+	f.Columns, f.ColumnsKnown, f.DatasetID = d.Columns, true, &d.ID
+	f.Object = namedObject(api.ObjectDataset, d.Row, d.Name)
+	f.Object.Query = &d.Query
+	return nil, nil
+}
+
+// model finds a model of this source by its id, or by its name (facts B4).
+func (f *shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+	m, problems, err := f.findModel(tx, o)
+	if err != nil || m == nil {
+		return problems, err
+	}
+	d, err := tx.Dataset(f.Source.WorkspaceID, m.DatasetID)
+	if err != nil {
+		return nil, err
+	}
+	f.Columns, f.ColumnsKnown, f.DatasetID = d.Columns, true, &d.ID
+	f.Object = namedObject(api.ObjectModel, m.Row, m.Name)
+	f.Object.Query, f.Object.DatasetID = &m.Query, &d.ID
+	return nil, nil
+}
+
+func (f *shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api.Problem, error) {
+	switch {
+	case o.ID != nil:
+		m, err := tx.Model(f.Source.ID, *o.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, absent(".id", "source %d has no model %d", f.Source.ID, *o.ID), nil
+		}
+		return m, nil, err
+	case o.Name != nil:
+		m, err := tx.ModelByName(f.Source.ID, *o.Name)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil, absent(".name", "source %d has no model named %q", f.Source.ID, clipped(*o.Name)), nil
+		}
+		return m, nil, err
+	}
+	return nil, absent(".id", "is required for a model, or its name"), nil
+}
+
+// topic finds a topic of this source by its id.
+func (f *shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+	if o.ID == nil {
+		return absent(".id", "is required for a topic"), nil
+	}
+	t, err := tx.Topic(f.Source.ID, *o.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return absent(".id", "source %d has no topic %d", f.Source.ID, *o.ID), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.Columns, f.ColumnsKnown, f.TopicID, f.Streaming = source.TopicColumns(t.Schema), true, &t.ID, true
+	f.Object = namedObject(api.ObjectTopic, t.Row, t.Name)
+	return nil, nil
+}
+
+// namedObject is what datasets, models and topics show alike (facts B4).
+func namedObject(kind string, row store.Row, name string) api.SourceObject {
+	return api.SourceObject{
+		Type: kind, ID: &row.ID, Name: &name,
+		CreatedAt: api.At(row.CreatedAt), UpdatedAt: api.At(row.UpdatedAt),
+	}
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// sourceOf shows a source. A basic engine keeps its state in the service and
+// only ever reads; an advanced one writes a schema of its own.
+func sourceOf(src *store.Source) api.Source {
+	details := src.Details
+	if details == nil {
+		details = map[string]any{}
+	}
+	return api.Source{
+		ID: src.ID, Name: src.Name, Label: src.Name, Type: src.Type, SyncEngine: src.Engine,
+		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
+		ConnectionDetails: details, ReadOnlyConnection: src.Engine == api.EngineBasic,
+		WritebackRetention: src.WritebackRetention,
+	}
+}
+
+// source finds the source of the path in the caller's workspace.
+func (c *call) source(tx *store.Tx) (*store.Source, error) {
+	return tx.Source(c.who.WorkspaceID, c.id("source_id"))
+}
+
+func (s *Server) listSources(c *call) (*reply, error) {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
+		return tx.Sources(c.who.WorkspaceID, page)
+	}, sourceOf)
+}
+
+func (s *Server) fetchSource(c *call) (*reply, error) {
+	var shown api.Source
+	err := c.view(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err == nil {
+			shown = sourceOf(src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// newSources numbers the sources that are tried before they are stored.
+var newSources atomic.Int64
+
+// createSource stores a connection whatever its test says, so that a source can
+// be set up before its network is; the result of the test tells.
+func (s *Server) createSource(c *call) (*reply, error) {
+	connection, err := c.connection()
+	if err != nil {
+		return nil, err
+	}
+	src := &store.Source{WorkspaceID: c.who.WorkspaceID}
+	// An emulated warehouse is tried in memory: its own file comes with its id.
+	var a sourceAccess
+	a.options.Key = s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1)))
+	defer forgetWarehouse(a.options.Key)
+	if err := c.applySource(connection, src, &a); err != nil {
+		return nil, err
+	}
+	tables, why := a.probe(c.ctx)
+	if err := c.ctx.Err(); err != nil {
+		return nil, err // nobody waits for the answer: leave nothing behind
+	}
+	err = c.update(func(tx *store.Tx) error {
+		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
+		if err := tx.CreateSource(src, a.credentials); err != nil {
+			return err
+		}
+		return tx.PutSourceTables(src.ID, tables)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.warnTest(why)
+	got, err := created(sourceOf(src))
+	got.deprecated = connection.Label != nil
+	return got, err
+}
+
+// updateSource changes a connection and tests it again. The tables of a source
+// that does not answer stay as they were.
+func (s *Server) updateSource(c *call) (*reply, error) {
+	connection, err := c.connection()
+	if err != nil {
+		return nil, err
+	}
+	var src *store.Source
+	var a sourceAccess
+	err = c.view(func(tx *store.Tx) (err error) {
+		if src, err = c.source(tx); err == nil {
+			a, err = s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := c.applySource(connection, src, &a); err != nil {
+		return nil, err
+	}
+	tables, why := a.probe(c.ctx)
+	if err := c.ctx.Err(); err != nil {
+		return nil, err
+	}
+	err = c.update(func(tx *store.Tx) error {
+		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
+		if err := tx.SaveSource(src, a.credentials); err != nil || why != "" {
+			return err
+		}
+		return tx.PutSourceTables(src.ID, tables)
+	})
+	if err != nil {
+		return nil, err
+	}
+	c.warnTest(why)
+	got, err := updated(sourceOf(src))
+	got.deprecated = connection.Label != nil
+	return got, err
+}
+
+// deleteSource refuses while syncs, datasets or models use the source. Tables
+// and topics without a sync go with it.
+func (s *Server) deleteSource(c *call) (*reply, error) {
+	var a sourceAccess
+	err := c.update(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err != nil {
+			return err
+		}
+		_, models, err := tx.Models(src.ID, store.Page{PerPage: 1})
+		if err != nil {
+			return err
+		}
+		if models > 0 {
+			return &store.InUseError{Kind: "source", ID: src.ID, By: "model", Count: int(models)}
+		}
+		a = sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}
+		return tx.DeleteSource(src.WorkspaceID, src.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := a.forget(); err != nil { // the source is gone all the same
+		s.log.Warn("tables of a deleted source are left over", "source", a.id, "error", err)
+	}
+	return deleted()
+}

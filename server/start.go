@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"path/filepath"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/store"
+)
+
+// assemble builds the parts that need nothing but the configuration.
+func assemble(config Config) (*Server, error) {
+	if config.MaxBody == 0 {
+		config.MaxBody = DefaultMaxBody
+	}
+	if config.CacheTTL == 0 {
+		config.CacheTTL = DefaultCacheTTL
+	}
+	if config.Random == nil {
+		config.Random = rand.Reader
+	}
+	if config.Version == "" {
+		config.Version = "devel"
+	}
+	dialect, err := config.Dialect.switched()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, dialect: dialect, log: config.Log, ready: map[string]*operation{}}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.clock = clock.New(config.SystemClock)
+	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
+	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
+	s.replies = newRendered()
+	s.gate = destination.New(destination.Options{
+		Now:            s.clock.Now,
+		Roots:          config.Roots,
+		AllowPlainHTTP: config.AllowPlainHTTP,
+		UserAgent:      "destkit/" + config.Version,
+		CallTimeout:    config.CallTimeout,
+		Observe:        s.journal.observe,
+		Emulate:        config.Emulate,
+		FilesRoot:      s.below("files"),
+	})
+	if len(config.Trusted) > 0 {
+		if _, err := s.gate.Trust(config.Trusted); err != nil {
+			return nil, fmt.Errorf("trust certificates: %w", err)
+		}
+	}
+	s.route()
+	return s, nil
+}
+
+// below is a path in the data directory; "" in memory.
+func (s *Server) below(name string) string {
+	if s.config.Dir == "" {
+		return ""
+	}
+	return filepath.Join(s.config.Dir, name)
+}
+
+// open opens the store, from a snapshot when there is one to restore.
+func (s *Server) open(ctx context.Context) error {
+	options := store.Options{
+		Dir:       s.config.Dir,
+		Clock:     s.clock.Now,
+		MasterKey: s.config.MasterKey,
+		Random:    s.config.Random,
+		Owner:     s.config.Owner,
+	}
+	var err error
+	if s.config.Restore != nil {
+		return s.openSnapshot(ctx, options, s.config.Restore)
+	}
+	s.store, err = store.Open(ctx, options)
+	return err
+}
+
+// begin makes the first organization of an empty store and takes over the
+// tokens of the configuration.
+func (s *Server) begin(ctx context.Context) error {
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		// A refresh that a stopped process left behind ends as failed.
+		if _, err := tx.AbandonRefreshes("the service was stopped"); err != nil {
+			return err
+		}
+		first, err := tx.Setting(settingFirst)
+		if errors.Is(err, store.ErrNotFound) {
+			first, err = s.beginOrganization(tx)
+		}
+		if err != nil {
+			return err
+		}
+		return s.adopt(tx, first)
+	})
+}
+
+// beginOrganization makes the first organization and remembers which it is.
+func (s *Server) beginOrganization(tx *store.Tx) (first string, err error) {
+	if s.first, err = newOrganization(tx, "First organization", "owner@example.com", "First workspace"); err != nil {
+		return "", err
+	}
+	first = fmt.Sprintf("%d %d", s.first.UserID, s.first.WorkspaceID)
+	return first, tx.SetSetting(settingFirst, first)
+}
+
+// settingFirst holds the ids of the first user and workspace.
+const settingFirst = "first"
+
+// adopt takes over the tokens that the configuration names.
+func (s *Server) adopt(tx *store.Tx, first string) error {
+	var userID, workspaceID int64
+	if _, err := fmt.Sscan(first, &userID, &workspaceID); err != nil {
+		return fmt.Errorf("read setting %s: %w", settingFirst, err)
+	}
+	if token := s.config.PersonalAccessToken; token != "" {
+		if err := tx.AdoptAccessToken(userID, token); err != nil {
+			return fmt.Errorf("take over the personal access token: %w", err)
+		}
+	}
+	if key := s.config.WorkspaceAPIKey; key != "" {
+		if err := tx.AdoptWorkspaceKey(workspaceID, key); err != nil {
+			return fmt.Errorf("take over the workspace API key: %w", err)
+		}
+	}
+	return nil
+}
+
+// newOrganization makes an organization with one admin and one workspace,
+// which a reset keeps.
+func newOrganization(tx *store.Tx, name, email, workspace string) (*FirstTokens, error) {
+	o := &store.Organization{Name: name}
+	if err := tx.CreateOrganization(o); err != nil {
+		return nil, err
+	}
+	u := &store.User{OrganizationID: o.ID, Email: email, Role: api.RoleAdmin, Notifications: true, Initial: true}
+	if err := tx.CreateUser(u); err != nil {
+		return nil, err
+	}
+	w := &store.Workspace{OrganizationID: o.ID, Name: workspace, NotificationEmails: []string{}, Initial: true}
+	if err := tx.CreateWorkspace(w); err != nil {
+		return nil, err
+	}
+	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: u.ID, Role: api.RoleOwner, Initial: true}); err != nil {
+		return nil, err
+	}
+	made := &FirstTokens{OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID}
+	var err error
+	if made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "first"); err != nil {
+		return nil, err
+	}
+	made.WorkspaceAPIKey, err = tx.NewWorkspaceKey(w.ID)
+	return made, err
+}
+
+// fetchRoot says which version answers (spec 9).
+func (s *Server) fetchRoot(*call) (*reply, error) {
+	return ok(map[string]string{"version": "v1"})
+}
+
+var _ io.Closer = (*Server)(nil)

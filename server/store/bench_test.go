@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// benchStores runs a benchmark over a workspace of 10,000 syncs.
+func benchStores(b *testing.B, run func(b *testing.B, s *Store, workspace, sync int64)) {
+	for _, kind := range []string{"memory", "disk"} {
+		b.Run(kind, func(b *testing.B) {
+			o := Options{}
+			if kind == "disk" {
+				o.Dir = b.TempDir()
+			}
+			s := open(b, o)
+			var w *world
+			update(b, s, func(tx *Tx) {
+				w = build(b, tx, "acme")
+				for i := range 9_999 {
+					sync := *w.Sync
+					sync.Config.Label = api.Ptr(fmt.Sprint("sync ", i))
+					require.NoError(b, tx.CreateSync(&sync))
+				}
+			})
+			b.ReportAllocs()
+			b.ResetTimer()
+			run(b, s, w.Workspace.ID, w.Sync.ID)
+		})
+	}
+}
+
+func BenchmarkReadSync(b *testing.B) {
+	benchStores(b, func(b *testing.B, s *Store, workspace, sync int64) {
+		ctx := context.Background()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				require.NoError(b, s.View(ctx, func(tx *Tx) error {
+					_, err := tx.Sync(workspace, sync)
+					return err
+				}))
+			}
+		})
+	})
+}
+
+func BenchmarkSyncHead(b *testing.B) {
+	benchStores(b, func(b *testing.B, s *Store, workspace, sync int64) {
+		ctx := context.Background()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				require.NoError(b, s.View(ctx, func(tx *Tx) error {
+					_, err := tx.SyncHead(workspace, sync)
+					return err
+				}))
+			}
+		})
+	})
+}
+
+// BenchmarkListSyncs lists 100 of 10,000, the first page and one in the middle.
+func BenchmarkListSyncs(b *testing.B) {
+	for _, page := range []int64{1, 50} {
+		b.Run(fmt.Sprint("page=", page), func(b *testing.B) {
+			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
+				for range b.N {
+					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
+						found, total, err := tx.Syncs(workspace, Page{Number: page, PerPage: 100})
+						require.Len(b, found, 100)
+						require.EqualValues(b, 10_000, total)
+						return err
+					}))
+				}
+			})
+		})
+	}
+}
+
+// BenchmarkSyncHeads is the same list for a server that keeps the replies.
+func BenchmarkSyncHeads(b *testing.B) {
+	for _, page := range []int64{1, 50} {
+		b.Run(fmt.Sprint("page=", page), func(b *testing.B) {
+			benchStores(b, func(b *testing.B, s *Store, workspace, _ int64) {
+				for range b.N {
+					require.NoError(b, s.View(b.Context(), func(tx *Tx) error {
+						found, _, err := tx.SyncHeads(workspace, Page{Number: page, PerPage: 100})
+						require.Len(b, found, 100)
+						return err
+					}))
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,319 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// Copy writes a consistent copy of the database, as it is now, while others read
+// and write. Secrets in it stay sealed: opening it takes the master key.
+func (s *Store) Copy(ctx context.Context, w io.Writer) error {
+	err := s.copy(ctx, w)
+	if err != nil {
+		return fmt.Errorf("copy %s: %w", s.place(), err)
+	}
+	return nil
+}
+
+func (s *Store) copy(ctx context.Context, w io.Writer) error {
+	// Holding a reader keeps the store open, and in memory the writer away.
+	reader, err := s.takeReader(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { s.readers <- reader }()
+	if s.dir == "" {
+		data, err := reader.db.Serialize("main")
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(data)
+		return err
+	}
+	temp := filepath.Join(s.dir, rand.Text()+leftover)
+	defer os.Remove(temp)
+	if err := vacuum(ctx, s.path, temp); err != nil {
+		return err
+	}
+	f, err := os.Open(temp)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// vacuum writes what a database holds now into a new file: one read, so others
+// go on writing, and without the free pages of the original.
+func vacuum(ctx context.Context, path, to string) error {
+	if err := createFile(to); err != nil {
+		return err
+	}
+	c, err := connect(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if _, err := versionOf(c); err != nil {
+		return err
+	}
+	c.db.SetInterrupt(ctx.Done())
+	if _, err := c.exec("VACUUM INTO ?", to); err != nil {
+		return errors.Join(ctx.Err(), err)
+	}
+	return syncFile(to)
+}
+
+// syncFile makes sure that a file's bytes are on disk.
+func syncFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Backup copies the database of a data directory into a file, which appears whole
+// or not at all and replaces an earlier one. The directory may be in use by this
+// or another process, which goes on writing meanwhile; no key is needed. To start
+// from a backup, open a new directory with Options.From.
+func Backup(ctx context.Context, dir, to string) error {
+	if err := backup(ctx, dir, to); err != nil {
+		return fmt.Errorf("back up %s to %s: %w", dir, to, err)
+	}
+	return nil
+}
+
+func backup(ctx context.Context, dir, to string) error {
+	path := filepath.Join(dir, databaseFile)
+	if info, err := os.Stat(path); err != nil {
+		return err
+	} else if info.Size() == 0 {
+		return errors.New("the directory holds no data yet")
+	}
+	if inside, err := sameFolder(dir, filepath.Dir(to)); err != nil {
+		return err
+	} else if inside {
+		return errors.New("a backup belongs outside of the data directory")
+	}
+	temp := to + "." + rand.Text() + leftover
+	defer os.Remove(temp)
+	if err := vacuum(ctx, path, temp); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}
+
+func sameFolder(a, b string) (bool, error) {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other), err
+}
+
+// syncFolder makes a rename durable where the system can do that.
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = f.Sync() // some systems refuse it for folders
+	return f.Close()
+}
+
+// adopt checks that a database is a whole copy of a store that our master key
+// opens, and brings it to the present version.
+func (s *Store) adopt(c *conn) error {
+	version, err := versionOf(c)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB || err == nil && version == 0 {
+		return ErrNotACopy
+	}
+	if err != nil {
+		return err
+	}
+	faults := 0
+	err = c.query("SELECT 1 FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 1 FROM pragma_foreign_key_check",
+		func(cells) error { faults++; return nil })
+	if err != nil || faults > 0 {
+		return errors.Join(ErrNotACopy, fmt.Errorf("it is damaged: %d faults", faults), err)
+	}
+	if err := s.keys.check(c); err != nil {
+		return err
+	}
+	return migrate(c)
+}
+
+// unpack makes the database file of a new directory from a copy.
+func (s *Store) unpack(ctx context.Context, from io.Reader) error {
+	temp := s.path + leftover
+	defer os.Remove(temp)
+	staged, err := s.stageFile(ctx, from, temp)
+	if err != nil {
+		return err
+	}
+	if err := staged.close(); err != nil {
+		return err
+	}
+	if err := syncFile(temp); err != nil {
+		return err
+	}
+	// What is left of an older database must not be taken for this one's.
+	for _, end := range []string{"-wal", "-shm", "-journal"} {
+		if err := os.Remove(s.path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	if err := os.Rename(temp, s.path); err != nil {
+		return err
+	}
+	return syncFolder(s.dir)
+}
+
+// stageFile puts a copy into a file and adopts it.
+func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*conn, error) {
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	_, err = io.Copy(f, &untilDone{ctx, from})
+	if err = errors.Join(err, f.Close()); err != nil {
+		return nil, fmt.Errorf("read copy: %w", err)
+	}
+	c, err := connect(temp, sqlite.OpenReadWrite)
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB {
+		err = ErrNotACopy
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.adopted(c)
+}
+
+func (s *Store) adopted(c *conn) (*conn, error) {
+	if err := s.adopt(c); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return c, nil
+}
+
+// untilDone reads until a context is done.
+type untilDone struct {
+	ctx  context.Context
+	from io.Reader
+}
+
+func (r *untilDone) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.from.Read(p)
+}
+
+// The header of a SQLite file; the two bytes at journalVersion are 2 when it was
+// in WAL mode, which a database in memory cannot be.
+const (
+	fileHeader     = "SQLite format 3\x00"
+	headerSize     = 100
+	journalVersion = 18
+)
+
+// stageMemory puts a copy into a database of its own in memory and adopts it.
+func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*conn, error) {
+	data, err := io.ReadAll(&untilDone{ctx, from})
+	if err != nil {
+		return nil, fmt.Errorf("read copy: %w", err)
+	}
+	if len(data) < headerSize || !bytes.HasPrefix(data, []byte(fileHeader)) {
+		return nil, ErrNotACopy
+	}
+	copy(data[journalVersion:], []byte{1, 1})
+	c, err := connect(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.db.Deserialize("main", data); err != nil {
+		return nil, errors.Join(err, c.close())
+	}
+	return s.adopted(c)
+}
+
+// fill copies a copy into the empty store in memory.
+func (s *Store) fill(ctx context.Context, from io.Reader) error {
+	staged, err := s.stageMemory(ctx, from)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.writing.overwrite(staged), staged.close())
+}
+
+// overwrite replaces a database by another one, all at once.
+func (c *conn) overwrite(from *conn) error {
+	b, err := sqlite.NewBackup(c.db, "main", from.db, "main")
+	if err != nil {
+		return translate(err)
+	}
+	_, err = b.Step(-1)
+	return translate(errors.Join(err, b.Close()))
+}
+
+// Restore replaces everything in the store by a copy: all of it or, on an error,
+// nothing. It waits for the transactions under way. Ids and versions go back to
+// those of the copy, so whatever was kept under them elsewhere has to be dropped.
+// Errors: ErrNotACopy, ErrNewer, ErrWrongKey.
+func (s *Store) Restore(ctx context.Context, from io.Reader) error {
+	if err := s.restore(ctx, from); err != nil {
+		return fmt.Errorf("restore %s: %w", s.place(), err)
+	}
+	return nil
+}
+
+func (s *Store) restore(ctx context.Context, from io.Reader) error {
+	staged, remove, err := s.stage(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer remove()
+	defer staged.close()
+	release, err := s.takeAll(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	// The master key may have changed while the copy was read.
+	if err := s.keys.check(staged); err != nil {
+		return err
+	}
+	if err := s.writing.overwrite(staged); err != nil {
+		return err
+	}
+	s.keys.forget(nil)
+	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
+}
+
+// stage adopts a copy where the store itself lives.
+func (s *Store) stage(ctx context.Context, from io.Reader) (staged *conn, remove func(), err error) {
+	if s.dir == "" {
+		staged, err = s.stageMemory(ctx, from)
+		return staged, func() {}, err
+	}
+	temp := filepath.Join(s.dir, rand.Text()+leftover)
+	remove = func() { _ = os.Remove(temp) }
+	if staged, err = s.stageFile(ctx, from, temp); err != nil {
+		remove()
+	}
+	return staged, remove, err
+}

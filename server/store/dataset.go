@@ -1,0 +1,84 @@
+package store
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Dataset is a named query (facts B3). Slug is unique in its workspace.
+// RecordCountAt is zero while CachedRecordCount is nil.
+type Dataset struct {
+	Row
+	WorkspaceID       int64
+	SourceID          int64
+	Name              string
+	Description       *string
+	Query             string
+	Slug              string
+	Columns           []api.Column
+	CachedRecordCount *int64
+	RecordCountAt     time.Time
+}
+
+var datasets = define(table[Dataset]{
+	name: "datasets", kind: "dataset", scope: "workspace_id", counted: true,
+	columns: []string{"workspace_id", "source_id", "name", "description", "query", "slug", "columns",
+		"cached_record_count", "record_count_at"},
+	row: func(d *Dataset) *Row { return &d.Row },
+	values: func(d *Dataset) []any {
+		return []any{d.WorkspaceID, d.SourceID, d.Name, doc{d.Description}, d.Query, d.Slug,
+			doc{storeColumns(d.Columns)}, d.CachedRecordCount, d.RecordCountAt}
+	},
+	load: func(s *scan, d *Dataset) {
+		d.WorkspaceID, d.SourceID, d.Name = s.number(), s.number(), s.text()
+		s.doc(&d.Description)
+		d.Query, d.Slug, d.Columns = s.text(), s.text(), s.columns()
+		d.CachedRecordCount, d.RecordCountAt = s.optional(), s.time()
+	},
+	duplicate: func(d *Dataset) (string, string) { return "slug", d.Slug },
+})
+
+// CreateDataset stores a new dataset; *DuplicateError for a slug that the
+// workspace has already.
+func (tx *Tx) CreateDataset(d *Dataset) error { return datasets.create(tx, d) }
+
+// SaveDataset stores a changed dataset.
+func (tx *Tx) SaveDataset(d *Dataset) error { return datasets.save(tx, d) }
+
+// SetRecordCount keeps the number of records that a dataset has now; its
+// UpdatedAt stays.
+func (tx *Tx) SetRecordCount(id, count int64) error {
+	changed, err := tx.exec("UPDATE datasets SET cached_record_count = ?, record_count_at = ?, version = version + 1 WHERE id = ?",
+		count, tx.now, id)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("count records of dataset %d: %w", id, err)
+	}
+	return nil
+}
+
+// Dataset reads one dataset of a workspace.
+func (tx *Tx) Dataset(workspaceID, id int64) (*Dataset, error) {
+	return datasets.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
+}
+
+// Datasets lists the datasets of a workspace.
+func (tx *Tx) Datasets(workspaceID int64, p Page) ([]*Dataset, int64, error) {
+	return datasets.list(tx, p, workspaceID)
+}
+
+// DeleteDataset deletes a dataset, and its model when it belongs to one;
+// *InUseError while a sync reads from it.
+func (tx *Tx) DeleteDataset(workspaceID, id int64) error {
+	if _, err := datasets.head(tx, workspaceID, id); err != nil {
+		return err
+	}
+	if err := tx.unused("dataset", id, use{"sync", "SELECT count(*) FROM syncs WHERE dataset_id = ?"}); err != nil {
+		return err
+	}
+	return datasets.delete(tx, workspaceID, id)
+}

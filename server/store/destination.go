@@ -1,0 +1,119 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Destination is a connection to write to (spec 2.2). Details are shown in
+// replies and hold no secret; the credentials are kept apart, sealed. TestedAt is
+// zero until a connection test has run.
+type Destination struct {
+	Row
+	WorkspaceID   int64
+	Name          string
+	Type          string
+	Details       map[string]any
+	TestResults   *api.TestResults
+	TestSucceeded *bool
+	TestedAt      time.Time
+}
+
+var destinations = define(table[Destination]{
+	name: "destinations", kind: "destination", scope: "workspace_id", counted: true,
+	columns: []string{"workspace_id", "name", "type", "details", "test_results", "test_succeeded", "tested_at"},
+	row:     func(d *Destination) *Row { return &d.Row },
+	values: func(d *Destination) []any {
+		return []any{d.WorkspaceID, d.Name, d.Type, doc{d.Details}, doc{d.TestResults}, d.TestSucceeded, d.TestedAt}
+	},
+	load: func(s *scan, d *Destination) {
+		d.WorkspaceID, d.Name, d.Type = s.number(), s.text(), s.text()
+		s.doc(&d.Details)
+		s.doc(&d.TestResults)
+		d.TestSucceeded, d.TestedAt = s.optionalFlag(), s.time()
+	},
+})
+
+// CreateDestination stores a new destination with its credentials.
+func (tx *Tx) CreateDestination(d *Destination, credentials map[string]json.RawMessage) error {
+	if err := destinations.create(tx, d); err != nil {
+		return err
+	}
+	return tx.putCredentials(d.WorkspaceID, "destinations", d.ID, credentials)
+}
+
+// SaveDestination stores a changed destination; nil credentials keep the ones
+// that are stored.
+func (tx *Tx) SaveDestination(d *Destination, credentials map[string]json.RawMessage) error {
+	if err := destinations.save(tx, d); err != nil {
+		return err
+	}
+	return tx.putCredentials(d.WorkspaceID, "destinations", d.ID, credentials)
+}
+
+// Destination reads one destination of a workspace.
+func (tx *Tx) Destination(workspaceID, id int64) (*Destination, error) {
+	return destinations.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
+}
+
+// Destinations lists the destinations of a workspace.
+func (tx *Tx) Destinations(workspaceID int64, p Page) ([]*Destination, int64, error) {
+	return destinations.list(tx, p, workspaceID)
+}
+
+// DestinationCredentials opens the credentials of a destination; nil when it has
+// none. They are secrets.
+func (tx *Tx) DestinationCredentials(id int64) (map[string]json.RawMessage, error) {
+	return tx.credentials("destinations", id)
+}
+
+// DeleteDestination deletes a destination with its cache; *InUseError while a
+// sync writes to it.
+func (tx *Tx) DeleteDestination(workspaceID, id int64) error {
+	if _, err := destinations.head(tx, workspaceID, id); err != nil {
+		return err
+	}
+	err := tx.unused("destination", id, use{"sync", "SELECT count(*) FROM syncs WHERE destination_id = ?"})
+	if err != nil {
+		return err
+	}
+	return destinations.delete(tx, workspaceID, id)
+}
+
+// ObjectCache is what the planning calls of a destination gave.
+type ObjectCache struct {
+	FetchedAt time.Time
+	Objects   []*api.DestinationObject
+}
+
+// PutObjectCache replaces the cached objects of a destination.
+func (tx *Tx) PutObjectCache(destinationID int64, c *ObjectCache) error {
+	_, err := tx.exec(`INSERT INTO object_caches (destination_id, fetched_at, objects) VALUES (?, ?, ?)
+		ON CONFLICT (destination_id) DO UPDATE SET fetched_at = excluded.fetched_at, objects = excluded.objects`,
+		destinationID, c.FetchedAt, doc{c.Objects})
+	if err != nil {
+		return fmt.Errorf("keep objects of destination %d: %w", destinationID, err)
+	}
+	return nil
+}
+
+// ObjectCache reads the cached objects; ErrNotFound when none were fetched yet.
+func (tx *Tx) ObjectCache(destinationID int64) (*ObjectCache, error) {
+	var found *ObjectCache
+	err := tx.query("SELECT fetched_at, objects FROM object_caches WHERE destination_id = ?", func(c cells) error {
+		s := scan{cells: c}
+		found = &ObjectCache{FetchedAt: s.time()}
+		s.doc(&found.Objects)
+		return s.err
+	}, destinationID)
+	if err == nil && found == nil {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read objects of destination %d: %w", destinationID, err)
+	}
+	return found, nil
+}

@@ -1,0 +1,39 @@
+// Package store owns what the service keeps: organizations, their workspaces
+// and everything in them, in one embedded SQLite database, on disk or in
+// memory. It owns transactions, optimistic versions, paging, the encryption of
+// secrets and their keys, migrations, backups and copies. It refuses to know
+// the REST API's rules, what a reply looks like, and how a sync runs: callers
+// check a payload before they store it.
+//
+// # Transactions
+//
+// All work happens in a Tx. View gives one consistent read, many at once;
+// Update is the one writer: it waits for its turn, is rolled back on an error or
+// a panic, and is durable when it returns. Within a transaction the clock stands
+// still (Tx.Now). Neither may be called from inside the other.
+//
+// # Rows
+//
+// Every row embeds Row. CreateX fills it; SaveX writes the whole row, fails with
+// ErrConflict when the stored version is another one than the row's, and counts
+// the version up. Ids are never used twice, not after a deletion either. Times
+// are kept in milliseconds, in UTC. Reads take the id of the owner (workspace,
+// organization, source) first: a row of another owner is not found.
+//
+// # Files
+//
+// A directory holds destkit.db (with -wal and -shm beside it while it is in
+// use), owner.lock, which a running process keeps locked, and owner, the text
+// that a second process shows. The folder is made with mode 0700, files with
+// 0600.
+//
+// # Secrets
+//
+// Credentials, URLs of webhooks and workspace keys are sealed with AES-256-GCM
+// under a data key of their workspace; the data keys are wrapped by the master
+// key, which is never stored. A sealed value is bound to its table, row and
+// column, so it opens nowhere else. Columns named sealed_… hold nothing but such
+// values. Access tokens are kept as hashes only.
+//
+// What a caller puts into any other field is stored as it is.
+package store

@@ -1,0 +1,78 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// What a caller may want to tell apart; compare with errors.Is.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrConflict = errors.New("changed meanwhile")
+	ErrFull     = errors.New("no space left for the database")
+	ErrNewer    = errors.New("made by a newer version of the program")
+	ErrWrongKey = errors.New("wrong master key")
+	ErrClosed   = errors.New("the store is closed")
+	ErrHasData  = errors.New("the directory already holds data")
+	ErrNotACopy = errors.New("not a copy of a store")
+)
+
+// DuplicateError says that a value which has to be unique exists already. Value
+// is empty where it is a secret.
+type DuplicateError struct{ Kind, Field, Value string }
+
+func (e *DuplicateError) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("a %s with this %s exists already", e.Kind, e.Field)
+	}
+	return fmt.Sprintf("a %s with the %s %q exists already", e.Kind, e.Field, e.Value)
+}
+
+// InUseError says that Count rows of kind By still use the row.
+type InUseError struct {
+	Kind  string
+	ID    int64
+	By    string
+	Count int
+}
+
+func (e *InUseError) Error() string {
+	if e.Count == 1 {
+		return fmt.Sprintf("%s %d is used by 1 %s", e.Kind, e.ID, e.By)
+	}
+	return fmt.Sprintf("%s %d is used by %d %ss", e.Kind, e.ID, e.Count, e.By)
+}
+
+// OwnedError says that another process works on the directory. Owner is that
+// process's Options.Owner; empty when it gave none.
+type OwnedError struct{ Owner string }
+
+func (e *OwnedError) Error() string {
+	if e.Owner == "" {
+		return "the data directory is in use by another process"
+	}
+	return "the data directory is in use by " + e.Owner
+}
+
+// translate turns SQLite's words into ours where callers tell them apart.
+func translate(err error) error {
+	if err != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	}
+	return err
+}
+
+// unique says whether a statement broke a unique constraint.
+func unique(err error) bool {
+	code := sqlite.ErrCode(err)
+	return code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey
+}
+
+// harmless says whether a failed statement leaves its transaction usable:
+// SQLite undoes that statement alone. After anything else, such as a full disk,
+// it may have rolled back everything and gone on in autocommit.
+func harmless(err error) bool {
+	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
+}

@@ -1,0 +1,96 @@
+package store
+
+import "errors"
+
+import "fmt"
+
+// Membership is the role of a user in a workspace: owner, editor, operator or
+// viewer. There is one at most for each pair. An Initial one stays when the
+// organization is reset, and has then its first role.
+type Membership struct {
+	Row
+	WorkspaceID int64
+	UserID      int64
+	Role        string
+	Initial     bool
+
+	first *string
+}
+
+// Member is a user with the role in one workspace.
+type Member struct {
+	User *User
+	Role string
+}
+
+var memberships = define(table[Membership]{
+	name: "memberships", kind: "membership", scope: "workspace_id",
+	columns: []string{"workspace_id", "user_id", "role", "first_state"},
+	row:     func(m *Membership) *Row { return &m.Row },
+	values:  func(m *Membership) []any { return []any{m.WorkspaceID, m.UserID, m.Role, doc{m.first}} },
+	load: func(s *scan, m *Membership) {
+		m.WorkspaceID, m.UserID, m.Role = s.number(), s.number(), s.text()
+		s.doc(&m.first)
+		m.Initial = m.first != nil
+	},
+	duplicate: func(m *Membership) (string, string) { return "user", fmt.Sprint(m.UserID) },
+})
+
+// CreateMembership adds a user to a workspace; *DuplicateError for a member.
+func (tx *Tx) CreateMembership(m *Membership) error {
+	m.first = nil
+	if m.Initial {
+		m.first = &m.Role
+	}
+	return memberships.create(tx, m)
+}
+
+// SaveMembership stores a changed role.
+func (tx *Tx) SaveMembership(m *Membership) error { return memberships.save(tx, m) }
+
+// Membership reads the role of a user in a workspace.
+func (tx *Tx) Membership(workspaceID, userID int64) (*Membership, error) {
+	return memberships.one(tx, "workspace_id = ? AND user_id = ?", workspaceID, userID)
+}
+
+// MembershipsOf lists the workspaces of a user that exist, oldest first.
+func (tx *Tx) MembershipsOf(userID int64) ([]*Membership, error) {
+	return memberships.some(tx, "user_id = ? AND workspace_id IN (SELECT id FROM workspaces WHERE gone = 0) ORDER BY created_at, id", userID)
+}
+
+// Members lists the users of a workspace in the order in which they joined.
+func (tx *Tx) Members(workspaceID int64, p Page) ([]Member, int64, error) {
+	joined, total, err := memberships.list(tx, p, workspaceID)
+	if err != nil {
+		return nil, 0, err
+	}
+	var found []Member
+	for _, m := range joined {
+		user, err := users.one(tx, "id = ?", m.UserID)
+		if err != nil {
+			return nil, 0, err
+		}
+		found = append(found, Member{User: user, Role: m.Role})
+	}
+	return found, total, nil
+}
+
+// DeleteMembership takes a user out of a workspace.
+func (tx *Tx) DeleteMembership(workspaceID, id int64) error {
+	return memberships.delete(tx, workspaceID, id)
+}
+
+// PutMembership makes a user a member of a workspace, or gives who is one
+// already the new role.
+func (tx *Tx) PutMembership(m *Membership) error {
+	kept, err := tx.Membership(m.WorkspaceID, m.UserID)
+	if errors.Is(err, ErrNotFound) {
+		return tx.CreateMembership(m)
+	}
+	if err != nil {
+		return err
+	}
+	kept.Role = m.Role
+	*m = *kept
+	return tx.SaveMembership(m)
+}

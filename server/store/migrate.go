@@ -1,0 +1,84 @@
+package store
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+)
+
+// The migrations in their order; the number that a name begins with is the
+// version of the database after it. A published one is never changed.
+//
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// applicationID marks a SQLite file as ours ("dkst").
+const applicationID = 0x646b7374
+
+// schemaVersion is the version that this program makes and understands.
+func schemaVersion() int64 {
+	names, _ := fs.Glob(migrations, "migrations/*.sql")
+	return int64(len(names))
+}
+
+// versionOf gives the version of a database, 0 for an empty one, and refuses
+// files of others and of newer programs.
+func versionOf(c *conn) (int64, error) {
+	id, err := c.pragma("PRAGMA application_id")
+	if err != nil {
+		return 0, err
+	}
+	version, err := c.pragma("PRAGMA user_version")
+	if err != nil {
+		return 0, err
+	}
+	tables, err := c.pragma("SELECT count(*) FROM sqlite_schema")
+	if err != nil {
+		return 0, err
+	}
+	if id != applicationID && (id != 0 || version != 0 || tables != 0) {
+		return 0, errors.New("the database is not one of destkit")
+	}
+	if known := schemaVersion(); version > known {
+		return 0, fmt.Errorf("%w: the data has version %d, this program knows versions up to %d", ErrNewer, version, known)
+	}
+	return version, nil
+}
+
+// migrate brings a database to the present version, each step in a transaction
+// of its own. Nobody else may write meanwhile.
+func migrate(c *conn) error {
+	version, err := versionOf(c)
+	if err != nil {
+		return err
+	}
+	names, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	for i := version; i < int64(len(names)); i++ {
+		if err := step(c, names[i], i+1); err != nil {
+			return fmt.Errorf("migrate to version %d: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+func step(c *conn, name string, version int64) error {
+	text, err := migrations.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return err
+	}
+	defer c.rollback()
+	// Both pragmas are part of the transaction.
+	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
+	if err := c.script(string(text) + "\n" + marks); err != nil {
+		return err
+	}
+	_, err = c.exec("COMMIT")
+	return err
+}

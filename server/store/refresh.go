@@ -1,0 +1,83 @@
+package store
+
+import (
+	"fmt"
+	"time"
+)
+
+// Refresh is one reading of metadata that a client can ask about: Kind says what
+// (RefreshObjects of a destination, RefreshTables of a source, RefreshColumns of
+// a table) and TargetID of which.
+type Refresh struct {
+	Row
+	WorkspaceID int64
+	Kind        string
+	TargetID    int64
+	Status      string
+	Error       string // "" unless it failed
+	StartedAt   time.Time
+	CompletedAt time.Time // zero while it is under way
+}
+
+// The kinds and states of a refresh.
+const (
+	RefreshObjects = "objects"
+	RefreshTables  = "tables"
+	RefreshColumns = "columns"
+
+	RefreshProcessing = "processing"
+	RefreshCompleted  = "completed"
+	RefreshFailed     = "failed"
+)
+
+// Key is what a client asks with.
+func (r *Refresh) Key() int64 { return r.ID }
+
+var refreshes = define(table[Refresh]{
+	name: "refreshes", kind: "refresh", scope: "workspace_id",
+	columns: []string{"workspace_id", "kind", "target_id", "status", "error", "started_at", "completed_at"},
+	row:     func(r *Refresh) *Row { return &r.Row },
+	values: func(r *Refresh) []any {
+		return []any{r.WorkspaceID, r.Kind, r.TargetID, r.Status, r.Error, r.StartedAt, r.CompletedAt}
+	},
+	load: func(s *scan, r *Refresh) {
+		r.WorkspaceID, r.Kind, r.TargetID = s.number(), s.text(), s.number()
+		r.Status, r.Error, r.StartedAt, r.CompletedAt = s.text(), s.text(), s.time(), s.time()
+	},
+})
+
+// CreateRefresh stores a refresh that begins; StartedAt and Status are filled
+// where they are empty.
+func (tx *Tx) CreateRefresh(r *Refresh) error {
+	if r.StartedAt.IsZero() {
+		r.StartedAt = tx.now
+	}
+	if r.Status == "" {
+		r.Status = RefreshProcessing
+	}
+	return refreshes.create(tx, r)
+}
+
+// SaveRefresh stores what became of a refresh.
+func (tx *Tx) SaveRefresh(r *Refresh) error { return refreshes.save(tx, r) }
+
+// Refresh reads a refresh of that kind and target.
+func (tx *Tx) Refresh(kind string, targetID, key int64) (*Refresh, error) {
+	return refreshes.one(tx, "id = ? AND kind = ? AND target_id = ?", key, kind, targetID)
+}
+
+// Refreshes lists the refreshes of a workspace.
+func (tx *Tx) Refreshes(workspaceID int64, p Page) ([]*Refresh, int64, error) {
+	return refreshes.list(tx, p, workspaceID)
+}
+
+// AbandonRefreshes fails every refresh under way, since nobody works on it any
+// more: for the start of a process. It says how many there were.
+func (tx *Tx) AbandonRefreshes(reason string) (int64, error) {
+	changed, err := tx.exec(`UPDATE refreshes SET status = 'failed', error = ?, completed_at = ?, updated_at = ?,
+		version = version + 1 WHERE status = 'processing'`, reason, tx.now, tx.now)
+	if err != nil {
+		return 0, fmt.Errorf("abandon refreshes: %w", err)
+	}
+	return changed, nil
+}

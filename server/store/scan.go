@@ -1,0 +1,64 @@
+package store
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// scan reads the columns of a row from left to right and keeps the first error.
+type scan struct {
+	cells cells
+	col   int
+	err   error
+}
+
+func (s *scan) next() int {
+	s.col++
+	return s.col - 1
+}
+
+func (s *scan) number() int64 {
+	n, _ := s.cells.number(s.next())
+	return n
+}
+
+func (s *scan) optional() *int64 {
+	if n, ok := s.cells.number(s.next()); ok {
+		return &n
+	}
+	return nil
+}
+
+func (s *scan) flag() bool { return s.number() != 0 }
+
+func (s *scan) optionalFlag() *bool {
+	if n := s.optional(); n != nil {
+		yes := *n != 0
+		return &yes
+	}
+	return nil
+}
+
+func (s *scan) text() string { return s.cells.text(s.next()) }
+
+func (s *scan) blob() []byte { return s.cells.blob(s.next()) }
+
+// time gives the zero time for NULL.
+func (s *scan) time() time.Time {
+	if n := s.optional(); n != nil {
+		return time.UnixMilli(*n).UTC()
+	}
+	return time.Time{}
+}
+
+// doc decodes JSON text. Numbers in free maps come back as json.Number, so that
+// long ones keep all their digits.
+func (s *scan) doc(dst any) {
+	dec := json.NewDecoder(bytes.NewReader([]byte(s.text())))
+	dec.UseNumber()
+	if err := dec.Decode(dst); err != nil && s.err == nil {
+		s.err = fmt.Errorf("read stored %T: %w", dst, err)
+	}
+}

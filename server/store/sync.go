@@ -1,0 +1,101 @@
+package store
+
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// Sync is a configured movement of records (spec 2.6). DestinationID, SourceID,
+// DatasetID (a dataset, or that of a model) and TopicID say what it uses and keep
+// that from being deleted. NextAlertID is the caller's to count.
+type Sync struct {
+	Row
+	WorkspaceID   int64
+	Config        api.SyncConfig
+	DestinationID int64
+	SourceID      int64
+	DatasetID     *int64
+	TopicID       *int64
+	Status        string
+	MatchRate     *api.MatchRate
+	NextAlertID   int64
+}
+
+var syncs = define(table[Sync]{
+	name: "syncs", kind: "sync", scope: "workspace_id", counted: true,
+	columns: []string{"workspace_id", "destination_id", "source_id", "dataset_id", "topic_id", "status",
+		"match_rate", "next_alert_id", "config"},
+	row: func(s *Sync) *Row { return &s.Row },
+	values: func(s *Sync) []any {
+		return []any{s.WorkspaceID, s.DestinationID, s.SourceID, s.DatasetID, s.TopicID, s.Status,
+			doc{s.MatchRate}, s.NextAlertID, doc{s.Config}}
+	},
+	load: func(c *scan, s *Sync) {
+		s.WorkspaceID, s.DestinationID, s.SourceID = c.number(), c.number(), c.number()
+		s.DatasetID, s.TopicID, s.Status = c.optional(), c.optional(), c.text()
+		c.doc(&s.MatchRate)
+		s.NextAlertID = c.number()
+		c.doc(&s.Config)
+	},
+})
+
+// CreateSync stores a new sync.
+func (tx *Tx) CreateSync(s *Sync) error { return syncs.create(tx, s) }
+
+// SaveSync stores a changed sync.
+func (tx *Tx) SaveSync(s *Sync) error { return syncs.save(tx, s) }
+
+// SetSyncOutcome keeps what the last run left behind. Its UpdatedAt stays, since
+// nobody changed the sync; its version counts up, since replies show it.
+func (tx *Tx) SetSyncOutcome(id int64, status string, rate *api.MatchRate) error {
+	changed, err := tx.exec("UPDATE syncs SET status = ?, match_rate = ?, version = version + 1 WHERE id = ?",
+		status, doc{rate}, id)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("set outcome of sync %d: %w", id, err)
+	}
+	return nil
+}
+
+// Sync reads one sync of a workspace.
+func (tx *Tx) Sync(workspaceID, id int64) (*Sync, error) {
+	return syncs.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
+}
+
+// Syncs lists the syncs of a workspace.
+func (tx *Tx) Syncs(workspaceID int64, p Page) ([]*Sync, int64, error) {
+	return syncs.list(tx, p, workspaceID)
+}
+
+// SyncHead reads the version of one sync of a workspace.
+func (tx *Tx) SyncHead(workspaceID, id int64) (Head, error) {
+	return syncs.head(tx, workspaceID, id)
+}
+
+// SyncHeads lists the ids and versions of the syncs of a workspace, without
+// reading their configuration.
+func (tx *Tx) SyncHeads(workspaceID int64, p Page) ([]Head, int64, error) {
+	return syncs.heads(tx, p, workspaceID)
+}
+
+// EverySync reads at most limit syncs of all workspaces with an id above after,
+// in the order of their ids.
+func (tx *Tx) EverySync(after, limit int64) ([]*Sync, error) {
+	return syncs.some(tx, "id > ? ORDER BY id LIMIT ?", after, limit)
+}
+
+// DeleteSync deletes a sync with its runs; *InUseError while one is queued or
+// working.
+func (tx *Tx) DeleteSync(workspaceID, id int64) error {
+	if _, err := syncs.head(tx, workspaceID, id); err != nil {
+		return err
+	}
+	err := tx.unused("sync", id, use{"active run", "SELECT count(*) FROM sync_runs WHERE sync_id = ? AND status IN ('queued', 'working')"})
+	if err != nil {
+		return err
+	}
+	return syncs.delete(tx, workspaceID, id)
+}

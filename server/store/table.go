@@ -1,0 +1,245 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Row is what every stored row has. UpdatedAt is the moment of the last SaveX.
+type Row struct {
+	ID        int64
+	Version   int64 // counts from 1
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// Head names one state of a row: what is kept under both never gets stale,
+// until the whole database is replaced (Store.Restore).
+type Head struct{ ID, Version int64 }
+
+// Page asks for a part of a list, ordered by creation time and then id. Number
+// counts from 1; 0 is 1. PerPage 0 asks for all rows. The zero Page is the whole
+// list, newest first.
+type Page struct {
+	Number, PerPage int64
+	Ascending       bool
+}
+
+// window gives LIMIT and OFFSET; a page that no list can have is past every end.
+func (p Page) window() (limit, offset int64) {
+	if p.PerPage <= 0 {
+		return -1, 0
+	}
+	number := max(p.Number, 1) - 1
+	if number > math.MaxInt64/p.PerPage {
+		return p.PerPage, math.MaxInt64
+	}
+	return p.PerPage, number * p.PerPage
+}
+
+// table says how one kind of row is stored: the columns of Row first, then its
+// own ones in the order in which values gives and load reads them.
+type table[T any] struct {
+	name, kind string
+	scope      string // column of the owner; "" when there is none
+	columns    []string
+	row        func(*T) *Row
+	values     func(*T) []any
+	load       func(*scan, *T)
+	duplicate  func(*T) (field, value string) // of the unique constraint; nil: none
+	visible    string                         // condition that hides rows; "": none
+	counted    bool                           // row_counts has the length of its lists
+
+	sqlInsert, sqlUpdate, sqlDelete, sqlSelect, sqlHead string
+	sqlTotal, sqlDown, sqlUp, sqlHeadsDown, sqlHeadsUp  string
+}
+
+const rowColumns = "id, version, created_at, updated_at"
+
+// define writes the table's statements once.
+func define[T any](t table[T]) *table[T] {
+	own := strings.Join(t.columns, ", ")
+	marks := strings.Repeat(", ?", len(t.columns))
+	t.sqlInsert = "INSERT INTO " + t.name + " (version, created_at, updated_at, " + own +
+		") VALUES (1, ?, ?" + marks + ") RETURNING id"
+	t.sqlUpdate = "UPDATE " + t.name + " SET version = version + 1, updated_at = ?, " +
+		strings.Join(t.columns, " = ?, ") + " = ? WHERE id = ? AND version = ?"
+	where := " WHERE " + firstOf(t.visible, "1 = 1")
+	scoped := where
+	if t.scope != "" {
+		scoped += " AND " + t.scope + " = ?"
+	}
+	t.sqlDelete = "DELETE FROM " + t.name + scoped + " AND id = ?"
+	t.sqlSelect = "SELECT " + rowColumns + ", " + own + " FROM " + t.name + where
+	t.sqlHead = "SELECT id, version FROM " + t.name + scoped + " AND id = ?"
+	t.sqlTotal = "SELECT count(*) FROM " + t.name + scoped
+	if t.counted {
+		t.sqlTotal = "SELECT rows FROM row_counts WHERE name = '" + t.name + "' AND owner = ?"
+	}
+	down := " ORDER BY created_at DESC, id DESC LIMIT ? OFFSET ?"
+	up := " ORDER BY created_at, id LIMIT ? OFFSET ?"
+	list := "SELECT " + rowColumns + ", " + own + " FROM " + t.name + scoped
+	heads := "SELECT id, version FROM " + t.name + scoped
+	t.sqlDown, t.sqlUp = list+down, list+up
+	t.sqlHeadsDown, t.sqlHeadsUp = heads+down, heads+up
+	return &t
+}
+
+func firstOf(texts ...string) string {
+	for _, text := range texts {
+		if text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+func (t *table[T]) create(tx *Tx, v *T) error {
+	id, err := tx.insert(t.sqlInsert, append([]any{tx.now, tx.now}, t.values(v)...)...)
+	if err != nil {
+		return fmt.Errorf("create %s: %w", t.kind, t.explain(v, err))
+	}
+	*t.row(v) = Row{ID: id, Version: 1, CreatedAt: tx.now, UpdatedAt: tx.now}
+	return nil
+}
+
+func (t *table[T]) save(tx *Tx, v *T) error {
+	row := t.row(v)
+	args := append([]any{tx.now}, t.values(v)...)
+	changed, err := tx.exec(t.sqlUpdate, append(args, row.ID, row.Version)...)
+	if err == nil && changed == 0 {
+		err = t.missing(tx, row.ID)
+	}
+	if err != nil {
+		return fmt.Errorf("save %s %d: %w", t.kind, row.ID, t.explain(v, err))
+	}
+	row.Version++
+	row.UpdatedAt = tx.now
+	return nil
+}
+
+// missing says why a row with its version was not there.
+func (t *table[T]) missing(tx *Tx, id int64) error {
+	found := ErrNotFound
+	err := tx.query("SELECT 1 FROM "+t.name+" WHERE id = ?", func(cells) error {
+		found = ErrConflict
+		return nil
+	}, id)
+	return errors.Join(err, found)
+}
+
+// explain names the value that exists already.
+func (t *table[T]) explain(v *T, err error) error {
+	if t.duplicate == nil || !unique(err) {
+		return err
+	}
+	field, value := t.duplicate(v)
+	return &DuplicateError{Kind: t.kind, Field: field, Value: value}
+}
+
+// delete removes a row; scope is left out where the table has none.
+func (t *table[T]) delete(tx *Tx, scopeAndID ...any) error {
+	changed, err := tx.exec(t.sqlDelete, scopeAndID...)
+	if err == nil && changed == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("delete %s %v: %w", t.kind, scopeAndID[len(scopeAndID)-1], err)
+	}
+	return nil
+}
+
+// one reads the row that meets a condition.
+func (t *table[T]) one(tx *Tx, condition string, args ...any) (*T, error) {
+	found, err := t.some(tx, condition, args...)
+	if err != nil {
+		return nil, err
+	}
+	if len(found) == 0 {
+		return nil, fmt.Errorf("read %s: %w", t.kind, ErrNotFound)
+	}
+	return found[0], nil
+}
+
+// some reads the rows that meet a condition, which may end in an order.
+func (t *table[T]) some(tx *Tx, condition string, args ...any) ([]*T, error) {
+	return t.read(tx, t.sqlSelect+" AND "+condition, args...)
+}
+
+func (t *table[T]) read(tx *Tx, query string, args ...any) ([]*T, error) {
+	var found []*T
+	err := tx.query(query, func(c cells) error {
+		v := new(T)
+		s := scan{cells: c}
+		*t.row(v) = Row{ID: s.number(), Version: s.number(), CreatedAt: s.time(), UpdatedAt: s.time()}
+		t.load(&s, v)
+		found = append(found, v)
+		return s.err
+	}, args...)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", t.kind, err)
+	}
+	return found, nil
+}
+
+// list reads one page and the number of all rows.
+func (t *table[T]) list(tx *Tx, p Page, scope ...any) ([]*T, int64, error) {
+	query := t.sqlDown
+	if p.Ascending {
+		query = t.sqlUp
+	}
+	limit, offset := p.window()
+	found, err := t.read(tx, query, append(append([]any{}, scope...), limit, offset)...)
+	if err != nil {
+		return nil, 0, err
+	}
+	total, err := t.total(tx, scope...)
+	return found, total, err
+}
+
+func (t *table[T]) total(tx *Tx, scope ...any) (int64, error) {
+	total, err := tx.number(t.sqlTotal, scope...)
+	if err != nil {
+		return 0, fmt.Errorf("count %ss: %w", t.kind, err)
+	}
+	return total, nil
+}
+
+// heads is list without reading the rows themselves.
+func (t *table[T]) heads(tx *Tx, p Page, scope ...any) ([]Head, int64, error) {
+	query := t.sqlHeadsDown
+	if p.Ascending {
+		query = t.sqlHeadsUp
+	}
+	limit, offset := p.window()
+	var found []Head
+	err := tx.query(query, func(c cells) error {
+		s := scan{cells: c}
+		found = append(found, Head{ID: s.number(), Version: s.number()})
+		return nil
+	}, append(append([]any{}, scope...), limit, offset)...)
+	if err != nil {
+		return nil, 0, fmt.Errorf("read %s: %w", t.kind, err)
+	}
+	total, err := t.total(tx, scope...)
+	return found, total, err
+}
+
+// head reads the version of one row.
+func (t *table[T]) head(tx *Tx, scopeAndID ...any) (head Head, err error) {
+	err = tx.query(t.sqlHead, func(c cells) error {
+		s := scan{cells: c}
+		head = Head{ID: s.number(), Version: s.number()}
+		return nil
+	}, scopeAndID...)
+	if err == nil && head.ID == 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Head{}, fmt.Errorf("read %s: %w", t.kind, err)
+	}
+	return head, nil
+}

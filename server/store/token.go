@@ -1,0 +1,75 @@
+package store
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"io"
+)
+
+// AccessToken is a personal access token, of which only a hash is kept.
+type AccessToken struct {
+	Row
+	UserID int64
+	Label  string
+
+	hash []byte
+}
+
+var accessTokens = define(table[AccessToken]{
+	name: "access_tokens", kind: "access token", scope: "user_id",
+	columns: []string{"user_id", "label", "hash"},
+	row:     func(t *AccessToken) *Row { return &t.Row },
+	values:  func(t *AccessToken) []any { return []any{t.UserID, t.Label, t.hash} },
+	load: func(s *scan, t *AccessToken) {
+		t.UserID, t.Label, t.hash = s.number(), s.text(), s.blob()
+	},
+	duplicate: func(*AccessToken) (string, string) { return "text", "" },
+})
+
+func hashOf(token string) []byte {
+	sum := sha256.Sum256([]byte(token))
+	return sum[:]
+}
+
+// newSecret makes 256 random bits as text.
+func (tx *Tx) newSecret(prefix string) (string, error) {
+	var secret [32]byte
+	if _, err := io.ReadFull(tx.store.random, secret[:]); err != nil {
+		return "", fmt.Errorf("make token: %w", err)
+	}
+	return prefix + base64.RawURLEncoding.EncodeToString(secret[:]), nil
+}
+
+// NewAccessToken makes a personal access token; its text is not kept.
+func (tx *Tx) NewAccessToken(userID int64, label string) (token string, err error) {
+	if token, err = tx.newSecret("pat_"); err != nil {
+		return "", err
+	}
+	return token, accessTokens.create(tx, &AccessToken{UserID: userID, Label: label, hash: hashOf(token)})
+}
+
+// AdoptAccessToken makes a given token one of the user; again for the same user
+// changes nothing, for another one it is a *DuplicateError.
+func (tx *Tx) AdoptAccessToken(userID int64, token string) error {
+	owner, err := tx.number("SELECT user_id FROM access_tokens WHERE hash = ?", hashOf(token))
+	if err != nil || owner == userID {
+		return err
+	}
+	return accessTokens.create(tx, &AccessToken{UserID: userID, Label: "adopted", hash: hashOf(token)})
+}
+
+// AccessTokenOwner finds the user of a token.
+func (tx *Tx) AccessTokenOwner(token string) (*User, error) {
+	return users.one(tx, "id = (SELECT user_id FROM access_tokens WHERE hash = ?)", hashOf(token))
+}
+
+// AccessTokens lists the tokens of a user.
+func (tx *Tx) AccessTokens(userID int64, p Page) ([]*AccessToken, int64, error) {
+	return accessTokens.list(tx, p, userID)
+}
+
+// DeleteAccessToken makes a token worthless.
+func (tx *Tx) DeleteAccessToken(userID, id int64) error {
+	return accessTokens.delete(tx, userID, id)
+}

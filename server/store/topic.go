@@ -1,0 +1,109 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Topic is a stream of messages (spec 2.12). Name is unique in its source.
+// Schema maps the fields of the sample message to the names of their types.
+type Topic struct {
+	Row
+	SourceID      int64
+	Name          string
+	Description   *string
+	SampleMessage json.RawMessage
+	Schema        map[string]string
+}
+
+// Message is one entry of a topic's log. Number counts from 1 without gaps.
+type Message struct {
+	Number int64
+	At     time.Time
+	Body   json.RawMessage
+}
+
+var topics = define(table[Topic]{
+	name: "topics", kind: "topic", scope: "source_id", counted: true,
+	columns: []string{"source_id", "name", "description", "sample_message", "fields"},
+	row:     func(t *Topic) *Row { return &t.Row },
+	values: func(t *Topic) []any {
+		return []any{t.SourceID, t.Name, doc{t.Description}, string(t.SampleMessage), doc{t.Schema}}
+	},
+	load: func(s *scan, t *Topic) {
+		t.SourceID, t.Name = s.number(), s.text()
+		s.doc(&t.Description)
+		if text := s.text(); text != "" {
+			t.SampleMessage = json.RawMessage(text)
+		}
+		s.doc(&t.Schema)
+	},
+	duplicate: func(t *Topic) (string, string) { return "name", t.Name },
+})
+
+// CreateTopic stores a new topic; *DuplicateError for a name that the source has
+// already.
+func (tx *Tx) CreateTopic(t *Topic) error { return topics.create(tx, t) }
+
+// SaveTopic stores a changed topic.
+func (tx *Tx) SaveTopic(t *Topic) error { return topics.save(tx, t) }
+
+// Topic reads one topic of a source.
+func (tx *Tx) Topic(sourceID, id int64) (*Topic, error) {
+	return topics.one(tx, "id = ? AND source_id = ?", id, sourceID)
+}
+
+// Topics lists the topics of a source.
+func (tx *Tx) Topics(sourceID int64, p Page) ([]*Topic, int64, error) {
+	return topics.list(tx, p, sourceID)
+}
+
+// DeleteTopic deletes a topic with its messages; *InUseError while a sync reads
+// from it.
+func (tx *Tx) DeleteTopic(sourceID, id int64) error {
+	if _, err := topics.head(tx, sourceID, id); err != nil {
+		return err
+	}
+	if err := tx.unused("topic", id, use{"sync", "SELECT count(*) FROM syncs WHERE topic_id = ?"}); err != nil {
+		return err
+	}
+	return topics.delete(tx, sourceID, id)
+}
+
+// AppendMessages adds messages to the end of a topic's log and gives the numbers
+// of the first and the last of them; for none, both are the end of the log.
+func (tx *Tx) AppendMessages(topicID int64, bodies []json.RawMessage) (first, last int64, err error) {
+	last, err = tx.insert("UPDATE topics SET last_message = last_message + ? WHERE id = ? RETURNING last_message",
+		int64(len(bodies)), topicID)
+	if err == nil && last == 0 && len(bodies) > 0 {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("append to topic %d: %w", topicID, err)
+	}
+	first = last - int64(len(bodies)) + 1
+	for i, body := range bodies {
+		_, err := tx.exec("INSERT INTO topic_messages (topic_id, number, at, body) VALUES (?, ?, ?, ?)",
+			topicID, first+int64(i), tx.now, string(body))
+		if err != nil {
+			return 0, 0, fmt.Errorf("append to topic %d: %w", topicID, err)
+		}
+	}
+	return min(first, last), last, nil
+}
+
+// Messages reads at most limit messages with a number above after, in order.
+func (tx *Tx) Messages(topicID, after, limit int64) ([]Message, error) {
+	var found []Message
+	err := tx.query("SELECT number, at, body FROM topic_messages WHERE topic_id = ? AND number > ? ORDER BY number LIMIT ?",
+		func(c cells) error {
+			s := scan{cells: c}
+			found = append(found, Message{Number: s.number(), At: s.time(), Body: json.RawMessage(s.text())})
+			return nil
+		}, topicID, after, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read messages of topic %d: %w", topicID, err)
+	}
+	return found, nil
+}

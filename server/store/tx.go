@@ -1,0 +1,126 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Tx is one transaction. It must not be used by two goroutines at once, nor
+// after the function that got it has returned.
+type Tx struct {
+	ctx    context.Context
+	store  *Store
+	conn   *conn
+	now    time.Time
+	write  bool
+	broken error              // a failure after which nothing may be committed
+	keys   map[int64]*dataKey // data keys made in this transaction
+}
+
+// Now is the moment of the transaction in milliseconds, in UTC: the times of all
+// rows that it creates or saves.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+// View runs one consistent read; many run at once.
+func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
+	c, err := s.takeReader(ctx)
+	if err != nil {
+		return fmt.Errorf("begin read: %w", err)
+	}
+	defer func() { s.readers <- c }()
+	if _, err := c.exec("BEGIN"); err != nil {
+		return fmt.Errorf("begin read: %w", err)
+	}
+	defer c.rollback()
+	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now()})
+}
+
+// Update runs one change: all of it is durable when Update returns nil, and
+// none of it otherwise. It waits for the change before; a context that is done
+// ends the wait and the change.
+func (s *Store) Update(ctx context.Context, change func(*Tx) error) error {
+	release, err := s.takeWriter(ctx)
+	if err != nil {
+		return fmt.Errorf("begin change: %w", err)
+	}
+	defer release()
+	return s.change(ctx, change)
+}
+
+// change runs a change for the holder of the turn.
+func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
+	c := s.writing
+	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+		return fmt.Errorf("begin change: %w", err)
+	}
+	defer c.rollback() // also when change panics
+	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true}
+	if err := change(tx); err != nil {
+		return err
+	}
+	// Both are looked at again because change may have swallowed its error.
+	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
+		return fmt.Errorf("commit change: %w", err)
+	}
+	if _, err := c.exec("COMMIT"); err != nil {
+		return fmt.Errorf("commit change: %w", err)
+	}
+	s.keys.add(tx.keys)
+	return nil
+}
+
+func (tx *Tx) exec(query string, args ...any) (int64, error) {
+	if err := tx.ready(true); err != nil {
+		return 0, err
+	}
+	changed, err := tx.conn.exec(query, args...)
+	return changed, tx.checked(err)
+}
+
+func (tx *Tx) query(query string, each func(cells) error, args ...any) error {
+	if err := tx.ready(false); err != nil {
+		return err
+	}
+	return tx.checked(tx.conn.query(query, each, args...))
+}
+
+// insert runs an INSERT … RETURNING id.
+func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
+	if err := tx.ready(true); err != nil {
+		return 0, err
+	}
+	err = tx.conn.query(query, func(c cells) error {
+		id, _ = c.number(0)
+		return nil
+	}, args...)
+	return id, tx.checked(err)
+}
+
+// number reads a single number; 0 when there is no row.
+func (tx *Tx) number(query string, args ...any) (n int64, err error) {
+	err = tx.query(query, func(c cells) error {
+		n, _ = c.number(0)
+		return nil
+	}, args...)
+	return n, err
+}
+
+func (tx *Tx) ready(write bool) error {
+	if write && !tx.write {
+		return errors.New("a View cannot change anything")
+	}
+	if tx.broken != nil {
+		return tx.broken
+	}
+	return tx.ctx.Err()
+}
+
+// checked remembers an error after which the transaction may be gone.
+func (tx *Tx) checked(err error) error {
+	if err != nil && !harmless(err) {
+		tx.broken = err
+	}
+	return err
+}

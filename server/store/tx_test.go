@@ -1,0 +1,152 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func names(t testing.TB, s *Store) (found []string) {
+	t.Helper()
+	view(t, s, func(tx *Tx) {
+		all, _, err := tx.Organizations(Page{Ascending: true})
+		require.NoError(t, err)
+		for _, o := range all {
+			found = append(found, o.Name)
+		}
+	})
+	return found
+}
+
+// What does not end well leaves nothing behind, and the next one works.
+func TestUpdateIsUndone(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *Store) {
+		boom := errors.New("boom")
+		ctx, cancel := context.WithCancel(t.Context())
+		create := func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "undone"})) }
+		require.ErrorIs(t, s.Update(t.Context(), func(tx *Tx) error { create(tx); return boom }), boom)
+		require.PanicsWithError(t, "boom", func() {
+			_ = s.Update(t.Context(), func(tx *Tx) error { create(tx); panic(boom) })
+		})
+		require.ErrorIs(t, s.Update(ctx, func(tx *Tx) error { create(tx); cancel(); return nil }), context.Canceled)
+		require.ErrorIs(t, s.Update(ctx, func(*Tx) error { return nil }), context.Canceled)
+		require.ErrorIs(t, s.View(ctx, func(tx *Tx) error { _, _, err := tx.Organizations(Page{}); return err }), context.Canceled)
+		require.Panics(t, func() { _ = s.View(t.Context(), func(*Tx) error { panic(boom) }) })
+		require.Empty(t, names(t, s))
+		update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "kept"})) })
+		require.Equal(t, []string{"kept"}, names(t, s))
+	})
+}
+
+// A failure that may have ended the transaction cannot be swallowed.
+func TestBrokenTransactionIsNotCommitted(t *testing.T) {
+	s := open(t, Options{})
+	err := s.Update(t.Context(), func(tx *Tx) error {
+		require.NoError(t, tx.CreateOrganization(&Organization{Name: "half"}))
+		_, _ = tx.exec("INSERT INTO nowhere VALUES (1)")
+		require.Error(t, tx.CreateOrganization(&Organization{Name: "other half"}))
+		return nil
+	})
+	require.ErrorContains(t, err, "nowhere")
+	require.Empty(t, names(t, s))
+}
+
+func TestViewCannotChange(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *Store) {
+		err := s.View(t.Context(), func(tx *Tx) error { return tx.CreateOrganization(&Organization{}) })
+		require.ErrorContains(t, err, "a View cannot change anything")
+		err = s.View(t.Context(), func(tx *Tx) error {
+			_, err := tx.conn.exec("DELETE FROM organizations")
+			return err
+		})
+		require.ErrorContains(t, err, "readonly")
+	})
+}
+
+// Many views at once, each sees one state; changes take turns.
+func TestViewsAreConsistent(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *Store) {
+		const pairs = 30
+		done := make(chan error)
+		go func() {
+			for i := range pairs {
+				err := s.Update(t.Context(), func(tx *Tx) error {
+					return errors.Join(tx.CreateOrganization(&Organization{Name: fmt.Sprint(i)}),
+						tx.CreateOrganization(&Organization{Name: fmt.Sprint(i)}))
+				})
+				if err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+		const viewers = 4
+		views := make(chan error)
+		for range viewers {
+			go func() {
+				for seen := int64(0); seen < 2*pairs; {
+					err := s.View(t.Context(), func(tx *Tx) error {
+						_, total, err := tx.Organizations(Page{PerPage: 1})
+						all, again, err2 := tx.Organizations(Page{})
+						if total%2 != 0 || total != again || int64(len(all)) != total || total < seen {
+							return fmt.Errorf("saw %d of %d, %d before", len(all), total, seen)
+						}
+						seen = total
+						return errors.Join(err, err2)
+					})
+					if err != nil {
+						views <- err
+						return
+					}
+				}
+				views <- nil
+			}()
+		}
+		require.NoError(t, <-done)
+		for range viewers {
+			require.NoError(t, <-views)
+		}
+	})
+}
+
+// Two views stand open at the same time.
+func TestViewsRunInParallel(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *Store) {
+		inside, both := make(chan bool), make(chan bool)
+		go func() {
+			_ = s.View(context.Background(), func(tx *Tx) error {
+				_, _, err := tx.Organizations(Page{})
+				inside <- true
+				<-both
+				return err
+			})
+			close(inside)
+		}()
+		<-inside
+		require.Empty(t, names(t, s))
+		close(both)
+		<-inside
+	})
+}
+
+func TestClosedStore(t *testing.T) {
+	eachKind(t, func(t *testing.T, s *Store) {
+		require.NoError(t, s.Close())
+		require.NoError(t, s.Close())
+		require.ErrorIs(t, s.View(t.Context(), func(*Tx) error { return nil }), ErrClosed)
+		require.ErrorIs(t, s.Update(t.Context(), func(*Tx) error { return nil }), ErrClosed)
+		require.ErrorIs(t, s.Copy(t.Context(), nil), ErrClosed)
+		require.ErrorIs(t, s.RotateDataKeys(t.Context()), ErrClosed)
+	})
+}
+
+// Stores in memory have nothing in common.
+func TestMemoryStoresAreApart(t *testing.T) {
+	one, other := open(t, Options{}), open(t, Options{})
+	update(t, one, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(&Organization{Name: "one"})) })
+	require.Empty(t, names(t, other))
+}

@@ -1,0 +1,99 @@
+package store
+
+import "fmt"
+
+// Workspace belongs to one organization, in which its Name is unique. An Initial
+// one stays when the organization is reset, and is then again as it was created.
+type Workspace struct {
+	Row
+	OrganizationID     int64
+	Name               string
+	NotificationEmails []string
+	Initial            bool
+
+	first *firstWorkspace
+}
+
+type firstWorkspace struct {
+	Name               string   `json:"name"`
+	NotificationEmails []string `json:"notification_emails"`
+}
+
+var workspaces = define(table[Workspace]{
+	name: "workspaces", kind: "workspace", scope: "organization_id", visible: "gone = 0",
+	columns: []string{"organization_id", "name", "notification_emails", "first_state"},
+	row:     func(w *Workspace) *Row { return &w.Row },
+	values: func(w *Workspace) []any {
+		return []any{w.OrganizationID, w.Name, doc{w.NotificationEmails}, doc{w.first}}
+	},
+	load: func(s *scan, w *Workspace) {
+		w.OrganizationID, w.Name = s.number(), s.text()
+		s.doc(&w.NotificationEmails)
+		s.doc(&w.first)
+		w.Initial = w.first != nil
+	},
+	duplicate: func(w *Workspace) (string, string) { return "name", w.Name },
+})
+
+// CreateWorkspace stores a new workspace; *DuplicateError for a name that the
+// organization has already.
+func (tx *Tx) CreateWorkspace(w *Workspace) error {
+	w.first = nil
+	if w.Initial {
+		w.first = &firstWorkspace{Name: w.Name, NotificationEmails: w.NotificationEmails}
+	}
+	return workspaces.create(tx, w)
+}
+
+// SaveWorkspace stores a changed workspace; Initial stays what it was at
+// creation.
+func (tx *Tx) SaveWorkspace(w *Workspace) error { return workspaces.save(tx, w) }
+
+// Workspace reads one workspace of an organization.
+func (tx *Tx) Workspace(organizationID, id int64) (*Workspace, error) {
+	return workspaces.one(tx, "id = ? AND organization_id = ?", id, organizationID)
+}
+
+// WorkspaceByID reads a workspace whose organization is not known.
+func (tx *Tx) WorkspaceByID(id int64) (*Workspace, error) { return workspaces.one(tx, "id = ?", id) }
+
+// Workspaces lists the workspaces of an organization.
+func (tx *Tx) Workspaces(organizationID int64, p Page) ([]*Workspace, int64, error) {
+	return workspaces.list(tx, p, organizationID)
+}
+
+// DeleteWorkspace deletes a workspace with everything in it. An Initial one is
+// only hidden, so that a reset brings it back with its key.
+func (tx *Tx) DeleteWorkspace(organizationID, id int64) error {
+	w, err := tx.Workspace(organizationID, id)
+	if err != nil {
+		return err
+	}
+	if err := tx.clearWorkspace(id); err != nil {
+		return fmt.Errorf("delete workspace %d: %w", id, err)
+	}
+	if !w.Initial {
+		return workspaces.delete(tx, organizationID, id)
+	}
+	if _, err := tx.exec("UPDATE workspaces SET gone = 1, version = version + 1 WHERE id = ?", id); err != nil {
+		return fmt.Errorf("delete workspace %d: %w", id, err)
+	}
+	return nil
+}
+
+// contents are the tables of what stands in a workspace; the order lets syncs go
+// before what they use. What hangs on these rows goes with them.
+var contents = []string{
+	"syncs", "datasets", "sources", "destinations", "webhooks", "refreshes",
+	"workspace_invitations", "mails",
+}
+
+// clearWorkspace deletes everything in a workspace but its key and members.
+func (tx *Tx) clearWorkspace(id int64) error {
+	for _, table := range contents {
+		if _, err := tx.exec("DELETE FROM "+table+" WHERE workspace_id = ?", id); err != nil {
+			return fmt.Errorf("empty workspace %d: %w", id, err)
+		}
+	}
+	return nil
+}

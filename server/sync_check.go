@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/store"
+)
+
+// checkSync holds a configuration against its destination object and its
+// source, and reports all problems together (spec 2.6 to 2.8, 4.1).
+func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error {
+	subject := mapping.Subject{Config: y.Config, ExistingAlerts: existingAlerts}
+	problems, err := s.checkDestination(c, y, &subject)
+	if err != nil {
+		return err
+	}
+	shape, more, err := s.sourceShape(c.ctx, c.who.WorkspaceID, y.Config.SourceAttributes)
+	if err != nil {
+		return err
+	}
+	problems = append(problems, more...)
+	subject.Columns, subject.ColumnsKnown = shape.Columns, shape.ColumnsKnown
+	subject.Streaming, subject.StreamingDatabase = shape.Streaming, shape.StreamingDatabase
+	if shape.Source != nil {
+		y.SourceID = shape.Source.ID
+		y.DatasetID = shape.DatasetID
+		y.TopicID = shape.TopicID
+		y.Config.SourceAttributes.Object = shape.Object
+	}
+	problems = append(problems, mapping.Check(subject)...)
+	if more, err = s.checkSequence(c, y); err != nil {
+		return err
+	}
+	if problems = append(problems, more...); len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// checkDestination finds the connection and the object that the sync writes to.
+func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
+	at := y.Config.DestinationAttributes
+	d, err := s.destination(c, at.ConnectionID)
+	if errors.Is(err, store.ErrNotFound) {
+		return []api.Problem{{Field: "destination_attributes.connection_id", Message: "there is no such destination in the workspace"}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	y.DestinationID, subject.DestinationType = d.ID, d.Type
+	objects, err := s.objects(c.ctx, d)
+	var f *failure
+	if errors.As(err, &f) && f.code == http.StatusBadRequest {
+		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.message}}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	find := func(name string) *api.DestinationObject {
+		at := slices.IndexFunc(objects, func(o *api.DestinationObject) bool { return o.FullName == name })
+		if at < 0 {
+			return nil
+		}
+		return objects[at]
+	}
+	subject.Object, subject.Lookups = find(at.Object), find
+	if subject.Object == nil {
+		return []api.Problem{{Field: "destination_attributes.object", Message: "the destination has no such object; its objects are under /destinations/{id}/objects"}}, nil
+	}
+	return nil, nil
+}
+
+// checkSequence checks the parent of a sync that runs after another one: it is
+// in the workspace, and not the sync itself, directly or around a circle.
+func (s *Server) checkSequence(c *call, y *store.Sync) ([]api.Problem, error) {
+	parent := sequenceParent(&y.Config)
+	if parent == 0 {
+		return nil, nil
+	}
+	problem := func(message string) []api.Problem {
+		return []api.Problem{{Field: "mode.triggers.sync_sequence.sync_id", Message: message}}
+	}
+	seen := map[int64]bool{y.ID: y.ID != 0}
+	for at := parent; at != 0; {
+		if seen[at] {
+			return problem("makes a circle of syncs that wait for each other"), nil
+		}
+		seen[at] = true
+		var before *store.Sync
+		err := c.view(func(tx *store.Tx) (err error) {
+			before, err = tx.Sync(c.who.WorkspaceID, at)
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) {
+			if at == parent {
+				return problem("there is no such sync in the workspace"), nil
+			}
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = sequenceParent(&before.Config)
+	}
+	return nil, nil
+}
+
+// sequenceParent is the sync that this one runs after; 0 for none.
+func sequenceParent(config *api.SyncConfig) int64 {
+	if config.Mode == nil || config.Mode.Triggers == nil || config.Mode.Triggers.SyncSequence == nil {
+		return 0
+	}
+	return config.Mode.Triggers.SyncSequence.SyncID
+}
+
+// syncChanged is told of every sync that was created or changed.
+func (s *Server) syncChanged(context.Context, *store.Sync) {}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) listSyncRuns(c *call) (*reply, error) {
+	page := c.page()
+	shown := []api.SyncRun{}
+	var total int64
+	err := c.view(func(tx *store.Tx) error {
+		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+		if err != nil {
+			return err
+		}
+		rows, n, err := tx.SyncRuns(y.ID, page)
+		for _, run := range rows {
+			shown = append(shown, syncRunOf(run))
+		}
+		total = n
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.list(page, total, shown)
+}
+
+// syncRunOf shows a run (spec 2.9).
+func syncRunOf(run *store.SyncRun) api.SyncRun {
+	shown := run.Run
+	shown.ID, shown.SyncID = run.ID, run.SyncID
+	shown.CreatedAt, shown.UpdatedAt = api.Time{Time: run.CreatedAt}, api.Time{Time: run.UpdatedAt}
+	return shown
+}
+
+func (s *Server) fetchSyncRun(c *call) (*reply, error) {
+	var shown api.SyncRun
+	err := c.view(func(tx *store.Tx) error {
+		run, err := tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+		if err == nil {
+			shown = syncRunOf(run)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// triggerSync queues a run. While an earlier one of the sync is active the new
+// one is skipped (facts B5). Clients force a full sync in the query or in the
+// body (facts B3).
+func (s *Server) triggerSync(c *call) (*reply, error) {
+	var body struct {
+		Force bool `json:"force_full_sync"`
+	}
+	if len(c.body) > 0 {
+		if err := json.Unmarshal(c.body, &body); err != nil {
+			return nil, invalidField("force_full_sync", "must be true or false")
+		}
+	}
+	force := body.Force || c.r.URL.Query().Get("force_full_sync") == "true"
+	run := &store.SyncRun{WorkspaceID: c.who.WorkspaceID}
+	err := c.update(func(tx *store.Tx) error {
+		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+		if err != nil {
+			return err
+		}
+		if force && y.Config.Operation == api.OperationAppend {
+			return invalidField("force_full_sync", "append syncs have no full sync: each row is sent once")
+		}
+		run.SyncID = y.ID
+		return s.queue(tx, run, force, api.TriggerReason{UITag: "Manual", UIDetail: "Manually triggered through the API"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(map[string]int64{"sync_run_id": run.ID})
+}
+
+// queue creates a run: queued, or skipped while another one is active.
+func (s *Server) queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error {
+	now := s.clock.Now()
+	run.Run = api.SyncRun{
+		Status: api.RunQueued, FullSync: full, TriggerReason: &reason,
+		ScheduledExecutionTime: api.At(now), CurrentStep: api.Ptr("Waiting to run"),
+	}
+	active, err := tx.ActiveRun(run.SyncID)
+	if err != nil {
+		return err
+	}
+	if active != nil {
+		run.Run.Status, run.Run.CompletedAt, run.Run.CurrentStep = api.RunSkipped, api.At(now), nil
+	}
+	return tx.CreateSyncRun(run)
+}
+
+// errorCanceled is the error_code of a cancelled run.
+const errorCanceled = "CANCELED"
+
+// cancelSyncRun ends a run that is not over. It counts as failed, with canceled
+// true; what was acknowledged stays.
+func (s *Server) cancelSyncRun(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		run, err := tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+		if err != nil {
+			return err
+		}
+		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
+			return refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
+		}
+		run.Run.Status, run.Run.Canceled = api.RunFailed, true
+		run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
+		run.Run.CompletedAt = api.At(s.clock.Now())
+		return tx.SaveSyncRun(run)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusCancelled, Data: struct{}{}}}, nil
+}

@@ -1,0 +1,266 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/store"
+)
+
+// syncOf shows a sync. match_rate_details belongs to the reply of an update in
+// the spec dialect (spec 2.6).
+func (s *Server) syncOf(y *store.Sync, update bool) *api.Sync {
+	shown := &api.Sync{
+		ID: y.ID, Status: s.dialect.syncStatus(y.Status), SyncConfig: y.Config,
+		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
+	}
+	if update || s.dialect.UpdateOnlyProperties {
+		shown.MatchRateDetails = api.Raw(y.MatchRate)
+	}
+	return shown
+}
+
+// listSyncs answers from rendered replies: 100 syncs are much text, and most
+// have not changed since they were last shown.
+func (s *Server) listSyncs(c *call) (*reply, error) {
+	page := c.page()
+	var rendered [][]byte
+	var total int64
+	err := c.view(func(tx *store.Tx) error {
+		heads, n, err := tx.SyncHeads(c.who.WorkspaceID, page)
+		if err != nil {
+			return err
+		}
+		total = n
+		for _, head := range heads {
+			text, err := s.renderedSync(tx, c.who.WorkspaceID, head)
+			if err != nil {
+				return err
+			}
+			rendered = append(rendered, text)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.listRendered(page, total, rendered)
+}
+
+// renderedSync is one sync as JSON, from the kept replies when its version is
+// still the same.
+func (s *Server) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) ([]byte, error) {
+	if text := s.replies.get(head.ID, head.Version); text != nil {
+		return text, nil
+	}
+	y, err := tx.Sync(workspaceID, head.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := encode(s.syncOf(y, false))
+	if err != nil {
+		return nil, err
+	}
+	text = text[:len(text)-1] // the newline of the encoder
+	s.replies.put(y.ID, y.Version, text)
+	return text, nil
+}
+
+func (s *Server) fetchSync(c *call) (*reply, error) {
+	var text []byte
+	err := c.view(func(tx *store.Tx) error {
+		head, err := tx.SyncHead(c.who.WorkspaceID, c.id("sync_id"))
+		if err == nil {
+			text, err = s.renderedSync(tx, c.who.WorkspaceID, head)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	raw := make([]byte, 0, len(text)+40)
+	raw = append(append(append(raw, `{"status":"success","data":`...), text...), "}\n"...)
+	return &reply{code: http.StatusOK, raw: raw}, nil
+}
+
+// deprecatedSyncFields are those of spec 9.
+var deprecatedSyncFields = []string{
+	"high_water_mark_attributes", "failed_run_notifications_enabled",
+	"failed_record_notifications_enabled", "failed_record_notifications_threshold_percent",
+}
+
+// deprecatedFields tells whether the body of the call has one of them.
+func (c *call) deprecatedFields() bool {
+	for _, field := range deprecatedSyncFields {
+		if c.has(field) {
+			return true
+		}
+	}
+	return false
+}
+
+// validateOnly tells whether the call only asks (spec 4.1.2).
+func (c *call) validateOnly() bool {
+	return c.has("validate_only") && string(c.present["validate_only"]) == "true"
+}
+
+// defaultAlerts are added to a sync that is created without alert_attributes
+// (facts B4).
+func defaultAlerts() []api.Alert {
+	return []api.Alert{
+		{Type: api.AlertFailure, SendFor: api.SendFirstTime, ShouldSendRecovery: true},
+		{Type: api.AlertInvalidRecordPercent, SendFor: api.SendFirstTime, ShouldSendRecovery: true, Options: &api.AlertOptions{Threshold: api.Ptr(int64(75))}},
+	}
+}
+
+// createSync stores a valid configuration; it starts nothing.
+func (s *Server) createSync(c *call) (*reply, error) {
+	y := &store.Sync{WorkspaceID: c.who.WorkspaceID, Status: api.SyncReady}
+	if !c.has("alert_attributes") {
+		y.Config.AlertAttributes = defaultAlerts()
+	}
+	if err := s.configure(c, y); err != nil {
+		return nil, err
+	}
+	if c.validateOnly() {
+		return s.validated(c, y)
+	}
+	if err := c.update(func(tx *store.Tx) error {
+		numberAlerts(y)
+		return tx.CreateSync(y)
+	}); err != nil {
+		return nil, err
+	}
+	s.syncChanged(c.ctx, y)
+	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
+		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
+	}}, nil
+}
+
+// validated answers a call with validate_only: the sync as it would be.
+func (s *Server) validated(c *call, y *store.Sync) (*reply, error) {
+	now := s.clock.Now()
+	if y.ID == 0 {
+		y.CreatedAt = now
+	}
+	y.UpdatedAt = now
+	shown := s.syncOf(y, true)
+	body := api.Reply{Status: api.StatusSuccess, Data: shown}
+	if y.ID == 0 {
+		// A sync that does not exist has no id.
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(api.Raw(shown), &fields); err != nil {
+			return nil, err
+		}
+		delete(fields, "id")
+		body.Data = fields
+	}
+	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: body}, nil
+}
+
+// updateSync changes what the body holds and keeps the rest (spec 4.1.1). Two
+// updates at once never mix: the later one is refused with 409.
+func (s *Server) updateSync(c *call) (*reply, error) {
+	var y *store.Sync
+	err := c.view(func(tx *store.Tx) (err error) {
+		y, err = tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.configure(c, y); err != nil {
+		return nil, err
+	}
+	if c.validateOnly() {
+		return s.validated(c, y)
+	}
+	if err := c.update(func(tx *store.Tx) error {
+		numberAlerts(y)
+		return tx.SaveSync(y)
+	}); err != nil {
+		return nil, err
+	}
+	s.syncChanged(c.ctx, y)
+	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
+		Status: api.StatusUpdated, Data: s.syncOf(y, true),
+	}}, nil
+}
+
+// configure lays the body over the sync, checks the whole and completes it.
+func (s *Server) configure(c *call, y *store.Sync) error {
+	var existing []int64
+	for _, alert := range y.Config.AlertAttributes {
+		if alert.ID != nil {
+			existing = append(existing, *alert.ID)
+		}
+	}
+	if err := c.overlay(&y.Config); err != nil {
+		return err
+	}
+	return s.checkSync(c, y, existing)
+}
+
+// overlay copies the fields that the body holds, null included, and leaves the
+// others. A nested value is replaced whole: merging two lists of mappings would
+// make a sync that nobody asked for.
+func (c *call) overlay(dst *api.SyncConfig) error {
+	var given api.SyncConfig
+	if err := c.decode(&given); err != nil {
+		return err
+	}
+	from, to := reflect.ValueOf(&given).Elem(), reflect.ValueOf(dst).Elem()
+	for i := range from.NumField() {
+		name, _, _ := strings.Cut(from.Type().Field(i).Tag.Get("json"), ",")
+		if c.has(name) {
+			to.Field(i).Set(from.Field(i))
+		}
+	}
+	// The flat schedule fields are an older spelling of mode; whichever the
+	// client sent is the newer truth (facts B4).
+	flat := c.has("schedule_frequency") || c.has("cron_expression") || c.has("triggers")
+	switch {
+	case c.has("mode"):
+		dst.ScheduleFrequency, dst.ScheduleDay, dst.ScheduleHour, dst.ScheduleMinute = nil, nil, nil, nil
+		dst.CronExpression, dst.Triggers = nil, nil
+	case flat:
+		dst.Mode = nil
+	}
+	mapping.Normalize(dst)
+	return nil
+}
+
+// numberAlerts gives each new alert its id.
+func numberAlerts(y *store.Sync) {
+	for i := range y.Config.AlertAttributes {
+		alert := &y.Config.AlertAttributes[i]
+		if alert.ID == nil {
+			y.NextAlertID++
+			alert.ID = api.Ptr(y.NextAlertID)
+		}
+	}
+}
+
+func (s *Server) deleteSync(c *call) (*reply, error) {
+	id := c.id("sync_id")
+	err := c.update(func(tx *store.Tx) error {
+		y, err := tx.Sync(c.who.WorkspaceID, id)
+		if err != nil {
+			return err
+		}
+		if run, err := tx.ActiveRun(y.ID); err != nil {
+			return err
+		} else if run != nil {
+			return refuse(http.StatusConflict, "sync run %d is %s; cancel it first", run.ID, run.Run.Status)
+		}
+		return tx.DeleteSync(y.WorkspaceID, y.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

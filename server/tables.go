@@ -1,0 +1,155 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// tableOf shows a table with its columns (facts B3).
+func tableOf(t *store.SourceTable) api.Table {
+	shown := tableNameOf(t)
+	shown.Columns = t.Columns
+	return shown
+}
+
+// tableNameOf shows a table as the list of objects does.
+func tableNameOf(t *store.SourceTable) api.Table {
+	return api.Table{
+		Type: api.ObjectTable, ID: t.ID,
+		TableCatalog: t.Catalog, TableSchema: t.Schema, TableName: t.Name,
+	}
+}
+
+// table finds the table of the path. One that the source no longer has is not
+// found; it comes back under the same id when the source has it again.
+func (c *call) table(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
+	src, err := c.source(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	t, err := tx.SourceTable(src.ID, c.id("table_id"))
+	if err == nil && t.Gone {
+		err = fmt.Errorf("table %d is gone: %w", t.ID, store.ErrNotFound)
+	}
+	return src, t, err
+}
+
+func (s *Server) fetchSourceTable(c *call) (*reply, error) {
+	var shown api.Table
+	err := c.view(func(tx *store.Tx) error {
+		_, t, err := c.table(tx)
+		if err == nil {
+			shown = tableOf(t)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// refreshSourceTables discovers the tables again.
+func (s *Server) refreshSourceTables(c *call) (*reply, error) {
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err == nil {
+			a, err = s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.startRefresh(c, store.RefreshTables, a.id, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+		defer cancel()
+		return s.rediscover(ctx, a)
+	})
+}
+
+// rediscover brings the stored tables up to date with the source. Calls at the
+// same time share one attempt. The error holds no secret.
+func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
+	return s.plans.once(ctx, fmt.Sprintf("tables of source %d", a.id), func() error {
+		tables, err := a.tables(ctx)
+		if err != nil {
+			return errors.New(a.clean(err.Error()))
+		}
+		return s.store.Update(ctx, func(tx *store.Tx) error { return tx.PutSourceTables(a.id, tables) })
+	})
+}
+
+// refreshTableColumns reads the columns of one table again.
+func (s *Server) refreshTableColumns(c *call) (*reply, error) {
+	var a sourceAccess
+	var t *store.SourceTable
+	err := c.view(func(tx *store.Tx) (err error) {
+		var src *store.Source
+		if src, t, err = c.table(tx); err == nil {
+			a, err = s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+		defer cancel()
+		return s.readColumns(ctx, a, t)
+	})
+}
+
+// readColumns brings the columns of one table up to date. A table that the
+// source dropped is marked as gone.
+func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.SourceTable) error {
+	src, err := a.open(ctx)
+	if err != nil {
+		return errors.New(a.clean(err.Error()))
+	}
+	defer src.Close()
+	columns, missing := src.Columns(ctx, source.Object{Catalog: t.Catalog, Schema: t.Schema, Name: t.Name})
+	if missing != nil && !errors.Is(missing, source.ErrNoTable) {
+		return errors.New(a.clean(missing.Error()))
+	}
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
+		stored, err := tx.SourceTable(a.id, t.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Gone = missing != nil; !stored.Gone {
+			stored.Columns = columns
+		}
+		return tx.SaveSourceTable(stored)
+	})
+	return errors.Join(missing, err)
+}
+
+func (s *Server) fetchRefreshTablesStatus(c *call) (*reply, error) {
+	err := c.view(func(tx *store.Tx) error {
+		_, err := c.source(tx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.refreshStatus(c, store.RefreshTables, c.id("source_id"))
+}
+
+func (s *Server) fetchRefreshColumnsStatus(c *call) (*reply, error) {
+	err := c.view(func(tx *store.Tx) error {
+		_, _, err := c.table(tx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.refreshStatus(c, store.RefreshColumns, c.id("table_id"))
+}

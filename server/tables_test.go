@@ -1,0 +1,133 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// objectNames are the names of the tables and models of a source, oldest first.
+func (w *world) objectNames(source int64) map[string]int64 {
+	w.t.Helper()
+	found := map[string]int64{}
+	a := w.do("GET", fmt.Sprintf("/sources/%d/objects?order=asc&per_page=100", source), w.key, nil).want(200)
+	for i, entry := range a.at("data").([]any) {
+		object := entry.(map[string]any)
+		name, ok := object["table_name"].(string)
+		if !ok {
+			name = object["name"].(string)
+		}
+		found[name] = a.id(fmt.Sprintf("data.%d.id", i))
+	}
+	return found
+}
+
+func TestTable(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	a := w.do("GET", fmt.Sprintf("/sources/%d/objects", id), w.key, nil).want(200)
+	require.Equal(t, "table", a.at("data.0.type"))
+	require.Equal(t, "main", a.at("data.0.table_catalog"))
+	require.Equal(t, "main", a.at("data.0.table_schema"))
+	require.False(t, a.has("data.0.columns"), "the list shows no columns")
+	a = w.do("GET", fmt.Sprintf("/sources/%d/tables/%d", id, a.id("data.0.id")), w.key, nil).want(200)
+	require.Equal(t, "customers", a.at("data.table_name"))
+	require.Equal(t, "id", a.at("data.columns.0.name"))
+	require.NotEmpty(t, a.at("data.columns.0.type"))
+	w.do("GET", fmt.Sprintf("/sources/%d/tables/999", id), w.key, nil).want(404)
+	w.do("GET", fmt.Sprintf("/sources/%d/tables/x", id), w.key, nil).want(400)
+}
+
+// Ids stay while tables come, change and go; one that comes back has its own.
+func TestRefreshTables(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	path := fmt.Sprintf("/sources/%d", id)
+	refresh := func() { w.refresh(path+"/refresh_tables", path+"/refresh_tables_status") }
+	customers := w.objectNames(id)["customers"]
+
+	w.changeSource(`CREATE TABLE orders (id INTEGER PRIMARY KEY, total NUMERIC); ALTER TABLE customers ADD COLUMN city TEXT;`)
+	require.Len(t, w.objectNames(id), 1, "nothing is known before a refresh")
+	refresh()
+	names := w.objectNames(id)
+	require.Len(t, names, 2)
+	require.Equal(t, customers, names["customers"])
+	require.Len(t, w.do("GET", fmt.Sprintf("%s/tables/%d", path, customers), w.key, nil).want(200).at("data.columns"), 7)
+
+	w.changeSource(`DROP TABLE customers`)
+	refresh()
+	require.NotContains(t, w.objectNames(id), "customers")
+	w.do("GET", fmt.Sprintf("%s/tables/%d", path, customers), w.key, nil).want(404)
+
+	w.changeSource(`CREATE TABLE customers (id INTEGER)`)
+	refresh()
+	require.Equal(t, customers, w.objectNames(id)["customers"])
+	require.Equal(t, names["orders"], w.objectNames(id)["orders"])
+}
+
+func TestRefreshColumns(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	table := fmt.Sprintf("/sources/%d/tables/%d", id, w.objectNames(id)["customers"])
+	w.changeSource(`ALTER TABLE customers ADD COLUMN city TEXT; CREATE TABLE orders (id INTEGER)`)
+	w.refresh(table+"/refresh_columns", table+"/refresh_columns_status")
+	require.Equal(t, "city", w.do("GET", table, w.key, nil).want(200).at("data.columns.6.name"))
+	require.Len(t, w.objectNames(id), 1, "only this table was asked for")
+
+	w.changeSource(`DROP TABLE customers`)
+	w.do("POST", table+"/refresh_columns", w.key, nil).want(200)
+	w.control("POST", "/settle", nil).want(200)
+	w.do("GET", table, w.key, nil).want(404)
+}
+
+func TestRefreshThatFails(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	path := fmt.Sprintf("/sources/%d", id)
+	require.NoError(t, os.Rename(w.sourceFile(), filepath.Join(t.TempDir(), "elsewhere.db")))
+	key := w.do("POST", path+"/refresh_tables", w.key, nil).want(200).id("refresh_key")
+	w.control("POST", "/settle", nil).want(200)
+	status := fmt.Sprintf("%s/refresh_tables_status?refresh_key=%d", path, key)
+	require.Equal(t, "failed", w.do("GET", status, w.key, nil).want(200).at("status"))
+	require.Contains(t, w.objectNames(id), "customers", "a source that does not answer loses no table")
+
+	// A key belongs to what it was made for.
+	table := fmt.Sprintf("%s/tables/%d/refresh_columns_status?refresh_key=%d", path, w.objectNames(id)["customers"], key)
+	w.do("GET", table, w.key, nil).want(404)
+	other := fmt.Sprintf("/sources/%d/refresh_tables_status?refresh_key=%d", w.newTopicSource(), key)
+	w.do("GET", other, w.key, nil).want(404)
+	w.do("GET", path+"/refresh_tables_status?refresh_key=12345", w.key, nil).want(404)
+	w.do("GET", path+"/refresh_tables_status?refresh_key=soon", w.key, nil).want(400)
+}
+
+// Keys stand bare in the live dialect (facts B3).
+func TestRefreshKeyByDialect(t *testing.T) {
+	for dialect, beside := range map[Dialect]bool{DialectSpec: true, DialectLive: false} {
+		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
+		a := w.do("POST", fmt.Sprintf("/sources/%d/refresh_tables", w.newSource()), w.key, nil).want(200)
+		require.True(t, a.has("refresh_key"))
+		require.Equal(t, beside, a.has("status"))
+	}
+}
+
+func TestSourceObjects(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	w.changeSource(`CREATE TABLE orders (id INTEGER)`)
+	w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
+	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200)
+	model := w.do("POST", fmt.Sprintf("/sources/%d/models", id), w.key, map[string]any{"name": "grown up", "query": "SELECT * FROM customers WHERE age > 17"}).want(201)
+	list := fmt.Sprintf("/sources/%d/objects", id)
+	a := w.do("GET", list, w.key, nil).want(200)
+	require.Len(t, a.at("data"), 3)
+	require.Equal(t, "model", a.at("data.0.type"), "newest first")
+	require.Equal(t, model.id("data.id"), a.id("data.0.id"))
+	require.Equal(t, model.at("data.query"), a.at("data.0.query"))
+	second := w.do("GET", list+"?per_page=2&page=2", w.key, nil).want(200)
+	require.Equal(t, a.at("data.2"), second.at("data.0"))
+	require.EqualValues(t, 3, second.id("pagination.total_records"))
+	require.Equal(t, "customers", w.do("GET", list+"?order=asc", w.key, nil).want(200).at("data.0.table_name"))
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// topicBody is the body of POST and PATCH below /sources/{id}/topics (spec 4).
+// Nil fields of a PATCH keep what is stored.
+type topicBody struct {
+	Name          *string         `json:"name"`
+	Description   *string         `json:"description"`
+	SampleMessage json.RawMessage `json:"sample_message"`
+}
+
+// apply sets what the body holds and names all that is wrong with it. A new
+// sample message makes a new schema (spec 4.1.8).
+func (b topicBody) apply(c *call, t *store.Topic) error {
+	var problems []api.Problem
+	if b.Name != nil {
+		t.Name = strings.TrimSpace(*b.Name)
+	}
+	problems = append(problems, checkName("name", t.Name)...)
+	if c.has("description") {
+		t.Description = b.Description
+	}
+	if len(b.SampleMessage) > 0 && string(b.SampleMessage) != "null" {
+		t.SampleMessage = b.SampleMessage
+		schema, err := schemaOf(b.SampleMessage)
+		if err != nil {
+			problems = append(problems, api.Problem{Field: "sample_message", Message: err.Error()})
+		}
+		t.Schema = schema
+	}
+	if len(t.SampleMessage) == 0 {
+		problems = append(problems, api.Problem{Field: "sample_message", Message: "is required: one message as an object"})
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// schemaOf maps each field of a message to the name of its type (spec 2.12). A
+// message without fields is refused: nothing could ever be mapped from it.
+func schemaOf(message json.RawMessage) (map[string]string, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(message, &fields); err != nil || fields == nil {
+		return nil, fmt.Errorf("must be an object")
+	}
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("has no fields; send a message with every field that messages will have")
+	}
+	schema := make(map[string]string, len(fields))
+	for name, value := range fields {
+		if name == "" {
+			return nil, fmt.Errorf("has a field without a name; columns need one")
+		}
+		schema[name] = typeOfJSON(value)
+	}
+	return schema, nil
+}
+
+// typeOfJSON is the name of the type of one JSON value, told by its first byte.
+func typeOfJSON(value json.RawMessage) string {
+	switch value = bytes.TrimSpace(value); value[0] {
+	case '"':
+		return "string"
+	case '{':
+		return "object"
+	case '[':
+		return "array"
+	case 't', 'f':
+		return "boolean"
+	case 'n':
+		return "null"
+	}
+	return "number"
+}
+
+// topicOf shows a topic (spec 2.12).
+func topicOf(t *store.Topic) api.Topic {
+	return api.Topic{
+		ID: t.ID, Name: t.Name, Description: t.Description, Schema: t.Schema,
+		CreatedAt: api.Time{Time: t.CreatedAt}, UpdatedAt: api.Time{Time: t.UpdatedAt},
+	}
+}
+
+// topic finds the topic of the path below the source of the path.
+func (c *call) topic(tx *store.Tx) (*store.Topic, error) {
+	src, err := c.source(tx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Topic(src.ID, c.id("topic_id"))
+}
+
+func (s *Server) listTopics(c *call) (*reply, error) {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
+		src, err := c.source(tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		return tx.Topics(src.ID, page)
+	}, topicOf)
+}
+
+// createTopic adds a topic to a source that streams; other sources have tables.
+func (s *Server) createTopic(c *call) (*reply, error) {
+	var body topicBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	t := &store.Topic{}
+	if err := c.update(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err != nil {
+			return err
+		}
+		if described, _ := source.Type(src.Type); !described.Streaming {
+			return refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
+		}
+		t.SourceID = src.ID
+		if err := body.apply(c, t); err != nil {
+			return err
+		}
+		return tx.CreateTopic(t)
+	}); err != nil {
+		return nil, err
+	}
+	return created(topicOf(t))
+}
+
+func (s *Server) fetchTopic(c *call) (*reply, error) {
+	var shown api.Topic
+	err := c.view(func(tx *store.Tx) error {
+		t, err := c.topic(tx)
+		if err == nil {
+			shown = topicOf(t)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+func (s *Server) updateTopic(c *call) (*reply, error) {
+	var body topicBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var shown api.Topic
+	err := c.update(func(tx *store.Tx) error {
+		t, err := c.topic(tx)
+		if err != nil {
+			return err
+		}
+		if err := body.apply(c, t); err != nil {
+			return err
+		}
+		if err := tx.SaveTopic(t); err != nil {
+			return err
+		}
+		shown = topicOf(t)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return updated(shown)
+}
+
+func (s *Server) deleteTopic(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		t, err := c.topic(tx)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteTopic(t.SourceID, t.ID)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

@@ -1,0 +1,196 @@
+package server
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// webhookBody is the body of POST and PATCH /webhooks (facts B3). Nil fields
+// of a PATCH keep what is stored.
+type webhookBody struct {
+	Name        *string   `json:"name"`
+	Endpoint    *string   `json:"endpoint"`
+	Description *string   `json:"description"`
+	Events      *[]string `json:"events"`
+}
+
+// apply sets what the body holds and names all that is wrong with it.
+func (b webhookBody) apply(c *call, w *store.Webhook) error {
+	var problems []api.Problem
+	if b.Name != nil {
+		w.Name = strings.TrimSpace(*b.Name)
+	}
+	problems = append(problems, checkName("name", w.Name)...)
+	if b.Endpoint != nil {
+		w.Endpoint = *b.Endpoint
+	}
+	problems = append(problems, checkEndpoint("endpoint", w.Endpoint)...)
+	if c.has("description") {
+		w.Description = b.Description
+	}
+	if b.Events != nil {
+		events, more := chooseEvents(*b.Events)
+		w.Events, problems = events, append(problems, more...)
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// checkEndpoint wants an absolute https URL (facts B3). The URL may hold
+// secrets, so no message repeats it.
+func checkEndpoint(field, endpoint string) []api.Problem {
+	bad := func(message string) []api.Problem { return []api.Problem{{Field: field, Message: message}} }
+	if endpoint == "" {
+		return bad("is required: an absolute https URL")
+	}
+	parsed, err := url.Parse(endpoint)
+	switch {
+	case err != nil || parsed.Hostname() == "":
+		return bad("must be an absolute URL such as https://example.com/hooks")
+	case !strings.EqualFold(parsed.Scheme, "https"):
+		return bad("must be an https URL")
+	case parsed.User != nil:
+		return bad("must not hold a user or a password; put a secret into the path or the query")
+	case parsed.Fragment != "":
+		return bad("must not hold a fragment: it is never sent")
+	}
+	return nil
+}
+
+// chooseEvents puts the chosen events into the order of the catalogue, each
+// once. An empty list is all of them: a webhook that is never called is no use.
+func chooseEvents(events []string) ([]string, []api.Problem) {
+	if len(events) == 0 {
+		return slices.Clone(api.WebhookEvents), nil
+	}
+	var problems []api.Problem
+	for i, event := range events {
+		if !slices.Contains(api.WebhookEvents, event) {
+			problems = append(problems, api.Problem{
+				Field:   fmt.Sprintf("events[%d]", i),
+				Message: fmt.Sprintf("unknown event %q: must be one of %s", clipped(event), strings.Join(api.WebhookEvents, ", ")),
+			})
+		}
+	}
+	var chosen []string
+	for _, known := range api.WebhookEvents {
+		if slices.Contains(events, known) {
+			chosen = append(chosen, known)
+		}
+	}
+	return chosen, problems
+}
+
+// clipped is a value that a message may repeat: at most 64 runes of it.
+func clipped(value string) string {
+	if runes := []rune(value); len(runes) > 64 {
+		return string(runes[:64]) + "…"
+	}
+	return value
+}
+
+// newSecret makes the key that signs the calls of a webhook (facts C): 32
+// random bytes as text that needs no escaping anywhere.
+func (s *Server) newSecret() (string, error) {
+	var key [32]byte
+	if _, err := io.ReadFull(s.config.Random, key[:]); err != nil {
+		return "", fmt.Errorf("make secret of a webhook: %w", err)
+	}
+	return base64.RawURLEncoding.EncodeToString(key[:]), nil
+}
+
+// webhookOf shows a webhook without its secret.
+func webhookOf(w *store.Webhook) api.Webhook {
+	return api.Webhook{
+		ID: w.ID, Name: w.Name, Endpoint: w.Endpoint, Description: w.Description,
+		Events: w.Events, CreatedAt: api.Time{Time: w.CreatedAt},
+	}
+}
+
+func (s *Server) listWebhooks(c *call) (*reply, error) {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
+		return tx.Webhooks(c.who.WorkspaceID, page)
+	}, webhookOf)
+}
+
+// createWebhook answers with the secret, which is never shown again.
+func (s *Server) createWebhook(c *call) (*reply, error) {
+	var body webhookBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	w := &store.Webhook{WorkspaceID: c.who.WorkspaceID, Events: slices.Clone(api.WebhookEvents)}
+	if err := body.apply(c, w); err != nil {
+		return nil, err
+	}
+	secret, err := s.newSecret()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.update(func(tx *store.Tx) error { return tx.CreateWebhook(w, secret) }); err != nil {
+		return nil, err
+	}
+	shown := webhookOf(w)
+	shown.Secret = &secret
+	return created(shown)
+}
+
+func (s *Server) fetchWebhook(c *call) (*reply, error) {
+	var shown api.Webhook
+	err := c.view(func(tx *store.Tx) error {
+		w, err := tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
+		if err == nil {
+			shown = webhookOf(w)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+func (s *Server) updateWebhook(c *call) (*reply, error) {
+	var body webhookBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var shown api.Webhook
+	err := c.update(func(tx *store.Tx) error {
+		w, err := tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
+		if err != nil {
+			return err
+		}
+		if err := body.apply(c, w); err != nil {
+			return err
+		}
+		if err := tx.SaveWebhook(w); err != nil {
+			return err
+		}
+		shown = webhookOf(w)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return updated(shown)
+}
+
+func (s *Server) deleteWebhook(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		return tx.DeleteWebhook(c.who.WorkspaceID, c.id("webhook_id"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

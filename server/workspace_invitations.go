@@ -1,0 +1,202 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// workspaceInvitationBody is the body of POST and PUT
+// /workspaces/{id}/invitations (spec 4).
+type workspaceInvitationBody struct {
+	Emails []string `json:"emails"`
+	Role   string   `json:"role"`
+}
+
+func workspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation {
+	return api.WorkspaceInvitation{
+		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt},
+		CreatedByID: i.CreatedByID, ClaimedByID: i.ClaimedByID, Role: i.Role,
+	}
+}
+
+// owned finds the workspace of the path and demands that the caller may invite.
+func (c *call) owned(tx *store.Tx) (*store.Workspace, error) {
+	w, err := c.workspace(tx)
+	if err != nil {
+		return nil, err
+	}
+	return w, c.may(tx, w.ID, api.RoleOwner)
+}
+
+func (s *Server) listWorkspaceInvitations(c *call) (*reply, error) {
+	page := c.page()
+	shown := []api.WorkspaceInvitation{}
+	var total int64
+	err := c.view(func(tx *store.Tx) error {
+		w, err := c.workspace(tx)
+		if err != nil {
+			return err
+		}
+		rows, n, err := tx.WorkspaceInvitations(w.ID, page)
+		for _, i := range rows {
+			shown = append(shown, workspaceInvitationOf(i))
+		}
+		total = n
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.list(page, total, shown)
+}
+
+// createWorkspaceInvitation makes one invitation for each address; members of
+// the organization join at once (spec 4.1.5). data is the first invitation.
+func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
+	var body workspaceInvitationBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	if err := checkEmails(body.Emails); err != nil {
+		return nil, err
+	}
+	shown := []api.WorkspaceInvitation{}
+	err := c.update(func(tx *store.Tx) error {
+		w, err := c.owned(tx)
+		if err != nil {
+			return err
+		}
+		for n, email := range body.Emails {
+			i, err := s.inviteToWorkspace(c, tx, w, n, strings.TrimSpace(email), body.Role)
+			if err != nil {
+				return err
+			}
+			shown = append(shown, workspaceInvitationOf(i))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: map[string]any{
+		"status": api.StatusSuccess, "data": shown[0], "invitations": shown,
+	}}, nil
+}
+
+// checkEmails refuses an empty list and an address given twice.
+func checkEmails(emails []string) error {
+	if len(emails) == 0 {
+		return invalidField("emails", "must name at least one address")
+	}
+	var problems []api.Problem
+	seen := map[string]bool{}
+	for n, email := range emails {
+		key := strings.ToLower(strings.TrimSpace(email))
+		if seen[key] {
+			problems = append(problems, api.Problem{Field: fmt.Sprintf("emails[%d]", n), Message: "is named twice"})
+		}
+		seen[key] = true
+	}
+	if len(problems) > 0 {
+		return invalid(problems)
+	}
+	return nil
+}
+
+// inviteToWorkspace makes the n-th invitation of a call.
+func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n int, email, role string) (*store.WorkspaceInvitation, error) {
+	i := &store.WorkspaceInvitation{WorkspaceID: w.ID, Email: email, Role: role, CreatedByID: c.who.User.ID}
+	open, err := tx.OpenWorkspaceInvitation(w.ID, email)
+	if err == nil {
+		return nil, conflictField(fmt.Sprintf("emails[%d]", n), "invitation %d for this address is still open; change or delete it", open.ID)
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	member, err := tx.UserByEmail(w.OrganizationID, email)
+	switch {
+	case err == nil:
+		i.ClaimedAt, i.ClaimedByID = s.clock.Now(), &member.ID
+		if err := joinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
+			return nil, err
+		}
+	case !errors.Is(err, store.ErrNotFound):
+		return nil, err
+	default:
+		if err := s.mailInvitation(tx, w.OrganizationID, &w.ID, email, role); err != nil {
+			return nil, err
+		}
+	}
+	return i, tx.CreateWorkspaceInvitation(i)
+}
+
+func (s *Server) fetchWorkspaceInvitation(c *call) (*reply, error) {
+	var shown api.WorkspaceInvitation
+	err := c.view(func(tx *store.Tx) error {
+		w, err := c.workspace(tx)
+		if err != nil {
+			return err
+		}
+		i, err := tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
+		if err == nil {
+			shown = workspaceInvitationOf(i)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
+// updateWorkspaceInvitation sets the role that the user gets when claiming
+// (spec 4.1.6); afterwards it cannot be changed here.
+func (s *Server) updateWorkspaceInvitation(c *call) (*reply, error) {
+	var body workspaceInvitationBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var shown api.WorkspaceInvitation
+	err := c.update(func(tx *store.Tx) error {
+		w, err := c.owned(tx)
+		if err != nil {
+			return err
+		}
+		i, err := tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
+		if err != nil {
+			return err
+		}
+		if i.ClaimedByID != nil {
+			return refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
+		}
+		i.Role = body.Role
+		if err := tx.SaveWorkspaceInvitation(i); err != nil {
+			return err
+		}
+		shown = workspaceInvitationOf(i)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return updated(shown)
+}
+
+func (s *Server) deleteWorkspaceInvitation(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		w, err := c.owned(tx)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteWorkspaceInvitation(w.ID, c.id("invitation_id"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

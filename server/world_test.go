@@ -1,0 +1,284 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/openapi"
+)
+
+// world is a service under test with what it talks to, and a client whose every
+// reply is held against the OpenAPI document.
+type world struct {
+	t      testing.TB
+	s      *Server
+	pat    string // personal access token of the first user
+	key    string // API key of the first workspace
+	dest   *httptest.Server
+	source string // path of a SQLite file with a table customers
+
+	mu   sync.Mutex
+	seen map[string]map[int]bool // operation id -> statuses that were answered
+}
+
+// newWorld starts a service in memory, in development mode, beside a simulated
+// destination.
+func newWorld(t testing.TB, change ...func(*Config)) *world {
+	t.Helper()
+	config := Config{Development: true, Emulate: emulator(t)}
+	for _, f := range change {
+		f(&config)
+	}
+	s, err := New(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	w := &world{t: t, s: s, seen: map[string]map[int]bool{}}
+	if first := s.FirstTokens(); first != nil {
+		w.pat, w.key = first.PersonalAccessToken, first.WorkspaceAPIKey
+	}
+	return w
+}
+
+// destination is the URL of a simulated destination that asks for the token
+// "destination-token", started when first needed.
+func (w *world) destination() string {
+	if w.dest == nil {
+		sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
+		require.NoError(w.t, err)
+		w.dest = httptest.NewServer(sim)
+		w.t.Cleanup(func() { w.dest.Close(); sim.Close() })
+	}
+	return w.dest.URL + "/hook/unguessable-segment"
+}
+
+// sourceFile is a SQLite file with the table customers, made when first needed.
+func (w *world) sourceFile() string {
+	if w.source != "" {
+		return w.source
+	}
+	w.source = filepath.Join(w.t.(interface{ TempDir() string }).TempDir(), "shop.db")
+	conn, err := sqlite.OpenConn(w.source)
+	require.NoError(w.t, err)
+	defer conn.Close()
+	require.NoError(w.t, sqlitex.ExecuteScript(conn, `
+		CREATE TABLE customers (id INTEGER PRIMARY KEY, email TEXT, name TEXT, age INTEGER, paid NUMERIC, signed_up TIMESTAMP);
+		INSERT INTO customers VALUES (1, 'ada@example.com', 'Ada', 36, 12.5, '2026-01-02T03:04:05Z');`, nil))
+	return w.source
+}
+
+// answer is one reply of the service.
+type answer struct {
+	t      testing.TB
+	code   int
+	header http.Header
+	text   []byte
+}
+
+// do calls the API; path is relative to the base path, body is JSON text, any
+// value to marshal, or nil. A reply that breaks the document fails the test.
+func (w *world) do(method, path, token string, body any) *answer {
+	w.t.Helper()
+	var text []byte
+	switch v := body.(type) {
+	case nil:
+	case string:
+		text = []byte(v)
+	case []byte:
+		text = v
+	default:
+		var err error
+		text, err = json.Marshal(v)
+		require.NoError(w.t, err)
+	}
+	r := httptest.NewRequest(method, BasePath+path, bytes.NewReader(text))
+	if text != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	return w.send(r)
+}
+
+// send serves any request.
+func (w *world) send(r *http.Request) *answer {
+	w.t.Helper()
+	recorder := httptest.NewRecorder()
+	w.s.ServeHTTP(recorder, r)
+	a := &answer{t: w.t, code: recorder.Code, header: recorder.Header(), text: recorder.Body.Bytes()}
+	if op := operationOf(w.s, r); op != nil {
+		require.NoError(w.t, op.CheckResponse(a.code, a.header, a.text), "%s %s\n%s", r.Method, r.URL, a.text)
+		w.mu.Lock()
+		if w.seen[op.ID] == nil {
+			w.seen[op.ID] = map[int]bool{}
+		}
+		w.seen[op.ID][a.code] = true
+		w.mu.Unlock()
+	}
+	return a
+}
+
+// operationOf finds the operation that a request means, without the mux.
+func operationOf(s *Server, r *http.Request) *openapi.Operation {
+	path, below := strings.CutPrefix(r.URL.EscapedPath(), BasePath)
+	if !below {
+		return nil
+	}
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var best *openapi.Operation
+	for _, op := range openapi.Operations() {
+		pattern := strings.Split(strings.Trim(op.Path, "/"), "/")
+		if op.Method != r.Method || len(pattern) != len(parts) {
+			continue
+		}
+		fits := true
+		for i := range pattern {
+			if !strings.HasPrefix(pattern[i], "{") && pattern[i] != parts[i] {
+				fits = false
+			}
+		}
+		if fits && (best == nil || !strings.Contains(op.Path, "{")) {
+			best = op
+		}
+	}
+	return best
+}
+
+// control calls /_control.
+func (w *world) control(method, path string, body any) *answer {
+	w.t.Helper()
+	var reader io.Reader
+	switch v := body.(type) {
+	case nil:
+	case string:
+		reader = strings.NewReader(v)
+	case []byte:
+		reader = bytes.NewReader(v)
+	default:
+		text, err := json.Marshal(v)
+		require.NoError(w.t, err)
+		reader = bytes.NewReader(text)
+	}
+	r := httptest.NewRequest(method, "http://127.0.0.1/_control"+path, reader)
+	r.RemoteAddr = "127.0.0.1:4711"
+	return w.send(r)
+}
+
+// want demands a status and gives the answer back.
+func (a *answer) want(code int) *answer {
+	a.t.Helper()
+	require.Equal(a.t, code, a.code, string(a.text))
+	return a
+}
+
+// at walks into the JSON of the answer: keys and indices, as "data.objects.0.label".
+func (a *answer) at(path string) any {
+	a.t.Helper()
+	var v any
+	decoder := json.NewDecoder(bytes.NewReader(a.text))
+	decoder.UseNumber()
+	require.NoError(a.t, decoder.Decode(&v), string(a.text))
+	for _, step := range strings.Split(path, ".") {
+		switch in := v.(type) {
+		case map[string]any:
+			next, ok := in[step]
+			require.True(a.t, ok, "no %q of %q in %s", step, path, a.text)
+			v = next
+		case []any:
+			var i int
+			_, err := fmt.Sscan(step, &i)
+			require.NoError(a.t, err)
+			require.Less(a.t, i, len(in), "%q in %s", path, a.text)
+			v = in[i]
+		default:
+			require.Fail(a.t, "no such place", "%q in %s", path, a.text)
+		}
+	}
+	return v
+}
+
+// id is an integer at a path.
+func (a *answer) id(path string) int64 {
+	a.t.Helper()
+	n, err := a.at(path).(json.Number).Int64()
+	require.NoError(a.t, err)
+	return n
+}
+
+// has tells whether a key is there.
+func (a *answer) has(path string) bool {
+	a.t.Helper()
+	above, key := "", path
+	if i := strings.LastIndex(path, "."); i >= 0 {
+		above, key = path[:i], path[i+1:]
+	}
+	var in map[string]any
+	if above == "" {
+		require.NoError(a.t, json.Unmarshal(a.text, &in))
+	} else {
+		in = a.at(above).(map[string]any)
+	}
+	_, ok := in[key]
+	return ok
+}
+
+// The things that most tests need, made through the API.
+
+func (w *world) newSource() int64 {
+	w.t.Helper()
+	return w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{
+		"name": "Shop", "type": "sqlite", "credentials": map[string]any{"path": w.sourceFile()},
+	}}).want(201).id("data.id")
+}
+
+func (w *world) newDestination() int64 {
+	w.t.Helper()
+	a := w.do("POST", "/destinations", w.key, customDestination(w.destination())).want(201)
+	require.Equal(w.t, true, a.at("data.last_test_succeeded"), string(a.text))
+	return a.id("data.id")
+}
+
+func customDestination(url string) map[string]any {
+	return map[string]any{"service_connection": map[string]any{
+		"name": "Endpoint", "type": "custom_api", "credentials": map[string]any{
+			"api_version": 1, "webhook_url": url, "auth_token": "destination-token",
+			"custom_headers": map[string]any{"X-Client": map[string]any{"value": "header-secret", "is_secret": true}},
+		},
+	}}
+}
+
+// syncBody is a valid sync of the table customers into the object person.
+func syncBody(source, destination int64) map[string]any {
+	column := func(name, to string, identifier bool) map[string]any {
+		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": identifier}
+	}
+	return map[string]any{
+		"label": "Customers", "operation": "upsert",
+		"source_attributes": map[string]any{"connection_id": source, "object": map[string]any{
+			"type": "table", "table_catalog": "main", "table_schema": "main", "table_name": "customers",
+		}},
+		"destination_attributes": map[string]any{"connection_id": destination, "object": "person"},
+		"mappings":               []any{column("email", "email", true), column("name", "last_name", false)},
+	}
+}
+
+func (w *world) newSync() int64 {
+	w.t.Helper()
+	return w.do("POST", "/syncs", w.key, syncBody(w.newSource(), w.newDestination())).want(200).id("data.sync_id")
+}
+
+func writeFile(path string, text []byte) error { return os.WriteFile(path, text, 0o600) }

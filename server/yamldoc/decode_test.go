@@ -1,0 +1,161 @@
+package yamldoc
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+type sample struct {
+	Name    string        `yaml:"name"`
+	Count   int           `yaml:"count"`
+	Timeout time.Duration `yaml:"timeout"`
+	On      bool          `yaml:"on"`
+	Parts   []part        `yaml:"parts"`
+	Hidden  string        `yaml:"-"`
+}
+
+type part struct {
+	Command []string `yaml:"command"`
+}
+
+func TestDecodePointsAtTheMistake(t *testing.T) {
+	for name, tc := range map[string]struct{ src, want string }{
+		"unknown key": {
+			"name: a\ncuont: 3\n",
+			"f.yaml:2:1: unknown key \"cuont\", did you mean \"count\"?\n     2 | cuont: 3\n       | ^",
+		},
+		"unknown key far from all": {
+			"zebra: 3\n",
+			"f.yaml:1:1: unknown key \"zebra\"; known are name, count, timeout, on, parts, command\n     1 | zebra: 3\n       | ^",
+		},
+		"unknown key below": {
+			"parts:\n  - comand: [a]\n",
+			"f.yaml:2:5: unknown key \"comand\", did you mean \"command\"?\n     2 |   - comand: [a]\n       |     ^",
+		},
+		"key twice": {
+			"name: a\nname: b\n",
+			"f.yaml:2:1: mapping key \"name\" already defined at [1:1]\n     2 | name: b\n       | ^",
+		},
+		"wrong type": {
+			"count: many\n",
+			"f.yaml:1:8: expected a whole number, found a string\n     1 | count: many\n       |        ^",
+		},
+		"a mapping where a list belongs": {
+			"parts: 3\n",
+			"f.yaml:1:8: expected a list, found a whole number\n     1 | parts: 3\n       |        ^",
+		},
+		"no mapping at all": {
+			"- a\n",
+			"f.yaml:1:1: expected a mapping, found a list\n     1 | - a\n       | ^",
+		},
+		"bad duration": {
+			"timeout: soon\n",
+			"f.yaml:1:10: time: invalid duration \"soon\"\n     1 | timeout: soon\n       |          ^",
+		},
+		"two documents": {
+			"name: a\n---\nname: b\n",
+			"f.yaml:3:5: a second YAML document; one file holds one document\n     3 | name: b\n       |     ^",
+		},
+		"nested too deep": {
+			"name: " + strings.Repeat("[", 101),
+			"f.yaml:1:107: nested deeper than 100 levels\n     1 | name: " + strings.Repeat("[", 101) + "\n       | " + strings.Repeat(" ", 106) + "^",
+		},
+		"lists in lists in one line": {
+			strings.Repeat("- ", 101) + "a",
+			"f.yaml:1:201: nested deeper than 100 levels\n     1 | " + strings.Repeat("- ", 101) + "a\n       | " + strings.Repeat(" ", 200) + "^",
+		},
+		"not yaml": {
+			"name: \"a\n",
+			"f.yaml:1:7: could not find end character of double-quoted text\n     1 | name: \"a\n       |       ^",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var dst sample
+			err := Decode("f.yaml", []byte(tc.src), &dst)
+			require.EqualError(t, err, tc.want)
+			var mistake *Error
+			require.ErrorAs(t, err, &mistake)
+			require.Equal(t, "f.yaml", mistake.File)
+			require.Equal(t, strings.SplitN(tc.want, "\n", 2)[0], mistake.Brief())
+		})
+	}
+}
+
+func TestDecodeAcceptsWhatIsThere(t *testing.T) {
+	for name, tc := range map[string]struct {
+		src  string
+		want sample
+	}{
+		"empty":    {"", sample{Name: "kept"}},
+		"comment":  {"# nothing here\n", sample{Name: "kept"}},
+		"null":     {"~\n", sample{Name: "kept"}},
+		"document": {"---\n", sample{Name: "kept"}},
+		"all": {
+			"name: a\ncount: 3\ntimeout: 10s\non: true\nparts: [{command: [x, y]}]\n",
+			sample{Name: "a", Count: 3, Timeout: 10 * time.Second, On: true, Parts: []part{{[]string{"x", "y"}}}},
+		},
+		"carriage returns": {"name: a\r\ncount: 3\r\n", sample{Name: "a", Count: 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dst := sample{Name: "kept"}
+			require.NoError(t, Decode("f.yaml", []byte(tc.src), &dst))
+			require.Equal(t, tc.want, dst)
+		})
+	}
+}
+
+// TestDecodeRefusesDepth: such documents take seconds in the library alone.
+func TestDecodeRefusesDepth(t *testing.T) {
+	for _, open := range []string{"[", "{a: ", "- ", "? ", "!!str ", "&a ", "[{a: "} {
+		var dst any
+		err := Decode("f.yaml", []byte(strings.Repeat(open, 20000)), &dst)
+		require.ErrorContains(t, err, "nested deeper than 100 levels", open)
+	}
+	// Width is no depth.
+	var dst struct{ A []string }
+	require.NoError(t, Decode("f.yaml", []byte("a:\n"+strings.Repeat("  - x\n", 5000)), &dst))
+	require.Len(t, dst.A, 5000)
+	require.NoError(t, Decode("f.yaml", []byte("a: ["+strings.Repeat("!!str x, ", 5000)+"]"), &dst))
+	require.Len(t, dst.A, 5000)
+}
+
+func TestParse(t *testing.T) {
+	for name, tc := range map[string]struct {
+		src  string
+		body bool
+		err  string
+	}{
+		"nothing":   {"", false, ""},
+		"comment":   {"# only\n", false, ""},
+		"a mapping": {"a: 1\n", true, ""},
+		"two":       {"a: 1\n---\nb: 2\n", false, "f.yaml:3:2: a second YAML document"},
+		"broken":    {"a: [1\n", false, "f.yaml:1:4: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			body, err := Parse("f.yaml", []byte(tc.src))
+			if tc.err != "" {
+				require.ErrorContains(t, err, tc.err)
+				return
+			}
+			require.NoError(t, err)
+			require.Equal(t, tc.body, body != nil)
+		})
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, seed := range []string{"name: a", "parts: [{command: x}]", "a: &b [*b]", "<<: {name: 1}", "? a\n: b", "\t", "- - -"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, src []byte) {
+		var dst sample
+		if err := Decode("f.yaml", src, &dst); err != nil {
+			var mistake *Error
+			require.ErrorAs(t, err, &mistake)
+			require.NotEmpty(t, mistake.Message)
+		}
+	})
+}
