@@ -12,9 +12,9 @@ import (
 // of what walks it later.
 const maxDepth = 64
 
-// inexact is a number with a point or an exponent. JSON Schema calls 1.0 an
-// integer, but no integer field can be decoded from it; as a type of its own it
-// is refused where an integer is expected and free elsewhere.
+// inexact is a number with a point or an exponent, or of more than 64 bits. JSON
+// Schema calls 1.0 an integer, but no integer field can be decoded from it; as a
+// type of its own it is refused where an integer is expected and free elsewhere.
 type inexact string
 
 // syntaxError says where a body cannot be read. It quotes nothing of the body,
@@ -43,7 +43,7 @@ type jsonReader struct {
 	text   []byte
 	pos    int
 	depth  int
-	exact  bool // numbers with a point or an exponent become inexact
+	exact  bool // numbers that no int64 holds become inexact
 	path   place
 	repeat []syntaxError
 }
@@ -215,8 +215,10 @@ func (r *jsonReader) numeral(start int, exact bool) (any, error) {
 		r.pos = start
 		return nil, r.fail("this is no number")
 	}
-	if !exact && r.exact {
-		return inexact(text), nil
+	if r.exact {
+		if _, err := strconv.ParseInt(string(text), 10, 64); !exact || err != nil {
+			return inexact(text), nil
+		}
 	}
 	return json.Number(text), nil
 }

@@ -96,7 +96,7 @@ func kindOf(value any) string {
 	case json.Number:
 		return "a number"
 	case inexact:
-		return "a number with a point or an exponent"
+		return "a number with a point, an exponent or too many digits"
 	case float64:
 		return "a number"
 	case []any:

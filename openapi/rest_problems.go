@@ -90,6 +90,9 @@ func (f *finder) explain(e *openapi3.SchemaError, at place) {
 	case "required":
 		f.add(at, RESTProblem{Message: "is required", Missing: true})
 	default:
+		if _, number := e.Value.(inexact); number && e.Schema.Type.IsEmpty() {
+			return // kin does not know the type, and the schema takes any value
+		}
 		f.add(at, RESTProblem{Message: phrase(e, secret(at))})
 	}
 }

@@ -92,9 +92,9 @@ func TestRoles(t *testing.T) {
 	workspace := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")
 	path := fmt.Sprintf("/workspaces/%d", workspace)
 	member := func(role string) string {
-		email := role + "@example.com"
+		email := role + "@member.example"
 		id := w.do("POST", "/invitations", w.pat, map[string]any{"email": email, "role": "member", "workspaces": []any{map[string]any{"id": workspace, "role": role}}}).want(200).id("data.id")
-		user := w.control("POST", fmt.Sprintf("/invitations/%d/claim", id), map[string]any{}).want(200).id("user_id")
+		user := w.control("POST", fmt.Sprintf("/invitations/%d/claim", id), map[string]any{}).want(200).id("user.id")
 		return w.control("POST", fmt.Sprintf("/users/%d/token", user), nil).want(201).at("personal_access_token").(string)
 	}
 	owner, editor, viewer := member("owner"), member("editor"), member("viewer")

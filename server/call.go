@@ -86,6 +86,16 @@ func (c *call) has(key string) bool {
 	return ok
 }
 
+// keys are the keys of the body's top level, as a set.
+func (c *call) keys() map[string]bool {
+	c.has("")
+	keys := make(map[string]bool, len(c.present))
+	for key := range c.present {
+		keys[key] = true
+	}
+	return keys
+}
+
 // view and update run fn on one consistent state of the store.
 func (c *call) view(fn func(*store.Tx) error) error   { return c.s.store.View(c.ctx, fn) }
 func (c *call) update(fn func(*store.Tx) error) error { return c.s.store.Update(c.ctx, fn) }

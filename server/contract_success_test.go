@@ -5,6 +5,8 @@ import (
 	"net/http"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // contractSuccesses walks through every operation as a client would: create,
@@ -176,8 +178,33 @@ func contractConflicts(w *world) {
 	conflict("DELETE", fmt.Sprintf("/syncs/%d", id), w.key, nil)
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
 	conflict("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil)
+	conflictOfUpdates(w, id, conflict)
 	conflictsOfNames(w, source, conflict)
 	conflictsOfInvitations(w, conflict)
+}
+
+// conflictOfUpdates changes a sync while an update of it asks the destination
+// for its objects.
+func conflictOfUpdates(w *world, id int64, conflict conflicting) {
+	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
+	source, destination := shown.id("data.source_attributes.connection_id"), shown.id("data.destination_attributes.connection_id")
+	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // the cache is old
+	meanwhile := func() {
+		w.onCall.Store(nil)
+		require.NoError(w.t, w.s.store.Update(w.t.Context(), func(tx *store.Tx) error {
+			workspace, err := tx.WorkspaceByKey(w.key)
+			if err != nil {
+				return err
+			}
+			y, err := tx.Sync(workspace.ID, id)
+			if err != nil {
+				return err
+			}
+			return tx.SaveSync(y)
+		}))
+	}
+	w.onCall.Store(&meanwhile)
+	conflict("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, syncBody(source, destination))
 }
 
 type conflicting func(method, path, token string, body any)

@@ -109,7 +109,7 @@ func TestControlErrors(t *testing.T) {
 	}{
 		"no route":         {"GET", "/nothing", nil, 404, "GET /_control lists the routes"},
 		"wrong method":     {"PUT", "/clock", nil, 405, "allowed are GET, POST"},
-		"no JSON":          {"POST", "/clock", `{"advance": 24h}`, 400, "line 1, column 14"},
+		"no JSON":          {"POST", "/clock", `{"advance": 24h}`, 400, "line 1, column 15"},
 		"unknown key":      {"POST", "/clock", `{"advanse":"24h"}`, 400, `did you mean "advance"`},
 		"two wishes":       {"POST", "/clock", `{"advance":"1h","freeze":true}`, 400, "exactly one"},
 		"no wish":          {"POST", "/clock", nil, 400, "exactly one"},

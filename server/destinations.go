@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 
@@ -30,7 +31,11 @@ func (s *Server) listDestinations(c *call) (*reply, error) {
 			if err != nil {
 				return err
 			}
-			shown = append(shown, s.destinationOf(d, cached.Objects, false))
+			credentials, err := tx.DestinationCredentials(d.ID)
+			if err != nil {
+				return err
+			}
+			shown = append(shown, s.destinationOf(d, credentials, cached.Objects, false))
 		}
 		total = n
 		return nil
@@ -42,13 +47,15 @@ func (s *Server) listDestinations(c *call) (*reply, error) {
 }
 
 // destinationOf shows a destination; update is whether the reply is that of an
-// update, which shows more in the spec dialect (spec 2.2).
-func (s *Server) destinationOf(d *store.Destination, objects []*api.DestinationObject, update bool) *api.Destination {
+// update, which shows more in the spec dialect (spec 2.2). connection_details
+// hold the URL, a secret that is stored sealed only, so they are made anew from
+// the credentials each time.
+func (s *Server) destinationOf(d *store.Destination, credentials map[string]json.RawMessage, objects []*api.DestinationObject, update bool) *api.Destination {
 	files := s.gate.FileSystem(d.Type)
 	shown := &api.Destination{
 		ID: d.ID, Name: d.Name, Type: d.Type, CreatedAt: api.Time{Time: d.CreatedAt},
 		LastTestResults: d.TestResults, LastTestSucceeded: d.TestSucceeded, LastTestedAt: api.At(d.TestedAt),
-		ConnectionDetails: d.Details, IsFileSystemDestination: &files,
+		ConnectionDetails: s.gate.Details(d.Type, credentials), IsFileSystemDestination: &files,
 		Objects: append([]*api.DestinationObject{}, objects...),
 	}
 	if shown.ConnectionDetails == nil {
@@ -82,7 +89,6 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	d.Details = s.gate.Details(d.Type, credentials)
 	if err := c.update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
 		return nil, err
 	}
@@ -91,7 +97,7 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created(s.destinationOf(d, objects, false))
+	return created(s.destinationOf(d, credentials, objects, false))
 }
 
 // testDestination runs the connection test, reads the objects when it passed,
@@ -114,11 +120,12 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 		}
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
-		if err := tx.SaveDestination(d, nil); err != nil {
-			return err
+		err := tx.SaveDestination(d, nil)
+		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
+			return nil // changed or deleted meanwhile: what was tested is no more
 		}
-		if !planned {
-			return nil
+		if err != nil || !planned {
+			return err
 		}
 		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
 	})
@@ -132,7 +139,15 @@ func (s *Server) fetchDestination(c *call) (*reply, error) {
 	}
 	// A destination that cannot be asked at the moment still exists.
 	objects, _ := s.objects(c.ctx, d)
-	return ok(s.destinationOf(d, objects, false))
+	var credentials map[string]json.RawMessage
+	err = c.view(func(tx *store.Tx) error {
+		credentials, err = tx.DestinationCredentials(d.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(s.destinationOf(d, credentials, objects, false))
 }
 
 // destination finds a destination of the caller's workspace.
@@ -156,37 +171,37 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 		given = &api.ServiceConnection{}
 	}
 	var d *store.Destination
-	var stored map[string]json.RawMessage
-	err := c.view(func(tx *store.Tx) (err error) {
-		if d, err = tx.Destination(c.who.WorkspaceID, c.id("destination_id")); err == nil {
-			stored, err = tx.DestinationCredentials(d.ID)
+	var credentials map[string]json.RawMessage
+	// One transaction reads and writes, so updates that come together follow
+	// one another.
+	err := c.update(func(tx *store.Tx) (err error) {
+		if d, err = tx.Destination(c.who.WorkspaceID, c.id("destination_id")); err != nil {
+			return err
 		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	credentials, err := s.changeConnection(d, given, stored)
-	if err != nil {
-		return nil, err
-	}
-	ctx := context.WithoutCancel(c.ctx)
-	if err := s.store.Update(ctx, func(tx *store.Tx) error {
+		stored, err := tx.DestinationCredentials(d.ID)
+		if err != nil {
+			return err
+		}
+		if credentials, err = s.changeConnection(d, given, stored); err != nil {
+			return err
+		}
 		if err := tx.SaveDestination(d, credentials); err != nil {
 			return err
 		}
 		return tx.DropObjectCache(d.ID)
-	}); err != nil {
+	})
+	if err != nil {
 		return nil, err
 	}
 	if err := s.gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
+	ctx := context.WithoutCancel(c.ctx)
 	objects, err := s.testDestination(ctx, d, credentials)
 	if err != nil {
 		return nil, err
 	}
-	return updated(s.destinationOf(d, objects, true))
+	return updated(s.destinationOf(d, credentials, objects, true))
 }
 
 // changeConnection applies an update to d and gives the new credentials.
@@ -203,7 +218,6 @@ func (s *Server) changeConnection(d *store.Destination, given *api.ServiceConnec
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	d.Details = s.gate.Details(d.Type, credentials)
 	return credentials, nil
 }
 

@@ -14,7 +14,7 @@ import (
 // checkSync holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
 func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error {
-	subject := mapping.Subject{Config: y.Config, ExistingAlerts: existingAlerts}
+	subject := mapping.Subject{Config: y.Config, Present: c.keys(), ExistingAlerts: existingAlerts}
 	problems, err := s.checkDestination(c, y, &subject)
 	if err != nil {
 		return err
@@ -33,6 +33,9 @@ func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error
 		y.Config.SourceAttributes.Object = shape.Object
 	}
 	problems = append(problems, mapping.Check(subject)...)
+	if len(problems) == 0 {
+		mapping.Normalize(&y.Config)
+	}
 	if more, err = s.checkSequence(c, y); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
@@ -91,12 +92,11 @@ func (s *Server) queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.T
 		Status: api.RunQueued, FullSync: full, TriggerReason: &reason,
 		ScheduledExecutionTime: api.At(now), CurrentStep: api.Ptr("Waiting to run"),
 	}
-	active, err := tx.ActiveRun(run.SyncID)
-	if err != nil {
-		return err
-	}
-	if active != nil {
+	switch _, err := tx.ActiveRun(run.SyncID); {
+	case err == nil:
 		run.Run.Status, run.Run.CompletedAt, run.Run.CurrentStep = api.RunSkipped, api.At(now), nil
+	case !errors.Is(err, store.ErrNotFound):
+		return err
 	}
 	return tx.CreateSyncRun(run)
 }

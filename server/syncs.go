@@ -2,9 +2,8 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
-	"reflect"
-	"strings"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/mapping"
@@ -108,21 +107,9 @@ func (c *call) validateOnly() bool {
 	return c.has("validate_only") && string(c.present["validate_only"]) == "true"
 }
 
-// defaultAlerts are added to a sync that is created without alert_attributes
-// (facts B4).
-func defaultAlerts() []api.Alert {
-	return []api.Alert{
-		{Type: api.AlertFailure, SendFor: api.SendFirstTime, ShouldSendRecovery: true},
-		{Type: api.AlertInvalidRecordPercent, SendFor: api.SendFirstTime, ShouldSendRecovery: true, Options: &api.AlertOptions{Threshold: api.Ptr(int64(75))}},
-	}
-}
-
 // createSync stores a valid configuration; it starts nothing.
 func (s *Server) createSync(c *call) (*reply, error) {
 	y := &store.Sync{WorkspaceID: c.who.WorkspaceID, Status: api.SyncReady}
-	if !c.has("alert_attributes") {
-		y.Config.AlertAttributes = defaultAlerts()
-	}
 	if err := s.configure(c, y); err != nil {
 		return nil, err
 	}
@@ -205,33 +192,11 @@ func (s *Server) configure(c *call, y *store.Sync) error {
 	return s.checkSync(c, y, existing)
 }
 
-// overlay copies the fields that the body holds, null included, and leaves the
-// others. A nested value is replaced whole: merging two lists of mappings would
-// make a sync that nobody asked for.
+// overlay lays the body over the stored configuration: what it holds replaces
+// the stored value whole, null included, and what it leaves out stays.
 func (c *call) overlay(dst *api.SyncConfig) error {
-	var given api.SyncConfig
-	if err := c.decode(&given); err != nil {
-		return err
-	}
-	from, to := reflect.ValueOf(&given).Elem(), reflect.ValueOf(dst).Elem()
-	for i := range from.NumField() {
-		name, _, _ := strings.Cut(from.Type().Field(i).Tag.Get("json"), ",")
-		if c.has(name) {
-			to.Field(i).Set(from.Field(i))
-		}
-	}
-	// The flat schedule fields are an older spelling of mode; whichever the
-	// client sent is the newer truth (facts B4).
-	flat := c.has("schedule_frequency") || c.has("cron_expression") || c.has("triggers")
-	switch {
-	case c.has("mode"):
-		dst.ScheduleFrequency, dst.ScheduleDay, dst.ScheduleHour, dst.ScheduleMinute = nil, nil, nil, nil
-		dst.CronExpression, dst.Triggers = nil, nil
-	case flat:
-		dst.Mode = nil
-	}
-	mapping.Normalize(dst)
-	return nil
+	mapping.Supersede(dst, c.keys())
+	return c.decode(dst)
 }
 
 // numberAlerts gives each new alert its id.
@@ -252,10 +217,12 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
-		if run, err := tx.ActiveRun(y.ID); err != nil {
-			return err
-		} else if run != nil {
+		run, err := tx.ActiveRun(y.ID)
+		if err == nil {
 			return refuse(http.StatusConflict, "sync run %d is %s; cancel it first", run.ID, run.Run.Status)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
 		}
 		return tx.DeleteSync(y.WorkspaceID, y.ID)
 	})

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,8 @@ type world struct {
 	key    string // API key of the first workspace
 	dest   *httptest.Server
 	source string // path of a SQLite file with a table customers
+
+	onCall atomic.Pointer[func()] // runs before each call of the destination
 
 	mu   sync.Mutex
 	seen map[string]map[int]bool // operation id -> statuses that were answered
@@ -59,7 +62,12 @@ func (w *world) destination() string {
 	if w.dest == nil {
 		sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 		require.NoError(w.t, err)
-		w.dest = httptest.NewServer(sim)
+		w.dest = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+			if hook := w.onCall.Load(); hook != nil {
+				(*hook)()
+			}
+			sim.ServeHTTP(rw, r)
+		}))
 		w.t.Cleanup(func() { w.dest.Close(); sim.Close() })
 	}
 	return w.dest.URL + "/hook/unguessable-segment"

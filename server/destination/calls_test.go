@@ -158,6 +158,39 @@ func TestHanging(t *testing.T) {
 	require.Equal(t, []string{"URL passed", "DNS passed", "TLS skipped", "authentication skipped", "test_connection failed"}, steps(results))
 }
 
+// A reply that begins and never ends is a timeout as well.
+func TestTrickle(t *testing.T) {
+	hold := make(chan struct{})
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		io.WriteString(w, `{"jsonrpc":`)
+		http.NewResponseController(w).Flush()
+		select {
+		case <-hold:
+		case <-r.Context().Done():
+		}
+	})
+	t.Cleanup(func() { close(hold) })
+	_, err := openURL(t, newGate(t, Options{CallTimeout: 20 * time.Millisecond}), url).(Caller).Call(t.Context(), rpc.MethodGetSyncSpeed, nil)
+	var failed *CallError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, OutcomeTimeout, failed.Outcome)
+}
+
+// Retry-After of a refusal is handed on (facts A6).
+func TestRetryAfter(t *testing.T) {
+	url := server(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(http.StatusTooManyRequests)
+	})
+	_, err := openURL(t, newGate(t, Options{}), url).(Caller).Call(t.Context(), rpc.MethodSyncBatch, nil)
+	var failed *CallError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, "7", failed.RetryAfter)
+	require.Equal(t, 429, failed.Status)
+	require.Equal(t, OutcomeStatus, failed.Outcome)
+}
+
 // A handshake that never ends is bounded by ConnectTimeout.
 func TestHangingHandshake(t *testing.T) {
 	hold := make(chan struct{})

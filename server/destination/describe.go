@@ -3,7 +3,6 @@ package destination
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -53,9 +52,9 @@ func (c *caller) describe(o *wireObject) *api.DestinationObject {
 	case !keys: // facts A3: at least one identifier, string or integer, no array
 		o.deviate("list_fields names no identifier of type string or integer")
 	}
-	var notes *string
-	if len(o.deviations) > 0 {
-		notes = api.Ptr("This object cannot be written to: " + c.clean.foreign(strings.Join(o.deviations, "; ")))
+	notes := o.why()
+	if notes != nil {
+		notes = api.Ptr(c.clean.foreign(*notes))
 	}
 	d.CanBeSyncDestination = notes == nil
 	// spec 4.2, identifier rule: every plan has one identifier.

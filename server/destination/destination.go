@@ -53,7 +53,7 @@ type Options struct {
 	// Emulate opens the store of an emulated destination; nil: emulated types
 	// cannot be created.
 	Emulate Emulator
-	// FilesRoot is the only folder that local_files destinations write below,
+	// FilesRoot, absolute, is the only folder that local_files destinations write below,
 	// symbolic links included; their path is then relative to it. "": any
 	// absolute path.
 	FilesRoot string
@@ -127,11 +127,12 @@ func New(options Options) *Gate {
 
 // Types lists the connection types in a fixed order: custom_api, local_files,
 // then the emulated ones by name. Emulated types are creatable only with
-// Options.Emulate.
+// Options.Emulate. The list is the caller's to change.
 func (g *Gate) Types() []api.Connector {
 	list := make([]api.Connector, len(g.order))
 	for i, name := range g.order {
 		list[i] = g.kinds[name].connector
+		list[i].ConfigurationFields.Fields = slices.Clone(list[i].ConfigurationFields.Fields)
 	}
 	return list
 }
@@ -143,9 +144,10 @@ func (g *Gate) FileSystem(typ string) bool {
 	return k != nil && k.fileSystem
 }
 
-// Trust adds the certificates in PEM to the trusted authorities, for
+// Trust adds the certificates in PEM to the trusted authorities, for network
 // connections made from now on, and gives their number. Nothing is added when
-// the text holds none or a damaged one.
+// the text holds none or a damaged one. A server's self-signed certificate is
+// refused unless it was itself handed to Trust.
 func (g *Gate) Trust(text []byte) (int, error) {
 	var found []*x509.Certificate
 	for rest := text; ; {

@@ -47,6 +47,10 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 		Fields:                       []api.DestinationField{},
 		ConfigurableFieldDefinitions: map[string]string{},
 	}
+	if len(found.deviations) > 0 { // the schema of the store was changed
+		d.PrimaryIdentifierMappingAttributes.Upsert.Notes = found.why()
+		d.PrimaryIdentifierMappingAttributes.Mirror.Notes = found.why()
+	}
 	for i := range o.AdvancedParameters {
 		a := o.AdvancedParameters[i].describe(i + 1)
 		d.AdvancedConfigurationFields = append(d.AdvancedConfigurationFields, a)

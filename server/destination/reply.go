@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
 )
 
 const (
@@ -57,6 +59,14 @@ type wireObject struct {
 
 func (o *wireObject) deviate(format string, args ...any) {
 	o.deviations = append(o.deviations, fmt.Sprintf(format, args...))
+}
+
+// why says why the object cannot be written to; nil when nothing is wrong.
+func (o *wireObject) why() *string {
+	if len(o.deviations) == 0 {
+		return nil
+	}
+	return api.Ptr("This object cannot be written to: " + strings.Join(o.deviations, "; "))
 }
 
 func decodeObject(raw json.RawMessage) (o wireObject, problem string) {

@@ -98,7 +98,9 @@ func TestCheckSettings(t *testing.T) {
 
 func TestCheckAdvanced(t *testing.T) {
 	set := func(key, value string) func(s *Subject) {
-		return func(s *Subject) { s.Config.AdvancedConfiguration = map[string]json.RawMessage{key: json.RawMessage(value)} }
+		return func(s *Subject) {
+			s.Config.AdvancedConfiguration = map[string]json.RawMessage{key: json.RawMessage(value)}
+		}
 	}
 	required := func(s *Subject) { s.Object.AdvancedConfigurationFields[0].Required = api.Ptr(true) }
 	both := func(a, b func(s *Subject)) func(s *Subject) { return func(s *Subject) { a(s); b(s) } }

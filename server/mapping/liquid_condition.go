@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -91,6 +92,9 @@ func (c *condition) compare(r *run) (bool, error) {
 	}
 	right, err := c.right.value(r)
 	if err != nil {
+		return false, err
+	}
+	if err := errors.Join(r.spendOn(left), r.spendOn(right)); err != nil {
 		return false, err
 	}
 	switch c.operator {

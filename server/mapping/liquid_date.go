@@ -21,12 +21,21 @@ func date(r *run, input any, args []any) (any, error) {
 	if !ok {
 		return input, nil
 	}
-	text, err := tuesday.Strftime(format, moment)
+	text, err := tuesday.Strftime(notForTimes.ReplaceAllStringFunc(format, func(m string) string {
+		if m == "%%" {
+			return m
+		}
+		return "%" + m
+	}), moment)
 	if err != nil {
 		return nil, fmt.Errorf("format date: %w", err)
 	}
 	return text, nil
 }
+
+// notForTimes are directives that the library knows and the published language
+// prints as they are.
+var notForTimes = regexp.MustCompile(`%%|%[-_^#0]*\d*[Q+]`)
 
 // toMoment reads a time: now and today, seconds since 1970, or a text.
 func toMoment(r *run, input any) (time.Time, bool) {
@@ -57,6 +66,7 @@ var (
 	looseSlash = regexp.MustCompile(`(\d+)/(\d+)(?:/(\d+))?`)
 	looseDMY   = regexp.MustCompile(`(\d{1,2})(?:st|nd|rd|th)?[\s-]*(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?[\s,-]*(\d{4})?`)
 	looseMDY   = regexp.MustCompile(`(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?\s*(\d{1,2})(?:st|nd|rd|th)?\b(?:[\s,]+(\d{4}))?`)
+	looseMonth = regexp.MustCompile(`\b(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\b\.?(?:[\s,-]+(\d{4}))?`)
 	looseShort = regexp.MustCompile(`\b(\d{4})(\d{2})(\d{2})(?:t?(\d{2})(\d{2})(\d{2})?(z)?)?\b`)
 )
 
@@ -97,7 +107,7 @@ func looseMoment(s string, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	moment := time.Date(found.year, time.Month(found.month), found.day, 0, 0, 0, 0, zone)
-	if moment.Day() != found.day || int(moment.Month()) != found.month {
+	if found.month < 1 || found.month > 12 || found.day < 1 || found.day > 31 {
 		return time.Time{}, false
 	}
 	return moment.Add(hours), true
@@ -134,6 +144,9 @@ var looseForms = []struct {
 	}},
 	{looseMDY, func(m []string, now parts) parts {
 		return parts{orNumber(m[3], now.year), looseMonths[m[1]], orNumber(m[2], 1)}
+	}},
+	{looseMonth, func(m []string, now parts) parts {
+		return parts{orNumber(m[2], now.year), looseMonths[m[1]], 1}
 	}},
 	{looseSlash, func(m []string, now parts) parts {
 		if m[3] == "" { // month/day

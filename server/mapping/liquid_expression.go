@@ -298,6 +298,9 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 	if err := definition.checkCount(len(args)); err != nil {
 		return nil, err
 	}
+	if err := r.spendOn(input); err != nil {
+		return nil, err
+	}
 	value, err := definition.apply(r, input, args)
 	if err != nil {
 		return nil, err

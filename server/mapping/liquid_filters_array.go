@@ -46,7 +46,8 @@ func items(r *run, input any) ([]any, error) {
 	case nil:
 		return nil, nil
 	case []any:
-		return flatten(nil, v), nil
+		flat := flatten(nil, v)
+		return flat, r.spendOn(flat)
 	case intRange:
 		if err := r.iterate(v.size()); err != nil {
 			return nil, err

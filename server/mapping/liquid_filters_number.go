@@ -50,7 +50,7 @@ func round(_ *run, input any, args []any) (any, error) {
 		return shrink(n.whole), nil
 	}
 	rounded := roundTo(n.rat(), places)
-	if n.fraction == nil || equalValues(given, int64(0)) {
+	if n.fraction == nil || places < 0 || equalValues(given, int64(0)) {
 		return shrink(floorOf(rounded)), nil
 	}
 	return number{fraction: rounded}.asValue(), nil

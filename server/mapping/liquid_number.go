@@ -117,10 +117,11 @@ var errZero = errors.New("divided by 0")
 
 // calculate applies + - * / %, the last two rounding down for integers.
 func calculate(a number, operator byte, b number) (any, error) {
-	if operator == '/' || operator == '%' {
-		if b.rat().Sign() == 0 {
-			return nil, errZero
+	if (operator == '/' || operator == '%') && b.rat().Sign() == 0 {
+		if operator == '/' && (a.fraction != nil || b.fraction != nil) {
+			return overZero(a.rat().Sign()), nil
 		}
+		return nil, errZero
 	}
 	if a.fraction == nil && b.fraction == nil {
 		return shrink(calculateWhole(a.whole, operator, b.whole)), nil
@@ -140,6 +141,14 @@ func calculate(a number, operator byte, b number) (any, error) {
 		out = new(big.Rat).Sub(x, times.Mul(times, y))
 	}
 	return number{fraction: out}.asValue(), nil
+}
+
+// overZero is what decimals give: an infinity, or no number for 0 over 0.
+func overZero(sign int) float64 {
+	if sign == 0 {
+		return math.NaN()
+	}
+	return math.Inf(sign)
 }
 
 func calculateWhole(a *big.Int, operator byte, b *big.Int) *big.Int {

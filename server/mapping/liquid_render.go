@@ -13,12 +13,12 @@ import (
 
 // tagAction prints a tag, blockAction a block with its inner bodies.
 type (
-	tagAction   func(r *run, w io.Writer) error
-	blockAction func(r *run, w io.Writer, inner innerBodies) error
+	tagAction   func(r *run) error
+	blockAction func(r *run, inner innerBodies) error
 )
 
 // innerBodies prints one of the bodies of a block.
-type innerBodies func(n int, w io.Writer) error
+type innerBodies func(n int) error
 
 // The library is handed a template reduced to its structure: its own tags only,
 // each with the number of what it stands for. It keeps the tree and walks it;
@@ -50,12 +50,15 @@ func compile(b *body) (*compiled, error) {
 		}
 		p := pieces[n]
 		if p.isText {
-			return func(w io.Writer, _ render.Context) error {
-				_, err := io.WriteString(w, p.text)
-				return err
-			}, nil
+			p.tag = printText(p.text)
 		}
-		return func(w io.Writer, c render.Context) error { return p.tag(c.Get(runName).(*run), w) }, nil
+		return func(_ io.Writer, c render.Context) error {
+			r := c.Get(runName).(*run)
+			if err := r.step(); err != nil {
+				return err
+			}
+			return p.tag(r)
+		}, nil
 	})
 	config.AddBlock(blockName).Clause(nextName).Compiler(func(node render.BlockNode) (func(io.Writer, render.Context) error, error) {
 		n, err := strconv.Atoi(node.Args)
@@ -63,9 +66,13 @@ func compile(b *body) (*compiled, error) {
 			return nil, fmt.Errorf("compile template: no piece %q", node.Args)
 		}
 		p := pieces[n]
-		return func(w io.Writer, c render.Context) error {
-			return p.block(c.Get(runName).(*run), w, func(n int, w io.Writer) error {
-				return c.RenderBlock(w, node.Clauses[n])
+		return func(_ io.Writer, c render.Context) error {
+			r := c.Get(runName).(*run)
+			if err := r.step(); err != nil {
+				return err
+			}
+			return p.block(r, func(n int) error {
+				return c.RenderBlock(io.Discard, node.Clauses[n])
 			})
 		}, nil
 	})
@@ -93,10 +100,10 @@ func writeStructure(source *strings.Builder, b *body, pieces *[]*piece) {
 	}
 }
 
-// render prints the template. The library wraps every error in the place of
+// render prints the template into the run. The library wraps every error in the place of
 // its structure, which means nothing to anybody: what we said is dug out.
-func (c *compiled) render(r *run, w io.Writer) error {
-	err := render.Render(c.root, w, map[string]any{runName: r}, c.config)
+func (c *compiled) render(r *run) error {
+	err := render.Render(c.root, io.Discard, map[string]any{runName: r}, c.config)
 	if err == nil {
 		return nil
 	}
@@ -128,30 +135,30 @@ func failed(err error) error {
 	return &renderError{err}
 }
 
-// output collects what a template prints, up to a limit.
-type output struct {
-	strings.Builder
-	most int
+// print adds to the output, up to its limit. The writers of the library are
+// not used: they hold text back, which an interrupted block would lose.
+func (r *run) print(text string) error {
+	if r.out.Len()+len(text) > r.limits.Output {
+		return &renderError{fmt.Errorf("%w: an output of more than %d bytes", errLimit, r.limits.Output)}
+	}
+	r.out.WriteString(text)
+	return nil
 }
 
-func (o *output) Write(p []byte) (int, error) {
-	if o.Len()+len(p) > o.most {
-		return 0, &renderError{fmt.Errorf("%w: an output of more than %d bytes", errLimit, o.most)}
-	}
-	return o.Builder.Write(p)
+// captured is what a block prints, kept apart from the output around it.
+func (r *run) captured(inner innerBodies) (string, error) {
+	around := r.out
+	r.out = &strings.Builder{}
+	defer func() { r.out = around }()
+	err := inner(0)
+	return r.out.String(), err
 }
 
-// WriteString keeps the limit on the short way too.
-func (o *output) WriteString(s string) (int, error) {
-	if o.Len()+len(s) > o.most {
-		return 0, &renderError{fmt.Errorf("%w: an output of more than %d bytes", errLimit, o.most)}
-	}
-	return o.Builder.WriteString(s)
-}
+func printText(text string) tagAction { return func(r *run) error { return r.print(text) } }
 
 // printValue prints the value of an output.
 func printValue(value *filtered) tagAction {
-	return func(r *run, w io.Writer) error {
+	return func(r *run) error {
 		v, err := value.value(r)
 		if err != nil {
 			return failed(err)
@@ -160,8 +167,7 @@ func printValue(value *filtered) tagAction {
 		if _, isRaw := v.(rawText); r.escape && !isRaw {
 			text = escapeJSON(text)
 		}
-		_, err = io.WriteString(w, text)
-		return err
+		return r.print(text)
 	}
 }
 

@@ -3,14 +3,15 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Limits bound one rendering of a template. Zero values are the defaults.
 type Limits struct {
 	Iterations int       // rounds of loops and items of ranges; default 100,000
-	Output     int       // bytes of the result and of any one value; default 32 MiB
-	Work       int       // bytes that all filters together make; default 256 MiB
+	Output     int       // bytes of the result; default 32 MiB
+	Work       int       // bytes that all filters and comparisons together read and make; default 256 MiB
 	Now        time.Time // what "now" means; default the system's clock
 }
 
@@ -34,20 +35,22 @@ type run struct {
 	limits     Limits
 	record     map[string]any
 	scopes     []map[string]any // the first holds assigned variables, the others those of loops
-	counters   map[string]any   // of increment and decrement
+	out        *strings.Builder
+	counters   map[string]any // of increment and decrement
 	cycles     map[string]int
 	offsets    map[string]int64 // where loops with offset:continue go on
 	loops      []*forLoop
 	changed    *string // the last output of ifchanged
 	interrupt  error
 	iterations int
+	steps      int
 	work       int
 	escape     bool // JSON mode
 }
 
 func newRun(record map[string]any, limits Limits) *run {
 	return &run{
-		limits: limits.withDefaults(), record: record, scopes: []map[string]any{{}},
+		limits: limits.withDefaults(), record: record, out: &strings.Builder{}, scopes: []map[string]any{{}},
 		counters: map[string]any{}, cycles: map[string]int{}, offsets: map[string]int64{},
 	}
 }
@@ -67,7 +70,20 @@ func (r *run) iterate(n int64) error {
 	return nil
 }
 
-// spendOn accounts for a value that a filter made.
+// stepsPerIteration bounds the tags of a template that has many of them in its
+// loops.
+const stepsPerIteration = 10
+
+// step accounts for one tag or text.
+func (r *run) step() error {
+	if r.steps++; r.steps > stepsPerIteration*r.limits.Iterations {
+		return failed(fmt.Errorf("%w: more than %d steps", errLimit, stepsPerIteration*r.limits.Iterations))
+	}
+	return nil
+}
+
+// spendOn accounts for a value that a filter or a comparison goes through or
+// makes, by its size in bytes, roughly.
 func (r *run) spendOn(value any) error {
 	size := 8
 	switch v := value.(type) {
@@ -79,8 +95,8 @@ func (r *run) spendOn(value any) error {
 		size += 64 * len(v)
 	}
 	r.work += size
-	if size > r.limits.Output+8 || r.work > r.limits.Work {
-		return fmt.Errorf("%w: values of more than %d bytes, or %d bytes together", errLimit, r.limits.Output, r.limits.Work)
+	if r.work > r.limits.Work {
+		return fmt.Errorf("%w: more than %d bytes of work", errLimit, r.limits.Work)
 	}
 	return nil
 }

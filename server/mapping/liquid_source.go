@@ -83,9 +83,10 @@ func (b *body) dropText() {
 
 // sourceParser reads a template strictly, with the errors of Liquid 5.4.
 type sourceParser struct {
-	reads *reads
-	trim  bool // the next text loses its white space at the start
-	depth int
+	reads  *reads
+	trim   bool // the next text loses its white space at the start
+	depth  int
+	cycles int // cycles with variables so far
 }
 
 const deepestBlock = 100

@@ -3,7 +3,6 @@ package mapping
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"strings"
@@ -50,7 +49,7 @@ func parseInlineComment(_ *sourceParser, _, markup string, _ *tokens, _ *body) e
 func parseComment(p *sourceParser, name, _ string, t *tokens, b *body) error {
 	inside := newBody()
 	_, err := p.parseBlock(name, t, inside, func(string, string) (*body, error) { return inside, nil })
-	b.add(&piece{tag: func(*run, io.Writer) error { return nil }}, true)
+	b.add(&piece{tag: func(*run) error { return nil }}, true)
 	return err
 }
 
@@ -63,10 +62,7 @@ func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
 		if m := endOfRaw.FindStringSubmatch(token); m != nil && m[2] == "end"+name {
 			text.WriteString(m[1])
 			// Not a text piece: whitespace control leaves raw text alone.
-			b.add(&piece{tag: func(_ *run, w io.Writer) error {
-				_, err := io.WriteString(w, text.String())
-				return err
-			}}, text.Len() == 0)
+			b.add(&piece{tag: printText(text.String())}, text.Len() == 0)
 			return nil
 		}
 		text.WriteString(token)
@@ -93,7 +89,7 @@ func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 		return err
 	}
 	p.reads.define(name)
-	b.add(&piece{tag: func(r *run, _ io.Writer) error {
+	b.add(&piece{tag: func(r *run) error {
 		v, err := value.value(r)
 		r.scopes[0][name] = v
 		return failed(err)
@@ -112,14 +108,13 @@ func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) erro
 	}
 	to := m[1]
 	p.reads.define(to)
-	b.add(&piece{bodies: []*body{inside}, block: func(r *run, _ io.Writer, inner innerBodies) error {
-		captured := &output{most: r.limits.Output}
-		err := inner(0, captured)
+	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
+		text, err := r.captured(inner)
 		if err == nil || r.interrupt != nil {
-			r.scopes[0][to] = captured.String()
+			r.scopes[0][to] = text
 		}
 		if err == nil {
-			err = failed(r.spendOn(captured.String()))
+			err = failed(r.spendOn(text))
 		}
 		return err
 	}}, true)
@@ -133,7 +128,7 @@ func noInnerTags(string, string) (*body, error) { return nil, nil }
 func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error {
 	name := strings.Trim(markup, white)
 	p.reads.define(name)
-	b.add(&piece{tag: func(r *run, w io.Writer) error {
+	b.add(&piece{tag: func(r *run) error {
 		if name == recordName {
 			return failed(fmt.Errorf("the variable %s cannot be counted", name))
 		}
@@ -146,8 +141,7 @@ func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error
 			printed = now
 		}
 		r.counters[name] = now
-		_, err := io.WriteString(w, toText(printed))
-		return err
+		return r.print(toText(printed))
 	}}, false)
 	return nil
 }
@@ -155,13 +149,12 @@ func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error
 func parseIfChanged(p *sourceParser, name, _ string, t *tokens, b *body) error {
 	inside := newBody()
 	blank, err := p.parseBlock(name, t, inside, noInnerTags)
-	b.add(&piece{bodies: []*body{inside}, block: func(r *run, w io.Writer, inner innerBodies) error {
-		captured := &output{most: r.limits.Output}
-		err := inner(0, captured)
-		if text := captured.String(); r.changed == nil || *r.changed != text {
+	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
+		text, err := r.captured(inner)
+		if r.changed == nil || *r.changed != text {
 			r.changed = &text
-			if _, failed := io.WriteString(w, text); failed != nil {
-				return failed
+			if full := r.print(text); full != nil {
+				return full
 			}
 		}
 		return err
@@ -172,7 +165,7 @@ func parseIfChanged(p *sourceParser, name, _ string, t *tokens, b *body) error {
 // parseInterrupt ends a round of a loop, or the loop.
 func parseInterrupt(why error) tagParser {
 	return func(_ *sourceParser, _, _ string, _ *tokens, b *body) error {
-		b.add(&piece{tag: func(r *run, _ io.Writer) error {
+		b.add(&piece{tag: func(r *run) error {
 			r.interrupt = why
 			return why
 		}}, true)
@@ -223,7 +216,7 @@ func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	if blank {
 		dropTexts(bodies)
 	}
-	b.add(&piece{bodies: bodies, block: func(r *run, w io.Writer, inner innerBodies) error {
+	b.add(&piece{bodies: bodies, block: func(r *run, inner innerBodies) error {
 		for i, branch := range branches {
 			is := true
 			if branch.when != nil {
@@ -233,7 +226,7 @@ func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
 				}
 			}
 			if is {
-				return inner(i, w)
+				return inner(i)
 			}
 		}
 		return nil

@@ -2,7 +2,7 @@ package mapping
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -61,8 +61,8 @@ func parseCase(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	if blank {
 		dropTexts(bodies[1:])
 	}
-	b.add(&piece{bodies: bodies[1:], block: func(r *run, w io.Writer, inner innerBodies) error {
-		return printCase(r, w, inner, subject, values)
+	b.add(&piece{bodies: bodies[1:], block: func(r *run, inner innerBodies) error {
+		return printCase(r, inner, subject, values)
 	}}, blank)
 	return err
 }
@@ -85,12 +85,12 @@ func (p *sourceParser) parseWhen(markup string) ([]expression, error) {
 }
 
 // printCase prints a body once for each of its values that is equal.
-func printCase(r *run, w io.Writer, inner innerBodies, subject expression, values [][]expression) error {
+func printCase(r *run, inner innerBodies, subject expression, values [][]expression) error {
 	matched := false
 	for i, alternatives := range values {
 		if alternatives == nil {
 			if !matched {
-				if err := inner(i, w); err != nil {
+				if err := inner(i); err != nil {
 					return err
 				}
 			}
@@ -105,7 +105,7 @@ func printCase(r *run, w io.Writer, inner innerBodies, subject expression, value
 				continue
 			}
 			matched = true
-			if err := inner(i, w); err != nil {
+			if err := inner(i); err != nil {
 				return err
 			}
 		}
@@ -137,8 +137,9 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	if len(values) == 0 {
 		return errors.New("Syntax Error in 'cycle' - Valid syntax: cycle [name :] var [, var2, var3 ...]") //nolint:staticcheck // the published text
 	}
-	b.add(&piece{tag: func(r *run, w io.Writer) error {
-		key := "values " + list
+	shown := p.cycleName(values)
+	b.add(&piece{tag: func(r *run) error {
+		key := shown
 		if group != nil {
 			name, err := group.value(r)
 			if err != nil {
@@ -155,8 +156,22 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 			return failed(err)
 		}
 		r.cycles[key] = (turn + 1) % len(values)
-		_, err = io.WriteString(w, outputText(value))
-		return err
+		return r.print(outputText(value))
 	}}, false)
 	return nil
+}
+
+// cycleName is the group of a cycle without a name: cycles of the same
+// constants go on together, one with variables stands for itself.
+func (p *sourceParser) cycleName(values []expression) string {
+	var b strings.Builder
+	for _, value := range values {
+		if constant, ok := value.(literal); ok {
+			b.WriteString(inspect(constant.is) + ",")
+			continue
+		}
+		p.cycles++
+		fmt.Fprintf(&b, "variable %d,", p.cycles)
+	}
+	return b.String()
 }

@@ -3,7 +3,6 @@ package mapping
 import (
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -230,14 +229,14 @@ func (r *run) part(over any, from, limit int64, limited bool) ([]any, error) {
 	return slices.Clone(all[from:to]), nil
 }
 
-func (f *forTag) print(r *run, w io.Writer, inner innerBodies) error {
+func (f *forTag) print(r *run, inner innerBodies) error {
 	segment, err := f.segment(r)
 	if err != nil {
 		return failed(err)
 	}
 	if len(segment) == 0 {
 		if f.has {
-			return inner(1, w)
+			return inner(1)
 		}
 		return nil
 	}
@@ -256,7 +255,7 @@ func (f *forTag) print(r *run, w io.Writer, inner innerBodies) error {
 			return failed(err)
 		}
 		r.scopes[len(r.scopes)-1][f.variable] = liquidValue(item)
-		err := inner(0, w)
+		err := inner(0)
 		switch {
 		case r.interrupt == nil:
 			if err != nil {
@@ -330,7 +329,7 @@ func cutInteger(r *run, e expression) (n int64, given bool, err error) {
 	return n, true, err
 }
 
-func (t *tableTag) print(r *run, w io.Writer, inner innerBodies) error {
+func (t *tableTag) print(r *run, inner innerBodies) error {
 	over, err := t.over.value(r)
 	if err != nil || !truthy(over) {
 		return failed(err)
@@ -351,10 +350,10 @@ func (t *tableTag) print(r *run, w io.Writer, inner innerBodies) error {
 			return failed(err)
 		}
 		r.scopes[len(r.scopes)-1][t.variable] = liquidValue(item)
-		if _, err := fmt.Fprintf(w, "%s<td class=\"col%d\">", out, loop.column); err != nil {
+		if err := r.print(fmt.Sprintf("%s<td class=\"col%d\">", out, loop.column)); err != nil {
 			return err
 		}
-		if err := inner(0, w); err != nil {
+		if err := inner(0); err != nil {
 			return err
 		}
 		out = "</td>"
@@ -363,8 +362,7 @@ func (t *tableTag) print(r *run, w io.Writer, inner innerBodies) error {
 		}
 		loop.advance()
 	}
-	_, err = io.WriteString(w, out+"</tr>\n")
-	return err
+	return r.print(out + "</tr>\n")
 }
 
 func (l *tableLoop) advance() {

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -85,16 +86,16 @@ func (t *Template) Render(record map[string]any, limits Limits) (string, error) 
 }
 
 func (t *Template) render(r *run) (string, error) {
-	out := &output{most: r.limits.Output}
-	if err := t.compiled.render(r, out); err != nil {
+	if err := t.compiled.render(r); err != nil {
 		return "", err
 	}
-	return out.String(), nil
+	return r.out.String(), nil
 }
 
 // RenderJSON renders in JSON mode (facts C): outputs are escaped for the inside
 // of a JSON string, unless they pass raw or json, and the result is read as
-// YAML. It gives nil, bool, numbers, string, []any or map[string]any.
+// YAML. It gives nil, bool, json.Number, string, []any or
+// map[string]any.
 func (t *Template) RenderJSON(record map[string]any, limits Limits) (any, error) {
 	r := newRun(record, limits)
 	r.escape = true
@@ -126,7 +127,7 @@ func readYAML(text string) (any, error) {
 	if err := yaml.Unmarshal([]byte(text), &value); err != nil {
 		return nil, fmt.Errorf("read output as YAML: %s", firstLine(err))
 	}
-	return plainYAML(value), nil
+	return plainYAML(value)
 }
 
 func firstLine(err error) string {
@@ -134,23 +135,31 @@ func firstLine(err error) string {
 	return line
 }
 
-// plainYAML has text keys only, as JSON does.
-func plainYAML(value any) any {
+// plainYAML has text keys and the numbers of JSON.
+func plainYAML(value any) (any, error) {
+	var err error
 	switch v := value.(type) {
 	case map[string]any:
 		for key, item := range v {
-			v[key] = plainYAML(item)
+			if v[key], err = plainYAML(item); err != nil {
+				return nil, err
+			}
 		}
-	case map[any]any:
-		out := make(map[string]any, len(v))
-		for key, item := range v {
-			out[fmt.Sprint(key)] = plainYAML(item)
-		}
-		return out
 	case []any:
 		for i, item := range v {
-			v[i] = plainYAML(item)
+			if v[i], err = plainYAML(item); err != nil {
+				return nil, err
+			}
 		}
+	case nil, bool, string:
+	case int, int64, uint64, float64:
+		digits, err := decimalText(v)
+		if err != nil {
+			return nil, fmt.Errorf("read output as YAML: %w", err)
+		}
+		return json.Number(digits), nil
+	default:
+		return nil, fmt.Errorf("read output as YAML: a value of type %T is none of JSON", v)
 	}
-	return value
+	return value, nil
 }

@@ -34,6 +34,7 @@ type csvReader struct {
 	limit *recordLimit
 	ctx   context.Context
 	width int
+	line  int // at which the last record starts
 }
 
 var byteOrderMark = []byte("\ufeff")
@@ -81,27 +82,24 @@ func (r *csvReader) next() ([]string, error) {
 	record, err := r.Read()
 	var parse *csv.ParseError
 	switch {
+	case err != nil && r.limit.left <= 0: // the parser tells it as an open quote
+		return nil, fmt.Errorf("after line %d: %w", r.line, errLongRecord)
 	case errors.As(err, &parse):
 		return nil, fmt.Errorf("line %d, column %d: %w", parse.Line, parse.Column, parse.Err)
-	case errors.Is(err, errLongRecord):
-		return nil, fmt.Errorf("line %d: %w", r.line(), err)
 	case err != nil:
 		return nil, err
-	case r.width > 0 && len(record) != r.width:
-		line, _ := r.FieldPos(0)
-		return nil, fmt.Errorf("line %d: %d fields, and the header has %d", line, len(record), r.width)
+	}
+	r.line, _ = r.FieldPos(0)
+	if r.width > 0 && len(record) != r.width {
+		return nil, fmt.Errorf("line %d: %d fields, and the header has %d", r.line, len(record), r.width)
 	}
 	return record, nil
 }
 
-// line is near where a record that was not read starts.
-func (r *csvReader) line() int { return r.limit.lines + 1 }
-
 // recordLimit ends a reader that is asked for too much at once.
 type recordLimit struct {
-	from  io.Reader
-	left  int
-	lines int
+	from io.Reader
+	left int
 }
 
 var errLongRecord = fmt.Errorf("the record is longer than %d MiB: is a quote never closed?", longestRecord>>20)

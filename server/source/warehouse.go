@@ -130,6 +130,9 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 		return err
 	}
 	defer conn.Close()
+	if filled, err := w.filled(conn); err != nil || filled {
+		return err
+	}
 	if w.flags == 0 { // readers and Execute do not wait for each other
 		if err := sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode = wal", nil); err != nil {
 			return fmt.Errorf("open warehouse: %w", err)
@@ -140,18 +143,24 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 		return fmt.Errorf("open warehouse: %w", err)
 	}
 	defer end(&err)
-	id, err := pragma(conn, "application_id")
-	if err != nil || id == applicationID {
+	if filled, err := w.filled(conn); err != nil || filled {
 		return err
-	}
-	count, err := pragma(conn, "schema_version")
-	if err != nil {
-		return err
-	}
-	if count > 0 {
-		return errors.New("open warehouse: the file is a database of another program")
 	}
 	return w.fillSample(conn)
+}
+
+// filled tells whether a database has its sample tables. A database of another
+// program is left as it is.
+func (w *warehouse) filled(conn *sqlite.Conn) (bool, error) {
+	id, err := pragma(conn, "application_id")
+	if err != nil || id == applicationID {
+		return err == nil, err
+	}
+	changes, err := pragma(conn, "schema_version")
+	if err == nil && changes > 0 {
+		err = errors.New("open warehouse: the file is a database of another program")
+	}
+	return false, err
 }
 
 // pragma reads a number of the database.

@@ -139,22 +139,35 @@ func syncFolder(path string) error {
 // opens, and brings it to the present version.
 func (s *Store) adopt(c *conn) error {
 	version, err := versionOf(c)
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB || err == nil && version == 0 {
+	if err == nil && version == 0 {
 		return ErrNotACopy
 	}
 	if err != nil {
-		return err
+		return notACopy(err)
 	}
 	faults := 0
 	err = c.query("SELECT 1 FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 1 FROM pragma_foreign_key_check",
 		func(cells) error { faults++; return nil })
-	if err != nil || faults > 0 {
-		return errors.Join(ErrNotACopy, fmt.Errorf("it is damaged: %d faults", faults), err)
+	if err == nil && faults > 0 {
+		err = fmt.Errorf("%w: it has %d faults", ErrNotACopy, faults)
+	}
+	if err != nil {
+		return notACopy(err)
 	}
 	if err := s.keys.check(c); err != nil {
-		return err
+		return notACopy(err)
 	}
-	return migrate(c)
+	return notACopy(migrate(c))
+}
+
+// notACopy names what SQLite says of bytes that are no database, or a damaged
+// one.
+func notACopy(err error) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultNotADB, sqlite.ResultCorrupt:
+		return fmt.Errorf("%w: %w", ErrNotACopy, err)
+	}
+	return err
 }
 
 // unpack makes the database file of a new directory from a copy.
@@ -194,11 +207,8 @@ func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*co
 		return nil, fmt.Errorf("read copy: %w", err)
 	}
 	c, err := connect(temp, sqlite.OpenReadWrite)
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB {
-		err = ErrNotACopy
-	}
 	if err != nil {
-		return nil, err
+		return nil, notACopy(err)
 	}
 	return s.adopted(c)
 }

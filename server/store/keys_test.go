@@ -94,9 +94,9 @@ func TestSealedValuesAreBoundToTheirPlace(t *testing.T) {
 	for _, move := range []string{
 		"UPDATE webhooks SET sealed_secret = sealed_endpoint",
 		"UPDATE destinations SET sealed_credentials = (SELECT sealed_credentials FROM sources)",
-		"UPDATE workspaces SET sealed_key = substr(sealed_key, 1, 20)",
+		"UPDATE workspaces SET sealed_key = CAST(substr(sealed_key, 1, 20) AS BLOB)",
 		"UPDATE workspaces SET sealed_key = x'01'",
-		"UPDATE workspaces SET sealed_key = x'02' || substr(sealed_key, 2)",
+		"UPDATE workspaces SET sealed_key = CAST(x'02' || substr(sealed_key, 2) AS BLOB)",
 	} {
 		s := open(t, Options{})
 		var w *world

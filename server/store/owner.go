@@ -35,7 +35,12 @@ func own(dir, text string) (*owner, error) {
 	}
 	db.SetBusyTimeout(0)
 	o := &owner{dir: dir, lock: &conn{db}}
-	if _, err := o.lock.exec("BEGIN IMMEDIATE"); err != nil {
+	// Nothing is ever written there, so it needs no journal beside it.
+	_, err = o.lock.pragma("PRAGMA journal_mode = MEMORY")
+	if err == nil {
+		_, err = o.lock.exec("BEGIN IMMEDIATE")
+	}
+	if err != nil {
 		err = errors.Join(refusal(dir, err), o.lock.close())
 		return nil, err
 	}
