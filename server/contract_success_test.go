@@ -2,11 +2,8 @@ package server
 
 import (
 	"fmt"
-	"net/http"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/destkit/destkit/server/store"
 )
 
 // contractSuccesses walks through every operation as a client would: create,
@@ -161,90 +158,4 @@ func successWebhooks(w *world) {
 	require.False(w.t, w.do("GET", fmt.Sprintf("/webhooks/%d", id), w.key, nil).want(200).has("data.secret"))
 	w.crud("/webhooks", w.key, id, map[string]any{"name": "Hook 2"}, "data.name", "Hook 2")
 	w.remove(fmt.Sprintf("/webhooks/%d", id), w.key)
-}
-
-// contractConflicts provokes every 409.
-func contractConflicts(w *world) {
-	id := w.newSync()
-	sync := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
-	source, destination := sync.id("data.source_attributes.connection_id"), sync.id("data.destination_attributes.connection_id")
-	conflict := func(method, path, token string, body any) {
-		w.t.Helper()
-		require.NotEmpty(w.t, w.do(method, path, token, body).want(http.StatusConflict).at("message"))
-	}
-	conflict("DELETE", fmt.Sprintf("/sources/%d", source), w.key, nil)
-	conflict("DELETE", fmt.Sprintf("/destinations/%d", destination), w.key, nil)
-	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
-	conflict("DELETE", fmt.Sprintf("/syncs/%d", id), w.key, nil)
-	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(200)
-	conflict("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil)
-	conflictOfUpdates(w, id, conflict)
-	conflictsOfNames(w, source, conflict)
-	conflictsOfInvitations(w, conflict)
-}
-
-// conflictOfUpdates changes a sync while an update of it asks the destination
-// for its objects.
-func conflictOfUpdates(w *world, id int64, conflict conflicting) {
-	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
-	source, destination := shown.id("data.source_attributes.connection_id"), shown.id("data.destination_attributes.connection_id")
-	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200) // the cache is old
-	meanwhile := func() {
-		w.onCall.Store(nil)
-		require.NoError(w.t, w.s.store.Update(w.t.Context(), func(tx *store.Tx) error {
-			workspace, err := tx.WorkspaceByKey(w.key)
-			if err != nil {
-				return err
-			}
-			y, err := tx.Sync(workspace.ID, id)
-			if err != nil {
-				return err
-			}
-			return tx.SaveSync(y)
-		}))
-	}
-	w.onCall.Store(&meanwhile)
-	conflict("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, syncBody(source, destination))
-}
-
-type conflicting func(method, path, token string, body any)
-
-func conflictsOfNames(w *world, source int64, conflict conflicting) {
-	dataset := map[string]any{"name": "Twice", "type": "sql", "source_id": source, "query": "SELECT 1 AS one"}
-	w.do("POST", "/datasets", w.key, dataset).want(201)
-	conflict("POST", "/datasets", w.key, dataset)
-	dataset["name"] = "Once"
-	once := w.do("POST", "/datasets", w.key, dataset).want(201).id("data.id")
-	conflict("PATCH", fmt.Sprintf("/datasets/%d", once), w.key, map[string]any{"name": "Twice"})
-
-	stream := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}}}).want(201).id("data.id")
-	topics := fmt.Sprintf("/sources/%d/topics", stream)
-	topic := func(name string) map[string]any {
-		return map[string]any{"name": name, "sample_message": map[string]any{"id": 1}}
-	}
-	w.do("POST", topics, w.key, topic("Twice")).want(201)
-	conflict("POST", topics, w.key, topic("Twice"))
-	once = w.do("POST", topics, w.key, topic("Once")).want(201).id("data.id")
-	conflict("PATCH", fmt.Sprintf("%s/%d", topics, once), w.key, map[string]any{"name": "Twice"})
-
-	w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Twice"}).want(201)
-	conflict("POST", "/workspaces", w.pat, map[string]any{"name": "Twice"})
-	once = w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Once"}).want(201).id("data.id")
-	conflict("PATCH", fmt.Sprintf("/workspaces/%d", once), w.pat, map[string]any{"name": "Twice"})
-}
-
-func conflictsOfInvitations(w *world, conflict conflicting) {
-	body := map[string]any{"email": "claims@example.com", "role": "member", "workspaces": []any{}}
-	id := w.do("POST", "/invitations", w.pat, body).want(200).id("data.id")
-	conflict("POST", "/invitations", w.pat, body)
-	w.control("POST", fmt.Sprintf("/invitations/%d/claim", id), map[string]any{}).want(200)
-	conflict("PATCH", fmt.Sprintf("/invitations/%d", id), w.pat, map[string]any{"role": "admin"})
-
-	workspace := w.do("GET", "/workspaces?order=asc", w.pat, nil).want(200).id("data.0.id")
-	path := fmt.Sprintf("/workspaces/%d/invitations", workspace)
-	body = map[string]any{"emails": []string{"open@example.com"}, "role": "viewer"}
-	invited := w.do("POST", path, w.pat, body).want(200).id("data.id")
-	conflict("POST", path, w.pat, body)
-	w.control("POST", fmt.Sprintf("/workspace_invitations/%d/claim", invited), map[string]any{}).want(200)
-	conflict("PUT", fmt.Sprintf("%s/%d", path, invited), w.pat, map[string]any{"role": "editor"})
 }

@@ -198,7 +198,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 		return refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.clean(err.Error()))
 	}
 	defer src.Close()
-	if err := source.Execute(ctx, src, sql); err != nil {
+	if err := source.Execute(ctx, src, strings.TrimSpace(sql)); err != nil {
 		return invalidField("sql", "%s", access.clean(err.Error()))
 	}
 	return nil

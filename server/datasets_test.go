@@ -15,6 +15,7 @@ func dataset(source int64, name, query string) map[string]any {
 }
 
 func TestDataset(t *testing.T) {
+	proves(t, "F-4-32")
 	w := newWorld(t)
 	id := w.newSource()
 	body := dataset(id, "Grown-up Customers", "SELECT id, email, age FROM customers WHERE age > 17")
@@ -88,6 +89,7 @@ func TestDatasetProblems(t *testing.T) {
 }
 
 func TestDatasetNames(t *testing.T) {
+	proves(t, "F-7.1-10")
 	w := newWorld(t)
 	id := w.newSource()
 	first := w.do("POST", "/datasets", w.key, dataset(id, "Taken", "SELECT 1 AS one")).want(201)

@@ -9,6 +9,7 @@ import (
 
 // A model is a dataset under its older name (spec 2.11, 4.1.9).
 func TestModel(t *testing.T) {
+	proves(t, "F-2.11-01", "F-2.11-02", "F-2.11-03", "F-2.11-04", "F-2.11-05", "F-2.11-06", "F-2.11-07", "F-4-16", "F-4.1-14", "F-9-02")
 	w := newWorld(t)
 	id := w.newSource()
 	models := fmt.Sprintf("/sources/%d/models", id)
@@ -21,6 +22,8 @@ func TestModel(t *testing.T) {
 	require.NotEmpty(t, a.at("data.columns.1.type"))
 	require.Equal(t, "of age", a.at("data.description"))
 	require.Positive(t, a.id("data.source_object_id"))
+	require.Equal(t, a.at("data.created_at"), a.at("data.updated_at"))
+	require.Equal(t, "created", a.at("status"))
 	model, behind := fmt.Sprintf("%s/%d", models, a.id("data.id")), fmt.Sprintf("/datasets/%d", a.id("data.dataset_id"))
 	require.Equal(t, a.at("data"), w.do("GET", model, w.key, nil).want(200).at("data"))
 	require.Equal(t, a.at("data"), w.do("GET", models, w.key, nil).want(200).at("data.0"))
@@ -46,6 +49,7 @@ func TestModel(t *testing.T) {
 }
 
 func TestModelProblems(t *testing.T) {
+	proves(t, "F-4-29")
 	w := newWorld(t)
 	shop, stream := w.newSource(), w.newTopicSource()
 	models := fmt.Sprintf("/sources/%d/models", shop)

@@ -181,6 +181,9 @@ func (s *Server) newSpool() (*spool, error) {
 	if s.config.Dir == "" {
 		return &spool{}, nil
 	}
+	if err := os.MkdirAll(s.config.Dir, 0o700); err != nil {
+		return nil, fmt.Errorf("make spool: %w", err)
+	}
 	file, err := os.CreateTemp(s.config.Dir, "snapshot-*.tmp")
 	if err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)

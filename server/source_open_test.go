@@ -75,6 +75,7 @@ func execute(t *testing.T, w *world, id int64, sql string) {
 
 // Of two updates from the same state at most one wins; the other is told.
 func TestSourceUpdatedAtOnce(t *testing.T) {
+	proves(t, "F-7.1-10")
 	w := newWorld(t)
 	path := fmt.Sprintf("/sources/%d", w.newSource())
 	var all sync.WaitGroup

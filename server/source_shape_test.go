@@ -33,6 +33,7 @@ func columnNames(columns []api.Column) []string {
 }
 
 func TestShapeOfTable(t *testing.T) {
+	proves(t, "F-2.8-02")
 	w := newWorld(t)
 	id := w.newSource()
 	found, problems := w.shape(id, tableObject("main", "main", "customers"))
@@ -69,6 +70,7 @@ func TestShapeOfNewTable(t *testing.T) {
 }
 
 func TestShapeOfQueries(t *testing.T) {
+	proves(t, "F-2.8-01", "F-2.8-07")
 	w := newWorld(t)
 	id := w.newSource()
 	d := w.do("POST", "/datasets", w.key, dataset(id, "People", "SELECT id, email FROM customers")).want(201)
@@ -96,6 +98,7 @@ func TestShapeOfQueries(t *testing.T) {
 }
 
 func TestShapeOfTopic(t *testing.T) {
+	proves(t, "F-2.8-07")
 	w := newWorld(t)
 	id := w.newTopicSource()
 	topic := w.do("POST", fmt.Sprintf("/sources/%d/topics", id), w.key, `{"name": "clicks", "sample_message": {"user": "a", "n": 1, "gone": null}}`).want(201).id("data.id")

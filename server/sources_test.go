@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,7 +64,62 @@ func (w *world) newTopicSource() int64 {
 	return w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}})).want(201).id("data.id")
 }
 
+// Each type shows what a client needs to make a source of it (spec 2.10).
+func TestSourceTypeShape(t *testing.T) {
+	proves(t, "F-2.10-01", "F-2.10-02", "F-2.10-03", "F-2.10-04", "F-2.10-05", "F-2.10-06", "F-2.10-07", "F-2.10-08",
+		"F-2.10-09", "F-2.10-10", "F-2.10-11", "F-2.10-12", "F-2.10-13", "F-2.10-14", "F-2.10-15", "F-2.10-16", "F-2.10-17")
+	w := newWorld(t)
+	a := w.do("GET", "/source_types?per_page=100", w.key, nil).want(200)
+	writeback := map[any]bool{}
+	for _, entry := range a.at("data").([]any) {
+		typ := entry.(map[string]any)
+		require.NotEmpty(t, typ["documentation_slug"])
+		require.NotEmpty(t, typ["label"])
+		require.Contains(t, typ["supported_sync_engines"], "basic")
+		require.Equal(t, true, typ["creatable_via_api"])
+		require.Equal(t, false, typ["creatable_via_connect_link"])
+		writeback[typ["supports_warehouse_writeback"]] = true
+		// The service_name is the type of a request, and the ids of the fields
+		// are the keys of its credentials: without them all required ones miss.
+		missing := map[string]string{}
+		if b := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "A", "type": typ["service_name"], "credentials": map[string]any{}})); b.code == 400 {
+			missing = b.problems()
+		}
+		for _, entry := range typ["configuration_fields"].(map[string]any)["fields"].([]any) {
+			sourceTypeField(t, entry.(map[string]any), missing)
+		}
+	}
+	require.Len(t, writeback, 2, "some types support writeback, some do not")
+	texts := string(a.text)
+	for _, part := range []string{`"is_password_type_field":true`, `"possible_values":["`, `"read_more":"https://`, `"placholder":"`} {
+		require.Contains(t, texts, part)
+	}
+}
+
+// sourceTypeField checks one configuration field; missing are the problems of
+// a source without any credential.
+func sourceTypeField(t *testing.T, field map[string]any, missing map[string]string) {
+	t.Helper()
+	id := field["id"].(string)
+	require.Equal(t, field["rules"] == "required", missing["connection.credentials."+id] != "", id)
+	for _, key := range []string{"label", "type", "hint", "input_type", "placholder"} {
+		require.IsType(t, "", field[key], key)
+	}
+	require.NotEmpty(t, field["label"])
+	require.NotEmpty(t, field["type"])
+	require.NotEmpty(t, field["input_type"])
+	_, err := regexp.Compile(field["matches"].(string))
+	require.NoError(t, err)
+	require.Equal(t, id == "password" || id == "service_account_key", field["is_password_type_field"], id)
+	if more := field["read_more"].(string); more != "" {
+		parsed, err := url.Parse(more)
+		require.NoError(t, err)
+		require.Equal(t, "https", parsed.Scheme)
+	}
+}
+
 func TestSourceTypes(t *testing.T) {
+	proves(t, "F-4-15")
 	for dialect, rules := range map[Dialect]any{DialectSpec: "required", DialectLive: []any{"required"}} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
 		a := w.do("GET", "/source_types?order=asc", w.key, nil).want(200)
@@ -78,6 +135,7 @@ func TestSourceTypes(t *testing.T) {
 }
 
 func TestSourceCreated(t *testing.T) {
+	proves(t, "F-4-32")
 	w := newWorld(t)
 	a := w.do("POST", "/sources", w.key, connection(map[string]any{
 		"name": "  Läden 🏪 ", "type": "sqlite", "credentials": map[string]any{"path": w.sourceFile()},
@@ -111,6 +169,7 @@ func TestSourceLabelIsDeprecated(t *testing.T) {
 }
 
 func TestSourceProblems(t *testing.T) {
+	proves(t, "F-4.1-15")
 	w := newWorld(t)
 	stream := func(fields map[string]any) map[string]any {
 		whole := map[string]any{"name": "A", "type": "topic_log", "credentials": map[string]any{}}
@@ -229,6 +288,7 @@ func TestSourceSecrets(t *testing.T) {
 }
 
 func TestSourceOfAnotherWorkspace(t *testing.T) {
+	proves(t, "F-5.1-08", "F-7.1-08")
 	w := newWorld(t)
 	id, stranger := w.newSource(), w.stranger()
 	table := w.do("GET", fmt.Sprintf("/sources/%d/objects", id), w.key, nil).want(200).id("data.0.id")
@@ -254,6 +314,7 @@ func TestSourceOfAnotherWorkspace(t *testing.T) {
 }
 
 func TestSourceInUse(t *testing.T) {
+	proves(t, "F-7.1-10")
 	w := newWorld(t)
 	id := w.newSource()
 	path := fmt.Sprintf("/sources/%d", id)

@@ -10,12 +10,14 @@ import (
 )
 
 func TestTopic(t *testing.T) {
+	proves(t, "F-2.12-01", "F-2.12-02", "F-2.12-03", "F-4-17", "F-4-18", "F-4-33", "F-4.1-13")
 	w := newWorld(t)
 	topics := fmt.Sprintf("/sources/%d/topics", w.newTopicSource())
 	a := w.do("POST", topics, w.key, `{"name": " clicks ", "description": "on pages", "sample_message":
 		{"user": "ada", "n": 1, "price": 1.5e3, "neg": -2, "paid": true, "tags": [1], "at": {"x": 1}, "gone": null, "Ünï ☃": ""}}`).want(201)
 	require.Equal(t, "created", a.at("status"))
 	require.Equal(t, "clicks", a.at("data.name"))
+	require.Equal(t, "on pages", a.at("data.description"))
 	require.Equal(t, map[string]any{
 		"user": "string", "n": "number", "price": "number", "neg": "number", "paid": "boolean",
 		"tags": "array", "at": "object", "gone": "null", "Ünï ☃": "string",
@@ -40,6 +42,7 @@ func TestTopic(t *testing.T) {
 }
 
 func TestTopicProblems(t *testing.T) {
+	proves(t, "F-4-17")
 	w := newWorld(t)
 	topics := fmt.Sprintf("/sources/%d/topics", w.newTopicSource())
 	for name, c := range map[string]struct{ body, field string }{
@@ -72,6 +75,7 @@ func TestTopicProblems(t *testing.T) {
 
 // A name is unique within its source, and free in another one.
 func TestTopicNames(t *testing.T) {
+	proves(t, "F-7.1-10")
 	w := newWorld(t)
 	topics := fmt.Sprintf("/sources/%d/topics", w.newTopicSource())
 	body := `{"name": "t", "sample_message": {"a": 1}}`

@@ -10,6 +10,7 @@ import (
 )
 
 func TestWebhook(t *testing.T) {
+	proves(t, "F-4-32", "F-6-02")
 	w := newWorld(t)
 	const endpoint = "https://example.com/hooks/s3cret-part?key=s3cret"
 	a := w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": endpoint, "description": "on call"}).want(201)

@@ -44,6 +44,7 @@ which cannot be decided without more evidence.`,
 		newReplay(),
 		newDiff(),
 		newDestsim(),
+		newServe(),
 		newDemo(),
 		newVersion(),
 	)

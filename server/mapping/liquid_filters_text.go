@@ -65,7 +65,13 @@ var textFilters = map[string]filter{
 	"truncatewords": {0, 2, truncateWords},
 }
 
-func upper(s string) string { return cases.Upper(language.Und).String(s) }
+// upper knows the letters that become two, such as ß. ASCII takes the short way.
+func upper(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToUpper(s)
+	}
+	return cases.Upper(language.Und).String(s)
+}
 
 func capitalize(s string) string {
 	if s == "" {

@@ -49,10 +49,18 @@ type run struct {
 }
 
 func newRun(record map[string]any, limits Limits) *run {
-	return &run{
-		limits: limits.withDefaults(), record: record, out: &strings.Builder{}, scopes: []map[string]any{{}},
-		counters: map[string]any{}, cycles: map[string]int{}, offsets: map[string]int64{},
+	return &run{limits: limits.withDefaults(), record: record, out: &strings.Builder{}, scopes: make([]map[string]any, 1, 4)}
+}
+
+// assign sets a variable outside all loops.
+func (r *run) assign(name string, value any) { set(&r.scopes[0], name, value) }
+
+// set writes into a map and makes it first if need be: most templates need none.
+func set[K comparable, V any](m *map[K]V, key K, value V) {
+	if *m == nil {
+		*m = map[K]V{}
 	}
+	(*m)[key] = value
 }
 
 var (

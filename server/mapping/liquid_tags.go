@@ -91,7 +91,7 @@ func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	p.reads.define(name)
 	b.add(&piece{tag: func(r *run) error {
 		v, err := value.value(r)
-		r.scopes[0][name] = v
+		r.assign(name, v)
 		return failed(err)
 	}}, true)
 	return nil
@@ -111,7 +111,7 @@ func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) erro
 	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
 		text, err := r.captured(inner)
 		if err == nil || r.interrupt != nil {
-			r.scopes[0][to] = text
+			r.assign(to, text)
 		}
 		if err == nil {
 			err = failed(r.spendOn(text))
@@ -140,7 +140,7 @@ func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error
 			now--
 			printed = now
 		}
-		r.counters[name] = now
+		set(&r.counters, name, any(now))
 		return r.print(toText(printed))
 	}}, false)
 	return nil

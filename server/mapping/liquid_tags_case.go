@@ -155,7 +155,7 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 		if err != nil {
 			return failed(err)
 		}
-		r.cycles[key] = (turn + 1) % len(values)
+		set(&r.cycles, key, (turn+1)%len(values))
 		return r.print(outputText(value))
 	}}, false)
 	return nil

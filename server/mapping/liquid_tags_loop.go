@@ -189,7 +189,7 @@ func (f *forTag) segment(r *run) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.offsets[f.name] = from + int64(len(segment))
+	set(&r.offsets, f.name, from+int64(len(segment)))
 	if f.reversed {
 		slices.Reverse(segment)
 	}

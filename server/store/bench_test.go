@@ -97,3 +97,24 @@ func BenchmarkSyncHeads(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkOpen starts an empty store in memory.
+func BenchmarkOpen(b *testing.B) {
+	for range b.N {
+		s, err := Open(b.Context(), Options{})
+		require.NoError(b, err)
+		require.NoError(b, s.Close())
+	}
+}
+
+// BenchmarkNewOrganization is what a test that wants to be alone pays for.
+func BenchmarkNewOrganization(b *testing.B) {
+	for _, o := range []Options{{}, {Dir: b.TempDir()}} {
+		b.Run(map[bool]string{true: "memory", false: "disk"}[o.Dir == ""], func(b *testing.B) {
+			s := open(b, o)
+			for range b.N {
+				require.NoError(b, s.Update(b.Context(), writeRound))
+			}
+		})
+	}
+}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -157,7 +159,45 @@ func (s *Store) adopt(c *conn) error {
 	if err := s.keys.check(c); err != nil {
 		return notACopy(err)
 	}
-	return notACopy(migrate(c))
+	if err := migrate(c); err != nil {
+		return notACopy(err)
+	}
+	return sameSchema(c)
+}
+
+// sameSchema refuses a database with other tables or triggers than ours under
+// our mark: what it would do cannot be known.
+func sameSchema(c *conn) error {
+	want, err := presentSchema()
+	if err != nil {
+		return err
+	}
+	got, err := schemaOf(c)
+	if err == nil && !slices.Equal(want, got) {
+		err = fmt.Errorf("%w: its tables are not those of version %d", ErrNotACopy, schemaVersion())
+	}
+	return notACopy(err)
+}
+
+// presentSchema is what the migrations make of an empty database.
+var presentSchema = sync.OnceValues(func() ([]string, error) {
+	fresh, err := connect(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	defer fresh.close()
+	if err := migrate(fresh); err != nil {
+		return nil, err
+	}
+	return schemaOf(fresh)
+})
+
+func schemaOf(c *conn) (lines []string, err error) {
+	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c cells) error {
+		lines = append(lines, c.text(0))
+		return nil
+	})
+	return lines, err
 }
 
 // notACopy names what SQLite says of bytes that are no database, or a damaged

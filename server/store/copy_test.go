@@ -68,6 +68,11 @@ func TestRefusedCopies(t *testing.T) {
 	s := open(t, Options{MasterKey: testKey})
 	update(t, s, func(tx *Tx) { build(t, tx, "acme") })
 	data := copyOf(t, s)
+	odd := filepath.Join(t.TempDir(), "odd")
+	require.NoError(t, os.WriteFile(odd, data, 0o600))
+	raw(t, odd, "CREATE TRIGGER surprise AFTER INSERT ON users BEGIN DELETE FROM users; END")
+	oddData, err := os.ReadFile(odd)
+	require.NoError(t, err)
 	newer := filepath.Join(t.TempDir(), "newer")
 	require.NoError(t, os.WriteFile(newer, data, 0o600))
 	raw(t, newer, "PRAGMA user_version = 99")
@@ -86,6 +91,7 @@ func TestRefusedCopies(t *testing.T) {
 		"wrong key":          {func() io.Reader { return bytes.NewReader(data) }, otherKey, ErrWrongKey},
 		"newer":              {func() io.Reader { return bytes.NewReader(newerData) }, testKey, ErrNewer},
 		"another database":   {func() io.Reader { return bytes.NewReader(foreignData) }, testKey, nil},
+		"other schema":       {func() io.Reader { return bytes.NewReader(oddData) }, testKey, ErrNotACopy},
 		"cut":                {func() io.Reader { return bytes.NewReader(data[:len(data)/2]) }, testKey, ErrNotACopy},
 		"text":               {func() io.Reader { return strings.NewReader(strings.Repeat("text ", 1000)) }, testKey, ErrNotACopy},
 		"empty":              {func() io.Reader { return strings.NewReader("") }, testKey, ErrNotACopy},

@@ -1,0 +1,175 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/server"
+)
+
+// Environment variables of `destkit serve` that hold secrets; none of them is
+// ever printed.
+const (
+	envAccessToken  = "DESTKIT_PERSONAL_ACCESS_TOKEN"
+	envWorkspaceKey = "DESTKIT_WORKSPACE_API_KEY"
+	envMasterKey    = "DESTKIT_MASTER_KEY"
+)
+
+// serving holds the flags of `destkit serve`. Most of them bind onto
+// server.Config.
+type serving struct {
+	config server.Config
+	key    keySource
+
+	addr, dialect, seed, restore  string
+	destinationCA, control, level string
+	explainDialect, asJSON        bool
+	profiling                     profiling
+}
+
+// newServe opens the one port of the service: API, control and health share it.
+func newServe() *cobra.Command {
+	var s serving
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the reference service: the REST API, stored and validated",
+		Long: `Run a service that behaves like the real one: what is created can be read back,
+rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
+description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
+snapshots, the clock, journals, faults, the mailbox) under /_control, which
+answers on loopback only unless a control token is set.
+
+The first line says where it listens. Then come the ids and tokens of the first
+organization and workspace: at the first start of a data directory, and at every
+start without one. Tokens in ` + envAccessToken + ` and
+` + envWorkspaceKey + ` are taken over at every start and never
+printed. It stops on SIGINT and SIGTERM.
+
+With --data, secrets are sealed under a master key: ` + envMasterKey + ` (64 hex
+digits, or base64 of 32 bytes), or --key-file. Without either, the first start
+makes one in your configuration folder and says so. Keep it: without it nobody
+reads the secrets of the directory, its snapshots and its backups.`,
+		Example: `  destkit serve
+  destkit serve --addr 127.0.0.1:0 --data ./data
+  destkit serve --seed seed.yaml --dialect live
+  destkit serve --explain-dialect
+  destkit serve backup --data ./data --to backup.db
+  destkit serve --data ./restored --restore backup.db`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case s.explainDialect:
+				return explainDialect(cmd.OutOrStdout(), s.asJSON)
+			case s.asJSON:
+				return usagef("--json goes with --explain-dialect")
+			}
+			return s.run(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
+	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
+	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
+	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
+	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
+	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect: print JSON")
+	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
+	f.BoolVar(&s.config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
+	s.key.register(f)
+	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
+	f.BoolVar(&s.config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
+	f.DurationVar(&s.config.CallTimeout, "request-timeout", 30*time.Second, "deadline of one call to a destination")
+	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`")
+	s.profiling.register(cmd)
+	cmd.AddCommand(newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())
+	return cmd
+}
+
+// run serves until a signal comes. The data directory and the key are touched
+// last: a slip in a flag leaves nothing behind.
+func (s *serving) run(cmd *cobra.Command) error {
+	if err := s.resolve(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	seed, err := s.readSeed()
+	if err != nil {
+		return err
+	}
+	stopProfile, err := s.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	port := &service{addr: s.addr}
+	ln, url, err := port.listen()
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	key, err := s.key.open(s.config.Dir, s.restore != "")
+	if err != nil {
+		return err
+	}
+	s.config.MasterKey = key.bytes
+	s.config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
+	world, err := s.open(cmd.Context(), key)
+	if err != nil {
+		return err
+	}
+	port.handler = world
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "listening %s\n", url)
+	if key.made != "" {
+		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, s.config.Dir)
+	}
+	s.printFirst(out, world.FirstTokens())
+	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
+		err = port.serve(cmd.Context(), ln)
+	}
+	// A fault that nobody met says that a test did not test what it meant to.
+	for _, f := range world.UnfiredFaults() {
+		fmt.Fprintf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+	}
+	if failed := world.Close(); err == nil && failed != nil {
+		err = untested(failed)
+	}
+	return err
+}
+
+// printFirst shows what the first start has made, once.
+func (s *serving) printFirst(out io.Writer, first *server.FirstTokens) {
+	if first == nil {
+		return
+	}
+	fmt.Fprintf(out, "organization: %d\nuser: %d %s\nworkspace: %d\n", first.OrganizationID, first.UserID, first.Email, first.WorkspaceID)
+	show := func(what, token, given, variable string) {
+		if given != "" {
+			token = "the one in " + variable
+		}
+		fmt.Fprintf(out, "%s: %s\n", what, token)
+	}
+	show("personal access token", first.PersonalAccessToken, s.config.PersonalAccessToken, envAccessToken)
+	show("workspace API key", first.WorkspaceAPIKey, s.config.WorkspaceAPIKey, envWorkspaceKey)
+	if s.config.Dir != "" {
+		fmt.Fprintf(out, "shown once; for others: destkit serve new-token --data %s\n", s.config.Dir)
+	}
+}
+
+// logger writes to standard error what is at least as grave as level.
+func logger(w io.Writer, level string) (*slog.Logger, error) {
+	if level == "off" {
+		return nil, nil
+	}
+	var least slog.Level
+	if err := least.UnmarshalText([]byte(level)); err != nil {
+		return nil, usagef("--log-level %q is none of debug, info, warn, error, off", level)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})), nil
+}

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/store"
+)
+
+// resolve reads the tokens and the files that flags name, and refuses what does
+// not go together.
+func (s *serving) resolve(stderr io.Writer) (err error) {
+	s.config.Dialect = server.Dialect(s.dialect)
+	s.config.Version = readBuild().Version
+	switch {
+	case s.config.Dialect != server.DialectSpec && s.config.Dialect != server.DialectLive:
+		return usagef("--dialect %q is neither spec nor live", s.dialect)
+	case s.config.CallTimeout <= 0:
+		return usagef("--request-timeout must be longer than nothing, not %s", s.config.CallTimeout)
+	case s.seed != "" && s.restore != "":
+		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
+	}
+	if s.config.Log, err = logger(stderr, s.level); err != nil {
+		return err
+	}
+	if s.config.PersonalAccessToken, err = secretVariable(envAccessToken); err != nil {
+		return err
+	}
+	if s.config.WorkspaceAPIKey, err = secretVariable(envWorkspaceKey); err != nil {
+		return err
+	}
+	if s.config.ControlToken, err = (&tokenFlag{flag: "control-token-env", variable: s.control}).read(); err != nil {
+		return err
+	}
+	return s.readAuthorities()
+}
+
+// secretVariable reads a variable that may be absent; set to nothing it is
+// taken for absent, too, as deployments do.
+func secretVariable(name string) (string, error) {
+	if os.Getenv(name) == "" {
+		return "", nil
+	}
+	return (&tokenFlag{flag: name, variable: name}).read()
+}
+
+// readAuthorities reads --destination-ca.
+func (s *serving) readAuthorities() error {
+	if s.destinationCA == "" {
+		return nil
+	}
+	pem, err := os.ReadFile(s.destinationCA)
+	if err != nil {
+		return usagef("read --destination-ca: %w", err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return usagef("--destination-ca %s holds no certificate in PEM form", s.destinationCA)
+	}
+	s.config.Trusted = pem
+	return nil
+}
+
+// openWorld is a service with the simulators behind its emulated destinations.
+type openWorld struct {
+	*server.Server
+	simulators *simulatorPool
+}
+
+// Close ends the service first: it may still call the simulators.
+func (w *openWorld) Close() error {
+	return errors.Join(w.Server.Close(), w.simulators.Close())
+}
+
+// open opens the service.
+func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
+	if s.restore != "" {
+		from, err := os.Open(s.restore)
+		if err != nil {
+			return nil, usagef("read --restore: %w", err)
+		}
+		defer from.Close()
+		s.config.Restore = from
+	}
+	sims := newSimulatorPool(s.config.Dir)
+	s.config.Emulate = sims.emulate
+	world, err := server.New(ctx, s.config)
+	if err != nil {
+		return nil, errors.Join(dataError(s.config.Dir, key, err), sims.Close())
+	}
+	return &openWorld{world, sims}, nil
+}
+
+// dataError words why a data directory could not be opened, with the way out.
+func dataError(dir string, key masterKey, err error) error {
+	var owned *store.OwnedError
+	switch {
+	case errors.As(err, &owned):
+		return untested(fmt.Errorf("open %s: %w; stop that process first", dir, owned))
+	case errors.Is(err, store.ErrWrongKey):
+		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, dir, envMasterKey)
+	case errors.Is(err, store.ErrHasData):
+		return usagef("--restore needs a new directory: %s holds data already", dir)
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy):
+		return usageError(err)
+	}
+	return untested(err)
+}
+
+// seedMark is left in a data directory once its seed is in.
+const seedMark = "seeded"
+
+// readSeed reads --seed; nil when there is none, or when the directory had one.
+func (s *serving) readSeed() ([]byte, error) {
+	if s.seed == "" {
+		return nil, nil
+	}
+	if s.config.Dir != "" {
+		if _, err := os.Stat(filepath.Join(s.config.Dir, seedMark)); err == nil {
+			return nil, nil
+		}
+	}
+	src, err := os.ReadFile(s.seed)
+	if err != nil {
+		return nil, usagef("read --seed: %w", err)
+	}
+	return src, nil
+}
+
+// plant seeds the service and shows what was made.
+func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, src []byte) error {
+	if s.seed == "" {
+		return nil
+	}
+	if src == nil {
+		fmt.Fprintf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", s.config.Dir)
+		return nil
+	}
+	seeded, err := world.Seed(ctx, s.seed, src)
+	if err != nil {
+		return usageError(fmt.Errorf("seed: %w", err))
+	}
+	for i := range seeded.Organizations {
+		for j := range seeded.Organizations[i].Workspaces {
+			if w := &seeded.Organizations[i].Workspaces[j]; w.APIKey != "" && w.APIKey == s.config.WorkspaceAPIKey {
+				w.APIKey = "the one in " + envWorkspaceKey
+			}
+		}
+	}
+	fmt.Fprintln(out, "seeded:")
+	if err := printJSON(out, seeded); err != nil {
+		return err
+	}
+	if s.config.Dir == "" {
+		return nil
+	}
+	if err := os.WriteFile(filepath.Join(s.config.Dir, seedMark), []byte(filepath.Base(s.seed)+"\n"), 0o600); err != nil {
+		return untested(fmt.Errorf("note that %s is in: %w", s.seed, err))
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/destkit/destkit/server"
+)
+
+// explainDialect lists the switches between the dialects.
+func explainDialect(w io.Writer, asJSON bool) error {
+	differences := server.Differences()
+	if asJSON {
+		return printJSON(w, differences)
+	}
+	for _, d := range differences {
+		fmt.Fprintf(w, "%s\n  spec    %s\n  live    %s\n  source  %s\n  at      %s\n", d.Name, d.Spec, d.Live, d.Source, strings.Join(d.Places, ", "))
+	}
+	fmt.Fprintf(w, "%d differences\n", len(differences))
+	return nil
+}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/destination"
+)
+
+// emulatedFolder is where a data directory keeps the records of emulated
+// destinations, one database each.
+const emulatedFolder = "emulated"
+
+// simulatorPool holds the stores behind emulated destinations: one simulator each,
+// called in process. The service does not know what a simulator is.
+type simulatorPool struct {
+	dir  string // "" keeps all in memory
+	mu   sync.Mutex
+	open map[string]*destsim.Sim
+}
+
+func newSimulatorPool(dir string) *simulatorPool {
+	return &simulatorPool{dir: dir, open: map[string]*destsim.Sim{}}
+}
+
+// emulate is a destination.Emulator. The same key opens the same records.
+func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sim := s.open[key]
+	if sim == nil {
+		config := destsim.Config{Objects: simulated(objects)}
+		file := s.file(key)
+		if file != "" {
+			if err := prepareFile(file); err != nil {
+				return nil, err
+			}
+			config.Store = "sqlite:" + file
+		}
+		var err error
+		if sim, err = destsim.New(config); err != nil {
+			return nil, err
+		}
+		s.open[key] = sim
+	}
+	return &destination.Emulated{
+		Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: recordsOf(sim),
+		Close:  func() error { return s.shut(key) },
+		Remove: func() error { return s.remove(key) },
+	}, nil
+}
+
+// file is the database behind a key; "" is memory. Only the destinations of the
+// first world outlive the process: what is tried out and forks do not.
+func (s *simulatorPool) file(key string) string {
+	if s.dir == "" || !strings.HasPrefix(key, "destination-") {
+		return ""
+	}
+	return filepath.Join(s.dir, emulatedFolder, key+".db")
+}
+
+// prepareFile makes the file, so that nobody else can read it; SQLite gives its
+// companions the same mode.
+func prepareFile(file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return fmt.Errorf("make folder of emulated destinations: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("make store of emulated destination: %w", err)
+	}
+	return f.Close()
+}
+
+// shut closes a simulator whose records lie in a file. Those in memory stay
+// until they are removed: the key must find them again.
+func (s *simulatorPool) shut(key string) error {
+	if s.file(key) == "" {
+		return nil
+	}
+	return s.end(key)
+}
+
+// end closes a simulator and forgets it.
+func (s *simulatorPool) end(key string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sim := s.open[key]
+	if sim == nil {
+		return nil
+	}
+	delete(s.open, key)
+	return sim.Close()
+}
+
+// remove deletes the records.
+func (s *simulatorPool) remove(key string) error {
+	err := s.end(key)
+	file := s.file(key)
+	if file == "" {
+		return err
+	}
+	for _, name := range []string{file, file + "-wal", file + "-shm"} {
+		if failed := os.Remove(name); failed != nil && !errors.Is(failed, os.ErrNotExist) {
+			err = errors.Join(err, failed)
+		}
+	}
+	return err
+}
+
+// Close closes all.
+func (s *simulatorPool) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for key, sim := range s.open {
+		errs = append(errs, sim.Close())
+		delete(s.open, key)
+	}
+	return errors.Join(errs...)
+}
+
+// simulated translates objects of the service into those of a simulator.
+func simulated(objects []destination.EmulatedObject) []destsim.ObjectConfig {
+	var out []destsim.ObjectConfig
+	for _, o := range objects {
+		config := destsim.ObjectConfig{
+			Name: o.Object.APIName, Label: o.Object.Label, Operations: o.Operations,
+			CanCreateFields: o.Object.CanCreateFields == rpc.CanCreateOnWrite,
+		}
+		for _, f := range o.Fields {
+			config.Fields = append(config.Fields, destsim.FieldConfig{
+				Name: f.APIName, Label: f.Label, Type: f.Type, Array: f.Array, Identifier: f.Identifier,
+				Required: f.Required, Createable: &f.Createable, Updateable: &f.Updateable,
+			})
+		}
+		out = append(out, config)
+	}
+	return out
+}
+
+// recordsOf shows stored records with their ids, by which a reader goes on.
+func recordsOf(sim *destsim.Sim) func(string, int64, int) ([]json.RawMessage, int, error) {
+	return func(object string, after int64, limit int) ([]json.RawMessage, int, error) {
+		stored, total, err := sim.Records(object, after, limit)
+		if err != nil {
+			return nil, 0, err
+		}
+		records := make([]json.RawMessage, len(stored))
+		for i, record := range stored {
+			if records[i], err = json.Marshal(record); err != nil {
+				return nil, 0, fmt.Errorf("show record %d: %w", record.ID, err)
+			}
+		}
+		return records, total, nil
+	}
+}

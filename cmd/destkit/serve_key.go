@@ -1,0 +1,187 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// keySize is the length of a master key in bytes (AES-256).
+const keySize = 32
+
+// databaseFile stands in every data directory that holds data.
+const databaseFile = "destkit.db"
+
+// keySource says where the master key comes from.
+type keySource struct{ file string }
+
+func (k *keySource) register(f *pflag.FlagSet) {
+	f.StringVar(&k.file, "key-file", "", "`FILE` with the master key, readable by you alone (default: "+envMasterKey+", else the one in your configuration folder)")
+}
+
+// masterKey is a key with the place that it came from.
+type masterKey struct {
+	bytes []byte
+	from  string // for messages
+	file  string // "" when it came from the environment
+	made  string // the file, when this start has made it
+}
+
+// open finds the master key of a data directory ("" is memory, which needs one
+// for a restore only). It makes one for a directory that holds no data yet, and
+// for no other: a new key could open nothing there.
+func (k *keySource) open(dir string, restore bool) (masterKey, error) {
+	key, err := k.given(dir)
+	if err != nil || key.bytes != nil || dir == "" && !restore {
+		return key, err
+	}
+	file, err := defaultKeyFile()
+	if err != nil {
+		return key, err
+	}
+	if err := refuseWithin(file, dir); err != nil {
+		return key, err
+	}
+	switch key, err := readKeyFile(file); {
+	case err == nil:
+		return key, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return key, err
+	case restore:
+		return key, usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
+	case holdsData(dir):
+		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", dir, envMasterKey, file)
+	}
+	return makeKeyFile(file)
+}
+
+// given reads the key that the caller has named; without bytes when none was.
+func (k *keySource) given(dir string) (masterKey, error) {
+	text := os.Getenv(envMasterKey)
+	switch {
+	case k.file != "" && text != "":
+		return masterKey{}, usagef("--key-file and %s are both set; leave one out", envMasterKey)
+	case k.file != "":
+		if err := refuseWithin(k.file, dir); err != nil {
+			return masterKey{}, err
+		}
+		return readKeyFile(k.file)
+	case text != "":
+		bytes, err := parseKey(text)
+		if err != nil {
+			return masterKey{}, usagef("%s: %w", envMasterKey, err)
+		}
+		return masterKey{bytes: bytes, from: envMasterKey}, nil
+	}
+	return masterKey{}, nil
+}
+
+// parseKey reads 64 hex digits, or base64 of 32 bytes. Errors never show it.
+func parseKey(text string) ([]byte, error) {
+	text = strings.TrimSpace(text)
+	if key, err := hex.DecodeString(text); err == nil && len(key) == keySize {
+		return key, nil
+	}
+	for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.URLEncoding, base64.RawStdEncoding, base64.RawURLEncoding} {
+		if key, err := encoding.DecodeString(text); err == nil && len(key) == keySize {
+			return key, nil
+		}
+	}
+	return nil, errors.New("a master key is 64 hex digits, or base64 of 32 bytes; 'openssl rand -hex 32' makes one")
+}
+
+// readKeyFile reads a key that nobody else can read.
+func readKeyFile(file string) (masterKey, error) {
+	info, err := os.Stat(file)
+	if err != nil {
+		return masterKey{}, usagef("read key file: %w", err)
+	}
+	if !info.Mode().IsRegular() {
+		return masterKey{}, usagef("the key file %s is no regular file", file)
+	}
+	if open := info.Mode().Perm() &^ 0o600; open != 0 {
+		return masterKey{}, usagef("the key file %s can be read by others (mode %04o); run: chmod 600 %s", file, info.Mode().Perm(), file)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return masterKey{}, usagef("read key file: %w", err)
+	}
+	key, err := parseKey(string(text))
+	if err != nil {
+		return masterKey{}, usagef("key file %s: %w", file, err)
+	}
+	return masterKey{bytes: key, from: file, file: file}, nil
+}
+
+// makeKeyFile makes a key; the file must not exist.
+func makeKeyFile(file string) (masterKey, error) {
+	key := masterKey{bytes: make([]byte, keySize), from: file, file: file, made: file}
+	if _, err := rand.Read(key.bytes); err != nil {
+		return masterKey{}, untested(fmt.Errorf("make master key: %w", err))
+	}
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return masterKey{}, usagef("make folder of the master key: %w", err)
+	}
+	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return masterKey{}, usagef("write master key: %w", err)
+	}
+	_, err = f.WriteString(hex.EncodeToString(key.bytes) + "\n")
+	// On disk before anything is sealed with it.
+	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+		return masterKey{}, untested(errors.Join(fmt.Errorf("write master key: %w", err), os.Remove(file)))
+	}
+	return key, nil
+}
+
+// defaultKeyFile is where a key is made when none was named.
+func defaultKeyFile() (string, error) {
+	dir, err := os.UserConfigDir()
+	if err != nil {
+		return "", usagef("no configuration folder for the master key (%w); set %s or --key-file", err, envMasterKey)
+	}
+	return filepath.Join(dir, "destkit", "master.key"), nil
+}
+
+// holdsData tells whether a directory has been served before.
+func holdsData(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	return err == nil && info.Size() > 0
+}
+
+// refuseWithin refuses a key within the data directory: who copies the directory
+// would copy the key with it.
+func refuseWithin(file, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	within, err := filepath.Rel(resolved(dir), resolved(file))
+	if err != nil || within == ".." || strings.HasPrefix(within, ".."+string(filepath.Separator)) {
+		return nil // on another volume, or above
+	}
+	return usagef("the master key %s must not lie in the data directory %s; move it or set %s", file, dir, envMasterKey)
+}
+
+// resolved follows links as far as the path exists.
+func resolved(path string) string {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return path
+	}
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	parent := filepath.Dir(path)
+	if parent == path {
+		return path
+	}
+	return filepath.Join(resolved(parent), filepath.Base(path))
+}

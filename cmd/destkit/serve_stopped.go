@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// stopped is a data directory that no service has open, for the commands that
+// change keys and tokens.
+type stopped struct {
+	dir string
+	key keySource
+}
+
+func (s *stopped) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&s.dir, "data", "", "the data directory `DIR`; no service may run on it")
+	s.key.register(f)
+}
+
+// with opens the directory for fn. It never makes a directory or a key.
+func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, masterKey) error) (err error) {
+	if s.dir == "" {
+		return usagef("%s needs --data DIR", what)
+	}
+	if !holdsData(s.dir) {
+		return usagef("%s holds no data of a service", s.dir)
+	}
+	key, err := s.key.open(s.dir, false)
+	if err != nil {
+		return err
+	}
+	opened, err := store.Open(ctx, store.Options{
+		Dir: s.dir, MasterKey: key.bytes, Owner: fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what),
+	})
+	if err != nil {
+		return dataError(s.dir, key, err)
+	}
+	defer func() {
+		if failed := opened.Close(); err == nil && failed != nil {
+			err = untested(failed)
+		}
+	}()
+	return fn(opened, key)
+}
+
+// notFound words that something is not in the directory.
+func notFound(err error, format string, args ...any) error {
+	if errors.Is(err, store.ErrNotFound) {
+		return usagef(format, args...)
+	}
+	return untested(err)
+}

@@ -1,0 +1,156 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func exampleSeed(t testing.TB) string {
+	text, err := os.ReadFile("testdata/seed.yaml")
+	require.NoError(t, err)
+	return string(text)
+}
+
+// TestSeed: the example of the documentation makes everything in it.
+func TestSeed(t *testing.T) {
+	w := newWorld(t)
+	a := w.control("POST", "/seed", exampleSeed(t)).want(201)
+	workspace := "organizations.0.workspaces.0."
+	key, pat := a.at(workspace+"api_key").(string), a.at("organizations.0.personal_access_token").(string)
+
+	contacts := w.do("GET", fmt.Sprintf("/syncs/%d", a.id(workspace+"syncs.Contacts")), key, nil).want(200)
+	require.Equal(t, a.at(workspace+"datasets.Everybody"), contacts.at("data.source_attributes.object.id"))
+	require.EqualValues(t, 6, contacts.id("data.mode.triggers.schedule.hour"))
+	leads := w.do("GET", fmt.Sprintf("/syncs/%d", a.id(workspace+"syncs.Leads")), key, nil).want(200)
+	require.Equal(t, "LEADS", leads.at("data.source_attributes.object.table_name"))
+	require.Equal(t, a.at(workspace+"syncs.Contacts"), leads.at("data.mode.triggers.sync_sequence.sync_id"))
+	w.do("GET", fmt.Sprintf("/sources/%d/models/%d", a.id(workspace+"sources.Warehouse"), a.id(workspace+"models.Active users")), key, nil).want(200)
+	messages := w.control("GET", fmt.Sprintf("/topics/%d/messages", a.id(workspace+"topics.clicks")), nil).want(200)
+	require.Equal(t, "/prices", messages.at("messages.1.message.page"))
+	require.NotEmpty(t, a.at(workspace+"webhooks.Audit.secret"))
+	require.NotZero(t, a.id(workspace+"invitations.carol@acme.example"))
+	shown := w.do("GET", fmt.Sprintf("/workspaces/%d", a.id(workspace+"id")), pat, nil).want(200)
+	require.Equal(t, "alerts@acme.example", shown.at("data.notification_emails.0"))
+	require.EqualValues(t, 2, w.do("GET", "/users", pat, nil).want(200).id("pagination.total_records"))
+	bob := a.at("organizations.0.users").(map[string]any)["bob@acme.example"].(map[string]any)
+	w.do("GET", "/users", bob["personal_access_token"].(string), nil).want(200)
+	require.Len(t, w.do("GET", "/invitations", pat, nil).want(200).at("data"), 1)
+
+	// Again: another organization, beside the first.
+	again := w.control("POST", "/seed", exampleSeed(t)).want(201)
+	require.NotEqual(t, a.at("organizations.0.id"), again.at("organizations.0.id"))
+}
+
+// worldOf is everything that a seed can make, to be compared.
+func worldOf(w *world) string {
+	var b strings.Builder
+	for _, path := range []string{"/organizations", "/mailbox"} {
+		b.Write(w.control("GET", path, nil).want(200).text)
+	}
+	for _, path := range []string{"/workspaces", "/users", "/invitations"} {
+		b.Write(w.do("GET", path, w.pat, nil).want(200).text)
+	}
+	for _, path := range []string{"/sources", "/destinations", "/datasets", "/syncs", "/webhooks"} {
+		b.Write(w.do("GET", path, w.key, nil).want(200).text)
+	}
+	return b.String()
+}
+
+// TestSeedIsAllOrNothing breaks the example at each of its ends, for a new
+// organization and for the first one.
+func TestSeedIsAllOrNothing(t *testing.T) {
+	for name, tc := range map[string]struct{ old, broken, want string }{
+		"mapping": {"data: COMPANY}, to: Company", "data: COMPANY}, to: Compani", "organizations[0].workspaces[0].syncs[1] (Leads)"},
+		"unknown source": {"source: Warehouse, query", "source: Warehose, query",
+			`organizations[0].workspaces[0].datasets[0] (Everybody): source: the workspace has no source "Warehose" in this seed; did you mean "Warehouse"?`},
+		"statements":        {"CREATE TABLE LEADS", "CREATE TABEL LEADS", "organizations[0].workspaces[0].sources[0] (Warehouse): sql:"},
+		"credentials":       {"database: DEMO", "datbase: DEMO", "connection.credentials"},
+		"key of a sync":     {"operation: upsert\n            mappings:\n              - {from: {type: column, data: EMAIL}, to: Email, is_primary_identifier: true}\n              - {from: {type: column, data: LAST_NAME}, to: LastName}\n              -", "opration: upsert\n            mappings:\n              -", "opration"},
+		"role at the end":   {"workspaces: {Main: owner}", "workspaces: {Main: king}", "organizations[0].invitations[0] (dave@acme.example)"},
+		"unknown workspace": {"workspaces: {Main: owner}", "workspaces: {Mane: owner}", `has no workspace "Mane"; did you mean "Main"?`},
+		"unknown table":     {"{table: LEADS}", "{table: LEEDS}", `source_object.table: 0 tables of the source are called "LEEDS"`},
+		"plain http":        {"https://audit", "http://audit", "organizations[0].workspaces[0].webhooks[0] (Audit): endpoint:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, first := range []bool{false, true} {
+				w := newWorld(t)
+				w.newSync()
+				w.do("POST", "/invitations", w.pat, map[string]any{"email": "before@example.com", "role": "member"}).want(200)
+				before := worldOf(w)
+				seed := exampleSeed(t)
+				require.Contains(t, seed, tc.old)
+				seed = strings.Replace(seed, tc.old, tc.broken, 1)
+				if first {
+					seed = strings.Replace(seed, "- name: Acme                      # or first: true, for the first organization\n    email: ada@acme.example         # the admin\n", "- first: true\n", 1)
+					require.Contains(t, seed, "- first: true\n")
+				}
+				a := w.control("POST", "/seed", seed).want(400)
+				require.Contains(t, a.at("message"), tc.want)
+				same(t, before, worldOf(w))
+			}
+		})
+	}
+}
+
+// TestSeedOfFirst fills the organization whose tokens the user has.
+func TestSeedOfFirst(t *testing.T) {
+	w := newWorld(t)
+	a := w.control("POST", "/seed", `
+organizations:
+  - first: true
+    workspaces:
+      - name: First workspace
+        sources:
+          - {name: Log, type: topic_log}
+      - name: Another
+`).want(201)
+	require.EqualValues(t, 1, w.do("GET", "/sources", w.key, nil).want(200).id("pagination.total_records"))
+	require.EqualValues(t, 2, w.do("GET", "/workspaces", w.pat, nil).want(200).id("pagination.total_records"))
+	require.Equal(t, w.key, a.at("organizations.0.workspaces.0.api_key"))
+	require.False(t, a.has("organizations.0.personal_access_token"))
+}
+
+// TestSeedSaysWhereAndNotWhat: a line with a secret is not repeated.
+func TestSeedSaysWhereAndNotWhat(t *testing.T) {
+	w := newWorld(t)
+	_, err := w.s.Seed(t.Context(), "fill.yaml", []byte("organizations:\n  - {name: A, workspace: [{password: hush-hush}]}\n"))
+	require.EqualError(t, err, `fill.yaml:2:15: unknown key "workspace", did you mean "workspaces"?`)
+	for _, text := range []string{"organizations: [", "organizations: {}", "a: 1", "organizations: []", "organizations: [{workspaces: [{}]}]", "organizations: [{first: true, name: x}]"} {
+		_, err := w.s.Seed(t.Context(), "fill.yaml", []byte(text))
+		require.ErrorContains(t, err, "fill.yaml", text)
+	}
+	require.Len(t, w.control("GET", "/organizations", nil).want(200).at("organizations"), 1)
+}
+
+// TestSeedLive: also where the API ignores unknown fields a seed is strict.
+func TestSeedLive(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
+	seed := strings.Replace(exampleSeed(t), "is_primary_identifier", "is_primary_identifer", 1)
+	require.Contains(t, w.control("POST", "/seed", seed).want(400).at("message"), "is_primary_identifer")
+	w.control("POST", "/seed", exampleSeed(t)).want(201)
+}
+
+func FuzzSeed(f *testing.F) {
+	w := newWorld(f)
+	text := exampleSeed(f)
+	f.Add([]byte(text))
+	f.Add([]byte("organizations: [{workspaces: [{name: a, syncs: [{label: x, source: y}]}]}]"))
+	f.Add([]byte("organizations: [{workspaces: [{name: a, sources: [{name: g, type: generator, credentials: {rows: 1}}], syncs: [{label: x, source: g, source_object: {table: rows}, mode: 3}]}]}]"))
+	f.Fuzz(func(t *testing.T, seed []byte) {
+		seeded, err := w.s.Seed(t.Context(), "seed", seed)
+		if err != nil {
+			require.Less(t, failureOf(err).code, 500, "%v\n%s", err, seed)
+			return
+		}
+		_, err = json.Marshal(seeded)
+		require.NoError(t, err)
+		for _, o := range seeded.Organizations {
+			require.NoError(t, w.s.deleteOrganization(t.Context(), o.ID))
+		}
+	})
+}

@@ -1,0 +1,284 @@
+package server
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// populated is a world with something of every kind that a snapshot holds.
+type populated struct {
+	*world
+	crm, warehouse int64
+}
+
+func populate(t testing.TB, change ...func(*Config)) populated {
+	w := newWorld(t, change...)
+	p := populated{world: w}
+	p.crm = w.do("POST", "/destinations", w.key, map[string]any{"service_connection": emulatedConnection}).want(201).id("data.id")
+	p.warehouse = w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "W", "type": "snowflake", "credentials": map[string]any{
+		"account": "xy12345", "warehouse": "WH", "database": "DEMO", "user": "SYNC", "password": "warehouse-secret",
+	}}}).want(201).id("data.id")
+	w.newSync()
+	p.record("ada@example.com")
+	p.execute("CREATE TABLE EXTRA (A TEXT)", 200)
+	w.do("POST", "/invitations", w.pat, map[string]any{"email": "bob@example.com", "role": "member"}).want(200)
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	w.control("POST", "/clock", `{"set":"2030-01-01T00:00:00Z"}`).want(200)
+	return p
+}
+
+func (p populated) record(email string) {
+	write(p.t, p.world, p.crm, "Contact", fmt.Sprintf(`{"Email":%q,"LastName":"x"}`, email))
+}
+
+func (p populated) execute(sql string, code int) {
+	p.t.Helper()
+	p.control("POST", fmt.Sprintf("/sources/%d/execute", p.warehouse), map[string]any{"sql": sql}).want(code)
+}
+
+// look is everything that a snapshot must bring back.
+func (p populated) look() string {
+	text := worldOf(p.world)
+	text += string(p.control("GET", fmt.Sprintf("/destinations/%d/records?object=Contact", p.crm), nil).want(200).text)
+	return text + string(p.control("GET", "/clock", nil).want(200).text)
+}
+
+func (p populated) snapshot() []byte {
+	p.t.Helper()
+	a := p.control("GET", "/snapshot", nil).want(200)
+	require.Equal(p.t, "application/x-tar", a.header.Get("Content-Type"))
+	return a.text
+}
+
+// change does something everywhere.
+func (p populated) change() {
+	p.t.Helper()
+	p.record("eve@example.com")
+	p.execute("DROP TABLE EXTRA", 200)
+	p.do("POST", "/workspaces", p.pat, map[string]any{"name": "Afterwards"}).want(201)
+	p.do("POST", "/destinations", p.key, map[string]any{"service_connection": emulatedConnection}).want(201)
+	p.control("POST", "/clock", `{"advance":"48h"}`).want(200)
+	p.fault(map[string]any{"kind": "status", "operation": "listConnectors"})
+}
+
+// same compares two worlds and shows only where they differ first.
+func same(t testing.TB, want, got string) {
+	t.Helper()
+	at := 0
+	for at < len(want) && at < len(got) && want[at] == got[at] {
+		at++
+	}
+	if want != got {
+		show := func(text string) string { return text[max(0, at-150):min(len(text), at+150)] }
+		require.Equal(t, show(want), show(got))
+	}
+}
+
+func inDir(t testing.TB) func(*Config) {
+	return func(c *Config) {
+		c.Dir, c.MasterKey = filepath.Join(t.TempDir(), "data"), bytes.Repeat([]byte{7}, 32)
+	}
+}
+
+func TestRestoreBringsTheWorldBack(t *testing.T) {
+	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
+		t.Run(name, func(t *testing.T) {
+			p := populate(t, where)
+			before := p.look()
+			kept := p.snapshot()
+			p.change()
+			require.NotEqual(t, before, p.look())
+			p.control("POST", "/restore", kept).want(200)
+			same(t, before, p.look())
+			p.execute("INSERT INTO EXTRA VALUES ('there again')", 200)
+			require.Empty(t, p.control("GET", "/faults", nil).want(200).at("faults"))
+			// Ids go on as they would have then.
+			again := p.do("POST", "/workspaces", p.pat, map[string]any{"name": "Afterwards"}).want(201).id("data.id")
+			require.EqualValues(t, 2, again)
+			// And it can be done once more.
+			p.control("POST", "/restore", kept).want(200)
+			same(t, before, p.look())
+			if dir := p.s.config.Dir; dir != "" {
+				left, err := filepath.Glob(filepath.Join(dir, "*.tmp"))
+				require.NoError(t, err)
+				require.Empty(t, left)
+			}
+		})
+	}
+}
+
+// TestStartFromSnapshot: another process goes on from a snapshot, or from a
+// bare backup of the store.
+func TestStartFromSnapshot(t *testing.T) {
+	p := populate(t, inDir(t))
+	before := p.look()
+	kept := p.snapshot()
+	second := newWorld(t, func(c *Config) {
+		inDir(t)(c)
+		c.Restore = bytes.NewReader(kept)
+	})
+	second.pat, second.key = p.pat, p.key
+	require.Nil(t, second.s.FirstTokens(), "it has its organization already")
+	same(t, before, populated{second, p.crm, p.warehouse}.look())
+
+	backup := filepath.Join(t.TempDir(), "backup.db")
+	require.NoError(t, store.Backup(t.Context(), p.s.config.Dir, backup))
+	text, err := os.ReadFile(backup)
+	require.NoError(t, err)
+	third := newWorld(t, func(c *Config) {
+		inDir(t)(c)
+		c.Restore = bytes.NewReader(text)
+	})
+	third.do("GET", "/syncs", p.key, nil).want(200)
+}
+
+// TestRestoreChangesNothingOnError: whatever is wrong with a snapshot, the
+// world stays as it is.
+func TestRestoreChangesNothingOnError(t *testing.T) {
+	p := populate(t, inDir(t))
+	kept := p.snapshot()
+	p.change()
+	p.control("DELETE", "/faults", nil).want(200)
+	before := p.look()
+	stranger := populate(t, func(c *Config) { c.MasterKey = bytes.Repeat([]byte{9}, 32) })
+	for name, tc := range map[string]struct {
+		text []byte
+		code int
+		want string
+	}{
+		"nothing":         {nil, 400, "no snapshot"},
+		"text":            {[]byte("hello"), 400, "no snapshot"},
+		"cut off":         {kept[:len(kept)/2], 400, "no snapshot"},
+		"without a store": {retar(t, kept, func(name string, text []byte) []byte { return dropPart(name, "store.db", text) }), 400, "no snapshot"},
+		"without a warehouse": {retar(t, kept, func(name string, text []byte) []byte {
+			return dropPart(name, fmt.Sprintf("warehouses/%d", p.warehouse), text)
+		}), 400, "is missing"},
+		"of a later format": {retar(t, kept, func(name string, text []byte) []byte {
+			return bytes.Replace(text, []byte(`"format": 1`), []byte(`"format": 2`), 1)
+		}), 400, "format 2"},
+		"with a broken simulator":  {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "destinations/", text) }), 400, "nothing was changed"},
+		"with a broken warehouse":  {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "warehouses/", text) }), 400, "nothing was changed"},
+		"with a broken store":      {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "store.db", text) }), 400, ""},
+		"under another master key": {stranger.snapshot(), 409, "another master key"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := p.control("POST", "/restore", tc.text).want(tc.code)
+			require.Contains(t, a.at("message"), tc.want)
+			same(t, before, p.look())
+		})
+	}
+}
+
+// retar rewrites the parts of a snapshot; a nil part is left out.
+func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) []byte) []byte {
+	var out bytes.Buffer
+	from, to := tar.NewReader(bytes.NewReader(snapshot)), tar.NewWriter(&out)
+	for {
+		header, err := from.Next()
+		if err == io.EOF {
+			break
+		}
+		require.NoError(t, err)
+		text, err := io.ReadAll(from)
+		require.NoError(t, err)
+		if text = change(header.Name, text); text == nil {
+			continue
+		}
+		require.NoError(t, to.WriteHeader(&tar.Header{Name: header.Name, Mode: 0o600, Size: int64(len(text))}))
+		_, err = to.Write(text)
+		require.NoError(t, err)
+	}
+	require.NoError(t, to.Close())
+	return out.Bytes()
+}
+
+func dropPart(name, dropped string, text []byte) []byte {
+	if name == dropped {
+		return nil
+	}
+	return text
+}
+
+func breakPart(name, prefix string, text []byte) []byte {
+	if strings.HasPrefix(name, prefix) {
+		return text[:len(text)/2]
+	}
+	return text
+}
+
+// TestSnapshotSealsSecrets: no credential is in it in the clear.
+func TestSnapshotSealsSecrets(t *testing.T) {
+	p := populate(t)
+	text := p.snapshot()
+	for _, secret := range []string{"client-secret-value", "warehouse-secret", "destination-token", "header-secret", p.pat, p.key} {
+		require.NotContains(t, string(text), secret)
+	}
+	var meta snapshotMeta
+	head := tar.NewReader(bytes.NewReader(text))
+	_, err := head.Next()
+	require.NoError(t, err)
+	require.NoError(t, json.NewDecoder(head).Decode(&meta))
+	require.Equal(t, snapshotFormat, meta.Format)
+	require.True(t, meta.Clock.Frozen)
+	require.Equal(t, []snapshotPart{{p.crm, "salesforce"}}, meta.Destinations)
+}
+
+// TestFork: a fork begins as the world is, and neither sees what becomes of the
+// other.
+func TestFork(t *testing.T) {
+	p := populate(t)
+	before := p.look()
+	a := p.control("POST", "/fork", `{"name":"try"}`).want(201)
+	require.Equal(t, "http://127.0.0.1/_forks/try/api/v1", a.at("url"))
+	p.control("POST", "/fork", `{"name":"try"}`).want(409)
+	fork := populated{&world{t: t, s: p.s.forks.get("try"), pat: p.pat, key: p.key, seen: map[string]map[int]bool{}}, p.crm, p.warehouse}
+	same(t, before, fork.look())
+
+	p.change()
+	same(t, before, fork.look())
+	changed := p.look()
+	fork.execute("INSERT INTO EXTRA VALUES ('x')", 200)
+	fork.record("fork@example.com")
+	fork.do("POST", "/workspaces", p.pat, map[string]any{"name": "Fork"}).want(201)
+	p.control("DELETE", "/faults", nil).want(200)
+	same(t, changed, p.look())
+
+	// Through the address: its API, with its own addresses in it, and control.
+	get := func(path, token string) *answer {
+		r := httptest.NewRequest("GET", "http://127.0.0.1/_forks/try"+path, nil)
+		r.RemoteAddr = "127.0.0.1:4711"
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		return p.send(r)
+	}
+	require.EqualValues(t, 2, get("/api/v1/workspaces", p.pat).want(200).id("pagination.total_records"))
+	require.Equal(t, true, get("/_control/clock", "").want(200).at("frozen"))
+	get("/healthz", "").want(200)
+
+	p.control("POST", "/fork?name=from-file", p.snapshot()).want(201)
+	p.control("POST", "/fork?name=broken", "nothing").want(400)
+	forks := p.control("GET", "/forks", nil).want(200)
+	require.Len(t, forks.at("forks"), 2)
+	p.control("DELETE", "/forks/try", nil).want(200)
+	get("/healthz", "").want(404)
+	same(t, changed, p.look())
+	names := []string{}
+	for _, f := range p.control("GET", "/forks", nil).want(200).at("forks").([]any) {
+		names = append(names, f.(map[string]any)["name"].(string))
+	}
+	require.True(t, slices.Equal([]string{"from-file"}, names))
+}
