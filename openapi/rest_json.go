@@ -9,8 +9,12 @@ import (
 )
 
 // maxDepth bounds how deep a body nests, so that no body can exhaust the stack
-// of what walks it later.
-const maxDepth = 64
+// of what walks it later; maxValues bounds what validating it costs. The largest
+// sync that the document allows has a third of that.
+const (
+	maxDepth  = 64
+	maxValues = 100_000
+)
 
 // inexact is a number with a point or an exponent, or of more than 64 bits. JSON
 // Schema calls 1.0 an integer, but no integer field can be decoded from it; as a
@@ -43,7 +47,8 @@ type jsonReader struct {
 	text   []byte
 	pos    int
 	depth  int
-	exact  bool // numbers that no int64 holds become inexact
+	values int
+	exact  bool // a request: numbers that no int64 holds become inexact, and values are counted
 	path   place
 	repeat []syntaxError
 }
@@ -66,7 +71,7 @@ func (r *jsonReader) fail(message string) error {
 	return &syntaxError{offset: r.pos, message: message}
 }
 
-// space skips white space.
+// space skips white space (RFC 8259 knows these four characters).
 func (r *jsonReader) space() {
 	for r.pos < len(r.text) {
 		switch r.text[r.pos] {
@@ -86,7 +91,11 @@ func (r *jsonReader) next() byte {
 	return 0
 }
 
+// value reads any value.
 func (r *jsonReader) value() (any, error) {
+	if r.values++; r.exact && r.values > maxValues {
+		return nil, r.fail(fmt.Sprintf("it holds more than %d values", maxValues))
+	}
 	switch c := r.next(); {
 	case c == '{':
 		return r.nested(r.object)
@@ -127,6 +136,8 @@ func (r *jsonReader) nested(read func() (any, error)) (any, error) {
 	return v, err
 }
 
+// object reads the members of an object after its brace. Of a name that stands
+// twice the last value counts, and the first repetitions are kept.
 func (r *jsonReader) object() (any, error) {
 	object := map[string]any{}
 	if r.next() == '}' {
@@ -193,6 +204,7 @@ func (r *jsonReader) more(end byte) (done bool, err error) {
 	return false, r.fail(fmt.Sprintf("a comma or %q should stand here", string(end)))
 }
 
+// number collects what may belong to a number; encoding/json then decides.
 func (r *jsonReader) number() (any, error) {
 	start, exact := r.pos, true
 	for r.pos < len(r.text) {
@@ -223,6 +235,7 @@ func (r *jsonReader) numeral(start int, exact bool) (any, error) {
 	return json.Number(text), nil
 }
 
+// string reads a string. Most have no escapes and are taken as they are.
 func (r *jsonReader) string() (string, error) {
 	start := r.pos
 	plain := true
@@ -252,59 +265,4 @@ func (r *jsonReader) string() (string, error) {
 	}
 	r.pos = len(r.text)
 	return "", r.fail("the text ends inside a string")
-}
-
-// step is one name or index on the way to a value.
-type step struct {
-	name    string
-	index   int
-	isIndex bool
-}
-
-// place is the way to a value.
-type place []step
-
-// String writes a place as people do: mappings[2].from.data. A name that is no
-// word is quoted and, when it is long, cut.
-func (p place) String() string {
-	var b []byte
-	for _, s := range p {
-		switch {
-		case s.isIndex:
-			b = append(strconv.AppendInt(append(b, '['), int64(s.index), 10), ']')
-		case isWord(s.name):
-			if len(b) > 0 {
-				b = append(b, '.')
-			}
-			b = append(b, s.name...)
-		default:
-			b = append(strconv.AppendQuote(append(b, '['), short(s.name)), ']')
-		}
-	}
-	return string(b)
-}
-
-// isWord tells whether a name can stand in a place without quotes.
-func isWord(name string) bool {
-	for _, c := range []byte(name) {
-		if c != '_' && c != '-' && c != '=' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-			return false
-		}
-	}
-	return name != "" && len(name) <= maxShown
-}
-
-// maxShown is how much of a name or a value a message shows, in bytes.
-const maxShown = 64
-
-// short cuts a text for a message.
-func short(text string) string {
-	if len(text) <= maxShown {
-		return text
-	}
-	cut := maxShown
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "…"
 }

@@ -70,6 +70,9 @@ var restJSON = sync.OnceValue(func() []byte {
 	return text
 })
 
+// compileOperation prepares one operation, so that a check looks nothing up.
+// What it does not understand it refuses: a document that says more than the
+// checks hold would be a promise that nobody keeps.
 func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3.Operation) (*Operation, error) {
 	o := &Operation{ID: op.OperationID, Method: method, Path: path, Summary: op.Summary, responses: map[string]*openapi3.Response{}}
 	if len(op.Tags) > 0 {
@@ -78,6 +81,7 @@ func compileOperation(method, path string, item *openapi3.PathItem, op *openapi3
 	if err := o.extensions(op); err != nil {
 		return nil, err
 	}
+	// Parameters of the path stand beside its methods, those of the query in each.
 	for _, ref := range slices.Concat(item.Parameters, op.Parameters) {
 		p, err := compileParameter(ref.Value)
 		if err != nil {
@@ -114,9 +118,10 @@ func (o *Operation) compileResponses(op *openapi3.Operation) error {
 		}
 		o.responses[key] = response
 		status, err := strconv.Atoi(key)
-		if err != nil { // 5XX
+		if err != nil { // 5XX: what no test of the contract can ask for
 			continue
 		}
+		// 405 answers the methods that a path does not have, so no operation does.
 		if status != http.StatusMethodNotAllowed {
 			o.Statuses = append(o.Statuses, status)
 		}
@@ -127,6 +132,7 @@ func (o *Operation) compileResponses(op *openapi3.Operation) error {
 	return nil
 }
 
+// addExamples keeps the examples of a body as JSON text, by their names.
 func (o *Operation) addExamples(status int, media *openapi3.MediaType) error {
 	for _, name := range slices.Sorted(maps.Keys(media.Examples)) {
 		text, err := json.Marshal(media.Examples[name].Value.Value)

@@ -23,6 +23,7 @@ type parameter struct {
 	required bool
 }
 
+// compileParameter refuses a schema that says more than check looks at.
 func compileParameter(p *openapi3.Parameter) (parameter, error) {
 	schema := p.Schema.Value
 	compiled := parameter{
@@ -64,6 +65,8 @@ func (p *parameter) check(value string) string {
 	return ""
 }
 
+// checkInteger takes decimal digits only: strconv alone would let a plus pass,
+// which is a space in a query.
 func (p *parameter) checkInteger(value string) string {
 	digits := strings.TrimPrefix(value, "-")
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
@@ -96,7 +99,7 @@ func (o *Operation) checkQuery(raw string) (problems []RESTProblem) {
 	if len(o.path) == 0 && len(o.query) == 0 && !o.HasBody {
 		return nil
 	}
-	seen := make([]bool, len(o.query), 8)
+	seen := make([]bool, len(o.query), 8) // on the stack: a read allocates nothing
 	for raw != "" && len(problems) < maxProblems {
 		var pair string
 		pair, raw, _ = strings.Cut(raw, "&")
@@ -138,6 +141,7 @@ func (o *Operation) checkPair(name, value string, seen []bool, problems []RESTPr
 	return problems
 }
 
+// noParameter answers a misspelt parameter with those that there are.
 func (o *Operation) noParameter() string {
 	if len(o.query) == 0 {
 		return "is unknown; the operation has no query parameters"

@@ -8,7 +8,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// phrase says in plain words what a value must be where kin refused it.
+// phrase says in plain words what a value must be where kin refused it; the
+// cases are the keywords that the document uses. hidden keeps the value out.
 func phrase(e *openapi3.SchemaError, hidden bool) string {
 	s := e.Schema
 	switch e.SchemaField {
@@ -125,7 +126,8 @@ func schemaPermits(s *openapi3.Schema, value any) bool {
 	return s.Type.Permits(openapi3.TypeObject)
 }
 
-// nearest is the known name that a misspelt one probably means, or "".
+// nearest is the known name that a misspelt one probably means, or "": one
+// letter in four may be wrong, and one in short names.
 func nearest(name string, known []string) string {
 	if len(name) > maxShown {
 		return ""

@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -191,12 +190,4 @@ func is(value any, hidden bool) string {
 		}
 	}
 	return ", is " + kindOf(value)
-}
-
-// compare orders places: indices by number, names by letters, a whole before
-// its parts.
-func (p place) compare(q place) int {
-	return slices.CompareFunc(p, q, func(a, b step) int {
-		return cmp.Or(cmp.Compare(a.index, b.index), strings.Compare(a.name, b.name))
-	})
 }

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"mime"
 	"net/http"
@@ -80,7 +81,11 @@ func malformed(body []byte, err error) RESTProblem {
 func bodyProblems(schema *openapi3.Schema, body any) []RESTProblem {
 	f := finder{body: body}
 	f.visit(schema, body, nil)
-	slices.SortStableFunc(f.found, func(a, b finding) int { return a.place.compare(b.place) })
+	// What was sent comes before what is missing: of "opration is unknown" and
+	// "operation is required" the first says more.
+	slices.SortStableFunc(f.found, func(a, b finding) int {
+		return cmp.Or(cmp.Compare(rank(a), rank(b)), a.place.compare(b.place))
+	})
 	var problems []RESTProblem
 	more := map[bool]int{}
 	kept := map[bool]int{}
@@ -98,6 +103,13 @@ func bodyProblems(schema *openapi3.Schema, body any) []RESTProblem {
 		}
 	}
 	return problems
+}
+
+func rank(f finding) int {
+	if f.problem.Missing {
+		return 1
+	}
+	return 0
 }
 
 // oneOf says which values are possible.

@@ -38,6 +38,8 @@ func (o *Operation) CheckResponse(status int, header http.Header, body []byte) e
 	return fmt.Errorf("check response %d of %s: %s", status, o.ID, strings.Join(wrong, "; "))
 }
 
+// responseBody checks a body as requests are checked, but a number may have any
+// form: what the service writes is read by clients of all kinds.
 func responseBody(schema *openapi3.Schema, body []byte) (wrong []string) {
 	value, repeated, err := decodeJSON(body, false)
 	if err != nil {

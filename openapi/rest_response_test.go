@@ -33,7 +33,7 @@ func TestCheckResponse(t *testing.T) {
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync"), ""},
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `"ready"`, `"Ready"`), ""},
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `"ready"`, `"idle"`), `data.status must be one of Ready, Up to Date, Failing, ready, up to date, failing, is "idle"`},
-		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `"paused"`, `"stopped"`), "data.paused is required; data.stopped is unknown"},
+		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `"paused"`, `"stopped"`), "data.stopped is unknown; data.paused is required"},
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `"position":1`, `"position":"1"`), "data.mappings[1].position must be an integer, is a string"},
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", `{"liquid_template":"{{ record['name'] | upcase }}"}`, `"{{ record['name'] }}"`), "data.mappings[1].from.data must be an object, is a string"},
 		{"fetchSync", 200, replyOf(t, "fetchSync", "sync", "2026-03-04T09:30:00.000Z", "yesterday"), "data.created_at must be a moment such as"},
@@ -60,7 +60,7 @@ func TestCheckResponse(t *testing.T) {
 		{"fetchSync", 500, []byte(`oops`), "check response 500 of fetchSync: body is malformed JSON"},
 		{"fetchSync", 600, []byte(`{}`), "has no status 600"},
 		{"cancelSyncRun", 200, []byte(`{"status":"canceled","data":{}}`), `status must be cancelled, is "canceled"`},
-		{"fetchModel", 200, replyOf(t, "fetchModel", "model", `"dataset_id="`, `"dataset_id_"`), "data.dataset_id= is required; data.dataset_id_ is unknown; did you mean dataset_id?"},
+		{"fetchModel", 200, replyOf(t, "fetchModel", "model", `"dataset_id="`, `"dataset_id_"`), "data.dataset_id_ is unknown; did you mean dataset_id?; data.dataset_id= is required"},
 	} {
 		err := FindOperation(tc.id).CheckResponse(tc.status, replyHeaders(), tc.body)
 		if tc.want == "" {

@@ -123,3 +123,24 @@ func TestSlug(t *testing.T) {
 		require.Equal(t, slug, slugOf(name), name)
 	}
 }
+
+// The number of records is measured where that is cheap, in every dialect of
+// SQL, and does not stumble over the end of a query.
+func TestDatasetRecordCount(t *testing.T) {
+	w := newWorld(t)
+	shop, warehouse := w.newSource(), w.newEmulated("s3cret").id("data.id")
+	w.changeSource(`INSERT INTO customers (id, email) VALUES (2, 'b@example.com'), (3, 'c@example.com')`)
+	for query, count := range map[string]int64{
+		"SELECT * FROM customers":                              3,
+		"SELECT * FROM customers;\n":                           3,
+		"SELECT * FROM customers -- all of them":               3,
+		"SELECT * FROM customers WHERE id > 7":                 0,
+		"WITH c AS (SELECT id FROM customers) SELECT * FROM c": 3,
+	} {
+		a := w.do("POST", "/datasets", w.key, dataset(shop, query, query)).want(201)
+		require.Equal(t, count, a.id("data.cached_record_count"), query)
+	}
+	a := w.do("POST", "/datasets", w.key, dataset(warehouse, "Users", "SELECT * FROM USERS")).want(201)
+	require.Positive(t, a.id("data.cached_record_count"))
+	require.NotEmpty(t, a.at("data.columns"))
+}

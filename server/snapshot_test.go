@@ -53,7 +53,7 @@ func (p populated) execute(sql string, code int) {
 func (p populated) look() string {
 	text := worldOf(p.world)
 	text += string(p.control("GET", fmt.Sprintf("/destinations/%d/records?object=Contact", p.crm), nil).want(200).text)
-	return text + string(p.control("GET", "/clock", nil).want(200).text)
+	return text + fmt.Sprint(p.control("GET", "/clock", nil).want(200).at("now"))
 }
 
 func (p populated) snapshot() []byte {

@@ -23,7 +23,9 @@ const sourceTimeout = 30 * time.Second
 
 // sourceAccess is all that it takes to open a source outside a transaction.
 type sourceAccess struct {
+	workspaceID int64
 	id          int64 // 0 for one that is not stored yet
+	version     int64 // of the row that the credentials belong to
 	typ         string
 	credentials map[string]json.RawMessage
 	options     source.Options
@@ -35,7 +37,7 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 	if err != nil {
 		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
-	return sourceAccess{src.ID, src.Type, credentials, s.sourceOptions(src.ID)}, nil
+	return sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, credentials, s.sourceOptions(src.ID)}, nil
 }
 
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of
@@ -63,17 +65,6 @@ func (s *Server) warehouseKey(name string) string {
 func forgetWarehouse(key string) {
 	source.Forget(key)
 	warehousesInMemory.Delete(key)
-}
-
-// forgetWarehouses drops all warehouses in memory, for a world that is replaced.
-func (s *Server) forgetWarehouses() {
-	own := s.warehouseKey("")
-	warehousesInMemory.Range(func(key, _ any) bool {
-		if strings.HasPrefix(key.(string), own) {
-			forgetWarehouse(key.(string))
-		}
-		return true
-	})
 }
 
 // warehouseFile is the database of an emulated warehouse; "" in memory.

@@ -58,8 +58,13 @@ func TestWarehousesInMemory(t *testing.T) {
 	require.Contains(t, tables(first, id), "ONLY_HERE")
 	require.NotContains(t, tables(first, other), "ONLY_HERE")
 	require.NotContains(t, tables(second, id), "ONLY_HERE")
-	first.s.forgetWarehouses()
-	require.NotContains(t, tables(first, id), "ONLY_HERE")
+
+	// What an earlier world left under an id is not the new source's.
+	first.remove(fmt.Sprintf("/sources/%d", other), first.key)
+	next := other + 1
+	execute(t, first, next, `CREATE TABLE LEFT_OVER (id INTEGER)`)
+	require.Equal(t, next, first.newEmulated("s3cret").id("data.id"))
+	require.NotContains(t, tables(first, next), "LEFT_OVER")
 }
 
 // execute runs a statement on an emulated warehouse.

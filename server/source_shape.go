@@ -42,8 +42,6 @@ func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.Sour
 	if err != nil || found.Source == nil || len(problems) != 1 || problems[0].Field != tableNameField {
 		return found, problems, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
-	defer cancel()
 	if err := s.rediscover(ctx, a); err != nil {
 		s.log.Warn("table of a sync is not known and its source does not answer", "source", a.id, "error", err)
 		return found, problems, nil

@@ -76,6 +76,10 @@ func (s *Server) createSource(c *call) (*reply, error) {
 		if err := tx.CreateSource(src, a.credentials); err != nil {
 			return err
 		}
+		// A world that was replaced may have left a warehouse under this id.
+		if err := (sourceAccess{options: s.sourceOptions(src.ID)}).forget(); err != nil {
+			return err
+		}
 		return tx.PutSourceTables(src.ID, tables)
 	})
 	if err != nil {

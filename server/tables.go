@@ -67,23 +67,37 @@ func (s *Server) refreshSourceTables(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.startRefresh(c, store.RefreshTables, a.id, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
-		defer cancel()
-		return s.rediscover(ctx, a)
-	})
+	return s.startRefresh(c, store.RefreshTables, a.id, func(ctx context.Context) error { return s.rediscover(ctx, a) })
 }
 
 // rediscover brings the stored tables up to date with the source. Calls at the
-// same time share one attempt. The error holds no secret.
+// same time share one attempt, which no single client can end. The error holds
+// no secret.
 func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
 	return s.plans.once(ctx, fmt.Sprintf("tables of source %d", a.id), func() error {
+		ctx, cancel := context.WithTimeout(s.background.ctx, sourceTimeout)
+		defer cancel()
 		tables, err := a.tables(ctx)
 		if err != nil {
 			return errors.New(a.clean(err.Error()))
 		}
-		return s.store.Update(ctx, func(tx *store.Tx) error { return tx.PutSourceTables(a.id, tables) })
+		return s.store.Update(ctx, func(tx *store.Tx) error {
+			if changed, err := a.changed(tx); changed || err != nil {
+				return err
+			}
+			return tx.PutSourceTables(a.id, tables)
+		})
 	})
+}
+
+// changed tells that the connection is not what it was when it was asked: its
+// update has discovered what it leads to now.
+func (a sourceAccess) changed(tx *store.Tx) (bool, error) {
+	src, err := tx.Source(a.workspaceID, a.id)
+	if err != nil {
+		return false, err
+	}
+	return src.Version != a.version, nil
 }
 
 // refreshTableColumns reads the columns of one table again.
@@ -120,6 +134,9 @@ func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.Sourc
 		return errors.New(a.clean(missing.Error()))
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
+		if changed, err := a.changed(tx); changed || err != nil {
+			return err
+		}
 		stored, err := tx.SourceTable(a.id, t.ID)
 		if err != nil {
 			return err

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // objectNames are the names of the tables and models of a source, oldest first.
@@ -130,4 +132,29 @@ func TestSourceObjects(t *testing.T) {
 	require.Equal(t, a.at("data.2"), second.at("data.0"))
 	require.EqualValues(t, 3, second.id("pagination.total_records"))
 	require.Equal(t, "customers", w.do("GET", list+"?order=asc", w.key, nil).want(200).at("data.0.table_name"))
+}
+
+// What an older connection led to is not written over what the newer one did.
+func TestRediscoverOfAnOlderConnection(t *testing.T) {
+	w := newWorld(t)
+	id := w.newSource()
+	access := func() (a sourceAccess) {
+		require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
+			src, err := tx.Source(w.s.FirstTokens().WorkspaceID, id)
+			require.NoError(t, err)
+			a, err = w.s.sourceAccess(tx, src)
+			return err
+		}))
+		return a
+	}
+	older := access()
+	w.do("PATCH", fmt.Sprintf("/sources/%d", id), w.key, connection(map[string]any{"name": "Newer"})).want(200)
+	w.changeSource(`CREATE TABLE orders (id INTEGER)`)
+	require.NoError(t, w.s.rediscover(t.Context(), older))
+	require.NotContains(t, w.objectNames(id), "orders")
+	newer := access()
+	require.NoError(t, w.s.rediscover(t.Context(), newer))
+	require.Contains(t, w.objectNames(id), "orders")
+	w.remove(fmt.Sprintf("/sources/%d", id), w.key)
+	require.ErrorIs(t, w.s.rediscover(t.Context(), newer), store.ErrNotFound)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -34,6 +35,7 @@ func TestScript(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      cmdExits,
 			"destsim":    cmdDestsim,
+			"serve":      cmdServe,
 			"stops":      cmdStops,
 			"endpoint":   cmdEndpoint,
 			"interrupts": cmdInterrupts,
@@ -72,7 +74,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	cmd := exec.Command("destkit", args...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
-	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN"} {
+	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}
@@ -80,7 +82,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// running is a simulator in a process of its own.
+// running is a simulator or a service in a process of its own.
 type running struct {
 	cmd  *exec.Cmd
 	out  *bufio.Reader
@@ -106,7 +108,12 @@ func cmdDestsim(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: destsim NAME ARG...")
 	}
-	cmd := program(ts, append([]string{"destsim", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+	launch(ts, args[0], append([]string{"destsim", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+}
+
+// launch runs a program that listens until the script ends.
+func launch(ts *testscript.TestScript, name string, args ...string) *running {
+	cmd := program(ts, args...)
 	cmd.Stderr = ts.Stderr()
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
@@ -117,11 +124,40 @@ func cmdDestsim(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")
 	if !ok {
-		ts.Fatalf("the first line of destsim is %q", line)
+		ts.Fatalf("the first line of %s is %q", args[0], line)
 	}
 	simulators.Store(url, r)
-	ts.Setenv(args[0], url)
-	ts.Setenv(args[0]+"_PORT", url[strings.LastIndex(url, ":")+1:])
+	ts.Setenv(name, url)
+	ts.Setenv(name+"_PORT", url[strings.LastIndex(url, ":")+1:])
+	return r
+}
+
+// cmdServe is `serve [-tokens] NAME ARG...`: it starts the service on a free
+// port until the script ends, and sets $NAME to its URL. With -tokens it reads
+// on to the tokens of the first start, prints that, and sets $NAME_TOKEN and
+// $NAME_KEY.
+func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
+	tokens := len(args) > 0 && args[0] == "-tokens"
+	if tokens {
+		args = args[1:]
+	}
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: serve [-tokens] NAME ARG...")
+	}
+	r := launch(ts, args[0], append([]string{"serve", "--addr", "127.0.0.1:0"}, args[1:]...)...)
+	for tokens {
+		line, err := r.out.ReadString('\n')
+		ts.Check(err)
+		fmt.Fprint(ts.Stdout(), line)
+		what, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		switch what {
+		case "personal access token":
+			ts.Setenv(args[0]+"_TOKEN", value)
+		case "workspace API key":
+			ts.Setenv(args[0]+"_KEY", value)
+			tokens = false
+		}
+	}
 }
 
 // cmdStops is `stops NAME [INT|TERM]`: the simulator must end with status 0.
@@ -195,11 +231,13 @@ func cmdWords(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] URL`: a GET, or a
-// POST with the body. It prints the status and the body of the answer.
+// cmdAsks is `asks [-ca FILE] [-token TOKEN] [-d BODY|@FILE] [-o FILE] URL`: a
+// GET, or a POST with the body. It prints the status and the body of the answer;
+// the body goes into the file of -o instead.
 func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	flags := flag.NewFlagSet("asks", flag.ContinueOnError)
 	ca, token, body := flags.String("ca", "", ""), flags.String("token", "", ""), flags.String("d", "", "")
+	into := flags.String("o", "", "")
 	ts.Check(flags.Parse(args))
 	method := http.MethodGet
 	if *body != "" {
@@ -210,6 +248,9 @@ func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	request, err := http.NewRequest(method, flags.Arg(0), strings.NewReader(*body))
 	ts.Check(err)
+	if *body != "" && json.Valid([]byte(*body)) {
+		request.Header.Set("Content-Type", "application/json")
+	}
 	if *token != "" {
 		request.Header.Set("Authorization", "Bearer "+*token)
 	}
@@ -231,5 +272,9 @@ func cmdAsks(ts *testscript.TestScript, neg bool, args []string) {
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
 	ts.Check(err)
+	if *into != "" {
+		ts.Check(os.WriteFile(ts.MkAbs(*into), text, 0o600))
+		text = nil
+	}
 	fmt.Fprintf(ts.Stdout(), "%d\n%s", response.StatusCode, text)
 }

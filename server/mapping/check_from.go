@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -191,7 +190,7 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 }
 
 func unknownColumn(name string) error {
-	return fmt.Errorf("Column being referenced in template can't be found in data source [%s]", name) //nolint:staticcheck // the published text
+	return publishedf("Column being referenced in template can't be found in data source [%s]", name)
 }
 
 func (c *checker) checkMembership(at string, data json.RawMessage) {

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -79,7 +78,7 @@ func (p *expressionParser) acceptID(name string) bool {
 func (p *expressionParser) expect(kind string) (string, error) {
 	w := p.words[p.at]
 	if w.kind != kind {
-		return "", fmt.Errorf("Expected %s but found %s", kind, w.kind) //nolint:staticcheck // the published text
+		return "", publishedf("Expected %s but found %s", kind, w.kind)
 	}
 	p.at++
 	return w.text, nil
@@ -91,7 +90,7 @@ func (p *expressionParser) expression() (expression, error) {
 	p.depth++
 	defer func() { p.depth-- }()
 	if p.depth > deepestExpression {
-		return nil, errors.New("Nesting too deep") //nolint:staticcheck // the published text
+		return nil, published("Nesting too deep")
 	}
 	w := p.words[p.at]
 	switch w.kind {

@@ -133,7 +133,15 @@ func property(item, name any) (any, error) {
 		} else if ok {
 			return nil, nil
 		}
-	case []any, int64:
+	case []any:
+		if at, ok := name.(int64); ok {
+			item, _, err := stepInto(v, at, false)
+			return liquidValue(item), err
+		}
+	case int64:
+		if at, ok := name.(int64); ok { // a bit of the number
+			return v >> min(max(at, 0), 63) & 1, nil
+		}
 	default:
 		return nil, errNoProperty
 	}

@@ -43,14 +43,14 @@ func onNumber(apply func(number) any) filter {
 
 // round: to an integer, or with places to a number that keeps its kind.
 func round(_ *run, input any, args []any) (any, error) {
-	n, given := toNumber(input), argument(args, 0, int64(0))
-	places, _ := toNumber(given).integer()
+	n := toNumber(input)
+	places, _ := toNumber(argument(args, 0, int64(0))).integer()
 	places = min(max(places, -1000), 1000)
 	if n.fraction == nil && places >= 0 {
 		return shrink(n.whole), nil
 	}
 	rounded := roundTo(n.rat(), places)
-	if n.fraction == nil || places < 0 || equalValues(given, int64(0)) {
+	if n.fraction == nil || places <= 0 {
 		return shrink(floorOf(rounded)), nil
 	}
 	return number{fraction: rounded}.asValue(), nil

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -44,7 +43,7 @@ func lexExpression(markup string) ([]word, error) {
 		w, length := nextWord(markup[i:])
 		if length == 0 {
 			r, _ := utf8.DecodeRuneInString(markup[i:])
-			return nil, fmt.Errorf("Unexpected character %c", r) //nolint:staticcheck // the published text
+			return nil, publishedf("Unexpected character %c", r)
 		}
 		words = append(words, w)
 		i += length

@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"fmt"
 	"slices"
 )
 
@@ -59,12 +58,12 @@ func (r *reads) note(l lookup) {
 func (r *reads) check() error {
 	for _, name := range r.filters {
 		if _, ok := filters[name]; !ok {
-			return fmt.Errorf("Liquid error: undefined filter %s", name) //nolint:staticcheck // the published text
+			return publishedf("Liquid error: undefined filter %s", name)
 		}
 	}
 	for _, name := range r.used {
 		if !r.defined[name] {
-			return fmt.Errorf("Liquid error: %w", unknownVariable(name)) //nolint:staticcheck // the published text
+			return publishedf("Liquid error: %w", unknownVariable(name))
 		}
 	}
 	return nil

@@ -119,6 +119,14 @@ func (c *compiled) render(r *run) error {
 	return err
 }
 
+// published is an error in the published words of the language, which clients
+// compare; publishedf fills a value in.
+type published string
+
+func (p published) Error() string { return string(p) }
+
+func publishedf(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
 // renderError is an error of a template while it is rendered.
 type renderError struct{ err error }
 

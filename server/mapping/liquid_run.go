@@ -66,7 +66,7 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 var (
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
-	errLimit    = errors.New("Memory limits exceeded") //nolint:staticcheck // the published text
+	errLimit    = published("Memory limits exceeded")
 )
 
 // iterate accounts for rounds of loops and items of ranges.

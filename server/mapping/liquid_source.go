@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -95,7 +94,7 @@ const deepestBlock = 100
 // gives that tag; "" at the end of the tokens.
 func (p *sourceParser) parseBody(t *tokens, b *body) (tag, markup string, err error) {
 	if p.depth++; p.depth > deepestBlock {
-		return "", "", errors.New("Nesting too deep") //nolint:staticcheck // the published text
+		return "", "", published("Nesting too deep")
 	}
 	defer func() { p.depth-- }()
 	for token, ok := t.next(); ok; token, ok = t.next() {
@@ -113,7 +112,7 @@ func (p *sourceParser) parseBody(t *tokens, b *body) (tag, markup string, err er
 			p.control(token, b)
 			m := tagToken.FindStringSubmatch(token)
 			if m == nil {
-				return "", "", fmt.Errorf(`Tag '%s' was not properly terminated with regexp: /\%%\}/`, token) //nolint:staticcheck // the published text
+				return "", "", publishedf(`Tag '%s' was not properly terminated with regexp: /\%%\}/`, token)
 			}
 			tag, markup = m[1], m[2]
 		case strings.HasPrefix(token, "{{"):
@@ -158,7 +157,7 @@ func (p *sourceParser) control(token string, b *body) {
 func (p *sourceParser) output(token string, b *body) error {
 	inner, ok := strings.CutSuffix(token[2:], "}}")
 	if !ok {
-		return fmt.Errorf(`Variable '%s' was not properly terminated with regexp: /\}\}/`, token) //nolint:staticcheck // the published text
+		return publishedf(`Variable '%s' was not properly terminated with regexp: /\}\}/`, token)
 	}
 	inner = strings.TrimSuffix(strings.TrimPrefix(inner, "-"), "-")
 	value, err := p.filtered(inner)
@@ -204,7 +203,7 @@ func unknownTag(tag, block, end string) error {
 	case strings.HasPrefix(tag, "end"):
 		return fmt.Errorf("'%s' is not a valid delimiter for %s tags. use %s", tag, block, end)
 	}
-	return fmt.Errorf("Unknown tag '%s'", tag) //nolint:staticcheck // the published text
+	return publishedf("Unknown tag '%s'", tag)
 }
 
 // parseBlock reads the bodies of a block up to its end tag. inner is asked for

@@ -1,9 +1,7 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"strings"
 )
@@ -40,7 +38,7 @@ var (
 
 func parseInlineComment(_ *sourceParser, _, markup string, _ *tokens, _ *body) error {
 	if inlineComment.MatchString(markup) {
-		return errors.New("Syntax error in tag '#' - Each line of comments must be prefixed by the '#' character") //nolint:staticcheck // the published text
+		return published("Syntax error in tag '#' - Each line of comments must be prefixed by the '#' character")
 	}
 	return nil
 }
@@ -55,7 +53,7 @@ func parseComment(p *sourceParser, name, _ string, t *tokens, b *body) error {
 
 func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
 	if strings.Trim(markup, white) != "" {
-		return errors.New("Syntax Error in 'raw' - Valid syntax: raw") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'raw' - Valid syntax: raw")
 	}
 	var text strings.Builder
 	for token, ok := t.next(); ok; token, ok = t.next() {
@@ -81,7 +79,7 @@ func parseEcho(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	m := assignSyntax.FindStringSubmatch(markup)
 	if m == nil {
-		return errors.New("Syntax Error in 'assign' - Valid syntax: assign [var] = [source]") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'assign' - Valid syntax: assign [var] = [source]")
 	}
 	name := m[1]
 	value, err := p.filtered(m[2])
@@ -100,7 +98,7 @@ func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	m := captureSyntax.FindStringSubmatch(markup)
 	if m == nil {
-		return errors.New("Syntax Error in 'capture' - Valid syntax: capture [var]") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'capture' - Valid syntax: capture [var]")
 	}
 	inside := newBody()
 	if _, err := p.parseBlock(name, t, inside, noInnerTags); err != nil {
@@ -242,7 +240,7 @@ func dropTexts(bodies []*body) {
 
 // openScope opens the variables of a loop.
 func (r *run) openScope(variables map[string]any) {
-	r.scopes = append(r.scopes, maps.Clone(variables))
+	r.scopes = append(r.scopes, variables)
 }
 
 func (r *run) closeScope() { r.scopes = r.scopes[:len(r.scopes)-1] }

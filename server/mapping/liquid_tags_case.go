@@ -1,7 +1,6 @@
 package mapping
 
 import (
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -30,7 +29,7 @@ func (p *sourceParser) parseFragment(markup string) (expression, error) {
 func parseCase(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	found := fragment.FindString(markup)
 	if found == "" {
-		return errors.New("Syntax Error in 'case' - Valid syntax: case [condition]") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'case' - Valid syntax: case [condition]")
 	}
 	subject, err := p.parseFragment(found)
 	if err != nil {
@@ -50,7 +49,7 @@ func parseCase(p *sourceParser, name, markup string, t *tokens, b *body) error {
 			}
 		case "else":
 			if strings.Trim(markup, white) != "" {
-				return nil, errors.New("Syntax Error in tag 'case' - Valid else condition: {% else %} (no parameters) ") //nolint:staticcheck // the published text
+				return nil, published("Syntax Error in tag 'case' - Valid else condition: {% else %} (no parameters) ")
 			}
 		default:
 			return nil, nil
@@ -72,7 +71,7 @@ func (p *sourceParser) parseWhen(markup string) ([]expression, error) {
 	for more := true; more; {
 		m := whenSyntax.FindStringSubmatch(markup)
 		if m == nil {
-			return nil, errors.New("Syntax Error in tag 'case' - Valid when condition: {% when [condition] [or condition2...] %}") //nolint:staticcheck // the published text
+			return nil, published("Syntax Error in tag 'case' - Valid when condition: {% when [condition] [or condition2...] %}")
 		}
 		value, err := p.parseFragment(m[1])
 		if err != nil {
@@ -135,7 +134,7 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 		}
 	}
 	if len(values) == 0 {
-		return errors.New("Syntax Error in 'cycle' - Valid syntax: cycle [name :] var [, var2, var3 ...]") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'cycle' - Valid syntax: cycle [name :] var [, var2, var3 ...]")
 	}
 	shown := p.cycleName(values)
 	b.add(&piece{tag: func(r *run) error {

@@ -110,7 +110,7 @@ func (p *sourceParser) forTag(markup string) (*forTag, error) {
 		return nil, err
 	}
 	if !words.acceptID("in") {
-		return nil, errors.New("For loops require an 'in' clause") //nolint:staticcheck // the published text
+		return nil, published("For loops require an 'in' clause")
 	}
 	start := words.at
 	if tag.over, err = words.expression(); err != nil {
@@ -121,7 +121,7 @@ func (p *sourceParser) forTag(markup string) (*forTag, error) {
 	for words.look(wordID, 0) && words.look("colon", 1) {
 		attribute := words.words[words.at].text
 		if attribute != "limit" && attribute != "offset" {
-			return nil, errors.New("Invalid attribute in for loop. Valid attributes are limit and offset") //nolint:staticcheck // the published text
+			return nil, published("Invalid attribute in for loop. Valid attributes are limit and offset")
 		}
 		words.at += 2
 		if attribute == "offset" && words.words[words.at].text == "continue" && !words.look("dot", 1) && !words.look("open_square", 1) && words.acceptID("continue") {
@@ -245,7 +245,7 @@ func (f *forTag) print(r *run, inner innerBodies) error {
 		loop.parent = r.loops[n-1]
 	}
 	if len(r.scopes) >= deepestBlock {
-		return failed(errors.New("Nesting too deep")) //nolint:staticcheck // the published text
+		return failed(published("Nesting too deep"))
 	}
 	r.loops = append(r.loops, loop)
 	r.openScope(map[string]any{"forloop": loop})
@@ -287,7 +287,7 @@ type tableTag struct {
 func parseTableRow(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	m := tableSyntax.FindStringSubmatch(markup)
 	if m == nil {
-		return errors.New("Syntax Error in 'table_row loop' - Valid syntax: table_row [item] in [collection] cols=3") //nolint:staticcheck // the published text
+		return published("Syntax Error in 'table_row loop' - Valid syntax: table_row [item] in [collection] cols=3")
 	}
 	tag := &tableTag{variable: m[1]}
 	var err error

@@ -130,7 +130,7 @@ func timeText(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05 -0700")
 }
 
-// floatText always has a fraction, and an exponent from 1e16 and below 1e-4.
+// floatText always has a fraction, and an exponent from 1e15 and below 1e-4.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -140,7 +140,7 @@ func floatText(f float64) string {
 	case math.IsInf(f, -1):
 		return "-Infinity"
 	}
-	if size := math.Abs(f); size != 0 && (size >= 1e16 || size < 1e-4) {
+	if size := math.Abs(f); size != 0 && (size >= 1e15 || size < 1e-4) {
 		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
 		if !strings.Contains(mantissa, ".") {
 			mantissa += ".0"
@@ -229,7 +229,7 @@ func sizeOf(value any) (int64, bool) {
 	case int64:
 		return 8, true
 	case *big.Int:
-		return int64((v.BitLen() + 63) / 64 * 8), true
+		return int64(max(8, (v.BitLen()+7)/8)), true
 	}
 	return 0, false
 }

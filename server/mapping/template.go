@@ -39,7 +39,7 @@ func ParseTemplate(text string) (*Template, error) {
 		err = outerTag(tag)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Liquid syntax error: %w", err) //nolint:staticcheck // the published text
+		return nil, publishedf("Liquid syntax error: %w", err)
 	}
 	if err := p.reads.check(); err != nil {
 		return nil, err
@@ -54,9 +54,9 @@ func ParseTemplate(text string) (*Template, error) {
 // outerTag is the error of a tag that stands in no block.
 func outerTag(tag string) error {
 	if tag == "else" || tag == "end" {
-		return fmt.Errorf("Unexpected outer '%s' tag", tag) //nolint:staticcheck // the published text
+		return publishedf("Unexpected outer '%s' tag", tag)
 	}
-	return fmt.Errorf("Unknown tag '%s'", tag) //nolint:staticcheck // the published text
+	return publishedf("Unknown tag '%s'", tag)
 }
 
 // TemplateColumns gives the columns that a template reads, sorted. A template

@@ -86,8 +86,8 @@ func TestCSVRefuses(t *testing.T) {
 		"a,b\n1\n":        "line 2: 1 fields, and the header has 2",
 		"a\n1\n1,2\n":     "line 3: 2 fields, and the header has 1",
 		"a\n1\"2\n":       "line 2, column 2: bare \" in non-quoted-field",
-		"a\n\"open\n":     "line 3, column 0: extraneous or missing \" in quoted-field",
-		"a\n\"" + strings.Repeat("x\n", longestRecord/2+1024): "after line 1: the record is longer than 16 MiB",
+		"a\n\"open\n":     "line 2, column 7: extraneous or missing \" in quoted-field",
+		"a\n\"" + strings.Repeat("x\n", longestRecord/2+(64<<10)): "after line 1: the record is longer than 16 MiB",
 	} {
 		path := write(t, "a.csv", content)
 		_, err := open(t, "csv", map[string]any{"path": path}, Options{}).Tables(t.Context())

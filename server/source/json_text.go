@@ -50,6 +50,9 @@ func skipString(text []byte, i int) int {
 	return i + 1
 }
 
+// endsLiteral are the bytes that end a number or a word.
+var endsLiteral = [256]bool{',': true, ']': true, '}': true, ' ': true, '\t': true, '\r': true, '\n': true}
+
 // skipJSON returns the byte after a value that starts at i.
 func skipJSON(text []byte, i int) int {
 	for depth := 0; ; {
@@ -66,7 +69,7 @@ func skipJSON(text []byte, i int) int {
 			i++
 			continue
 		default:
-			for i < len(text) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(text[i])) {
+			for i < len(text) && !endsLiteral[text[i]] {
 				i++
 			}
 		}

@@ -119,7 +119,7 @@ func TestParquetNested(t *testing.T) {
 		`[2,["x"],[1,2],{"k":1},{"a":null,"b":[]},[{"a":null,"b":[]},{"a":7,"b":[]}],[],{"5":"five"}]`,
 		`[3,["a","b","c"],[],{},{"a":7,"b":[{"c":"p"},{"c":"q"}]},[{"a":null,"b":[{"c":"r"}]},{"a":7,"b":[{"c":"s"},{"c":"t"}]}],[{"values":[]},{"values":[1,2]},{"values":[3]}],{}]`,
 	}, readAll(t, src, Object{Name: "a"}, nil, nil))
-	require.Equal(t, []string{`[[]]`, `[[{"values":[]},{"values":[1,2]},{"values":[3]}]]`, `[[]]`}[:1], readAll(t, src, Object{Name: "a"}, []string{"lists"}, []string{"id"})[:1])
+	require.Equal(t, `[[{"values":[]},{"values":[1,2]},{"values":[3]}]]`, readAll(t, src, Object{Name: "a"}, []string{"lists"}, []string{"id"})[2])
 }
 
 func TestParquetManyRows(t *testing.T) {
@@ -168,4 +168,10 @@ func FuzzParquet(f *testing.F) {
 		}
 		fuzzFile(t, parquetFormat{}, "a.parquet", string(content))
 	})
+}
+
+// writeParquetPlain writes rows as a writer does by itself.
+func writeParquetPlain[T any](t testing.TB, path string, rows []T) {
+	t.Helper()
+	require.NoError(t, parquet.WriteFile(path, rows))
 }

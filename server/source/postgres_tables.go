@@ -159,8 +159,24 @@ func (p *postgres) queryColumns(ctx context.Context, conn *pgx.Conn, query strin
 		}
 		return nil, "", &QueryError{Message: notSelect, Position: 1}
 	}
+	// Planning it finds what preparing does not: a table that may not be read.
+	if _, err := conn.Exec(ctx, "EXPLAIN SELECT * FROM "+from); err != nil {
+		return nil, "", postgresQueryError(err)
+	}
 	columns, err := p.fieldColumns(ctx, conn, described.Fields)
 	return columns, from, err
+}
+
+// uniqueColumns refuses a query whose columns cannot be told apart.
+func uniqueColumns(names []string) error {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
+			return &QueryError{Message: fmt.Sprintf("the query selects two columns named %q: give one another name with AS", name)}
+		}
+		seen[name] = true
+	}
+	return nil
 }
 
 // fieldColumns names the types of a result as the server writes them.

@@ -158,7 +158,7 @@ func TestPostgresEnvironment(t *testing.T) {
 	}
 	t.Setenv("PGPASSWORD", postgresPassword)
 	_, err := Open(t.Context(), "postgres", credentials(values), Options{})
-	require.ErrorContains(t, err, "empty password returned by client")
+	require.ErrorContains(t, err, "password")
 	values["password"] = postgresPassword
 	open(t, "postgres", values, Options{})
 }
@@ -204,7 +204,7 @@ func TestPostgresRows(t *testing.T) {
 		`[null` + strings.Repeat(",null", 21) + `]`,
 	}, readAll(t, src, Object{Name: "every"}, nil, []string{"k"}))
 	require.Equal(t, []string{`[-1]`, `[0]`, `[2147483647]`, `[null]`}, readAll(t, src, Object{Query: "SELECT i4, k FROM every;"}, []string{"i4"}, []string{"i4", "k"}))
-	require.Equal(t, []string{`["2024-02-29"]`, `["infinity"]`, `["-0043-03-15"]`, `[null]`}[:0], readAll(t, src, Object{Query: "SELECT d FROM every WHERE false"}, nil, []string{"d"})[:0])
+	require.Empty(t, readAll(t, src, Object{Query: "SELECT d FROM every WHERE false"}, nil, []string{"d"}))
 	_, err := src.(Reader).Rows(t.Context(), Object{Name: "every"}, []string{"nope"}, nil)
 	require.ErrorIs(t, err, ErrNoColumn)
 	rows, err := src.(Reader).Rows(t.Context(), Object{Query: "SELECT 1 / (i4 - i4) AS x FROM every WHERE i4 = 0"}, nil, nil)

@@ -61,11 +61,7 @@ func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.St
 	case stmt.BindParamCount() > 0:
 		err = &QueryError{Message: "the query has parameters, and nobody to give them: write the values into it"}
 	default:
-		names := make([]string, stmt.ColumnCount())
-		for i := range names {
-			names[i] = stmt.ColumnName(i)
-		}
-		err = uniqueColumns(names)
+		err = distinctColumns(stmt)
 	}
 	if err != nil {
 		_ = stmt.Finalize()
@@ -74,14 +70,14 @@ func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.St
 	return stmt, nil
 }
 
-// uniqueColumns refuses a query whose columns cannot be told apart.
-func uniqueColumns(names []string) error {
-	seen := map[string]bool{}
-	for _, name := range names {
-		if seen[name] {
-			return &QueryError{Message: fmt.Sprintf("the query selects two columns named %q: give one another name with AS", name)}
+// distinctColumns refuses a query whose columns cannot be told apart. The driver
+// knows a name once only: the column that it has no name for shares it with a
+// later one.
+func distinctColumns(stmt *sqlite.Stmt) error {
+	for i := range stmt.ColumnCount() {
+		if stmt.ColumnName(i) == "" {
+			return &QueryError{Message: fmt.Sprintf("column %d of the query has no name, or that of a later one: give it another with AS", i+1)}
 		}
-		seen[name] = true
 	}
 	return nil
 }

@@ -99,7 +99,7 @@ func TestSQLiteQueries(t *testing.T) {
 		{"VACUUM INTO '/tmp/x'", "", 1},
 		{"SELECT ?", "has parameters", 0},
 		{"SELECT :a", "has parameters", 0},
-		{"SELECT users.id, pets.id FROM users, pets", `two columns named "id"`, 0},
+		{"SELECT users.id, pets.id FROM users, pets", "column 1 of the query has no name, or that of a later one", 0},
 	} {
 		_, err := src.Columns(t.Context(), Object{Query: c.query})
 		var q *QueryError

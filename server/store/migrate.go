@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 )
 
 // The migrations in their order; the number that a name begins with is the
@@ -81,4 +82,37 @@ func step(c *conn, name string, version int64) error {
 	}
 	_, err = c.exec("COMMIT")
 	return err
+}
+
+// empty is a database without rows at the present version.
+type empty struct {
+	schema []string // one line for each table, index and trigger
+	image  []byte
+}
+
+// emptyStore runs the migrations once: stores in memory begin with the image,
+// since running them takes longer than all the rest of a small test.
+var emptyStore = sync.OnceValues(func() (*empty, error) {
+	c, err := inMemory(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := migrate(c); err != nil {
+		return nil, err
+	}
+	schema, err := schemaOf(c)
+	if err != nil {
+		return nil, err
+	}
+	image, err := c.db.Serialize("main")
+	return &empty{schema, image}, err
+})
+
+func schemaOf(c *conn) (lines []string, err error) {
+	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c cells) error {
+		lines = append(lines, c.text(0))
+		return nil
+	})
+	return lines, err
 }

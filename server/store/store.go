@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -102,7 +101,7 @@ func (s *Store) open(ctx context.Context, o Options) (err error) {
 	if s.writing, err = s.connect(); err != nil {
 		return err
 	}
-	if s.dir == "" && o.From != nil {
+	if s.dir == "" {
 		if err := s.fill(ctx, o.From); err != nil {
 			return err
 		}
@@ -182,84 +181,6 @@ func connect(path string, flags sqlite.OpenFlags) (*conn, error) {
 		}
 	}
 	return c, nil
-}
-
-// serve lets callers in.
-func (s *Store) serve() {
-	s.turn = make(chan struct{}, 1)
-	s.turn <- struct{}{}
-	s.readers = make(chan *conn, max(4, 2*runtime.GOMAXPROCS(0)))
-	for range cap(s.readers) {
-		s.readers <- nil
-	}
-}
-
-// takeReader waits for a connection to read with.
-func (s *Store) takeReader(ctx context.Context) (*conn, error) {
-	c, err := take(ctx, s, s.readers)
-	if err != nil || c != nil {
-		return c, err
-	}
-	c, err = s.connect()
-	if err == nil {
-		_, err = c.pragma("PRAGMA query_only = ON")
-	}
-	if err != nil {
-		s.readers <- nil
-		return nil, err
-	}
-	return c, nil
-}
-
-// takeWriter waits for the turn to write. In memory SQLite keeps readers and the
-// writer apart by refusing one of them, so the writer waits for all readers
-// here; with a file (WAL) they do not meet.
-func (s *Store) takeWriter(ctx context.Context) (release func(), err error) {
-	if s.dir == "" {
-		return s.takeAll(ctx)
-	}
-	_, err = take(ctx, s, s.turn)
-	return func() { s.turn <- struct{}{} }, err
-}
-
-// takeAll waits until nobody else reads or writes.
-func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
-	if _, err := take(ctx, s, s.turn); err != nil {
-		return nil, err
-	}
-	idle := make([]*conn, 0, cap(s.readers))
-	release = func() {
-		for _, c := range idle {
-			s.readers <- c
-		}
-		s.turn <- struct{}{}
-	}
-	for len(idle) < cap(s.readers) {
-		c, err := take(ctx, s, s.readers)
-		if err != nil {
-			release()
-			return nil, err
-		}
-		idle = append(idle, c)
-	}
-	return release, nil
-}
-
-// take waits for a value, the end of ctx or the end of the store.
-func take[T any](ctx context.Context, s *Store, from <-chan T) (value T, err error) {
-	select { // a closed store refuses even where a value is ready
-	case <-s.closed:
-		return value, ErrClosed
-	default:
-	}
-	select {
-	case value = <-from:
-		return value, nil
-	case <-s.closed:
-		return value, ErrClosed
-	case <-ctx.Done():
-		return value, ctx.Err()
-	}
 }
 
 // SetOwner changes what a second process on the same directory is shown.

@@ -1,0 +1,134 @@
+package source
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+func TestGeneratorDefault(t *testing.T) {
+	src := open(t, "generator", map[string]any{"rows": 12, "seed": 7}, Options{})
+	tables, err := src.Tables(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, []string{"main.main.generated"}, names(tables))
+	require.Equal(t, []string{"id id integer", "email email string", "first_name first_name string", "last_name last_name string", "company_id integer integer",
+		"city city string", "balance decimal decimal", "active boolean boolean", "signed_up_on date date", "updated_at date_time date_time"}, short(tables[0].Columns))
+	rows := readAll(t, src, Object{Name: "generated"}, nil, nil)
+	require.Len(t, rows, 12)
+	require.Equal(t, rows, readAll(t, open(t, "generator", map[string]any{"rows": 12, "seed": 7}, Options{}), Object{Name: "generated"}, nil, nil), "the same seed, the same rows")
+	require.NotEqual(t, rows, readAll(t, open(t, "generator", map[string]any{"rows": 12, "seed": 8}, Options{}), Object{Name: "generated"}, nil, nil))
+	more := readAll(t, open(t, "generator", map[string]any{"rows": 20, "seed": 7}, Options{}), Object{Name: "generated"}, nil, nil)
+	require.Equal(t, rows, more[:12], "more rows change none")
+
+	for _, o := range []Object{{Name: "rows"}, {Schema: "x", Name: "generated"}, {}} {
+		_, err := src.Columns(t.Context(), o)
+		require.ErrorIs(t, err, ErrNoTable)
+	}
+	require.Empty(t, readAll(t, open(t, "generator", map[string]any{"rows": 0}, Options{}), Object{Name: "generated"}, nil, []string{"id"}))
+}
+
+// TestGeneratedTypes: every type makes values of its kind.
+func TestGeneratedTypes(t *testing.T) {
+	var columns []any
+	for _, name := range generatedTypeNames() {
+		columns = append(columns, map[string]any{"name": name, "type": name})
+	}
+	src := open(t, "generator", map[string]any{"rows": 300, "columns": columns}, Options{})
+	described, err := src.Columns(t.Context(), Object{Name: "generated"})
+	require.NoError(t, err)
+	for i, line := range readAll(t, src, Object{Name: "generated"}, nil, nil) {
+		var cells []json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(line), &cells))
+		for c, cell := range cells {
+			requireCanonical(t, cell)
+			text := strings.Trim(string(cell), `"`)
+			switch described[c].Kind {
+			case api.KindInteger:
+				require.True(t, isIntegerText(text), "%s", cell)
+			case api.KindDecimal, api.KindFloat:
+				require.True(t, isFloatText(text), "%s", cell)
+			case api.KindBoolean:
+				require.True(t, isBooleanText(text), "%s", cell)
+			case api.KindDate:
+				require.True(t, isDateText(text), "%s", cell)
+			case api.KindDateTime:
+				require.True(t, isMomentText(text), "%s", cell)
+			case api.KindObject:
+				require.Equal(t, byte('{'), cell[0])
+			case api.KindArray:
+				require.Equal(t, byte('['), cell[0])
+			case api.KindString:
+				require.Equal(t, byte('"'), cell[0])
+			default:
+				t.Fatalf("kind %s", described[c].Kind)
+			}
+			switch described[c].Name {
+			case "id":
+				require.Equal(t, strconv.Itoa(i+1), text)
+			case "uuid":
+				require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, text)
+			}
+		}
+	}
+}
+
+func TestGeneratorDistinctAndNull(t *testing.T) {
+	src := open(t, "generator", map[string]any{"rows": 5000, "columns": []any{
+		map[string]any{"name": "few", "type": "email", "distinct": 7},
+		map[string]any{"name": "all", "type": "email"},
+		map[string]any{"name": "some", "type": "date", "null_percent": 30},
+		map[string]any{"name": "none", "type": "date", "null_percent": 100},
+	}}, Options{})
+	count := make([]map[string]int, 4)
+	for i := range count {
+		count[i] = map[string]int{}
+	}
+	for _, line := range readAll(t, src, Object{Name: "generated"}, nil, nil) {
+		var cells []json.RawMessage
+		require.NoError(t, json.Unmarshal([]byte(line), &cells))
+		for i, c := range cells {
+			count[i][string(c)]++
+		}
+	}
+	require.Len(t, count[0], 7)
+	require.Len(t, count[1], 5000)
+	require.InDelta(t, 1500, count[2]["null"], 150)
+	require.Equal(t, map[string]int{"null": 5000}, count[3])
+}
+
+// TestNextByDigits: counting by digits is sorting the texts.
+func TestNextByDigits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		limit := rapid.Int64Range(1, 3000).Draw(t, "limit")
+		var want, got []string
+		for n := range limit {
+			want = append(want, fmt.Sprint(n+1))
+		}
+		slices.Sort(want)
+		n := int64(0)
+		for range limit {
+			n = nextByDigits(n, limit)
+			got = append(got, fmt.Sprint(n))
+		}
+		require.Equal(t, want, got)
+	})
+}
+
+func TestGeneratorOrder(t *testing.T) {
+	src := open(t, "generator", map[string]any{"rows": 1234}, Options{})
+	for _, column := range []string{"id", "email", "company_id", "city"} {
+		rows := readAll(t, src, Object{Name: "generated"}, []string{column}, []string{column, "id"})
+		require.Len(t, rows, 1234)
+		require.True(t, slices.IsSortedFunc(rows, func(a, b string) int {
+			return strings.Compare(strings.TrimSuffix(a, "]"), strings.TrimSuffix(b, "]"))
+		}), column)
+	}
+}
