@@ -69,9 +69,7 @@ func entries(n uint64) string {
 func words(values []any) []string {
 	out := make([]string, len(values))
 	for i, v := range values {
-		if out[i] = fmt.Sprint(v); v == nil {
-			out[i] = "null"
-		}
+		out[i] = fmt.Sprint(v)
 	}
 	return out
 }

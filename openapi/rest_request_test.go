@@ -152,7 +152,7 @@ func TestCheckSyncBody(t *testing.T) {
 		{top(`"failed_record_notifications_threshold_percent":101`), []string{"body: failed_record_notifications_threshold_percent: must be at most 100, is 101"}},
 		{top(`"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"daily","hour":24,"minute":60}}}`), []string{"body: mode.triggers.schedule.minute: must be at most 59, is 60"}},
 		{top(`"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"yearly"}}}`), []string{`body: mode.triggers.schedule.frequency: must be one of never, continuous, quarter_hourly, hourly, daily, weekly, expression, is "yearly"`}},
-		{top(`"field_order":"random"`), []string{`body: field_order: must be one of alphabetical_column_name, mapping_order, null, is "random"`}},
+		{top(`"field_order":"random"`), []string{`body: field_order: must be one of alphabetical_column_name, mapping_order, is "random"`}},
 		{top(`"label":null,"field_order":null,"mode":null,"triggers":null,"cron_expression":null,"id":"x","status":[],"match_rate_details":5`), nil},
 		{top(`"label":"` + strings.Repeat("ü", 255) + `"`), nil},
 		{top(`"label":"` + strings.Repeat("ü", 256) + `"`), []string{"body: label: must have at most 255 characters"}},

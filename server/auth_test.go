@@ -10,7 +10,7 @@ import (
 )
 
 func TestAuthentication(t *testing.T) {
-	proves(t, "F-5.1-01")
+	proves(t, "F-5.1-01", "F-5.1-02", "F-5.1-03", "F-5.1-05", "F-5.1-06")
 	w := newWorld(t)
 	basic := func(user, password string) func(*http.Request) {
 		return func(r *http.Request) { r.SetBasicAuth(user, password) }
@@ -58,6 +58,7 @@ func TestAuthentication(t *testing.T) {
 // TestOrganizationsAreApart: whatever belongs to another organization or
 // workspace is not there at all.
 func TestOrganizationsAreApart(t *testing.T) {
+	proves(t, "F-5.1-08")
 	w := newWorld(t)
 	sync := w.newSync()
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", sync), w.key, nil).want(200)
@@ -83,6 +84,19 @@ func TestOrganizationsAreApart(t *testing.T) {
 	w.do("POST", "/syncs", key, syncBody(source, destination)).want(400)
 	w.do("POST", "/invitations", pat, map[string]any{"email": "b@example.com", "role": "member", "workspaces": []any{map[string]any{"id": workspace, "role": "viewer"}}}).want(400)
 	w.do("GET", fmt.Sprintf("/syncs/%d", sync), w.key, nil).want(200)
+}
+
+// TestTokensDoNotExpire: no lifetime is published, so there is none.
+func TestTokensDoNotExpire(t *testing.T) {
+	proves(t, "F-5.1-07")
+	w := newWorld(t)
+	w.control("POST", "/clock", map[string]any{"advance": "87600h"}).want(200)
+	for _, path := range []string{"/syncs", "/sources", "/destinations", "/datasets", "/webhooks", "/source_types", "/workspace"} {
+		w.do("GET", path, w.key, nil).want(200)
+	}
+	for _, path := range []string{"/users", "/workspaces", "/invitations"} {
+		w.do("GET", path, w.pat, nil).want(200)
+	}
 }
 
 // TestRoles: what members of an organization may do depends on their role in

@@ -9,7 +9,8 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// slugOf makes the permanent part of a resource identifier from a name.
+// slugOf makes the permanent part of a resource identifier from a name (facts
+// B3): letters and digits of any script in lower case, everything else a "_".
 func slugOf(name string) string {
 	var slug strings.Builder
 	gap := false
@@ -41,6 +42,7 @@ func nameIsFree(tx *store.Tx, d *store.Dataset) error {
 		if other.Name != d.Name || other.ID == d.ID {
 			continue
 		}
+		// Only now, since few names are equal and this is a query of its own.
 		_, err := tx.ModelOfDataset(other.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return &store.DuplicateError{Kind: "dataset", Field: "name", Value: d.Name}
@@ -58,6 +60,7 @@ func freeSlug(tx *store.Tx, d *store.Dataset) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	// Slugs stay when names change, so they are compared and not computed.
 	taken := map[string]bool{}
 	for _, other := range all {
 		taken[other.Slug] = true

@@ -35,6 +35,7 @@ func datasetOf(d *store.Dataset) api.Dataset {
 	}
 }
 
+// listDatasets lists the datasets of the workspace, those behind models too.
 func (s *Server) listDatasets(c *call) (*reply, error) {
 	if wanted := c.r.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
 		return nil, invalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
@@ -44,6 +45,7 @@ func (s *Server) listDatasets(c *call) (*reply, error) {
 	}, datasetOf)
 }
 
+// createDataset stores a query whose columns its source has named.
 func (s *Server) createDataset(c *call) (*reply, error) {
 	var body datasetBody
 	if err := c.decode(&body); err != nil {
@@ -60,6 +62,7 @@ func (s *Server) createDataset(c *call) (*reply, error) {
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, invalid(problems)
 	}
+	// Only a payload that is right so far is worth a question to the source.
 	checked, err := s.checkQuery(c.ctx, a, *body.Query)
 	if err != nil {
 		return nil, err
@@ -104,6 +107,7 @@ func (c *call) sourceFor(id *int64, a *sourceAccess) ([]api.Problem, error) {
 	return nil, nil
 }
 
+// noSource is a 400: the id stands in the payload, not in the path.
 func noSource(id int64) []api.Problem {
 	return []api.Problem{{Field: "source_id", Message: fmt.Sprintf("there is no source %d in this workspace", id)}}
 }
@@ -133,7 +137,7 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 	if b.Type != nil && *b.Type != datasetSQL {
 		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", clipped(*b.Type), datasetSQL)})
 	}
-	if c.has("description") {
+	if c.has("description") { // null takes it away
 		d.Description = b.Description
 	}
 	if b.Query != nil {
@@ -142,6 +146,7 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 	return problems
 }
 
+// fetchDataset shows one dataset; its count is the one of the last check.
 func (s *Server) fetchDataset(c *call) (*reply, error) {
 	var shown api.Dataset
 	err := c.view(func(tx *store.Tx) error {
@@ -215,6 +220,7 @@ func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, requery 
 		if requery {
 			checked.set(tx, d)
 		}
+		// First of all, since it finds out whether d is still what is stored.
 		if err := tx.SaveDataset(d); err != nil {
 			return err
 		}

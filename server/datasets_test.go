@@ -15,7 +15,7 @@ func dataset(source int64, name, query string) map[string]any {
 }
 
 func TestDataset(t *testing.T) {
-	proves(t, "F-4-32")
+	proves(t, "F-4-32", "F-2.6-36")
 	w := newWorld(t)
 	id := w.newSource()
 	body := dataset(id, "Grown-up Customers", "SELECT id, email, age FROM customers WHERE age > 17")

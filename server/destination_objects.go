@@ -107,6 +107,7 @@ func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error
 		}
 		defer conn.Close()
 		objects, err := conn.Objects(ctx)
+		s.log.Info("destination planned", "destination", d.ID, "url", s.sealedURL(d.Type, credentials), "objects", len(objects), "error", err)
 		if err != nil {
 			return err
 		}

@@ -85,6 +85,7 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
+	c.forgiveUnknown(d.Type, given.Credentials)
 	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, invalid(problems)
@@ -98,6 +99,18 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 		return nil, err
 	}
 	return created(s.destinationOf(d, credentials, objects, false))
+}
+
+// forgiveUnknown drops credentials that the type does not have, with a warning,
+// where the dialect ignores unknown fields.
+func (c *call) forgiveUnknown(typ string, credentials map[string]json.RawMessage) {
+	if !c.s.dialect.UnknownFields {
+		return
+	}
+	for _, name := range c.s.gate.Unknown(typ, credentials) {
+		delete(credentials, name)
+		c.warnings = append(c.warnings, "unknown field service_connection.credentials."+name+" was ignored")
+	}
 }
 
 // testDestination runs the connection test, reads the objects when it passed,
@@ -119,6 +132,7 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 			s.log.Warn("planning failed", "destination", d.ID, "error", err)
 		}
 	}
+	s.log.Info("destination tested", "destination", d.ID, "url", s.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		err := tx.SaveDestination(d, nil)
 		if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) {
@@ -130,6 +144,20 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 		return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
 	})
 	return objects, err
+}
+
+// sealedURL is how logs show the URL of a destination: scheme and host, and the
+// whole in a seal that `destkit serve unseal` opens (spec 5.2.3).
+func (s *Server) sealedURL(typ string, credentials map[string]json.RawMessage) string {
+	var whole string
+	if json.Unmarshal(credentials["webhook_url"], &whole) != nil {
+		return "" // other types have none
+	}
+	sealed, err := s.store.SealText(whole)
+	if err != nil {
+		return s.gate.SafeURL(typ, credentials)
+	}
+	return s.gate.SafeURL(typ, credentials) + "/" + sealed
 }
 
 func (s *Server) fetchDestination(c *call) (*reply, error) {
@@ -182,6 +210,7 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
+		c.forgiveUnknown(d.Type, given.Credentials)
 		if credentials, err = s.changeConnection(d, given, stored); err != nil {
 			return err
 		}

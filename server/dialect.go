@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/destkit/destkit/openapi"
@@ -91,4 +92,13 @@ func (s switches) object(o *api.DestinationObject) *api.DestinationObject {
 	shown.SupportedCustomFieldTypes = nil
 	shown.IsAudienceDestination = nil
 	return &shown
+}
+
+// switchNames are the names of all switches, as the document has them.
+func switchNames() map[string]bool {
+	names := map[string]bool{}
+	for field := range reflect.TypeFor[switches]().Fields() {
+		names[field.Tag.Get("switch")] = true
+	}
+	return names
 }

@@ -12,6 +12,7 @@ import (
 
 // TestPaginate is the arithmetic of spec 2.1 and 8.
 func TestPaginate(t *testing.T) {
+	proves(t, "F-2.1-03", "F-2.1-04", "F-2.1-05", "F-2.1-06", "F-2.1-07", "F-2.1-08", "F-2.1-09", "F-2.1-11")
 	for _, one := range []struct {
 		page, per, total int64
 		want             string
@@ -31,6 +32,7 @@ func TestPaginate(t *testing.T) {
 
 // TestLists walks the pages of a list through the API.
 func TestLists(t *testing.T) {
+	proves(t, "F-2.1-01", "F-2.1-02", "F-4-04", "F-8-01", "F-8-02", "F-8-03", "F-8-04", "F-8-05", "F-8-06")
 	w := newWorld(t)
 	for i := range 7 {
 		w.do("POST", "/workspaces", w.pat, map[string]any{"name": fmt.Sprintf("W%d", i)}).want(201)
@@ -48,6 +50,12 @@ func TestLists(t *testing.T) {
 	require.Empty(t, names("?page=10000"))
 	require.Empty(t, names("?page=9223372036854775807&per_page=100"))
 	require.Len(t, names("?per_page=1000"), 8)
+	plain := w.do("GET", "/workspaces", w.pat, nil).want(200)
+	require.Equal(t, "success", plain.at("status"))
+	require.EqualValues(t, 1, plain.id("pagination.page"))
+	require.EqualValues(t, 25, plain.id("pagination.per_page"))
+	require.EqualValues(t, 8, plain.id("pagination.total_records"))
+	require.Equal(t, names(""), names("?order=desc"))
 	a := w.do("GET", "/workspaces?per_page=1000", w.pat, nil).want(200)
 	require.EqualValues(t, 100, a.id("pagination.per_page"), "clamped, not refused")
 	require.False(t, a.has("next"), "the legacy URL is in the list of users only")
@@ -59,6 +67,7 @@ func TestLists(t *testing.T) {
 
 // TestLegacyNext is the URL that clients of old follow.
 func TestLegacyNext(t *testing.T) {
+	proves(t, "F-2.1-10")
 	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
 		for i := range 2 {

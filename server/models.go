@@ -45,6 +45,7 @@ func follow(m *store.Model, d *store.Dataset) {
 	m.Name, m.Description, m.Query, m.Columns = d.Name, d.Description, d.Query, d.Columns
 }
 
+// listModels lists the models of one source.
 func (s *Server) listModels(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
 		src, err := c.source(tx)
@@ -55,7 +56,8 @@ func (s *Server) listModels(c *call) (*reply, error) {
 	}, modelOf)
 }
 
-// createModel makes a model and the dataset behind it, both or none.
+// createModel makes a model and the dataset behind it, both or none. Name and
+// query are required, and the answer is 201: the specification says neither.
 func (s *Server) createModel(c *call) (*reply, error) {
 	var body modelBody
 	if err := c.decode(&body); err != nil {
@@ -86,6 +88,7 @@ func (s *Server) createModel(c *call) (*reply, error) {
 	}
 	m := &store.Model{SourceID: src.ID}
 	err = c.update(func(tx *store.Tx) error {
+		// The name is not checked: nothing says that models must not share one.
 		if err := createDatasetOf(tx, d, checked); err != nil {
 			return err
 		}
@@ -103,6 +106,7 @@ func (b modelBody) dataset() datasetBody {
 	return datasetBody{Name: b.Name, Query: b.Query, Description: b.Description}
 }
 
+// fetchModel shows one model of the source in the path.
 func (s *Server) fetchModel(c *call) (*reply, error) {
 	var shown api.Model
 	err := c.view(func(tx *store.Tx) error {
@@ -118,6 +122,7 @@ func (s *Server) fetchModel(c *call) (*reply, error) {
 	return ok(shown)
 }
 
+// updateModel changes a model through the dataset behind it.
 func (s *Server) updateModel(c *call) (*reply, error) {
 	var body modelBody
 	if err := c.decode(&body); err != nil {

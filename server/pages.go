@@ -2,10 +2,11 @@ package server
 
 import "github.com/destkit/destkit/server/store"
 
-// pageOf answers one page of rows as show writes them (spec 2.1).
+// pageOf answers one page of rows as show writes them (spec 2.1). read runs in
+// one consistent view, so that the rows and their total belong together.
 func pageOf[Row, Shown any](c *call, read func(*store.Tx, store.Page) ([]Row, int64, error), show func(Row) Shown) (*reply, error) {
 	page := c.page()
-	shown := []Shown{}
+	shown := []Shown{} // never nil: an empty list is [] on the wire
 	var total int64
 	err := c.view(func(tx *store.Tx) error {
 		rows, n, err := read(tx, page)

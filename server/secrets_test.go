@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,7 +23,7 @@ import (
 // the data directory, the logs, a snapshot, the journals and the figures
 // (spec 5.2.3).
 func TestNoSecretAnywhere(t *testing.T) {
-	proves(t, "F-5.2-01")
+	proves(t, "F-5.2-01", "F-5.2-06")
 	dir, logged := t.TempDir(), &bytes.Buffer{}
 	w := newWorld(t, func(c *Config) {
 		c.Dir, c.MasterKey = dir, bytes.Repeat([]byte{7}, 32)
@@ -52,6 +53,11 @@ func TestNoSecretAnywhere(t *testing.T) {
 	}))
 	require.NotZero(t, files)
 	require.Contains(t, haystack.String(), "Endpoint", "the haystack is the right one")
+	sealed := regexp.MustCompile(`http://127\.0\.0\.1:\d+/(sealed:[A-Za-z0-9_-]+)`).FindSubmatch(logged.Bytes())
+	require.NotNil(t, sealed, "the log shows scheme, host and a seal")
+	opened, err := w.s.store.UnsealText(string(sealed[1]))
+	require.NoError(t, err)
+	require.Equal(t, w.destination(), opened)
 	for _, secret := range secrets {
 		for _, form := range []string{
 			secret, url.QueryEscape(secret), hex.EncodeToString([]byte(secret)), base64.StdEncoding.EncodeToString([]byte(secret)),

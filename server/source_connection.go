@@ -48,6 +48,8 @@ func (c *call) warnTest(why string) {
 // applySource sets what the body holds, for a new source and for a stored one,
 // and names all that is wrong with it.
 func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) error {
+	// Each part adds its problems, so that a client sees all of them at once;
+	// what depends on the type is looked at only where the type is known.
 	problems := applyName(b, src)
 	described, more := applyType(b, src)
 	problems = append(problems, more...)
@@ -55,6 +57,7 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 		problems = append(problems, applyEngine(b, src, described)...)
 		a.typ = src.Type
 		a.credentials = mergeCredentials(a.credentials, b.Credentials)
+		// The merged ones: an update has to leave something complete behind.
 		for _, p := range source.CheckCredentials(src.Type, a.credentials) {
 			p.Field = "connection." + p.Field
 			problems = append(problems, p)

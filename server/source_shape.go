@@ -29,6 +29,7 @@ type shape struct {
 // every problem with its field. A table that is not known is looked for in the
 // source itself before it is refused: it may be younger than the last refresh.
 func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+	// Looked at twice at most: by what is stored, and after a new discovery.
 	look := func() (found shape, a sourceAccess, problems []api.Problem, err error) {
 		err = s.store.View(ctx, func(tx *store.Tx) (err error) {
 			if found, problems, err = shapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
@@ -43,6 +44,7 @@ func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.Sour
 		return found, problems, err
 	}
 	if err := s.rediscover(ctx, a); err != nil {
+		// The table stays unknown; that the source is down is in the log.
 		s.log.Warn("table of a sync is not known and its source does not answer", "source", a.id, "error", err)
 		return found, problems, nil
 	}
@@ -69,6 +71,7 @@ func shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, [
 	if err != nil {
 		return shape{}, nil, err
 	}
+	// A type that this version does not know has no rules of its own.
 	described, _ := source.Type(src.Type)
 	found := shape{Source: src, StreamingDatabase: described.StreamingDatabase}
 	resolve, ok := map[string]func(*store.Tx, api.SourceObject) ([]api.Problem, error){
@@ -145,6 +148,7 @@ func findTable(tx *store.Tx, src *store.Source, catalog, schema, name string) (*
 	return nil, nil
 }
 
+// setTable takes a table over, in replies with the four keys of spec 2.8.
 func (f *shape) setTable(t *store.SourceTable) {
 	f.Columns, f.ColumnsKnown = t.Columns, true
 	f.Object = api.SourceObject{Type: api.ObjectTable, TableCatalog: &t.Catalog, TableSchema: &t.Schema, TableName: &t.Name}
@@ -161,7 +165,7 @@ func (f *shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 		return absent(".id", "there is no dataset %d in this workspace", *o.ID), nil
 	case err != nil:
 		return nil, err
-	case d.SourceID != f.Source.ID:
+	case d.SourceID != f.Source.ID: // the connection is what the rows are read from
 		return absent(".id", "dataset %d belongs to source %d, not to source %d", d.ID, d.SourceID, f.Source.ID), nil
 	}
 	f.Columns, f.ColumnsKnown, f.DatasetID = d.Columns, true, &d.ID
@@ -180,15 +184,17 @@ func (f *shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The dataset is what the sync holds on to, so neither can be deleted.
 	f.Columns, f.ColumnsKnown, f.DatasetID = d.Columns, true, &d.ID
 	f.Object = namedObject(api.ObjectModel, m.Row, m.Name)
 	f.Object.Query, f.Object.DatasetID = &m.Query, &d.ID
 	return nil, nil
 }
 
+// findModel gives the model, or the problem of one that is not there.
 func (f *shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api.Problem, error) {
 	switch {
-	case o.ID != nil:
+	case o.ID != nil: // wins over the name, which a reply showed and may be old
 		m, err := tx.Model(f.Source.ID, *o.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil, absent(".id", "source %d has no model %d", f.Source.ID, *o.ID), nil

@@ -28,12 +28,14 @@ func (c *call) source(tx *store.Tx) (*store.Source, error) {
 	return tx.Source(c.who.WorkspaceID, c.id("source_id"))
 }
 
+// listSources lists the sources of the workspace (facts B3).
 func (s *Server) listSources(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
 		return tx.Sources(c.who.WorkspaceID, page)
 	}, sourceOf)
 }
 
+// fetchSource shows one source; its credentials are never returned (facts B3).
 func (s *Server) fetchSource(c *call) (*reply, error) {
 	var shown api.Source
 	err := c.view(func(tx *store.Tx) error {
@@ -67,6 +69,7 @@ func (s *Server) createSource(c *call) (*reply, error) {
 	if err := c.applySource(connection, src, &a); err != nil {
 		return nil, err
 	}
+	// Outside of any transaction: a slow network must not stop other writers.
 	tables, why := a.probe(c.ctx)
 	if err := c.ctx.Err(); err != nil {
 		return nil, err // nobody waits for the answer: leave nothing behind
@@ -117,6 +120,8 @@ func (s *Server) updateSource(c *call) (*reply, error) {
 		return nil, err
 	}
 	err = c.update(func(tx *store.Tx) error {
+		// The version of src is the one that was read above: of two updates at
+		// the same time the second is a conflict, whatever its test took.
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
 		if err := tx.SaveSource(src, a.credentials); err != nil || why != "" {
 			return err
@@ -141,6 +146,7 @@ func (s *Server) deleteSource(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
+		// The store would take models along; a client should decide about them.
 		_, models, err := tx.Models(src.ID, store.Page{PerPage: 1})
 		if err != nil {
 			return err

@@ -119,7 +119,7 @@ func sourceTypeField(t *testing.T, field map[string]any, missing map[string]stri
 }
 
 func TestSourceTypes(t *testing.T) {
-	proves(t, "F-4-15")
+	proves(t, "F-4-15", "F-2.10-16")
 	for dialect, rules := range map[Dialect]any{DialectSpec: "required", DialectLive: []any{"required"}} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
 		a := w.do("GET", "/source_types?order=asc", w.key, nil).want(200)
@@ -127,6 +127,18 @@ func TestSourceTypes(t *testing.T) {
 		require.Equal(t, "sqlite", a.at("data.0.service_name"))
 		require.Equal(t, rules, a.at("data.0.configuration_fields.fields.0.rules"))
 		require.Equal(t, "path", a.at("data.0.configuration_fields.fields.0.id"))
+		addresses := 0
+		for _, kind := range a.at("data").([]any) {
+			for _, field := range kind.(map[string]any)["configuration_fields"].(map[string]any)["fields"].([]any) {
+				if more := field.(map[string]any)["read_more"].(string); more != "" {
+					parsed, err := url.Parse(more)
+					require.NoError(t, err)
+					require.Equal(t, "https", parsed.Scheme)
+					addresses++
+				}
+			}
+		}
+		require.NotZero(t, addresses)
 		page := w.do("GET", "/source_types?per_page=3&page=2&order=asc", w.key, nil).want(200)
 		require.Equal(t, a.at("data.3"), page.at("data.0"))
 		require.Empty(t, w.do("GET", "/source_types?page=10000", w.key, nil).want(200).at("data"))

@@ -14,6 +14,7 @@ import (
 // TestSyncIsCheckedWhole: one payload, many mistakes, one answer that names all
 // of them; nothing is stored.
 func TestSyncIsCheckedWhole(t *testing.T) {
+	proves(t, "F-4.1-15")
 	w := newWorld(t)
 	body := syncBody(w.newSource(), w.newDestination())
 	body["mappings"] = []any{
@@ -96,6 +97,7 @@ func TestSyncRoundTrip(t *testing.T) {
 
 // TestSyncUpdateKeepsWhatItLeavesOut (spec 4.1.1), and what is required.
 func TestSyncUpdateKeepsWhatItLeavesOut(t *testing.T) {
+	proves(t, "F-4.1-01", "F-4.1-02", "F-3-01")
 	w := newWorld(t)
 	source, destination := w.newSource(), w.newDestination()
 	body := syncBody(source, destination)
@@ -120,6 +122,7 @@ func TestSyncUpdateKeepsWhatItLeavesOut(t *testing.T) {
 
 // TestValidateOnly changes nothing, and shows the sync as it would be.
 func TestValidateOnly(t *testing.T) {
+	proves(t, "F-4.1-03")
 	w := newWorld(t)
 	source, destination := w.newSource(), w.newDestination()
 	id := w.do("POST", "/syncs", w.key, syncBody(source, destination)).want(200).id("data.sync_id")
@@ -168,12 +171,14 @@ func TestConcurrentUpdates(t *testing.T) {
 
 // TestDeprecatedFields work and are marked (spec 9).
 func TestDeprecatedFields(t *testing.T) {
+	proves(t, "F-9-03", "F-9-04")
 	w := newWorld(t)
 	source, destination := w.newSource(), w.newDestination()
 	for field, value := range map[string]any{
 		"failed_run_notifications_enabled":              false,
 		"failed_record_notifications_enabled":           false,
 		"failed_record_notifications_threshold_percent": 10,
+		"high_water_mark_attributes":                    nil,
 	} {
 		body := syncBody(source, destination)
 		body[field] = value
@@ -188,6 +193,8 @@ func TestDeprecatedFields(t *testing.T) {
 
 // TestTriggerAndCancel: one run at a time; what comes meanwhile is skipped.
 func TestTriggerAndCancel(t *testing.T) {
+	proves(t, "F-2.9-01", "F-2.9-02", "F-2.9-03", "F-2.9-04", "F-2.9-05", "F-2.9-06", "F-2.9-07", "F-2.9-08", "F-2.9-09", "F-2.9-10", "F-2.9-11", "F-2.9-12", "F-2.9-13")
+	proves(t, "F-3-02", "F-4-14", "F-4-31", "F-7.1-02")
 	w := newWorld(t)
 	id := w.newSync()
 	path := fmt.Sprintf("/syncs/%d", id)
@@ -196,11 +203,29 @@ func TestTriggerAndCancel(t *testing.T) {
 	shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", first), w.key, nil).want(200)
 	require.Equal(t, true, shown.at("data.full_sync"))
 	require.Equal(t, "Manual", shown.at("data.sync_trigger_reason.ui_tag"))
+	require.NotEmpty(t, shown.at("data.sync_trigger_reason.ui_detail"))
+	require.Equal(t, first, shown.id("data.id"))
+	require.Equal(t, id, shown.id("data.sync_id"))
+	require.Equal(t, "queued", shown.at("data.status"))
+	require.NotEmpty(t, shown.at("data.current_step"))
+	require.Equal(t, false, shown.at("data.canceled"))
+	require.Nil(t, shown.at("data.completed_at"))
+	for _, moment := range []string{"created_at", "updated_at", "scheduled_execution_time"} {
+		require.NotEmpty(t, shown.at("data."+moment))
+	}
+	for _, counter := range []string{
+		"source_record_count", "source_record_updates", "source_record_deletes", "source_record_invalids",
+		"records_processed", "records_updated", "records_failed", "records_invalid",
+	} {
+		require.Nil(t, shown.at("data."+counter), "unknown before the run knows it")
+	}
 	require.Equal(t, "skipped", w.do("GET", fmt.Sprintf("/sync_runs/%d", second), w.key, nil).want(200).at("data.status"))
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", first), w.key, nil).want(200)
 	shown = w.do("GET", fmt.Sprintf("/sync_runs/%d", first), w.key, nil).want(200)
 	require.Equal(t, "failed", shown.at("data.status"))
 	require.Equal(t, "CANCELED", shown.at("data.error_code"))
+	require.NotEmpty(t, shown.at("data.error_message"))
+	require.True(t, shown.has("data.error_detail"))
 	require.NotNil(t, shown.at("data.completed_at"))
 	w.do("POST", path+"/trigger?force_full_sync=perhaps", w.key, nil).want(400)
 	w.do("POST", path+"/trigger", w.key, `{"force_full_sync":"yes"}`).want(400)

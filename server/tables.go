@@ -39,6 +39,7 @@ func (c *call) table(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
 	return src, t, err
 }
 
+// fetchSourceTable shows a table with the columns that the last refresh saw.
 func (s *Server) fetchSourceTable(c *call) (*reply, error) {
 	var shown api.Table
 	err := c.view(func(tx *store.Tx) error {
@@ -75,6 +76,7 @@ func (s *Server) refreshSourceTables(c *call) (*reply, error) {
 // no secret.
 func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
 	return s.plans.once(ctx, fmt.Sprintf("tables of source %d", a.id), func() error {
+		// The service's own context, which ends when it stops.
 		ctx, cancel := context.WithTimeout(s.background.ctx, sourceTimeout)
 		defer cancel()
 		tables, err := a.tables(ctx)
@@ -141,14 +143,17 @@ func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.Sourc
 		if err != nil {
 			return err
 		}
+		// Gone tables keep the columns they had, for when they come back.
 		if stored.Gone = missing != nil; !stored.Gone {
 			stored.Columns = columns
 		}
 		return tx.SaveSourceTable(stored)
 	})
+	// A refresh of a table that is gone has failed, though the store is right.
 	return errors.Join(missing, err)
 }
 
+// fetchRefreshTablesStatus tells how a refresh of the tables goes (facts B3).
 func (s *Server) fetchRefreshTablesStatus(c *call) (*reply, error) {
 	err := c.view(func(tx *store.Tx) error {
 		_, err := c.source(tx)
@@ -160,6 +165,7 @@ func (s *Server) fetchRefreshTablesStatus(c *call) (*reply, error) {
 	return s.refreshStatus(c, store.RefreshTables, c.id("source_id"))
 }
 
+// fetchRefreshColumnsStatus does so for the columns of one table.
 func (s *Server) fetchRefreshColumnsStatus(c *call) (*reply, error) {
 	err := c.view(func(tx *store.Tx) error {
 		_, _, err := c.table(tx)

@@ -28,9 +28,10 @@ func (b topicBody) apply(c *call, t *store.Topic) error {
 		t.Name = strings.TrimSpace(*b.Name)
 	}
 	problems = append(problems, checkName("name", t.Name)...)
-	if c.has("description") {
+	if c.has("description") { // null takes it away
 		t.Description = b.Description
 	}
+	// null is the same as leaving it out: a topic always has a schema.
 	if len(b.SampleMessage) > 0 && string(b.SampleMessage) != "null" {
 		t.SampleMessage = b.SampleMessage
 		schema, err := schemaOf(b.SampleMessage)
@@ -102,6 +103,7 @@ func (c *call) topic(tx *store.Tx) (*store.Topic, error) {
 	return tx.Topic(src.ID, c.id("topic_id"))
 }
 
+// listTopics lists the topics of a source; one that does not stream has none.
 func (s *Server) listTopics(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
 		src, err := c.source(tx)
@@ -124,6 +126,7 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
+		// Before the body: nothing in it could be right here.
 		if described, _ := source.Type(src.Type); !described.Streaming {
 			return refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
@@ -138,6 +141,7 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 	return created(topicOf(t))
 }
 
+// fetchTopic shows a topic; of its sample message only the schema is shown.
 func (s *Server) fetchTopic(c *call) (*reply, error) {
 	var shown api.Topic
 	err := c.view(func(tx *store.Tx) error {
@@ -153,6 +157,7 @@ func (s *Server) fetchTopic(c *call) (*reply, error) {
 	return ok(shown)
 }
 
+// updateTopic changes what the body holds; all of it is optional (spec 4).
 func (s *Server) updateTopic(c *call) (*reply, error) {
 	var body topicBody
 	if err := c.decode(&body); err != nil {
@@ -179,6 +184,7 @@ func (s *Server) updateTopic(c *call) (*reply, error) {
 	return updated(shown)
 }
 
+// deleteTopic removes a topic with its messages, unless a sync reads it.
 func (s *Server) deleteTopic(c *call) (*reply, error) {
 	err := c.update(func(tx *store.Tx) error {
 		t, err := c.topic(tx)

@@ -32,7 +32,7 @@ func (b webhookBody) apply(c *call, w *store.Webhook) error {
 		w.Endpoint = *b.Endpoint
 	}
 	problems = append(problems, checkEndpoint("endpoint", w.Endpoint)...)
-	if c.has("description") {
+	if c.has("description") { // null takes it away
 		w.Description = b.Description
 	}
 	if b.Events != nil {
@@ -58,7 +58,7 @@ func checkEndpoint(field, endpoint string) []api.Problem {
 		return bad("must be an absolute URL such as https://example.com/hooks")
 	case !strings.EqualFold(parsed.Scheme, "https"):
 		return bad("must be an https URL")
-	case parsed.User != nil:
+	case parsed.User != nil: // would stand in logs of proxies
 		return bad("must not hold a user or a password; put a secret into the path or the query")
 	case parsed.Fragment != "":
 		return bad("must not hold a fragment: it is never sent")
@@ -116,6 +116,7 @@ func webhookOf(w *store.Webhook) api.Webhook {
 	}
 }
 
+// listWebhooks lists the webhooks of the workspace, without their secrets.
 func (s *Server) listWebhooks(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
 		return tx.Webhooks(c.who.WorkspaceID, page)
@@ -144,6 +145,7 @@ func (s *Server) createWebhook(c *call) (*reply, error) {
 	return created(shown)
 }
 
+// fetchWebhook shows a webhook without its secret.
 func (s *Server) fetchWebhook(c *call) (*reply, error) {
 	var shown api.Webhook
 	err := c.view(func(tx *store.Tx) error {
@@ -159,6 +161,7 @@ func (s *Server) fetchWebhook(c *call) (*reply, error) {
 	return ok(shown)
 }
 
+// updateWebhook changes what the body holds; the secret stays for good.
 func (s *Server) updateWebhook(c *call) (*reply, error) {
 	var body webhookBody
 	if err := c.decode(&body); err != nil {
@@ -185,6 +188,7 @@ func (s *Server) updateWebhook(c *call) (*reply, error) {
 	return updated(shown)
 }
 
+// deleteWebhook removes a webhook; nothing else refers to it.
 func (s *Server) deleteWebhook(c *call) (*reply, error) {
 	err := c.update(func(tx *store.Tx) error {
 		return tx.DeleteWebhook(c.who.WorkspaceID, c.id("webhook_id"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -91,21 +92,26 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	s.config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.config)
 	if err != nil {
-		return nil, errors.Join(dataError(s.config.Dir, key, err), sims.Close())
+		err = dataError(cmp.Or(s.restore, s.config.Dir), key, err)
+		if s.restore != "" { // mostly the file is no good
+			err = usageError(fmt.Errorf("restore %s: %w", s.restore, err))
+		}
+		return nil, errors.Join(err, sims.Close())
 	}
 	return &openWorld{world, sims}, nil
 }
 
-// dataError words why a data directory could not be opened, with the way out.
-func dataError(dir string, key masterKey, err error) error {
+// dataError words why a data directory, or the file to restore, could not be
+// opened, with the way out.
+func dataError(place string, key masterKey, err error) error {
 	var owned *store.OwnedError
 	switch {
 	case errors.As(err, &owned):
-		return untested(fmt.Errorf("open %s: %w; stop that process first", dir, owned))
+		return untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
 	case errors.Is(err, store.ErrWrongKey):
-		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, dir, envMasterKey)
+		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
 	case errors.Is(err, store.ErrHasData):
-		return usagef("--restore needs a new directory: %s holds data already", dir)
+		return usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy):
 		return usageError(err)
 	}

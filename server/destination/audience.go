@@ -31,6 +31,8 @@ func (g *Gate) Matched(typ, object string, identifiers []json.RawMessage) int {
 	return matched
 }
 
+// matches decides over one member. The seed keeps two audiences from knowing the
+// same people; a null identifier never matches.
 func matches(seed string, raw json.RawMessage, percent int) bool {
 	value := string(bytes.TrimSpace(raw))
 	if s, isText := text(raw); isText {

@@ -169,6 +169,7 @@ func (e *entry) connector(creatable bool) api.Connector {
 	}
 }
 
+// object finds an object by its full_name; nil when there is none.
 func (e *entry) object(fullName string) *objectEntry {
 	for i := range e.Objects {
 		if e.Objects[i].FullName == fullName {
@@ -178,6 +179,7 @@ func (e *entry) object(fullName string) *objectEntry {
 	return nil
 }
 
+// field finds a field by its full_name; nil for one that was created on write.
 func (o *objectEntry) field(fullName string) *fieldEntry {
 	for i := range o.Fields {
 		if o.Fields[i].FullName == fullName {

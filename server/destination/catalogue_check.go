@@ -14,10 +14,12 @@ import (
 // complaints collects what is wrong with an entry, each with its place.
 type complaints []error
 
+// add notes one problem with its place, such as objects[1].fields[2].type.
 func (c *complaints) add(place, format string, args ...any) {
 	*c = append(*c, fmt.Errorf("%s: %w", place, fmt.Errorf(format, args...)))
 }
 
+// oneOf notes a word that is none of the known ones, and lists these.
 func (c *complaints) oneOf(place, value string, known ...string) {
 	if !slices.Contains(known, value) {
 		c.add(place, "unknown value %q; use one of %s", value, strings.Join(known, ", "))
@@ -65,6 +67,8 @@ func (e *entry) check() error {
 	return errors.Join(c...)
 }
 
+// check keeps the promise of spec 2.10 to clients: a type they can render, a
+// pattern that compiles, values to choose from exactly where a list is shown.
 func (f *credentialEntry) check(place string, c *complaints) {
 	if f.ID == "" || f.Label == "" {
 		c.add(place, "id and label must not be empty")
@@ -79,6 +83,8 @@ func (f *credentialEntry) check(place string, c *complaints) {
 	}
 }
 
+// check looks at one object with its fields. The hidden identifier shares the
+// name space of the fields, because the simulator keeps it beside them.
 func (o *objectEntry) check(e *entry, place string, c *complaints) {
 	if o.FullName == "" || o.Label == "" {
 		c.add(place, "full_name and label must not be empty")
@@ -128,6 +134,9 @@ func (f *fieldEntry) identifies() bool {
 	return slices.ContainsFunc(f.Keys, func(key string) bool { return key != "reference" })
 }
 
+// check looks at one field. A key has a type that the protocol admits for an
+// identifier (facts A3), and a lookup leads to an object that can be found by
+// a reference key, or a sync could never resolve it.
 func (f *fieldEntry) check(e *entry, place string, c *complaints) {
 	if f.FullName == "" || f.Label == "" {
 		c.add(place, "full_name and label must not be empty")
@@ -154,6 +163,8 @@ func (f *fieldEntry) check(e *entry, place string, c *complaints) {
 	}
 }
 
+// check looks at one advanced configuration field (spec 2.4). A default that
+// does not fit would make every sync that leaves the field out invalid.
 func (a *advancedEntry) check(place string, c *complaints) {
 	if a.Name == "" || a.Label == "" {
 		c.add(place, "name and label must not be empty")

@@ -76,6 +76,7 @@ func (g *Gate) Unknown(typ string, credentials Credentials) []string {
 	return names
 }
 
+// names lists the credentials of a type in the order in which clients see them.
 func (k *kind) names() []string {
 	names := []string{}
 	for _, f := range k.connector.ConfigurationFields.Fields {
@@ -84,6 +85,8 @@ func (k *kind) names() []string {
 	return names
 }
 
+// bad notes a problem of one credential. Callers never put a value into the
+// message: problems go into replies and logs.
 func (c *check) bad(name, format string, args ...any) {
 	field := credentialsField
 	if name != "" {
@@ -97,6 +100,8 @@ func (c *check) failed(name string) bool {
 	return slices.ContainsFunc(c.problems, func(p api.Problem) bool { return p.Field == credentialsField+"."+name })
 }
 
+// unknown refuses what the type does not know: a misspelt auth_token would
+// otherwise be an open endpoint.
 func (c *check) unknown() {
 	for _, name := range c.gate.Unknown(c.kind.connector.ServiceName, c.given) {
 		c.bad(clip(name, 64), "unknown credential; %s takes %s", c.kind.connector.ServiceName, strings.Join(c.kind.names(), ", "))
@@ -160,6 +165,7 @@ func checkValue(f *api.ConfigField, raw json.RawMessage) string {
 	return oneOf(f, s)
 }
 
+// oneOf gives "" or lists the values that a field takes.
 func oneOf(f *api.ConfigField, value string) string {
 	if len(f.PossibleValues) > 0 && !slices.Contains(f.PossibleValues, value) {
 		return "must be " + strings.Join(f.PossibleValues, " or ")
@@ -167,6 +173,7 @@ func oneOf(f *api.ConfigField, value string) string {
 	return ""
 }
 
+// isControl tells characters that would break a header or a line of a log.
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
 // compact gives a copy of a JSON value without white space.

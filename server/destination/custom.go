@@ -28,6 +28,8 @@ func customKind(g *Gate) *kind {
 	}
 }
 
+// openCustom never fails for a URL: the options may have become stricter since
+// it was stored, and the connection test is the place to say so.
 func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error) {
 	address := customURL(credentials)
 	u, problem := checkURL(address, g.options.AllowPlainHTTP)
@@ -71,6 +73,7 @@ type customConnection struct {
 	own   *pool // of a connection without an id
 }
 
+// Close leaves shared network connections to the next call of the destination.
 func (c *customConnection) Close() error {
 	if c.own != nil {
 		c.own.close()
@@ -78,11 +81,14 @@ func (c *customConnection) Close() error {
 	return nil
 }
 
+// customURL is the URL as it was given, "" when there is none.
 func customURL(credentials Credentials) string {
 	s, _ := text(credentials["webhook_url"])
 	return s
 }
 
+// safeURL cuts a URL down to what a log may show: path and query may be secrets
+// (spec 5.2.3).
 func safeURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil || u.Host == "" {

@@ -43,6 +43,8 @@ func (c *check) headers() {
 	}
 }
 
+// setHeaders replaces the headers as a whole, so that one can be taken away by
+// leaving it out.
 func (c *check) setHeaders(entries map[string]json.RawMessage) {
 	if len(entries) > maxHeaders {
 		c.bad("custom_headers", "must hold at most %d headers", maxHeaders)
@@ -65,6 +67,8 @@ func (c *check) setHeaders(entries map[string]json.RawMessage) {
 	c.merged["custom_headers"] = api.Raw(result)
 }
 
+// headerName refuses names that HTTP does not admit, that the service sets by
+// itself, or that differ from another only in case.
 func (c *check) headerName(name string, seen map[string]string) {
 	canonical := http.CanonicalHeaderKey(name)
 	switch {
@@ -113,6 +117,7 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 	return h
 }
 
+// headerPlace names a header in a problem; what is no token is quoted.
 func headerPlace(name string) string {
 	if isToken(name) {
 		return "custom_headers." + clip(name, 64)

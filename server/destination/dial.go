@@ -17,6 +17,7 @@ const idleTime = 90 * time.Second
 // pool is the network connections to one destination.
 type pool struct{ transport *http.Transport }
 
+// close ends what is idle; calls under way end by themselves.
 func (p *pool) close() { p.transport.CloseIdleConnections() }
 
 // pool gives the pool of a destination, and whether others share it: id 0 gets
@@ -91,6 +92,8 @@ func (g *Gate) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return g.connect(ctx, address)
 }
 
+// connect tries the addresses in the order of the resolver. The first error is
+// the one to show: later addresses are fallbacks.
 func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {

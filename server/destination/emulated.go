@@ -50,6 +50,7 @@ func emulatedKind(g *Gate, e *entry) *kind {
 	}
 }
 
+// closeStore closes a store; its records stay.
 func closeStore(e *Emulated) error {
 	if e.Close == nil {
 		return nil
@@ -109,6 +110,8 @@ func (g *Gate) unsaved(e *entry) (*Emulated, error) {
 	return s, nil
 }
 
+// openEmulated looks the store up anew for every call: the destination may be
+// forgotten, restored or reset while a connection is held.
 func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connection, error) {
 	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
 	var err error
@@ -150,6 +153,8 @@ type emulatedConnection struct {
 	own         *Emulated // of a destination without an id
 }
 
+// Close takes the store of an unsaved destination along: nobody could find it
+// again.
 func (c *emulatedConnection) Close() error {
 	if c.own == nil {
 		return nil
@@ -205,6 +210,8 @@ func (e *entry) details(credentials Credentials) map[string]any {
 	return details
 }
 
+// secrets lists the passwords. The word that fails a test is documented, so it
+// is none, and messages may name it.
 func (e *entry) secrets(credentials Credentials) []string {
 	var list []string
 	for _, f := range e.Credentials {

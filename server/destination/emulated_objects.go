@@ -68,6 +68,7 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 	return d
 }
 
+// rule maps how a mirror or an upsert identifies records (spec 2.3).
 func (e identifierEntry) rule() api.IdentifierRule {
 	rule := api.IdentifierRule{Required: !e.Optional, HideDestinationKey: e.Hide}
 	if e.Notes != "" {

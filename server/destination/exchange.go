@@ -53,6 +53,8 @@ type exchangeKey struct{}
 // observer notes in the Exchange of the context what goes over the wire.
 type observer struct{ next http.RoundTripper }
 
+// RoundTrip notes status, kept headers and sizes. The context carries the
+// Exchange, since one transport serves all connections of a destination.
 func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
 	x, _ := r.Context().Value(exchangeKey{}).(*Exchange)
 	if x == nil {
@@ -79,6 +81,7 @@ type counted struct {
 	x *Exchange
 }
 
+// Read counts bytes as they come from the wire, before they are decoded.
 func (c *counted) Read(p []byte) (int, error) {
 	n, err := c.ReadCloser.Read(p)
 	c.x.Received += int64(n)

@@ -75,6 +75,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	return e
 }
 
+// refuses tells the two statuses that mean the token, whatever the body says.
 func refuses(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden
 }
@@ -88,6 +89,8 @@ func envelope(err error) string {
 	return what
 }
 
+// statusText shows the status and the cleaned beginning of the body. The target
+// of a redirect is left out: it may repeat the secrets of the URL.
 func (c *caller) statusText(e *rpc.StatusError) string {
 	message := fmt.Sprintf("http status %d", e.Status)
 	if name := http.StatusText(e.Status); name != "" {
@@ -129,13 +132,17 @@ func (g *Gate) network(ctx context.Context, host string, err error) (outcome, me
 	return OutcomeNetwork, err.Error()
 }
 
+// isTimeout tells a timeout of any layer; net and context have one each.
 func isTimeout(err error) bool {
 	var timeout net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout()
 }
 
+// seconds prints a timeout without the noise of nanoseconds.
 func seconds(d time.Duration) string { return d.Round(time.Millisecond).String() }
 
+// lookupText names the host and says what the resolver said, without the
+// resolver's own address, which net.DNSError would add.
 func lookupText(e *lookupError) string {
 	var dns *net.DNSError
 	reason := e.err.Error()
@@ -185,8 +192,11 @@ func tlsText(host string, err error) string {
 	return fmt.Sprintf("the TLS handshake with %s failed: %s", host, err)
 }
 
+// day prints a moment of a certificate to the minute.
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
+// selfSigned tells whether a certificate vouches for itself. The signature is
+// checked too: an authority may well bear the name of its own.
 func selfSigned(c *x509.Certificate) bool {
 	return c != nil && bytes.Equal(c.RawIssuer, c.RawSubject) &&
 		c.CheckSignature(c.SignatureAlgorithm, c.RawTBSCertificate, c.Signature) == nil

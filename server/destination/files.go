@@ -82,6 +82,8 @@ func (g *Gate) place(path string) (clean, problem string) {
 	return path, ""
 }
 
+// openFiles does not touch the file system: a folder that is gone is found by
+// the test and by planning, which can say so.
 func (g *Gate) openFiles(id int64, credentials Credentials) (Connection, error) {
 	path, _ := text(credentials["path"])
 	format, _ := text(credentials["format"])
@@ -163,6 +165,8 @@ func (c *filesConnection) Test(ctx context.Context) api.TestResults {
 	return p.results
 }
 
+// tryWrite does what a sync will do later, under a name that no object has, and
+// leaves nothing behind, also when a step in between fails.
 func tryWrite(root *os.Root) (err error) {
 	name := ".destkit-test-" + rand.Text()
 	const content = "written by a connection test\n"

@@ -78,17 +78,22 @@ func (w *recorder) run(handler http.Handler, r *http.Request) (err error) {
 	return nil
 }
 
+// Header implements http.ResponseWriter.
 func (w *recorder) Header() http.Header { return w.header }
 
 // Flush does nothing: the reply is handed over as a whole.
 func (w *recorder) Flush() {}
 
+// WriteHeader keeps the first status and the headers of that moment, as a
+// server does.
 func (w *recorder) WriteHeader(status int) {
 	if w.status == 0 {
 		w.status, w.sent = status, w.header.Clone()
 	}
 }
 
+// Write refuses more than the limit, so that a simulator told to answer without
+// end cannot fill the memory.
 func (w *recorder) Write(p []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if int64(w.body.Len()) > w.limit {
@@ -97,6 +102,7 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return w.body.Write(p)
 }
 
+// response is what the client sees.
 func (w *recorder) response(r *http.Request) *http.Response {
 	return &http.Response{
 		Status: fmt.Sprintf("%d %s", w.status, http.StatusText(w.status)), StatusCode: w.status,

@@ -91,6 +91,7 @@ func text(raw json.RawMessage) (s string, ok bool) {
 	return s, true
 }
 
+// isNull tells null and an absent value, which mean the same in credentials.
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || string(raw) == "null"

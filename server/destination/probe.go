@@ -49,6 +49,7 @@ func (p *probe) step(name string, run func() string) {
 	}
 }
 
+// judge adds a step that ran; problem is "" when it passed.
 func (p *probe) judge(name, problem string) {
 	s := api.TestStep{Step: name, Status: api.StepPassed}
 	if problem != "" {
@@ -58,6 +59,7 @@ func (p *probe) judge(name, problem string) {
 	p.results.Steps = append(p.results.Steps, s)
 }
 
+// skip adds a step that did not run: clients see all steps of a type each time.
 func (p *probe) skip(name string) {
 	p.results.Steps = append(p.results.Steps, api.TestStep{Step: name, Status: api.StepSkipped})
 }
@@ -84,6 +86,8 @@ func (c *customConnection) Test(ctx context.Context) api.TestResults {
 	return p.results
 }
 
+// testName looks the host up by itself, so that a wrong name is told from a
+// host that does not answer.
 func (c *customConnection) testName(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, c.gate.options.ConnectTimeout)
 	defer cancel()
@@ -94,6 +98,8 @@ func (c *customConnection) testName(ctx context.Context) string {
 	return ""
 }
 
+// testTLS shakes hands on a connection of its own (spec 5.2.1): a pooled one may
+// date from before the certificate expired.
 func (c *customConnection) testTLS(ctx context.Context) string {
 	port := c.url.Port()
 	if port == "" {

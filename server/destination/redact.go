@@ -31,6 +31,7 @@ type redactor struct {
 	plain  []string
 }
 
+// newRedactor derives all forms once; a connection cleans many texts.
 func newRedactor(secrets []string) *redactor {
 	r := &redactor{}
 	for _, s := range secrets {
@@ -91,6 +92,8 @@ func (r *redactor) foreign(s string) string {
 	return clip(strings.TrimSpace(r.clean(s)), maxForeign)
 }
 
+// find gives the stretches that hold a secret. A base64 match takes its whole
+// run, since the characters around it are the secret's neighbours.
 func (r *redactor) find(s string) []span {
 	var spans []span
 	low := fold(s)
@@ -112,6 +115,7 @@ func (r *redactor) find(s string) []span {
 	return spans
 }
 
+// appendAll adds every occurrence, overlapping ones too: replace merges them.
 func appendAll(spans []span, s, needle string, widen func(from, to int) span) []span {
 	for at := 0; ; {
 		i := strings.Index(s[at:], needle)
@@ -142,6 +146,7 @@ func (r *redactor) cut(s string, spans []span) []span {
 	return spans
 }
 
+// appendPrefix adds the longest beginning of a secret at the end of s.
 func appendPrefix(spans []span, s, secret string, least int) []span {
 	for n := min(len(secret)-1, len(s)); n >= least; n-- {
 		if strings.HasSuffix(s, secret[:n]) {
@@ -154,6 +159,7 @@ func appendPrefix(spans []span, s, secret string, least int) []span {
 // base64Text turns the URL alphabet of base64 into the standard one.
 func base64Text(s string) string { return strings.NewReplacer("-", "+", "_", "/").Replace(s) }
 
+// replace puts one placeholder for each stretch; those that overlap share one.
 func replace(s string, spans []span) string {
 	if len(spans) == 0 {
 		return s
@@ -193,6 +199,7 @@ func views(s string) []string {
 	return list
 }
 
+// unescape undoes the escapes of JSON and the \xNN of other languages.
 func unescape(s string) string {
 	return escaped.ReplaceAllStringFunc(s, func(unit string) string {
 		if unit[1] == 'u' || unit[1] == 'x' {
@@ -231,6 +238,7 @@ func fold(s string) string {
 	return string(b)
 }
 
+// isBase64 tells the characters of the standard alphabet, padding left out.
 func isBase64(b byte) bool {
 	return b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b == '+' || b == '/'
 }

@@ -57,6 +57,7 @@ type wireObject struct {
 	deviations []string // why the object cannot be written to
 }
 
+// deviate notes why the object cannot be written to.
 func (o *wireObject) deviate(format string, args ...any) {
 	o.deviations = append(o.deviations, fmt.Sprintf(format, args...))
 }
@@ -69,6 +70,8 @@ func (o *wireObject) why() *string {
 	return api.Ptr("This object cannot be written to: " + strings.Join(o.deviations, "; "))
 }
 
+// decodeObject reads one entry of list_objects. Without a name there is nothing
+// to show, so that fails the call; the rest spoils the object alone.
 func decodeObject(raw json.RawMessage) (o wireObject, problem string) {
 	members, ok := rawObject(raw)
 	if !ok {
@@ -163,6 +166,7 @@ func decodeField(raw json.RawMessage) (f rpc.Field, problem string) {
 	return f, ""
 }
 
+// boolean reads true and false and nothing that merely looks like them.
 func boolean(raw json.RawMessage) (value, ok bool) {
 	switch string(raw) {
 	case "true":

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"math/big"
 	"strconv"
 	"strings"
@@ -148,175 +147,16 @@ func castBoolean(value any) (any, error) {
 }
 
 // castNumber keeps every digit. Decimals are strings on the wire (facts A3).
-func castNumber(value any, fieldType string) (any, error) {
-	if b, ok := value.(bool); ok && fieldType == api.TypeInteger {
-		value = map[bool]int64{true: 1}[b]
-	}
-	if s, ok := value.(string); ok {
-		value = json.Number(strings.TrimPrefix(strings.TrimSpace(s), "+"))
-	}
-	digits, err := decimalText(value)
-	if err != nil {
-		return nil, err
-	}
-	switch fieldType {
-	case api.TypeDecimal:
-		return digits, nil
-	case api.TypeInteger:
-		whole, fraction, _ := strings.Cut(digits, ".")
-		if strings.Trim(fraction, "0") != "" {
-			return nil, fmt.Errorf("%s is not a whole number", clip(digits))
-		}
-		if whole == "-0" {
-			whole = "0"
-		}
-		return json.Number(whole), nil
-	}
-	return castFloat(digits)
-}
-
 // castFloat refuses a number that has no float of its own: an integer beyond
 // 2^53 that would become a neighbour, more than 17 digits, or one out of range.
-func castFloat(digits string) (any, error) {
-	f, err := strconv.ParseFloat(digits, 64)
-	if err != nil || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("%s is out of the range of a float", clip(digits))
-	}
-	exact, _ := new(big.Rat).SetString(digits)
-	shortest := strconv.FormatFloat(f, 'f', -1, 64)
-	if back, _ := new(big.Rat).SetString(shortest); exact == nil || back.Cmp(exact) != 0 {
-		return nil, fmt.Errorf("%s has more digits than a float keeps", clip(digits))
-	}
-	return json.Number(strconv.FormatFloat(f, floatForm(f), -1, 64)), nil
-}
-
 // floatForm writes very large and very small numbers with an exponent.
-func floatForm(f float64) byte {
-	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
-		return 'e'
-	}
-	return 'f'
-}
-
-const longestNumber = 10_000 // digits; an exponent must not make a text without end
-
 // decimalText is a number in plain decimal digits, without an exponent.
-func decimalText(value any) (string, error) {
-	switch v := value.(type) {
-	case int64:
-		return strconv.FormatInt(v, 10), nil
-	case int:
-		return strconv.Itoa(v), nil
-	case float64:
-		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return "", fmt.Errorf("%v is no number", v)
-		}
-		return strconv.FormatFloat(v, 'f', -1, 64), nil
-	case float32:
-		return strconv.FormatFloat(float64(v), 'f', -1, 32), nil
-	case *big.Int:
-		return v.String(), nil
-	case json.Number:
-		return plainDigits(v.String())
-	case int8, int16, int32, uint, uint8, uint16, uint32, uint64:
-		return fmt.Sprint(v), nil
-	}
-	return "", fmt.Errorf("%s is not a number", describe(value))
-}
-
 // plainDigits checks a number and resolves its exponent without rounding.
-func plainDigits(number string) (string, error) {
-	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(number), "e")
-	sign := ""
-	if strings.HasPrefix(mantissa, "-") {
-		sign, mantissa = "-", mantissa[1:]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	if whole+fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return "", fmt.Errorf("%s is not a number", strconv.Quote(clip(number)))
-	}
-	shift := 0
-	if hasExponent {
-		var err error
-		if shift, err = strconv.Atoi(exponent); err != nil {
-			return "", fmt.Errorf("%s is not a number", strconv.Quote(clip(number)))
-		}
-	}
-	if len(whole)+len(fraction) > longestNumber || shift > longestNumber || shift < -longestNumber {
-		return "", fmt.Errorf("the number has more than %d digits", longestNumber)
-	}
-	for ; shift > 0; shift-- {
-		next := "0"
-		if fraction != "" {
-			next, fraction = fraction[:1], fraction[1:]
-		}
-		whole += next
-	}
-	if shift < 0 {
-		whole = strings.Repeat("0", max(0, 1-shift-len(whole))) + whole
-		cut := len(whole) + shift
-		whole, fraction = whole[:cut], whole[cut:]+fraction
-	}
-	if whole = strings.TrimLeft(whole, "0"); whole == "" {
-		whole = "0"
-	}
-	if fraction != "" {
-		whole += "." + fraction
-	}
-	return sign + whole, nil
-}
-
 // moments are the forms of time that a text may have; those without a zone are
 // taken as UTC.
-var moments = []string{
-	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04",
-	time.DateOnly,
-}
-
-func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
-	s = strings.TrimSpace(s)
-	if len(s) > 10 && s[10] == ' ' {
-		s = s[:10] + "T" + strings.Replace(strings.Replace(s[11:], " UTC", "Z", 1), " ", "", 1)
-	}
-	for _, form := range moments {
-		if moment, err = time.Parse(form, s); err == nil {
-			return moment, form == time.DateOnly, nil
-		}
-	}
-	return time.Time{}, false, fmt.Errorf("%s is not a time such as 2021-03-29T16:32:23Z", strconv.Quote(clip(s)))
-}
-
 // castTime: dates are 2021-03-29, moments are in UTC with a trailing Z (facts
 // A3). A moment becomes a date only at midnight UTC.
-func castTime(value any, fieldType string) (any, error) {
-	var moment time.Time
-	switch v := value.(type) {
-	case time.Time:
-		moment = v
-	case string:
-		var err error
-		if moment, _, err = parseMoment(v); err != nil {
-			return nil, err
-		}
-	default:
-		return nil, fmt.Errorf("%s is not a time", describe(value))
-	}
-	moment = moment.UTC()
-	if moment.Year() < 0 || moment.Year() > 9999 {
-		return nil, fmt.Errorf("the year %d is out of range", moment.Year())
-	}
-	if fieldType == api.TypeDateTime {
-		return formatMoment(moment), nil
-	}
-	if midnight := moment.Truncate(24 * time.Hour); !midnight.Equal(moment) {
-		return nil, fmt.Errorf("%s has a time of day", formatMoment(moment))
-	}
-	return moment.Format(time.DateOnly), nil
-}
-
 // formatMoment writes UTC with Z; a fraction only where there is one.
-func formatMoment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z07:00") }
-
 // describe names a value in a message without repeating all of it.
 func describe(value any) string {
 	switch v := value.(type) {

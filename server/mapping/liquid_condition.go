@@ -154,8 +154,8 @@ func containsValue(left, right any) bool {
 		_, has := l[key]
 		return ok && has
 	case intRange:
-		n, ok := right.(int64)
-		return ok && n >= l.from && n <= l.to
+		n, ok := exactNumber(right)
+		return ok && n.Cmp(wholeNumber(l.from).rat()) >= 0 && n.Cmp(wholeNumber(l.to).rat()) <= 0
 	}
 	return false
 }

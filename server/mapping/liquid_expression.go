@@ -32,18 +32,6 @@ type step struct {
 type rangeExpression struct{ from, to expression }
 
 // filtered is an expression behind its filters.
-type filtered struct {
-	start   expression // nil: an empty output
-	filters []filterCall
-	text    string
-}
-
-type filterCall struct {
-	name  string
-	args  []expression
-	named map[string]expression
-}
-
 // expressionParser reads words as the strict parser of Liquid 5.4 does.
 type expressionParser struct {
 	words []word
@@ -203,61 +191,6 @@ func numberLiteral(digits string) any {
 }
 
 // parseFiltered reads expression | filter: argument, name: argument | …
-func parseFiltered(markup string, reads *reads) (*filtered, error) {
-	out := &filtered{text: markup}
-	p, err := newExpressionParser(markup, reads)
-	if err != nil {
-		return nil, err
-	}
-	if p.look(wordEnd, 0) {
-		return out, nil
-	}
-	if out.start, err = p.expression(); err != nil {
-		return nil, err
-	}
-	for p.accept("pipe") {
-		call, err := p.filter()
-		if err != nil {
-			return nil, err
-		}
-		out.filters = append(out.filters, call)
-	}
-	_, err = p.expect(wordEnd)
-	return out, err
-}
-
-func (p *expressionParser) filter() (call filterCall, err error) {
-	if call.name, err = p.expect(wordID); err != nil {
-		return call, err
-	}
-	p.reads.filters = append(p.reads.filters, call.name)
-	if !p.accept("colon") {
-		return call, nil
-	}
-	for {
-		name := ""
-		if p.look(wordID, 0) && p.look("colon", 1) {
-			name = p.words[p.at].text
-			p.at += 2
-		}
-		argument, err := p.expression()
-		if err != nil {
-			return call, err
-		}
-		if name == "" {
-			call.args = append(call.args, argument)
-		} else {
-			if call.named == nil {
-				call.named = map[string]expression{}
-			}
-			call.named[name] = argument
-		}
-		if !p.accept("comma") {
-			return call, nil
-		}
-	}
-}
-
 // value of an output: the start through all filters.
 func (f *filtered) value(r *run) (any, error) {
 	if f.start == nil {
@@ -268,45 +201,4 @@ func (f *filtered) value(r *run) (any, error) {
 		value, err = f.filters[i].apply(r, value)
 	}
 	return value, err
-}
-
-func (c *filterCall) apply(r *run, input any) (any, error) {
-	definition, ok := filters[c.name]
-	if !ok {
-		return nil, fmt.Errorf("undefined filter %s", c.name)
-	}
-	args := make([]any, 0, len(c.args)+1)
-	for _, expr := range c.args {
-		value, err := expr.value(r)
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, value)
-	}
-	if c.named != nil {
-		named := make(map[string]any, len(c.named))
-		for name, expr := range c.named {
-			value, err := expr.value(r)
-			if err != nil {
-				return nil, err
-			}
-			named[name] = value
-		}
-		args = append(args, named)
-	}
-	if err := definition.checkCount(len(args)); err != nil {
-		return nil, err
-	}
-	if err := r.spendOn(input); err != nil {
-		return nil, err
-	}
-	value, err := definition.apply(r, input, args)
-	if err != nil {
-		return nil, err
-	}
-	if raw, ok := value.(rawText); ok && !r.escape {
-		value = string(raw)
-	}
-	value = liquidValue(value)
-	return value, r.spendOn(value)
 }

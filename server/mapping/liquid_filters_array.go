@@ -2,7 +2,6 @@ package mapping
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -119,51 +118,11 @@ func concat(r *run, input any, args []any) (any, error) {
 
 // errNoProperty stops a filter that meets an item without properties: its
 // result is nil then.
-var errNoProperty = errors.New("no properties")
-
 // property of an item by name: maps by key; a text has the names it contains.
-func property(item, name any) (any, error) {
-	switch v := item.(type) {
-	case map[string]any:
-		key, _ := name.(string)
-		return liquidValue(v[key]), nil
-	case string:
-		if part, ok := name.(string); ok && strings.Contains(v, part) {
-			return part, nil
-		} else if ok {
-			return nil, nil
-		}
-	case []any:
-		if at, ok := name.(int64); ok {
-			item, _, err := stepInto(v, at, false)
-			return liquidValue(item), err
-		}
-	case int64:
-		if at, ok := name.(int64); ok { // a bit of the number
-			return v >> min(max(at, 0), 63) & 1, nil
-		}
-	default:
-		return nil, errNoProperty
-	}
-	return nil, fmt.Errorf("cannot select the property '%s'", toText(name))
-}
-
+// bitOf is what an index means to an integer.
+// hasProperties tells whether an index means anything to a value.
 // eachProperty gives the property of every item; missing tells that one item
 // has none at all.
-func eachProperty(list []any, name any) (properties []any, missing bool, err error) {
-	properties = make([]any, len(list))
-	for i, item := range list {
-		properties[i], err = property(item, name)
-		if errors.Is(err, errNoProperty) {
-			return nil, true, nil
-		}
-		if err != nil {
-			return nil, false, err
-		}
-	}
-	return properties, false, nil
-}
-
 var errMixed = errors.New("cannot sort values of incompatible types")
 
 // sortBy keeps equal items in their order.
@@ -175,9 +134,15 @@ func sortBy(compare func(a, b any) (int, error)) func(*run, any, []any) (any, er
 		}
 		keys := list
 		if name := argument(args, 0, nil); name != nil {
-			var missing bool
-			if keys, missing, err = eachProperty(list, name); err != nil || missing {
-				return nil, err
+			for _, item := range list {
+				if !hasProperties(item) {
+					return nil, nil
+				}
+			}
+			if len(list) > 1 {
+				if keys, _, err = eachProperty(list, name); err != nil {
+					return nil, err
+				}
 			}
 		}
 		order := make([]int, len(list))
@@ -237,112 +202,9 @@ func foldASCII(s string) string {
 	}, s)
 }
 
-func mapProperty(r *run, input any, args []any) (any, error) {
-	list, err := items(r, input)
-	out := make([]any, len(list))
-	for i, item := range list {
-		var failed error
-		if out[i], failed = property(item, args[0]); failed != nil && !errors.Is(failed, errNoProperty) {
-			return nil, failed
-		}
-	}
-	return out, err
-}
-
-func unique(r *run, input any, args []any) (any, error) {
-	list, err := items(r, input)
-	if err != nil || len(list) == 0 {
-		return []any{}, err
-	}
-	keys := list
-	if name := argument(args, 0, nil); name != nil {
-		var missing bool
-		if keys, missing, err = eachProperty(list, name); err != nil || missing {
-			return nil, err
-		}
-	}
-	seen := map[string]bool{}
-	out := []any{}
-	for i, item := range list {
-		// 1 and 1.0 are not the same item, so the notation decides.
-		if key := inspect(keys[i]); !seen[key] {
-			seen[key] = true
-			out = append(out, item)
-		}
-	}
-	return out, nil
-}
-
-func compact(r *run, input any, args []any) (any, error) {
-	list, err := items(r, input)
-	if err != nil || len(list) == 0 {
-		return []any{}, err
-	}
-	keys := list
-	if name := argument(args, 0, nil); name != nil {
-		var missing bool
-		if keys, missing, err = eachProperty(list, name); err != nil || missing {
-			return nil, err
-		}
-	}
-	out := []any{}
-	for i, item := range list {
-		if keys[i] != nil {
-			out = append(out, item)
-		}
-	}
-	return out, nil
-}
-
 // wanted tells for each item whether its property is the value asked for, or
 // just true when none is.
-func wanted(r *run, input any, args []any) (list []any, chosen []bool, err error) {
-	if list, err = items(r, input); err != nil || len(list) == 0 {
-		return nil, nil, err
-	}
-	keys, missing, err := eachProperty(list, args[0])
-	if err != nil || missing {
-		return nil, nil, err
-	}
-	value := argument(args, 1, nil)
-	chosen = make([]bool, len(list))
-	for i, key := range keys {
-		if value == nil {
-			chosen[i] = truthy(key)
-		} else {
-			chosen[i] = equalValues(key, value)
-		}
-	}
-	return list, chosen, nil
-}
-
-func selectItems(keep bool) func(*run, any, []any) (any, error) {
-	return func(r *run, input any, args []any) (any, error) {
-		list, chosen, err := wanted(r, input, args)
-		out := []any{}
-		for i, item := range list {
-			if chosen[i] == keep {
-				out = append(out, item)
-			}
-		}
-		if list == nil && input != nil && !equalValues(input, []any{}) {
-			return nil, err
-		}
-		return out, err
-	}
-}
-
 // findItem gives the first item asked for and its place, -1 for none.
-func findItem(r *run, input any, args []any) (any, int64, error) {
-	list, chosen, err := wanted(r, input, args)
-	for i, is := range chosen {
-		if is {
-			return list[i], int64(i), nil
-		}
-	}
-	return nil, -1, err
-}
-
 // defaultValue replaces nil, false and what is empty; with allow_false: true
 // false stays.
 func defaultValue(_ *run, input any, args []any) (any, error) {

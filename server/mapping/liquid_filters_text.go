@@ -94,14 +94,11 @@ func onTwoTexts(apply func(s, t string) string) filter {
 func decodeBase64(name string, encoding *base64.Encoding) filter {
 	return filter{apply: func(_ *run, input any, _ []any) (any, error) {
 		s := toText(input)
-		if encoding == base64.URLEncoding {
+		if encoding == base64.URLEncoding && !strings.HasSuffix(s, "=") {
 			// Padding may be left out in the safe alphabet only.
-			s = strings.TrimRight(s, "=")
-			encoding := encoding.WithPadding(base64.NoPadding)
-			if text, err := encoding.DecodeString(s); err == nil {
-				return string(text), nil
-			}
-		} else if text, err := encoding.Strict().DecodeString(s); err == nil && !strings.ContainsAny(s, "\r\n") {
+			s += strings.Repeat("=", (4-len(s)%4)%4)
+		}
+		if text, err := encoding.Strict().DecodeString(s); err == nil && !strings.ContainsAny(s, "\r\n") {
 			return string(text), nil
 		}
 		return nil, errors.New("invalid base64 provided to " + name)
@@ -270,7 +267,9 @@ func truncateWords(_ *run, input any, args []any) (any, error) {
 	count = max(1, count)
 	text := toText(input)
 	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(white, r) })
-	if int64(len(words)) <= count {
+	// White space behind the last word counts as one more.
+	more := text != strings.TrimRight(text, white)
+	if n := int64(len(words)); n < count || n == count && !more {
 		return text, nil
 	}
 	return strings.Join(words[:count], " ") + toText(argument(args, 1, "...")), nil

@@ -140,7 +140,7 @@ func calculate(a number, operator byte, b number) (any, error) {
 		times := new(big.Rat).SetInt(floorOf(out.Quo(x, y)))
 		out = new(big.Rat).Sub(x, times.Mul(times, y))
 	}
-	if out.Sign() == 0 && operator != '+' && operator != '-' && (a.rat().Sign() < 0) != (b.rat().Sign() < 0) {
+	if out.Sign() == 0 && (operator == '*' || operator == '/') && (a.rat().Sign() < 0) != (b.rat().Sign() < 0) {
 		return math.Copysign(0, -1), nil // decimals keep the sign of a zero
 	}
 	return number{fraction: out}.asValue(), nil

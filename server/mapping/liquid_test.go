@@ -1,15 +1,10 @@
 package mapping
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/stretchr/testify/require"
@@ -91,55 +86,4 @@ func TestLiquidCasesAreComplete(t *testing.T) {
 	for name := range tags {
 		require.Regexp(t, `(\{%-?|\n) *`+name, text.String())
 	}
-}
-
-// The same templates through Liquid itself, in one process. The cases of
-// own.yaml are ours.
-func TestLiquidOracle(t *testing.T) {
-	const version = "5.4.0"
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	found, err := exec.CommandContext(ctx, "ruby", "-e", `require "liquid"; print Liquid::VERSION`).Output()
-	if err != nil || string(found) != version {
-		missing := "needs ruby with Liquid " + version + " (Debian: apt-get install ruby-liquid)"
-		if os.Getenv("CI") == "true" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
-	record := json.RawMessage(mustRead(t, filepath.Join(liquidCases, "record.json")))
-	type question struct {
-		Template string          `json:"template"`
-		Record   json.RawMessage `json:"record"`
-	}
-	var questions []question
-	var cases []liquidCase
-	for group, list := range readLiquidCases(t) {
-		if group == "own" {
-			continue
-		}
-		for _, c := range list {
-			questions, cases = append(questions, question{c.Template, record}), append(cases, c)
-		}
-	}
-	input, err := json.Marshal(questions)
-	require.NoError(t, err)
-	ruby := exec.CommandContext(ctx, "ruby", filepath.Join(liquidCases, "oracle.rb"))
-	ruby.Stdin, ruby.Env = bytes.NewReader(input), append(os.Environ(), "TZ=UTC")
-	output, err := ruby.Output()
-	require.NoError(t, err)
-	var answers []struct{ Output, Error *string }
-	require.NoError(t, json.Unmarshal(output, &answers))
-	require.Len(t, answers, len(cases))
-	for i, c := range cases {
-		require.Equal(t, c.Want, answers[i].Output, c.Template)
-		require.Equal(t, c.Error, answers[i].Error, c.Template)
-	}
-}
-
-func mustRead(t testing.TB, file string) []byte {
-	t.Helper()
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	return text
 }

@@ -88,11 +88,10 @@ func appendCanonical(dst, value []byte) []byte {
 			i++
 		case '"':
 			end := skipString(value, i)
-			var text string
 			if bytes.IndexByte(value[i:end], '\\') < 0 {
 				dst = append(dst, value[i:end]...)
-			} else if json.Unmarshal(value[i:end], &text) == nil {
-				dst = appendString(dst, text)
+			} else {
+				dst = appendRewritten(dst, value[i:end])
 			}
 			i = end
 		default:
@@ -101,4 +100,13 @@ func appendCanonical(dst, value []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// appendRewritten writes a string with escapes anew.
+func appendRewritten(dst, value []byte) []byte {
+	var text string
+	if err := json.Unmarshal(value, &text); err != nil {
+		return append(dst, value...) // not reached with valid JSON
+	}
+	return appendString(dst, text)
 }

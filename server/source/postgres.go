@@ -17,6 +17,7 @@ import (
 
 func postgresType() *sourceType {
 	ssl := optional(text("sslmode", "SSL mode", "prefer", "How the connection is encrypted; prefer when left out. verify-ca and verify-full check the certificate against the roots of the system."))
+	ssl.ReadMore = "https://www.postgresql.org/docs/current/libpq-ssl.html"
 	ssl.PossibleValues, ssl.InputType = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}, "dropdown"
 	d := describe("postgres", "PostgreSQL",
 		hostField(), portField("5432"),

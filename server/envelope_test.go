@@ -1,0 +1,198 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// TestConventions walks through every value of many replies (spec 2).
+func TestConventions(t *testing.T) {
+	proves(t, "F-2-01", "F-2-02", "F-2-03", "F-4-02", "F-4-03")
+	w := newWorld(t)
+	sync := w.newSync()
+	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", sync), w.key, nil).want(200)
+	statuses := map[string]bool{"success": true, "updated": true, "created": true, "not_found": true, "error": true}
+	snake := regexp.MustCompile(`^[a-z][a-z0-9_]*=?$`)
+	moment := regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$`)
+	moments := 0
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for key, inner := range v {
+				// Keys below these are names of the user's own.
+				if !strings.Contains(path, "custom_headers") && !strings.HasSuffix(path, "configurable_field_definitions") {
+					require.Regexp(t, snake, key, path)
+				}
+				walk(path+"."+key, inner)
+			}
+		case []any:
+			for _, inner := range v {
+				walk(path, inner)
+			}
+		case json.Number:
+			if strings.HasSuffix(path, ".id") || strings.HasSuffix(path, "_id") {
+				_, err := v.Int64()
+				require.NoError(t, err, path)
+			}
+		case string:
+			if strings.HasSuffix(path, "_at") || strings.HasSuffix(path, "_time") {
+				require.Regexp(t, moment, v, path)
+				moments++
+			}
+		}
+	}
+	for _, path := range []string{"/destinations", "/sources", "/syncs", fmt.Sprintf("/syncs/%d", sync), fmt.Sprintf("/syncs/%d/sync_runs", sync), "/workspace", "/source_types", "/syncs/999", "/syncs/x"} {
+		a := w.do("GET", path, w.key, nil)
+		require.True(t, statuses[a.at("status").(string)], path)
+		require.Contains(t, a.header.Get("Content-Type"), "application/json")
+		var v any
+		decoder := json.NewDecoder(strings.NewReader(string(a.text)))
+		decoder.UseNumber()
+		require.NoError(t, decoder.Decode(&v))
+		walk("", v)
+	}
+	require.Greater(t, moments, 5)
+}
+
+// TestErrors: one shape in the spec dialect, the published ones in the live one.
+func TestErrors(t *testing.T) {
+	proves(t, "F-7.1-01", "F-7.1-04", "F-7.1-05", "F-7.1-06", "F-7.1-07", "F-7.1-09", "F-7.1-11", "F-9-01")
+	spec := newWorld(t, func(c *Config) { c.MaxBody = 1000 })
+	live := newWorld(t, func(c *Config) { c.Dialect, c.MaxBody = DialectLive, 1000 })
+	for _, one := range []struct {
+		name, method, path, body string
+		token                    func(*world) string
+		code                     int
+		status                   string
+		live                     string
+	}{
+		{"unknown field", "POST", "/workspaces", `{"name":"x","role":7,"name2":"y"}`, (*world).personal, 400, "error", ""},
+		{"malformed", "POST", "/workspaces", `{"name":`, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"empty body", "POST", "/workspaces", ``, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"an array", "POST", "/workspaces", `[]`, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"invalid UTF-8", "POST", "/workspaces", "{\"name\":\"\xff\xfe\"}", (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"wrong type", "POST", "/workspaces", `{"name":["x"]}`, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"id that is no number", "GET", "/syncs/abc", ``, (*world).workspaceKey, 400, "error", `{"status":"error","message":"…"}`},
+		{"id too large", "GET", "/syncs/99999999999999999999", ``, (*world).workspaceKey, 400, "error", `{"status":"error","message":"…"}`},
+		{"no token", "GET", "/syncs", ``, (*world).nobody, 401, "error", `{"status":401}`},
+		{"wrong kind of token", "GET", "/syncs", ``, (*world).personal, 403, "error", `{"status":403,"message":"…"}`},
+		{"unknown id", "GET", "/syncs/999", ``, (*world).workspaceKey, 404, "not_found", `{"status":404}`},
+		{"another method", "PUT", "/syncs", ``, (*world).workspaceKey, 405, "error", `{"status":405,"message":"…"}`},
+		{"body too large", "POST", "/workspaces", `{"name":"` + strings.Repeat("x", 2000) + `"}`, (*world).personal, 413, "error", `{"status":"error","message":"…"}`},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			a := spec.do(one.method, one.path, one.token(spec), one.body).want(one.code)
+			require.Equal(t, one.status, a.at("status"))
+			require.NotEmpty(t, a.at("message"))
+			for _, p := range a.at("errors").([]any) {
+				require.Len(t, p, 2, "field and message")
+			}
+			require.NotContains(t, string(a.text), "goroutine")
+			if one.live != "" {
+				b := live.do(one.method, one.path, one.token(live), one.body).want(one.code)
+				got := regexp.MustCompile(`"message":"(\\.|[^"\\])*"`).ReplaceAllString(string(b.text), `"message":"…"`)
+				require.JSONEq(t, one.live, got)
+			}
+		})
+	}
+}
+
+func (w *world) personal() string     { return w.pat }
+func (w *world) workspaceKey() string { return w.key }
+func (w *world) nobody() string       { return "" }
+
+// TestUnknownFields: refused, or ignored with a warning.
+func TestUnknownFields(t *testing.T) {
+	proves(t, "F-7.1-13")
+	body := map[string]any{"name": "Named", "colour": "red"}
+	w := newWorld(t)
+	require.Contains(t, w.do("POST", "/workspaces", w.pat, body).want(400).problems(), "colour")
+	live := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
+	a := live.do("POST", "/workspaces", live.pat, body).want(201)
+	require.Contains(t, a.header.Get("Warning"), "colour")
+	require.Equal(t, "Named", a.at("data.name"))
+}
+
+// TestDialects: every switch of the code stands in the document and the other
+// way round, and the partial update is one of them.
+func TestDialects(t *testing.T) {
+	documented := map[string]bool{}
+	for _, difference := range openapi.Differences() {
+		documented[difference.Name] = true
+	}
+	require.Equal(t, documented, switchNames(), "server/dialect.go and x-differences name the same switches")
+	_, err := Dialect("ruby").switched()
+	require.ErrorContains(t, err, `"ruby"`)
+
+	live := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
+	path := fmt.Sprintf("/syncs/%d", live.newSync())
+	a := live.do("PATCH", path, live.key, map[string]any{"paused": true}).want(200)
+	require.Equal(t, true, a.at("data.paused"))
+	require.Equal(t, "Ready", a.at("data.status"))
+	types := live.do("GET", "/source_types", live.key, nil).want(200)
+	require.IsType(t, []any{}, types.at("data.0.configuration_fields.fields.0.rules"))
+	key := live.do("GET", fmt.Sprintf("/workspaces/%d/api_key", live.do("GET", "/workspaces", live.pat, nil).id("data.0.id")), live.pat, nil).want(200)
+	require.JSONEq(t, fmt.Sprintf(`{"api_key":%q}`, live.key), string(key.text))
+	require.NotEmpty(t, live.do("GET", "/users", live.pat, nil).header.Get("Deprecation"))
+
+	spec := newWorld(t)
+	require.Empty(t, spec.do("GET", "/users", spec.pat, nil).header.Get("Deprecation"))
+	types = spec.do("GET", "/source_types", spec.key, nil).want(200)
+	require.IsType(t, "", types.at("data.0.configuration_fields.fields.0.rules"))
+}
+
+// TestMatchRate shows what the last run measured, in the reply to an update.
+func TestMatchRate(t *testing.T) {
+	proves(t, "F-2.6-20", "F-4-13", "F-3-01", "F-4.1-02")
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	path := fmt.Sprintf("/syncs/%d", id)
+	a := w.do("PATCH", path, w.key, w.body(map[string]any{"paused": true})).want(200)
+	require.Equal(t, "updated", a.at("status"))
+	require.Equal(t, true, a.at("data.paused"))
+	require.Nil(t, a.at("data.match_rate_details"))
+	require.NoError(t, w.s.store.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.SetSyncOutcome(id, api.SyncUpToDate, &api.MatchRate{MatchRate: 0.7, LastCalculatedAt: api.Time{Time: w.s.Now()}})
+	}))
+	a = w.do("PATCH", path, w.key, w.body(nil)).want(200)
+	require.Equal(t, json.Number("0.7"), a.at("data.match_rate_details.match_rate"))
+	require.NotEmpty(t, a.at("data.match_rate_details.match_rate_last_calculated_at"))
+	require.Equal(t, "up to date", a.at("data.status"))
+}
+
+// TestHEADAndUnusualRequests: what net/http makes of them is still JSON.
+func TestHEADAndUnusualRequests(t *testing.T) {
+	w := newWorld(t)
+	head := httptest.NewRequest(http.MethodHead, BasePath+"/syncs", nil)
+	head.Header.Set("Authorization", "Bearer "+w.key)
+	recorder := httptest.NewRecorder()
+	w.s.ServeHTTP(recorder, head)
+	require.Equal(t, http.StatusOK, recorder.Code)
+	short := httptest.NewRequest("POST", BasePath+"/workspaces", &brokenBody{})
+	short.Header.Set("Authorization", "Bearer "+w.pat)
+	a := w.send(short).want(http.StatusBadRequest)
+	require.Contains(t, a.at("message"), "ended before")
+}
+
+// brokenBody ends before its length.
+type brokenBody struct{ given bool }
+
+func (b *brokenBody) Read(p []byte) (int, error) {
+	if b.given {
+		return 0, fmt.Errorf("connection reset")
+	}
+	b.given = true
+	return copy(p, `{"name":`), nil
+}

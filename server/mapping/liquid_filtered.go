@@ -1,0 +1,113 @@
+package mapping
+
+import (
+	"fmt"
+)
+
+type filtered struct {
+	start   expression // nil: an empty output
+	filters []filterCall
+	text    string
+}
+
+type filterCall struct {
+	name  string
+	args  []expression
+	named map[string]expression
+}
+
+func parseFiltered(markup string, reads *reads) (*filtered, error) {
+	out := &filtered{text: markup}
+	p, err := newExpressionParser(markup, reads)
+	if err != nil {
+		return nil, err
+	}
+	if p.look(wordEnd, 0) {
+		return out, nil
+	}
+	if out.start, err = p.expression(); err != nil {
+		return nil, err
+	}
+	for p.accept("pipe") {
+		call, err := p.filter()
+		if err != nil {
+			return nil, err
+		}
+		out.filters = append(out.filters, call)
+	}
+	_, err = p.expect(wordEnd)
+	return out, err
+}
+
+func (p *expressionParser) filter() (call filterCall, err error) {
+	if call.name, err = p.expect(wordID); err != nil {
+		return call, err
+	}
+	p.reads.filters = append(p.reads.filters, call.name)
+	if !p.accept("colon") {
+		return call, nil
+	}
+	for {
+		name := ""
+		if p.look(wordID, 0) && p.look("colon", 1) {
+			name = p.words[p.at].text
+			p.at += 2
+		}
+		argument, err := p.expression()
+		if err != nil {
+			return call, err
+		}
+		if name == "" {
+			call.args = append(call.args, argument)
+		} else {
+			if call.named == nil {
+				call.named = map[string]expression{}
+			}
+			call.named[name] = argument
+		}
+		if !p.accept("comma") {
+			return call, nil
+		}
+	}
+}
+
+func (c *filterCall) apply(r *run, input any) (any, error) {
+	definition, ok := filters[c.name]
+	if !ok {
+		return nil, fmt.Errorf("undefined filter %s", c.name)
+	}
+	args := make([]any, 0, len(c.args)+1)
+	for _, expr := range c.args {
+		value, err := expr.value(r)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, value)
+	}
+	if c.named != nil {
+		named := make(map[string]any, len(c.named))
+		for name, expr := range c.named {
+			value, err := expr.value(r)
+			if err != nil {
+				return nil, err
+			}
+			named[name] = value
+		}
+		args = append(args, named)
+	}
+	if err := definition.checkCount(len(args)); err != nil {
+		return nil, err
+	}
+	if err := r.spendOn(input); err != nil {
+		return nil, err
+	}
+	value, err := definition.apply(r, input, args)
+	if err != nil {
+		return nil, err
+	}
+	if raw, ok := value.(rawText); ok && !r.escape {
+		value = string(raw)
+	}
+	value = liquidValue(value)
+	return value, r.spendOn(value)
+}
