@@ -89,8 +89,8 @@ func (f *finder) explain(e *openapi3.SchemaError, at place) {
 	case "required":
 		f.add(at, RESTProblem{Message: "is required", Missing: true})
 	default:
-		if _, number := e.Value.(inexact); number && e.Schema.Type.IsEmpty() {
-			return // kin does not know the type, and the schema takes any value
+		if _, number := e.Value.(inexact); number && e.Schema.Type.Permits(openapi3.TypeNumber) {
+			return // kin does not know our type, and the schema takes any number
 		}
 		f.add(at, RESTProblem{Message: phrase(e, secret(at))})
 	}

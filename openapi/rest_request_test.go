@@ -136,6 +136,7 @@ func TestCheckSyncBody(t *testing.T) {
 		{syncWith(first, `"from":{"type":"column","data":{}}`), []string{"body: mappings[0].from.data: must be a string, is an object"}},
 		{syncWith(first, `"from":{"type":"constant_value","data":{"value":1,"basic_type":"money"}}`), []string{`body: mappings[0].from.data.basic_type: must be one of boolean, date_time, datetime, number, text, is "money"`}},
 		{syncWith(first, `"from":{"type":"constant_value","data":{"value":1.5,"basic_type":"number"}}`), nil},
+		{syncWith(first, `"from":{"type":"constant_value","data":{"value":[],"basic_type":"text"}}`), []string{"body: mappings[0].from.data.value: must be a string or a number or a boolean, is an array"}},
 		{syncWith(first, `"from":{"type":"constant_value","data":{"value":null,"basic_type":"text"}}`), nil},
 		{syncWith(first, `"from":{"type":"liquid_template","data":"{{ record['a'] }}"}`), nil},
 		{syncWith(first, `"from":{"type":"liquid_template","data":{"liquid_template":"{{ record['a'] }}"}}`), nil},

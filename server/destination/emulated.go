@@ -25,8 +25,8 @@ type Emulated struct {
 	// Snapshot and Restore write and read everything that is stored.
 	Snapshot func(io.Writer) error
 	Restore  func(io.Reader) error
-	// Records lists up to limit records of an object from position after on,
-	// counted from 0, with their total number.
+	// Records lists up to limit records of an object with an id above after, in
+	// the order of their creation, as {"id", "fields"}, with their total number.
 	Records func(object string, after int64, limit int) (records []json.RawMessage, total int, err error)
 	// Close frees the store and keeps the records; Remove, called after Close,
 	// deletes them.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -146,17 +145,6 @@ func castBoolean(value any) (any, error) {
 	return nil, fmt.Errorf("%s is neither true nor false", describe(value))
 }
 
-// castNumber keeps every digit. Decimals are strings on the wire (facts A3).
-// castFloat refuses a number that has no float of its own: an integer beyond
-// 2^53 that would become a neighbour, more than 17 digits, or one out of range.
-// floatForm writes very large and very small numbers with an exponent.
-// decimalText is a number in plain decimal digits, without an exponent.
-// plainDigits checks a number and resolves its exponent without rounding.
-// moments are the forms of time that a text may have; those without a zone are
-// taken as UTC.
-// castTime: dates are 2021-03-29, moments are in UTC with a trailing Z (facts
-// A3). A moment becomes a date only at midnight UTC.
-// formatMoment writes UTC with Z; a fraction only where there is one.
 // describe names a value in a message without repeating all of it.
 func describe(value any) string {
 	switch v := value.(type) {

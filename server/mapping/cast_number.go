@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// castNumber keeps every digit. Decimals are strings on the wire (facts A3).
 func castNumber(value any, fieldType string) (any, error) {
 	if b, ok := value.(bool); ok && fieldType == api.TypeInteger {
 		value = map[bool]int64{true: 1}[b]
@@ -38,6 +39,8 @@ func castNumber(value any, fieldType string) (any, error) {
 	return castFloat(digits)
 }
 
+// castFloat refuses a number that has no float of its own: an integer beyond
+// 2^53 that would become a neighbour, more than 17 digits, or one out of range.
 func castFloat(digits string) (any, error) {
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsInf(f, 0) {
@@ -51,6 +54,7 @@ func castFloat(digits string) (any, error) {
 	return json.Number(strconv.FormatFloat(f, floatForm(f), -1, 64)), nil
 }
 
+// floatForm writes very large and very small numbers with an exponent.
 func floatForm(f float64) byte {
 	if size := math.Abs(f); size != 0 && (size < 1e-6 || size >= 1e21) {
 		return 'e'
@@ -60,6 +64,7 @@ func floatForm(f float64) byte {
 
 const longestNumber = 10_000 // digits; an exponent must not make a text without end
 
+// decimalText is a number in plain decimal digits, without an exponent.
 func decimalText(value any) (string, error) {
 	switch v := value.(type) {
 	case int64:
@@ -83,6 +88,7 @@ func decimalText(value any) (string, error) {
 	return "", fmt.Errorf("%s is not a number", describe(value))
 }
 
+// plainDigits checks a number and resolves its exponent without rounding.
 func plainDigits(number string) (string, error) {
 	mantissa, exponent, hasExponent := strings.Cut(strings.ToLower(number), "e")
 	sign := ""

@@ -9,6 +9,8 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// moments are the forms of time that a text may have; those without a zone are
+// taken as UTC.
 var moments = []string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04:05.999999999Z0700", "2006-01-02T15:04",
 	time.DateOnly,
@@ -27,6 +29,8 @@ func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
 	return time.Time{}, false, fmt.Errorf("%s is not a time such as 2021-03-29T16:32:23Z", strconv.Quote(clip(s)))
 }
 
+// castTime: dates are 2021-03-29, moments are in UTC with a trailing Z (facts
+// A3). A moment becomes a date only at midnight UTC.
 func castTime(value any, fieldType string) (any, error) {
 	var moment time.Time
 	switch v := value.(type) {
@@ -53,4 +57,5 @@ func castTime(value any, fieldType string) (any, error) {
 	return moment.Format(time.DateOnly), nil
 }
 
+// formatMoment writes UTC with Z; a fraction only where there is one.
 func formatMoment(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.999999999Z07:00") }

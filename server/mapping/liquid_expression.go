@@ -31,7 +31,6 @@ type step struct {
 
 type rangeExpression struct{ from, to expression }
 
-// filtered is an expression behind its filters.
 // expressionParser reads words as the strict parser of Liquid 5.4 does.
 type expressionParser struct {
 	words []word
@@ -174,7 +173,7 @@ func (p *expressionParser) variable(root expression, path []step) expression {
 }
 
 // The words that are values, where no step follows. blank and empty are more
-// than the empty text in comparisons only: see conditionParser.
+// than the empty text in comparisons only: see operand.
 var namedLiterals = map[string]any{
 	"nil": nil, "null": nil, "true": true, "false": false, "blank": "", "empty": "",
 }
@@ -188,17 +187,4 @@ func numberLiteral(digits string) any {
 	}
 	f, _ := strconv.ParseFloat(digits, 64)
 	return f
-}
-
-// parseFiltered reads expression | filter: argument, name: argument | …
-// value of an output: the start through all filters.
-func (f *filtered) value(r *run) (any, error) {
-	if f.start == nil {
-		return nil, nil
-	}
-	value, err := f.start.value(r)
-	for i := 0; i < len(f.filters) && err == nil; i++ {
-		value, err = f.filters[i].apply(r, value)
-	}
-	return value, err
 }

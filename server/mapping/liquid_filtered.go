@@ -4,6 +4,7 @@ import (
 	"fmt"
 )
 
+// filtered is an expression behind its filters.
 type filtered struct {
 	start   expression // nil: an empty output
 	filters []filterCall
@@ -16,6 +17,7 @@ type filterCall struct {
 	named map[string]expression
 }
 
+// parseFiltered reads expression | filter: argument, name: argument | …
 func parseFiltered(markup string, reads *reads) (*filtered, error) {
 	out := &filtered{text: markup}
 	p, err := newExpressionParser(markup, reads)
@@ -110,4 +112,16 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 	}
 	value = liquidValue(value)
 	return value, r.spendOn(value)
+}
+
+// value of an output: the start through all filters.
+func (f *filtered) value(r *run) (any, error) {
+	if f.start == nil {
+		return nil, nil
+	}
+	value, err := f.start.value(r)
+	for i := 0; i < len(f.filters) && err == nil; i++ {
+		value, err = f.filters[i].apply(r, value)
+	}
+	return value, err
 }

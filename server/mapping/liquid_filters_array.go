@@ -116,13 +116,6 @@ func concat(r *run, input any, args []any) (any, error) {
 	return append(slices.Clone(list), more...), err
 }
 
-// errNoProperty stops a filter that meets an item without properties: its
-// result is nil then.
-// property of an item by name: maps by key; a text has the names it contains.
-// bitOf is what an index means to an integer.
-// hasProperties tells whether an index means anything to a value.
-// eachProperty gives the property of every item; missing tells that one item
-// has none at all.
 var errMixed = errors.New("cannot sort values of incompatible types")
 
 // sortBy keeps equal items in their order.
@@ -202,9 +195,6 @@ func foldASCII(s string) string {
 	}, s)
 }
 
-// wanted tells for each item whether its property is the value asked for, or
-// just true when none is.
-// findItem gives the first item asked for and its place, -1 for none.
 // defaultValue replaces nil, false and what is empty; with allow_false: true
 // false stays.
 func defaultValue(_ *run, input any, args []any) (any, error) {

@@ -7,8 +7,11 @@ import (
 	"strings"
 )
 
+// errNoProperty stops a filter that meets an item without properties: its
+// result is nil then.
 var errNoProperty = errors.New("no properties")
 
+// property of an item by name: maps by key; a text has the names it contains.
 func property(item, name any) (any, error) {
 	switch v := item.(type) {
 	case map[string]any:
@@ -50,6 +53,7 @@ func characterAt(s string, at int64) any {
 	return string(runes[at])
 }
 
+// bitOf is what an index means to an integer.
 func bitOf(n *big.Int, at int64) any {
 	if at < 0 || at > longestNumber {
 		return int64(0)
@@ -57,6 +61,7 @@ func bitOf(n *big.Int, at int64) any {
 	return int64(n.Bit(int(at)))
 }
 
+// hasProperties tells whether an index means anything to a value.
 func hasProperties(item any) bool {
 	switch item.(type) {
 	case map[string]any, string, []any, int64, *big.Int:
@@ -65,6 +70,8 @@ func hasProperties(item any) bool {
 	return false
 }
 
+// eachProperty gives the property of every item; missing tells that one item
+// has none at all.
 func eachProperty(list []any, name any) (properties []any, missing bool, err error) {
 	properties = make([]any, len(list))
 	for i, item := range list {
@@ -136,6 +143,8 @@ func compact(r *run, input any, args []any) (any, error) {
 	return out, nil
 }
 
+// wanted tells for each item whether its property is the value asked for, or
+// just true when none is.
 func wanted(r *run, input any, args []any) (list []any, chosen []bool, err error) {
 	if list, err = items(r, input); err != nil || len(list) == 0 {
 		return nil, nil, err
@@ -172,6 +181,7 @@ func selectItems(keep bool) func(*run, any, []any) (any, error) {
 	}
 }
 
+// findItem gives the first item asked for and its place, -1 for none.
 func findItem(r *run, input any, args []any) (any, int64, error) {
 	list, chosen, err := wanted(r, input, args)
 	for i, is := range chosen {

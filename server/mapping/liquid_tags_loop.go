@@ -1,10 +1,7 @@
 package mapping
 
 import (
-	"errors"
-	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -47,23 +44,6 @@ func loopProperty(name string, index, length int64) (any, bool) {
 		return index == length-1, true
 	}
 	return nil, false
-}
-
-// tableLoop is the object tablerowloop.
-func (l *tableLoop) property(name string) (any, bool) {
-	switch name {
-	case "col":
-		return l.column, true
-	case "col0":
-		return l.column - 1, true
-	case "row":
-		return l.row, true
-	case "col_first":
-		return l.column == 1, true
-	case "col_last":
-		return l.column == l.columns, true
-	}
-	return loopProperty(name, l.index, l.length)
 }
 
 // forTag is a for as it was parsed.
@@ -266,47 +246,4 @@ func (f *forTag) print(r *run, inner innerBodies) error {
 		loop.index++
 	}
 	return nil
-}
-
-var (
-	tableSyntax   = regexp.MustCompile(`(\w+)\s+in\s+((?:` + fragmentPattern + `)+)`)
-	attributeList = regexp.MustCompile(`(\w[\w-]*)\s*:\s*(` + fragmentPattern + `)`)
-)
-
-// tableTag is a tablerow as it was parsed.
-// cutInteger reads any value as an integer, 0 for what is none.
-func (t *tableTag) print(r *run, inner innerBodies) error {
-	over, err := t.over.value(r)
-	if err != nil || !truthy(over) {
-		return failed(err)
-	}
-	from, _, errFrom := cutInteger(r, t.offset)
-	limit, limited, errLimit := cutInteger(r, t.limit)
-	width, _, errWidth := cutInteger(r, t.width)
-	segment, err := r.part(over, from, limit, limited)
-	if err := errors.Join(errFrom, errLimit, errWidth, err); err != nil {
-		return failed(err)
-	}
-	loop := &tableLoop{length: int64(len(segment)), columns: width, row: 1, column: 1}
-	r.openScope(map[string]any{"tablerowloop": loop})
-	defer r.closeScope()
-	out := "<tr class=\"row1\">\n"
-	for _, item := range segment {
-		if err := r.iterate(1); err != nil {
-			return failed(err)
-		}
-		r.scopes[len(r.scopes)-1][t.variable] = liquidValue(item)
-		if err := r.print(fmt.Sprintf("%s<td class=\"col%d\">", out, loop.column)); err != nil {
-			return err
-		}
-		if err := inner(0); err != nil {
-			return err
-		}
-		out = "</td>"
-		if loop.column == loop.columns && loop.index != loop.length-1 {
-			out += fmt.Sprintf("</tr>\n<tr class=\"row%d\">", loop.row+1)
-		}
-		loop.advance()
-	}
-	return r.print(out + "</tr>\n")
 }

@@ -3,12 +3,36 @@ package mapping
 import (
 	"errors"
 	"fmt"
+	"regexp"
 )
 
+// tableLoop is the object tablerowloop.
 type tableLoop struct {
 	length, index, columns, row, column int64
 }
 
+func (l *tableLoop) property(name string) (any, bool) {
+	switch name {
+	case "col":
+		return l.column, true
+	case "col0":
+		return l.column - 1, true
+	case "row":
+		return l.row, true
+	case "col_first":
+		return l.column == 1, true
+	case "col_last":
+		return l.column == l.columns, true
+	}
+	return loopProperty(name, l.index, l.length)
+}
+
+var (
+	tableSyntax   = regexp.MustCompile(`(\w+)\s+in\s+((?:` + fragmentPattern + `)+)`)
+	attributeList = regexp.MustCompile(`(\w[\w-]*)\s*:\s*(` + fragmentPattern + `)`)
+)
+
+// tableTag is a tablerow as it was parsed.
 type tableTag struct {
 	variable             string
 	over                 expression
@@ -47,6 +71,7 @@ func parseTableRow(p *sourceParser, name, markup string, t *tokens, b *body) err
 	return err
 }
 
+// cutInteger reads any value as an integer, 0 for what is none.
 func cutInteger(r *run, e expression) (n int64, given bool, err error) {
 	if e == nil {
 		return 0, false, nil
@@ -66,4 +91,40 @@ func (l *tableLoop) advance() {
 		return
 	}
 	l.column++
+}
+
+func (t *tableTag) print(r *run, inner innerBodies) error {
+	over, err := t.over.value(r)
+	if err != nil || !truthy(over) {
+		return failed(err)
+	}
+	from, _, errFrom := cutInteger(r, t.offset)
+	limit, limited, errLimit := cutInteger(r, t.limit)
+	width, _, errWidth := cutInteger(r, t.width)
+	segment, err := r.part(over, from, limit, limited)
+	if err := errors.Join(errFrom, errLimit, errWidth, err); err != nil {
+		return failed(err)
+	}
+	loop := &tableLoop{length: int64(len(segment)), columns: width, row: 1, column: 1}
+	r.openScope(map[string]any{"tablerowloop": loop})
+	defer r.closeScope()
+	out := "<tr class=\"row1\">\n"
+	for _, item := range segment {
+		if err := r.iterate(1); err != nil {
+			return failed(err)
+		}
+		r.scopes[len(r.scopes)-1][t.variable] = liquidValue(item)
+		if err := r.print(fmt.Sprintf("%s<td class=\"col%d\">", out, loop.column)); err != nil {
+			return err
+		}
+		if err := inner(0); err != nil {
+			return err
+		}
+		out = "</td>"
+		if loop.column == loop.columns && loop.index != loop.length-1 {
+			out += fmt.Sprintf("</tr>\n<tr class=\"row%d\">", loop.row+1)
+		}
+		loop.advance()
+	}
+	return r.print(out + "</tr>\n")
 }

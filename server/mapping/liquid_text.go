@@ -12,6 +12,7 @@ import (
 	"unicode"
 )
 
+// toText is a value as the language prints it inside texts.
 func toText(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -46,6 +47,7 @@ func toText(value any) string {
 	return fmt.Sprint(value)
 }
 
+// outputText is a value as an output prints it: arrays are joined.
 func outputText(value any) string {
 	items, ok := value.([]any)
 	if !ok {
@@ -65,6 +67,7 @@ func timeText(t time.Time) string {
 	return t.Format("2006-01-02 15:04:05 -0700")
 }
 
+// floatText always has a fraction, and an exponent from 1e15 and below 1e-4.
 func floatText(f float64) string {
 	switch {
 	case math.IsNaN(f):
@@ -88,6 +91,8 @@ func floatText(f float64) string {
 	return digits
 }
 
+// inspect is the notation of arrays and maps inside texts. Maps are in the
+// order of their keys.
 func inspect(value any) string {
 	switch v := liquidValue(value).(type) {
 	case nil:
@@ -137,6 +142,7 @@ func inspectText(s string) string {
 	return b.String()
 }
 
+// className names what a value is in errors of comparisons.
 func className(value any) string {
 	switch value.(type) {
 	case nil:
@@ -159,6 +165,7 @@ func className(value any) string {
 	return "Object"
 }
 
+// comparedName is how errors name the right side: numbers by their digits.
 func comparedName(value any) string {
 	switch value.(type) {
 	case int64, float64, decimal, bool, nil:

@@ -74,11 +74,6 @@ func truthy(value any) bool { return value != nil && value != false }
 
 func isUnicodeSpace(r rune) bool { return unicode.IsSpace(r) }
 
-// toText is a value as the language prints it inside texts.
-// outputText is a value as an output prints it: arrays are joined.
-// floatText always has a fraction, and an exponent from 1e15 and below 1e-4.
-// inspect is the notation of arrays and maps inside texts. Maps are in the
-// order of their keys.
 // firstOfMap is the pair with the first key.
 func firstOfMap(m map[string]any) any {
 	if len(m) == 0 {
@@ -108,8 +103,6 @@ func sizeOf(value any) (int64, bool) {
 	return 0, false
 }
 
-// className names what a value is in errors of comparisons.
-// comparedName is how errors name the right side: numbers by their digits.
 func hasOrder(value any) bool {
 	switch value.(type) {
 	case int64, *big.Int, float64, decimal, string, rawText, time.Time:

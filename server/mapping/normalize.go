@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 
@@ -20,7 +21,7 @@ func Normalize(c *api.SyncConfig) {
 		normalizeMapping(&c.Mappings[i], int64(i))
 	}
 	// Canonical order is by position (facts B4).
-	slices.SortStableFunc(c.Mappings, func(a, b api.Mapping) int { return int(*a.Position - *b.Position) })
+	slices.SortStableFunc(c.Mappings, func(a, b api.Mapping) int { return cmp.Compare(*a.Position, *b.Position) })
 	if c.Mappings == nil {
 		c.Mappings = []api.Mapping{}
 	}

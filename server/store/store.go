@@ -19,7 +19,7 @@ type Options struct {
 	// Dir is the data directory; it is made when it is missing. "" keeps
 	// everything in memory and nothing on disk.
 	Dir string
-	// Clock gives the times of rows; nil is time.Now.
+	// Clock gives the times of rows, to many goroutines at once; nil is time.Now.
 	Clock func() time.Time
 	// MasterKey wraps the data keys: 32 bytes (AES-256). Stores in memory may
 	// leave it nil for a random one, unless they start From a copy.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,11 +14,9 @@ import (
 
 // testClock moves on a second with each look, so that orders are certain.
 func testClock() func() time.Time {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
-	return func() time.Time {
-		now = now.Add(time.Second)
-		return now
-	}
+	var looks atomic.Int64
+	start := time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+	return func() time.Time { return start.Add(time.Duration(looks.Add(1)) * time.Second) }
 }
 
 var testKey = []byte("0123456789abcdef0123456789abcdef")

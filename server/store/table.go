@@ -16,8 +16,9 @@ type Row struct {
 	UpdatedAt time.Time
 }
 
-// Head names one state of a row: what is kept under both never gets stale,
-// until the whole database is replaced (Store.Restore).
+// Head names one state of a row: what a View saw under both never gets stale,
+// until the whole database is replaced (Store.Restore). What an Update sees may
+// still be undone, and other content be given the same id and version.
 type Head struct{ ID, Version int64 }
 
 // Page asks for a part of a list, ordered by creation time and then id. Number
