@@ -106,7 +106,7 @@ func (c *call) read() error {
 		switch {
 		case p.Unknown && c.s.dialect.UnknownFields:
 			c.warnings = append(c.warnings, "unknown field "+p.Field+" was ignored")
-		case p.Missing && c.s.dialect.PartialSyncUpdate && c.op.ID == "updateSync" && !strings.ContainsAny(p.Field, ".["):
+		case p.Missing && c.s.dialect.PartialSyncUpdate && c.op.ID == "updateSync" && p.TopLevel():
 			// facts B3: real clients send only what changes.
 		default:
 			kept = append(kept, api.Problem{Field: p.Field, Message: p.Message})

@@ -83,9 +83,10 @@ func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reply{code: http.StatusOK, body: map[string]any{
-		"status": api.StatusSuccess, "data": shown[0], "invitations": shown,
-	}}, nil
+	return &reply{code: http.StatusOK, body: struct {
+		api.Reply
+		Invitations []api.WorkspaceInvitation `json:"invitations"`
+	}{api.Reply{Status: api.StatusSuccess, Data: shown[0]}, shown}}, nil
 }
 
 // checkEmails refuses an empty list and an address given twice.

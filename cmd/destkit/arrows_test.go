@@ -54,13 +54,14 @@ var testArrows = map[string][]string{
 	"server/destination": {"destsim"},
 }
 
-// doors are the packages by which a module enters, mostly one alone. The
-// program takes the tree of a YAML file, since its keys are flags; what has
-// fields is decoded by server/yamldoc.
+// doors are the packages by which a module enters, mostly one alone. What
+// people write in YAML is decoded by server/yamldoc; the program takes the tree
+// of a file whose keys are flags, and templates in JSON mode put out YAML of
+// any shape (facts C).
 var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/getkin/":          {"openapi"},
-	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit"},
+	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
 	"github.com/jackc/pgx/":       {"server/source"},
 	"github.com/osteele/liquid":   {"server/mapping"},
 	"github.com/parquet-go/":      {"server/source"},

@@ -32,6 +32,11 @@ func TestScript(t *testing.T) {
 		Dir:                 filepath.Join("testdata", "script"),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			tour, err := filepath.Abs(filepath.Join("..", "..", "docs", "tour.sh"))
+			env.Setenv("TOUR", tour)
+			return err
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      cmdExits,
 			"destsim":    cmdDestsim,
@@ -160,21 +165,24 @@ func cmdServe(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdStops is `stops NAME [INT|TERM]`: the simulator must end with status 0.
+// cmdStops is `stops NAME [INT|TERM|KILL]`: the program must end with status 0,
+// or by the signal KILL.
 func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
-		ts.Fatalf("usage: stops NAME [INT|TERM]")
+		ts.Fatalf("usage: stops NAME [INT|TERM|KILL]")
 	}
 	signal := os.Interrupt
-	if len(args) > 1 && args[1] == "TERM" {
-		signal = syscall.SIGTERM
+	if len(args) > 1 {
+		signal = map[string]os.Signal{"INT": os.Interrupt, "TERM": syscall.SIGTERM, "KILL": os.Kill}[args[1]]
 	}
 	r, ok := simulators.Load(ts.Getenv(args[0]))
 	if !ok {
 		ts.Fatalf("no simulator is called %s", args[0])
 	}
 	rest, err := r.(*running).stop(signal)
-	ts.Check(err)
+	if signal != os.Kill {
+		ts.Check(err)
+	}
 	_, _ = ts.Stdout().Write(rest)
 }
 

@@ -16,6 +16,12 @@ import (
 // Template is a Liquid template of a mapping (spec 2.7): Liquid 5.4 without
 // include and render, parsed and rendered strictly, with the service's own
 // filters (facts C). It is parsed once and safe for use by many goroutines.
+//
+// It prints what Liquid 5.4 prints, byte for byte, with these exceptions: maps
+// are gone through and printed in the order of their keys, since a record has no
+// other; numbers with a fraction that came as text keep their digits (2.50 stays
+// 2.50); equal items keep their order when they are sorted; blank is also nil,
+// false and white space, as in the service; times without a zone are in UTC.
 type Template struct {
 	compiled *compiled
 	reads    *reads

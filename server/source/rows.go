@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
@@ -132,11 +131,3 @@ func (n *narrow) Next() ([][]byte, error) {
 	}
 	return values[:n.width], nil
 }
-
-// closing closes what rows are read from together with them.
-type closing struct {
-	Rows
-	also io.Closer
-}
-
-func (c *closing) Close() error { return errors.Join(c.Rows.Close(), c.also.Close()) }
