@@ -8,15 +8,13 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Destination is a connection to write to (spec 2.2). Details are shown in
-// replies and hold no secret; the credentials are kept apart, sealed. TestedAt is
-// zero until a connection test has run.
+// Destination is a connection to write to (spec 2.2). The credentials
+// are kept apart, sealed. TestedAt is zero until a connection test has run.
 type Destination struct {
 	Row
 	WorkspaceID   int64
 	Name          string
 	Type          string
-	Details       map[string]any
 	TestResults   *api.TestResults
 	TestSucceeded *bool
 	TestedAt      time.Time
@@ -24,14 +22,13 @@ type Destination struct {
 
 var destinations = define(table[Destination]{
 	name: "destinations", kind: "destination", scope: "workspace_id", counted: true,
-	columns: []string{"workspace_id", "name", "type", "details", "test_results", "test_succeeded", "tested_at"},
+	columns: []string{"workspace_id", "name", "type", "test_results", "test_succeeded", "tested_at"},
 	row:     func(d *Destination) *Row { return &d.Row },
 	values: func(d *Destination) []any {
-		return []any{d.WorkspaceID, d.Name, d.Type, doc{d.Details}, doc{d.TestResults}, d.TestSucceeded, d.TestedAt}
+		return []any{d.WorkspaceID, d.Name, d.Type, doc{d.TestResults}, d.TestSucceeded, d.TestedAt}
 	},
 	load: func(s *scan, d *Destination) {
 		d.WorkspaceID, d.Name, d.Type = s.number(), s.text(), s.text()
-		s.doc(&d.Details)
 		s.doc(&d.TestResults)
 		d.TestSucceeded, d.TestedAt = s.optionalFlag(), s.time()
 	},

@@ -73,7 +73,7 @@ func TestSaves(t *testing.T) {
 		at := time.UnixMilli(1_800_000_000_000).UTC()
 		update(t, s, func(tx *Tx) {
 			w.Organization.Name, w.User.Role, w.Workspace.NotificationEmails = "x", "member", nil
-			w.Destination.TestResults, w.Destination.TestSucceeded, w.Destination.Details = nil, api.Ptr(true), nil
+			w.Destination.TestResults, w.Destination.TestSucceeded = nil, api.Ptr(true)
 			w.Source.WritebackRetention, w.Source.TestedAt = nil, at
 			w.Dataset.Description, w.Model.Description = nil, api.Ptr("d")
 			w.Topic.SampleMessage, w.Topic.Schema = nil, nil

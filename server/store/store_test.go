@@ -115,7 +115,6 @@ func buildConnections(t testing.TB, tx *Tx, w *world) {
 	ws := w.Workspace.ID
 	w.Destination = &Destination{
 		WorkspaceID: ws, Name: "Naïve ☃", Type: api.TypeCustomAPI,
-		Details:       map[string]any{"api_version": json.Number("1"), "custom_headers": map[string]any{"x": nil}},
 		TestResults:   &api.TestResults{Steps: []api.TestStep{{Step: "DNS", Status: api.StepFailed, Error: &api.StepError{Message: "no such host"}}}},
 		TestSucceeded: api.Ptr(false), TestedAt: time.UnixMilli(1_700_000_000_123).UTC(),
 	}

@@ -125,7 +125,6 @@ CREATE TABLE destinations (
 	workspace_id       INTEGER NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
 	name               TEXT NOT NULL,
 	type               TEXT NOT NULL,
-	details            TEXT NOT NULL,
 	test_results       TEXT NOT NULL,
 	test_succeeded     INTEGER,
 	tested_at          INTEGER,
