@@ -1,9 +1,11 @@
 package server
 
 import (
+	"crypto/sha256"
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
@@ -49,8 +51,52 @@ func (s *Server) authenticate(c *call) error {
 	return nil
 }
 
+// callers keeps who a token belongs to until anything in the store changes:
+// reading clients are recognised without a query.
+type callers struct {
+	mu         sync.RWMutex
+	generation uint64
+	known      map[[sha256.Size]byte]principal
+}
+
+// maxCallers bounds the tokens that are kept.
+const maxCallers = 10_000
+
+func (k *callers) find(generation uint64, hash [sha256.Size]byte) (principal, bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	if k.generation != generation {
+		return principal{}, false
+	}
+	who, ok := k.known[hash]
+	return who, ok
+}
+
+func (k *callers) keep(generation uint64, hash [sha256.Size]byte, who principal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.known == nil || k.generation != generation || len(k.known) >= maxCallers {
+		k.generation, k.known = generation, map[[sha256.Size]byte]principal{}
+	}
+	k.known[hash] = who
+}
+
 // identify fills c.who.
 func (s *Server) identify(c *call, token string) error {
+	generation, hash := s.store.Generation(), sha256.Sum256([]byte(token))
+	if who, ok := s.callers.find(generation, hash); ok {
+		c.who = who
+		return nil
+	}
+	if err := s.lookUp(c, token); err != nil {
+		return err
+	}
+	s.callers.keep(generation, hash, c.who)
+	return nil
+}
+
+// lookUp finds the token in the store.
+func (s *Server) lookUp(c *call, token string) error {
 	return c.view(func(tx *store.Tx) error {
 		workspace, err := tx.WorkspaceByKey(token)
 		if err == nil {

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -239,74 +238,6 @@ func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 		return err
 	}
 	return p.look(p.admin.ID)
-}
-
-// workspaceNamed finds a workspace that something refers to.
-func (p *planter) workspaceNamed(name string) (*store.Workspace, error) {
-	if w := p.workspaces[name]; w != nil {
-		return w, nil
-	}
-	return nil, invalidField("workspaces", "the organization has no workspace %q%s", clip(name, 60), meant(name, sortedKeys(p.workspaces)))
-}
-
-var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, api.RoleViewer}
-
-// user makes a user with memberships and a token. The API invites users and
-// does not make them, so this is the control API's own.
-func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
-	if wanted.Role == "" {
-		wanted.Role = api.RoleMember
-	}
-	problems := checkAddress("email", wanted.Email)
-	if wanted.Role != api.RoleAdmin && wanted.Role != api.RoleMember {
-		problems = append(problems, api.Problem{Field: "role", Message: "must be admin or member"})
-	}
-	for name, role := range wanted.Workspaces {
-		if _, err := p.workspaceNamed(name); err != nil {
-			return made, err
-		}
-		if !slices.Contains(workspaceRoles, role) {
-			problems = append(problems, api.Problem{Field: "workspaces." + name, Message: "must be one of " + strings.Join(workspaceRoles, ", ")})
-		}
-	}
-	if len(problems) > 0 {
-		return made, invalid(problems)
-	}
-	u := &store.User{OrganizationID: p.organizationID, Email: wanted.Email, Role: wanted.Role, Notifications: true}
-	if wanted.Notifications != nil {
-		u.Notifications = *wanted.Notifications
-	}
-	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
-		if err := tx.CreateUser(u); err != nil {
-			return err
-		}
-		for _, name := range sortedKeys(wanted.Workspaces) {
-			m := &store.Membership{WorkspaceID: p.workspaces[name].ID, UserID: u.ID, Role: wanted.Workspaces[name]}
-			if err := tx.PutMembership(m); err != nil {
-				return err
-			}
-		}
-		made.ID = u.ID
-		made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "seed")
-		return err
-	})
-	return made, err
-}
-
-// invite drives the API's own invitation.
-func (p *planter) invite(wanted seedInvitation) (int64, error) {
-	workspaces := []map[string]any{}
-	for _, name := range sortedKeys(wanted.Workspaces) {
-		w, err := p.workspaceNamed(name)
-		if err != nil {
-			return 0, err
-		}
-		workspaces = append(workspaces, map[string]any{"id": w.ID, "role": wanted.Workspaces[name]})
-	}
-	id, _, err := p.create(p.asAdmin(), "createInvitation", nil, map[string]any{
-		"email": wanted.Email, "role": wanted.Role, "workspaces": workspaces,
-	})
-	return id, err
 }
 
 // key reads the API key of a workspace, or makes one where there is none.

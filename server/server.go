@@ -98,6 +98,7 @@ type Server struct {
 	forks      forks
 	ready      map[string]*operation
 	replies    *rendered
+	callers    callers
 	background background
 }
 

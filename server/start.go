@@ -38,6 +38,9 @@ func assemble(config Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.clock = clock.New(config.SystemClock)
+	s.clock.OnPanic(func(name string, value any, stack []byte) {
+		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
+	})
 	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
 	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
 	s.replies = newRendered()

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -179,10 +180,13 @@ func openFile(path string) (*os.File, error) {
 	return f, nil
 }
 
-// distinctNames refuses columns that a mapping could not tell apart.
+// distinctNames refuses columns that a mapping could not name or tell apart.
 func distinctNames(columns []api.Column) error {
 	at := map[string]int{}
 	for i, c := range columns {
+		if !utf8.ValidString(c.Name) {
+			return fmt.Errorf("the name of column %d is not UTF-8", i+1)
+		}
 		if first, ok := at[c.Name]; ok {
 			return fmt.Errorf("columns %d and %d are both named %q", first+1, i+1, c.Name)
 		}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // folder writes files into a new folder.
@@ -99,4 +101,10 @@ func TestFileChangedWhileRead(t *testing.T) {
 		require.ErrorIs(t, err, errChanged)
 		require.NoError(t, rows.Close())
 	}
+}
+
+func TestDistinctNames(t *testing.T) {
+	require.NoError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "A"}, {Name: ""}}))
+	require.EqualError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "b"}, {Name: "a"}}), `columns 1 and 3 are both named "a"`)
+	require.EqualError(t, distinctNames([]api.Column{{Name: "a"}, {Name: "\xff"}}), "the name of column 2 is not UTF-8")
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -51,7 +52,13 @@ type Store struct {
 	readers chan *conn    // idle ones; nil stands for one that is not open yet
 	closed  chan struct{}
 	closing sync.Once
+
+	generation atomic.Uint64
 }
+
+// Generation counts the changes that were committed. What was read after
+// Generation answered n is still so as long as it answers n.
+func (s *Store) Generation() uint64 { return s.generation.Load() }
 
 const databaseFile = "destkit.db"
 

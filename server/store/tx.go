@@ -68,6 +68,7 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 		return fmt.Errorf("commit change: %w", err)
 	}
 	s.keys.add(tx.keys)
+	s.generation.Add(1)
 	return nil
 }
 

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// outside is what a workspace keeps outside the store: records of emulated
+// destinations, tables of emulated warehouses, open connections.
+type outside struct {
+	destinations []*store.Destination
+	sources      []*store.Source
+}
+
+// gather adds what an organization keeps outside.
+func (o *outside) gather(tx *store.Tx, organizationID int64) error {
+	workspaces, err := everyRow(func(p store.Page) ([]*store.Workspace, int64, error) {
+		return tx.Workspaces(organizationID, p)
+	})
+	if err != nil {
+		return err
+	}
+	for _, w := range workspaces {
+		destinations, err := everyRow(func(p store.Page) ([]*store.Destination, int64, error) {
+			return tx.Destinations(w.ID, p)
+		})
+		if err != nil {
+			return err
+		}
+		sources, err := everyRow(func(p store.Page) ([]*store.Source, int64, error) {
+			return tx.Sources(w.ID, p)
+		})
+		if err != nil {
+			return err
+		}
+		o.destinations, o.sources = append(o.destinations, destinations...), append(o.sources, sources...)
+	}
+	return nil
+}
+
+// drop removes it.
+func (o *outside) drop(s *Server) error {
+	var failures []error
+	for _, d := range o.destinations {
+		failures = append(failures, s.gate.Remove(d.ID, d.Type))
+	}
+	for _, src := range o.sources {
+		if kind, _ := source.Type(src.Type); kind.Emulated {
+			failures = append(failures, sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}.forget())
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// everythingOutside is what all organizations keep outside the store.
+func (s *Server) everythingOutside(ctx context.Context) (all outside, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		organizations, err := everyRow(tx.Organizations)
+		for _, o := range organizations {
+			if err := all.gather(tx, o.ID); err != nil {
+				return err
+			}
+		}
+		return err
+	})
+	return all, err
+}
+
+// destinationsOf are the ids of an organization's destinations.
+func (s *Server) destinationsOf(ctx context.Context, organizationID int64) (map[int64]bool, error) {
+	ids := map[int64]bool{}
+	err := s.store.View(ctx, func(tx *store.Tx) error {
+		var all outside
+		if err := all.gather(tx, organizationID); err != nil {
+			return err
+		}
+		for _, d := range all.destinations {
+			ids[d.ID] = true
+		}
+		return nil
+	})
+	return ids, err
+}
