@@ -17,11 +17,13 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// reply is what a handler answers. Raw, when set, is the finished body.
+// reply is what a handler answers. Raw, when set, is the finished body, and
+// release gives its memory back once it was written and kept.
 type reply struct {
 	code       int
 	body       any
 	raw        []byte
+	release    func()
 	deprecated bool
 }
 
@@ -29,10 +31,16 @@ type reply struct {
 // well formed, what does the handler say, is that what the document promises.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
 	c := &call{s: s, ctx: r.Context(), r: r, op: op, began: s.clock.Now()}
+	var got *reply
+	defer func() {
+		if got != nil && got.release != nil {
+			got.release()
+		}
+	}()
 	recorder := s.journal.begin(c)
 	defer recorder.end()
-	got, err := s.judge(c)
-	if err == nil {
+	var err error
+	if got, err = s.judge(c); err == nil {
 		err = s.faults.after(c)
 	}
 	var dropped *droppedConnection

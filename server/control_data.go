@@ -29,6 +29,7 @@ const maxMessages = 100_000
 
 // messagesIn reads messages from a list or from lines.
 func messagesIn(text []byte) ([]json.RawMessage, error) {
+	// Both forms are told apart by their first character: a message is an object.
 	text = bytes.TrimSpace(text)
 	var list []json.RawMessage
 	if len(text) > 0 && text[0] == '[' {
@@ -80,6 +81,7 @@ func anyTopic(tx *store.Tx, id int64) (*store.Topic, error) {
 	})
 }
 
+// controlAppend does for a topic what a producer would (spec 2.12).
 func (s *Server) controlAppend(c *controlCall) (any, error) {
 	text, err := c.text(maxControlBody)
 	if err != nil {
@@ -191,8 +193,11 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	if kind, _ := source.Type(access.typ); !kind.Emulated {
 		return refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
 	}
+	// A statement that never ends must not hold the call, nor a restore that waits
+	// for it.
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
+	// The credentials of the documented failing test fail here as well.
 	src, err := access.open(ctx)
 	if err != nil {
 		return refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.clean(err.Error()))
@@ -204,6 +209,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	return nil
 }
 
+// controlRecords shows what arrived, so that a test can look at the other end.
 func (s *Server) controlRecords(c *controlCall) (any, error) {
 	query, err := c.query("object", "after", "limit")
 	if err != nil {
@@ -217,6 +223,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Objects are tables: there is no list over all of them.
 	if query.Get("object") == "" {
 		return nil, invalidField("object", "is required")
 	}
@@ -241,6 +248,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	return map[string]any{"records": records, "total": total}, nil
 }
 
+// anyDestination finds a destination by its id alone.
 func (s *Server) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
 	err = s.store.View(ctx, func(tx *store.Tx) error {
 		found, err = everywhere(tx, func(organizationID int64) (*store.Destination, error) {

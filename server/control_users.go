@@ -32,10 +32,13 @@ func everywhere[T any](tx *store.Tx, find func(organizationID int64) (T, error))
 	return found, store.ErrNotFound
 }
 
+// anyUser finds a user by its id alone.
 func anyUser(tx *store.Tx, id int64) (*store.User, error) {
 	return everywhere(tx, func(organizationID int64) (*store.User, error) { return tx.User(organizationID, id) })
 }
 
+// claimBody says who claims: the invited address unless another is given, as
+// people accept invitations with the address they sign in with.
 type claimBody struct {
 	Email string `json:"email"`
 }
@@ -140,6 +143,7 @@ func (s *Server) controlClaimWorkspace(c *controlCall) (any, error) {
 		if i.ClaimedByID != nil {
 			return refuse(http.StatusConflict, "the invitation was claimed already")
 		}
+		// Its parts are claimed with the whole, so that claimed_at stays true.
 		if i.InvitationID != nil {
 			return refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
 		}
@@ -191,6 +195,8 @@ type userShown struct {
 	Notifications  bool  `json:"notifications_enabled"`
 }
 
+// controlChangeUser changes what the API has no endpoint for: the switch that
+// the alerts of spec 2.6 ask for, and the role in the organization.
 func (s *Server) controlChangeUser(c *controlCall) (any, error) {
 	var body struct {
 		Notifications *bool   `json:"notifications_enabled"`
@@ -226,6 +232,8 @@ func (s *Server) controlChangeUser(c *controlCall) (any, error) {
 	return shown, nil
 }
 
+// controlToken makes a token beside the user's others, as the settings page of
+// the service would (spec 5.1).
 func (s *Server) controlToken(c *controlCall) (any, error) {
 	var token string
 	var u *store.User

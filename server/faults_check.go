@@ -92,6 +92,7 @@ func (f *Fault) check(s *Server) (latency time.Duration, err error) {
 			add("status", "must be from 400 to 599")
 		}
 	case faultRateLimited:
+		// A 429 without Retry-After is the kind status with status 429.
 		f.Status = http.StatusTooManyRequests
 		if f.RetryAfter == nil {
 			f.RetryAfter = &retryAfter{seconds: 1}

@@ -48,6 +48,7 @@ func newFigures(s *Server) *figures {
 			Help: "Faults that struck a request, by kind.",
 		}, []string{"kind"}),
 	}
+	// Errors of one collector must not hide the figures of the others.
 	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s})
 	f.scrape = promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return f
@@ -56,6 +57,8 @@ func newFigures(s *Server) *figures {
 // handler serves /metrics, to whom the control API is open.
 func (f *figures) handler() http.Handler { return f.guard(f.scrape) }
 
+// request counts a call of the API; a path without an operation is "none", since
+// clients write anything into paths.
 func (f *figures) request(operation string, code int, took time.Duration) {
 	if operation == "" {
 		operation = "none"

@@ -98,6 +98,7 @@ func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Ser
 func (s *Server) forkConfig(name, base string, r io.Reader) Config {
 	config := s.config
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, r
+	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
 	config.Random = nil // the sequence of the first world is its own
 	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.trusted...)

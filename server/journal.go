@@ -113,9 +113,11 @@ func (r *recorder) end() {
 	}
 	if j.bodies.Load() {
 		entry.Request = secrets.body(c.body, true)
-		if showsSecrets(c.op.Path) || r.code >= http.StatusBadRequest || secrets.holds(r.body) {
+		switch {
+		case len(r.body) > maxKeptBody: // too large to keep
+		case showsSecrets(c.op.Path) || r.code >= http.StatusBadRequest || secrets.holds(r.body):
 			entry.Response = secrets.body(r.body, false)
-		} else if len(r.body) <= maxKeptBody {
+		default:
 			entry.Response = bytes.Clone(bytes.TrimSpace(r.body))
 		}
 	}

@@ -81,7 +81,7 @@ func (s *Server) controlRequests(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// after is a number of the journal or the id of a request.
+	// Clients know the id of a reply, not its number. after is a number of the journal or the id of a request.
 	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
 		if f.after = s.journal.requests.find(func(e *RequestEntry) bool { return e.ID == id }); f.after == 0 {
 			return nil, invalidField("after", "the journal has no request %s", clip(id, 40))
@@ -128,6 +128,8 @@ func (s *Server) controlCalls(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// An exchange knows its destination only. Calls of one that was deleted since
+	// belong to no organization any more.
 	var owned map[int64]bool
 	if f.organization != 0 {
 		if owned, err = s.destinationsOf(c.r.Context(), f.organization); err != nil {
@@ -141,6 +143,7 @@ func (s *Server) controlCalls(c *controlCall) (any, error) {
 		}), nil
 }
 
+// controlJournal switches bodies, for measurements and for very large replies.
 func (s *Server) controlJournal(c *controlCall) (any, error) {
 	var body struct {
 		Bodies *bool `json:"bodies"`

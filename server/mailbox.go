@@ -30,6 +30,8 @@ type mailShown struct {
 	Text           string   `json:"text"`
 }
 
+// controlMailbox pages after filtering: a mailbox is small, and its total is that
+// of what was asked for.
 func (s *Server) controlMailbox(c *controlCall) (any, error) {
 	query, err := c.query("organization", "workspace", "to", "kind", "limit")
 	if err != nil {
@@ -80,7 +82,7 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 	return list, err
 }
 
-// addressed tells whether an e-mail goes to an address; "" is every address.
+// addressed compares without regard to case, as mail servers do; it tells whether an e-mail goes to an address; "" is every address.
 func addressed(m *store.Mail, address string) bool {
 	return address == "" || slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(to, address) })
 }

@@ -3,17 +3,57 @@ package server
 import (
 	"bytes"
 	"net/http"
+	"slices"
 	"sync"
 
 	"github.com/destkit/destkit/server/store"
 )
 
-// rendered keeps the JSON of syncs by id and version. What is kept is bounded:
-// beyond that it starts again, which costs one rendering each.
+// rendered keeps the JSON of syncs by id and version, and which syncs stand on a
+// page until anything in the store changes. What is kept is bounded: beyond
+// that it starts again, which costs one rendering each.
 type rendered struct {
 	mu    sync.RWMutex
 	texts map[int64]renderedText
 	size  int
+
+	generation uint64
+	pages      map[syncPage]listedSyncs
+}
+
+// syncPage is one page of the syncs of a workspace.
+type syncPage struct {
+	workspaceID int64
+	page        store.Page
+}
+
+type listedSyncs struct {
+	heads []store.Head
+	total int64
+}
+
+// maxPages bounds the kept pages.
+const maxPages = 1000
+
+// listed gives the heads on a page that were read under a generation of the
+// store.
+func (r *rendered) listed(generation uint64, at syncPage) (listedSyncs, bool) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.generation != generation {
+		return listedSyncs{}, false
+	}
+	kept, ok := r.pages[at]
+	return kept, ok
+}
+
+func (r *rendered) keepListed(generation uint64, at syncPage, l listedSyncs) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.pages == nil || r.generation != generation || len(r.pages) >= maxPages {
+		r.generation, r.pages = generation, map[syncPage]listedSyncs{}
+	}
+	r.pages[at] = l
 }
 
 type renderedText struct {
@@ -37,6 +77,21 @@ func (r *rendered) get(id, version int64) []byte {
 	return nil
 }
 
+// all are the texts of the heads, nil unless every one is kept.
+func (r *rendered) all(heads []store.Head) [][]byte {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	texts := make([][]byte, 0, len(heads))
+	for _, head := range heads {
+		kept, ok := r.texts[head.ID]
+		if !ok || kept.version != head.Version {
+			return nil
+		}
+		texts = append(texts, kept.text)
+	}
+	return texts
+}
+
 func (r *rendered) put(id, version int64, text []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,7 +108,7 @@ func (r *rendered) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	clear(r.texts)
-	r.size = 0
+	r.size, r.pages = 0, nil
 }
 
 // listRendered is call.list for rows that are JSON already.
@@ -66,20 +121,25 @@ func (c *call) listRendered(page store.Page, total int64, rows [][]byte) (*reply
 	if err != nil {
 		return nil, err
 	}
-	return &reply{code: http.StatusOK, raw: fillData(head, rows)}, nil
+	buffer := replyBuffers.Get().(*[]byte)
+	*buffer = fillData((*buffer)[:0], head, rows)
+	return &reply{code: http.StatusOK, raw: *buffer, release: func() { replyBuffers.Put(buffer) }}, nil
 }
 
 // emptyData is how encoding/json writes a list without rows.
 const emptyData = `"data":[]`
 
-// fillData puts the rows into the empty list of an envelope.
-func fillData(envelope []byte, rows [][]byte) []byte {
+// replyBuffers are the bodies of long lists, to be used again.
+var replyBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// fillData appends an envelope to out, with the rows in its empty list.
+func fillData(out, envelope []byte, rows [][]byte) []byte {
 	at := bytes.Index(envelope, []byte(emptyData)) + len(emptyData) - 1
 	size := len(envelope) + len(rows)
 	for _, row := range rows {
 		size += len(row)
 	}
-	out := append(make([]byte, 0, size), envelope[:at]...)
+	out = append(slices.Grow(out, size), envelope[:at]...)
 	for i, row := range rows {
 		if i > 0 {
 			out = append(out, ',')

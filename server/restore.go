@@ -26,6 +26,8 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	}
 	s.journal.world.Lock()
 	defer s.journal.world.Unlock()
+	// Simulators and warehouses cannot be checked before they are replaced, so the
+	// present world is kept to go back to.
 	before, err := s.spoolWorld(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: keep the present world: %w", err)
@@ -93,6 +95,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}
 	}
+	// Ids of requests and moments go on as they did then.
 	s.journal.counter.Store(a.meta.Requests)
 	return s.clock.Restore(a.meta.Clock)
 }

@@ -100,6 +100,7 @@ func (b *bed) source(src seedSource) error {
 	if err := named(b.made.Sources, src.Name); err != nil {
 		return err
 	}
+	// The API wants an object; a type without credentials should not need one here.
 	if src.Credentials == nil {
 		src.Credentials = map[string]any{}
 	}
@@ -146,6 +147,7 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 	if len(t.Messages) == 0 {
 		return nil
 	}
+	// Messages have no endpoint in the API, so they go into the log directly.
 	messages := make([]json.RawMessage, len(t.Messages))
 	for i, message := range t.Messages {
 		if messages[i], err = json.Marshal(message); err != nil {
@@ -175,6 +177,8 @@ func (b *bed) datasets(wanted seedWorkspace) error {
 	})
 }
 
+// destinations are tested as they are made; one whose test fails is made all the
+// same, as in the API, and a sync to it then says why it cannot be.
 func (b *bed) destinations(wanted seedWorkspace) error {
 	return each(b, "destinations", wanted.Destinations, func(d seedDestination) string { return d.Name }, func(d seedDestination) error {
 		if err := named(b.made.Destinations, d.Name); err != nil {
@@ -191,6 +195,7 @@ func (b *bed) destinations(wanted seedWorkspace) error {
 	})
 }
 
+// webhooks keeps the secret of each, which is shown at creation only.
 func (b *bed) webhooks(wanted seedWorkspace) error {
 	return each(b, "webhooks", wanted.Webhooks, label("name"), func(body map[string]any) error {
 		name := label("name")(body)
@@ -220,6 +225,7 @@ func label(key string) func(map[string]any) string {
 	}
 }
 
+// invitations makes one for each address (spec 4).
 func (b *bed) invitations(wanted seedWorkspace) error {
 	return each(b, "invitations", wanted.Invitations, func(i seedWorkspaceInvitation) string { return strings.Join(i.Emails, ", ") },
 		func(i seedWorkspaceInvitation) error {

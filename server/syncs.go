@@ -26,28 +26,33 @@ func (s *Server) syncOf(y *store.Sync, update bool) *api.Sync {
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
 // have not changed since they were last shown.
 func (s *Server) listSyncs(c *call) (*reply, error) {
-	page := c.page()
-	var rendered [][]byte
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
-		heads, n, err := tx.SyncHeads(c.who.WorkspaceID, page)
-		if err != nil {
+	at := syncPage{c.who.WorkspaceID, c.page()}
+	generation := s.store.Generation()
+	if l, ok := s.replies.listed(generation, at); ok {
+		if texts := s.replies.all(l.heads); texts != nil {
+			return c.listRendered(at.page, l.total, texts)
+		}
+	}
+	var l listedSyncs
+	var texts [][]byte
+	err := c.view(func(tx *store.Tx) (err error) {
+		if l.heads, l.total, err = tx.SyncHeads(at.workspaceID, at.page); err != nil {
 			return err
 		}
-		total = n
-		for _, head := range heads {
-			text, err := s.renderedSync(tx, c.who.WorkspaceID, head)
+		for _, head := range l.heads {
+			text, err := s.renderedSync(tx, at.workspaceID, head)
 			if err != nil {
 				return err
 			}
-			rendered = append(rendered, text)
+			texts = append(texts, text)
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return c.listRendered(page, total, rendered)
+	s.replies.keepListed(generation, at, l)
+	return c.listRendered(at.page, l.total, texts)
 }
 
 // renderedSync is one sync as JSON, from the kept replies when its version is

@@ -48,10 +48,12 @@ func openCSV(ctx context.Context, f *os.File) (*csvReader, []string, error) {
 	}
 	limit := &recordLimit{from: buffered, left: longestRecord}
 	r := &csvReader{Reader: csv.NewReader(limit), limit: limit, ctx: ctx}
+	// The extension decides and not the content: guessing a separator from a header
+	// goes wrong on the first name that holds one.
 	if strings.EqualFold(filepath.Ext(f.Name()), ".tsv") {
 		r.Comma = '\t'
 	}
-	r.FieldsPerRecord = -1
+	r.FieldsPerRecord = -1 // counted here, for a message with both numbers
 	header, err := r.next()
 	if errors.Is(err, io.EOF) {
 		return nil, nil, errors.New("the file is empty: its first line must name the columns")

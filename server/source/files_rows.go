@@ -26,6 +26,7 @@ func (s *files) Rows(ctx context.Context, object Object, columns, order []string
 			f.Close()
 		}
 	}()
+	// Taken before the columns are read, so that no change goes unseen.
 	before, err := f.Stat()
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, pathless(err))
@@ -60,6 +61,7 @@ func (r *fileRows) Next() ([][]byte, error) {
 		return values, nil
 	}
 	after, statErr := r.file.Stat()
+	// Also at the plain end: a file that was cut short ends like any other.
 	changed := statErr != nil || after.Size() != r.before.Size() || !after.ModTime().Equal(r.before.ModTime())
 	switch {
 	case changed:

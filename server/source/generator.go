@@ -16,6 +16,8 @@ const (
 	generatedTable      = "generated"
 )
 
+// generatorType documents the column types in its hint: the catalogue is what a
+// client sees.
 func generatorType() *sourceType {
 	rows := text("rows", "Rows", "1000000", "0 to 10000000000.")
 	rows.Type, rows.InputType, rows.Matches = fieldInteger, "number", `^([0-9]{1,10}|10000000000)$`
@@ -115,6 +117,8 @@ func checkGenerator(s settings) []api.Problem {
 	return problems
 }
 
+// checkGeneratedColumn looks at raw members, so that a wrong type of one does not
+// hide what is wrong with the others.
 func checkGeneratedColumn(at string, members settings) []api.Problem {
 	var problems []api.Problem
 	object := func(name, message string) {
@@ -158,6 +162,7 @@ func plainNumber(raw json.RawMessage) (n int64, ok bool) {
 
 func (g *generator) Close() error { return nil }
 
+// Tables is one table, as for a file.
 func (g *generator) Tables(context.Context) ([]api.Table, error) {
 	return []api.Table{{Type: api.ObjectTable, TableCatalog: main, TableSchema: main, TableName: generatedTable, Columns: g.describe()}}, nil
 }
@@ -169,6 +174,7 @@ func (g *generator) Columns(_ context.Context, object Object) ([]api.Column, err
 	return g.describe(), nil
 }
 
+// find refuses every other name: a misspelt table must not read as this one.
 func (g *generator) find(object Object) error {
 	if object.Query != "" {
 		return noQueries("generator")

@@ -52,6 +52,7 @@ func mix(x uint64) uint64 {
 // of nothing else.
 func (g *generator) appendCell(dst []byte, row int64, column int) []byte {
 	c := &g.columns[column]
+	// The bits of different questions about a cell must not depend on each other.
 	base := mix(uint64(g.seed) ^ mix(uint64(column)+1))
 	if c.NullPercent != nil && mix(base+1^uint64(row))%100 < uint64(*c.NullPercent) {
 		return append(dst, jsonNull...)
@@ -71,6 +72,7 @@ var (
 	words      = []string{"amber", "basin", "cedar", "delta", "ember", "fjord", "grove", "harbour", "island", "jasper", "kelp", "lagoon", "meadow", "north", "opal", "prairie"}
 )
 
+// choice picks from a list.
 func choice(of []string) func([]byte, int64, uint64) []byte {
 	return func(dst []byte, _ int64, r uint64) []byte { return appendString(dst, of[r%uint64(len(of))]) }
 }
@@ -92,6 +94,7 @@ func appendWords(dst []byte, _ int64, r uint64) []byte {
 	return append(strconv.AppendUint(append(dst, ' '), r>>12, 36), '"')
 }
 
+// appendUUID looks like a random one (RFC 9562, version 4).
 func appendUUID(dst []byte, n int64, r uint64) []byte {
 	high, low := r&^0xf000|0x4000, mix(r^uint64(n))&^(3<<62)|2<<62 // version 4, its variant
 	dst = append(dst, '"')

@@ -27,6 +27,8 @@ func shielded(err *error) {
 	}
 }
 
+// openParquet reads the footer only. Indexes and filters are for look-ups, which
+// nobody makes here.
 func openParquet(f *os.File) (_ *parquet.File, err error) {
 	defer shielded(&err)
 	info, err := f.Stat()
@@ -72,6 +74,7 @@ func parquetKind(c *parquet.Column) (string, api.Kind) {
 	return "GROUP", api.KindObject
 }
 
+// leafKind goes by what the writer said of a type, then by how it is stored.
 func leafKind(t parquet.Type) api.Kind {
 	if logical := t.LogicalType(); logical != nil {
 		switch logical.Value.(type) {
@@ -149,6 +152,7 @@ func (parquetFormat) rows(ctx context.Context, f *os.File, columns []api.Column,
 	return r, nil
 }
 
+// leaves counts the columns that hold values.
 func leaves(c *parquet.Column) int {
 	if c.Leaf() {
 		return 1

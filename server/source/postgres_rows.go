@@ -62,6 +62,7 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 		}
 		r.writers = append(r.writers, write)
 	}
+	// The order needs the types, which only the first preparation tells.
 	sorted := orderBy(conn, all, chosen, described.Fields)
 	if sorted != "" {
 		if _, err := conn.PgConn().Prepare(ctx, "", sql+sorted, nil); err != nil {
@@ -78,6 +79,7 @@ func isStructure(c api.Column) bool {
 	return c.Kind == api.KindArray || c.Kind == api.KindObject && c.Type != "json" && c.Type != "jsonb"
 }
 
+// selectExpr leaves structures to the server, which knows their element types.
 func selectExpr(c api.Column) string {
 	if isStructure(c) {
 		return "to_json(" + quote(c.Name) + ")::text"
@@ -141,6 +143,7 @@ func (r *postgresRows) Next() ([][]byte, error) {
 	return r.row.values(), nil
 }
 
+// readError keeps what the server says and drops its code.
 func readError(err error) error {
 	var server *pgconn.PgError
 	if errors.As(err, &server) {

@@ -40,6 +40,7 @@ func (p *postgres) Tables(ctx context.Context) (tables []api.Table, err error) {
 	return tables, nil
 }
 
+// readTables collects the rows of relations, which come table by table.
 func (p *postgres) readTables(ctx context.Context, conn *pgx.Conn, sql string, args ...any) ([]api.Table, error) {
 	rows, err := conn.Query(ctx, sql, args...)
 	if err != nil {
@@ -150,6 +151,8 @@ func (p *postgres) queryColumns(ctx context.Context, conn *pgx.Conn, query strin
 	if err := uniqueColumns(names); err != nil {
 		return nil, "", err
 	}
+	// The server has already said that this is one statement; only the semicolon
+	// and comments at its end are in the way.
 	body, _, _ := oneStatement(query)
 	from := "(" + body + "\n) AS q"
 	if _, err := conn.Prepare(ctx, "", "SELECT * FROM "+from); err != nil {

@@ -52,6 +52,8 @@ func (w *warehouse) fillSample(conn *sqlite.Conn) error {
 	return sqlitex.ExecuteTransient(conn, fmt.Sprintf("PRAGMA application_id = %d", applicationID), nil)
 }
 
+// fillTable makes one table. Its cells come from the generator, whose values
+// depend on nothing but seed, row and column.
 func (w *warehouse) fillTable(conn *sqlite.Conn, table sampleTable, seed int64) error {
 	name := quote(w.storedName(w.dialect.schemas[table.schema], w.cased(table.name)))
 	g := &generator{seed: seed}

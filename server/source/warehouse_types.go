@@ -11,6 +11,8 @@ import (
 // wrongHint documents the word in the catalogue that clients see.
 const wrongHint = `This type is emulated: every value is taken, except "wrong", which fails the connection test.`
 
+// snowflakeType stores names in upper case, as the product does with names that
+// are not quoted.
 func snowflakeType() *sourceType {
 	d := describe("snowflake", "Snowflake (emulated)",
 		matching(text("account", "Account", "xy12345.eu-west-1", "The part of the address before .snowflakecomputing.com."), `^[A-Za-z0-9]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`),
@@ -31,6 +33,8 @@ func snowflakeType() *sourceType {
 	}, nil)
 }
 
+// bigqueryType has its password inside a key file: the file is checked for the
+// members that a client library needs.
 func bigqueryType() *sourceType {
 	key := text("service_account_key", "Service account key", `{"type": "service_account", …}`,
 		"The key file of the service account, as an object or as its text. "+
@@ -52,6 +56,8 @@ func bigqueryType() *sourceType {
 	}, checkServiceAccount)
 }
 
+// materializeType is the streaming database of spec 2.6: live syncs read it, and
+// mapRecords is not for them.
 func materializeType() *sourceType {
 	d := describe("materialize", "Materialize (emulated)",
 		hostField(), portField("6875"),
@@ -91,6 +97,7 @@ func serviceAccount(raw json.RawMessage) (key accountKey, err error) {
 	return key, nil
 }
 
+// checkServiceAccount reports all missing members together.
 func checkServiceAccount(s settings) []api.Problem {
 	const place = "credentials.service_account_key"
 	if !s.has("service_account_key") {
