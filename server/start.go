@@ -140,7 +140,7 @@ func (s *Server) adopt(tx *store.Tx, first string) error {
 
 // newOrganization makes an organization with one admin and one workspace,
 // which a reset keeps.
-func newOrganization(tx *store.Tx, name, email, workspace string) (*FirstTokens, error) {
+func newOrganization(tx *store.Tx, name, email, workspace string) (*Tokens, error) {
 	o := &store.Organization{Name: name}
 	if err := tx.CreateOrganization(o); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func newOrganization(tx *store.Tx, name, email, workspace string) (*FirstTokens,
 	if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: u.ID, Role: api.RoleOwner, Initial: true}); err != nil {
 		return nil, err
 	}
-	made := &FirstTokens{OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID}
+	made := &Tokens{OrganizationID: o.ID, UserID: u.ID, Email: email, WorkspaceID: w.ID}
 	var err error
 	if made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "first"); err != nil {
 		return nil, err

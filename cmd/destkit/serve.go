@@ -144,7 +144,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 }
 
 // printFirst shows what the first start has made, once.
-func (s *serving) printFirst(out io.Writer, first *server.FirstTokens) {
+func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 	if first == nil {
 		return
 	}
