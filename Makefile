@@ -15,10 +15,10 @@ FUZZTIME    ?= 20s
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race matrix lint format docs bench fuzz ci clean
+.PHONY: help build demo test race matrix lint format docs bench bench-peers fuzz ci clean
 
 help: ## list the targets
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-9s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the program into bin/destkit
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
@@ -45,9 +45,13 @@ format: ## format the source
 
 docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
+	$(GO) test -count=1 -run '^TestFidelityLedger$$' ./server -update
 
-bench: ## measure
-	$(GO) test -run '^$$' -bench . -benchmem ./...
+bench: ## measure, against the peers that are installed
+	PATH="$(CURDIR)/build/node_modules/.bin:$$PATH" $(GO) test -run '^$$' -bench . -benchmem ./...
+
+bench-peers: ## install what make bench compares with (needs npm): Prism, a mock of OpenAPI documents
+	npm install --no-fund --no-audit --prefix build @stoplight/prism-cli@5.14.2
 
 fuzz: ## run every fuzz test for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
