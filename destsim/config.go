@@ -108,6 +108,22 @@ type FieldConfig struct {
 	MaxLength int `yaml:"max_length"`
 }
 
+// Described is the configuration of an object that others describe in the words
+// of the protocol; operations are those of ObjectConfig.
+func Described(object rpc.Object, operations []string, fields []rpc.Field) ObjectConfig {
+	config := ObjectConfig{
+		Name: object.APIName, Label: object.Label, Operations: operations,
+		CanCreateFields: object.CanCreateFields == rpc.CanCreateOnWrite,
+	}
+	for _, f := range fields {
+		config.Fields = append(config.Fields, FieldConfig{
+			Name: f.APIName, Label: f.Label, Type: f.Type, Array: f.Array, Identifier: f.Identifier,
+			Required: f.Required, Createable: &f.Createable, Updateable: &f.Updateable,
+		})
+	}
+	return config
+}
+
 // resolve merges the preset, fills the defaults and checks the result.
 func (c Config) resolve() (Config, error) {
 	if c.Preset == "" && len(c.Objects) == 0 {

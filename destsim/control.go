@@ -227,6 +227,21 @@ func (s *Sim) Records(object string, after int64, limit int) ([]StoredRecord, in
 	return list, total, err
 }
 
+// RecordsJSON is Records for callers that only pass them on.
+func (s *Sim) RecordsJSON(object string, after int64, limit int) ([]json.RawMessage, int, error) {
+	stored, total, err := s.Records(object, after, limit)
+	if err != nil {
+		return nil, 0, err
+	}
+	records := make([]json.RawMessage, len(stored))
+	for i, record := range stored {
+		if records[i], err = json.Marshal(record); err != nil {
+			return nil, 0, fmt.Errorf("show record %d: %w", record.ID, err)
+		}
+	}
+	return records, total, nil
+}
+
 func (s *Sim) unknownObject(name string) error {
 	return fmt.Errorf("unknown object %q%s", name, suggest(name, s.catalogue.Load().names()))
 }

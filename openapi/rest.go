@@ -58,16 +58,6 @@ type Example struct {
 // Operations lists the operations in the order of the document.
 func Operations() []*Operation { return slices.Clone(rest().operations) }
 
-// FindOperation finds an operation by its id; nil when there is none.
-func FindOperation(id string) *Operation {
-	for _, o := range rest().operations {
-		if o.ID == id {
-			return o
-		}
-	}
-	return nil
-}
-
 // Examples are the bodies that the document shows for the operation, requests
 // first, then by status and name.
 func (o *Operation) Examples() []Example { return slices.Clone(o.examples) }

@@ -79,7 +79,7 @@ func TestNoComponentIsUnused(t *testing.T) {
 func TestOperationsAreAll(t *testing.T) {
 	var specified, extensions, organization []string
 	for i, o := range Operations() {
-		require.Same(t, o, FindOperation(o.ID))
+		require.Same(t, o, findOperation(o.ID))
 		require.Same(t, o, Operations()[i])
 		require.NotEmpty(t, o.Summary)
 		require.NotEmpty(t, o.Tag)
@@ -99,7 +99,7 @@ func TestOperationsAreAll(t *testing.T) {
 			require.Equal(t, "workspace", o.Auth)
 		}
 	}
-	require.Nil(t, FindOperation("fetchNothing"))
+	require.Nil(t, findOperation("fetchNothing"))
 	require.Equal(t, []string{
 		"GET /destinations", "POST /destinations", "GET /destinations/{destination_id}", "PATCH /destinations/{destination_id}",
 		"GET /destinations/{destination_id}/objects", "GET /destinations/{destination_id}/objects/{object_full_name}",
@@ -128,16 +128,16 @@ func TestStatuses(t *testing.T) {
 		require.Contains(t, o.responses, "405")
 		require.Contains(t, o.responses, "5XX")
 	}
-	require.Equal(t, []int{200}, FindOperation("fetchRoot").Statuses)
-	require.Equal(t, []int{200, 400, 401, 403, 404, 409, 413, 429}, FindOperation("updateSync").Statuses)
-	require.Equal(t, []int{201, 400, 401, 403, 404, 413, 429}, FindOperation("createModel").Statuses)
+	require.Equal(t, []int{200}, findOperation("fetchRoot").Statuses)
+	require.Equal(t, []int{200, 400, 401, 403, 404, 409, 413, 429}, findOperation("updateSync").Statuses)
+	require.Equal(t, []int{201, 400, 401, 403, 404, 413, 429}, findOperation("createModel").Statuses)
 }
 
 func TestDeprecations(t *testing.T) {
 	for _, o := range Operations() {
 		require.Equal(t, o.Tag == "models", !o.DeprecatedSince.IsZero(), o.ID)
 	}
-	require.Equal(t, "2023-01-01", FindOperation("createModel").DeprecatedSince.Format("2006-01-02"))
+	require.Equal(t, "2023-01-01", findOperation("createModel").DeprecatedSince.Format("2006-01-02"))
 	for _, name := range []string{"HighWaterMarkAttributes", "FailedRunNotifications", "FailedRecordNotifications", "FailedRecordThreshold", "Model"} {
 		require.True(t, rest().doc.Components.Schemas[name].Value.Deprecated, name) // spec 9
 	}
@@ -158,7 +158,7 @@ func TestPlacesExist(t *testing.T) {
 		for _, p := range d.Places {
 			pointer, ok := strings.CutPrefix(p, "#/")
 			if !ok {
-				require.NotNil(t, FindOperation(p), "%s: %s", d.Name, p)
+				require.NotNil(t, findOperation(p), "%s: %s", d.Name, p)
 				continue
 			}
 			var at any = tree(t)
@@ -273,4 +273,14 @@ func TestCompileRESTRefuses(t *testing.T) {
 		_, err := compileREST([]byte(text))
 		require.ErrorContains(t, err, problem, text)
 	}
+}
+
+// findOperation finds an operation by its id; nil when there is none.
+func findOperation(id string) *Operation {
+	for _, o := range rest().operations {
+		if o.ID == id {
+			return o
+		}
+	}
+	return nil
 }

@@ -69,7 +69,7 @@ func BenchmarkCheckRequest(b *testing.B) {
 		"create":     {"createSync", ""},
 	} {
 		b.Run(name, func(b *testing.B) {
-			o := FindOperation(tc.id)
+			o := findOperation(tc.id)
 			r := &http.Request{Method: o.Method, URL: &url.URL{RawQuery: tc.query}, Header: http.Header{"Content-Type": {"application/json"}}}
 			values, body := map[string]string{"sync_id": "309"}, o.RequestExample()
 			b.ReportAllocs()
@@ -83,7 +83,7 @@ func BenchmarkCheckRequest(b *testing.B) {
 }
 
 func BenchmarkCheckResponse(b *testing.B) {
-	o := FindOperation("fetchSync")
+	o := findOperation("fetchSync")
 	header := replyHeaders()
 	var body []byte
 	for _, e := range o.Examples() {

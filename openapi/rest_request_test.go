@@ -13,7 +13,7 @@ import (
 // problemsOf sends a query, values of the path and a body through CheckRequest.
 func problemsOf(t testing.TB, id, query, path, body string) []RESTProblem {
 	t.Helper()
-	o := FindOperation(id)
+	o := findOperation(id)
 	require.NotNil(t, o, id)
 	r := httptest.NewRequest(o.Method, "/", nil)
 	r.URL.RawQuery = query
@@ -261,7 +261,7 @@ func TestCheckMalformedBody(t *testing.T) {
 }
 
 func TestCheckContentType(t *testing.T) {
-	o := FindOperation("createWorkspace")
+	o := findOperation("createWorkspace")
 	for kind, good := range map[string]bool{
 		"": true, "application/json": true, "application/json;version=2": true, "Application/JSON; charset=utf-8": true, // facts B1
 		"text/plain": false, "application/x-www-form-urlencoded": false, "application/json;;": false, "multipart/form-data": false,

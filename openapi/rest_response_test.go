@@ -11,7 +11,7 @@ import (
 // replyOf is a reply of the document with a part replaced.
 func replyOf(t *testing.T, id, name string, replace ...string) []byte {
 	t.Helper()
-	for _, e := range FindOperation(id).Examples() {
+	for _, e := range findOperation(id).Examples() {
 		if e.Name == name {
 			if len(replace) > 0 {
 				require.Contains(t, string(e.Body), replace[0])
@@ -62,7 +62,7 @@ func TestCheckResponse(t *testing.T) {
 		{"cancelSyncRun", 200, []byte(`{"status":"canceled","data":{}}`), `status must be cancelled, is "canceled"`},
 		{"fetchModel", 200, replyOf(t, "fetchModel", "model", `"dataset_id="`, `"dataset_id_"`), "data.dataset_id_ is unknown; did you mean dataset_id?; data.dataset_id= is required"},
 	} {
-		err := FindOperation(tc.id).CheckResponse(tc.status, replyHeaders(), tc.body)
+		err := findOperation(tc.id).CheckResponse(tc.status, replyHeaders(), tc.body)
 		if tc.want == "" {
 			require.NoError(t, err, "%s %s", tc.id, tc.body)
 			continue
@@ -73,7 +73,7 @@ func TestCheckResponse(t *testing.T) {
 }
 
 func TestCheckResponseHeaders(t *testing.T) {
-	model := FindOperation("fetchModel")
+	model := findOperation("fetchModel")
 	body := replyOf(t, "fetchModel", "model")
 	err := model.CheckResponse(200, http.Header{"Content-Type": {"text/html"}}, body)
 	require.EqualError(t, err, "check response 200 of fetchModel: header Content-Type must be application/json; header Deprecation is required")

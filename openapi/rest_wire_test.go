@@ -49,13 +49,13 @@ func TestWhatWasReadCanBeSent(t *testing.T) {
 		"fetchWebhook": "updateWebhook", "createWebhook": "updateWebhook", "fetchInvitation": "updateInvitation",
 		"fetchWorkspace": "updateWorkspace", "createWorkspace": "updateWorkspace", "fetchWorkspaceInvitation": "updateWorkspaceInvitation",
 	} {
-		for _, e := range FindOperation(read).Examples() {
+		for _, e := range findOperation(read).Examples() {
 			if e.Status != http.StatusOK && e.Status != http.StatusCreated {
 				continue
 			}
 			var reply struct{ Data json.RawMessage }
 			require.NoError(t, json.Unmarshal(e.Body, &reply))
-			require.Empty(t, FindOperation(write).checkBody("", reply.Data), "%s %s", read, e.Name)
+			require.Empty(t, findOperation(write).checkBody("", reply.Data), "%s %s", read, e.Name)
 		}
 	}
 }

@@ -31,28 +31,37 @@ type reply struct {
 // well formed, what does the handler say, is that what the document promises.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
 	c := &call{s: s, ctx: r.Context(), r: r, op: op, began: s.clock.Now()}
-	var got *reply
-	defer func() {
+	// A client may send and read as slowly as it likes. The world is held only in
+	// between: a snapshot that waits for it makes all other calls wait.
+	patiently(w, r, c.receive)
+	code, body, release := s.settle(w.Header(), c)
+	defer release()
+	w.WriteHeader(code)
+	_, _ = w.Write(body)
+}
+
+// settle does what a call asks for, fills in the headers of its answer and keeps
+// it in the journal. The body is good until release.
+func (s *Server) settle(header http.Header, c *call) (code int, body []byte, release func()) {
+	recorder := s.journal.begin(c)
+	defer recorder.end()
+	got, err := s.judge(c)
+	release = func() {
 		if got != nil && got.release != nil {
 			got.release()
 		}
-	}()
-	recorder := s.journal.begin(c)
-	defer recorder.end()
-	var err error
-	if got, err = s.judge(c); err == nil {
+	}
+	if err == nil {
 		err = s.faults.after(c)
 	}
 	var dropped *droppedConnection
 	if errors.As(err, &dropped) {
-		recorder.code = 0
-		panic(http.ErrAbortHandler)
+		release()
+		panic(http.ErrAbortHandler) // the recorder keeps the status 0
 	}
-	header := w.Header()
 	for _, warning := range c.warnings {
-		header.Add("Warning", `299 - `+strconv.Quote(warning))
+		header.Add("Warning", `299 - `+strconv.QuoteToASCII(warning))
 	}
-	code, body := 0, []byte(nil)
 	if err == nil {
 		code, body = got.code, got.raw
 		if body == nil {
@@ -70,8 +79,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
 	}
 	recorder.code, recorder.body = code, body
 	header.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(code)
-	_, _ = w.Write(body)
+	return code, body, release
 }
 
 // judge does everything up to the handler's answer.
@@ -84,6 +92,8 @@ func (s *Server) judge(c *call) (got *reply, err error) {
 			got, err = nil, fmt.Errorf("panic in %s: %v\n%s", c.op.ID, p, debug.Stack())
 		}
 	}()
+	// Who calls comes first: a stranger learns nothing of faults, and nothing
+	// of what is wrong with the body.
 	if err := s.authenticate(c); err != nil {
 		return nil, err
 	}
@@ -96,19 +106,57 @@ func (s *Server) judge(c *call) (got *reply, err error) {
 	return c.op.handle(c)
 }
 
-// read takes the body and holds the request against the document.
-func (c *call) read() error {
-	limit := c.s.config.MaxBody
-	body, err := io.ReadAll(http.MaxBytesReader(nil, c.r.Body, limit))
-	if err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
-			return err
+// bodyTime is how long a body may take to arrive, in real time.
+const bodyTime = 2 * time.Minute
+
+// patiently lets read take the body of a request. Where the connection knows
+// deadlines, a body that does not arrive is given up; what the handler does
+// afterwards may take longer.
+func patiently(w http.ResponseWriter, r *http.Request, read func()) {
+	if r.Body != nil && r.Body != http.NoBody {
+		connection := http.NewResponseController(w)
+		if connection.SetReadDeadline(time.Now().Add(bodyTime)) == nil {
+			defer func() { _ = connection.SetReadDeadline(time.Time{}) }()
 		}
-		return refuse(http.StatusBadRequest, "the body ended before its announced length")
 	}
-	c.body = body
-	problems := c.op.CheckRequest(c.r, c.paths(), body)
+	read()
+}
+
+// receive takes the body up to the limit. What is wrong with it is told only
+// once it is known who calls.
+func (c *call) receive() {
+	limit := c.s.config.MaxBody
+	switch {
+	case c.op.Auth != "" && c.r.Header.Get("Authorization") == "":
+		return // refused in any case, so nothing need be sent
+	case c.r.ContentLength > limit && c.r.Header.Get("Expect") != "":
+		// The client waits with its body. One that is sending already gets its
+		// answer more surely when some of it is taken.
+		c.unread = &http.MaxBytesError{Limit: limit}
+		return
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(nil, c.r.Body, limit))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		c.unread = err
+	case err != nil:
+		c.unread = refuse(http.StatusBadRequest, "the body ended before its announced length")
+	default:
+		c.body = body
+	}
+}
+
+// maxWarnings bounds the Warning headers of a reply: many clients take no more
+// than a hundred headers.
+const maxWarnings = 20
+
+// read holds the request against the document.
+func (c *call) read() error {
+	if c.unread != nil {
+		return c.unread
+	}
+	problems := c.op.CheckRequest(c.r, c.paths(), c.body)
 	var kept []api.Problem
 	for _, p := range problems {
 		switch {
@@ -119,6 +167,9 @@ func (c *call) read() error {
 		default:
 			kept = append(kept, api.Problem{Field: p.Field, Message: p.Message})
 		}
+	}
+	if more := len(c.warnings) - maxWarnings; more > 0 {
+		c.warnings = append(c.warnings[:maxWarnings], fmt.Sprintf("and %d more", more))
 	}
 	if len(kept) > 0 {
 		return invalid(kept)
@@ -165,9 +216,10 @@ func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
 func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *failure) {
 	c := &call{s: s, ctx: r.Context(), r: r, op: &operation{Operation: &openapi.Operation{}}, began: s.clock.Now()}
 	recorder := s.journal.begin(c)
-	defer recorder.end()
 	code, body := s.fail(w.Header(), c, f)
 	recorder.code, recorder.body = code, body
+	recorder.end()
+	w.Header().Set("X-Request-Id", recorder.id())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write(body)
@@ -207,6 +259,8 @@ var syncFieldsDeprecated = time.Date(2023, 1, 1, 0, 0, 0, 0, time.UTC)
 // markDeprecated sets the header of RFC 9745 where the operation or a field
 // that the client sent is deprecated (spec 9).
 func (s *Server) markDeprecated(header http.Header, c *call, got *reply) {
+	// The strongest ground first: the operation itself, a field that was sent,
+	// the dialect.
 	since := c.op.DeprecatedSince
 	if since.IsZero() && got.deprecated {
 		since = syncFieldsDeprecated

@@ -20,6 +20,8 @@ type principal struct {
 	WorkspaceID    int64
 }
 
+// admin tells whether a user manages the organization. A workspace key never
+// does: it belongs to no person.
 func (p principal) admin() bool { return p.User != nil && p.User.Role == api.RoleAdmin }
 
 // Kinds of a token as the document names them.
@@ -43,6 +45,8 @@ func (s *Server) authenticate(c *call) error {
 		return err
 	}
 	switch {
+	// 403 and not 401: the token is good, so trying another one of its kind is
+	// no use.
 	case c.op.Auth == authWorkspace && c.who.Workspace == nil:
 		return refuse(http.StatusForbidden, "a personal access token does not open this; use the API key of the workspace")
 	case c.op.Auth == authOrganization && c.who.User == nil:
@@ -62,6 +66,8 @@ type callers struct {
 // maxCallers bounds the tokens that are kept.
 const maxCallers = 10_000
 
+// find answers only under the generation that the callers were read in: after
+// any change a token may be worthless, or its user have another role.
 func (k *callers) find(generation uint64, hash [sha256.Size]byte) (principal, bool) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
@@ -72,6 +78,8 @@ func (k *callers) find(generation uint64, hash [sha256.Size]byte) (principal, bo
 	return who, ok
 }
 
+// keep starts anew with the first caller of another generation, and when there
+// is no more room.
 func (k *callers) keep(generation uint64, hash [sha256.Size]byte, who principal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -134,6 +142,7 @@ func bearer(r *http.Request) (string, error) {
 		}
 		return password, nil
 	}
+	// RFC 9110: the scheme is written in any case, the token is not.
 	scheme, token, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {

@@ -29,6 +29,7 @@ type flights struct {
 	air map[string]*flight
 }
 
+// flight is one attempt that others may wait for.
 type flight struct {
 	landed chan struct{}
 	err    error
@@ -52,6 +53,8 @@ func (f *flights) once(ctx context.Context, key string, fn func() error) error {
 	}
 	f.air[key] = own
 	f.mu.Unlock()
+	// Before landed is closed, so that whoever waits and asks again gets a new
+	// attempt.
 	defer func() {
 		f.mu.Lock()
 		delete(f.air, key)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -23,6 +24,7 @@ type call struct {
 	who      principal
 	began    time.Time
 	body     []byte
+	unread   error // why there is no body
 	present  map[string]json.RawMessage
 	warnings []string
 }
@@ -66,7 +68,11 @@ func (c *call) decode(v any) error {
 	if len(c.body) == 0 {
 		return nil
 	}
-	if err := json.Unmarshal(c.body, v); err != nil {
+	body := c.body
+	if len(c.warnings) > 0 { // some of its fields are unknown
+		body = exactKeys(body, reflect.TypeOf(v))
+	}
+	if err := json.Unmarshal(body, v); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
 			return invalidField(typed.Field, "does not fit: %s", typed.Value)
@@ -96,10 +102,14 @@ func (c *call) keys() map[string]bool {
 	return keys
 }
 
-// view and update run fn on one consistent state of the store.
-func (c *call) view(fn func(*store.Tx) error) error   { return c.s.store.View(c.ctx, fn) }
+// view runs fn on one consistent state of the store.
+func (c *call) view(fn func(*store.Tx) error) error { return c.s.store.View(c.ctx, fn) }
+
+// update stores all of what fn does or, on an error, nothing.
 func (c *call) update(fn func(*store.Tx) error) error { return c.s.store.Update(c.ctx, fn) }
 
+// The envelopes of spec 2.1 by what was done: ok is for reading, and for what
+// the specification gives no word of its own.
 func ok(data any) (*reply, error) {
 	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusSuccess, Data: data}}, nil
 }
@@ -119,6 +129,7 @@ func deleted() (*reply, error) {
 // list answers one page (spec 2.1). data must be a slice that is not nil.
 func (c *call) list(page store.Page, total int64, data any) (*reply, error) {
 	envelope := api.List{Status: api.StatusSuccess, Pagination: paginate(page, total), Data: data}
+	// spec 2.1 shows next for users only.
 	if c.op.ID != "listUsers" && !c.s.dialect.NextInEveryList {
 		return &reply{code: http.StatusOK, body: envelope}, nil
 	}
@@ -151,6 +162,8 @@ func (c *call) next(page store.Page, p api.Pagination) *string {
 	if page.Ascending {
 		query.Set("order", "asc")
 	}
+	// A service behind a proxy is told its address; elsewhere it is the one
+	// that the client has used.
 	base := c.s.config.BaseURL
 	if base == "" {
 		scheme := "http"

@@ -1,11 +1,14 @@
 package server
 
 import (
+	"bytes"
 	"crypto/subtle"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime/debug"
 	"slices"
 	"strings"
 )
@@ -56,9 +59,8 @@ func (s *Server) controlRoutes() []controlRoute {
 
 // routeControl puts the control API and the forks onto the mux.
 func (s *Server) routeControl(mux *http.ServeMux) {
-	if err := s.keepMasterKey(); err != nil {
-		s.log.Error("no master key for forks", "error", err)
-	}
+	// A mux of its own: the guard stands before all of it, also before its 404
+	// and 405.
 	inner := http.NewServeMux()
 	register := func(routes []controlRoute, serve func(http.ResponseWriter, *http.Request, controlHandler)) {
 		for _, route := range routes {
@@ -68,11 +70,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 			inner.HandleFunc(route.Method+" "+path+"/{$}", handle)
 		}
 	}
-	register(s.controlRoutes(), func(w http.ResponseWriter, r *http.Request, handle controlHandler) {
-		s.journal.world.RLock()
-		defer s.journal.world.RUnlock()
-		s.control(w, r, handle)
-	})
+	register(s.controlRoutes(), s.controlWorld)
 	// These take the world for themselves.
 	register(s.worldRoutes(), s.control)
 	inner.Handle("GET "+controlPath+"/metrics", s.figures.scrape)
@@ -90,9 +88,27 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 	mux.HandleFunc(forksPath, s.serveFork)
 }
 
+// controlWorld runs one handler with the world held. As with calls of the API,
+// the body is read before, and the answer written after that.
+func (s *Server) controlWorld(w http.ResponseWriter, r *http.Request, handle controlHandler) {
+	var text []byte
+	var err error
+	patiently(w, r, func() { text, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxControlBody)) })
+	if err != nil {
+		writeControl(w, 0, nil, unreadable(err))
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(text))
+	s.control(w, r, func(c *controlCall) (any, error) {
+		s.world.RLock()
+		defer s.world.RUnlock()
+		return handle(c)
+	})
+}
+
 // control runs one handler and writes its answer.
 func (s *Server) control(w http.ResponseWriter, r *http.Request, handle controlHandler) {
-	value, err := handle(&controlCall{s: s, w: w, r: r})
+	value, err := survive(handle, &controlCall{s: s, w: w, r: r})
 	if err == nil && value == nil {
 		return
 	}
@@ -104,6 +120,17 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, handle controlH
 		s.log.Error("control call failed", "path", r.URL.Path, "error", err)
 	}
 	writeControl(w, code, value, err)
+}
+
+// survive turns a panic of a handler into an error: a test gets an answer that
+// points to the log.
+func survive(handle controlHandler, c *controlCall) (value any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			value, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return handle(c)
 }
 
 // writeControl writes a value, or an error in the one shape of all control
@@ -141,6 +168,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // resolves its own name to 127.0.0.1 has not), and must not be a page of
 // another origin.
 func (s *Server) admit(r *http.Request) error {
+	// Who sends a token means it: a wrong one is refused on loopback too.
 	if token := s.config.ControlToken; token != "" && r.Header.Get("Authorization") != "" {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 {
@@ -177,6 +205,9 @@ func onLoopback(remote string) bool {
 	return address.Unmap().IsLoopback()
 }
 
+// loopbackName tells whether a Host header names this machine without asking a
+// resolver: a name of another site may lead here too, which is the point of DNS
+// rebinding.
 func loopbackName(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -189,6 +220,8 @@ func loopbackName(host string) bool {
 	return err == nil && address.Unmap().IsLoopback()
 }
 
+// controlIndex shows every route with its line, so that curl alone is enough to
+// find one's way.
 func (s *Server) controlIndex(*controlCall) (any, error) {
 	routes := append(s.controlRoutes(), s.worldRoutes()...)
 	for i := range routes {
@@ -212,6 +245,8 @@ func (s *Server) controlTrust(c *controlCall) (any, error) {
 	return map[string]int{"trusted": n}, nil
 }
 
+// controlFidelity lists rules by their state, for those who decide how far to
+// rely on the emulation.
 func (s *Server) controlFidelity(c *controlCall) (any, error) {
 	query, err := c.query("state", "section")
 	if err != nil {

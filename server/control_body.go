@@ -22,7 +22,17 @@ const maxControlBody = 64 << 20
 
 // text reads the body up to a limit in bytes.
 func (c *controlCall) text(limit int64) ([]byte, error) {
-	return io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	text, err := io.ReadAll(http.MaxBytesReader(c.w, c.r.Body, limit))
+	return text, unreadable(err)
+}
+
+// unreadable is what is wrong with a body that did not come to its end.
+func unreadable(err error) error {
+	var large *http.MaxBytesError
+	if err == nil || errors.As(err, &large) {
+		return err
+	}
+	return refuse(http.StatusBadRequest, "the body ended before its announced length")
 }
 
 // body decodes the body into v, a pointer to a struct. Unknown keys are
@@ -40,7 +50,10 @@ func (c *controlCall) body(v any) error {
 	return decodeStrictly(text, v)
 }
 
+// decodeStrictly fills v, a pointer, from JSON. Errors say line and column, or
+// the field.
 func decodeStrictly(text []byte, v any) error {
+	// Syntax first and apart from v: only then the offset is one in the text.
 	if err := json.Unmarshal(text, new(any)); err != nil {
 		var syntax *json.SyntaxError
 		if errors.As(err, &syntax) {
@@ -94,6 +107,7 @@ func unknownKeys(text json.RawMessage, t reflect.Type, place string) (problems [
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
+	// Such a type reads its text by itself and knows its own keys.
 	if reflect.PointerTo(t).Implements(unmarshaler) {
 		return nil
 	}
@@ -137,6 +151,7 @@ func keysOf(t reflect.Type) map[string]reflect.Type {
 	return keys
 }
 
+// sortedKeys makes messages and replies the same every time.
 func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {

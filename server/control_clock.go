@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/clock"
 )
 
+// clockRoutes are the routes of the virtual clock.
 func (s *Server) clockRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/clock", "shows the service's clock", func(*controlCall) (any, error) { return s.shownClock(nil), nil }},
@@ -30,10 +31,13 @@ type clockShown struct {
 	Ran    *clock.Report `json:"ran,omitempty"` // what an advance did
 }
 
+// shownClock is read after the change, so that a reply shows what holds now.
 func (s *Server) shownClock(ran *clock.Report) clockShown {
 	return clockShown{Now: s.clock.Now(), Offset: s.clock.Offset().Round(time.Millisecond).String(), Frozen: s.clock.State().Frozen, Ran: ran}
 }
 
+// controlClock changes one thing at a time: the order of two changes would
+// matter and could not be told from a JSON object.
 func (s *Server) controlClock(c *controlCall) (any, error) {
 	var body struct {
 		Advance *string   `json:"advance"`

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
@@ -15,6 +16,8 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// dataRoutes stand at both ends of a sync: they make source data, and show what
+// a destination has got.
 func (s *Server) dataRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line", s.controlAppend},
@@ -65,13 +68,22 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// anyTopic finds a topic by its id alone.
-func anyTopic(tx *store.Tx, id int64) (*store.Topic, error) {
-	return everywhere(tx, func(organizationID int64) (*store.Topic, error) {
+// among looks through the sources and destinations of every organization: the
+// store finds them by their workspace only, so that no operation of the API can
+// reach those of another.
+func among[T any](tx *store.Tx, find func(*outside) (T, error)) (T, error) {
+	return everywhere(tx, func(organizationID int64) (found T, err error) {
 		var all outside
 		if err := all.gather(tx, organizationID); err != nil {
-			return nil, err
+			return found, err
 		}
+		return find(&all)
+	})
+}
+
+// anyTopic finds a topic by its id alone.
+func anyTopic(tx *store.Tx, id int64) (*store.Topic, error) {
+	return among(tx, func(all *outside) (*store.Topic, error) {
 		for _, src := range all.sources {
 			if topic, err := tx.Topic(src.ID, id); !errors.Is(err, store.ErrNotFound) {
 				return topic, err
@@ -79,6 +91,14 @@ func anyTopic(tx *store.Tx, id int64) (*store.Topic, error) {
 		}
 		return nil, store.ErrNotFound
 	})
+}
+
+// pageAfter reads ?after=&limit=, by which long lists are read piece by piece.
+func pageAfter(query url.Values, most int64) (after, limit int64, err error) {
+	if after, err = integer(query, "after", 0, 0, 1<<62); err == nil {
+		limit, err = integer(query, "limit", 1000, 1, most)
+	}
+	return after, limit, err
 }
 
 // controlAppend does for a topic what a producer would (spec 2.12).
@@ -91,6 +111,7 @@ func (s *Server) controlAppend(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The numbers of the messages, by which a reader goes on.
 	var first, last int64
 	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
 		topic, err := anyTopic(tx, c.id())
@@ -108,16 +129,13 @@ func (s *Server) controlAppend(c *controlCall) (any, error) {
 	return controlReply{http.StatusCreated, map[string]int64{"first": first, "last": last}}, nil
 }
 
+// controlMessages shows what a topic holds, which the API never does.
 func (s *Server) controlMessages(c *controlCall) (any, error) {
 	query, err := c.query("after", "limit")
 	if err != nil {
 		return nil, err
 	}
-	after, err := integer(query, "after", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := integer(query, "limit", 1000, 1, 10_000)
+	after, limit, err := pageAfter(query, 10_000)
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +165,7 @@ func (s *Server) controlMessages(c *controlCall) (any, error) {
 	return map[string]any{"messages": list}, nil
 }
 
+// controlExecute changes what an emulated warehouse holds, as its owner would.
 func (s *Server) controlExecute(c *controlCall) (any, error) {
 	var body struct {
 		SQL string `json:"sql"`
@@ -167,11 +186,7 @@ func (s *Server) controlExecute(c *controlCall) (any, error) {
 func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	var access sourceAccess
 	err := s.store.View(ctx, func(tx *store.Tx) error {
-		src, err := everywhere(tx, func(organizationID int64) (*store.Source, error) {
-			var all outside
-			if err := all.gather(tx, organizationID); err != nil {
-				return nil, err
-			}
+		src, err := among(tx, func(all *outside) (*store.Source, error) {
 			for _, src := range all.sources {
 				if src.ID == id {
 					return src, nil
@@ -190,6 +205,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	if err != nil {
 		return err
 	}
+	// A real source belongs to somebody, and is only ever read.
 	if kind, _ := source.Type(access.typ); !kind.Emulated {
 		return refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
 	}
@@ -215,11 +231,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := integer(query, "after", 0, 0, 1<<62)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := integer(query, "limit", 1000, 1, 100_000)
+	after, limit, err := pageAfter(query, 100_000)
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +243,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Custom destinations keep their records themselves; nobody here has them.
 	kept, err := s.gate.Store(d.ID, d.Type)
 	if err != nil {
 		return nil, refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)
@@ -242,6 +255,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, invalidField("object", "%v", err)
 	}
+	// A list on the wire, also when it is empty.
 	if records == nil {
 		records = []json.RawMessage{}
 	}
@@ -251,11 +265,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 // anyDestination finds a destination by its id alone.
 func (s *Server) anyDestination(ctx context.Context, id int64) (found *store.Destination, err error) {
 	err = s.store.View(ctx, func(tx *store.Tx) error {
-		found, err = everywhere(tx, func(organizationID int64) (*store.Destination, error) {
-			var all outside
-			if err := all.gather(tx, organizationID); err != nil {
-				return nil, err
-			}
+		found, err = among(tx, func(all *outside) (*store.Destination, error) {
 			for _, d := range all.destinations {
 				if d.ID == id {
 					return d, nil

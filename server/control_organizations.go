@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// organizationRoutes give each test a world of its own within one service.
 func (s *Server) organizationRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", s.controlNewOrganization},
@@ -34,6 +35,7 @@ type organizationTokens struct {
 	Workspaces          []workspaceTokens `json:"workspaces"`
 }
 
+// workspaceTokens is a workspace with the key that opens it.
 type workspaceTokens struct {
 	ID     int64  `json:"id"`
 	Name   string `json:"name"`
@@ -47,11 +49,13 @@ type organizationWish struct {
 	Workspaces []string `json:"workspaces"`
 }
 
+// check fills in what is left out, then names all that is wrong.
 func (w *organizationWish) check() error {
 	if w.Name == "" {
 		w.Name = "Organization"
 	}
 	if w.Email == "" {
+		// A reserved domain: no mistake can send mail to anybody.
 		w.Email = "owner@example.com"
 	}
 	if len(w.Workspaces) == 0 {
@@ -80,6 +84,7 @@ func checkAddress(field, email string) []api.Problem {
 	return nil
 }
 
+// controlNewOrganization answers with everything that a test needs to begin.
 func (s *Server) controlNewOrganization(c *controlCall) (any, error) {
 	var wish organizationWish
 	if err := c.body(&wish); err != nil {
@@ -127,6 +132,8 @@ func (s *Server) makeOrganization(ctx context.Context, wish organizationWish) (m
 	return made, err
 }
 
+// controlOrganizations lists all of them; their tokens were shown when they
+// were made.
 func (s *Server) controlOrganizations(c *controlCall) (any, error) {
 	type shown struct {
 		ID        int64    `json:"id"`
@@ -161,6 +168,7 @@ func everyRow[T any](read func(store.Page) ([]T, int64, error)) ([]T, error) {
 	}
 }
 
+// controlDeleteOrganization deletes any organization, also the first one.
 func (s *Server) controlDeleteOrganization(c *controlCall) (any, error) {
 	if err := s.deleteOrganization(c.r.Context(), c.id()); err != nil {
 		return nil, err
@@ -168,10 +176,13 @@ func (s *Server) controlDeleteOrganization(c *controlCall) (any, error) {
 	return map[string]string{"status": api.StatusDeleted}, nil
 }
 
+// deleteOrganization deletes an organization with all that it keeps outside.
 func (s *Server) deleteOrganization(ctx context.Context, id int64) error {
 	return s.clearOrganization(ctx, id, func(tx *store.Tx) error { return tx.DeleteOrganization(id) })
 }
 
+// controlResetOrganization keeps what was there at the beginning, so that a
+// client goes on with the tokens it has.
 func (s *Server) controlResetOrganization(c *controlCall) (any, error) {
 	id := c.id()
 	err := s.clearOrganization(c.r.Context(), id, func(tx *store.Tx) error { return tx.ResetOrganization(id) })
@@ -196,6 +207,8 @@ func (s *Server) clearOrganization(ctx context.Context, id int64, change func(*s
 	if err != nil {
 		return err
 	}
+	// After the commit: a failed transaction must leave the files alone, and
+	// files without a row are only litter.
 	return left.drop(s)
 }
 
@@ -234,6 +247,7 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What they hold is about things that are gone.
 	s.journal.forget()
 	s.faults.forget()
 	if err := left.drop(s); err != nil {

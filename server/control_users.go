@@ -8,6 +8,8 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// userRoutes do what people do outside of the API: accept an invitation, change
+// settings, make tokens.
 func (s *Server) userRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", s.controlClaim},
@@ -43,6 +45,8 @@ type claimBody struct {
 	Email string `json:"email"`
 }
 
+// claimBody reads an optional address; what it leaves out is up to the
+// invitation.
 func (c *controlCall) claimBody() (body claimBody, err error) {
 	if err := c.body(&body); err != nil {
 		return body, err

@@ -148,18 +148,9 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 
 // fetchDataset shows one dataset; its count is the one of the last check.
 func (s *Server) fetchDataset(c *call) (*reply, error) {
-	var shown api.Dataset
-	err := c.view(func(tx *store.Tx) error {
-		d, err := tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
-		if err == nil {
-			shown = datasetOf(d)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, func(tx *store.Tx) (*store.Dataset, error) {
+		return tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
+	}, datasetOf)
 }
 
 // updateDataset changes a dataset and, when it belongs to a model, the model
@@ -191,7 +182,7 @@ func (s *Server) updateDataset(c *call) (*reply, error) {
 	if len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	if _, err := s.saveDataset(c, a, d, body.Query != nil); err != nil {
+	if _, err := s.saveDataset(c, a, d, body); err != nil {
 		return nil, err
 	}
 	return updated(datasetOf(d))
@@ -206,21 +197,29 @@ func (c *call) accessByID(tx *store.Tx, id int64) (sourceAccess, error) {
 	return c.s.sourceAccess(tx, src)
 }
 
-// saveDataset asks the source about a query that may have changed, and stores
-// the dataset together with the model that it belongs to, which it returns; nil
-// for none.
-func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, requery bool) (model *store.Model, err error) {
+// saveDataset asks the source about a new query, and stores a checked body in the
+// dataset, together with the model that it belongs to, which it returns; nil for
+// none.
+func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
 	var checked checkedQuery
-	if requery {
+	if body.Query != nil {
 		if checked, err = s.checkQuery(c.ctx, a, d.Query); err != nil {
 			return nil, err
 		}
 	}
 	err = c.update(func(tx *store.Tx) error {
-		if requery {
+		// Another client may have changed it while the source was asked. The body is
+		// laid over what is stored now, so updates that come together follow one
+		// another and each keeps what the other has set.
+		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
+		if err != nil {
+			return err
+		}
+		*d = *stored
+		body.apply(c, d)
+		if body.Query != nil {
 			checked.set(tx, d)
 		}
-		// First of all, since it finds out whether d is still what is stored.
 		if err := tx.SaveDataset(d); err != nil {
 			return err
 		}

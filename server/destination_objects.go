@@ -6,18 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
 )
 
+// listDestinationObjects lists the objects with their fields (spec 2.3, 2.5).
 func (s *Server) listDestinationObjects(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
-	if err != nil {
-		return nil, err
-	}
-	objects, err := s.objects(c.ctx, d)
+	_, objects, err := s.objectsOfPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -29,12 +25,10 @@ func (s *Server) listDestinationObjects(c *call) (*reply, error) {
 	return c.list(page, int64(len(objects)), shown)
 }
 
+// fetchDestinationObject finds one by its full_name, the identifier in syncs
+// (spec 2.3).
 func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
-	if err != nil {
-		return nil, err
-	}
-	objects, err := s.objects(c.ctx, d)
+	d, objects, err := s.objectsOfPath(c)
 	if err != nil {
 		return nil, err
 	}
@@ -45,6 +39,16 @@ func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
 		}
 	}
 	return nil, refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
+}
+
+// objectsOfPath finds the destination of the path and its objects.
+func (s *Server) objectsOfPath(c *call) (*store.Destination, []*api.DestinationObject, error) {
+	d, err := s.destination(c, c.id("destination_id"))
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := s.objects(c.ctx, d)
+	return d, objects, err
 }
 
 // objects are those of the cache, or of new planning calls when the cache is
@@ -71,6 +75,8 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 	return cached.Objects, nil
 }
 
+// cachedObjects reads the cache in a view of its own: no transaction stays open
+// while a destination is asked.
 func (s *Server) cachedObjects(ctx context.Context, id int64) (cached *store.ObjectCache, err error) {
 	err = s.store.View(ctx, func(tx *store.Tx) error {
 		cached, err = keptObjects(tx, id)
@@ -92,6 +98,7 @@ func keptObjects(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 // that come together share one attempt, which no single client can abort.
 func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error {
 	return s.plans.once(ctx, fmt.Sprintf("objects %d", d.ID), func() error {
+		// The first caller may go away; the others still want the answer.
 		ctx := context.WithoutCancel(ctx)
 		var credentials map[string]json.RawMessage
 		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
@@ -126,48 +133,12 @@ func (s *Server) refreshDestinationObjects(c *call) (*reply, error) {
 	return s.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return s.refreshObjects(ctx, d) })
 }
 
+// fetchRefreshObjectsStatus tells how a refresh goes (facts B3). The
+// destination is looked up so that a key of another workspace is a 404.
 func (s *Server) fetchRefreshObjectsStatus(c *call) (*reply, error) {
 	d, err := s.destination(c, c.id("destination_id"))
 	if err != nil {
 		return nil, err
 	}
 	return s.refreshStatus(c, "objects", d.ID)
-}
-
-// startRefresh notes a refresh, runs it beside the call, and answers its key.
-func (s *Server) startRefresh(c *call, kind string, target int64, work func(context.Context) error) (*reply, error) {
-	r := &store.Refresh{WorkspaceID: c.who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
-	if err := c.update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
-		return nil, err
-	}
-	s.later("refresh "+kind, func(ctx context.Context) {
-		r.Status = store.RefreshCompleted
-		if err := work(ctx); err != nil {
-			r.Status, r.Error = store.RefreshFailed, err.Error()
-			s.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
-		}
-		r.CompletedAt = s.clock.Now()
-		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-		if err != nil && !errors.Is(err, context.Canceled) {
-			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
-		}
-	})
-	return s.refreshReply(r.Key())
-}
-
-// refreshStatus answers {"status": "processing"} until the refresh has ended.
-func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, error) {
-	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
-	if err != nil {
-		return nil, invalidField("refresh_key", "must be the key that the refresh answered")
-	}
-	var r *store.Refresh
-	err = c.view(func(tx *store.Tx) error {
-		r, err = tx.Refresh(kind, target, key)
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
@@ -12,11 +11,17 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// connectionBody is the body of POST and PATCH /destinations (spec 4).
-type connectionBody struct {
-	Connection *api.ServiceConnection `json:"service_connection"`
+// serviceConnection is the body of POST and PATCH /destinations (spec 4).
+func (c *call) serviceConnection() (api.ServiceConnection, error) {
+	var body struct {
+		Connection api.ServiceConnection `json:"service_connection"`
+	}
+	err := c.decode(&body)
+	return body.Connection, err
 }
 
+// listDestinations shows the objects of the cache only: a list must not wait
+// for every destination in it.
 func (s *Server) listDestinations(c *call) (*reply, error) {
 	page := c.page()
 	shown := []*api.Destination{}
@@ -31,6 +36,7 @@ func (s *Server) listDestinations(c *call) (*reply, error) {
 			if err != nil {
 				return err
 			}
+			// Sealed in the store, so they are opened for each row.
 			credentials, err := tx.DestinationCredentials(d.ID)
 			if err != nil {
 				return err
@@ -68,13 +74,9 @@ func (s *Server) destinationOf(d *store.Destination, credentials map[string]json
 // createDestination stores the connection, then tests it (spec 3). A test that
 // fails does not undo the creation: its steps say what is wrong.
 func (s *Server) createDestination(c *call) (*reply, error) {
-	var body connectionBody
-	if err := c.decode(&body); err != nil {
+	given, err := c.serviceConnection()
+	if err != nil {
 		return nil, err
-	}
-	given := body.Connection
-	if given == nil {
-		given = &api.ServiceConnection{}
 	}
 	d := &store.Destination{WorkspaceID: c.who.WorkspaceID}
 	var problems []api.Problem
@@ -121,6 +123,8 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 		return nil, err
 	}
 	defer conn.Close()
+	// Outside of any transaction: a slow destination must not stop other
+	// writers.
 	results := conn.Test(ctx)
 	passed := destination.Succeeded(results)
 	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, s.clock.Now()
@@ -160,6 +164,8 @@ func (s *Server) sealedURL(typ string, credentials map[string]json.RawMessage) s
 	return s.gate.SafeURL(typ, credentials) + "/" + sealed
 }
 
+// fetchDestination shows a destination with its objects, which are read anew
+// when they are old.
 func (s *Server) fetchDestination(c *call) (*reply, error) {
 	d, err := s.destination(c, c.id("destination_id"))
 	if err != nil {
@@ -190,19 +196,15 @@ func (s *Server) destination(c *call, id int64) (d *store.Destination, err error
 // updateDestination changes name and credentials, then tests again. What is
 // left out stays; the type cannot change.
 func (s *Server) updateDestination(c *call) (*reply, error) {
-	var body connectionBody
-	if err := c.decode(&body); err != nil {
+	given, err := c.serviceConnection()
+	if err != nil {
 		return nil, err
-	}
-	given := body.Connection
-	if given == nil {
-		given = &api.ServiceConnection{}
 	}
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
 	// One transaction reads and writes, so updates that come together follow
 	// one another.
-	err := c.update(func(tx *store.Tx) (err error) {
+	err = c.update(func(tx *store.Tx) (err error) {
 		if d, err = tx.Destination(c.who.WorkspaceID, c.id("destination_id")); err != nil {
 			return err
 		}
@@ -222,6 +224,7 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	// What was open under the old credentials must not serve the new ones.
 	if err := s.gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
@@ -234,7 +237,7 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 }
 
 // changeConnection applies an update to d and gives the new credentials.
-func (s *Server) changeConnection(d *store.Destination, given *api.ServiceConnection, stored map[string]json.RawMessage) (map[string]json.RawMessage, error) {
+func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnection, stored map[string]json.RawMessage) (map[string]json.RawMessage, error) {
 	var problems []api.Problem
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
@@ -250,6 +253,7 @@ func (s *Server) changeConnection(d *store.Destination, given *api.ServiceConnec
 	return credentials, nil
 }
 
+// deleteDestination refuses while a sync uses it; the store knows.
 func (s *Server) deleteDestination(c *call) (*reply, error) {
 	d, err := s.destination(c, c.id("destination_id"))
 	if err != nil {
@@ -277,31 +281,4 @@ func (s *Server) listConnectors(c *call) (*reply, error) {
 		shown = append(shown, t)
 	}
 	return c.list(page, int64(len(all)), shown)
-}
-
-// slicePage is one page of a list that is not in the store. Its order is that
-// of creation, so newest first is the end first (spec 8).
-func slicePage[T any](all []T, page store.Page) []T {
-	ordered := make([]T, len(all))
-	for i, v := range all {
-		at := i
-		if !page.Ascending {
-			at = len(all) - 1 - i
-		}
-		ordered[at] = v
-	}
-	from := min((page.Number-1)*page.PerPage, int64(len(ordered)))
-	if page.Number > int64(len(ordered))+1 { // the product may have overflowed
-		from = int64(len(ordered))
-	}
-	return ordered[from:min(from+page.PerPage, int64(len(ordered)))]
-}
-
-// refreshReply is {"refresh_key": n}, bare in the live dialect (facts B3).
-func (s *Server) refreshReply(key int64) (*reply, error) {
-	body := map[string]any{"refresh_key": key}
-	if !s.dialect.BareKeys {
-		body["status"] = api.StatusSuccess
-	}
-	return &reply{code: http.StatusOK, body: body}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -123,6 +124,15 @@ func TestUnknownFields(t *testing.T) {
 	a := live.do("POST", "/workspaces", live.pat, body).want(201)
 	require.Contains(t, a.header.Get("Warning"), "colour")
 	require.Equal(t, "Named", a.at("data.name"))
+}
+
+// switchNames are the names of all switches, as the document has them.
+func switchNames() map[string]bool {
+	names := map[string]bool{}
+	for field := range reflect.TypeFor[switches]().Fields() {
+		names[field.Tag.Get("switch")] = true
+	}
+	return names
 }
 
 // TestDialects: every switch of the code stands in the document and the other

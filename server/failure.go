@@ -21,6 +21,8 @@ type failure struct {
 	retry    string // Retry-After
 }
 
+// Error is the sentence for the client; the cause stays out of it, as it may
+// hold a secret.
 func (f *failure) Error() string { return f.message }
 func (f *failure) Unwrap() error { return f.cause }
 
@@ -71,15 +73,19 @@ func failureOf(err error) *failure {
 		return refuse(http.StatusConflict, "the %s is in use by %d %s; change or delete them first", inUse.Kind, inUse.Count, inUse.By)
 	case errors.As(err, &tooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", tooLarge.Limit)
-	case errors.Is(err, store.ErrFull):
+	case store.Full(err):
+		// Emulated destinations and warehouses have databases of their own, and
+		// snapshots have files.
 		return &failure{code: http.StatusInsufficientStorage, message: "the service's disk is full; nothing was changed", cause: err}
+	case errors.Is(err, store.ErrClosed):
+		return &failure{code: http.StatusServiceUnavailable, message: "the service is stopping, or the fork has ended", cause: err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: http.StatusServiceUnavailable, message: "the request ended before its answer was ready", cause: err}
 	}
 	return &failure{code: http.StatusInternalServerError, message: "the service failed; its log has the request id", cause: err}
 }
 
-// body is the failure as the dialect writes it (facts B1).
+// failure is the body of a failure as the dialect writes it (facts B1).
 func (s switches) failure(f *failure) any {
 	var status any = api.StatusError
 	if f.code == http.StatusNotFound {

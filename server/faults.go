@@ -92,6 +92,7 @@ type faults struct {
 	struck map[*call][]string
 }
 
+// newFaults makes an empty board.
 func newFaults(s *Server) *faults { return &faults{s: s, struck: map[*call][]string{}} }
 
 // droppedConnection ends a call without an answer.
@@ -151,6 +152,7 @@ func (f *faults) forget() []ArmedFault {
 	return gone
 }
 
+// all is a copy: the counters go on while it is written.
 func (f *faults) all() []ArmedFault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,6 +189,7 @@ func (f *faults) taken(c *call) []string {
 func (f *faults) before(c *call) error { return f.strike(c, phaseBefore) }
 func (f *faults) after(c *call) error  { return f.strike(c, phaseAfter) }
 
+// strike waits outside of the lock, so that a slow call delays no other.
 func (f *faults) strike(c *call, phase string) error {
 	if f.armed.Load() == 0 {
 		return nil
@@ -223,6 +226,7 @@ func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *Armed
 		if a.Fault.Phase != phase || !a.Fault.meant(c) || !a.due() {
 			continue
 		}
+		// The count lets calls that nothing struck end without the lock.
 		if _, noted := f.struck[c]; !noted {
 			f.notes.Add(1)
 		}
@@ -254,6 +258,7 @@ func (t *Trigger) meant(c *call) bool {
 	if method != "*" && method != c.r.Method {
 		return false
 	}
+	// A star does not cross a slash: /syncs/* is not /syncs/1/trigger.
 	ok, _ := path.Match(strings.TrimSuffix(pattern, "/"), strings.TrimSuffix(strings.TrimPrefix(c.r.URL.Path, BasePath), "/"))
 	return ok
 }

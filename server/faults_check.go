@@ -21,14 +21,17 @@ type retryAfter struct {
 	asDate  bool
 }
 
+// maxRetryAfter is ten years in seconds: a date must come out of it.
+const maxRetryAfter = 10 * 365 * 24 * 3600
+
 // UnmarshalJSON takes 30, "30", "Wed, 02 Dec 2026 08:00:00 GMT", and "date:30"
 // for the date in 30 s on the service's clock.
 func (r *retryAfter) UnmarshalJSON(text []byte) error {
 	word := strings.Trim(string(text), `"`)
-	word, r.asDate = cutPrefix(word, "date:")
+	word, r.asDate = strings.CutPrefix(word, "date:")
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
-		if n < 0 {
-			return invalidField("retry_after", "must not be negative")
+		if n < 0 || n > maxRetryAfter {
+			return invalidField("retry_after", "must be from 0 to %d seconds", maxRetryAfter)
 		}
 		r.seconds = n
 		return nil
@@ -38,10 +41,6 @@ func (r *retryAfter) UnmarshalJSON(text []byte) error {
 	}
 	r.date = word
 	return nil
-}
-
-func cutPrefix(text, prefix string) (string, bool) {
-	return strings.TrimPrefix(text, prefix), strings.HasPrefix(text, prefix)
 }
 
 // MarshalJSON writes what was given.
@@ -55,6 +54,8 @@ func (r retryAfter) MarshalJSON() ([]byte, error) {
 	return json.Marshal(r.seconds)
 }
 
+// header is the value on the wire. A date is one of the service's clock, which
+// a test can move past it.
 func (r *retryAfter) header(now time.Time) string {
 	switch {
 	case r.date != "":
@@ -77,6 +78,7 @@ func (f *Fault) check(s *Server) (latency time.Duration, err error) {
 	if f.Phase != phaseBefore && f.Phase != phaseAfter {
 		add("phase", "must be before or after")
 	}
+	// Before the defaults are filled in, which nobody has given.
 	f.checkParameters(add)
 	switch f.Kind {
 	case faultLatency:
@@ -133,6 +135,8 @@ func (f *Fault) checkParameters(add func(field, format string, args ...any)) {
 	}
 }
 
+// check refuses what could never strike or always would: a fault with a slip in
+// it must not look armed.
 func (t *Trigger) check(s *Server, add func(field, format string, args ...any)) {
 	t.checkOperation(s, add)
 	for _, n := range []struct {
@@ -156,6 +160,7 @@ func (t *Trigger) checkOperation(s *Server, add func(field, format string, args 
 	if t.Operation == "" {
 		return
 	}
+	// An id has no space, a method and a path have one between them.
 	method, pattern, byPath := strings.Cut(t.Operation, " ")
 	if byPath {
 		if method != "*" && !slices.Contains([]string{"GET", "POST", "PATCH", "PUT", "DELETE"}, method) {

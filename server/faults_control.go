@@ -2,6 +2,7 @@ package server
 
 import "net/http"
 
+// faultRoutes arm and take away faults.
 func (s *Server) faultRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/faults", "makes a fault: kind (latency, status, rate_limited, drop), phase (before, after), and which calls it strikes", s.controlArm},
@@ -20,8 +21,10 @@ func (s *Server) faultRoutes() []controlRoute {
 	}
 }
 
+// faultList is an object, so that the reply can grow.
 func faultList(list []ArmedFault) any { return map[string]any{"faults": list} }
 
+// controlArm answers with the fault as it is in force, defaults filled in.
 func (s *Server) controlArm(c *controlCall) (any, error) {
 	var fault Fault
 	if err := c.body(&fault); err != nil {

@@ -26,6 +26,8 @@ type figures struct {
 	faults   *prometheus.CounterVec
 }
 
+// newFigures registers everything in a registry of its own: a program may hold
+// several services.
 func newFigures(s *Server) *figures {
 	f := &figures{
 		registry: prometheus.NewRegistry(),
@@ -35,8 +37,10 @@ func newFigures(s *Server) *figures {
 			Help: "Requests of the API by operation and HTTP status; status none: the connection was dropped by a fault.",
 		}, []string{"operation", "status"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "destkit_request_duration_seconds",
-			Help:    "Time from the head of a request to its answer.",
+			Name: "destkit_request_duration_seconds",
+			Help: "Time from the head of a request to its answer.",
+			// From a read that the memory answers to a call that waits for a
+			// destination.
 			Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 		}, []string{"operation"}),
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -71,6 +75,7 @@ func (f *figures) request(operation string, code int, took time.Duration) {
 	f.duration.WithLabelValues(operation).Observe(took.Seconds())
 }
 
+// Both are called from the places that know; figures ask nobody.
 func (f *figures) call(method, outcome string) { f.calls.WithLabelValues(method, outcome).Inc() }
 func (f *figures) fault(kind string)           { f.faults.WithLabelValues(kind).Inc() }
 

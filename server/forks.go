@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/server/destination"
 )
@@ -17,8 +17,11 @@ import (
 // forksPath is where the forks of a service stand.
 const forksPath = "/_forks/"
 
-// maxForks bounds the worlds of one process.
+// maxForks bounds the worlds of one process, forks of forks included.
 const maxForks = 100
+
+// maxSnapshot bounds what a caller sends as a snapshot, in bytes.
+const maxSnapshot = 4 << 30
 
 // forks are independent worlds in the same process, each with its own API,
 // control API and clock. The zero value has none.
@@ -27,21 +30,13 @@ type forks struct {
 	open    map[string]*Server
 	made    int64
 	trusted []byte // PEM that was trusted since the start
+
+	room *atomic.Int64 // how many more the process may have; shared with all forks
 }
 
 var forkName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// keepMasterKey gives a world in memory a key of its own that its forks get
-// too; without it nobody could open what it has sealed.
-func (s *Server) keepMasterKey() error {
-	if s.config.MasterKey != nil || s.config.Dir != "" {
-		return nil
-	}
-	s.config.MasterKey = make([]byte, 32)
-	_, err := rand.Read(s.config.MasterKey)
-	return err
-}
-
+// closeAll ends the forks with the service: nobody could reach them any more.
 func (f *forks) closeAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -51,8 +46,12 @@ func (f *forks) closeAll() {
 	}
 }
 
-// end closes a fork with all that it kept outside its store.
+// end closes a fork with all that it kept outside its store, when the calls under
+// way have ended.
 func (s *Server) end() error {
+	defer s.forks.room.Add(1)
+	s.world.Lock()
+	defer s.world.Unlock()
 	left, err := s.everythingOutside(context.Background())
 	return errors.Join(err, left.drop(s), s.Close())
 }
@@ -64,33 +63,44 @@ func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Ser
 	if !forkName.MatchString(name) {
 		return nil, invalidField("name", "must be 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit")
 	}
-	if r == nil {
-		spooled, err := s.takeSnapshot(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer spooled.close()
-		r = spooled.reader()
+	spooled, err := s.forkFrom(ctx, r)
+	if err != nil {
+		return nil, err
 	}
+	defer spooled.close()
 	f := &s.forks
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.open[name] != nil {
 		return nil, conflictField("name", "there is a fork %s already", name)
 	}
-	if len(f.open) >= maxForks {
+	if f.room.Add(-1) < 0 {
+		f.room.Add(1)
 		return nil, refuse(http.StatusConflict, "there are %d forks already; delete some", maxForks)
 	}
 	f.made++
-	fork, err := New(ctx, s.forkConfig(name, base, r))
+	fork, err := New(ctx, s.forkConfig(name, base, spooled.reader()))
 	if err != nil {
+		f.room.Add(1)
 		return nil, fmt.Errorf("make fork %s: %w", name, err)
 	}
+	fork.forks.room = f.room
 	if f.open == nil {
 		f.open = map[string]*Server{}
 	}
 	f.open[name] = fork
 	return fork, nil
+}
+
+// forkFrom gives the snapshot to fork from, all of it: who sends one slowly must
+// not hold the other forks.
+func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*spool, error) {
+	// Before the lock is taken: a snapshot waits for the calls that run, and
+	// they may ask for a fork.
+	if r == nil {
+		return s.takeSnapshot(ctx)
+	}
+	return s.receive(r)
 }
 
 // forkConfig is the configuration of a fork: in memory, with the tokens that
@@ -120,6 +130,7 @@ func (f *forks) trust(text []byte) {
 	f.trusted = append(append(f.trusted, '\n'), text...)
 }
 
+// get finds an open fork, nil when there is none.
 func (f *forks) get(name string) *Server {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,6 +155,8 @@ type forkShown struct {
 	Control string `json:"control"`
 }
 
+// shownFork builds its addresses from the one that the caller has used, which
+// may be a proxy's.
 func shownFork(r *http.Request, name string) forkShown {
 	scheme := "http"
 	if r.TLS != nil {
@@ -153,6 +166,8 @@ func shownFork(r *http.Request, name string) forkShown {
 	return forkShown{name, root + BasePath, root + controlPath}
 }
 
+// controlFork takes the name in the body, or in the query when the body is a
+// snapshot.
 func (s *Server) controlFork(c *controlCall) (any, error) {
 	query, err := c.query("name")
 	if err != nil {
@@ -163,7 +178,7 @@ func (s *Server) controlFork(c *controlCall) (any, error) {
 	}{query.Get("name")}
 	var from io.Reader
 	if body.Name != "" {
-		from = c.r.Body
+		from = http.MaxBytesReader(c.w, c.r.Body, maxSnapshot)
 	} else if err := c.body(&body); err != nil {
 		return nil, err
 	}
@@ -174,6 +189,7 @@ func (s *Server) controlFork(c *controlCall) (any, error) {
 	return controlReply{http.StatusCreated, shown}, nil
 }
 
+// controlForks lists the forks by name.
 func (s *Server) controlForks(c *controlCall) (any, error) {
 	s.forks.mu.Lock()
 	names := sortedKeys(s.forks.open)
@@ -185,6 +201,8 @@ func (s *Server) controlForks(c *controlCall) (any, error) {
 	return map[string]any{"forks": list}, nil
 }
 
+// controlEndFork takes the name off first, so that no new call gets into a fork
+// that ends.
 func (s *Server) controlEndFork(c *controlCall) (any, error) {
 	name := c.r.PathValue("name")
 	s.forks.mu.Lock()

@@ -20,6 +20,7 @@ type invitationBody struct {
 	} `json:"workspaces"`
 }
 
+// invitationOf shows an invitation (spec 2.13).
 func invitationOf(i *store.Invitation) api.Invitation {
 	shown := api.Invitation{
 		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt}, CreatedByID: i.CreatedByID,
@@ -32,22 +33,11 @@ func invitationOf(i *store.Invitation) api.Invitation {
 	return shown
 }
 
+// listInvitations shows claimed ones as well: they say who came by which.
 func (s *Server) listInvitations(c *call) (*reply, error) {
-	page := c.page()
-	shown := []api.Invitation{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
-		rows, n, err := tx.Invitations(c.who.OrganizationID, page)
-		for _, i := range rows {
-			shown = append(shown, invitationOf(i))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, shown)
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
+		return tx.Invitations(c.who.OrganizationID, page)
+	}, invitationOf)
 }
 
 // createInvitation invites to the organization and to the listed workspaces;
@@ -65,9 +55,12 @@ func (s *Server) createInvitation(c *call) (*reply, error) {
 		Role: body.Role, CreatedByID: c.who.User.ID,
 	}
 	err := c.update(func(tx *store.Tx) error {
+		// Within the transaction: a workspace must not go between the check and
+		// the invitation.
 		if err := c.invitedWorkspaces(tx, i, body); err != nil {
 			return err
 		}
+		// spec 4.1.5: who is in the organization already has nothing to claim.
 		member, err := tx.UserByEmail(i.OrganizationID, i.Email)
 		switch {
 		case err == nil:
@@ -112,6 +105,7 @@ func (c *call) invitedWorkspaces(tx *store.Tx, i *store.Invitation, body invitat
 		case seen[w.ID]:
 			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
 		}
+		// Also unknown ones, so that each mistake is told once.
 		seen[w.ID] = true
 		i.Workspaces = append(i.Workspaces, &store.WorkspaceInvitation{
 			WorkspaceID: w.ID, Email: i.Email, Role: w.Role, CreatedByID: i.CreatedByID,
@@ -161,19 +155,11 @@ func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID 
 	})
 }
 
+// fetchInvitation shows one of the organization's.
 func (s *Server) fetchInvitation(c *call) (*reply, error) {
-	var shown api.Invitation
-	err := c.view(func(tx *store.Tx) error {
-		i, err := tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
-		if err == nil {
-			shown = invitationOf(i)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, func(tx *store.Tx) (*store.Invitation, error) {
+		return tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
+	}, invitationOf)
 }
 
 // updateInvitation changes the role while nobody has claimed it (spec 3).
@@ -194,6 +180,7 @@ func (s *Server) updateInvitation(c *call) (*reply, error) {
 		if !i.ClaimedAt.IsZero() {
 			return refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
 		}
+		// An empty update is no mistake: clients send back what they have read.
 		if body.Role != "" {
 			i.Role = body.Role
 		}
@@ -209,6 +196,7 @@ func (s *Server) updateInvitation(c *call) (*reply, error) {
 	return updated(shown)
 }
 
+// deleteInvitation takes an open one back; who has claimed it stays a member.
 func (s *Server) deleteInvitation(c *call) (*reply, error) {
 	if err := c.requireAdmin(); err != nil {
 		return nil, err

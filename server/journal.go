@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +19,6 @@ import (
 // destinations, without any secret: they are taken out before an entry is kept.
 type journal struct {
 	s        *Server
-	world    sync.RWMutex // held by every request; a snapshot and a restore wait for it
 	counter  atomic.Int64 // of requests: their ids follow from it
 	bodies   atomic.Bool
 	requests ring[RequestEntry]
@@ -35,6 +33,7 @@ const (
 	maxKeptBody    = 64 << 10
 )
 
+// newJournal keeps bodies until told otherwise: a failed test wants them.
 func newJournal(s *Server) *journal {
 	j := &journal{s: s}
 	j.bodies.Store(true)
@@ -89,18 +88,21 @@ type recorder struct {
 
 // begin takes the next id. Ids count, so the same calls get the same ids.
 func (j *journal) begin(c *call) *recorder {
-	j.world.RLock()
+	j.s.world.RLock()
+	// Durations are real time: the service's clock may stand still or jump.
 	return &recorder{j: j, c: c, seq: j.counter.Add(1), began: time.Now()}
 }
 
+// id is known before the call ends, for the header of its reply.
 func (r *recorder) id() string { return requestID(r.seq) }
 
+// requestID has a fixed width, so that ids sort as they were given.
 func requestID(seq int64) string { return fmt.Sprintf("req_%012d", seq) }
 
 // end keeps the request and counts it.
 func (r *recorder) end() {
 	c, j := r.c, r.j
-	defer j.world.RUnlock()
+	defer j.s.world.RUnlock()
 	took := time.Since(r.began)
 	j.s.figures.request(c.op.ID, r.code, took)
 	secrets := secretsOf(c)

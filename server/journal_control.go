@@ -2,12 +2,14 @@ package server
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
 )
 
+// journalRoutes read, filter and empty the two journals.
 func (s *Server) journalRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", s.controlRequests},
@@ -27,6 +29,8 @@ type journalPage[T any] struct {
 	Next    *int64 `json:"next"`
 }
 
+// pageOfJournal reads one page; number gives the position of its last entry,
+// from which the next one goes on.
 func pageOfJournal[T any](r *ring[T], after int64, limit int64, number func(*T) int64, pass func(*T) bool) journalPage[T] {
 	list, total, dropped, more := r.page(after, int(limit), pass)
 	page := journalPage[T]{Entries: list, Total: total, Dropped: dropped}
@@ -57,6 +61,8 @@ type journalFilter struct {
 	status                     func(int) bool
 }
 
+// filter refuses values that no entry can have: they would find nothing, and a
+// test would take that for an answer.
 func (j *journal) filter(query url.Values) (f journalFilter, err error) {
 	if f.organization, err = integer(query, "organization", 0, 1, 1<<62); err != nil {
 		return f, err
@@ -68,6 +74,7 @@ func (j *journal) filter(query url.Values) (f journalFilter, err error) {
 	return f, err
 }
 
+// controlRequests lists requests of the API.
 func (s *Server) controlRequests(c *controlCall) (any, error) {
 	query, err := c.query("organization", "workspace", "operation", "method", "status", "fault", "after", "limit")
 	if err != nil {
@@ -81,7 +88,8 @@ func (s *Server) controlRequests(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Clients know the id of a reply, not its number. after is a number of the journal or the id of a request.
+	// Clients know the id of a reply and not its number here, so both go on from
+	// the request.
 	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
 		if f.after = s.journal.requests.find(func(e *RequestEntry) bool { return e.ID == id }); f.after == 0 {
 			return nil, invalidField("after", "the journal has no request %s", clip(id, 40))
@@ -101,17 +109,10 @@ func (s *Server) controlRequests(c *controlCall) (any, error) {
 // fits tells whether a filter is not given or names one of the values.
 func fits(query url.Values, name string, values ...string) bool {
 	wanted := query.Get(name)
-	if wanted == "" {
-		return true
-	}
-	for _, value := range values {
-		if value == wanted {
-			return true
-		}
-	}
-	return false
+	return wanted == "" || slices.Contains(values, wanted)
 }
 
+// controlCalls lists calls of destinations.
 func (s *Server) controlCalls(c *controlCall) (any, error) {
 	query, err := c.query("organization", "destination", "method", "outcome", "status", "after", "limit")
 	if err != nil {

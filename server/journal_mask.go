@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // hidden stands wherever a secret was.
@@ -37,10 +39,6 @@ var secretHints = [][]byte{
 	[]byte("credential"), []byte("webhook_url"), []byte("endpoint"), []byte("token"), []byte("pass"),
 	[]byte("secret"), []byte("_key"), []byte("custom_headers"), []byte("uthorization"),
 }
-
-// workspaceKeyPrefix begins every workspace API key (facts B1), also those that
-// are not the call's own.
-const workspaceKeyPrefix = "secret-token:"
 
 // masks takes secrets out of what the journal keeps and the log says.
 type masks struct {
@@ -88,7 +86,7 @@ func (m *masks) body(text []byte, foreign bool) json.RawMessage {
 
 // suspicious tells whether a JSON text can hold a secret key.
 func suspicious(text []byte, foreign bool) bool {
-	if bytes.IndexByte(text, '\\') >= 0 || bytes.Contains(text, []byte(workspaceKeyPrefix)) {
+	if bytes.IndexByte(text, '\\') >= 0 || bytes.Contains(text, []byte(store.WorkspaceKeyPrefix)) {
 		return true
 	}
 	for _, hint := range secretHints {
@@ -104,6 +102,8 @@ func suspicious(text []byte, foreign bool) bool {
 	return slices.ContainsFunc(secretHints, func(hint []byte) bool { return bytes.Contains(low, hint) })
 }
 
+// holds tells whether a text has a known secret in plain bytes; escaped ones
+// were found by suspicious.
 func (m *masks) holds(text []byte) bool {
 	return slices.ContainsFunc(m.known, func(secret string) bool { return bytes.Contains(text, []byte(secret)) })
 }
@@ -114,11 +114,12 @@ func (m *masks) text(text string) string {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}
 	for {
-		at := strings.Index(text, workspaceKeyPrefix)
+		// Also keys that this call has not sent: a reply can name one.
+		at := strings.Index(text, store.WorkspaceKeyPrefix)
 		if at < 0 {
 			return text
 		}
-		end := at + len(workspaceKeyPrefix)
+		end := at + len(store.WorkspaceKeyPrefix)
 		for end < len(text) && !strings.ContainsRune(" \t\r\n\"'/&?;,<>)", rune(text[end])) {
 			end++
 		}
@@ -142,6 +143,7 @@ const (
 	harmless              // below a harmless key of credentials
 )
 
+// below is the scope of a key's value.
 func (s scope) below(key string) scope {
 	key = strings.ToLower(key)
 	switch {
@@ -170,6 +172,7 @@ func (w *maskWalk) space() {
 	}
 }
 
+// value walks through one value in the scope of its key.
 func (w *maskWalk) value(s scope) {
 	w.space()
 	switch w.in[w.at] {
@@ -224,6 +227,7 @@ func (w *maskWalk) token() []byte {
 
 // emit writes a token, or what stands for it.
 func (w *maskWalk) emit(token []byte, s scope) {
+	// true, false and null hide nothing, and readers want to see them.
 	word := token[0] == 't' || token[0] == 'f' || token[0] == 'n'
 	if word {
 		w.out = append(w.out, token...)

@@ -16,6 +16,7 @@ type ring[T any] struct {
 	bytes int
 }
 
+// newRing has no slots at first: most journals stay small.
 func newRing[T any](most, room int, size func(*T) int) ring[T] {
 	return ring[T]{mu: &sync.Mutex{}, size: size, most: most, room: room, first: 1}
 }
@@ -51,6 +52,7 @@ func (r *ring[T]) drop() {
 	r.first++
 }
 
+// clear forgets the entries and keeps their numbers, by which readers go on.
 func (r *ring[T]) clear() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// mailboxRoutes read and empty the mailbox.
 func (s *Server) mailboxRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails that the service would have sent, newest first", s.controlMailbox},
@@ -78,11 +79,13 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 		}
 		return nil
 	})
+	// Ids are given in the order of sending, across organizations.
 	slices.SortFunc(list, func(a, b mailShown) int { return int(b.ID - a.ID) })
 	return list, err
 }
 
-// addressed compares without regard to case, as mail servers do; it tells whether an e-mail goes to an address; "" is every address.
+// addressed tells whether an e-mail goes to an address; "" is every address. Case
+// does not matter, as mail servers have it.
 func addressed(m *store.Mail, address string) bool {
 	return address == "" || slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(to, address) })
 }
@@ -107,6 +110,8 @@ func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
 	return ids, err
 }
 
+// controlEmptyMailbox empties that of one organization, or all in one
+// transaction.
 func (s *Server) controlEmptyMailbox(c *controlCall) (any, error) {
 	query, err := c.query("organization")
 	if err != nil {

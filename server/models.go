@@ -74,6 +74,7 @@ func (s *Server) createModel(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Before the body: nothing in it could be right here.
 	if err := checkSQL(src); err != nil {
 		return nil, err
 	}
@@ -108,18 +109,10 @@ func (b modelBody) dataset() datasetBody {
 
 // fetchModel shows one model of the source in the path.
 func (s *Server) fetchModel(c *call) (*reply, error) {
-	var shown api.Model
-	err := c.view(func(tx *store.Tx) error {
+	return oneOf(c, func(tx *store.Tx) (*store.Model, error) {
 		_, m, err := c.model(tx)
-		if err == nil {
-			shown = modelOf(m)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+		return m, err
+	}, modelOf)
 }
 
 // updateModel changes a model through the dataset behind it.
@@ -152,7 +145,7 @@ func (s *Server) updateModel(c *call) (*reply, error) {
 	if len(problems) > 0 {
 		return nil, invalid(problems)
 	}
-	if m, err = s.saveDataset(c, a, d, body.Query != nil); err != nil {
+	if m, err = s.saveDataset(c, a, d, body.dataset()); err != nil {
 		return nil, err
 	}
 	return updated(modelOf(m))

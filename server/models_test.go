@@ -1,10 +1,16 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"net/http/httptest"
+	"slices"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // A model is a dataset under its older name (spec 2.11, 4.1.9).
@@ -46,6 +52,31 @@ func TestModel(t *testing.T) {
 	a = w.do("POST", models, w.key, map[string]any{"name": "Again", "query": "SELECT 1 AS one"}).want(201)
 	w.remove(fmt.Sprintf("/datasets/%d", a.id("data.dataset_id")), w.key)
 	w.do("GET", fmt.Sprintf("%s/%d", models, a.id("data.id")), w.key, nil).want(404)
+}
+
+// TestModelsChangeTogether: updates that come at once follow one another; none is
+// lost and none is a conflict, which the document does not know here.
+func TestModelsChangeTogether(t *testing.T) {
+	w := newWorld(t)
+	models := fmt.Sprintf("/sources/%d/models", w.newSource())
+	path := fmt.Sprintf("%s/%d", models, w.do("POST", models, w.key, map[string]any{"name": "Old", "query": "SELECT 1 AS one"}).want(201).id("data.id"))
+	codes := make([]int, 20)
+	var wait sync.WaitGroup
+	for i := range codes {
+		body := []map[string]any{{"name": "New"}, {"description": "told"}, {"query": "SELECT 2 AS two"}}[i%3]
+		wait.Go(func() {
+			r := httptest.NewRequest("PATCH", BasePath+path, bytes.NewReader(api.Raw(body)))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Authorization", "Bearer "+w.key)
+			recorder := httptest.NewRecorder()
+			w.s.ServeHTTP(recorder, r)
+			codes[i] = recorder.Code
+		})
+	}
+	wait.Wait()
+	require.Equal(t, slices.Repeat([]int{200}, len(codes)), codes)
+	m := w.do("GET", path, w.key, nil).want(200)
+	require.Equal(t, []any{"New", "told", "SELECT 2 AS two"}, []any{m.at("data.name"), m.at("data.description"), m.at("data.query")})
 }
 
 func TestModelProblems(t *testing.T) {

@@ -24,6 +24,7 @@ func (o *outside) gather(tx *store.Tx, organizationID int64) error {
 		return err
 	}
 	for _, w := range workspaces {
+		// All of them: which keep something outside is up to the types.
 		destinations, err := everyRow(func(p store.Page) ([]*store.Destination, int64, error) {
 			return tx.Destinations(w.ID, p)
 		})
@@ -44,6 +45,7 @@ func (o *outside) gather(tx *store.Tx, organizationID int64) error {
 // drop removes it.
 func (o *outside) drop(s *Server) error {
 	var failures []error
+	// All are tried: one that fails must not keep the others.
 	for _, d := range o.destinations {
 		failures = append(failures, s.gate.Remove(d.ID, d.Type))
 	}

@@ -2,6 +2,23 @@ package server
 
 import "github.com/destkit/destkit/server/store"
 
+// oneOf answers one row as show writes it. It is shown within the view, since a
+// row may belong to the transaction that has read it.
+func oneOf[Row, Shown any](c *call, read func(*store.Tx) (Row, error), show func(Row) Shown) (*reply, error) {
+	var shown Shown
+	err := c.view(func(tx *store.Tx) error {
+		row, err := read(tx)
+		if err == nil {
+			shown = show(row)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return ok(shown)
+}
+
 // pageOf answers one page of rows as show writes them (spec 2.1). read runs in
 // one consistent view, so that the rows and their total belong together.
 func pageOf[Row, Shown any](c *call, read func(*store.Tx, store.Page) ([]Row, int64, error), show func(Row) Shown) (*reply, error) {
@@ -20,4 +37,22 @@ func pageOf[Row, Shown any](c *call, read func(*store.Tx, store.Page) ([]Row, in
 		return nil, err
 	}
 	return c.list(page, total, shown)
+}
+
+// slicePage is one page of a list that is not in the store. Its order is that
+// of creation, so newest first is the end first (spec 8).
+func slicePage[T any](all []T, page store.Page) []T {
+	ordered := make([]T, len(all))
+	for i, v := range all {
+		at := i
+		if !page.Ascending {
+			at = len(all) - 1 - i
+		}
+		ordered[at] = v
+	}
+	from := min((page.Number-1)*page.PerPage, int64(len(ordered)))
+	if page.Number > int64(len(ordered))+1 { // the product may have overflowed
+		from = int64(len(ordered))
+	}
+	return ordered[from:min(from+page.PerPage, int64(len(ordered)))]
 }

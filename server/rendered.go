@@ -27,6 +27,8 @@ type syncPage struct {
 	page        store.Page
 }
 
+// listedSyncs is a page by ids and versions: what the rows say may be kept or
+// not.
 type listedSyncs struct {
 	heads []store.Head
 	total int64
@@ -47,6 +49,7 @@ func (r *rendered) listed(generation uint64, at syncPage) (listedSyncs, bool) {
 	return kept, ok
 }
 
+// keepListed starts anew with the first page of another generation.
 func (r *rendered) keepListed(generation uint64, at syncPage, l listedSyncs) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -56,6 +59,7 @@ func (r *rendered) keepListed(generation uint64, at syncPage, l listedSyncs) {
 	r.pages[at] = l
 }
 
+// renderedText is a row as JSON under the version that it was rendered from.
 type renderedText struct {
 	version int64
 	text    []byte
@@ -64,6 +68,7 @@ type renderedText struct {
 // maxRendered bounds the kept text in bytes.
 const maxRendered = 64 << 20
 
+// newRendered keeps nothing yet.
 func newRendered() *rendered { return &rendered{texts: map[int64]renderedText{}} }
 
 // get is the text of that version, nil when another or none is kept. It must
@@ -71,6 +76,7 @@ func newRendered() *rendered { return &rendered{texts: map[int64]renderedText{}}
 func (r *rendered) get(id, version int64) []byte {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
+	// Versions only grow, so an older text can never be taken for a newer one.
 	if kept, ok := r.texts[id]; ok && kept.version == version {
 		return kept.text
 	}
@@ -92,6 +98,8 @@ func (r *rendered) all(heads []store.Head) [][]byte {
 	return texts
 }
 
+// put drops everything when there is no more room: simpler than an order of
+// use, and rare.
 func (r *rendered) put(id, version int64, text []byte) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -113,6 +121,8 @@ func (r *rendered) forget() {
 
 // listRendered is call.list for rows that are JSON already.
 func (c *call) listRendered(page store.Page, total int64, rows [][]byte) (*reply, error) {
+	// An empty list is encoded, and the rows are put into it as they are:
+	// encoding them again would cost more than all the rest.
 	envelope, err := c.list(page, total, []struct{}{})
 	if err != nil {
 		return nil, err

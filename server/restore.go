@@ -24,8 +24,8 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	if err := s.clock.Settle(ctx); err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
-	s.journal.world.Lock()
-	defer s.journal.world.Unlock()
+	s.world.Lock()
+	defer s.world.Unlock()
 	// Simulators and warehouses cannot be checked before they are replaced, so the
 	// present world is kept to go back to.
 	before, err := s.spoolWorld(ctx)
@@ -65,6 +65,8 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 		return err
 	}
 	s.replies.forget()
+	// The ids of the new world may be those of the old one, so its records go
+	// before the others come.
 	if err := old.drop(s); err != nil {
 		return err
 	}
@@ -119,6 +121,8 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 	return nil
 }
 
+// worldRoutes are those that take the world for themselves, and so must not
+// hold it already.
 func (s *Server) worldRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed},
@@ -130,6 +134,8 @@ func (s *Server) worldRoutes() []controlRoute {
 	}
 }
 
+// controlSnapshot sends what was spooled; a client that reads slowly holds
+// nothing up.
 func (s *Server) controlSnapshot(c *controlCall) (any, error) {
 	spooled, err := s.takeSnapshot(c.r.Context())
 	if err != nil {
@@ -146,8 +152,9 @@ func (s *Server) controlSnapshot(c *controlCall) (any, error) {
 	return nil, nil
 }
 
+// controlRestore answers once the other world is in place.
 func (s *Server) controlRestore(c *controlCall) (any, error) {
-	if err := s.Restore(c.r.Context(), c.r.Body); err != nil {
+	if err := s.Restore(c.r.Context(), http.MaxBytesReader(c.w, c.r.Body, maxSnapshot)); err != nil {
 		return nil, restoreRefused(err)
 	}
 	return done, nil
@@ -156,6 +163,7 @@ func (s *Server) controlRestore(c *controlCall) (any, error) {
 // restoreRefused tells a stream that is no good from a service that failed.
 func restoreRefused(err error) error {
 	switch {
+	// Not a mistake in the stream: the same one is good for another service.
 	case errors.Is(err, store.ErrWrongKey):
 		return refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):

@@ -118,6 +118,7 @@ func (s *Server) route() {
 		s.ready[described.ID] = op
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		// Asked only when nothing fits, since it tries every method.
 		if allowed := allowedMethods(mux, r); allowed != "" {
 			s.refuseCall(w, r, wrongMethod(r, allowed))
 			return
@@ -150,6 +151,8 @@ func wrongMethod(r *http.Request, allowed string) *failure {
 
 // routeOutside serves what stands beside the API.
 func (s *Server) routeOutside(mux *http.ServeMux) {
+	// It asks nothing of the store: whoever starts the service only wants to
+	// know that it listens.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))

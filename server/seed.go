@@ -30,6 +30,7 @@ type seedOrganization struct {
 	Invitations []seedInvitation `yaml:"invitations"`
 }
 
+// seedUser is a user with memberships; the answer has a token for it.
 type seedUser struct {
 	Email         string            `yaml:"email"`
 	Role          string            `yaml:"role"`                  // admin, member (default)
@@ -50,6 +51,7 @@ type seedWorkspace struct {
 	Invitations        []seedWorkspaceInvitation `yaml:"invitations"`
 }
 
+// seedSource is the connection of POST /sources, with what is read from it.
 type seedSource struct {
 	Name        string         `yaml:"name"`
 	Type        string         `yaml:"type"`
@@ -60,12 +62,14 @@ type seedSource struct {
 	Topics      []seedTopic    `yaml:"topics"`
 }
 
+// seedModel is a query of the source that it stands below (spec 2.11).
 type seedModel struct {
 	Name        string `yaml:"name"`
 	Query       string `yaml:"query"`
 	Description string `yaml:"description"`
 }
 
+// seedTopic is a topic with the messages that have come so far (spec 2.12).
 type seedTopic struct {
 	Name          string           `yaml:"name"`
 	Description   string           `yaml:"description"`
@@ -73,6 +77,7 @@ type seedTopic struct {
 	Messages      []map[string]any `yaml:"messages"`
 }
 
+// seedDataset is a query of a source of the workspace.
 type seedDataset struct {
 	Name        string `yaml:"name"`
 	Source      string `yaml:"source"` // its name
@@ -80,18 +85,21 @@ type seedDataset struct {
 	Description string `yaml:"description"`
 }
 
+// seedDestination is the connection of POST /destinations.
 type seedDestination struct {
 	Name        string         `yaml:"name"`
 	Type        string         `yaml:"type"`
 	Credentials map[string]any `yaml:"credentials"`
 }
 
+// seedInvitation is an invitation to the organization; it stays open.
 type seedInvitation struct {
 	Email      string            `yaml:"email"`
 	Role       string            `yaml:"role"`
 	Workspaces map[string]string `yaml:"workspaces"` // name to role
 }
 
+// seedWorkspaceInvitation is one invitation for each address.
 type seedWorkspaceInvitation struct {
 	Emails []string `yaml:"emails"`
 	Role   string   `yaml:"role"`
@@ -147,24 +155,40 @@ type SeededWebhook struct {
 // messages only. The error names the place: file, line and column where the
 // document cannot be read, the entry where the API refuses it.
 func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
-	var document seedDocument
-	if err := yamldoc.Decode(file, src, &document); err != nil {
-		return nil, seedUnreadable(err)
-	}
-	if len(document.Organizations) == 0 {
-		return nil, refuse(http.StatusBadRequest, "%s: a seed needs organizations", file)
+	document, err := readSeed(file, src)
+	if err != nil {
+		return nil, err
 	}
 	touchesFirst := slices.ContainsFunc(document.Organizations, func(o seedOrganization) bool { return o.First })
 	if !touchesFirst {
-		s.journal.world.RLock()
-		defer s.journal.world.RUnlock()
+		s.world.RLock()
+		defer s.world.RUnlock()
 	} else {
 		// What the first organization had must come back exactly, so nobody
 		// else may change it meanwhile.
-		s.journal.world.Lock()
-		defer s.journal.world.Unlock()
+		s.world.Lock()
+		defer s.world.Unlock()
 	}
 	return s.sow(ctx, file, document, touchesFirst)
+}
+
+// CheckSeed tells whether a seed can be read at all, before there is a service to
+// put it into. What the API makes of its entries only Seed finds out.
+func CheckSeed(file string, src []byte) error {
+	_, err := readSeed(file, src)
+	return err
+}
+
+// readSeed decodes a seed. One without organizations is refused: it is a slip,
+// and would do nothing.
+func readSeed(file string, src []byte) (document seedDocument, err error) {
+	if err := yamldoc.Decode(file, src, &document); err != nil {
+		return document, seedUnreadable(err)
+	}
+	if len(document.Organizations) == 0 {
+		return document, refuse(http.StatusBadRequest, "%s: a seed needs organizations", file)
+	}
+	return document, nil
 }
 
 // seedUnreadable shows where, and not what: the line may hold a secret.
@@ -205,6 +229,8 @@ type seedUndo struct {
 	kept   outside // what stood outside then
 }
 
+// beforeSeed keeps the store where something that exists is changed; what is
+// new can be deleted.
 func (s *Server) beforeSeed(ctx context.Context, keep bool) (undo *seedUndo, err error) {
 	undo = &seedUndo{}
 	if !keep {
@@ -223,12 +249,15 @@ func (s *Server) beforeSeed(ctx context.Context, keep bool) (undo *seedUndo, err
 	return undo, nil
 }
 
+// close frees what was kept.
 func (u *seedUndo) close() {
 	if u.before != nil {
 		u.before.close()
 	}
 }
 
+// run undoes with a context of its own: the caller's may be why the seed has
+// failed.
 func (u *seedUndo) run(s *Server) error {
 	ctx := context.Background()
 	if u.before == nil {
@@ -256,6 +285,7 @@ func (u *seedUndo) run(s *Server) error {
 	return after.drop(s)
 }
 
+// controlSeed seeds from the body; "seed" stands for the file in messages.
 func (s *Server) controlSeed(c *controlCall) (any, error) {
 	text, err := c.text(maxControlBody)
 	if err != nil {

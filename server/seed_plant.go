@@ -44,6 +44,8 @@ func (p *planter) at(place, name string, err error) error {
 // drive runs an operation of the API as somebody, past authentication, faults
 // and journal: those belong to clients. It gives the reply as JSON.
 func (p *planter) drive(who principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+	// By its id in the document, so that a seed is checked as a request would
+	// be.
 	op := p.s.ready[id]
 	if op == nil {
 		return nil, fmt.Errorf("drive %s: there is no such operation", id)
@@ -66,6 +68,7 @@ func (p *planter) drive(who principal, id string, path map[string]int64, body an
 		r.SetPathValue(name, fmt.Sprint(value))
 	}
 	c := &call{s: p.s, ctx: p.ctx, r: r, op: op, who: who, began: p.s.clock.Now()}
+	c.body = text
 	if err := c.read(); err != nil {
 		return nil, err
 	}
@@ -84,6 +87,7 @@ func (p *planter) drive(who principal, id string, path map[string]int64, body an
 
 // create drives an operation that makes something and gives its id.
 func (p *planter) create(who principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
+	// The id stands in data; a new sync is told in facts B3's own shape.
 	text, err := p.drive(who, id, path, body)
 	if err != nil {
 		return 0, nil, err
@@ -100,8 +104,11 @@ func (p *planter) create(who principal, id string, path map[string]int64, body a
 	return max(made.Data.ID, made.Data.SyncID), text, nil
 }
 
+// organization makes everything in the order in which things refer to one
+// another: workspaces, users, what is in the workspaces, invitations.
 func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, error) {
 	made := &SeededOrganization{Users: map[string]SeededUser{}, Workspaces: []SeededWorkspace{}, Invitations: map[string]int64{}}
+	// What exists after this is undone by the caller.
 	if err := p.begin(wanted, made); err != nil {
 		return nil, p.at("", wanted.Name, err)
 	}
@@ -110,6 +117,8 @@ func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, er
 			return nil, p.at(fmt.Sprintf(".workspaces[%d]", i), w.Name, err)
 		}
 	}
+	// Users before what is in the workspaces, since nothing there refers to
+	// them, and after the workspaces, of which they are members.
 	for i, u := range wanted.Users {
 		seeded, err := p.user(u)
 		if err != nil {
@@ -137,11 +146,13 @@ func (p *planter) organization(wanted seedOrganization) (*SeededOrganization, er
 // begin makes the organization, or takes the first one.
 func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error {
 	if wanted.First {
+		// Refused, since both would be ignored.
 		if wanted.Name != "" || wanted.Email != "" {
 			return invalidField("first", "the first organization exists: it has a name and an admin already")
 		}
 		return p.takeFirst(made)
 	}
+	// The admin is made with it, and owns the workspaces.
 	wish := organizationWish{Name: wanted.Name, Email: wanted.Email}
 	for _, w := range wanted.Workspaces {
 		wish.Workspaces = append(wish.Workspaces, w.Name)
@@ -159,6 +170,8 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 	return p.look(tokens.UserID)
 }
 
+// takeFirst finds the organization of the first start; a client may have
+// deleted it.
 func (p *planter) takeFirst(made *SeededOrganization) error {
 	err := p.s.store.View(p.ctx, func(tx *store.Tx) error {
 		id, err := firstOrganization(tx)
@@ -214,6 +227,7 @@ func (p *planter) asAdmin() principal {
 	return principal{User: p.admin, OrganizationID: p.organizationID}
 }
 
+// inside is a caller with the key of a workspace.
 func (p *planter) inside(w *store.Workspace) principal {
 	return principal{Workspace: w, OrganizationID: p.organizationID, WorkspaceID: w.ID}
 }
@@ -243,6 +257,7 @@ func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 // key reads the API key of a workspace, or makes one where there is none.
 func (p *planter) key(w *store.Workspace) (key string, err error) {
 	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
+		// A workspace that the seed has found may never have had a key.
 		if key, err = tx.WorkspaceKey(w.ID); errors.Is(err, store.ErrNotFound) {
 			key, err = tx.NewWorkspaceKey(w.ID)
 		}

@@ -154,6 +154,7 @@ func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error
 	return map[string]any{"type": api.ObjectTable, "table_catalog": t.Catalog, "table_schema": t.Schema, "table_name": t.Name}, nil
 }
 
+// hint says what to do about a name that several tables have.
 func hint(found int) string {
 	if found > 1 {
 		return "; add schema or catalog"

@@ -69,7 +69,7 @@ func TestSeedIsAllOrNothing(t *testing.T) {
 		"unknown source": {"source: Warehouse, query", "source: Warehose, query",
 			`organizations[0].workspaces[0].datasets[0] (Everybody): source: the workspace has no source "Warehose" in this seed; did you mean "Warehouse"?`},
 		"statements":        {"CREATE TABLE LEADS", "CREATE TABEL LEADS", "organizations[0].workspaces[0].sources[0] (Warehouse): sql:"},
-		"credentials":       {"database: DEMO", "datbase: DEMO", "connection.credentials"},
+		"credentials":       {"database: DEMO", "databas: DEMO", "connection.credentials"},
 		"key of a sync":     {"operation: upsert\n            mappings:\n              - {from: {type: column, data: EMAIL}, to: Email, is_primary_identifier: true}\n              - {from: {type: column, data: LAST_NAME}, to: LastName}\n              -", "opration: upsert\n            mappings:\n              -", "(and 1 more)"},
 		"role at the end":   {"workspaces: {Main: owner}", "workspaces: {Main: king}", "organizations[0].invitations[0] (dave@acme.example)"},
 		"unknown workspace": {"workspaces: {Main: owner}", "workspaces: {Mane: owner}", `has no workspace "Mane"; did you mean "Main"?`},
@@ -131,8 +131,8 @@ func TestSeedSaysWhereAndNotWhat(t *testing.T) {
 // TestSeedLive: also where the API ignores unknown fields a seed is strict.
 func TestSeedLive(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
-	seed := strings.Replace(exampleSeed(t), "is_primary_identifier", "is_primary_identifer", 1)
-	require.Contains(t, w.control("POST", "/seed", seed).want(400).at("message"), "is_primary_identifer")
+	seed := strings.Replace(exampleSeed(t), "is_primary_identifier", "is_primary_identifir", 1)
+	require.Contains(t, w.control("POST", "/seed", seed).want(400).at("message"), "is_primary_identifir")
 	w.control("POST", "/seed", exampleSeed(t)).want(201)
 }
 

@@ -31,6 +31,7 @@ func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWork
 		Topics: map[string]int64{}, Datasets: map[string]int64{}, Destinations: map[string]int64{},
 		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
 	}}
+	// An order in which everything is there before something refers to it.
 	for _, fill := range []func(seedWorkspace) error{b.sources, b.datasets, b.destinations, b.syncs, b.webhooks, b.invitations} {
 		if err := fill(wanted); err != nil {
 			return nil, err
@@ -57,12 +58,15 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 	return 0, invalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), clip(name, 60), meant(name, sortedKeys(made)))
 }
 
+// sources makes each source with its models and topics: both are named below
+// it, and refer to nothing else.
 func (b *bed) sources(wanted seedWorkspace) error {
 	for i, src := range wanted.Sources {
 		place := fmt.Sprintf("%s.sources[%d]", b.place, i)
 		if err := b.source(src); err != nil {
 			return b.at(place, src.Name, err)
 		}
+		// A copy with a place of its own, for the errors below the source.
 		inner := *b
 		inner.place = place
 		path := map[string]int64{"source_id": b.made.Sources[src.Name]}
@@ -96,6 +100,7 @@ func withoutEmpty(body map[string]any) map[string]any {
 	return body
 }
 
+// source makes a source and runs the SQL of the seed on it.
 func (b *bed) source(src seedSource) error {
 	if err := named(b.made.Sources, src.Name); err != nil {
 		return err
@@ -114,6 +119,7 @@ func (b *bed) source(src seedSource) error {
 	if src.Execute == "" {
 		return nil
 	}
+	// After the creation: only then has the warehouse a file of its own.
 	if err := b.s.execute(b.ctx, id, src.Execute); err != nil {
 		return err
 	}
@@ -131,6 +137,7 @@ func (b *bed) source(src seedSource) error {
 	return b.s.rediscover(b.ctx, access) // the statements may have made tables
 }
 
+// topic makes a topic and appends its messages.
 func (b *bed) topic(path map[string]int64, t seedTopic) error {
 	if err := named(b.made.Topics, t.Name); err != nil {
 		return err
@@ -160,11 +167,13 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 	})
 }
 
+// datasets refer to sources by name.
 func (b *bed) datasets(wanted seedWorkspace) error {
 	return each(b, "datasets", wanted.Datasets, func(d seedDataset) string { return d.Name }, func(d seedDataset) error {
 		if err := named(b.made.Datasets, d.Name); err != nil {
 			return err
 		}
+		// Only sources of the seed: names of others may stand twice.
 		sourceID, err := reference("source", b.made.Sources, d.Source)
 		if err != nil {
 			return err

@@ -15,6 +15,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
@@ -72,6 +73,9 @@ type Config struct {
 	AllowPlainHTTP bool
 	// CallTimeout bounds one outgoing call; 30 s when zero.
 	CallTimeout time.Duration
+	// Private are files and folders that sources may not read, beside Dir (all of
+	// it but its folder "files"), /proc and /sys: for example the key file.
+	Private []string
 	// Emulate keeps the records of emulated destination types; nil: they can
 	// not be created.
 	Emulate destination.Emulator
@@ -79,6 +83,8 @@ type Config struct {
 	Log *slog.Logger
 	// Version of the program, for the user agent and the root of the API.
 	Version string
+
+	dirs []string // the data directories of this world and of those it was forked from
 }
 
 // Server is the service. It is safe for parallel use.
@@ -100,6 +106,10 @@ type Server struct {
 	replies    *rendered
 	callers    callers
 	background background
+
+	// world is held for reading by every request, and for writing by what must
+	// see or replace everything at one moment: snapshot, restore, some seeds.
+	world sync.RWMutex
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They

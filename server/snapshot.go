@@ -38,6 +38,7 @@ type snapshotMeta struct {
 	Warehouses   []snapshotPart `json:"warehouses"`
 }
 
+// snapshotPart names a part; its type says who reads it.
 type snapshotPart struct {
 	ID   int64  `json:"id"`
 	Type string `json:"type"`
@@ -62,8 +63,8 @@ func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
 	if err := s.clock.Settle(ctx); err != nil {
 		return nil, err
 	}
-	s.journal.world.Lock()
-	defer s.journal.world.Unlock()
+	s.world.Lock()
+	defer s.world.Unlock()
 	return s.spoolWorld(ctx)
 }
 
@@ -73,6 +74,8 @@ func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The state of the clock with its offset: what is due stays due after a
+	// restore.
 	meta := snapshotMeta{
 		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
 		Clock: s.clock.State(), Requests: s.journal.counter.Load(),
@@ -105,6 +108,7 @@ func (s *Server) snapshots(d *store.Destination) bool {
 	return err == nil && kept.Snapshot != nil && kept.Restore != nil
 }
 
+// writeParts writes meta.json first: a reader learns what is to come.
 func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) error {
 	archive := tar.NewWriter(out)
 	text, err := json.MarshalIndent(meta, "", "  ")

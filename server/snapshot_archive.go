@@ -18,6 +18,8 @@ type spool struct {
 	size   int64
 }
 
+// newSpool takes the data directory, which has room for the world already; the
+// folder for temporary files may have none.
 func (s *Server) newSpool() (*spool, error) {
 	if s.config.Dir == "" {
 		return &spool{}, nil
@@ -51,6 +53,7 @@ func (p *spool) reader() *io.SectionReader {
 	return io.NewSectionReader(bytes.NewReader(p.memory.Bytes()), 0, p.size)
 }
 
+// close removes the file.
 func (p *spool) close() {
 	if p.file != nil {
 		_ = p.file.Close()
@@ -68,18 +71,43 @@ type archive struct {
 // errNoSnapshot says that a stream is no snapshot.
 var errNoSnapshot = errors.New("this is no snapshot of destkit")
 
-// readArchive reads a snapshot to its end and checks that it is whole. A bare
-// copy of the store, which is what a backup is, counts as one without parts.
-func (s *Server) readArchive(r io.Reader) (*archive, error) {
+// Where a tar archive says that it is one, in a header of 512 bytes.
+const (
+	tarMagic  = "ustar"
+	tarPlace  = 257
+	tarHeader = 512
+)
+
+// receive spools what may be a snapshot. Other things are refused at their first
+// bytes: a wrong file can be of any size.
+func (s *Server) receive(r io.Reader) (*spool, error) {
+	head := make([]byte, tarHeader)
+	n, err := io.ReadFull(r, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return nil, fmt.Errorf("read snapshot: %w", err)
+	}
+	if !bytes.HasPrefix(head, []byte(sqliteFileHeading)) && !bytes.HasPrefix(head[tarPlace:], []byte(tarMagic)) {
+		return nil, fmt.Errorf("read snapshot: %w", errNoSnapshot)
+	}
 	spooled, err := s.newSpool()
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{parts: map[string]*io.SectionReader{}, spool: spooled}
-	if _, err := io.Copy(spooled, r); err != nil {
+	if _, err := io.Copy(spooled, io.MultiReader(bytes.NewReader(head[:n]), r)); err != nil {
 		spooled.close()
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
+	return spooled, nil
+}
+
+// readArchive reads a snapshot to its end and checks that it is whole. A bare
+// copy of the store, which is what a backup is, counts as one without parts.
+func (s *Server) readArchive(r io.Reader) (*archive, error) {
+	spooled, err := s.receive(r)
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{parts: map[string]*io.SectionReader{}, spool: spooled}
 	if err := a.open(); err != nil {
 		spooled.close()
 		return nil, fmt.Errorf("read snapshot: %w", err)
@@ -89,6 +117,7 @@ func (s *Server) readArchive(r io.Reader) (*archive, error) {
 
 func (a *archive) open() error {
 	whole := a.spool.reader()
+	// A backup is the bare file of the store.
 	head := make([]byte, len(sqliteFileHeading))
 	if _, err := whole.ReadAt(head, 0); err == nil && string(head) == sqliteFileHeading {
 		a.parts[partStore] = whole
@@ -116,6 +145,9 @@ func (a *archive) open() error {
 	return a.check()
 }
 
+// maxRequests leaves room to count on: ids of requests have twelve digits.
+const maxRequests = 1e12 - 1
+
 // check demands every part that meta.json names.
 func (a *archive) check() error {
 	meta := a.parts[partMeta]
@@ -127,6 +159,9 @@ func (a *archive) check() error {
 	}
 	if a.meta.Format != snapshotFormat {
 		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.meta.Format, snapshotFormat)
+	}
+	if a.meta.Requests < 0 || a.meta.Requests > maxRequests {
+		return fmt.Errorf("%w: it cannot have seen %d requests", errNoSnapshot, a.meta.Requests)
 	}
 	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses} {
 		for _, part := range list {

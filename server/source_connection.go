@@ -144,6 +144,7 @@ func applyRetention(b sourceBody, src *store.Source, described source.Descriptio
 // mergeCredentials keeps stored values that an update leaves out; null takes a
 // value away.
 func mergeCredentials(stored, sent map[string]json.RawMessage) map[string]json.RawMessage {
+	// A copy: stored still says what the source is until the update is through.
 	merged := maps.Clone(stored)
 	if merged == nil {
 		merged = map[string]json.RawMessage{}

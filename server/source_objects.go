@@ -83,6 +83,7 @@ func objectsOf(tx *store.Tx, src *store.Source) ([]sourceObject, error) {
 			CreatedAt: api.Time{Time: m.CreatedAt}, UpdatedAt: api.Time{Time: m.UpdatedAt},
 		}})
 	}
+	// By the time and then by the id, as the store orders a list of one kind.
 	slices.SortStableFunc(objects, func(a, b sourceObject) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.id, b.id))
 	})

@@ -44,9 +44,9 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 // its own below the data directory, or in memory.
 func (s *Server) sourceOptions(id int64) source.Options {
 	if file := s.warehouseFile(id); file != "" {
-		return source.Options{Warehouse: file}
+		return source.Options{Warehouse: file, Withheld: s.withheld}
 	}
-	return source.Options{Key: s.warehouseKey(fmt.Sprintf("source-%d", id))}
+	return source.Options{Key: s.warehouseKey(fmt.Sprintf("source-%d", id)), Withheld: s.withheld}
 }
 
 // warehousesInMemory are the keys in use, of all services of this process.
@@ -62,6 +62,7 @@ func (s *Server) warehouseKey(name string) string {
 	return key
 }
 
+// forgetWarehouse drops a warehouse in memory.
 func forgetWarehouse(key string) {
 	source.Forget(key)
 	warehousesInMemory.Delete(key)

@@ -107,6 +107,7 @@ func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 		}
 		return nil, err
 	}
+	// By all three names, as replies show a table (spec 2.8).
 	var problems []api.Problem
 	for name, value := range map[string]*string{"table_catalog": o.TableCatalog, "table_schema": o.TableSchema, "table_name": o.TableName} {
 		if value == nil {

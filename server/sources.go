@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -37,18 +38,7 @@ func (s *Server) listSources(c *call) (*reply, error) {
 
 // fetchSource shows one source; its credentials are never returned (facts B3).
 func (s *Server) fetchSource(c *call) (*reply, error) {
-	var shown api.Source
-	err := c.view(func(tx *store.Tx) error {
-		src, err := c.source(tx)
-		if err == nil {
-			shown = sourceOf(src)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, c.source, sourceOf)
 }
 
 // newSources numbers the sources that are tried before they are stored.
@@ -64,7 +54,7 @@ func (s *Server) createSource(c *call) (*reply, error) {
 	src := &store.Source{WorkspaceID: c.who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
 	var a sourceAccess
-	a.options.Key = s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1)))
+	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Withheld: s.withheld}
 	defer forgetWarehouse(a.options.Key)
 	if err := c.applySource(connection, src, &a); err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
@@ -15,8 +17,12 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// masterKeySize is the length of a master key in bytes (AES-256).
+const masterKeySize = 32
+
 // assemble builds the parts that need nothing but the configuration.
 func assemble(config Config) (*Server, error) {
+	// Zero values are the defaults, so that Config{} is a service.
 	if config.MaxBody == 0 {
 		config.MaxBody = DefaultMaxBody
 	}
@@ -29,6 +35,17 @@ func assemble(config Config) (*Server, error) {
 	if config.Version == "" {
 		config.Version = "devel"
 	}
+	if config.MasterKey == nil && config.Dir == "" {
+		// A world in memory has a key of its own, which its forks get too: without
+		// it nobody could open what their snapshot has sealed.
+		config.MasterKey = make([]byte, masterKeySize)
+		if _, err := rand.Read(config.MasterKey); err != nil {
+			return nil, fmt.Errorf("make master key: %w", err)
+		}
+	}
+	if config.Dir != "" {
+		config.dirs = append(slices.Clone(config.dirs), config.Dir)
+	}
 	dialect, err := config.Dialect.switched()
 	if err != nil {
 		return nil, err
@@ -38,12 +55,15 @@ func assemble(config Config) (*Server, error) {
 		s.log = slog.New(slog.DiscardHandler)
 	}
 	s.clock = clock.New(config.SystemClock)
+	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
 	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
 	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
 	s.replies = newRendered()
+	s.forks.room = new(atomic.Int64)
+	s.forks.room.Store(maxForks)
 	s.gate = destination.New(destination.Options{
 		Now:            s.clock.Now,
 		Roots:          config.Roots,
@@ -52,13 +72,14 @@ func assemble(config Config) (*Server, error) {
 		CallTimeout:    config.CallTimeout,
 		Observe:        s.journal.observe,
 		Emulate:        config.Emulate,
-		FilesRoot:      s.below("files"),
+		FilesRoot:      s.below(filesFolder),
 	})
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {
 			return nil, fmt.Errorf("trust certificates: %w", err)
 		}
 	}
+	// Last, as it asks the other parts for what they serve.
 	s.route()
 	return s, nil
 }
@@ -81,6 +102,7 @@ func (s *Server) open(ctx context.Context) error {
 		Owner:     s.config.Owner,
 	}
 	var err error
+	// Before anything is made: a snapshot needs a store that holds nothing.
 	if s.config.Restore != nil {
 		return s.openSnapshot(ctx, options, s.config.Restore)
 	}
@@ -112,6 +134,7 @@ func (s *Server) beginOrganization(tx *store.Tx) (first string, err error) {
 	if s.first, err = newOrganization(tx, "First organization", "owner@example.com", "First workspace"); err != nil {
 		return "", err
 	}
+	// By ids, since clients may give other names.
 	first = fmt.Sprintf("%d %d", s.first.UserID, s.first.WorkspaceID)
 	return first, tx.SetSetting(settingFirst, first)
 }
@@ -125,6 +148,7 @@ func (s *Server) adopt(tx *store.Tx, first string) error {
 	if _, err := fmt.Sscan(first, &userID, &workspaceID); err != nil {
 		return fmt.Errorf("read setting %s: %w", settingFirst, err)
 	}
+	// At every start, so that a deployment can change its tokens.
 	if token := s.config.PersonalAccessToken; token != "" {
 		if err := tx.AdoptAccessToken(userID, token); err != nil {
 			return fmt.Errorf("take over the personal access token: %w", err)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -15,6 +14,7 @@ import (
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
 func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error {
 	subject := mapping.Subject{Config: y.Config, Present: c.keys(), ExistingAlerts: existingAlerts}
+	// Both ends first: the rules about mappings need to know what is there.
 	problems, err := s.checkDestination(c, y, &subject)
 	if err != nil {
 		return err
@@ -33,6 +33,8 @@ func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error
 		y.Config.SourceAttributes.Object = shape.Object
 	}
 	problems = append(problems, mapping.Check(subject)...)
+	// Defaults are filled into a valid configuration only: half of an invalid
+	// one would be guessed.
 	if len(problems) == 0 {
 		mapping.Normalize(&y.Config)
 	}
@@ -56,6 +58,8 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 		return nil, err
 	}
 	y.DestinationID, subject.DestinationType = d.ID, d.Type
+	// From the cache where it can be: a check should not wait for a
+	// destination.
 	objects, err := s.objects(c.ctx, d)
 	var f *failure
 	if errors.As(err, &f) && f.code == http.StatusBadRequest {
@@ -100,6 +104,7 @@ func (s *Server) checkSequence(c *call, y *store.Sync) ([]api.Problem, error) {
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) {
+			// Further up a sync was deleted, and the chain ends there.
 			if at == parent {
 				return problem("there is no such sync in the workspace"), nil
 			}
@@ -120,6 +125,3 @@ func sequenceParent(config *api.SyncConfig) int64 {
 	}
 	return config.Mode.Triggers.SyncSequence.SyncID
 }
-
-// syncChanged is told of every sync that was created or changed.
-func (s *Server) syncChanged(context.Context, *store.Sync) {}

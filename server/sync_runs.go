@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -9,26 +8,15 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
+// listSyncRuns lists the runs of one sync, which must be the caller's.
 func (s *Server) listSyncRuns(c *call) (*reply, error) {
-	page := c.page()
-	shown := []api.SyncRun{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.SyncRun, int64, error) {
 		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		rows, n, err := tx.SyncRuns(y.ID, page)
-		for _, run := range rows {
-			shown = append(shown, syncRunOf(run))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, shown)
+		return tx.SyncRuns(y.ID, page)
+	}, syncRunOf)
 }
 
 // syncRunOf shows a run (spec 2.9).
@@ -39,19 +27,11 @@ func syncRunOf(run *store.SyncRun) api.SyncRun {
 	return shown
 }
 
+// fetchSyncRun shows one run of any sync of the workspace (facts B3).
 func (s *Server) fetchSyncRun(c *call) (*reply, error) {
-	var shown api.SyncRun
-	err := c.view(func(tx *store.Tx) error {
-		run, err := tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
-		if err == nil {
-			shown = syncRunOf(run)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, func(tx *store.Tx) (*store.SyncRun, error) {
+		return tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+	}, syncRunOf)
 }
 
 // triggerSync queues a run. While an earlier one of the sync is active the new
@@ -61,10 +41,8 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	var body struct {
 		Force bool `json:"force_full_sync"`
 	}
-	if len(c.body) > 0 {
-		if err := json.Unmarshal(c.body, &body); err != nil {
-			return nil, invalidField("force_full_sync", "must be true or false")
-		}
+	if err := c.decode(&body); err != nil {
+		return nil, err
 	}
 	force := body.Force || c.r.URL.Query().Get("force_full_sync") == "true"
 	run := &store.SyncRun{WorkspaceID: c.who.WorkspaceID}

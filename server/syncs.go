@@ -27,6 +27,8 @@ func (s *Server) syncOf(y *store.Sync, update bool) *api.Sync {
 // have not changed since they were last shown.
 func (s *Server) listSyncs(c *call) (*reply, error) {
 	at := syncPage{c.who.WorkspaceID, c.page()}
+	// Asked before the rows are read: a change in between makes the kept page
+	// useless, never wrong.
 	generation := s.store.Generation()
 	if l, ok := s.replies.listed(generation, at); ok {
 		if texts := s.replies.all(l.heads); texts != nil {
@@ -74,6 +76,8 @@ func (s *Server) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) 
 	return text, nil
 }
 
+// fetchSync answers from the kept text: clients ask for one sync more often
+// than for anything else.
 func (s *Server) fetchSync(c *call) (*reply, error) {
 	var text []byte
 	err := c.view(func(tx *store.Tx) error {
@@ -127,7 +131,6 @@ func (s *Server) createSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.syncChanged(c.ctx, y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
@@ -135,6 +138,7 @@ func (s *Server) createSync(c *call) (*reply, error) {
 
 // validated answers a call with validate_only: the sync as it would be.
 func (s *Server) validated(c *call, y *store.Sync) (*reply, error) {
+	// As it would stand after the change.
 	now := s.clock.Now()
 	if y.ID == 0 {
 		y.CreatedAt = now
@@ -177,7 +181,6 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.syncChanged(c.ctx, y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusUpdated, Data: s.syncOf(y, true),
 	}}, nil
@@ -185,6 +188,8 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 
 // configure lays the body over the sync, checks the whole and completes it.
 func (s *Server) configure(c *call, y *store.Sync) error {
+	// An update names by id the alerts that stay (facts B4); ids of nobody are
+	// refused.
 	var existing []int64
 	for _, alert := range y.Config.AlertAttributes {
 		if alert.ID != nil {
@@ -215,6 +220,7 @@ func numberAlerts(y *store.Sync) {
 	}
 }
 
+// deleteSync refuses while a run is active; finished runs go with the sync.
 func (s *Server) deleteSync(c *call) (*reply, error) {
 	id := c.id("sync_id")
 	err := c.update(func(tx *store.Tx) error {

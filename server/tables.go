@@ -41,18 +41,10 @@ func (c *call) table(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
 
 // fetchSourceTable shows a table with the columns that the last refresh saw.
 func (s *Server) fetchSourceTable(c *call) (*reply, error) {
-	var shown api.Table
-	err := c.view(func(tx *store.Tx) error {
+	return oneOf(c, func(tx *store.Tx) (*store.SourceTable, error) {
 		_, t, err := c.table(tx)
-		if err == nil {
-			shown = tableOf(t)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+		return t, err
+	}, tableOf)
 }
 
 // refreshSourceTables discovers the tables again.

@@ -34,6 +34,7 @@ func (b topicBody) apply(c *call, t *store.Topic) error {
 	// null is the same as leaving it out: a topic always has a schema.
 	if len(b.SampleMessage) > 0 && string(b.SampleMessage) != "null" {
 		t.SampleMessage = b.SampleMessage
+		// Derived anew from the whole message: fields that it lacks are gone.
 		schema, err := schemaOf(b.SampleMessage)
 		if err != nil {
 			problems = append(problems, api.Problem{Field: "sample_message", Message: err.Error()})
@@ -143,18 +144,7 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 
 // fetchTopic shows a topic; of its sample message only the schema is shown.
 func (s *Server) fetchTopic(c *call) (*reply, error) {
-	var shown api.Topic
-	err := c.view(func(tx *store.Tx) error {
-		t, err := c.topic(tx)
-		if err == nil {
-			shown = topicOf(t)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, c.topic, topicOf)
 }
 
 // updateTopic changes what the body holds; all of it is optional (spec 4).

@@ -7,21 +7,9 @@ import (
 
 // listUsers lists the members of the organization (spec 2.14).
 func (s *Server) listUsers(c *call) (*reply, error) {
-	page := c.page()
-	users := []api.User{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
-		rows, n, err := tx.Users(c.who.OrganizationID, page)
-		for i := range rows {
-			users = append(users, userOf(rows[i], rows[i].Role))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, users)
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.User, int64, error) {
+		return tx.Users(c.who.OrganizationID, page)
+	}, func(u *store.User) api.User { return userOf(u, u.Role) })
 }
 
 // userOf shows a user with a role, that of the organization or of a workspace.

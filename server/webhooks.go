@@ -81,6 +81,8 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 			})
 		}
 	}
+	// The order of the catalogue, so that two lists with the same events are
+	// equal.
 	var chosen []string
 	for _, known := range api.WebhookEvents {
 		if slices.Contains(events, known) {
@@ -92,10 +94,7 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 
 // clipped is a value that a message may repeat: at most 64 runes of it.
 func clipped(value string) string {
-	if runes := []rune(value); len(runes) > 64 {
-		return string(runes[:64]) + "…"
-	}
-	return value
+	return clip(value, 64)
 }
 
 // newSecret makes the key that signs the calls of a webhook (facts C): 32
@@ -147,18 +146,9 @@ func (s *Server) createWebhook(c *call) (*reply, error) {
 
 // fetchWebhook shows a webhook without its secret.
 func (s *Server) fetchWebhook(c *call) (*reply, error) {
-	var shown api.Webhook
-	err := c.view(func(tx *store.Tx) error {
-		w, err := tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
-		if err == nil {
-			shown = webhookOf(w)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, func(tx *store.Tx) (*store.Webhook, error) {
+		return tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
+	}, webhookOf)
 }
 
 // updateWebhook changes what the body holds; the secret stays for good.

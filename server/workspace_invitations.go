@@ -17,6 +17,8 @@ type workspaceInvitationBody struct {
 	Role   string   `json:"role"`
 }
 
+// workspaceInvitationOf shows an invitation to one workspace; it has no
+// claimed_at (spec 2.13).
 func workspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation {
 	return api.WorkspaceInvitation{
 		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt},
@@ -33,26 +35,15 @@ func (c *call) owned(tx *store.Tx) (*store.Workspace, error) {
 	return w, c.may(tx, w.ID, api.RoleOwner)
 }
 
+// listWorkspaceInvitations is open to every member, as the list of users is.
 func (s *Server) listWorkspaceInvitations(c *call) (*reply, error) {
-	page := c.page()
-	shown := []api.WorkspaceInvitation{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.WorkspaceInvitation, int64, error) {
 		w, err := c.workspace(tx)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		rows, n, err := tx.WorkspaceInvitations(w.ID, page)
-		for _, i := range rows {
-			shown = append(shown, workspaceInvitationOf(i))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, shown)
+		return tx.WorkspaceInvitations(w.ID, page)
+	}, workspaceInvitationOf)
 }
 
 // createWorkspaceInvitation makes one invitation for each address; members of
@@ -71,6 +62,7 @@ func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
+		// In one transaction: either everybody is invited, or nobody.
 		for n, email := range body.Emails {
 			i, err := s.inviteToWorkspace(c, tx, w, n, strings.TrimSpace(email), body.Role)
 			if err != nil {
@@ -119,6 +111,7 @@ func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n 
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
 	}
+	// spec 4.1.5: who is in the organization already joins at once.
 	member, err := tx.UserByEmail(w.OrganizationID, email)
 	switch {
 	case err == nil:
@@ -136,23 +129,15 @@ func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n 
 	return i, tx.CreateWorkspaceInvitation(i)
 }
 
+// fetchWorkspaceInvitation shows one of the workspace in the path.
 func (s *Server) fetchWorkspaceInvitation(c *call) (*reply, error) {
-	var shown api.WorkspaceInvitation
-	err := c.view(func(tx *store.Tx) error {
+	return oneOf(c, func(tx *store.Tx) (*store.WorkspaceInvitation, error) {
 		w, err := c.workspace(tx)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		i, err := tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
-		if err == nil {
-			shown = workspaceInvitationOf(i)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+		return tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
+	}, workspaceInvitationOf)
 }
 
 // updateWorkspaceInvitation sets the role that the user gets when claiming
@@ -188,6 +173,8 @@ func (s *Server) updateWorkspaceInvitation(c *call) (*reply, error) {
 	return updated(shown)
 }
 
+// deleteWorkspaceInvitation takes an open one back; who has claimed it stays a
+// member.
 func (s *Server) deleteWorkspaceInvitation(c *call) (*reply, error) {
 	err := c.update(func(tx *store.Tx) error {
 		w, err := c.owned(tx)

@@ -1,9 +1,12 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
@@ -32,8 +35,12 @@ func (b workspaceBody) apply(w *store.Workspace) error {
 	return nil
 }
 
-// checkName refuses names that a person could not read: empty ones and those
-// with control characters. Any other Unicode is welcome.
+// maxName is the longest name in characters, as the document has it.
+const maxName = 255
+
+// checkName refuses names that a person could not read: empty ones, those with
+// control characters, and, where no document looks at them as in a seed, very
+// long ones. Any other Unicode is welcome.
 func checkName(field, name string) []api.Problem {
 	if strings.TrimSpace(name) == "" {
 		return []api.Problem{{Field: field, Message: "must not be empty"}}
@@ -41,9 +48,13 @@ func checkName(field, name string) []api.Problem {
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return []api.Problem{{Field: field, Message: "must not hold control characters"}}
 	}
+	if utf8.RuneCountInString(name) > maxName {
+		return []api.Problem{{Field: field, Message: fmt.Sprintf("must have at most %d characters", maxName)}}
+	}
 	return nil
 }
 
+// workspaceOf shows a workspace without its key (spec 2.14).
 func workspaceOf(w *store.Workspace) api.Workspace {
 	emails := w.NotificationEmails
 	if emails == nil {
@@ -55,22 +66,12 @@ func workspaceOf(w *store.Workspace) api.Workspace {
 	}
 }
 
+// listWorkspaces lists those of the organization, also where the user is no
+// member.
 func (s *Server) listWorkspaces(c *call) (*reply, error) {
-	page := c.page()
-	shown := []api.Workspace{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
-		rows, n, err := tx.Workspaces(c.who.OrganizationID, page)
-		for _, w := range rows {
-			shown = append(shown, workspaceOf(w))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, shown)
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Workspace, int64, error) {
+		return tx.Workspaces(c.who.OrganizationID, page)
+	}, workspaceOf)
 }
 
 // createWorkspace answers 201 with the status success (spec 4); the key is
@@ -120,29 +121,15 @@ func (c *call) may(tx *store.Tx, workspaceID int64, roles ...string) error {
 		return nil
 	}
 	m, err := tx.Membership(workspaceID, c.who.User.ID)
-	if err == nil {
-		for _, role := range roles {
-			if m.Role == role {
-				return nil
-			}
-		}
+	if err == nil && slices.Contains(roles, m.Role) {
+		return nil
 	}
 	return refuse(http.StatusForbidden, "only admins of the organization and %s of the workspace may do this", strings.Join(roles, "s and ")+"s")
 }
 
+// fetchWorkspace shows one of the organization's.
 func (s *Server) fetchWorkspace(c *call) (*reply, error) {
-	var shown api.Workspace
-	err := c.view(func(tx *store.Tx) error {
-		w, err := c.workspace(tx)
-		if err == nil {
-			shown = workspaceOf(w)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return ok(shown)
+	return oneOf(c, c.workspace, workspaceOf)
 }
 
 // fetchOwnWorkspace shows the workspace that the key belongs to (facts B3).
@@ -150,6 +137,8 @@ func (s *Server) fetchOwnWorkspace(c *call) (*reply, error) {
 	return ok(workspaceOf(c.who.Workspace))
 }
 
+// updateWorkspace is for admins and owners of the workspace. Nobody publishes who
+// may do what, so the roles are taken at their names.
 func (s *Server) updateWorkspace(c *call) (*reply, error) {
 	var body workspaceBody
 	if err := c.decode(&body); err != nil {
@@ -179,7 +168,8 @@ func (s *Server) updateWorkspace(c *call) (*reply, error) {
 	return updated(shown)
 }
 
-// deleteWorkspace refuses while anything is configured in it.
+// deleteWorkspace deletes everything in it as well: nothing published says that a
+// workspace must be empty.
 func (s *Server) deleteWorkspace(c *call) (*reply, error) {
 	if err := c.requireAdmin(); err != nil {
 		return nil, err
@@ -221,24 +211,14 @@ func (s *Server) fetchWorkspaceKey(c *call) (*reply, error) {
 	return &reply{code: http.StatusOK, body: body}, nil
 }
 
+// listWorkspaceUsers shows the role in the workspace, not that in the
+// organization: the list is about the workspace.
 func (s *Server) listWorkspaceUsers(c *call) (*reply, error) {
-	page := c.page()
-	users := []api.User{}
-	var total int64
-	err := c.view(func(tx *store.Tx) error {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]store.Member, int64, error) {
 		w, err := c.workspace(tx)
 		if err != nil {
-			return err
+			return nil, 0, err
 		}
-		members, n, err := tx.Members(w.ID, page)
-		for _, m := range members {
-			users = append(users, userOf(m.User, m.Role))
-		}
-		total = n
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return c.list(page, total, users)
+		return tx.Members(w.ID, page)
+	}, func(m store.Member) api.User { return userOf(m.User, m.Role) })
 }

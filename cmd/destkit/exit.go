@@ -20,7 +20,7 @@ const (
 	statusIncomplete = 6 // an undecided MUST with --require-complete
 )
 
-// exitTable stands in every help text.
+// exitTable stands in every help text but those of serve.
 const exitTable = `Exit status:
   0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
   1  a gate failed: the endpoint breaks a rule that the profile gates on
@@ -30,6 +30,13 @@ const exitTable = `Exit status:
   5  records were left behind and --require-clean was given
   6  a MUST stays undecided and --require-complete was given
   Several at once: the first of 2, 1, 3, 4, 5, 6.`
+
+// serveExitTable stands in the help texts of serve and what is below it, which
+// judge nothing.
+const serveExitTable = `Exit status:
+  0  done, or stopped by SIGINT or SIGTERM
+  2  usage or configuration: a flag, a key, a token or a file is no good
+  3  could not be done: the address or the data directory is in use, no room`
 
 // exitError is an error that carries the exit status of the program. Its
 // message is printed unless it has none: then the command has said it all.

@@ -71,6 +71,7 @@ reads the secrets of the directory, its snapshots and its backups.`,
 			return s.run(cmd)
 		},
 	}
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")

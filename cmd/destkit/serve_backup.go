@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -28,7 +29,12 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			if dir == "" || to == "" {
 				return usagef("backup needs --data DIR and --to FILE")
 			}
-			if err := store.Backup(cmd.Context(), dir, to); err != nil {
+			if !store.HoldsData(dir) {
+				return noData(dir)
+			}
+			if err := store.Backup(cmd.Context(), dir, to); errors.Is(err, store.ErrInside) {
+				return usageError(err)
+			} else if err != nil {
 				return untested(err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "backed up %s to %s\n", dir, to)

@@ -88,6 +88,9 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 		defer from.Close()
 		s.config.Restore = from
 	}
+	if key.file != "" { // who may make a source must not read it
+		s.config.Private = []string{key.file}
+	}
 	sims := newSimulatorPool(s.config.Dir)
 	s.config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.config)
@@ -112,6 +115,8 @@ func dataError(place string, key masterKey, err error) error {
 		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
 	case errors.Is(err, store.ErrHasData):
 		return usagef("--restore needs a new --data directory: this one holds data already")
+	case errors.Is(err, store.ErrDamaged):
+		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy):
 		return usageError(err)
 	}
@@ -134,6 +139,11 @@ func (s *serving) readSeed() ([]byte, error) {
 	src, err := os.ReadFile(s.seed)
 	if err != nil {
 		return nil, usagef("read --seed: %w", err)
+	}
+	// Now, and not only when it is put in: a slip in it must not leave a data
+	// directory behind that holds half of what was wanted.
+	if err := server.CheckSeed(s.seed, src); err != nil {
+		return nil, usagef("seed: %w", err)
 	}
 	return src, nil
 }

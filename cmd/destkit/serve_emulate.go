@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -10,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/destination"
 )
 
@@ -51,7 +49,7 @@ func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject
 		s.open[key] = sim
 	}
 	return &destination.Emulated{
-		Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: recordsOf(sim),
+		Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON,
 		Close:  func() error { return s.shut(key) },
 		Remove: func() error { return s.remove(key) },
 	}, nil
@@ -129,36 +127,9 @@ func (s *simulatorPool) Close() error {
 
 // simulated translates objects of the service into those of a simulator.
 func simulated(objects []destination.EmulatedObject) []destsim.ObjectConfig {
-	var out []destsim.ObjectConfig
-	for _, o := range objects {
-		config := destsim.ObjectConfig{
-			Name: o.Object.APIName, Label: o.Object.Label, Operations: o.Operations,
-			CanCreateFields: o.Object.CanCreateFields == rpc.CanCreateOnWrite,
-		}
-		for _, f := range o.Fields {
-			config.Fields = append(config.Fields, destsim.FieldConfig{
-				Name: f.APIName, Label: f.Label, Type: f.Type, Array: f.Array, Identifier: f.Identifier,
-				Required: f.Required, Createable: &f.Createable, Updateable: &f.Updateable,
-			})
-		}
-		out = append(out, config)
+	out := make([]destsim.ObjectConfig, len(objects))
+	for i, o := range objects {
+		out[i] = destsim.Described(o.Object, o.Operations, o.Fields)
 	}
 	return out
-}
-
-// recordsOf shows stored records with their ids, by which a reader goes on.
-func recordsOf(sim *destsim.Sim) func(string, int64, int) ([]json.RawMessage, int, error) {
-	return func(object string, after int64, limit int) ([]json.RawMessage, int, error) {
-		stored, total, err := sim.Records(object, after, limit)
-		if err != nil {
-			return nil, 0, err
-		}
-		records := make([]json.RawMessage, len(stored))
-		for i, record := range stored {
-			if records[i], err = json.Marshal(record); err != nil {
-				return nil, 0, fmt.Errorf("show record %d: %w", record.ID, err)
-			}
-		}
-		return records, total, nil
-	}
 }

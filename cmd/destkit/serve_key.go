@@ -12,13 +12,12 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
 const keySize = 32
-
-// databaseFile stands in every data directory that holds data.
-const databaseFile = "destkit.db"
 
 // keySource says where the master key comes from.
 type keySource struct{ file string }
@@ -57,7 +56,7 @@ func (k *keySource) open(dir string, restore bool) (masterKey, error) {
 		return key, err
 	case restore:
 		return key, usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
-	case holdsData(dir):
+	case store.HoldsData(dir):
 		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", dir, envMasterKey, file)
 	}
 	return makeKeyFile(file)
@@ -149,12 +148,6 @@ func defaultKeyFile() (string, error) {
 		return "", usagef("no configuration folder for the master key (%w); set %s or --key-file", err, envMasterKey)
 	}
 	return filepath.Join(dir, "destkit", "master.key"), nil
-}
-
-// holdsData tells whether a directory has been served before.
-func holdsData(dir string) bool {
-	info, err := os.Stat(filepath.Join(dir, databaseFile))
-	return err == nil && info.Size() > 0
 }
 
 // refuseWithin refuses a key within the data directory: who copies the directory

@@ -30,8 +30,8 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	if s.dir == "" {
 		return usagef("%s needs --data DIR", what)
 	}
-	if !holdsData(s.dir) {
-		return usagef("%s holds no data of a service", s.dir)
+	if !store.HoldsData(s.dir) {
+		return noData(s.dir)
 	}
 	key, err := s.key.open(s.dir, false)
 	if err != nil {
@@ -50,6 +50,9 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	}()
 	return fn(opened, key)
 }
+
+// noData words that a directory was never served.
+func noData(dir string) error { return usagef("%s holds no data of a service", dir) }
 
 // notFound words that something is not in the directory.
 func notFound(err error, format string, args ...any) error {

@@ -72,6 +72,28 @@ func TestMadeKeyIsPrivate(t *testing.T) {
 	require.Empty(t, read.made)
 }
 
+// TestKeyIsNoSource: the key file can be kept anywhere, so the service is told.
+func TestKeyIsNoSource(t *testing.T) {
+	key, err := makeKeyFile(filepath.Join(t.TempDir(), "users.csv"))
+	require.NoError(t, err)
+	s := serving{}
+	s.config.Dir, s.config.MasterKey = filepath.Join(t.TempDir(), "data"), key.bytes
+	world, err := s.open(t.Context(), key)
+	require.NoError(t, err)
+	defer world.Close()
+	text, err := json.Marshal(map[string]any{"connection": map[string]any{
+		"name": "Spy", "type": "csv", "credentials": map[string]any{"path": key.file},
+	}})
+	require.NoError(t, err)
+	r := httptest.NewRequest("POST", "/api/v1/sources", bytes.NewReader(text))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+world.FirstTokens().WorkspaceAPIKey)
+	w := httptest.NewRecorder()
+	world.ServeHTTP(w, r)
+	require.Contains(t, w.Body.String(), `"last_test_succeeded":false`)
+	require.Contains(t, w.Header().Get("Warning"), "for itself")
+}
+
 // TestUnseal opens a token of a directory, bare and as it stands in a log.
 func TestUnseal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
@@ -127,9 +149,13 @@ func TestEmulatedDestinations(t *testing.T) {
 				require.NoError(t, err)
 				require.Len(t, records, total)
 				for _, r := range records {
-					var record struct{ Fields struct{ Id string } } //nolint:revive // the name on the wire
+					var record struct {
+						Fields struct {
+							ID string `json:"Id"`
+						}
+					}
 					require.NoError(t, json.Unmarshal(r, &record))
-					list = append(list, record.Fields.Id)
+					list = append(list, record.Fields.ID)
 				}
 				return list
 			}

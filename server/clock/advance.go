@@ -30,8 +30,8 @@ type Report struct {
 // Real time does not count meanwhile: the clock runs on from the end of the
 // way, or stays frozen there.
 //
-// Calls wait for one another. A negative d, one beyond the year 9999 and a call
-// from work that it would wait for are refused. When ctx ends the clock stays
+// Calls wait for one another. A negative d, one that reaches where Set would not
+// go and a call from work that it would wait for are refused. When ctx ends the clock stays
 // at the moment that it has reached; the error names what still runs.
 func (c *Clock) Advance(ctx context.Context, d time.Duration) (Report, error) {
 	if d < 0 {
@@ -74,8 +74,8 @@ func (c *Clock) depart(d time.Duration) (*Report, time.Time, error) {
 	}
 	from := c.now()
 	target := from.Add(d)
-	if target.After(latest) {
-		return nil, time.Time{}, fmt.Errorf("%s reaches beyond the year 9999", d)
+	if err := c.reach(target); err != nil {
+		return nil, time.Time{}, fmt.Errorf("%s reaches too far: %w", d, err)
 	}
 	c.stepped, c.at = true, from
 	c.report = &Report{From: from, Ran: []string{}}

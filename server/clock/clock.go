@@ -33,6 +33,21 @@ const earliest = 1970
 // latest is the last moment that RFC 3339 can write.
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
+// farthest is how far the clock can be from the system clock: a Duration holds
+// 292 years, and time must have room to run on.
+const farthest = 290 * 365 * 24 * time.Hour
+
+// reach says why the clock cannot be put to t.
+func (c *Clock) reach(t time.Time) error {
+	if t.After(latest) || t.Year() < earliest {
+		return fmt.Errorf("year %d is outside of %d to %d", t.Year(), earliest, latest.Year())
+	}
+	if now := c.system(); t.Sub(now).Abs() > farthest {
+		return fmt.Errorf("year %d is more than %d years from the system's clock, which stands at %d", t.Year(), farthest/(365*24*time.Hour), now.Year())
+	}
+	return nil
+}
+
 // Clock is a virtual clock. It is safe for parallel use. One goroutine belongs
 // to it until Close.
 type Clock struct {
@@ -122,8 +137,9 @@ func (c *Clock) Freeze(frozen bool) {
 
 // Set puts the clock to t, forwards or backwards, without the steps between:
 // what is overdue then runs at once, in order. Use Advance to run through time.
-// It fails with ErrAdvancing while another call advances the clock, and for a
-// moment outside of the years 1970 to 9999.
+// It fails with ErrAdvancing while another call advances the clock, for a moment
+// outside of the years 1970 to 9999, and for one more than 290 years away from
+// the system's clock.
 func (c *Clock) Set(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +151,8 @@ func (c *Clock) set(t time.Time) error {
 		return fmt.Errorf("set clock: %w", ErrAdvancing)
 	}
 	t = t.Round(0).UTC()
-	if t.After(latest) || t.Year() < earliest {
-		return fmt.Errorf("set clock: year %d is outside of %d to %d", t.Year(), earliest, latest.Year())
+	if err := c.reach(t); err != nil {
+		return fmt.Errorf("set clock: %w", err)
 	}
 	c.at = t
 	if !c.frozen {

@@ -99,7 +99,7 @@ func TestDeviations(t *testing.T) {
 		{"identifier a float", oneObject, `{"fields":[` + goodField("id", "float", true) + `]}`, everything, "no identifier of type string or integer"},
 		{"identifier an array", oneObject, `{"fields":[` + strings.Replace(field, `"array":false`, `"array":true`, 1) + `]}`, everything, "no identifier"},
 		{"unknown type", oneObject, `{"fields":[` + field + `,` + goodField("x", "email", false) + `]}`, everything, `fields[1].type is "email"`},
-		{"misspelt key", oneObject, `{"fields":[` + strings.Replace(field, `"identifier"`, `"identifer"`, 1) + `]}`, everything, "identifier is missing"},
+		{"misspelt key", oneObject, `{"fields":[` + strings.Replace(field, `"identifier"`, `"identifir"`, 1) + `]}`, everything, "identifier is missing"},
 		{"capital key", oneObject, `{"fields":[` + strings.Replace(field, `"array"`, `"Array"`, 1) + `]}`, everything, "array is missing"},
 		{"number as label", oneObject, `{"fields":[` + strings.Replace(field, `"ID"`, `7`, 1) + `]}`, everything, "label is missing or not a string"},
 		{"empty name", oneObject, `{"fields":[` + field + `,` + goodField("", "string", false) + `]}`, everything, "field_api_name is empty"},

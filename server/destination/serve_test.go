@@ -111,17 +111,7 @@ type simulators struct {
 func (s *simulators) emulate(key string, objects []EmulatedObject) (*Emulated, error) {
 	config := destsim.Config{}
 	for _, o := range objects {
-		oc := destsim.ObjectConfig{
-			Name: o.Object.APIName, Label: o.Object.Label, Operations: o.Operations,
-			CanCreateFields: o.Object.CanCreateFields == rpc.CanCreateOnWrite,
-		}
-		for _, f := range o.Fields {
-			oc.Fields = append(oc.Fields, destsim.FieldConfig{
-				Name: f.APIName, Label: f.Label, Type: f.Type, Array: f.Array, Identifier: f.Identifier,
-				Required: f.Required, Createable: &f.Createable, Updateable: &f.Updateable,
-			})
-		}
-		config.Objects = append(config.Objects, oc)
+		config.Objects = append(config.Objects, destsim.Described(o.Object, o.Operations, o.Fields))
 	}
 	sim, err := destsim.New(config)
 	if err != nil {

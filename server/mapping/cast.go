@@ -31,6 +31,7 @@ func Cast(value any, fieldType string, array bool) (any, error) {
 	}
 	items, ok := value.([]any)
 	if !ok {
+		// Sources without arrays of their own keep them as JSON text.
 		source, isText := value.(string)
 		decoded, err := decodeValue([]byte(source))
 		if items, ok = decoded.([]any); !isText || err != nil || !ok {
@@ -47,6 +48,8 @@ func Cast(value any, fieldType string, array bool) (any, error) {
 	return out, nil
 }
 
+// castOne casts a value that is no list. The type is one of the wire's seven; a
+// field of another type was refused when the sync was configured.
 func castOne(value any, fieldType string) (any, error) {
 	var out any
 	var err error
@@ -76,6 +79,7 @@ func decodeValue(data []byte) (any, error) {
 	if err := d.Decode(&value); err != nil {
 		return nil, fmt.Errorf("decode value: %w", err)
 	}
+	// What follows the value would be lost without a word.
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("decode value: more than one value")
 	}
@@ -93,6 +97,7 @@ func castString(value any) (any, error) {
 		}
 		return v, nil
 	case []byte:
+		// Bytes of a text column in another encoding are no text for the wire.
 		if utf8.Valid(v) {
 			return string(v), nil
 		}
@@ -105,6 +110,8 @@ func castString(value any) (any, error) {
 		text, err := marshalPlain(v)
 		return string(text), err
 	}
+	// Numbers without an exponent, so that a text field shows what the source
+	// shows.
 	digits, err := decimalText(value)
 	return digits, err
 }
@@ -133,6 +140,7 @@ func castBoolean(value any) (any, error) {
 			return false, nil
 		}
 	default:
+		// Databases without booleans keep them as 1 and 0.
 		if digits, err := decimalText(value); err == nil {
 			switch digits {
 			case "1":

@@ -13,10 +13,13 @@ import (
 
 // castNumber keeps every digit. Decimals are strings on the wire (facts A3).
 func castNumber(value any, fieldType string) (any, error) {
+	// Databases with booleans are read into integer fields as 1 and 0, and the
+	// other way round.
 	if b, ok := value.(bool); ok && fieldType == api.TypeInteger {
 		value = map[bool]int64{true: 1}[b]
 	}
 	if s, ok := value.(string); ok {
+		// A plus sign is no part of a JSON number, and people write it.
 		value = json.Number(strings.TrimPrefix(strings.TrimSpace(s), "+"))
 	}
 	digits, err := decimalText(value)
@@ -31,6 +34,7 @@ func castNumber(value any, fieldType string) (any, error) {
 		if strings.Trim(fraction, "0") != "" {
 			return nil, fmt.Errorf("%s is not a whole number", clip(digits))
 		}
+		// An integer has no sign of zero; a float keeps it.
 		if whole == "-0" {
 			whole = "0"
 		}
@@ -46,6 +50,8 @@ func castFloat(digits string) (any, error) {
 	if err != nil || math.IsInf(f, 0) {
 		return nil, fmt.Errorf("%s is out of the range of a float", clip(digits))
 	}
+	// Exact fractions tell 0.1, whose shortest float reads the same again, from
+	// a number that the float only comes near to.
 	exact, _ := new(big.Rat).SetString(digits)
 	shortest := strconv.FormatFloat(f, 'f', -1, 64)
 	if back, _ := new(big.Rat).SetString(shortest); exact == nil || back.Cmp(exact) != 0 {
@@ -109,6 +115,7 @@ func plainDigits(number string) (string, error) {
 	if len(whole)+len(fraction) > longestNumber || shift > longestNumber || shift < -longestNumber {
 		return "", fmt.Errorf("the number has more than %d digits", longestNumber)
 	}
+	// The point moves to the right, over digits first and then over zeros.
 	for ; shift > 0; shift-- {
 		next := "0"
 		if fraction != "" {
@@ -116,6 +123,7 @@ func plainDigits(number string) (string, error) {
 		}
 		whole += next
 	}
+	// The point moves to the left; there must be a digit before it.
 	if shift < 0 {
 		whole = strings.Repeat("0", max(0, 1-shift-len(whole))) + whole
 		cut := len(whole) + shift

@@ -16,8 +16,11 @@ var moments = []string{
 	time.DateOnly,
 }
 
+// parseMoment reads a time of any of these forms. dateOnly tells that there was
+// no time of day, which is not the same as midnight.
 func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
 	s = strings.TrimSpace(s)
+	// Databases write a space between date and time, and before the zone.
 	if len(s) > 10 && s[10] == ' ' {
 		s = s[:10] + "T" + strings.Replace(strings.Replace(s[11:], " UTC", "Z", 1), " ", "", 1)
 	}
@@ -45,6 +48,7 @@ func castTime(value any, fieldType string) (any, error) {
 		return nil, fmt.Errorf("%s is not a time", describe(value))
 	}
 	moment = moment.UTC()
+	// RFC 3339 has four digits for the year; others would not be read again.
 	if moment.Year() < 0 || moment.Year() > 9999 {
 		return nil, fmt.Errorf("the year %d is out of range", moment.Year())
 	}

@@ -34,6 +34,8 @@ func (c *checker) checkAdvanced() {
 	const at = "advanced_configuration"
 	known := map[string]api.AdvancedField{}
 	if c.Object != nil {
+		// The short list first: the long one says more of the same keys and
+		// wins.
 		for name, kind := range c.Object.ConfigurableFieldDefinitions {
 			known[name] = api.AdvancedField{Name: name, Type: kind}
 		}
@@ -42,6 +44,7 @@ func (c *checker) checkAdvanced() {
 		}
 	}
 	for _, f := range ownAdvanced(c.DestinationType) {
+		// A destination may use the service's word for something else.
 		if _, taken := known[f.Name]; !taken {
 			known[f.Name] = f
 		}
@@ -53,6 +56,8 @@ func (c *checker) checkAdvanced() {
 		switch {
 		case ok:
 			c.checkAdvancedValue(at+"."+key, field, given[key])
+		// The service's own key where it has no meaning: better told than
+		// called unknown.
 		case key == DeleteRecords:
 			c.bad(at+"."+key, "is only for custom destinations: leave it out")
 		case c.Object != nil:
@@ -66,6 +71,7 @@ func (c *checker) checkAdvanced() {
 	}
 }
 
+// isNull tells whether a key is left out or null, which mean the same here.
 func isNull(value json.RawMessage) bool {
 	value = bytes.TrimSpace(value)
 	return len(value) == 0 || string(value) == "null"
@@ -81,6 +87,8 @@ func (c *checker) checkAdvancedValue(field string, f api.AdvancedField, value js
 	switch f.Type {
 	case "integer":
 		var n json.Number
+		// json.Number takes a quoted number too, which the destination would
+		// not.
 		if json.Unmarshal(value, &n) != nil || bytes.TrimSpace(value)[0] == '"' {
 			c.bad(field, "must be an integer, without quotes")
 			return

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// The six kinds of alerts (spec 2.8 shows two, facts B4 the others).
 var alertTypes = []string{
 	api.AlertFailure, api.AlertInvalidRecordPercent, api.AlertFullSyncTrigger,
 	api.AlertRecordCountDeviation, api.AlertRuntime, api.AlertStatus,
@@ -24,6 +25,7 @@ var alertOptions = map[string][]string{
 	api.AlertStatus:               {"status_name"},
 }
 
+// What a count deviation can compare, in the words of the wire (facts B4).
 var countedRecords = []string{
 	"source_record_count", "records_updates", "records_deletes", "records_invalid",
 	"records_processed", "records_updated", "records_failed",
@@ -53,6 +55,8 @@ func (c *checker) checkAlerts() {
 	}
 }
 
+// checkAlertOptions holds the options against those of the type: one that
+// another type has would never be looked at.
 func (c *checker) checkAlertOptions(at string, alert *api.Alert) {
 	o := alert.Options
 	if o == nil {
@@ -62,6 +66,7 @@ func (c *checker) checkAlertOptions(at string, alert *api.Alert) {
 		"threshold": o.Threshold != nil, "record_type": o.RecordType != nil, "run_count": o.RunCount != nil,
 		"unit": o.Unit != nil, "start_type": o.StartType != nil, "status_name": o.StatusName != nil,
 	}
+	// In one order, so that the same payload gets the same answer.
 	for _, option := range []string{"threshold", "record_type", "run_count", "unit", "start_type", "status_name"} {
 		wanted := alertOptions[alert.Type]
 		switch {
@@ -75,6 +80,7 @@ func (c *checker) checkAlertOptions(at string, alert *api.Alert) {
 	}
 }
 
+// optionList words which options there are, for a message.
 func optionList(options []string) string {
 	if len(options) == 0 {
 		return "it has none"
@@ -82,6 +88,7 @@ func optionList(options []string) string {
 	return "it has " + strings.ReplaceAll(strings.Join(options, ", "), "?", "")
 }
 
+// checkAlertOption checks the value of one option that the type has.
 func (c *checker) checkAlertOption(field, option, alertType string, o *api.AlertOptions) {
 	switch option {
 	case "threshold":

@@ -44,6 +44,7 @@ func neverFits(kind api.Kind, field *api.DestinationField) string {
 	return ""
 }
 
+// kindName is a kind with its article, for messages.
 func kindName(kind api.Kind) string {
 	switch kind {
 	case api.KindArray, api.KindInteger, api.KindObject:
@@ -52,6 +53,7 @@ func kindName(kind api.Kind) string {
 	return "a " + string(kind)
 }
 
+// fieldTypeName is the type of a field with its article, for messages.
 func fieldTypeName(field *api.DestinationField) string {
 	if field.Array {
 		return "an array of " + field.Type
@@ -61,6 +63,8 @@ func fieldTypeName(field *api.DestinationField) string {
 
 // checkConstantFits casts a constant at once, since every record would fail.
 func (c *checker) checkConstantFits(at string, m *api.Mapping, field *api.DestinationField) {
+	// A constant that is looked up is compared with another object's field,
+	// whose type may be another.
 	if m.From.Type != api.FromConstant || text(m.LookupObject) != "" {
 		return
 	}
@@ -69,6 +73,7 @@ func (c *checker) checkConstantFits(at string, m *api.Mapping, field *api.Destin
 		return
 	}
 	kind, valid := constantKind(constant.BasicType, bytes.TrimSpace(constant.Value))
+	// Both were reported already; one problem needs one message.
 	if !valid || neverFits(kind, field) != "" {
 		return
 	}

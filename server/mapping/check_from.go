@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// What a mapping can be from: spec 2.7 and facts B4.
 var fromTypes = []string{
 	api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, api.FromSegmentMembership, api.FromCompoundKey,
 }
@@ -55,6 +56,7 @@ func (c *checker) checkFrom(at string, from *api.MappingFrom) api.Kind {
 	return api.KindAny
 }
 
+// dataShape words for each type what its data must be.
 var dataShape = map[string]string{
 	api.FromColumn:            "a string, the name of a column",
 	api.FromConstant:          `an object {"value", "basic_type"}`,
@@ -64,6 +66,8 @@ var dataShape = map[string]string{
 	api.FromCompoundKey:       "nothing that a client could send",
 }
 
+// checkFromColumn gives the kind of the column, by which the fit with the field
+// is judged.
 func (c *checker) checkFromColumn(at string, data json.RawMessage) api.Kind {
 	var name string
 	if json.Unmarshal(data, &name) != nil || name == "" {
@@ -90,6 +94,8 @@ func decodeStrictly(data json.RawMessage, into any) error {
 	return nil
 }
 
+// checkConstant checks both the type that the payload claims and that the value
+// is of it.
 func (c *checker) checkConstant(at string, data json.RawMessage) api.Kind {
 	var constant api.Constant
 	if err := decodeStrictly(data, &constant); err != nil {
@@ -111,6 +117,7 @@ func (c *checker) checkConstant(at string, data json.RawMessage) api.Kind {
 	return kind
 }
 
+// constantShape words how each type is written.
 var constantShape = map[string]string{
 	"boolean":   "write true or false, without quotes",
 	"number":    "write a number, without quotes",
@@ -129,6 +136,7 @@ func constantKind(basicType string, value []byte) (api.Kind, bool) {
 		return api.KindBoolean, string(value) == "true" || string(value) == "false"
 	case "number":
 		isNumber := value[0] == '-' || value[0] >= '0' && value[0] <= '9'
+		// By the notation: 2.0 is meant as a decimal.
 		if bytes.ContainsAny(value, ".eE") {
 			return api.KindDecimal, isNumber
 		}
@@ -178,6 +186,8 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	if !c.ColumnsKnown {
 		return
 	}
+	// Only where the columns are known: a source that is down would make every
+	// template wrong.
 	names := make([]string, len(c.Columns))
 	for i := range c.Columns {
 		names[i] = c.Columns[i].Name
@@ -189,10 +199,12 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	}
 }
 
+// unknownColumn has the published words, by which clients know the error.
 func unknownColumn(name string) error {
 	return publishedf("Column being referenced in template can't be found in data source [%s]", name)
 }
 
+// checkMembership: segments are named, or given by their ids.
 func (c *checker) checkMembership(at string, data json.RawMessage) {
 	var membership struct {
 		IdentifyBy string `json:"identify_by"`

@@ -19,6 +19,7 @@ func (c *checker) checkIdentifiers() {
 	}
 	switch {
 	case len(marked) == 0 && !c.needsIdentifier():
+	// Nothing is mapped at all, which is the first thing to tell.
 	case len(marked) == 0 && len(c.config.Mappings) == 0:
 		c.bad("mappings", "must have at least one mapping, the primary identifier")
 	case len(marked) == 0:
@@ -26,6 +27,7 @@ func (c *checker) checkIdentifiers() {
 	}
 	for n, i := range marked {
 		at := fmt.Sprintf("mappings[%d]", i)
+		// The first one counts; each further one is told where it stands.
 		if n > 0 {
 			c.bad(at+".is_primary_identifier", "mappings[%d] is the primary identifier already: only one mapping may be", marked[0])
 			continue
@@ -37,6 +39,8 @@ func (c *checker) checkIdentifiers() {
 // needsIdentifier: some objects need none (spec 2.3), and an append sync with a
 // high-water mark knows new records by that (spec 2.6).
 func (c *checker) needsIdentifier() bool {
+	// An object that says nothing about it needs one: records could not be told
+	// apart.
 	rules := &api.PrimaryIdentifiers{Upsert: api.IdentifierRule{Required: true}, Mirror: api.IdentifierRule{Required: true}}
 	if c.Object != nil && c.Object.PrimaryIdentifierMappingAttributes != nil {
 		rules = c.Object.PrimaryIdentifierMappingAttributes
@@ -64,6 +68,7 @@ func (c *checker) keyFlag(field *api.DestinationField) (name string, may bool) {
 	return "can_be_upsert_key", field.CanBeUpsertKey
 }
 
+// possibleKeys names the fields that may be the identifier of this operation.
 func (c *checker) possibleKeys() string {
 	if c.Object == nil {
 		return ""
@@ -80,6 +85,7 @@ func (c *checker) possibleKeys() string {
 	return ": it may be " + strings.Join(names, ", ")
 }
 
+// checkIdentifier checks the one mapping that identifies records.
 func (c *checker) checkIdentifier(at string, m *api.Mapping) {
 	switch m.From.Type {
 	case api.FromConstant, api.FromSyncMetadata, api.FromSegmentMembership:
@@ -94,6 +100,8 @@ func (c *checker) checkIdentifier(at string, m *api.Mapping) {
 	if c.Object == nil || m.To == "" || !slices.Contains(operations, c.config.Operation) {
 		return
 	}
+	// The service keeps this key itself (facts B4); the object need not know
+	// it.
 	if c.config.Operation == api.OperationAppend && m.To == AppendKey {
 		return
 	}
@@ -118,6 +126,7 @@ func (c *checker) checkRequired() {
 	for i := range c.config.Mappings {
 		to := c.config.Mappings[i].To
 		first, _, _ := strings.Cut(to, ".")
+		// A part of a field writes the field.
 		mapped[to], mapped[first] = true, true
 	}
 	for i := range c.Object.Fields {

@@ -23,6 +23,8 @@ func (c *checker) checkMappings() {
 	c.checkRequired()
 }
 
+// checkMapping checks one mapping: where values come from, whether they fit,
+// and what is done with them.
 func (c *checker) checkMapping(at string, m *api.Mapping) {
 	kind := c.checkFrom(at+".from", &m.From)
 	if m.Position != nil && *m.Position < 0 {
@@ -38,10 +40,13 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 		c.bad(at+".to", "is required: the name of a destination field")
 		return
 	}
+	// The rest is about the field, which nobody can know.
 	if c.Object == nil {
 		c.checkLookup(at, m, nil)
 		return
 	}
+	// From here on by the kind of target: a field, a part of one, or one to be
+	// made.
 	field, known := c.target(m.To)
 	if !known && !c.mayCreate(m) {
 		c.unknownField(at+".to", m.To)
@@ -57,6 +62,7 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 	if m.PreserveValues && !field.PreserveValuesSupported {
 		c.bad(at+".preserve_values", "the field %q does not support it (preserve_values_supported): set it to false", m.To)
 	}
+	// Looked-up values are compared with another field, not written.
 	if why := neverFits(kind, field); why != "" && text(m.LookupObject) == "" {
 		c.bad(at+".from", "%s can never become %s in the field %q: map another column, or convert it with a liquid_template",
 			why, fieldTypeName(field), m.To)
@@ -77,6 +83,7 @@ func (c *checker) target(to string) (field *api.DestinationField, known bool) {
 	return nil, c.config.Operation == api.OperationAppend && to == AppendKey
 }
 
+// emptySegment finds two dots side by side, and dots at the ends.
 func emptySegment(name string) bool { return slices.Contains(strings.Split(name, "."), "") }
 
 // mayCreate tells whether a mapping may name a field that does not exist yet.
@@ -84,6 +91,7 @@ func (c *checker) mayCreate(m *api.Mapping) bool {
 	return m.GenerateField || c.Object.AllowCustomFields && !emptySegment(m.To)
 }
 
+// unknownField tells what is wrong with a name, and which was probably meant.
 func (c *checker) unknownField(field, to string) {
 	names := make([]string, len(c.Object.Fields))
 	for i := range c.Object.Fields {
@@ -113,6 +121,7 @@ func (c *checker) checkNewField(at string, m *api.Mapping, inside bool) {
 	if !inside {
 		c.checkArrayOperation(at, m, m.ArrayField, []string{"merge", "overwrite"})
 	}
+	// nil: the object does not say which types it can make, so any may do.
 	types := c.Object.SupportedCustomFieldTypes
 	if m.FieldType == nil || types == nil || len(*types) == 0 || inside {
 		return
@@ -181,6 +190,8 @@ func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationF
 		}
 		return
 	}
+	// The other object cannot be asked for; whether its field exists shows when
+	// records are sent.
 	if c.Lookups == nil {
 		return
 	}
@@ -230,6 +241,7 @@ func (c *checker) checkTwice() {
 	}
 	for i := range c.config.Mappings {
 		to := c.config.Mappings[i].To
+		// From the inside out: a.b.c is a part of a.b and of a.
 		for end := strings.LastIndexByte(to, '.'); end > 0; end = strings.LastIndexByte(to[:end], '.') {
 			outer, both := first[fold(to[:end])]
 			if both && (c.Object == nil || c.Object.Field(to) == nil) {

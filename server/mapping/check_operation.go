@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// The five operations of spec 2.6.
 var operations = []string{api.OperationAppend, api.OperationInsert, api.OperationMirror, api.OperationUpdate, api.OperationUpsert}
 
 // checkOperation: spec 2.6, and the object decides what it can do (spec 2.3).
@@ -27,6 +28,7 @@ func (c *checker) checkOperation() {
 	}
 }
 
+// listed words a list that may be empty.
 func listed(words []string) string {
 	if len(words) == 0 {
 		return "nothing"
@@ -34,6 +36,8 @@ func listed(words []string) string {
 	return strings.Join(words, ", ")
 }
 
+// checkDestination: the connection and one of its objects (spec 2.6). That both
+// exist was looked up before.
 func (c *checker) checkDestination() {
 	d := c.config.DestinationAttributes
 	if d.ConnectionID <= 0 {
@@ -64,6 +68,7 @@ func (c *checker) checkSource() {
 	if !c.oneOf(at+".type", o.Type, api.ObjectTable, api.ObjectDataset, api.ObjectModel, api.ObjectTopic) {
 		return
 	}
+	// Each kind has its own way to be named; an id does for all of them.
 	hasID := o.ID != nil
 	switch o.Type {
 	case api.ObjectTable:
@@ -85,8 +90,10 @@ func (c *checker) checkSource() {
 	}
 }
 
+// In characters, as a person counts them.
 const longestLabel = 255
 
+// checkLabel: any text that people can read.
 func (c *checker) checkLabel() {
 	label := text(c.config.Label)
 	if n := utf8.RuneCountInString(label); n > longestLabel {
@@ -126,7 +133,7 @@ func (c *checker) checkFamily() {
 		return
 	}
 	switch {
-	case *family == api.FamilyActivateEvents && !(c.live() && c.Streaming):
+	case *family == api.FamilyActivateEvents && (!c.live() || !c.Streaming):
 		c.bad("sync_behavior_family", "activateEvents is only for live syncs from a streaming source: set mode.type to live and read a topic, or leave it out")
 	case *family == api.FamilyMapRecords && c.live() && c.StreamingDatabase:
 		c.bad("sync_behavior_family", "mapRecords is not for live syncs from a streaming database: leave it out, or set mode.type to triggered")
@@ -148,6 +155,8 @@ func (c *checker) checkStrategies() {
 // checkHighWaterMark: the column of new records of append syncs, in its present
 // and its deprecated form (spec 2.6, 9).
 func (c *checker) checkHighWaterMark() {
+	// Both forms are stored, so a client that sends back what it has read sends
+	// both.
 	const now, old = "high_water_mark_attribute", "high_water_mark_attributes"
 	name := text(c.config.HighWaterMarkAttribute)
 	if c.config.HighWaterMarkAttribute != nil {
@@ -174,8 +183,11 @@ func (c *checker) checkHighWaterMark() {
 	}
 }
 
+// checkWaterMarkColumn: the column must exist and have an order in time. Values
+// of an unknown kind are given the benefit of the doubt.
 func (c *checker) checkWaterMarkColumn(key, field, name string) {
 	if c.config.Operation != api.OperationAppend {
+		// A value from an earlier operation is dropped by Normalize instead.
 		if c.sent(key) {
 			c.bad(key, "applies only to append syncs: leave it out")
 		}
@@ -219,6 +231,7 @@ func (c *checker) checkDeprecatedThreshold() {
 func (c *checker) checkSegments() {
 	segment, cohort := c.config.FilterSegmentID, c.config.CohortID
 	kind := c.config.SourceAttributes.Object.Type
+	// Under either name of a dataset.
 	isDataset := kind == api.ObjectDataset || slices.Contains(internalSources, kind)
 	for _, part := range []struct {
 		field string

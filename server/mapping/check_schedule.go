@@ -10,11 +10,13 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// spec 2.6 names daily, facts B4 the others.
 var frequencies = []string{
 	api.FrequencyNever, api.FrequencyContinuous, api.FrequencyQuarterHourly, api.FrequencyHourly,
 	api.FrequencyDaily, api.FrequencyWeekly, api.FrequencyExpression,
 }
 
+// By their place: Sunday is 0, as in a cron expression.
 var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 
 // checkMode: spec 2.6 and facts B4. Several triggers may stand together.
@@ -24,6 +26,7 @@ func (c *checker) checkMode() {
 		return
 	}
 	if c.oneOf("mode.type", mode.Type, api.ModeTriggered, api.ModeLive) && mode.Type == api.ModeLive {
+		// Live means that messages are read as they come; tables have none.
 		if !c.Streaming && !c.StreamingDatabase {
 			c.bad("mode.type", "live needs a streaming source: read a topic, or set it to triggered")
 		}
@@ -40,6 +43,7 @@ func starts(t *api.Triggers) bool {
 		t.DBTCloud != nil || t.Fivetran != nil || t.SyncSequence != nil)
 }
 
+// checkTriggers checks each trigger by itself; at is its place in the payload.
 func (c *checker) checkTriggers(at string, t *api.Triggers) {
 	if t == nil {
 		return
@@ -62,6 +66,7 @@ func (c *checker) checkTriggers(at string, t *api.Triggers) {
 	}
 }
 
+// notEmpty refuses an id of nothing.
 func (c *checker) notEmpty(field, value string) {
 	if value == "" {
 		c.bad(field, "is required")
@@ -72,6 +77,8 @@ func (c *checker) notEmpty(field, value string) {
 // present form and the flat one.
 type scheduleFields struct{ frequency, day, hour, minute, cron string }
 
+// checkSchedule: which parts a frequency needs. Parts that it does not use are
+// ignored, as replies show them as null.
 func (c *checker) checkSchedule(s *api.Schedule, at scheduleFields) {
 	known := c.oneOf(at.frequency, s.Frequency, frequencies...)
 	switch day := text(s.Day); {
@@ -99,6 +106,7 @@ func (c *checker) checkSchedule(s *api.Schedule, at scheduleFields) {
 	}
 }
 
+// Without seconds, and without names such as @daily.
 var cronFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
 
 // ParseCron reads a cron expression of five fields in UTC: minute, hour, day of
@@ -107,12 +115,14 @@ var cronFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month 
 func ParseCron(expression string) (cron.Schedule, error) {
 	fields := strings.Fields(expression)
 	switch {
+	// The library would take a zone (TZ=…), which schedules do not have.
 	case strings.HasPrefix(expression, "@") || strings.Contains(expression, "="):
 		return nil, fmt.Errorf("must be a cron expression of five fields in UTC, without names or time zones, not %q", clip(expression))
 	case len(fields) != 5:
 		return nil, fmt.Errorf("must be a cron expression of five fields in UTC (minute hour day month weekday), and %q has %d", clip(expression), len(fields))
 	}
 	for _, field := range fields {
+		// The library takes ranges, the published service does not.
 		if low, rest, isRange := strings.Cut(field, "-"); isRange && low != "" {
 			return nil, fmt.Errorf("ranges are not supported in %q: write a list, such as 1,2,3 for 1-3 (%s-%s)", clip(field), clip(low), clip(rest))
 		}
@@ -121,6 +131,7 @@ func ParseCron(expression string) (cron.Schedule, error) {
 	if err != nil {
 		return nil, fmt.Errorf("must be a cron expression of five fields in UTC: %w", err)
 	}
+	// From a leap year on, so that the 29th of February counts.
 	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
 		return nil, fmt.Errorf("the cron expression %q never falls due", clip(expression))
 	}
@@ -138,6 +149,8 @@ func (c *checker) checkFlatSchedule() {
 	flat := flatSchedule(c.config)
 	mode := c.config.Mode
 	if flat != nil {
+		// Where mode says the same it was checked there: the same problem under two
+		// names would look like two.
 		if c.config.ScheduleFrequency == nil {
 			c.bad("schedule_frequency", "is required beside the other schedule fields: one of %s", strings.Join(frequencies, ", "))
 		} else if mode == nil || mode.Triggers == nil || !sameSchedule(mode.Triggers.Schedule, flat) {
@@ -180,6 +193,7 @@ func sameSchedule(a, b *api.Schedule) bool {
 		equal(x.Minute, y.Minute) && text(x.CronExpression) == text(y.CronExpression)
 }
 
+// sameTriggers compares by content: the two forms are decoded apart.
 func sameTriggers(a, b *api.Triggers) bool {
 	dbt := a.DBTCloud == b.DBTCloud || a.DBTCloud != nil && b.DBTCloud != nil && *a.DBTCloud == *b.DBTCloud
 	fivetran := a.Fivetran == b.Fivetran || a.Fivetran != nil && b.Fivetran != nil && *a.Fivetran == *b.Fivetran
@@ -187,6 +201,7 @@ func sameTriggers(a, b *api.Triggers) bool {
 	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && dbt && fivetran && after
 }
 
+// orNever is the schedule that stands where none was given (facts B4).
 func orNever(s *api.Schedule) *api.Schedule {
 	if s == nil {
 		return &api.Schedule{Frequency: api.FrequencyNever}

@@ -19,6 +19,8 @@ type condition struct {
 // emptiness is the value of empty and blank in a comparison.
 type emptiness struct{ blank bool }
 
+// parseCondition reads a chain up to the end of the markup; words left over are
+// an error.
 func parseCondition(markup string, reads *reads) (*condition, error) {
 	p, err := newExpressionParser(markup, reads)
 	if err != nil {
@@ -44,6 +46,7 @@ func parseCondition(markup string, reads *reads) (*condition, error) {
 	}
 }
 
+// comparison reads one value, or two with an operator between them.
 func (p *expressionParser) comparison() (*condition, error) {
 	left, err := p.operand()
 	if err != nil {
@@ -82,11 +85,13 @@ func (c *condition) holds(r *run) (bool, error) {
 	}
 }
 
+// compare evaluates one comparison without what is joined to it.
 func (c *condition) compare(r *run) (bool, error) {
 	left, err := c.left.value(r)
 	if err != nil {
 		return false, err
 	}
+	// A value alone: is it truthy?
 	if c.operator == "" {
 		return truthy(left), nil
 	}
@@ -94,6 +99,7 @@ func (c *condition) compare(r *run) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	// Comparing long values in a loop is work, too.
 	if err := errors.Join(r.spendOn(left), r.spendOn(right)); err != nil {
 		return false, err
 	}
@@ -108,6 +114,7 @@ func (c *condition) compare(r *run) (bool, error) {
 	return ordered(left, c.operator, right)
 }
 
+// equalOrEmpty is equality, with empty and blank on either side.
 func equalOrEmpty(left, right any) bool {
 	if e, ok := left.(emptiness); ok {
 		return e.matches(right)
@@ -136,6 +143,8 @@ func (e emptiness) matches(value any) bool {
 	return false
 }
 
+// containsValue: a part of a text, an item, a key, a number within a range. nil
+// and false are in nothing.
 func containsValue(left, right any) bool {
 	if !truthy(left) || !truthy(right) {
 		return false

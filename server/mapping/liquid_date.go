@@ -13,6 +13,7 @@ import (
 // date formats a time by the directives of strftime. What is no time stays as
 // it is. Times without a zone are in UTC.
 func date(r *run, input any, args []any) (any, error) {
+	// An empty format leaves the input alone, as in the published language.
 	format := toText(args[0])
 	if format == "" {
 		return input, nil
@@ -50,6 +51,7 @@ func toMoment(r *run, input any) (time.Time, bool) {
 			return time.Time{}, false
 		case lower == "now" || lower == "today":
 			return r.limits.Now.UTC(), true
+		// Only digits are seconds; 2021 is a moment in 1970, as there.
 		case strings.Trim(v, "0123456789") == "":
 			seconds, err := strconv.ParseInt(v, 10, 64)
 			return time.Unix(seconds, 0).UTC(), err == nil
@@ -61,6 +63,8 @@ func toMoment(r *run, input any) (time.Time, bool) {
 }
 
 var (
+	// Compiled once; each finds its part anywhere in the text, so order matters
+	// (see looseForms).
 	looseClock = regexp.MustCompile(`(\d{1,2})(?::(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap])?(?:\.?m\b\.?)?|\s*([ap])\.?m\b\.?)\s*(?:(z|utc|gmt|est|edt|cst|cdt|mst|mdt|pst|pdt)\b|([-+]\d{2}):?(\d{2})?)?`)
 	looseISO   = regexp.MustCompile(`(-?\d{4})-(\d{1,2})-(\d{1,2})`)
 	looseSlash = regexp.MustCompile(`(\d+)/(\d+)(?:/(\d+))?`)
@@ -70,6 +74,7 @@ var (
 	looseShort = regexp.MustCompile(`\b(\d{4})(\d{2})(\d{2})(?:t?(\d{2})(\d{2})(\d{2})?(z)?)?\b`)
 )
 
+// Hours from UTC, of the abbreviations that the published language knows.
 var looseZones = map[string]int{"est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7}
 
 var looseMonths = map[string]int{
@@ -83,6 +88,7 @@ func looseMoment(s string, now time.Time) (time.Time, bool) {
 	year, month, day := now.Date()
 	found := parts{year, int(month), day}
 	dated := false
+	// Digits without separators are put into the form that the others find.
 	if m := looseShort.FindStringSubmatch(s); m != nil {
 		clock := ""
 		if m[4] != "" {
@@ -94,6 +100,7 @@ func looseMoment(s string, now time.Time) (time.Time, bool) {
 		}
 		s = strings.Replace(s, m[0], m[1]+"-"+m[2]+"-"+m[3]+" "+clock, 1)
 	}
+	// The date is cut out first, so that its digits are not read as a time.
 	clock := s
 	for _, form := range looseForms {
 		if at := form.match.FindStringSubmatchIndex(s); at != nil {
@@ -107,14 +114,18 @@ func looseMoment(s string, now time.Time) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	moment := time.Date(found.year, time.Month(found.month), found.day, 0, 0, 0, 0, zone)
+	// Go would roll the 31st of a short month over, and so does the published
+	// language; beyond that it gives up.
 	if found.month < 1 || found.month > 12 || found.day < 1 || found.day > 31 {
 		return time.Time{}, false
 	}
 	return moment.Add(hours), true
 }
 
+// parts is a date as it was found.
 type parts struct{ year, month, day int }
 
+// submatches gives the groups as texts, "" where one did not take part.
 func submatches(s string, at []int) []string {
 	out := make([]string, len(at)/2)
 	for i := range out {
@@ -125,6 +136,7 @@ func submatches(s string, at []int) []string {
 	return out
 }
 
+// orNumber reads digits, or gives the standard value when there are none.
 func orNumber(digits string, standard int) int {
 	if n, err := strconv.Atoi(digits); err == nil {
 		return n
@@ -132,6 +144,8 @@ func orNumber(digits string, standard int) int {
 	return standard
 }
 
+// looseForms are tried in this order; the first that is found wins. A form that
+// others contain comes after them.
 var looseForms = []struct {
 	match *regexp.Regexp
 	read  func(m []string, now parts) parts
@@ -181,6 +195,7 @@ func looseTime(s string) (since time.Duration, zone *time.Location, found, ok bo
 	}
 	hour, minute, second := orNumber(m[1], 0), orNumber(m[2], 0), orNumber(m[3], 0)
 	switch half := m[5] + m[6]; {
+	// 12 am is midnight and 12 pm is noon.
 	case half != "":
 		if hour > 12 {
 			return 0, nil, false, false

@@ -11,6 +11,7 @@ type expression interface {
 	value(*run) (any, error)
 }
 
+// literal is a value that stands in the template.
 type literal struct{ is any }
 
 func (l literal) value(*run) (any, error) { return l.is, nil }
@@ -29,6 +30,7 @@ type step struct {
 	command bool
 }
 
+// rangeExpression is (from..to), computed at both ends.
 type rangeExpression struct{ from, to expression }
 
 // expressionParser reads words as the strict parser of Liquid 5.4 does.
@@ -39,11 +41,14 @@ type expressionParser struct {
 	reads *reads
 }
 
+// newExpressionParser cuts the markup into words; what the expressions read is
+// noted in reads.
 func newExpressionParser(markup string, reads *reads) (*expressionParser, error) {
 	words, err := lexExpression(markup)
 	return &expressionParser{words: words, reads: reads}, err
 }
 
+// look tells the kind of a word without taking it.
 func (p *expressionParser) look(kind string, ahead int) bool {
 	return p.at+ahead < len(p.words) && p.words[p.at+ahead].kind == kind
 }
@@ -62,6 +67,7 @@ func (p *expressionParser) acceptID(name string) bool {
 	return p.words[p.at].text == name && p.accept(wordID)
 }
 
+// expect takes a word of a kind; the error is the published one.
 func (p *expressionParser) expect(kind string) (string, error) {
 	w := p.words[p.at]
 	if w.kind != kind {
@@ -71,8 +77,10 @@ func (p *expressionParser) expect(kind string) (string, error) {
 	return w.text, nil
 }
 
+// The parser calls itself; a template must not be able to exhaust the stack.
 const deepestExpression = 100
 
+// expression reads one value: a literal, a variable with its path, or a range.
 func (p *expressionParser) expression() (expression, error) {
 	p.depth++
 	defer func() { p.depth-- }()
@@ -87,10 +95,12 @@ func (p *expressionParser) expression() (expression, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Only alone: nil.size is a variable that happens to be called nil.
 		if value, ok := namedLiterals[w.text]; ok && len(path) == 0 {
 			return literal{value}, nil
 		}
 		return p.variable(literal{w.text}, path), nil
+	// ["name"] at the start is a variable whose name is computed.
 	case "open_square":
 		p.at++
 		root, err := p.expression()
@@ -123,6 +133,7 @@ func quoteWord(w word) string {
 	return fmt.Sprintf("[:%s, %q]", w.kind, w.text)
 }
 
+// rangeOf reads what follows the opening bracket.
 func (p *expressionParser) rangeOf() (expression, error) {
 	from, err := p.expression()
 	if err != nil {
@@ -158,6 +169,7 @@ func (p *expressionParser) steps() ([]step, error) {
 			if err != nil {
 				return nil, err
 			}
+			// Only written with a dot: ["size"] is always a key.
 			path = append(path, step{literal{name}, name == "size" || name == "first" || name == "last"})
 		default:
 			return path, nil
@@ -178,6 +190,8 @@ var namedLiterals = map[string]any{
 	"nil": nil, "null": nil, "true": true, "false": false, "blank": "", "empty": "",
 }
 
+// numberLiteral keeps integers of any size, and reads what has a point as a
+// float.
 func numberLiteral(digits string) any {
 	if n, err := strconv.ParseInt(digits, 10, 64); err == nil {
 		return n

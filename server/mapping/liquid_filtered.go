@@ -11,6 +11,7 @@ type filtered struct {
 	text    string
 }
 
+// filterCall is a filter with its arguments as they stand in the template.
 type filterCall struct {
 	name  string
 	args  []expression
@@ -41,16 +42,20 @@ func parseFiltered(markup string, reads *reads) (*filtered, error) {
 	return out, err
 }
 
+// filter reads a name and its arguments. Whether it exists is checked for the
+// template as a whole.
 func (p *expressionParser) filter() (call filterCall, err error) {
 	if call.name, err = p.expect(wordID); err != nil {
 		return call, err
 	}
+	// Noted, so that an unknown filter is found before any record comes by.
 	p.reads.filters = append(p.reads.filters, call.name)
 	if !p.accept("colon") {
 		return call, nil
 	}
 	for {
 		name := ""
+		// name: argument; a name alone is a variable.
 		if p.look(wordID, 0) && p.look("colon", 1) {
 			name = p.words[p.at].text
 			p.at += 2
@@ -73,6 +78,7 @@ func (p *expressionParser) filter() (call filterCall, err error) {
 	}
 }
 
+// apply evaluates the arguments and runs the filter within the limits.
 func (c *filterCall) apply(r *run, input any) (any, error) {
 	definition, ok := filters[c.name]
 	if !ok {
@@ -86,6 +92,7 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 		}
 		args = append(args, value)
 	}
+	// Named arguments come as one map at the end, as in the published language.
 	if c.named != nil {
 		named := make(map[string]any, len(c.named))
 		for name, expr := range c.named {
@@ -100,6 +107,7 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 	if err := definition.checkCount(len(args)); err != nil {
 		return nil, err
 	}
+	// Before and after: a filter may read much and make much of little.
 	if err := r.spendOn(input); err != nil {
 		return nil, err
 	}
@@ -107,6 +115,7 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Raw means something in JSON mode only.
 	if raw, ok := value.(rawText); ok && !r.escape {
 		value = string(raw)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 )
 
+// arrayFilters work on lists; a single value counts as a list of one.
 var arrayFilters = map[string]filter{
 	"join":         {0, 1, join},
 	"first":        {apply: func(_ *run, input any, _ []any) (any, error) { return endOf(input, false), nil }},
@@ -48,6 +49,8 @@ func items(r *run, input any) ([]any, error) {
 		flat := flatten(nil, v)
 		return flat, r.spendOn(flat)
 	case intRange:
+		// Ranges are as long as their author likes: they count before they are
+		// made.
 		if err := r.iterate(v.size()); err != nil {
 			return nil, err
 		}
@@ -60,6 +63,7 @@ func items(r *run, input any) ([]any, error) {
 	return []any{input}, nil
 }
 
+// flatten lays arrays within arrays open, at any depth.
 func flatten(out, in []any) []any {
 	for _, item := range in {
 		if inner, ok := item.([]any); ok {
@@ -71,6 +75,7 @@ func flatten(out, in []any) []any {
 	return out
 }
 
+// join puts a space between items unless told otherwise.
 func join(r *run, input any, args []any) (any, error) {
 	list, err := items(r, input)
 	if err != nil {
@@ -83,6 +88,8 @@ func join(r *run, input any, args []any) (any, error) {
 	return strings.Join(texts, toText(argument(args, 0, " "))), nil
 }
 
+// endOf is the first or the last item. Maps have a first pair and, as in the
+// published language, no last one.
 func endOf(input any, last bool) any {
 	switch v := input.(type) {
 	case []any:
@@ -100,6 +107,7 @@ func endOf(input any, last bool) any {
 	return nil
 }
 
+// reverse turns a copy round: the array may be a variable.
 func reverse(r *run, input any, _ []any) (any, error) {
 	list, err := items(r, input)
 	list = slices.Clone(list)
@@ -107,6 +115,7 @@ func reverse(r *run, input any, _ []any) (any, error) {
 	return list, err
 }
 
+// concat refuses what is no array: a text is probably meant for append.
 func concat(r *run, input any, args []any) (any, error) {
 	more, ok := args[0].([]any)
 	if !ok {
@@ -128,16 +137,21 @@ func sortBy(compare func(a, b any) (int, error)) func(*run, any, []any) (any, er
 		keys := list
 		if name := argument(args, 0, nil); name != nil {
 			for _, item := range list {
+				// As in the published language the result is nil then, not an
+				// error.
 				if !hasProperties(item) {
 					return nil, nil
 				}
 			}
+			// A single item is in order whatever its property is.
 			if len(list) > 1 {
 				if keys, _, err = eachProperty(list, name); err != nil {
 					return nil, err
 				}
 			}
 		}
+		// Places are sorted instead of items, so that the keys are computed
+		// once.
 		order := make([]int, len(list))
 		for i := range order {
 			order[i] = i
@@ -157,6 +171,7 @@ func sortBy(compare func(a, b any) (int, error)) func(*run, any, []any) (any, er
 	}
 }
 
+// compareNilLast refuses a mixture of kinds: no order of them would be meant.
 func compareNilLast(a, b any) (int, error) {
 	if a == nil || b == nil {
 		return nilLast(a, b), nil
@@ -168,6 +183,7 @@ func compareNilLast(a, b any) (int, error) {
 	return sign, nil
 }
 
+// nilLast puts nil behind everything.
 func nilLast(a, b any) int {
 	switch {
 	case a == nil && b == nil:
@@ -186,6 +202,7 @@ func compareFolded(a, b any) (int, error) {
 	return strings.Compare(foldASCII(toText(a)), foldASCII(toText(b))), nil
 }
 
+// foldASCII leaves other letters alone, as the published language does.
 func foldASCII(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r >= 'A' && r <= 'Z' {

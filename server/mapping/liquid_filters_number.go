@@ -4,6 +4,7 @@ import (
 	"math/big"
 )
 
+// numberFilters calculate exactly (see number).
 var numberFilters = map[string]filter{
 	"plus":       arithmetic('+'),
 	"minus":      arithmetic('-'),
@@ -37,6 +38,7 @@ func arithmetic(operator byte) filter {
 	}}
 }
 
+// onNumber is a filter of one number; what is none counts as 0.
 func onNumber(apply func(number) any) filter {
 	return filter{apply: func(_ *run, input any, _ []any) (any, error) { return apply(toNumber(input)), nil }}
 }
@@ -45,11 +47,13 @@ func onNumber(apply func(number) any) filter {
 func round(_ *run, input any, args []any) (any, error) {
 	n := toNumber(input)
 	places, _ := toNumber(argument(args, 0, int64(0))).integer()
+	// Beyond that nothing is left to round, and the powers of ten get large.
 	places = min(max(places, -1000), 1000)
 	if n.fraction == nil && places >= 0 {
 		return shrink(n.whole), nil
 	}
 	rounded := roundTo(n.rat(), places)
+	// An integer stays one, also rounded to tens.
 	if n.fraction == nil || places <= 0 {
 		return shrink(floorOf(rounded)), nil
 	}

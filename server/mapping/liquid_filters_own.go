@@ -27,6 +27,7 @@ var ownFilters = map[string]filter{
 	}),
 }
 
+// More than any template has.
 const manyArguments = 1000
 
 // toJSON writes any value as JSON. What it writes is complete, so JSON mode
@@ -54,6 +55,7 @@ func plainValue(value any) any {
 			out[key] = plainValue(item)
 		}
 		return out
+	// Numbers go out with the digits that they came with.
 	case decimal:
 		return json.Number(v)
 	case float64:
@@ -75,6 +77,7 @@ func pickKeys(keep bool) func(*run, any, []any) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("%s filter requires an object", map[bool]string{true: "only", false: "except"}[keep])
 		}
+		// All forms of arguments may be mixed.
 		named := map[string]bool{}
 		for _, arg := range args {
 			switch v := arg.(type) {
@@ -100,6 +103,7 @@ func pickKeys(keep bool) func(*run, any, []any) (any, error) {
 	}
 }
 
+// keysOf gives the keys in their order, which a record has not.
 func keysOf(_ *run, input any, _ []any) (any, error) {
 	source, ok := input.(map[string]any)
 	if !ok {

@@ -42,6 +42,7 @@ func property(item, name any) (any, error) {
 	return nil, fmt.Errorf("cannot select the property '%s'", toText(name))
 }
 
+// characterAt counts characters, from the end for a negative place.
 func characterAt(s string, at int64) any {
 	runes := []rune(s)
 	if at < 0 {
@@ -86,6 +87,8 @@ func eachProperty(list []any, name any) (properties []any, missing bool, err err
 	return properties, false, nil
 }
 
+// mapProperty gives nil for an item without properties, where sort and where
+// give up.
 func mapProperty(r *run, input any, args []any) (any, error) {
 	list, err := items(r, input)
 	out := make([]any, len(list))
@@ -98,6 +101,7 @@ func mapProperty(r *run, input any, args []any) (any, error) {
 	return out, err
 }
 
+// unique keeps the first of equal items.
 func unique(r *run, input any, args []any) (any, error) {
 	list, err := items(r, input)
 	if err != nil || len(list) == 0 {
@@ -110,6 +114,7 @@ func unique(r *run, input any, args []any) (any, error) {
 			return nil, err
 		}
 	}
+	// By notation, as values such as maps cannot be keys of a map.
 	seen := map[string]bool{}
 	out := []any{}
 	for i, item := range list {
@@ -122,6 +127,7 @@ func unique(r *run, input any, args []any) (any, error) {
 	return out, nil
 }
 
+// compact drops nil items, or those whose property is nil.
 func compact(r *run, input any, args []any) (any, error) {
 	list, err := items(r, input)
 	if err != nil || len(list) == 0 {
@@ -165,6 +171,7 @@ func wanted(r *run, input any, args []any) (list []any, chosen []bool, err error
 	return list, chosen, nil
 }
 
+// selectItems is where (keep) and reject.
 func selectItems(keep bool) func(*run, any, []any) (any, error) {
 	return func(r *run, input any, args []any) (any, error) {
 		list, chosen, err := wanted(r, input, args)
@@ -174,6 +181,8 @@ func selectItems(keep bool) func(*run, any, []any) (any, error) {
 				out = append(out, item)
 			}
 		}
+		// An item without properties makes the whole result nil; an empty list
+		// stays one.
 		if list == nil && input != nil && !equalValues(input, []any{}) {
 			return nil, err
 		}

@@ -19,6 +19,7 @@ const white = " \t\n\v\f\r\x00"
 
 var (
 	lineBreak   = regexp.MustCompile(`\r?\n`)
+	// Scripts, comments and styles go with what is in them, other tags alone.
 	htmlBlocks  = regexp.MustCompile(`(?s)<script.*?</script>|<!--.*?-->|<style.*?</style>`)
 	htmlTags    = regexp.MustCompile(`(?s)<.*?>`)
 	htmlEscaped = regexp.MustCompile(`^&(?:[a-zA-Z]+|#\d+);`)
@@ -73,11 +74,13 @@ func upper(s string) string {
 	return cases.Upper(language.Und).String(s)
 }
 
+// capitalize makes the first character large and all others small.
 func capitalize(s string) string {
 	if s == "" {
 		return ""
 	}
 	_, n := utf8.DecodeRuneInString(s)
+	// ß becomes SS, of which only the first letter is large.
 	first := []rune(upper(s[:n]))
 	for i := range first[1:] {
 		first[i+1] = unicode.ToLower(first[i+1])
@@ -85,12 +88,15 @@ func capitalize(s string) string {
 	return string(first) + strings.ToLower(s[n:])
 }
 
+// onTwoTexts is a filter of a text and one argument.
 func onTwoTexts(apply func(s, t string) string) filter {
 	return filter{1, 1, func(_ *run, input any, args []any) (any, error) {
 		return apply(toText(input), toText(args[0])), nil
 	}}
 }
 
+// decodeBase64 refuses what is not exactly base64: a guess would be wrong data
+// in a record.
 func decodeBase64(name string, encoding *base64.Encoding) filter {
 	return filter{apply: func(_ *run, input any, _ []any) (any, error) {
 		s := toText(input)
@@ -110,6 +116,7 @@ func escapeHTML(s string) string {
 	return strings.ReplaceAll(html.EscapeString(s), "&#34;", "&quot;")
 }
 
+// escapeOnce leaves alone what is escaped already.
 func escapeOnce(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -171,6 +178,7 @@ func replaceWith(count int) func(*run, any, []any) (any, error) {
 	}
 }
 
+// replaceLast replaces the last find, if there is one.
 func replaceLast(s, find, by string) string {
 	at := strings.LastIndex(s, find)
 	if at < 0 {
@@ -207,6 +215,8 @@ func slice(_ *run, input any, args []any) (any, error) {
 	return string(runes[from:to]), nil
 }
 
+// sliceBounds gives the bounds of what exists; ok is false where the start lies
+// outside.
 func sliceBounds(size, start, length int64) (from, to int64, ok bool) {
 	if start < 0 {
 		start += size
@@ -229,6 +239,7 @@ func split(s, pattern string) []any {
 	default:
 		pieces = strings.Split(s, pattern)
 	}
+	// Empty pieces at the start and in between stay.
 	for len(pieces) > 0 && pieces[len(pieces)-1] == "" {
 		pieces = pieces[:len(pieces)-1]
 	}
@@ -239,6 +250,7 @@ func split(s, pattern string) []any {
 	return out
 }
 
+// truncate counts the ending into the length.
 func truncate(_ *run, input any, args []any) (any, error) {
 	if input == nil {
 		return nil, nil
@@ -251,6 +263,7 @@ func truncate(_ *run, input any, args []any) (any, error) {
 	if int64(len(runes)) <= length {
 		return string(runes), nil
 	}
+	// An ending that is longer than the text may be is printed as a whole.
 	keep := max(0, length-int64(utf8.RuneCountInString(ending)))
 	return string(runes[:keep]) + ending, nil
 }

@@ -16,11 +16,13 @@ const (
 	wordDotDot     = "dotdot"
 )
 
+// The single characters that are words.
 var wordSpecials = map[byte]string{
 	'|': "pipe", '.': "dot", ':': "colon", ',': "comma", '[': "open_square", ']': "close_square",
 	'(': "open_round", ')': "close_round", '?': "question", '-': "dash",
 }
 
+// word is one word; text is that of a string without its quotes.
 type word struct{ kind, text string }
 
 func isSpace(c byte) bool { return c == ' ' || c >= '\t' && c <= '\r' }
@@ -48,6 +50,8 @@ func lexExpression(markup string) ([]word, error) {
 		words = append(words, w)
 		i += length
 	}
+	// A word for the end saves the parser from looking whether there is a next
+	// one.
 	return append(words, word{kind: wordEnd}), nil
 }
 
@@ -56,6 +60,7 @@ func nextWord(s string) (word, int) {
 	if op := comparisonAt(s); op != "" {
 		return word{wordComparison, op}, len(op)
 	}
+	// There are no escapes: a text with both quotes cannot be written.
 	if s[0] == '\'' || s[0] == '"' {
 		end := strings.IndexByte(s[1:], s[0])
 		if end < 0 {
@@ -68,6 +73,7 @@ func nextWord(s string) (word, int) {
 	}
 	if isWordByte(s[0]) {
 		n := 1
+		// Names may have dashes within and a question mark at the end.
 		for n < len(s) && (isWordByte(s[n]) || s[n] == '-') {
 			n++
 		}
@@ -85,6 +91,8 @@ func nextWord(s string) (word, int) {
 	return word{}, 0
 }
 
+// comparisonAt finds an operator; the longer ones come first. contains needs
+// white space behind it: contains_all is a name.
 func comparisonAt(s string) string {
 	for _, op := range []string{"==", "!=", "<>", "<=", "<", ">=", ">"} {
 		if strings.HasPrefix(s, op) {
@@ -110,6 +118,7 @@ func numberLength(s string) int {
 	if n == start {
 		return 0
 	}
+	// The digit behind the point tells 1.5 from 1..5.
 	if n+1 < len(s) && s[n] == '.' && isDigit(s[n+1]) {
 		for n++; n < len(s) && isDigit(s[n]); n++ {
 		}

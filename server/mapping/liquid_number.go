@@ -14,6 +14,7 @@ type number struct {
 	fraction *big.Rat // nil: an integer
 }
 
+// wholeNumber is a small integer.
 func wholeNumber(n int64) number { return number{whole: big.NewInt(n)} }
 
 // exactNumber is a number without any loss; ok is false for what is none.
@@ -54,6 +55,8 @@ func toNumber(value any) number {
 	return wholeNumber(0)
 }
 
+// textNumber is exact for a text that is nothing but a decimal, and reads
+// leading digits otherwise.
 func textNumber(s string) number {
 	trimmed := strings.TrimFunc(s, isUnicodeSpace)
 	if n := len(trimmed); n > 0 && n < longestNumber && numberLength(trimmed) == n && strings.Contains(trimmed, ".") {
@@ -88,6 +91,8 @@ func leadingInteger(s string) *big.Int {
 	return n
 }
 
+// rat is the number as a fraction, for calculations that may leave the
+// integers.
 func (n number) rat() *big.Rat {
 	if n.fraction != nil {
 		return n.fraction
@@ -113,6 +118,7 @@ func (n number) asValue() any {
 	return f
 }
 
+// The published words.
 var errZero = errors.New("divided by 0")
 
 // calculate applies + - * / %, the last two rounding down for integers.
@@ -137,6 +143,7 @@ func calculate(a number, operator byte, b number) (any, error) {
 	case '/':
 		out.Quo(x, y)
 	default:
+		// The remainder has the sign of the divisor.
 		times := new(big.Rat).SetInt(floorOf(out.Quo(x, y)))
 		out = new(big.Rat).Sub(x, times.Mul(times, y))
 	}
@@ -154,6 +161,7 @@ func overZero(sign int) float64 {
 	return math.Inf(sign)
 }
 
+// calculateWhole stays within the integers.
 func calculateWhole(a *big.Int, operator byte, b *big.Int) *big.Int {
 	out := new(big.Int)
 	switch operator {
@@ -171,11 +179,13 @@ func calculateWhole(a *big.Int, operator byte, b *big.Int) *big.Int {
 	return out.Sub(a, quotient.Mul(quotient, b))
 }
 
+// floorOf is the largest integer that is not larger.
 func floorOf(r *big.Rat) *big.Int {
 	// Denominators are positive, so the Euclidean quotient rounds down.
 	return new(big.Int).Div(r.Num(), r.Denom())
 }
 
+// ceilOf is the smallest integer that is not smaller.
 func ceilOf(r *big.Rat) *big.Int {
 	down := floorOf(new(big.Rat).Neg(r))
 	return down.Neg(down)

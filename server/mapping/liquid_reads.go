@@ -14,10 +14,13 @@ type reads struct {
 	filters []string
 }
 
+// newReads knows the record from the start.
 func newReads() *reads {
 	return &reads{columns: map[string]bool{}, defined: map[string]bool{recordName: true}}
 }
 
+// define notes a variable that the template makes. Where it does so is not
+// looked at: a branch may come first.
 func (r *reads) define(name string) { r.defined[name] = true }
 
 // note takes a variable apart: record["name"] and record.name are columns.
@@ -35,6 +38,7 @@ func (r *reads) note(l lookup) {
 		}
 		return
 	}
+	// The record as a whole: any column may be printed.
 	if len(l.path) == 0 {
 		r.all = true
 		return

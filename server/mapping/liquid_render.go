@@ -37,6 +37,8 @@ type compiled struct {
 	root   render.Node
 }
 
+// compile hands the structure to the library, which checks that blocks are
+// closed and calls back for every piece.
 func compile(b *body) (*compiled, error) {
 	var pieces []*piece
 	var source strings.Builder
@@ -49,6 +51,7 @@ func compile(b *body) (*compiled, error) {
 			return nil, fmt.Errorf("compile template: no piece %q", number)
 		}
 		p := pieces[n]
+		// Only now: whitespace control may have changed the text until the end.
 		if p.isText {
 			p.tag = printText(p.text)
 		}
@@ -83,6 +86,8 @@ func compile(b *body) (*compiled, error) {
 	return &compiled{config, root}, nil
 }
 
+// writeStructure numbers the pieces in the order of the template; blocks hold
+// their bodies between marks.
 func writeStructure(source *strings.Builder, b *body, pieces *[]*piece) {
 	for _, p := range b.pieces {
 		number := len(*pieces)
@@ -162,6 +167,7 @@ func (r *run) captured(inner innerBodies) (string, error) {
 	return r.out.String(), err
 }
 
+// printText prints a piece of the template as it stands.
 func printText(text string) tagAction { return func(r *run) error { return r.print(text) } }
 
 // printValue prints the value of an output.

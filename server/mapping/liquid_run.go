@@ -15,6 +15,8 @@ type Limits struct {
 	Now        time.Time // what "now" means; default the system's clock
 }
 
+// withDefaults fills in what is zero, and takes the time once: now means the
+// same in all of a template.
 func (l Limits) withDefaults() Limits {
 	setIfZero := func(at *int, value int) {
 		if *at <= 0 {
@@ -48,6 +50,8 @@ type run struct {
 	escape     bool // JSON mode
 }
 
+// newRun makes no maps yet: most templates set no variables, and there is one
+// run for each record.
 func newRun(record map[string]any, limits Limits) *run {
 	return &run{limits: limits.withDefaults(), record: record, out: &strings.Builder{}, scopes: make([]map[string]any, 1, 4)}
 }
@@ -64,6 +68,7 @@ func set[K comparable, V any](m *map[K]V, key K, value V) {
 }
 
 var (
+	// Both leave blocks as errors do; the loop around them takes them up.
 	errBreak    = errors.New("break")
 	errContinue = errors.New("continue")
 	errLimit    = published("Memory limits exceeded")
@@ -93,6 +98,7 @@ func (r *run) step() error {
 // spendOn accounts for a value that a filter or a comparison goes through or
 // makes, by its size in bytes, roughly.
 func (r *run) spendOn(value any) error {
+	// About what a value costs to keep; items are counted and not measured.
 	size := 8
 	switch v := value.(type) {
 	case string:
@@ -129,8 +135,11 @@ func (r *run) find(name string) (any, error) {
 // recordName is the one variable that a template is given (spec 2.7).
 const recordName = "record"
 
+// unknownVariable has the published words.
 func unknownVariable(name string) error { return fmt.Errorf("[expr] unknown variable `%s`", name) }
 
+// value walks the path. A column that the record lacks has its own published
+// error.
 func (l lookup) value(r *run) (any, error) {
 	root, err := l.root.value(r)
 	if err != nil {
@@ -181,6 +190,7 @@ func stepInto(value, key any, command bool) (next any, ok bool, err error) {
 			if n < 0 {
 				n += int64(len(v))
 			}
+			// Beyond the end there is nil, not an error.
 			if n < 0 || n >= int64(len(v)) {
 				return nil, true, nil
 			}
@@ -207,6 +217,7 @@ func stepInto(value, key any, command bool) (next any, ok bool, err error) {
 	return nil, false, nil
 }
 
+// arrayCommand is .size, .first or .last of an array.
 func arrayCommand(items []any, name string) any {
 	switch {
 	case name == "size":
@@ -219,6 +230,7 @@ func arrayCommand(items []any, name string) any {
 	return items[len(items)-1]
 }
 
+// value computes both ends; a range from a larger to a smaller number is empty.
 func (e rangeExpression) value(r *run) (any, error) {
 	from, err := rangeEnd(r, e.from)
 	if err != nil {

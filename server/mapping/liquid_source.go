@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Tags and outputs, closed or not: an unclosed one must become an error and not
+// a text.
 var sourceTokens = regexp.MustCompile(`(?s)\{%.*?%\}|\{\{.*?\}\}?|\{%|\{\{`)
 
 // tagToken: name, arguments. The name of a comment within a tag is #.
@@ -21,6 +23,7 @@ type tokens struct {
 	lines bool
 }
 
+// cutSource cuts a template into texts, tags and outputs.
 func cutSource(source string) *tokens {
 	t := &tokens{}
 	last := 0
@@ -37,6 +40,8 @@ func cutSource(source string) *tokens {
 	return t
 }
 
+// next takes a token. Nested bodies share the list, so each goes on where the
+// inner one has ended.
 func (t *tokens) next() (string, bool) {
 	if len(t.list) == 0 {
 		return "", false
@@ -62,8 +67,10 @@ type body struct {
 	blank  bool
 }
 
+// newBody is blank until something is added that prints.
 func newBody() *body { return &body{blank: true} }
 
+// add appends a piece and notes whether it can print.
 func (b *body) add(p *piece, blank bool) {
 	b.pieces = append(b.pieces, p)
 	b.blank = b.blank && blank
@@ -88,6 +95,7 @@ type sourceParser struct {
 	cycles int // cycles with variables so far
 }
 
+// As deep as the published language goes.
 const deepestBlock = 100
 
 // parseBody reads up to a tag that the block around it must understand, and
@@ -99,6 +107,7 @@ func (p *sourceParser) parseBody(t *tokens, b *body) (tag, markup string, err er
 	defer func() { p.depth-- }()
 	for token, ok := t.next(); ok; token, ok = t.next() {
 		switch {
+		// A line of a liquid tag has no brackets.
 		case t.lines:
 			if strings.Trim(token, white) == "" {
 				continue
@@ -154,6 +163,7 @@ func (p *sourceParser) control(token string, b *body) {
 	p.trim = len(token) > 2 && token[len(token)-3] == '-'
 }
 
+// output reads {{ … }}, with or without dashes.
 func (p *sourceParser) output(token string, b *body) error {
 	inner, ok := strings.CutSuffix(token[2:], "}}")
 	if !ok {

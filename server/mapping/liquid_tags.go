@@ -12,6 +12,7 @@ type tagParser func(p *sourceParser, name, markup string, t *tokens, b *body) er
 // tags are those of Liquid 5.4 without include and render (facts C).
 var tags map[string]tagParser
 
+// In init, since the parsers of blocks come back to this map.
 func init() {
 	tags = map[string]tagParser{
 		"#": parseInlineComment, "comment": parseComment, "raw": parseRaw,
@@ -36,6 +37,7 @@ var (
 	inlineComment = regexp.MustCompile(`\n\s*[^#\s]`)
 )
 
+// parseInlineComment: every line of such a comment begins with a #.
 func parseInlineComment(_ *sourceParser, _, markup string, _ *tokens, _ *body) error {
 	if inlineComment.MatchString(markup) {
 		return published("Syntax error in tag '#' - Each line of comments must be prefixed by the '#' character")
@@ -51,6 +53,7 @@ func parseComment(p *sourceParser, name, _ string, t *tokens, b *body) error {
 	return err
 }
 
+// parseRaw takes tokens as text up to its end, whatever they hold.
 func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
 	if strings.Trim(markup, white) != "" {
 		return published("Syntax Error in 'raw' - Valid syntax: raw")
@@ -68,6 +71,7 @@ func parseRaw(_ *sourceParser, name, markup string, t *tokens, b *body) error {
 	return fmt.Errorf("'%s' tag was never closed", name)
 }
 
+// parseEcho is an output in the form of a tag, for liquid tags.
 func parseEcho(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	value, err := p.filtered(markup)
 	if err == nil {
@@ -76,6 +80,7 @@ func parseEcho(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	return err
 }
 
+// parseAssign sets a variable for the rest of the template, also out of a loop.
 func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	m := assignSyntax.FindStringSubmatch(markup)
 	if m == nil {
@@ -95,6 +100,7 @@ func parseAssign(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	return nil
 }
 
+// parseCapture keeps what its block prints.
 func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	m := captureSyntax.FindStringSubmatch(markup)
 	if m == nil {
@@ -108,6 +114,7 @@ func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) erro
 	p.reads.define(to)
 	b.add(&piece{bodies: []*body{inside}, block: func(r *run, inner innerBodies) error {
 		text, err := r.captured(inner)
+		// A break within keeps what was printed so far.
 		if err == nil || r.interrupt != nil {
 			r.assign(to, text)
 		}
@@ -119,6 +126,7 @@ func parseCapture(p *sourceParser, name, markup string, t *tokens, b *body) erro
 	return nil
 }
 
+// noInnerTags is for blocks that have no other tag but their end.
 func noInnerTags(string, string) (*body, error) { return nil, nil }
 
 // parseCounter: increment prints and then adds, decrement subtracts and then
@@ -144,6 +152,8 @@ func parseCounter(p *sourceParser, tag, markup string, _ *tokens, b *body) error
 	return nil
 }
 
+// parseIfChanged prints only what differs from the last time, anywhere in the
+// template.
 func parseIfChanged(p *sourceParser, name, _ string, t *tokens, b *body) error {
 	inside := newBody()
 	blank, err := p.parseBlock(name, t, inside, noInnerTags)
@@ -190,6 +200,7 @@ func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
 			if err != nil {
 				return nil, inMarkup(err, markup)
 			}
+			// Each elsif of an unless means what it says.
 			turned := tag == "unless"
 			next.when = func(r *run) (bool, error) {
 				is, err := c.holds(r)
@@ -211,6 +222,8 @@ func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
 		}
 		return push(tag, markup)
 	})
+	// A block that can print nothing but white space prints nothing, as in the
+	// published language.
 	if blank {
 		dropTexts(bodies)
 	}
@@ -232,6 +245,7 @@ func parseIf(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	return err
 }
 
+// dropTexts does so for all bodies of a block.
 func dropTexts(bodies []*body) {
 	for _, b := range bodies {
 		b.dropText()
@@ -243,4 +257,5 @@ func (r *run) openScope(variables map[string]any) {
 	r.scopes = append(r.scopes, variables)
 }
 
+// closeScope forgets them.
 func (r *run) closeScope() { r.scopes = r.scopes[:len(r.scopes)-1] }

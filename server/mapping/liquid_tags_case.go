@@ -31,6 +31,8 @@ func parseCase(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	if found == "" {
 		return published("Syntax Error in 'case' - Valid syntax: case [condition]")
 	}
+	// What stands behind the first value is ignored, as in the published
+	// language.
 	subject, err := p.parseFragment(found)
 	if err != nil {
 		return err
@@ -66,6 +68,7 @@ func parseCase(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	return err
 }
 
+// parseWhen reads values between or and commas.
 func (p *sourceParser) parseWhen(markup string) ([]expression, error) {
 	var values []expression
 	for more := true; more; {
@@ -87,6 +90,7 @@ func (p *sourceParser) parseWhen(markup string) ([]expression, error) {
 func printCase(r *run, inner innerBodies, subject expression, values [][]expression) error {
 	matched := false
 	for i, alternatives := range values {
+		// else; several may stand, also before a when.
 		if alternatives == nil {
 			if !matched {
 				if err := inner(i); err != nil {
@@ -96,6 +100,7 @@ func printCase(r *run, inner innerBodies, subject expression, values [][]express
 			continue
 		}
 		for _, alternative := range alternatives {
+			// The same equality as that of ==, empty and blank included.
 			is, err := (&condition{left: subject, operator: "==", right: alternative}).compare(r)
 			if err != nil {
 				return failed(err)
@@ -116,6 +121,8 @@ func printCase(r *run, inner innerBodies, subject expression, values [][]express
 func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 	list := markup
 	var group expression
+	// A name can be computed, so it is only known when the template is
+	// rendered.
 	if m := cycleNamed.FindStringSubmatch(markup); m != nil {
 		var err error
 		if group, err = p.parseFragment(m[1]); err != nil {
@@ -144,9 +151,11 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 			if err != nil {
 				return failed(err)
 			}
+			// Apart from the names that cycleName makes.
 			key = "name " + inspect(name)
 		}
 		turn := r.cycles[key]
+		// Another cycle of the same name may have more values.
 		if turn >= len(values) {
 			turn = 0
 		}

@@ -13,6 +13,7 @@ type forLoop struct {
 	parent        *forLoop
 }
 
+// property implements drop.
 func (l *forLoop) property(name string) (any, bool) {
 	switch name {
 	case "name":
@@ -26,6 +27,7 @@ func (l *forLoop) property(name string) (any, bool) {
 	return loopProperty(name, l.index, l.length)
 }
 
+// loopProperty is what both kinds of loops tell.
 func loopProperty(name string, index, length int64) (any, bool) {
 	switch name {
 	case "length":
@@ -53,6 +55,7 @@ type forTag struct {
 	goesOn, reversed, has bool // has: there is an else
 }
 
+// parseFor reads the block. The last else counts when there are several.
 func parseFor(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	tag, err := p.forTag(markup)
 	if err != nil {
@@ -66,6 +69,7 @@ func parseFor(p *sourceParser, name, markup string, t *tokens, b *body) error {
 			return nil, nil
 		}
 		tag.has = true
+		// A second else takes the place of the first.
 		bodies = append(bodies[:1], newBody())
 		return bodies[1], nil
 	})
@@ -76,6 +80,7 @@ func parseFor(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	return err
 }
 
+// forTag reads variable, what is gone through, and the attributes in any order.
 func (p *sourceParser) forTag(markup string) (*forTag, error) {
 	words, err := newExpressionParser(markup, p.reads)
 	if err != nil {
@@ -88,11 +93,14 @@ func (p *sourceParser) forTag(markup string) (*forTag, error) {
 	if !words.acceptID("in") {
 		return nil, published("For loops require an 'in' clause")
 	}
+	// The name of the loop is its text, by which offset: continue finds it
+	// again.
 	start := words.at
 	if tag.over, err = words.expression(); err != nil {
 		return nil, err
 	}
 	tag.name = tag.variable + "-" + joinWords(words.words[start:words.at])
+	// Before the attributes only.
 	tag.reversed = words.acceptID("reversed")
 	for words.look(wordID, 0) && words.look("colon", 1) {
 		attribute := words.words[words.at].text
@@ -100,6 +108,8 @@ func (p *sourceParser) forTag(markup string) (*forTag, error) {
 			return nil, published("Invalid attribute in for loop. Valid attributes are limit and offset")
 		}
 		words.at += 2
+		// continue is a word here only when it stands alone; continue.x is a
+		// variable.
 		if attribute == "offset" && words.words[words.at].text == "continue" && !words.look("dot", 1) && !words.look("open_square", 1) && words.acceptID("continue") {
 			tag.goesOn = true
 			continue
@@ -150,6 +160,7 @@ func (f *forTag) segment(r *run) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Where the last loop of the same name has stopped; 0 for the first.
 	if f.goesOn {
 		from = r.offsets[f.name]
 	}
@@ -165,6 +176,7 @@ func (f *forTag) segment(r *run) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Kept whether or not another loop asks for it.
 	set(&r.offsets, f.name, from+int64(len(segment)))
 	if f.reversed {
 		slices.Reverse(segment)
@@ -205,6 +217,7 @@ func (r *run) part(over any, from, limit int64, limited bool) ([]any, error) {
 	return slices.Clone(all[from:to]), nil
 }
 
+// print runs the body once for each item.
 func (f *forTag) print(r *run, inner innerBodies) error {
 	segment, err := f.segment(r)
 	if err != nil {
@@ -220,6 +233,7 @@ func (f *forTag) print(r *run, inner innerBodies) error {
 	if n := len(r.loops); n > 0 {
 		loop.parent = r.loops[n-1]
 	}
+	// The published language bounds its stack of variables as well.
 	if len(r.scopes) >= deepestBlock {
 		return failed(published("Nesting too deep"))
 	}
@@ -230,14 +244,16 @@ func (f *forTag) print(r *run, inner innerBodies) error {
 		if err := r.iterate(1); err != nil {
 			return failed(err)
 		}
+		// One scope for all rounds: what assign sets lives outside of it.
 		r.scopes[len(r.scopes)-1][f.variable] = liquidValue(item)
 		err := inner(0)
-		switch {
-		case r.interrupt == nil:
+		// break and continue end the round by an error that is theirs.
+		switch r.interrupt {
+		case nil:
 			if err != nil {
 				return err
 			}
-		case r.interrupt == errBreak:
+		case errBreak:
 			r.interrupt = nil
 			return nil
 		default:

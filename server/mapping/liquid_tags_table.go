@@ -11,6 +11,7 @@ type tableLoop struct {
 	length, index, columns, row, column int64
 }
 
+// property implements drop.
 func (l *tableLoop) property(name string) (any, bool) {
 	switch name {
 	case "col":
@@ -28,6 +29,8 @@ func (l *tableLoop) property(name string) (any, bool) {
 }
 
 var (
+	// This tag is still read by patterns, so slips in attributes pass unseen,
+	// as in the published language.
 	tableSyntax   = regexp.MustCompile(`(\w+)\s+in\s+((?:` + fragmentPattern + `)+)`)
 	attributeList = regexp.MustCompile(`(\w[\w-]*)\s*:\s*(` + fragmentPattern + `)`)
 )
@@ -39,6 +42,7 @@ type tableTag struct {
 	limit, offset, width expression
 }
 
+// parseTableRow reads the block; unknown attributes are ignored.
 func parseTableRow(p *sourceParser, name, markup string, t *tokens, b *body) error {
 	m := tableSyntax.FindStringSubmatch(markup)
 	if m == nil {
@@ -84,6 +88,8 @@ func cutInteger(r *run, e expression) (n int64, given bool, err error) {
 	return n, true, err
 }
 
+// advance goes to the next cell. Without cols all cells stand in one row, as
+// column never equals 0.
 func (l *tableLoop) advance() {
 	l.index++
 	if l.column == l.columns {
@@ -93,11 +99,15 @@ func (l *tableLoop) advance() {
 	l.column++
 }
 
+// print writes the cells in rows of HTML, byte for byte as the published
+// language does.
 func (t *tableTag) print(r *run, inner innerBodies) error {
 	over, err := t.over.value(r)
+	// Nothing to go through prints no table at all.
 	if err != nil || !truthy(over) {
 		return failed(err)
 	}
+	// All three are evaluated before any is judged.
 	from, _, errFrom := cutInteger(r, t.offset)
 	limit, limited, errLimit := cutInteger(r, t.limit)
 	width, _, errWidth := cutInteger(r, t.width)
@@ -121,6 +131,7 @@ func (t *tableTag) print(r *run, inner innerBodies) error {
 			return err
 		}
 		out = "</td>"
+		// The last row is closed behind the loop.
 		if loop.column == loop.columns && loop.index != loop.length-1 {
 			out += fmt.Sprintf("</tr>\n<tr class=\"row%d\">", loop.row+1)
 		}

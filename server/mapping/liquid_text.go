@@ -37,6 +37,8 @@ func toText(value any) string {
 		return fmt.Sprintf("%d..%d", v.from, v.to)
 	case emptiness:
 		return ""
+	// The published names: templates print them by mistake, and should look the
+	// same here.
 	case *forLoop:
 		return "Liquid::ForloopDrop"
 	case *tableLoop:
@@ -49,6 +51,7 @@ func toText(value any) string {
 
 // outputText is a value as an output prints it: arrays are joined.
 func outputText(value any) string {
+	// Maps are shown in their notation, arrays are not.
 	items, ok := value.([]any)
 	if !ok {
 		return toText(value)
@@ -60,7 +63,9 @@ func outputText(value any) string {
 	return b.String()
 }
 
+// timeText is how times stand in texts; date gives them another form.
 func timeText(t time.Time) string {
+	// By its name, not as +0000.
 	if t.Location() == time.UTC {
 		return t.Format("2006-01-02 15:04:05 UTC")
 	}
@@ -78,6 +83,7 @@ func floatText(f float64) string {
 		return "-Infinity"
 	}
 	if size := math.Abs(f); size != 0 && (size >= 1e15 || size < 1e-4) {
+		// 1e+20 is written 1.0e+20.
 		mantissa, exponent, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
 		if !strings.Contains(mantissa, ".") {
 			mantissa += ".0"
@@ -116,6 +122,7 @@ func inspect(value any) string {
 	}
 }
 
+// inspectText quotes a text, with the escapes of the published language.
 func inspectText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')
@@ -124,6 +131,7 @@ func inspectText(s string) string {
 		case r == '"' || r == '\\':
 			b.WriteByte('\\')
 			b.WriteRune(r)
+		// Only before what would start an interpolation there.
 		case r == '#' && i+1 < len(s) && strings.IndexByte("{$@", s[i+1]) >= 0:
 			b.WriteString(`\#`)
 		case r == 0x1b:
@@ -132,6 +140,7 @@ func inspectText(s string) string {
 			b.WriteString(`\` + string("abtnvfr"[r-'\a']))
 		case r < ' ' || r == 0x7f:
 			fmt.Fprintf(&b, `\x%02X`, r)
+		// What cannot be seen is written by its number.
 		case !unicode.IsPrint(r):
 			fmt.Fprintf(&b, `\u%04X`, r)
 		default:

@@ -24,6 +24,7 @@ type rawText string
 // intRange is (from..to), both included.
 type intRange struct{ from, to int64 }
 
+// size is 0 for a range that runs backwards.
 func (r intRange) size() int64 { return max(0, r.to-r.from+1) }
 
 // drop is an object of the language itself, such as forloop.
@@ -42,6 +43,7 @@ func liquidValue(value any) any {
 		return string(v)
 	case json.Number:
 		return numberValue(v.String())
+	// Through its own digits: 0.1 must not become 0.10000000149.
 	case float32:
 		f, _ := strconv.ParseFloat(strconv.FormatFloat(float64(v), 'f', -1, 32), 64)
 		return f
@@ -51,6 +53,8 @@ func liquidValue(value any) any {
 	return value
 }
 
+// numberValue keeps integers whole and the digits of decimals; only an exponent
+// makes a float.
 func numberValue(digits string) any {
 	if n, ok := new(big.Int).SetString(digits, 10); ok {
 		return shrink(n)
@@ -70,6 +74,7 @@ func shrink(n *big.Int) any {
 	return n
 }
 
+// truthy: only nil and false are not; 0 and the empty text are.
 func truthy(value any) bool { return value != nil && value != false }
 
 func isUnicodeSpace(r rune) bool { return unicode.IsSpace(r) }
@@ -79,6 +84,7 @@ func firstOfMap(m map[string]any) any {
 	if len(m) == 0 {
 		return nil
 	}
+	// Maps have no order of their own here.
 	key := slices.Min(slices.Collect(maps.Keys(m)))
 	return []any{key, m[key]}
 }
@@ -103,6 +109,7 @@ func sizeOf(value any) (int64, bool) {
 	return 0, false
 }
 
+// hasOrder tells whether < and its like mean anything to a value.
 func hasOrder(value any) bool {
 	switch value.(type) {
 	case int64, *big.Int, float64, decimal, string, rawText, time.Time:
@@ -121,6 +128,7 @@ func compareValues(a, b any) (sign int, ok bool) {
 		y, ok := b.(time.Time)
 		return x.Compare(y), ok
 	case int64:
+		// The common case, without big numbers.
 		if y, ok := b.(int64); ok {
 			return compareInts(x, y), true
 		}

@@ -38,6 +38,8 @@ type Subject struct {
 // and as Normalize stores it.
 func Check(s Subject) []api.Problem {
 	c := &checker{Subject: s, config: &s.Config}
+	// The order is that in which a person reads the payload. Rules do not stop
+	// one another: all problems are told at once.
 	c.checkOperation()
 	c.checkDestination()
 	c.checkSource()
@@ -63,6 +65,7 @@ type checker struct {
 	problems []api.Problem
 }
 
+// bad notes a problem; field is its place on the wire.
 func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, api.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }

@@ -34,6 +34,7 @@ func NormalizeName(column, normalization string) string {
 		return strings.ToLower(strings.Join(words, " "))
 	case UpperCase:
 		return upper(strings.Join(words, " "))
+	// The first word is small as a whole: HTTPServer becomes httpServer.
 	case CamelCase:
 		joined := capitalized(words)
 		joined[0] = strings.ToLower(words[0])
@@ -58,6 +59,7 @@ func nameWords(name string) []string {
 	}
 	runes := []rune(name)
 	for i, r := range runes {
+		// Marks belong to the letter before them.
 		if !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r) {
 			end()
 			continue
@@ -75,6 +77,8 @@ func nameWords(name string) []string {
 	return words
 }
 
+// capitalized makes the first character of each word large; ToTitle knows
+// letters such as ǆ.
 func capitalized(words []string) []string {
 	out := make([]string, len(words))
 	for i, word := range words {

@@ -29,6 +29,7 @@ func Normalize(c *api.SyncConfig) {
 		c.AdvancedConfiguration = map[string]json.RawMessage{}
 	}
 	for key, value := range c.AdvancedConfiguration {
+		// null means left out, so it is left out.
 		if isNull(value) {
 			delete(c.AdvancedConfiguration, key)
 		}
@@ -49,6 +50,8 @@ func Normalize(c *api.SyncConfig) {
 	normalizeMode(c)
 }
 
+// setDefault fills in what a client has not said. A pointer tells that from
+// false and 0.
 func setDefault[T any](at **T, value T) {
 	if *at == nil {
 		*at = &value
@@ -67,6 +70,8 @@ func normalizeSource(o *api.SourceObject) {
 	o.DatasetID = nil
 }
 
+// normalizeMapping gives a mapping its place, and a template the form that
+// replies show (facts B4).
 func normalizeMapping(m *api.Mapping, index int64) {
 	setDefault(&m.SyncNullValues, true)
 	setDefault(&m.Position, index)
@@ -114,6 +119,7 @@ func normalizeOperation(c *api.SyncConfig) {
 		c.HighWaterMarkAttribute, c.HighWaterMarkAttributes = nil, nil
 		return
 	}
+	// The present form wins; Check has seen that they do not contradict.
 	if old := c.HighWaterMarkAttributes; c.HighWaterMarkAttribute == nil && old != nil && old.UseHighWaterMark {
 		c.HighWaterMarkAttribute = old.ColumnName
 	}
@@ -123,6 +129,7 @@ func normalizeOperation(c *api.SyncConfig) {
 	}
 }
 
+// onlyFor keeps a setting, or its default, where the operation knows it.
 func onlyFor(applies bool, value *string, standard string) *string {
 	switch {
 	case !applies:
@@ -152,6 +159,7 @@ func normalizeMode(c *api.SyncConfig) {
 	}
 	schedule := canonicalSchedule(*orNever(triggers.Schedule))
 	triggers.Schedule = &schedule
+	// A copy, so that the two never change together.
 	again := triggers
 	c.Mode.Triggers, c.Triggers = &triggers, &again
 	c.ScheduleFrequency, c.ScheduleDay = &schedule.Frequency, schedule.Day

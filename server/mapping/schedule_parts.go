@@ -22,6 +22,7 @@ func computeParts(s *api.Schedule) {
 		return &n
 	}
 	s.Minute, s.Hour = number(fields[0], 59), number(fields[1], 23)
+	// Both 0 and 7 are Sunday.
 	if day := number(fields[4], 7); day != nil {
 		s.Day = &days[*day%7]
 	}

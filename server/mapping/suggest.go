@@ -19,6 +19,7 @@ func clip(s string) string {
 // all of them when they are few and none is near.
 func suggest(name string, known []string) string {
 	name = clip(name)
+	// At most half of the letters may differ, or it is another word.
 	best, distance := "", utf8.RuneCountInString(name)/2+1
 	for _, k := range known {
 		if d := editDistance(strings.ToLower(name), strings.ToLower(clip(k))); d < distance {
@@ -37,6 +38,8 @@ func suggest(name string, known []string) string {
 // editDistance counts the single-character edits between two words.
 func editDistance(from, to string) int {
 	a, b := []rune(from), []rune(to)
+	// One row of the table is enough: each cell needs its three neighbours
+	// only.
 	row := make([]int, len(b)+1)
 	for j := range row {
 		row[j] = j

@@ -19,6 +19,7 @@ func Supersede(stored *api.SyncConfig, present map[string]bool) {
 		[]string{"schedule_frequency", "schedule_day", "schedule_hour", "schedule_minute", "cron_expression"},
 		func(key string) bool { return present[key] })
 	switch {
+	// mode says all of it: what the older fields say must not come back.
 	case present["mode"]:
 		if !present["triggers"] {
 			stored.Triggers = nil
@@ -48,6 +49,8 @@ func Supersede(stored *api.SyncConfig, present map[string]bool) {
 	}
 }
 
+// withTriggers gives a mode other triggers. It makes a copy: the stored one is
+// what a failed update leaves as it was.
 func withTriggers(mode *api.Mode, triggers *api.Triggers) *api.Mode {
 	if mode == nil {
 		return nil
@@ -55,6 +58,7 @@ func withTriggers(mode *api.Mode, triggers *api.Triggers) *api.Mode {
 	return &api.Mode{Type: mode.Type, Triggers: triggers}
 }
 
+// forgetFlatSchedule empties the flat fields; Normalize fills them from mode.
 func forgetFlatSchedule(c *api.SyncConfig) {
 	c.ScheduleFrequency, c.ScheduleDay, c.CronExpression = nil, nil, nil
 	c.ScheduleHour, c.ScheduleMinute = nil, nil
@@ -62,6 +66,7 @@ func forgetFlatSchedule(c *api.SyncConfig) {
 
 // emptyFields zeroes the fields with one of these names on the wire.
 func emptyFields(c *api.SyncConfig, names map[string]bool) {
+	// By reflection, so that a field that is added is not forgotten here.
 	v := reflect.ValueOf(c).Elem()
 	for i := range v.NumField() {
 		name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("json"), ",")

@@ -27,6 +27,7 @@ type Template struct {
 	reads    *reads
 }
 
+// In bytes; no person writes one as long.
 const longestTemplate = 1 << 20
 
 // ParseTemplate reads a template strictly. Errors have the published texts,
@@ -136,6 +137,7 @@ func readYAML(text string) (any, error) {
 	return plainYAML(value)
 }
 
+// firstLine drops the excerpt that the library adds: it shows data.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line

@@ -160,10 +160,12 @@ const (
 	portPattern = `^([1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5])$`
 )
 
+// hostField is the field of a server's name.
 func hostField() api.ConfigField {
 	return matching(text("host", "Host", "db.example.com", "A host name, an address, or the folder of a Unix socket."), hostPattern)
 }
 
+// portField is the field of a port with its usual number.
 func portField(number string) api.ConfigField {
 	f := optional(text("port", "Port", number, "1 to 65535; "+number+" when left out."))
 	f.Type, f.InputType, f.Matches = fieldInteger, "number", portPattern

@@ -23,6 +23,8 @@ func (s settings) has(id string) bool {
 	return len(v) > 0 && !bytes.Equal(v, []byte("null"))
 }
 
+// text is the value of a field, "" when it is left out; CheckCredentials has
+// seen that it is a text.
 func (s settings) text(id string) string {
 	var v string
 	_ = json.Unmarshal(s[id], &v)
@@ -37,6 +39,8 @@ func (s settings) integer(id string, otherwise int64) int64 {
 	return otherwise
 }
 
+// wholeNumber takes 5432 and 5432.0: some clients write all numbers as floats.
+// Beyond 2^53 a float may stand for its neighbour.
 func wholeNumber(raw json.RawMessage) (int64, bool) {
 	word := string(bytes.TrimSpace(raw))
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
@@ -82,6 +86,8 @@ func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.
 	return problems
 }
 
+// unknownField says which fields there are; the one that was sent may hold a
+// secret even in its name.
 func (t *sourceType) unknownField() string {
 	if len(t.ConfigurationFields.Fields) == 0 {
 		return "is not a field of " + t.ServiceName + ", which has none"
@@ -122,6 +128,8 @@ func (t *sourceType) checkField(f *api.ConfigField, s settings) string {
 	return ""
 }
 
+// checkText says what is wrong with a text, "" when nothing is. It never
+// repeats the text.
 func (t *sourceType) checkText(f *api.ConfigField, raw json.RawMessage) string {
 	var v string
 	if json.Unmarshal(raw, &v) != nil {

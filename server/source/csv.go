@@ -22,6 +22,7 @@ import (
 // of a column is that of all of its first 1,000 values, else string.
 type csvFormat struct{}
 
+// extensions: both separators are read, whatever the file is called.
 func (csvFormat) extensions() []string { return []string{".csv", ".tsv"} }
 
 // longestRecord bounds a line of a file: a quote that is never closed would
@@ -37,6 +38,7 @@ type csvReader struct {
 	line  int // at which the last record starts
 }
 
+// Spreadsheets put it before the first name, which would become another name.
 var byteOrderMark = []byte("\ufeff")
 
 // openCSV reads the header. Names are as they stand, blanks around them are not
@@ -104,8 +106,10 @@ type recordLimit struct {
 	left int
 }
 
+// A quote that is never closed makes one record of the rest of the file.
 var errLongRecord = fmt.Errorf("the record is longer than %d MiB: is a quote never closed?", longestRecord>>20)
 
+// Read implements io.Reader.
 func (l *recordLimit) Read(p []byte) (int, error) {
 	if l.left <= 0 {
 		return 0, errLongRecord
@@ -115,6 +119,8 @@ func (l *recordLimit) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// columns takes the names from the first record, and the kinds from a sample of
+// the others.
 func (csvFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	r, names, err := openCSV(ctx, f)
 	if err != nil {
@@ -141,6 +147,8 @@ func (csvFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) 
 	return columns, nil
 }
 
+// rows reads the file anew, and gives up where the names are not those that the
+// columns were made of.
 func (csvFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
@@ -163,8 +171,10 @@ type csvRows struct {
 	row     row
 }
 
+// Close has nothing to do: the file is closed by whoever has opened it.
 func (c *csvRows) Close() error { return nil }
 
+// Next implements Rows.
 func (c *csvRows) Next() ([][]byte, error) {
 	record, err := c.r.next()
 	if err != nil {

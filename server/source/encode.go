@@ -41,6 +41,7 @@ func appendString[T string | []byte](dst []byte, v T) []byte {
 	return append(append(dst, v[start:]...), '"')
 }
 
+// appendEscape writes a character that JSON does not allow as it is.
 func appendEscape(dst []byte, c byte) []byte {
 	switch c {
 	case '"', '\\':

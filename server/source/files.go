@@ -24,6 +24,7 @@ type fileFormat interface {
 	rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error)
 }
 
+// fileType describes a source of files of one format.
 func fileType(name, label string, format fileFormat) *sourceType {
 	hint := "A file, or a folder whose " + strings.Join(format.extensions(), " and ") + " files are a table each, on the machine of the service."
 	d := describe(name, label,
@@ -31,7 +32,7 @@ func fileType(name, label string, format fileFormat) *sourceType {
 	d.File = true
 	return &sourceType{Description: d, steps: opening,
 		open: func(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			src := &files{typ: name, path: s.text("path"), format: format, scratch: o.Scratch}
+			src := &files{typ: name, path: s.text("path"), format: format, options: o}
 			_, err := src.list()
 			return src, err
 		}}
@@ -39,10 +40,12 @@ func fileType(name, label string, format fileFormat) *sourceType {
 
 // files is a source of one file or of the files of one folder.
 type files struct {
-	typ, path, scratch string
-	format             fileFormat
+	typ, path string
+	format    fileFormat
+	options   Options
 }
 
+// Close has nothing to do: files are open only while they are read.
 func (s *files) Close() error { return nil }
 
 // fileTable is one file and the name of its table: the base name without its
@@ -51,6 +54,9 @@ type fileTable struct{ name, path string }
 
 // list finds the files; a path that is named outright may have any extension.
 func (s *files) list() ([]fileTable, error) {
+	if err := s.options.readable(s.path); err != nil {
+		return nil, err
+	}
 	if err := regularFile(s.path, true); err != nil {
 		return nil, err
 	}
@@ -140,6 +146,7 @@ func (s *files) Tables(ctx context.Context) ([]api.Table, error) {
 	return tables, nil
 }
 
+// Columns implements Source.
 func (s *files) Columns(ctx context.Context, object Object) ([]api.Column, error) {
 	path, err := s.find(object)
 	if err != nil {
@@ -148,8 +155,9 @@ func (s *files) Columns(ctx context.Context, object Object) ([]api.Column, error
 	return s.columns(ctx, path)
 }
 
+// columns opens the file for its columns alone.
 func (s *files) columns(ctx context.Context, path string) ([]api.Column, error) {
-	f, err := openFile(path)
+	f, err := s.options.openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -157,6 +165,8 @@ func (s *files) columns(ctx context.Context, path string) ([]api.Column, error) 
 	return s.columnsOf(ctx, path, f)
 }
 
+// columnsOf reads the columns of an open file. Two of the same name are
+// refused: a mapping could not tell them apart.
 func (s *files) columnsOf(ctx context.Context, path string, f *os.File) ([]api.Column, error) {
 	columns, err := s.format.columns(ctx, f)
 	if err == nil {
@@ -169,7 +179,10 @@ func (s *files) columnsOf(ctx context.Context, path string, f *os.File) ([]api.C
 }
 
 // openFile opens a file that is one; a named pipe would wait for ever.
-func openFile(path string) (*os.File, error) {
+func (o Options) openFile(path string) (*os.File, error) {
+	if err := o.readable(path); err != nil {
+		return nil, err
+	}
 	if err := regularFile(path, false); err != nil {
 		return nil, err
 	}

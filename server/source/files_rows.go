@@ -17,7 +17,7 @@ func (s *files) Rows(ctx context.Context, object Object, columns, order []string
 	if err != nil {
 		return nil, err
 	}
-	f, err := openFile(path)
+	f, err := s.options.openFile(path)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (s *files) Rows(ctx context.Context, object Object, columns, order []string
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	return arranged(ctx, &fileRows{rows: rows, file: f, path: path, before: before}, chosen, false, s.scratch)
+	return arranged(ctx, &fileRows{rows: rows, file: f, path: path, before: before}, chosen, false, s.options.Scratch)
 }
 
 // fileRows watches over the file: rows of a file that is written meanwhile are
@@ -55,6 +55,8 @@ type fileRows struct {
 	before os.FileInfo
 }
 
+// Next implements Rows. A file that was changed while it was read is an error:
+// its rows may be of neither state.
 func (r *fileRows) Next() ([][]byte, error) {
 	values, err := r.rows.Next()
 	if err == nil {

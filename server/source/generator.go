@@ -160,6 +160,7 @@ func plainNumber(raw json.RawMessage) (n int64, ok bool) {
 	return n, json.Unmarshal(raw, &n) == nil
 }
 
+// Close has nothing to do.
 func (g *generator) Close() error { return nil }
 
 // Tables is one table, as for a file.
@@ -167,6 +168,7 @@ func (g *generator) Tables(context.Context) ([]api.Table, error) {
 	return []api.Table{{Type: api.ObjectTable, TableCatalog: main, TableSchema: main, TableName: generatedTable, Columns: g.describe()}}, nil
 }
 
+// Columns implements Source.
 func (g *generator) Columns(_ context.Context, object Object) ([]api.Column, error) {
 	if err := g.find(object); err != nil {
 		return nil, err
@@ -190,6 +192,7 @@ func noQueries(typ string) error {
 	return &QueryError{Message: "a " + typ + " source takes no queries: choose one of its tables"}
 }
 
+// describe gives the columns as they were asked for.
 func (g *generator) describe() []api.Column {
 	columns := make([]api.Column, len(g.columns))
 	for i, c := range g.columns {

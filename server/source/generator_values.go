@@ -15,6 +15,8 @@ type generatedType struct {
 	make func(dst []byte, n int64, random uint64) []byte
 }
 
+// generatedTypes make a value of row n from r, random bits of that cell alone.
+// So a cell is the same whatever other columns there are.
 var generatedTypes = map[string]*generatedType{
 	"id":      {api.KindInteger, func(dst []byte, n int64, _ uint64) []byte { return strconv.AppendInt(dst, n+1, 10) }},
 	"integer": {api.KindInteger, func(dst []byte, _ int64, r uint64) []byte { return strconv.AppendUint(dst, r%1_000_000_000, 10) }},
@@ -65,6 +67,7 @@ func (g *generator) appendCell(dst []byte, row int64, column int) []byte {
 }
 
 var (
+	// Names with accents and apostrophes are among them on purpose.
 	firstNames = []string{"Ada", "Alan", "Barbara", "Björn", "Chidi", "Dorothy", "Edsger", "Fatima", "Grace", "Hedy", "Ines", "Jun", "Katherine", "Leila", "Margaret", "Niels", "Olga", "Priya", "Rosa", "Zoë"}
 	lastNames  = []string{"Abiola", "Becker", "Castro", "Dubois", "Eriksen", "Fischer", "García", "Haddad", "Ivanova", "Jansen", "Kowalski", "Lindqvist", "Moreau", "Nakamura", "O'Neill", "Petrov", "Rossi", "Silva", "Tanaka", "Weber"}
 	cities     = []string{"Accra", "Bergen", "Córdoba", "Dublin", "Edinburgh", "Florence", "Ghent", "Hanoi", "Izmir", "Jakarta", "Kyoto", "Lima", "Malmö", "Nairobi", "Osaka", "Porto", "Quito", "Riga", "São Paulo", "Tallinn"}
@@ -77,12 +80,14 @@ func choice(of []string) func([]byte, int64, uint64) []byte {
 	return func(dst []byte, _ int64, r uint64) []byte { return appendString(dst, of[r%uint64(len(of))]) }
 }
 
+// appendMoney is an amount with two places.
 func appendMoney(dst []byte, _ int64, r uint64) []byte {
 	cents := r % 10_000_000
 	dst = append(strconv.AppendUint(dst, cents/100, 10), '.')
 	return appendPadded(dst, int(cents%100), 2)
 }
 
+// appendWords is three words and a number, so that texts seldom repeat.
 func appendWords(dst []byte, _ int64, r uint64) []byte {
 	dst = append(dst, '"')
 	for i := range 3 {
@@ -119,6 +124,7 @@ func appendEmail(dst []byte, n int64, r uint64) []byte {
 	return append(dst, `@example.com"`...)
 }
 
+// appendCompany is a name and a trade.
 func appendCompany(dst []byte, _ int64, r uint64) []byte {
 	dst = append(append(dst, '"'), lastNames[r%uint64(len(lastNames))]...)
 	dst = append(append(dst, ' '), trades[r>>8%uint64(len(trades))]...)
@@ -131,6 +137,7 @@ const (
 	generatedDays     = 1827
 )
 
+// appendDay and appendMoment fall into the same span of days.
 func appendDay(dst []byte, _ int64, r uint64) []byte {
 	return append(appendDate(append(dst, '"'), firstGeneratedDay+int64(r%generatedDays)), '"')
 }
@@ -141,12 +148,14 @@ func appendMoment(dst []byte, _ int64, r uint64) []byte {
 	return append(dst, `Z"`...)
 }
 
+// appendObject is nested, for mappings that read inside.
 func appendObject(dst []byte, n int64, r uint64) []byte {
 	dst = appendString(append(dst, `{"plan":`...), []string{"free", "team", "business"}[r%3])
 	dst = strconv.AppendUint(append(dst, `,"seats":`...), r>>8%500, 10)
 	return append(appendTags(append(dst, `,"tags":`...), n, mix(r)), '}')
 }
 
+// appendTags is a list of at most three words; it may be empty.
 func appendTags(dst []byte, _ int64, r uint64) []byte {
 	dst = append(dst, '[')
 	for i := range int(r % 4) {

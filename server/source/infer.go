@@ -68,13 +68,16 @@ var everyKind = []api.Kind{api.KindBoolean, api.KindInteger, api.KindDecimal, ap
 // Texts of numbers follow JSON, so that 007 and +1 stay strings: they are codes
 // and telephone numbers more often than numbers.
 
+// isBooleanText: small letters only, since True may as well be a name.
 func isBooleanText(s string) bool { return s == "true" || s == "false" }
 
+// isIntegerText: -0 is none, as an integer would lose its sign.
 func isIntegerText(s string) bool {
 	n, rest := numberPart(s)
 	return n && rest == "" && s != "-0"
 }
 
+// isDecimalText takes a point with digits on both sides.
 func isDecimalText(s string) bool {
 	ok, rest := numberPart(s)
 	if !ok {
@@ -83,6 +86,7 @@ func isDecimalText(s string) bool {
 	return rest == "" || rest[0] == '.' && digits(rest[1:]) == len(rest)-1 && len(rest) > 1
 }
 
+// isFloatText takes an exponent as well.
 func isFloatText(s string) bool {
 	ok, rest := numberPart(s)
 	if !ok {
@@ -120,6 +124,7 @@ func numberPart(s string) (ok bool, rest string) {
 	return true, s[n:]
 }
 
+// digits counts digits at the start of a text.
 func digits(s string) int {
 	n := 0
 	for n < len(s) && '0' <= s[n] && s[n] <= '9' {
@@ -128,6 +133,7 @@ func digits(s string) int {
 	return n
 }
 
+// isDateText takes a day that exists, in the one form that sorts.
 func isDateText(s string) bool {
 	if len(s) != len(time.DateOnly) {
 		return false

@@ -33,6 +33,7 @@ func members(object []byte, each func(key, value []byte) error) error {
 	return nil
 }
 
+// skipBlank gives the place of the next token.
 func skipBlank(text []byte, i int) int {
 	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
 		i++

@@ -20,6 +20,7 @@ import (
 // there.
 type jsonlFormat struct{}
 
+// extensions: two names for the same format.
 func (jsonlFormat) extensions() []string { return []string{".jsonl", ".ndjson"} }
 
 // jsonLines reads objects line by line.
@@ -30,6 +31,7 @@ type jsonLines struct {
 	long []byte // a line that is longer than the buffer
 }
 
+// openJSONL begins behind a byte order mark.
 func openJSONL(ctx context.Context, f *os.File) *jsonLines {
 	from := bufio.NewReaderSize(f, 256<<10)
 	if start, _ := from.Peek(len(byteOrderMark)); bytes.Equal(start, byteOrderMark) {
@@ -68,6 +70,7 @@ func (l *jsonLines) next() ([]byte, error) {
 	}
 }
 
+// wrong names the line, by which a person finds the mistake.
 func (l *jsonLines) wrong(err error) error { return fmt.Errorf("line %d: %w", l.line, err) }
 
 // read returns a line of any length up to the limit.
@@ -98,6 +101,8 @@ func syntaxError(text []byte) error {
 	return fmt.Errorf("not JSON: %w", err)
 }
 
+// columns gathers the keys of a sample, in the order in which they first come.
+// Objects need not have all of them.
 func (jsonlFormat) columns(ctx context.Context, f *os.File) ([]api.Column, error) {
 	lines := openJSONL(ctx, f)
 	var names []string
@@ -147,6 +152,7 @@ type jsonKinds struct {
 	others  map[api.Kind]bool
 }
 
+// add notes the kind of a value by its first character; null is of any kind.
 func (k *jsonKinds) add(value []byte) {
 	if k.others == nil {
 		k.others = map[api.Kind]bool{}
@@ -186,6 +192,7 @@ func (k *jsonKinds) kind() api.Kind {
 	return api.KindAny
 }
 
+// rows reads the file anew. Keys that the sample did not show are not read.
 func (jsonlFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (Rows, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, fmt.Errorf("read again: %w", err)
@@ -206,8 +213,10 @@ type jsonRows struct {
 	row   row
 }
 
+// Close has nothing to do: the file is closed by whoever has opened it.
 func (r *jsonRows) Close() error { return nil }
 
+// Next implements Rows. A key that is left out is null, as one that is null.
 func (r *jsonRows) Next() ([][]byte, error) {
 	object, err := r.lines.next()
 	if err != nil {

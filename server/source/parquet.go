@@ -17,6 +17,7 @@ import (
 // nested in them becomes JSON.
 type parquetFormat struct{}
 
+// extensions: there is but one.
 func (parquetFormat) extensions() []string { return []string{".parquet"} }
 
 // shielded turns a panic of the decoder into an error: it takes a file at its
@@ -45,6 +46,7 @@ func openParquet(f *os.File) (_ *parquet.File, err error) {
 	return file, nil
 }
 
+// columns are those of the schema, which the file holds itself.
 func (parquetFormat) columns(_ context.Context, f *os.File) (_ []api.Column, err error) {
 	defer shielded(&err)
 	file, err := openParquet(f)
@@ -124,6 +126,8 @@ func mapEntry(c *parquet.Column) *parquet.Column {
 	return entry
 }
 
+// annotated gives the repeated group within a list or a map, nil for a column
+// that is none.
 func annotated(c *parquet.Column, is func(any) bool) *parquet.Column {
 	if c.Leaf() || len(c.Columns()) != 1 || !c.Columns()[0].Repeated() {
 		return nil
@@ -134,6 +138,8 @@ func annotated(c *parquet.Column, is func(any) bool) *parquet.Column {
 	return c.Columns()[0]
 }
 
+// rows prepares a writer for each wanted column. A file with another number of
+// columns was replaced meanwhile.
 func (parquetFormat) rows(ctx context.Context, f *os.File, columns []api.Column, wanted []int) (_ Rows, err error) {
 	defer shielded(&err)
 	file, err := openParquet(f)
@@ -177,6 +183,7 @@ type parquetRows struct {
 	row     row
 }
 
+// Close ends the group of rows that is being read.
 func (r *parquetRows) Close() error {
 	if r.open == nil {
 		return nil
@@ -184,6 +191,8 @@ func (r *parquetRows) Close() error {
 	return r.open.Close()
 }
 
+// Next implements Rows. The library panics on files that are broken; shielded
+// makes errors of that.
 func (r *parquetRows) Next() (values [][]byte, err error) {
 	defer shielded(&err)
 	for r.at == r.filled {

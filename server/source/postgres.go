@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
+// postgresType describes the one type that goes over the network.
 func postgresType() *sourceType {
 	ssl := optional(text("sslmode", "SSL mode", "prefer", "How the connection is encrypted; prefer when left out. verify-ca and verify-full check the certificate against the roots of the system."))
 	ssl.ReadMore = "https://www.postgresql.org/docs/current/libpq-ssl.html"
@@ -41,6 +42,7 @@ type postgres struct {
 	scratch string
 }
 
+// Close has nothing to do: each reading has a connection of its own.
 func (p *postgres) Close() error { return nil }
 
 // connectTimeout bounds each attempt to connect.
@@ -79,6 +81,7 @@ func (p *postgres) config() (*pgx.ConnConfig, error) {
 	return config, nil
 }
 
+// connect opens a connection. Its errors hold no secret.
 func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	config, err := p.config()
 	if err != nil {
@@ -122,6 +125,8 @@ func (p *postgres) with(ctx context.Context, use func(context.Context, *pgx.Conn
 	return p.clean(use(ctx, conn))
 }
 
+// begin makes everything that follows one state of the database, which nothing
+// can change.
 func begin(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := conn.Exec(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"); err != nil {
 		return fmt.Errorf("begin: %w", err)
@@ -136,6 +141,7 @@ func closeConn(conn *pgx.Conn) {
 	_ = conn.Close(ctx)
 }
 
+// clean takes the credentials out of an error: the server may repeat them.
 func (p *postgres) clean(err error) error { return clean(err, Secrets("postgres", p.s)) }
 
 // postgresSteps tells a wrong host, a wrong port and a wrong password apart.

@@ -121,6 +121,7 @@ type postgresRows struct {
 	row     row
 }
 
+// Next implements Rows. The end is where errors of the server show.
 func (r *postgresRows) Next() ([][]byte, error) {
 	if !r.result.NextRow() {
 		if _, err := r.result.Close(); err != nil {

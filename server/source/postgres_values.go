@@ -102,6 +102,8 @@ const (
 	postgresEpochSeconds = postgresEpochDays * 86400
 )
 
+// appendPostgresDate: days since 2000, with two values for the infinities,
+// which are texts here as in the server's own output.
 func appendPostgresDate(dst, v []byte) []byte {
 	switch days := int32(binary.BigEndian.Uint32(v)); days {
 	case math.MaxInt32:
@@ -113,6 +115,8 @@ func appendPostgresDate(dst, v []byte) []byte {
 	}
 }
 
+// appendPostgresMoment: microseconds since 2000; zone is Z, or nothing for a
+// type without one.
 func appendPostgresMoment(dst, v []byte, zone string) []byte {
 	switch micros := int64(binary.BigEndian.Uint64(v)); micros {
 	case math.MaxInt64:

@@ -24,6 +24,7 @@ type probe struct {
 	src   Source
 }
 
+// step is one step of a connection test.
 type step struct {
 	name string
 	run  func(context.Context) error
@@ -67,6 +68,7 @@ func Test(ctx context.Context, typ string, credentials map[string]json.RawMessag
 	return results
 }
 
+// failed is a step that did not pass; the message holds no secret.
 func failed(name, message string) api.TestStep {
 	return api.TestStep{Step: name, Status: api.StepFailed, Error: &api.StepError{Message: message}}
 }
@@ -83,10 +85,13 @@ func opening(t *sourceType, s settings, o Options) *probe {
 	return p
 }
 
+// add appends a step; those behind a failed one are skipped.
 func (p *probe) add(name string, run func(context.Context) error) {
 	p.steps = append(p.steps, step{name, run})
 }
 
+// addRead appends the last step: that tables can be listed is what a source is
+// for.
 func (p *probe) addRead() {
 	p.add(stepRead, func(ctx context.Context) error {
 		_, err := p.src.Tables(ctx)

@@ -37,10 +37,12 @@ type row struct {
 	cells [][]byte
 }
 
+// newRow makes a row that is used again for each record.
 func newRow(width int) row {
 	return row{ends: make([]int, 0, width), cells: make([][]byte, width)}
 }
 
+// reset keeps the memory.
 func (r *row) reset() { r.buf, r.ends = r.buf[:0], r.ends[:0] }
 
 // end closes the value that was appended to buf.
@@ -124,6 +126,7 @@ type narrow struct {
 	width int
 }
 
+// Next implements Rows; the cells beyond the width were only read to sort by.
 func (n *narrow) Next() ([][]byte, error) {
 	values, err := n.Rows.Next()
 	if err != nil {

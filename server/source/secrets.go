@@ -125,6 +125,8 @@ func clean(err error, secrets []string) error {
 	return &cleaned{text, err}
 }
 
+// cleanText replaces secrets. Very short ones are left: no driver prints them,
+// and a text without any "e" helps nobody.
 func cleanText(text string, secrets []string) string {
 	var pairs []string
 	for _, s := range secrets {

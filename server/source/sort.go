@@ -48,6 +48,8 @@ func sortRows(ctx context.Context, rows Rows, order []int, scratch string) (Rows
 	return sortLimited(ctx, rows, order, scratch, sortMemory)
 }
 
+// sortLimited sorts within limit bytes of memory; what does not fit goes to a
+// file in runs, which are merged.
 func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, limit int) (_ Rows, err error) {
 	s := &sorter{limit: limit, scratch: scratch}
 	defer func() {
@@ -99,6 +101,7 @@ func (s *sorter) arrange(order []int, width int) {
 	}
 }
 
+// add keeps a row, and spills what is there when it does not fit.
 func (s *sorter) add(values [][]byte) error {
 	size := 0
 	for _, v := range values {
@@ -148,6 +151,7 @@ func compareKeys(a, b []byte, keys int) int {
 	return 0
 }
 
+// cutCell takes the first cell off a packed row.
 func cutCell(record []byte) (cell, rest []byte) {
 	n, width := binary.Uvarint(record)
 	end := width + int(n)
@@ -199,8 +203,10 @@ type sortedArena struct {
 	row [][]byte
 }
 
+// Close has nothing to do: all is in memory.
 func (a *sortedArena) Close() error { return nil }
 
+// Next implements Rows.
 func (a *sortedArena) Next() ([][]byte, error) {
 	if a.at == len(a.s.entries) {
 		return nil, io.EOF
@@ -210,95 +216,3 @@ func (a *sortedArena) Next() ([][]byte, error) {
 	a.s.unpack(a.s.arena[e.start:e.end], a.row)
 	return a.row, nil
 }
-
-// head is the next record of a run.
-type head struct {
-	from   *bufio.Reader
-	record []byte
-	run    int // of equal keys the earlier run comes first
-}
-
-// merge hands out the rows of all runs: a heap of their heads.
-type merge struct {
-	s     *sorter
-	heads []*head
-	row   [][]byte
-	moved bool // the first head was handed out and must go on
-}
-
-func newMerge(s *sorter) (*merge, error) {
-	m := &merge{s: s, row: make([][]byte, len(s.cells))}
-	size := max(4<<10, min(256<<10, sortMemory/len(s.runs)))
-	for i, r := range s.runs {
-		h := &head{from: bufio.NewReaderSize(io.NewSectionReader(s.file, r.start, r.size), size), run: i}
-		if err := h.next(); err != nil {
-			return nil, err
-		}
-		m.heads = append(m.heads, h)
-	}
-	for i := len(m.heads) / 2; i >= 0; i-- {
-		m.sink(i)
-	}
-	return m, nil
-}
-
-// next reads a record; io.EOF at the end of the run.
-func (h *head) next() error {
-	n, err := binary.ReadUvarint(h.from)
-	if err != nil {
-		return err
-	}
-	h.record = slices.Grow(h.record[:0], int(n))[:n]
-	if _, err := io.ReadFull(h.from, h.record); err != nil {
-		return fmt.Errorf("read sorted rows: %w", err)
-	}
-	return nil
-}
-
-func (m *merge) less(i, j int) bool {
-	a, b := m.heads[i], m.heads[j]
-	if c := compareKeys(a.record, b.record, m.s.keys); c != 0 {
-		return c < 0
-	}
-	return a.run < b.run
-}
-
-// sink moves a head down to its place.
-func (m *merge) sink(i int) {
-	for {
-		least := i
-		for _, child := range []int{2*i + 1, 2*i + 2} {
-			if child < len(m.heads) && m.less(child, least) {
-				least = child
-			}
-		}
-		if least == i {
-			return
-		}
-		m.heads[i], m.heads[least] = m.heads[least], m.heads[i]
-		i = least
-	}
-}
-
-func (m *merge) Next() ([][]byte, error) {
-	if m.moved {
-		m.moved = false
-		switch err := m.heads[0].next(); {
-		case errors.Is(err, io.EOF):
-			last := len(m.heads) - 1
-			m.heads[0] = m.heads[last]
-			m.heads = m.heads[:last]
-		case err != nil:
-			return nil, err
-		}
-		m.sink(0)
-	}
-	if len(m.heads) == 0 {
-		return nil, io.EOF
-	}
-	m.moved = true
-	m.s.unpack(m.heads[0].record, m.row)
-	return m.row, nil
-}
-
-func (m *merge) Close() error { return m.s.file.Close() }

@@ -38,6 +38,7 @@ type Object struct {
 	Query                 string
 }
 
+// String names the object in messages; a query is not repeated.
 func (o Object) String() string {
 	if o.Query != "" {
 		return "the query"
@@ -60,6 +61,9 @@ type Options struct {
 	Key       string
 	// Topics hands out the messages of a topic_log source; nil: it has none.
 	Topics Topics
+	// Withheld tells of a path, absolute and without links, that no source may
+	// read it; nil: only /proc and /sys are withheld.
+	Withheld func(path string) bool
 	// Scratch is the folder for rows that are sorted on disk; "" is the
 	// system's folder for temporary files.
 	Scratch string
@@ -83,6 +87,7 @@ type QueryError struct {
 	Position int // of the character, from 1; 0: not known
 }
 
+// Error is the source's own message, which may show a part of the query.
 func (e *QueryError) Error() string {
 	if e.Position > 0 {
 		return fmt.Sprintf("%s (at character %d)", e.Message, e.Position)
@@ -94,6 +99,7 @@ func (e *QueryError) Error() string {
 // objects to.
 type CredentialsError struct{ Problems []api.Problem }
 
+// Error lists all problems; none repeats a value.
 func (e *CredentialsError) Error() string {
 	text := "check credentials: "
 	for i, p := range e.Problems {

@@ -73,10 +73,12 @@ func quoted(text string, i int, kind tokenKind, by byte) token {
 	return token{kind, i, len(text)}
 }
 
+// isSpace: the white space of SQL is that of ASCII.
 func isSpace(c byte) bool {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'
 }
 
+// isWord takes letters beyond ASCII as the databases do, byte by byte.
 func isWord(c byte) bool {
 	return c == '_' || c == '$' || c >= 0x80 || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }

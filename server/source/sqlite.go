@@ -19,13 +19,14 @@ import (
 // main is the catalog and the schema of what has neither.
 const main = "main"
 
+// sqliteType describes a database in a file.
 func sqliteType() *sourceType {
 	d := describe("sqlite", "SQLite",
 		matching(text("path", "Path", "/data/crm.sqlite", "A database file on the machine of the service. It is only read."), namePattern))
 	d.SQL = true
 	return &sourceType{Description: d, steps: opening,
 		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			src := &sqliteSource{path: s.text("path"), scratch: o.Scratch}
+			src := &sqliteSource{path: s.text("path"), scratch: o.Scratch, options: o}
 			return src, src.try(ctx)
 		}}
 }
@@ -35,9 +36,11 @@ func sqliteType() *sourceType {
 type sqliteSource struct {
 	path      string
 	scratch   string
+	options   Options
 	warehouse *warehouse // of an emulated type; nil: a user's file
 }
 
+// Close has nothing to do: each reading has a connection of its own.
 func (s *sqliteSource) Close() error { return nil }
 
 // try opens the database and reads its first page.
@@ -63,6 +66,7 @@ func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) e
 	return nil
 }
 
+// name is what messages call it.
 func (s *sqliteSource) name() string {
 	if s.warehouse != nil {
 		return s.warehouse.typ
@@ -73,11 +77,15 @@ func (s *sqliteSource) name() string {
 // busyTimeout is how long a locked database is waited for.
 const busyTimeout = 5 * time.Second
 
+// connect opens the file for reading only.
 func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 	if s.warehouse != nil {
 		return s.warehouse.connect(ctx)
 	}
-	if err := regularFile(s.path, false); err != nil {
+	if err := s.options.readable(s.path); err != nil {
+		return nil, err
+	}
+	if err := plainFile(s.path, false); err != nil {
 		return nil, err
 	}
 	// An absolute path is never read as ":memory:" or as a URI.
@@ -87,6 +95,11 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
 	if err != nil {
+		// Only now: to open and close a database by other means takes away the
+		// locks that this process has on it.
+		if err := regularFile(s.path, false); err != nil {
+			return nil, err
+		}
 		return nil, fmt.Errorf("open %s: %s", s.path, sqlite.ErrCode(err).Message())
 	}
 	return conn, prepareReader(ctx, conn)
@@ -117,6 +130,21 @@ func (s *sqliteSource) explain(err error) error {
 // regularFile tells clearly why a path cannot be read as a file, or as a folder
 // where that is allowed.
 func regularFile(path string, folder bool) error {
+	if err := plainFile(path, folder); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrPermission) {
+			return fmt.Errorf("open %s: the service may not read it", path)
+		}
+		return fmt.Errorf("open %s: %w", path, pathless(err))
+	}
+	return f.Close()
+}
+
+// plainFile is regularFile without opening the file.
+func plainFile(path string, folder bool) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -132,14 +160,7 @@ func regularFile(path string, folder bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("open %s: it is not a regular file", path)
 	}
-	f, err := os.Open(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("open %s: the service may not read it", path)
-		}
-		return fmt.Errorf("open %s: %w", path, pathless(err))
-	}
-	return f.Close()
+	return nil
 }
 
 // pathless leaves out the path, which messages name as it was given.

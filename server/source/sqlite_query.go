@@ -50,7 +50,7 @@ func (s *sqliteSource) prepareQuery(conn *sqlite.Conn, query string) (*sqlite.St
 	if err := conn.SetAuthorizer(sqlite.AuthorizeFunc(onlySelect)); err != nil {
 		return nil, fmt.Errorf("guard query: %w", err)
 	}
-	defer conn.SetAuthorizer(nil)
+	defer func() { _ = conn.SetAuthorizer(nil) }()
 	stmt, _, err := conn.PrepareTransient(text)
 	if err != nil {
 		return nil, queryError(err, query, places)
@@ -85,6 +85,7 @@ func distinctColumns(stmt *sqlite.Stmt) error {
 // notSelect is said of a query that is no query, in every dialect.
 const notSelect = "the query does more than read tables: it must be one SELECT"
 
+// onlySelect lets a query read tables and call functions, and nothing else.
 func onlySelect(action sqlite.Action) sqlite.AuthResult {
 	switch action.Type() {
 	case sqlite.OpSelect, sqlite.OpRead, sqlite.OpFunction, sqlite.OpRecursive:

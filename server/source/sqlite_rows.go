@@ -204,6 +204,7 @@ func (r *sqliteRows) step(l *lane) (err error) {
 	return nil
 }
 
+// Next implements Rows.
 func (r *sqliteRows) Next() ([][]byte, error) {
 	l, err := r.advance()
 	if err != nil {

@@ -23,6 +23,7 @@ type Message struct {
 	Body     json.RawMessage
 }
 
+// topicType describes the log of topics, which the service keeps itself.
 func topicType() *sourceType {
 	d := describe("topic_log", "Topic log")
 	d.Streaming = true
@@ -35,8 +36,10 @@ func topicType() *sourceType {
 // topicLog has topics, which its users name; it has no tables.
 type topicLog struct{ options Options }
 
+// Close has nothing to do.
 func (t *topicLog) Close() error { return nil }
 
+// Tables: a log has topics instead.
 func (t *topicLog) Tables(context.Context) ([]api.Table, error) { return []api.Table{}, nil }
 
 // Columns of the topic that Name names.

@@ -40,6 +40,8 @@ type warehouse struct {
 	flags   sqlite.OpenFlags
 }
 
+// openWarehouse opens the database behind an emulated warehouse: a file, or a
+// key of one in memory.
 func openWarehouse(ctx context.Context, t *sourceType, s settings, o Options) (*sqliteSource, error) {
 	w := &warehouse{typ: t.ServiceName, dialect: t.dialect, catalog: s.text(t.dialect.catalogField)}
 	if o.Warehouse != "" {
@@ -106,6 +108,7 @@ func (w *warehouse) connect(ctx context.Context) (*sqlite.Conn, error) {
 	return w.open(ctx, sqlite.OpenReadWrite)
 }
 
+// open connects to it; the connection ends its work with the context.
 func (w *warehouse) open(ctx context.Context, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
 	conn, err := sqlite.OpenConn(w.path, flags|w.flags)
 	if err != nil {
@@ -182,8 +185,11 @@ type keeper struct {
 	conns map[string]map[string]*sqlite.Conn // key, path
 }
 
+// kept holds the warehouses in memory open: SQLite drops such a database with
+// its last connection.
 var kept = keeper{conns: map[string]map[string]*sqlite.Conn{}}
 
+// keep opens a connection that is never used, unless there is one.
 func (k *keeper) keep(key, path string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -230,7 +236,7 @@ func Execute(ctx context.Context, src Source, sql string) (err error) {
 			return fmt.Errorf("execute statements: %w", err)
 		}
 		defer end(&err)
-		defer conn.SetAuthorizer(nil) // before end, which commits
+		defer func() { _ = conn.SetAuthorizer(nil) }() // before end, which commits
 		if err := conn.SetAuthorizer(sqlite.AuthorizeFunc(onlyTables)); err != nil {
 			return fmt.Errorf("execute statements: %w", err)
 		}

@@ -41,6 +41,7 @@ func RestoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 // write-ahead log, which a database in memory cannot have.
 const journalModes = 18
 
+// restoreWarehouse checks the copy in memory before anything is replaced.
 func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {

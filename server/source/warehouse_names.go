@@ -48,6 +48,8 @@ func (w *warehouse) join(o Object) (string, bool) {
 	return w.storedName(o.Schema, o.Name), true
 }
 
+// storedName: SQLite has no schemas, so the name of one is a part of the
+// table's, but for the default.
 func (w *warehouse) storedName(schema, table string) string {
 	if schema == "" || strings.EqualFold(schema, w.dialect.defaultSchema) {
 		return table
@@ -151,6 +153,7 @@ func (w *warehouse) resolve(parts []string) (stored string, used int) {
 	return "", 0
 }
 
+// isSchema tells whether a name is one of the schemas that the warehouse shows.
 func (w *warehouse) isSchema(name string) bool {
 	for _, schema := range w.dialect.schemas {
 		if strings.EqualFold(schema, name) {

@@ -81,6 +81,10 @@ func syncFile(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
+// ErrInside refuses a backup within the data directory: it would be lost together
+// with what it is a copy of.
+var ErrInside = errors.New("a backup belongs outside of the data directory")
+
 // Backup copies the database of a data directory into a file, which appears whole
 // or not at all and replaces an earlier one. The directory may be in use by this
 // or another process, which goes on writing meanwhile; no key is needed. To start
@@ -102,7 +106,7 @@ func backup(ctx context.Context, dir, to string) error {
 	if inside, err := sameFolder(dir, filepath.Dir(to)); err != nil {
 		return err
 	} else if inside {
-		return errors.New("a backup belongs outside of the data directory")
+		return ErrInside
 	}
 	temp := to + "." + rand.Text() + leftover
 	defer os.Remove(temp)

@@ -3,6 +3,7 @@ package store
 import (
 	"errors"
 	"fmt"
+	"syscall"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -14,6 +15,7 @@ var (
 	ErrFull     = errors.New("no space left for the database")
 	ErrNewer    = errors.New("made by a newer version of the program")
 	ErrWrongKey = errors.New("wrong master key")
+	ErrDamaged  = errors.New("the database is damaged")
 	ErrClosed   = errors.New("the store is closed")
 	ErrHasData  = errors.New("the directory already holds data")
 	ErrNotACopy = errors.New("not a copy of a store")
@@ -58,8 +60,14 @@ func (e *OwnedError) Error() string {
 
 // translate turns SQLite's words into ours where callers tell them apart.
 func translate(err error) error {
-	if err != nil && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+	if err == nil {
+		return nil
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultFull:
 		return fmt.Errorf("%w: %w", ErrFull, err)
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return err
 }
@@ -75,4 +83,10 @@ func unique(err error) bool {
 // it may have rolled back everything and gone on in autocommit.
 func harmless(err error) bool {
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
+}
+
+// Full tells whether there is no space left, be it for the store or for another
+// file: databases of warehouses and spooled snapshots lie beside it.
+func Full(err error) bool {
+	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull
 }

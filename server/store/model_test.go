@@ -212,7 +212,7 @@ func (m *machine) StartFromCopy(t *rapid.T) {
 	var b bytes.Buffer
 	require.NoError(t, m.store.Copy(t.Context(), &b))
 	if rapid.Bool().Draw(t, "in place") {
-		m.change(t, func(tx *Tx) error { return tx.ResetAll() })
+		m.change(t, resetAll)
 		require.NoError(t, m.store.Restore(t.Context(), &b))
 		return
 	}

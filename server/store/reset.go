@@ -103,17 +103,3 @@ var hiddenWorkspaces = func() *table[Workspace] {
 	t.visible = "gone = 1"
 	return define(t)
 }()
-
-// ResetAll resets every organization.
-func (tx *Tx) ResetAll() error {
-	all, _, err := tx.Organizations(Page{Ascending: true})
-	if err != nil {
-		return err
-	}
-	for _, o := range all {
-		if err := tx.ResetOrganization(o.ID); err != nil {
-			return err
-		}
-	}
-	return nil
-}

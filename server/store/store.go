@@ -62,6 +62,13 @@ func (s *Store) Generation() uint64 { return s.generation.Load() }
 
 const databaseFile = "destkit.db"
 
+// HoldsData tells whether a data directory has been used before. An empty file
+// counts as nothing: a start that found the disk full leaves one.
+func HoldsData(dir string) bool {
+	info, err := os.Stat(filepath.Join(dir, databaseFile))
+	return err == nil && info.Size() > 0
+}
+
 // Open opens or creates a store. Errors: *OwnedError while another process works
 // on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a directory
 // that is not new), ErrNotACopy.

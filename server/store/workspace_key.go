@@ -2,15 +2,16 @@ package store
 
 import "fmt"
 
-// workspaceKeyPrefix is a part of the key (facts B1).
-const workspaceKeyPrefix = "secret-token:"
+// WorkspaceKeyPrefix begins every workspace API key and is a part of it (facts
+// B1), so that a key can be recognised in any text.
+const WorkspaceKeyPrefix = "secret-token:"
 
 func workspaceKeyPlace(id int64) place { return place{"workspaces", id, "sealed_key"} }
 
 // NewWorkspaceKey makes a new API key of a workspace; the one before is
 // worthless from then on.
 func (tx *Tx) NewWorkspaceKey(workspaceID int64) (key string, err error) {
-	if key, err = tx.newSecret(workspaceKeyPrefix); err != nil {
+	if key, err = tx.newSecret(WorkspaceKeyPrefix); err != nil {
 		return "", err
 	}
 	return key, tx.setWorkspaceKey(workspaceID, key)

@@ -65,6 +65,9 @@ func Parse(file string, src []byte) (body ast.Node, err error) {
 		}
 		body = doc.Body
 	}
+	if tk := tooLong(body); tk != nil {
+		return nil, At(file, src, tk, fmt.Sprintf("its aliases repeat more than %d MiB", maxExpanded>>20))
+	}
 	return body, nil
 }
 

@@ -1,6 +1,7 @@
 package yamldoc
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +35,10 @@ func TestDecodePointsAtTheMistake(t *testing.T) {
 		"unknown key below": {
 			"parts:\n  - comand: [a]\n",
 			"f.yaml:2:5: unknown key \"comand\", did you mean \"command\"?\n     2 |   - comand: [a]\n       |     ^",
+		},
+		"a key of another place": {
+			"command: [a]\n",
+			"f.yaml:1:1: the key \"command\" does not belong here\n     1 | command: [a]\n       | ^",
 		},
 		"key twice": {
 			"name: a\nname: b\n",
@@ -120,6 +125,32 @@ func TestDecodeRefusesDepth(t *testing.T) {
 	require.Len(t, dst.A, 5000)
 	require.NoError(t, Decode("f.yaml", []byte("a: ["+strings.Repeat("!!str x, ", 5000)+"]"), &dst))
 	require.Len(t, dst.A, 5000)
+}
+
+// TestDecodeRefusesBombs: a few lines that mean gigabytes, by many aliases or by
+// a long text.
+func TestDecodeRefusesBombs(t *testing.T) {
+	bomb := func(first string, levels int) string {
+		text := "parts:\n  - &a0 {k: " + first + "}\n"
+		for i := range levels {
+			alias := fmt.Sprintf("*a%d", i)
+			text += fmt.Sprintf("  - &a%d {k: [%s]}\n", i+1, alias+strings.Repeat(", "+alias, 8))
+		}
+		return text
+	}
+	for name, src := range map[string]string{"deep": bomb("x", 12), "long": bomb(strings.Repeat("x", 1<<20), 3)} {
+		t.Run(name, func(t *testing.T) {
+			var dst struct {
+				Parts []map[string]any `yaml:"parts"`
+			}
+			require.ErrorContains(t, Decode("f.yaml", []byte(src), &dst), "its aliases repeat more than 64 MiB")
+		})
+	}
+	var dst struct {
+		Parts []map[string]any `yaml:"parts"`
+	}
+	require.NoError(t, Decode("f.yaml", []byte(bomb("x", 3)), &dst))
+	require.Len(t, dst.Parts[3]["k"], 9)
 }
 
 func TestParse(t *testing.T) {

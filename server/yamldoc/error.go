@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -58,10 +59,13 @@ func (e *Error) place(src []byte, line, column int) *Error {
 }
 
 // UnknownKey words the message for a key that does not exist: with the key
-// that was probably meant, or with all that are known when they are few.
+// that was probably meant, or with all that are known when they are few. known
+// may hold keys of other places.
 func UnknownKey(key string, known []string) string {
 	message := fmt.Sprintf("unknown key %q", key)
-	if near := Nearest(key, known); near != "" {
+	if slices.Contains(known, key) {
+		message = fmt.Sprintf("the key %q does not belong here", key) // but elsewhere in the document
+	} else if near := Nearest(key, known); near != "" {
 		message += fmt.Sprintf(", did you mean %q?", near)
 	} else if len(known) > 0 && len(known) <= 12 {
 		message += "; known are " + strings.Join(known, ", ")

@@ -1,0 +1,319 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// stalled is a body, and a writer of an answer, that stops until it is let go.
+type stalled struct {
+	http.ResponseWriter
+	reached, letGo chan struct{}
+}
+
+func newStalled() *stalled {
+	return &stalled{httptest.NewRecorder(), make(chan struct{}), make(chan struct{})}
+}
+
+func (s *stalled) Read([]byte) (int, error) {
+	close(s.reached)
+	<-s.letGo
+	return 0, io.ErrUnexpectedEOF
+}
+
+func (s *stalled) Write(p []byte) (int, error) {
+	close(s.reached)
+	<-s.letGo
+	return s.ResponseWriter.Write(p)
+}
+
+// TestSlowClientsHoldNobody: a snapshot waits for the calls under way, and all
+// calls wait for it. So a client that sends its body or reads its answer slowly
+// must not count as under way.
+func TestSlowClientsHoldNobody(t *testing.T) {
+	for name, tc := range map[string]struct {
+		method, path string
+		sends        bool
+	}{
+		"sends to the API":             {"POST", BasePath + "/datasets", true},
+		"reads from the API":           {"GET", BasePath + "/syncs", false},
+		"reads a path without meaning": {"GET", BasePath + "/nothing", false},
+		"sends to the control API":     {"POST", "/_control/faults", true},
+		"reads from the control API":   {"GET", "/_control/clock", false},
+		"sends a snapshot to restore":  {"POST", "/_control/restore", true},
+		"sends a snapshot to fork":     {"POST", "/_control/fork?name=x", true},
+		"sends a seed":                 {"POST", "/_control/seed", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			slow := newStalled()
+			r := httptest.NewRequest(tc.method, "http://127.0.0.1"+tc.path, nil)
+			r.RemoteAddr = "127.0.0.1:4711"
+			r.Header.Set("Content-Type", "application/json")
+			var out http.ResponseWriter = slow
+			if tc.sends {
+				r.Body, out = io.NopCloser(slow), slow.ResponseWriter
+			}
+			if strings.HasPrefix(tc.path, BasePath) {
+				r.Header.Set("Authorization", "Bearer "+w.key)
+			}
+			served := make(chan struct{})
+			go func() { defer close(served); w.s.ServeHTTP(out, r) }()
+			<-slow.reached
+			require.NoError(t, w.s.Snapshot(t.Context(), io.Discard))
+			w.do("GET", "/syncs", w.key, nil).want(200)
+			w.control("GET", "/forks", nil).want(200)
+			fork, err := w.s.Fork(t.Context(), "meanwhile", "", nil)
+			require.NoError(t, err)
+			require.NotNil(t, fork)
+			close(slow.letGo)
+			<-served
+			if tc.sends {
+				require.Equal(t, 400, slow.ResponseWriter.(*httptest.ResponseRecorder).Code)
+			}
+		})
+	}
+}
+
+// deadlines is a connection that notes the deadlines that it is given.
+type deadlines struct {
+	*httptest.ResponseRecorder
+	set []time.Time
+}
+
+func (d *deadlines) SetReadDeadline(t time.Time) error {
+	d.set = append(d.set, t)
+	return nil
+}
+
+// TestBodiesHaveADeadline: only while they are read, and only where there is one.
+// What is refused anyway is not read at all.
+func TestBodiesHaveADeadline(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.MaxBody = 1000 })
+	send := func(method, path, token string, body io.Reader) *deadlines {
+		d := &deadlines{ResponseRecorder: httptest.NewRecorder()}
+		r := httptest.NewRequest(method, "http://127.0.0.1"+path, body)
+		r.RemoteAddr = "127.0.0.1:4711"
+		r.Header.Set("Content-Type", "application/json")
+		if token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		w.s.ServeHTTP(d, r)
+		return d
+	}
+	require.Empty(t, send("GET", BasePath+"/syncs", w.key, nil).set)
+	for _, path := range []string{BasePath + "/datasets", "/_control/faults"} {
+		set := send("POST", path, w.key, strings.NewReader("{}")).set
+		require.Len(t, set, 2)
+		require.False(t, set[0].IsZero())
+		require.True(t, set[1].IsZero())
+	}
+	never := iotest.ErrReader(errors.New("it was read"))
+	require.Equal(t, 401, send("POST", BasePath+"/datasets", "", never).Code)
+	require.Equal(t, 400, send("POST", BasePath+"/datasets", w.key, never).Code)
+	require.Equal(t, 413, send("POST", BasePath+"/datasets", w.key, strings.NewReader(strings.Repeat(" ", 1001))).Code)
+}
+
+// TestLiveIgnoresKeysInOtherLetters: encoding/json takes NAME for name, past
+// every check of the document.
+func TestLiveIgnoresKeysInOtherLetters(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
+	a := w.do("PATCH", "/workspaces/1", w.pat, `{"name":"Right","NAME":"`+strings.Repeat("x", 5000)+`"}`).want(200)
+	require.Equal(t, "Right", a.at("data.name"))
+	require.Equal(t, `299 - "unknown field NAME was ignored"`, a.header.Get("Warning"))
+	w.do("PATCH", "/workspaces/1", w.pat, `{"Name":7}`).want(200)
+	source := w.do("POST", "/sources", w.key, `{"connection":{"name":"Rows","Name":7,"type":"generator","TYPE":"sqlite","credentials":{"rows":3}}}`).want(201)
+	require.Equal(t, "generator", source.at("data.type"))
+	body := syncBody(w.newSource(), w.newDestination())
+	body["Operation"] = "bogus"
+	body["mappings"].([]any)[0].(map[string]any)["FROM"] = map[string]any{"type": "column", "data": "name"}
+	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
+	stored := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
+	require.Equal(t, "upsert", stored.at("data.operation"))
+	require.Equal(t, "email", stored.at("data.mappings.0.from.data"))
+	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, `{"FORCE_FULL_SYNC":"yes"}`).want(200)
+}
+
+// TestManyUnknownFields: the warnings stay fewer than the headers that clients
+// take, and are ASCII.
+func TestManyUnknownFields(t *testing.T) {
+	w := newWorld(t, func(c *Config) { c.Dialect = DialectLive })
+	body := map[string]any{"name": "Main", "Straße\u2028": 1}
+	for i := range 1000 {
+		body[fmt.Sprintf("unknown_%d", i)] = i
+	}
+	warnings := w.do("PATCH", "/workspaces/1", w.pat, body).want(200).header.Values("Warning")
+	require.Len(t, warnings, maxWarnings+1)
+	require.Contains(t, warnings[maxWarnings], "more")
+	for _, warning := range w.do("PATCH", "/workspaces/1", w.pat, map[string]any{"Straße\u2028": 1}).want(200).header.Values("Warning") {
+		for _, b := range []byte(warning) {
+			require.True(t, b >= ' ' && b <= '~', "%q", warning)
+		}
+	}
+}
+
+// TestSourcesKeepOut: who may make a source must not read the service's own
+// secrets through it, whatever name leads there.
+func TestSourcesKeepOut(t *testing.T) {
+	dir, aside := filepath.Join(t.TempDir(), "data"), t.TempDir()
+	key := filepath.Join(aside, "master.csv")
+	require.NoError(t, writeFile(key, []byte("secret-of-all\n")))
+	w := newWorld(t, func(c *Config) { c.Dir, c.MasterKey, c.Private = dir, make([]byte, 32), []string{key} })
+	link := func(to, name string) string {
+		path := filepath.Join(aside, name)
+		require.NoError(t, os.Symlink(to, path))
+		return path
+	}
+	hard := filepath.Join(aside, "hard.csv")
+	require.NoError(t, os.Link(key, hard))
+	folder := filepath.Join(aside, "folder")
+	require.NoError(t, os.Mkdir(folder, 0o700))
+	require.NoError(t, os.Symlink(key, filepath.Join(folder, "users.csv")))
+	database := filepath.Join(dir, "destkit.db")
+	fork, err := w.s.Fork(t.Context(), "other", "", nil)
+	require.NoError(t, err)
+	forked := &world{t: t, s: fork, pat: w.pat, key: w.key, seen: map[string]map[int]bool{}}
+	for name, tc := range map[string]struct{ typ, path string }{
+		"database":                {"sqlite", database},
+		"database as text":        {"csv", database},
+		"roundabout":              {"sqlite", filepath.Join(dir, "files") + "/../destkit.db"},
+		"link to the database":    {"sqlite", link(database, "db.sqlite")},
+		"link to the folder":      {"sqlite", filepath.Join(link(dir, "inside"), "destkit.db")},
+		"the folder":              {"csv", dir},
+		"key":                     {"csv", key},
+		"hard link to the key":    {"jsonl", hard},
+		"link to the key":         {"csv", link(key, "soft.csv")},
+		"folder with such a link": {"csv", folder},
+		"environment":             {"csv", "/proc/self/environ"},
+		"link to it":              {"csv", link("/proc/self/environ", "env.csv")},
+		"through descriptors":     {"csv", "/dev/fd/../environ"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := os.Stat(tc.path); err != nil {
+				t.Skip("there is no such file on this system")
+			}
+			for _, world := range []*world{w, forked} {
+				a := world.do("POST", "/sources", w.key, connection(map[string]any{
+					"name": "Spy", "type": tc.typ, "credentials": map[string]any{"path": tc.path},
+				})).want(201)
+				require.Equal(t, false, a.at("data.last_test_succeeded"), string(a.text))
+				require.Regexp(t, "for itself|system's own", a.header.Get("Warning"))
+				objects := world.do("GET", fmt.Sprintf("/sources/%d/objects", a.id("data.id")), w.key, nil).want(200)
+				require.Empty(t, objects.at("data"))
+			}
+		})
+	}
+	// What local_files destinations write there is no secret.
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "files", "out"), 0o700))
+	written := filepath.Join(dir, "files", "out", "person.csv")
+	require.NoError(t, writeFile(written, []byte("email\nada@example.com\n")))
+	a := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Own", "type": "csv", "credentials": map[string]any{"path": written}})).want(201)
+	require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
+}
+
+// TestForksOfForksCount: a fork makes forks, but no more than the process may
+// have altogether.
+func TestForksOfForksCount(t *testing.T) {
+	w := newWorld(t)
+	w.s.forks.room.Store(3)
+	outer, err := w.s.Fork(t.Context(), "outer", "", nil)
+	require.NoError(t, err)
+	inner, err := outer.Fork(t.Context(), "inner", "", nil)
+	require.NoError(t, err)
+	_, err = inner.Fork(t.Context(), "broken", "", strings.NewReader("nothing"))
+	require.ErrorContains(t, err, "no snapshot")
+	_, err = inner.Fork(t.Context(), "innermost", "", nil)
+	require.NoError(t, err)
+	for _, s := range []*Server{w.s, outer, inner} {
+		_, err = s.Fork(t.Context(), "one-more", "", nil)
+		require.ErrorContains(t, err, "forks already")
+	}
+	// A fork takes its own with it.
+	w.control("DELETE", "/forks/outer", nil).want(200)
+	require.EqualValues(t, 3, w.s.forks.room.Load())
+	// Who still held it gets an answer, and no 500.
+	closed := &world{t: t, s: outer, seen: map[string]map[int]bool{}}
+	recorder := httptest.NewRecorder()
+	r := httptest.NewRequest("GET", BasePath+"/syncs", nil)
+	r.Header.Set("Authorization", "Bearer "+w.key+"x")
+	closed.s.ServeHTTP(recorder, r)
+	require.Equal(t, 503, recorder.Code, recorder.Body.String())
+}
+
+// TestFullDisk: also where it is no store that has no room.
+func TestFullDisk(t *testing.T) {
+	for _, err := range []error{
+		store.ErrFull,
+		&os.PathError{Op: "write", Path: "/secret/place", Err: syscall.ENOSPC},
+		sqlite.ResultFull.ToError(),
+	} {
+		f := failureOf(restoreRefused(fmt.Errorf("restore: %w", err)))
+		require.Equal(t, http.StatusInsufficientStorage, f.code)
+		require.NotContains(t, f.message, "secret")
+	}
+}
+
+// endless is a stream of zeros without end.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
+
+// TestWrongFilesAreNoSnapshots: a file that is none is refused at its first
+// bytes, of whatever size it is.
+func TestWrongFilesAreNoSnapshots(t *testing.T) {
+	w := newWorld(t)
+	require.ErrorContains(t, w.s.Restore(t.Context(), endless{}), "no snapshot")
+	_, err := w.s.Fork(t.Context(), "zeros", "", endless{})
+	require.ErrorContains(t, err, "no snapshot")
+}
+
+// TestLongNamesOfOrganizations: no document looks at what the control API takes.
+func TestLongNamesOfOrganizations(t *testing.T) {
+	w := newWorld(t)
+	long := strings.Repeat("ä", maxName)
+	w.control("POST", "/organizations", map[string]any{"name": long}).want(201)
+	w.control("POST", "/organizations", map[string]any{"name": long + "ä"}).want(400)
+	w.control("POST", "/seed", fmt.Sprintf("organizations: [{name: %q}]", long+"ä")).want(400)
+}
+
+// TestSnapshotsCountSensibly: ids of requests go on from what a snapshot says,
+// and must not run over.
+func TestSnapshotsCountSensibly(t *testing.T) {
+	for _, requests := range []int64{-1, maxRequests + 1, math.MaxInt64} {
+		a := &archive{parts: map[string]*io.SectionReader{}}
+		meta := fmt.Sprintf(`{"format":%d,"requests":%d}`, snapshotFormat, requests)
+		a.parts[partMeta] = io.NewSectionReader(strings.NewReader(meta), 0, int64(len(meta)))
+		a.parts[partStore] = a.parts[partMeta]
+		require.ErrorIs(t, a.check(), errNoSnapshot)
+	}
+}
+
+// TestControlSurvivesPanics: a mistake of a handler is an answer.
+func TestControlSurvivesPanics(t *testing.T) {
+	w := newWorld(t)
+	recorder := httptest.NewRecorder()
+	w.s.controlWorld(recorder, httptest.NewRequest("POST", "/_control/x", nil), func(*controlCall) (any, error) { panic("secret-word") })
+	require.Equal(t, 500, recorder.Code)
+	require.True(t, json.Valid(recorder.Body.Bytes()))
+	require.NotContains(t, recorder.Body.String(), "secret-word")
+	require.NoError(t, w.s.Snapshot(context.Background(), io.Discard), "the world is not held")
+	require.Equal(t, http.StatusServiceUnavailable, failureOf(store.ErrClosed).code)
+}

@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// startRefresh notes a refresh, runs it beside the call, and answers its key.
+func (s *Server) startRefresh(c *call, kind string, target int64, work func(context.Context) error) (*reply, error) {
+	r := &store.Refresh{WorkspaceID: c.who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
+	if err := c.update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
+		return nil, err
+	}
+	// The client asks for the status; it need not wait for a slow destination.
+	s.later("refresh "+kind, func(ctx context.Context) {
+		// A failure is noted as one: a client that waits must see an end.
+		r.Status = store.RefreshCompleted
+		if err := work(ctx); err != nil {
+			r.Status, r.Error = store.RefreshFailed, err.Error()
+			s.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
+		}
+		r.CompletedAt = s.clock.Now()
+		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+		if err != nil && !errors.Is(err, context.Canceled) {
+			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
+		}
+	})
+	return s.refreshReply(r.Key())
+}
+
+// refreshReply is {"refresh_key": n}, bare in the live dialect (facts B3).
+func (s *Server) refreshReply(key int64) (*reply, error) {
+	body := map[string]any{"refresh_key": key}
+	if !s.dialect.BareKeys {
+		body["status"] = api.StatusSuccess
+	}
+	return &reply{code: http.StatusOK, body: body}, nil
+}
+
+// refreshStatus answers {"status": "processing"} until the refresh has ended.
+func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, error) {
+	// Keys count on within a target, so one of another target is not found.
+	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
+	if err != nil {
+		return nil, invalidField("refresh_key", "must be the key that the refresh answered")
+	}
+	var r *store.Refresh
+	err = c.view(func(tx *store.Tx) error {
+		r, err = tx.Refresh(kind, target, key)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+}

@@ -1,0 +1,190 @@
+package source
+
+import (
+	"encoding/json"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/format"
+)
+
+// leafWriter picks the writer of a type.
+func leafWriter(t parquet.Type) func([]byte, parquet.Value) []byte {
+	write := physicalWriter(t.Kind())
+	if logical := t.LogicalType(); logical != nil {
+		if w := logicalWriter(t.Kind(), logical.Value); w != nil {
+			write = w
+		}
+	}
+	return func(dst []byte, v parquet.Value) []byte {
+		if v.IsNull() {
+			return append(dst, jsonNull...)
+		}
+		return write(dst, v)
+	}
+}
+
+// physicalWriter writes a value of a column without a logical type.
+func physicalWriter(kind parquet.Kind) func([]byte, parquet.Value) []byte {
+	switch kind {
+	case parquet.Boolean:
+		return func(dst []byte, v parquet.Value) []byte { return appendBool(dst, v.Boolean()) }
+	case parquet.Int32:
+		return func(dst []byte, v parquet.Value) []byte { return strconv.AppendInt(dst, int64(v.Int32()), 10) }
+	case parquet.Int64:
+		return func(dst []byte, v parquet.Value) []byte { return strconv.AppendInt(dst, v.Int64(), 10) }
+	case parquet.Int96:
+		return appendInt96
+	case parquet.Float:
+		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, float64(v.Float()), 32) }
+	case parquet.Double:
+		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, v.Double(), 64) }
+	}
+	return func(dst []byte, v parquet.Value) []byte { return appendBinary(dst, v.ByteArray()) }
+}
+
+// logicalWriter writes a value by what the schema says it means; nil where the
+// physical type says all.
+func logicalWriter(kind parquet.Kind, logical any) func([]byte, parquet.Value) []byte {
+	switch t := logical.(type) {
+	case *format.StringType, *format.EnumType:
+		return func(dst []byte, v parquet.Value) []byte { return appendString(dst, v.ByteArray()) }
+	case *format.JsonType:
+		return func(dst []byte, v parquet.Value) []byte { return appendEmbedded(dst, v.ByteArray()) }
+	case *format.UUIDType:
+		return func(dst []byte, v parquet.Value) []byte { return appendRawUUID(dst, v.ByteArray()) }
+	case *format.Float16Type:
+		return func(dst []byte, v parquet.Value) []byte { return appendFloat(dst, float16(v.ByteArray()), 32) }
+	case *format.DateType:
+		return func(dst []byte, v parquet.Value) []byte {
+			return append(appendDate(append(dst, '"'), int64(v.Int32())), '"')
+		}
+	case *format.DecimalType:
+		return func(dst []byte, v parquet.Value) []byte { return appendUnscaled(dst, kind, v, int(t.Scale)) }
+	case *format.IntType:
+		if t.IsSigned {
+			return nil
+		}
+		return func(dst []byte, v parquet.Value) []byte {
+			if kind == parquet.Int32 {
+				return strconv.AppendUint(dst, uint64(v.Uint32()), 10)
+			}
+			return strconv.AppendUint(dst, v.Uint64(), 10)
+		}
+	case *format.TimeType:
+		perSecond := int64(time.Second / t.Unit.Value.Duration())
+		return func(dst []byte, v parquet.Value) []byte {
+			return append(appendClock(append(dst, '"'), whole(kind, v)*(1e9/perSecond)), '"')
+		}
+	case *format.TimestampType:
+		perSecond := int64(time.Second / t.Unit.Value.Duration())
+		return func(dst []byte, v parquet.Value) []byte {
+			dst = appendTimestamp(append(dst, '"'), v.Int64(), perSecond)
+			if t.IsAdjustedToUTC {
+				dst = append(dst, 'Z')
+			}
+			return append(dst, '"')
+		}
+	}
+	return nil
+}
+
+// whole reads an integer of either width.
+func whole(kind parquet.Kind, v parquet.Value) int64 {
+	if kind == parquet.Int32 {
+		return int64(v.Int32())
+	}
+	return v.Int64()
+}
+
+// appendUnscaled writes a decimal: a whole number of which the last digits are
+// behind the point.
+func appendUnscaled(dst []byte, kind parquet.Kind, v parquet.Value, scale int) []byte {
+	var digits []byte
+	switch kind {
+	case parquet.Int32, parquet.Int64:
+		digits = strconv.AppendInt(nil, whole(kind, v), 10)
+	default:
+		digits = twosComplement(v.ByteArray()).Append(nil, 10)
+	}
+	if digits[0] == '-' {
+		dst, digits = append(dst, '-'), digits[1:]
+	}
+	if scale <= 0 {
+		return append(dst, digits...)
+	}
+	for len(digits) <= scale {
+		digits = append([]byte{'0'}, digits...)
+	}
+	point := len(digits) - scale
+	dst = append(append(dst, digits[:point]...), '.')
+	return append(dst, digits[point:]...)
+}
+
+// twosComplement reads a signed number, the highest byte first.
+func twosComplement(b []byte) *big.Int {
+	n := new(big.Int).SetBytes(b)
+	if len(b) > 0 && b[0]&0x80 != 0 {
+		n.Sub(n, new(big.Int).Lsh(big.NewInt(1), uint(8*len(b))))
+	}
+	return n
+}
+
+// appendInt96 writes the old timestamp: nanoseconds of a Julian day.
+func appendInt96(dst []byte, v parquet.Value) []byte {
+	t := v.Int96()
+	const unixDay = 2440588
+	dst = appendDate(append(dst, '"'), int64(t[2])-unixDay)
+	dst = appendClock(append(dst, 'T'), int64(t[1])<<32|int64(t[0]))
+	return append(dst, `Z"`...)
+}
+
+// appendRawUUID writes 16 bytes as a UUID.
+func appendRawUUID(dst, b []byte) []byte {
+	if len(b) != 16 {
+		return appendBinary(dst, b)
+	}
+	dst = append(dst, '"')
+	for i, c := range b {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			dst = append(dst, '-')
+		}
+		dst = append(dst, hexDigits[c>>4], hexDigits[c&15])
+	}
+	return append(dst, '"')
+}
+
+// appendEmbedded writes JSON that a column holds; text that is none is a string.
+func appendEmbedded(dst, text []byte) []byte {
+	if !json.Valid(text) {
+		return appendString(dst, text)
+	}
+	return appendCanonical(dst, text)
+}
+
+// float16 reads a number of half precision, the lowest byte first.
+func float16(b []byte) float64 {
+	if len(b) != 2 {
+		return math.NaN()
+	}
+	bits := uint16(b[0]) | uint16(b[1])<<8
+	exponent, fraction := int(bits>>10&31), float64(bits&1023)
+	var v float64
+	switch exponent {
+	case 0:
+		v = math.Ldexp(fraction, -24)
+	case 31:
+		if v = math.Inf(1); fraction != 0 {
+			v = math.NaN()
+		}
+	default:
+		v = math.Ldexp(1024+fraction, exponent-25)
+	}
+	if bits&0x8000 != 0 {
+		v = -v
+	}
+	return v
+}
