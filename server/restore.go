@@ -68,7 +68,10 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := old.drop(s); err != nil {
 		return err
 	}
-	return s.restoreOutside(ctx, a)
+	if err := s.restoreOutside(ctx, a); err != nil {
+		return err
+	}
+	return s.schedule.all(ctx)
 }
 
 // restoreOutside brings in what a snapshot holds beside the store. A bare copy
@@ -93,6 +96,11 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		err := source.RestoreWarehouse(ctx, src.Type, s.sourceOptions(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
 		if err != nil {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
+		}
+	}
+	for _, y := range a.meta.Ledgers {
+		if err := s.ledger.Sync(y.ID).Restore(a.part(fmt.Sprintf(partLedger, y.ID))); err != nil {
+			return fmt.Errorf("ledger of sync %d: %w", y.ID, err)
 		}
 	}
 	// Ids of requests and moments go on as they did then.

@@ -11,6 +11,7 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +20,8 @@ import (
 
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -100,6 +103,10 @@ type Server struct {
 	replies    *rendered
 	callers    callers
 	background background
+	ledger     *ledger.Ledger
+	executor   *executor.Executor
+	engine     *engine
+	schedule   *schedule
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
@@ -125,7 +132,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := errors.Join(s.begin(ctx), s.run(ctx)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -135,11 +142,15 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
 	s.forks.closeAll()
-	s.background.stop()
+	s.background.stop(executor.ErrStop)
 	s.background.work.Wait()
 	s.clock.Close()
 	s.gate.Close()
-	if err := s.store.Close(); err != nil {
+	var books error
+	if s.ledger != nil {
+		books = s.ledger.Close()
+	}
+	if err := errors.Join(books, s.store.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil

@@ -128,7 +128,7 @@ func (a *archive) check() error {
 	if a.meta.Format != snapshotFormat {
 		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.meta.Format, snapshotFormat)
 	}
-	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses} {
+	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses, partLedger: a.meta.Ledgers} {
 		for _, part := range list {
 			if name := fmt.Sprintf(pattern, part.ID); a.parts[name] == nil {
 				return fmt.Errorf("%w: %s is missing", errNoSnapshot, name)

@@ -41,9 +41,10 @@ func assemble(config Config) (*Server, error) {
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
-	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
+	s.background.ctx, s.background.stop = context.WithCancelCause(context.Background())
 	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
 	s.replies = newRendered()
+	s.engine, s.schedule = newEngine(s), newSchedule(s)
 	s.gate = destination.New(destination.Options{
 		Now:            s.clock.Now,
 		Roots:          config.Roots,
@@ -80,7 +81,10 @@ func (s *Server) open(ctx context.Context) error {
 		Random:    s.config.Random,
 		Owner:     s.config.Owner,
 	}
-	var err error
+	err := s.books()
+	if err != nil {
+		return err
+	}
 	if s.config.Restore != nil {
 		return s.openSnapshot(ctx, options, s.config.Restore)
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -120,6 +119,3 @@ func sequenceParent(config *api.SyncConfig) int64 {
 	}
 	return config.Mode.Triggers.SyncSequence.SyncID
 }
-
-// syncChanged is told of every sync that was created or changed.
-func (s *Server) syncChanged(context.Context, *store.Sync) {}

@@ -127,7 +127,7 @@ func (s *Server) createSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.syncChanged(c.ctx, y)
+	s.schedule.put(y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
@@ -177,7 +177,7 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	s.syncChanged(c.ctx, y)
+	s.schedule.put(y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusUpdated, Data: s.syncOf(y, true),
 	}}, nil
@@ -185,12 +185,7 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 
 // configure lays the body over the sync, checks the whole and completes it.
 func (s *Server) configure(c *call, y *store.Sync) error {
-	var existing []int64
-	for _, alert := range y.Config.AlertAttributes {
-		if alert.ID != nil {
-			existing = append(existing, *alert.ID)
-		}
-	}
+	existing := alertIDs(&y.Config)
 	if err := c.overlay(&y.Config); err != nil {
 		return err
 	}
@@ -233,6 +228,9 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := s.forgetSync(id); err != nil {
+		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
 	return deleted()
 }

@@ -109,12 +109,10 @@ func plainDigits(number string) (string, error) {
 	if len(whole)+len(fraction) > longestNumber || shift > longestNumber || shift < -longestNumber {
 		return "", fmt.Errorf("the number has more than %d digits", longestNumber)
 	}
-	for ; shift > 0; shift-- {
-		next := "0"
-		if fraction != "" {
-			next, fraction = fraction[:1], fraction[1:]
-		}
-		whole += next
+	if shift > 0 {
+		moved := min(shift, len(fraction))
+		whole += fraction[:moved] + strings.Repeat("0", shift-moved)
+		fraction = fraction[moved:]
 	}
 	if shift < 0 {
 		whole = strings.Repeat("0", max(0, 1-shift-len(whole))) + whole
