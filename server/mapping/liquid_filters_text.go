@@ -18,7 +18,7 @@ import (
 const white = " \t\n\v\f\r\x00"
 
 var (
-	lineBreak   = regexp.MustCompile(`\r?\n`)
+	lineBreak = regexp.MustCompile(`\r?\n`)
 	// Scripts, comments and styles go with what is in them, other tags alone.
 	htmlBlocks  = regexp.MustCompile(`(?s)<script.*?</script>|<!--.*?-->|<style.*?</style>`)
 	htmlTags    = regexp.MustCompile(`(?s)<.*?>`)
