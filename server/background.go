@@ -9,7 +9,7 @@ import (
 // the clock waits for it, and so does Close.
 type background struct {
 	ctx  context.Context
-	stop context.CancelFunc
+	stop context.CancelCauseFunc
 	work sync.WaitGroup
 }
 

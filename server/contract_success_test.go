@@ -139,11 +139,15 @@ func successSyncs(w *world, source, destination int64) {
 	body["label"] = "Customers 2"
 	w.crud("/syncs", w.key, id, body, "data.label", "Customers 2")
 	path := fmt.Sprintf("/syncs/%d", id)
+	reached, release := w.hold()
 	run := w.do("POST", path+"/trigger", w.key, nil).want(200).id("data.sync_run_id")
+	<-reached
 	require.Equal(w.t, run, w.do("GET", path+"/sync_runs", w.key, nil).want(200).id("data.0.id"))
 	one := fmt.Sprintf("/sync_runs/%d", run)
 	w.do("GET", one, w.key, nil).want(200)
 	require.Equal(w.t, "cancelled", w.do("POST", one+"/cancel", w.key, nil).want(200).at("status"))
+	release()
+	w.control("POST", "/settle", nil).want(200)
 	require.Equal(w.t, true, w.do("GET", one, w.key, nil).want(200).at("data.canceled"))
 	w.remove(path, w.key)
 	w.remove(fmt.Sprintf("/sources/%d", source), w.key)

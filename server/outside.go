@@ -13,6 +13,7 @@ import (
 type outside struct {
 	destinations []*store.Destination
 	sources      []*store.Source
+	syncs        []int64
 }
 
 // gather adds what an organization keeps outside.
@@ -37,6 +38,15 @@ func (o *outside) gather(tx *store.Tx, organizationID int64) error {
 		if err != nil {
 			return err
 		}
+		syncs, err := everyRow(func(p store.Page) ([]store.Head, int64, error) {
+			return tx.SyncHeads(w.ID, p)
+		})
+		if err != nil {
+			return err
+		}
+		for _, y := range syncs {
+			o.syncs = append(o.syncs, y.ID)
+		}
 		o.destinations, o.sources = append(o.destinations, destinations...), append(o.sources, sources...)
 	}
 	return nil
@@ -54,7 +64,22 @@ func (o *outside) drop(s *Server) error {
 			failures = append(failures, sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}.forget())
 		}
 	}
+	for _, id := range o.syncs {
+		failures = append(failures, s.forgetSync(id))
+	}
 	return errors.Join(failures...)
+}
+
+// forgetSync drops what a deleted sync leaves behind.
+func (s *Server) forgetSync(id int64) error {
+	s.schedule.drop(id)
+	return s.ledger.Sync(id).Forget()
+}
+
+// booked tells whether a sync has ever run.
+func (s *Server) booked(id int64) (bool, error) {
+	runs, err := s.ledger.Sync(id).Runs()
+	return len(runs) > 0, err
 }
 
 // everythingOutside is what all organizations keep outside the store.

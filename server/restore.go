@@ -70,7 +70,10 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := old.drop(s); err != nil {
 		return err
 	}
-	return s.restoreOutside(ctx, a)
+	if err := s.restoreOutside(ctx, a); err != nil {
+		return err
+	}
+	return s.schedule.all(ctx)
 }
 
 // restoreOutside brings in what a snapshot holds beside the store. A bare copy
@@ -97,6 +100,11 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}
 	}
+	for _, y := range a.meta.Ledgers {
+		if err := s.ledger.Sync(y.ID).Restore(a.part(fmt.Sprintf(partLedger, y.ID))); err != nil {
+			return fmt.Errorf("ledger of sync %d: %w", y.ID, err)
+		}
+	}
 	// Ids of requests and moments go on as they did then.
 	s.journal.counter.Store(a.meta.Requests)
 	return s.clock.Restore(a.meta.Clock)
@@ -115,7 +123,12 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 		return err
 	}
 	s.store = opened
-	if err := s.restoreOutside(ctx, a); err != nil {
+	// The store holds the directory's lock from here on.
+	err = s.books()
+	if err == nil {
+		err = s.restoreOutside(ctx, a)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("restore: %w", err), opened.Close())
 	}
 	return nil

@@ -11,6 +11,7 @@ package server
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -20,6 +21,8 @@ import (
 
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -106,6 +109,10 @@ type Server struct {
 	replies    *rendered
 	callers    callers
 	background background
+	ledger     *ledger.Ledger
+	executor   *executor.Executor
+	engine     *engine
+	schedule   *schedule
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.
@@ -135,7 +142,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	if err := s.begin(ctx); err != nil {
+	if err := errors.Join(s.begin(ctx), s.run(ctx)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -145,11 +152,15 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
 	s.forks.closeAll()
-	s.background.stop()
+	s.background.stop(executor.ErrStop)
 	s.background.work.Wait()
 	s.clock.Close()
 	s.gate.Close()
-	if err := s.store.Close(); err != nil {
+	var books error
+	if s.ledger != nil {
+		books = s.ledger.Close()
+	}
+	if err := errors.Join(books, s.store.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil

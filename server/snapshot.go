@@ -14,7 +14,8 @@ import (
 )
 
 // A snapshot is a tar stream: meta.json first, then the store, then the records
-// of every emulated destination and the tables of every emulated warehouse.
+// of every emulated destination, the tables of every emulated warehouse and the
+// books of every sync that has run.
 // Secrets in it stay sealed under the master key.
 const (
 	snapshotFormat    = 1
@@ -22,6 +23,7 @@ const (
 	partStore         = "store.db"
 	partDestination   = "destinations/%d"
 	partWarehouse     = "warehouses/%d"
+	partLedger        = "ledgers/%d"
 	sqliteFileHeading = "SQLite format 3\x00"
 )
 
@@ -36,6 +38,8 @@ type snapshotMeta struct {
 	// Destinations and Warehouses are the ids of the parts with their types.
 	Destinations []snapshotPart `json:"destinations"`
 	Warehouses   []snapshotPart `json:"warehouses"`
+	// Ledgers are the syncs whose books are parts.
+	Ledgers []snapshotPart `json:"ledgers"`
 }
 
 // snapshotPart names a part; its type says who reads it.
@@ -79,7 +83,7 @@ func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
 	meta := snapshotMeta{
 		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
 		Clock: s.clock.State(), Requests: s.journal.counter.Load(),
-		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{},
+		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
 	}
 	for _, d := range kept.destinations {
 		if s.snapshots(d) {
@@ -89,6 +93,13 @@ func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
 	for _, src := range kept.sources {
 		if kind, _ := source.Type(src.Type); kind.Emulated {
 			meta.Warehouses = append(meta.Warehouses, snapshotPart{src.ID, src.Type})
+		}
+	}
+	for _, id := range kept.syncs {
+		if has, err := s.booked(id); err != nil {
+			return nil, err
+		} else if has {
+			meta.Ledgers = append(meta.Ledgers, snapshotPart{id, "sync"})
 		}
 	}
 	out, err := s.newSpool()
@@ -150,6 +161,11 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 	for _, src := range meta.Warehouses {
 		write := func(w io.Writer) error { return source.CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w) }
 		if err := part(fmt.Sprintf(partWarehouse, src.ID), write); err != nil {
+			return err
+		}
+	}
+	for _, y := range meta.Ledgers {
+		if err := part(fmt.Sprintf(partLedger, y.ID), s.ledger.Sync(y.ID).Snapshot); err != nil {
 			return err
 		}
 	}

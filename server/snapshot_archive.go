@@ -163,7 +163,7 @@ func (a *archive) check() error {
 	if a.meta.Requests < 0 || a.meta.Requests > maxRequests {
 		return fmt.Errorf("%w: it cannot have seen %d requests", errNoSnapshot, a.meta.Requests)
 	}
-	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses} {
+	for pattern, list := range map[string][]snapshotPart{partDestination: a.meta.Destinations, partWarehouse: a.meta.Warehouses, partLedger: a.meta.Ledgers} {
 		for _, part := range list {
 			if name := fmt.Sprintf(pattern, part.ID); a.parts[name] == nil {
 				return fmt.Errorf("%w: %s is missing", errNoSnapshot, name)

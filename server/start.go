@@ -59,11 +59,12 @@ func assemble(config Config) (*Server, error) {
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
-	s.background.ctx, s.background.stop = context.WithCancel(context.Background())
+	s.background.ctx, s.background.stop = context.WithCancelCause(context.Background())
 	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
 	s.replies = newRendered()
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(maxForks)
+	s.engine, s.schedule = newEngine(s), newSchedule(s)
 	s.gate = destination.New(destination.Options{
 		Now:            s.clock.Now,
 		Roots:          config.Roots,
@@ -106,8 +107,13 @@ func (s *Server) open(ctx context.Context) error {
 	if s.config.Restore != nil {
 		return s.openSnapshot(ctx, options, s.config.Restore)
 	}
-	s.store, err = store.Open(ctx, options)
-	return err
+	if s.store, err = store.Open(ctx, options); err != nil {
+		return err
+	}
+	if err = s.books(); err != nil {
+		return errors.Join(err, s.store.Close())
+	}
+	return nil
 }
 
 // begin makes the first organization of an empty store and takes over the

@@ -60,7 +60,15 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.launch(run)
 	return ok(map[string]int64{"sync_run_id": run.ID})
+}
+
+// launch hands a queued run to the engine; one that was skipped stays so.
+func (s *Server) launch(run *store.SyncRun) {
+	if run.ID != 0 && run.Run.Status == api.RunQueued {
+		s.engine.start(run.WorkspaceID, run.ID)
+	}
 }
 
 // queue creates a run: queued, or skipped while another one is active.
@@ -92,6 +100,9 @@ func (s *Server) cancelSyncRun(c *call) (*reply, error) {
 		}
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
 			return refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
+		}
+		if s.engine.cancel(run.ID) {
+			return nil // the engine writes its end
 		}
 		run.Run.Status, run.Run.Canceled = api.RunFailed, true
 		run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")

@@ -131,6 +131,7 @@ func (s *Server) createSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
+	s.schedule.put(y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
@@ -181,6 +182,7 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
+	s.schedule.put(y)
 	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
 		Status: api.StatusUpdated, Data: s.syncOf(y, true),
 	}}, nil
@@ -190,12 +192,7 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 func (s *Server) configure(c *call, y *store.Sync) error {
 	// An update names by id the alerts that stay (facts B4); ids of nobody are
 	// refused.
-	var existing []int64
-	for _, alert := range y.Config.AlertAttributes {
-		if alert.ID != nil {
-			existing = append(existing, *alert.ID)
-		}
-	}
+	existing := alertIDs(&y.Config)
 	if err := c.overlay(&y.Config); err != nil {
 		return err
 	}
@@ -239,6 +236,9 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if err := s.forgetSync(id); err != nil {
+		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
 	return deleted()
 }

@@ -198,7 +198,10 @@ func TestTriggerAndCancel(t *testing.T) {
 	w := newWorld(t)
 	id := w.newSync()
 	path := fmt.Sprintf("/syncs/%d", id)
+	reached, release := w.hold()
+	defer release()
 	first := w.do("POST", path+"/trigger?force_full_sync=true", w.key, nil).want(200).id("data.sync_run_id")
+	<-reached
 	second := w.do("POST", path+"/trigger", w.key, `{"force_full_sync":false}`).want(200).id("data.sync_run_id")
 	shown := w.do("GET", fmt.Sprintf("/sync_runs/%d", first), w.key, nil).want(200)
 	require.Equal(t, true, shown.at("data.full_sync"))
@@ -206,7 +209,7 @@ func TestTriggerAndCancel(t *testing.T) {
 	require.NotEmpty(t, shown.at("data.sync_trigger_reason.ui_detail"))
 	require.Equal(t, first, shown.id("data.id"))
 	require.Equal(t, id, shown.id("data.sync_id"))
-	require.Equal(t, "queued", shown.at("data.status"))
+	require.Equal(t, "working", shown.at("data.status"))
 	require.NotEmpty(t, shown.at("data.current_step"))
 	require.Equal(t, false, shown.at("data.canceled"))
 	require.Nil(t, shown.at("data.completed_at"))
@@ -221,6 +224,8 @@ func TestTriggerAndCancel(t *testing.T) {
 	}
 	require.Equal(t, "skipped", w.do("GET", fmt.Sprintf("/sync_runs/%d", second), w.key, nil).want(200).at("data.status"))
 	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", first), w.key, nil).want(200)
+	release()
+	w.control("POST", "/settle", nil).want(200)
 	shown = w.do("GET", fmt.Sprintf("/sync_runs/%d", first), w.key, nil).want(200)
 	require.Equal(t, "failed", shown.at("data.status"))
 	require.Equal(t, "CANCELED", shown.at("data.error_code"))

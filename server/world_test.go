@@ -30,7 +30,8 @@ type world struct {
 	pat    string // personal access token of the first user
 	key    string // API key of the first workspace
 	dest   *httptest.Server
-	source string // path of a SQLite file with a table customers
+	sim    *destsim.Sim // behind dest
+	source string       // path of a SQLite file with a table customers
 
 	onCall atomic.Pointer[func()] // runs before each call of the destination
 
@@ -62,6 +63,7 @@ func (w *world) destination() string {
 	if w.dest == nil {
 		sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 		require.NoError(w.t, err)
+		w.sim = sim
 		w.dest = httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			if hook := w.onCall.Load(); hook != nil {
 				(*hook)()
@@ -71,6 +73,22 @@ func (w *world) destination() string {
 		w.t.Cleanup(func() { w.dest.Close(); sim.Close() })
 	}
 	return w.dest.URL + "/hook/unguessable-segment"
+}
+
+// hold lets the next call to the destination wait: a run stays in work until
+// release. reached is closed when the call has come.
+func (w *world) hold() (reached <-chan struct{}, release func()) {
+	came, free := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	block := func() {
+		once.Do(func() { close(came) })
+		<-free
+	}
+	w.onCall.Store(&block)
+	return came, sync.OnceFunc(func() {
+		w.onCall.Store(nil)
+		close(free)
+	})
 }
 
 // sourceFile is a SQLite file with the table customers, made when first needed.

@@ -36,10 +36,14 @@ var arrows = map[string][]string{
 	"server/api":          {},
 	"server/clock":        {},
 	"server/destination":  {"server/api", "server/clock", "server/yamldoc", "destsim/rpc"},
-	"server/mapping":      {"server/api"},
-	"server/source":       {"server/api"},
-	"server/store":        {"server/api"},
-	"server/yamldoc":      {},
+	"server/executor": {
+		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
+	},
+	"server/ledger":  {},
+	"server/mapping": {"server/api"},
+	"server/source":  {"server/api"},
+	"server/store":   {"server/api"},
+	"server/yamldoc": {},
 }
 
 // testArrows are what tests may import beyond that.
@@ -52,6 +56,7 @@ var testArrows = map[string][]string{
 	"openapi":            {"destsim/rpc", "server/api"},
 	"server":             {"destsim", "conformance/wire"},
 	"server/destination": {"destsim"},
+	"server/executor":    {"destsim"},
 }
 
 // doors are the packages by which a module enters, mostly one alone. What
@@ -63,11 +68,13 @@ var doors = map[string][]string{
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
 	"github.com/jackc/pgx/":       {"server/source"},
+	"github.com/emersion/":        {"server"},
 	"github.com/osteele/liquid":   {"server/mapping"},
 	"github.com/parquet-go/":      {"server/source"},
 	"github.com/robfig/cron/":     {"server/mapping", "server"},
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit"},
+	"github.com/wneessen/":        {"server"},
 	"zombiezen.com/go/sqlite":     {"destsim", "server/store", "server/source"},
 }
 

@@ -43,8 +43,11 @@ type Options struct {
 	// ConnectTimeout bounds looking up a name, connecting and the TLS handshake
 	// together; 10 s when zero.
 	ConnectTimeout time.Duration
-	// CallTimeout bounds one call; 30 s when zero.
+	// CallTimeout bounds one call, except that of a batch; 30 s when zero.
 	CallTimeout time.Duration
+	// BatchTimeout bounds one sync_batch; when zero CallTimeout where that is
+	// set, else 60 s. The caller's context may shorten it.
+	BatchTimeout time.Duration
 	// MaxReply bounds a reply in bytes, as received and as decoded; 16 MiB when
 	// zero.
 	MaxReply int64
@@ -74,6 +77,7 @@ type Gate struct {
 	pools    map[int64]*pool
 	emulated map[int64]*Emulated
 
+	locks   fileLocks    // of local_files
 	opening sync.Mutex   // held while a store opens
 	fresh   atomic.Int64 // counts the stores of connections without an id
 }
@@ -110,6 +114,11 @@ func New(options Options) *Gate {
 	}
 	if options.ConnectTimeout <= 0 {
 		options.ConnectTimeout = 10 * time.Second
+	}
+	if options.BatchTimeout <= 0 {
+		if options.BatchTimeout = options.CallTimeout; options.BatchTimeout <= 0 {
+			options.BatchTimeout = time.Minute
+		}
 	}
 	if options.CallTimeout <= 0 {
 		options.CallTimeout = 30 * time.Second

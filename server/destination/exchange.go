@@ -137,6 +137,14 @@ func (c *caller) Call(ctx context.Context, method string, params any) (json.RawM
 
 // exchange makes one call and tells the observer of it.
 func (c *caller) exchange(ctx context.Context, method string, params any) (json.RawMessage, *Exchange, *CallError) {
+	return c.checked(ctx, method, params, nil)
+}
+
+// checked is exchange with a result that must be of a shape: where check names a
+// problem the call has failed (spec 7.2.1), for the observer too.
+func (c *caller) checked(
+	ctx context.Context, method string, params any, check func(json.RawMessage) (problem string),
+) (json.RawMessage, *Exchange, *CallError) {
 	x := &Exchange{
 		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
 		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
@@ -145,7 +153,7 @@ func (c *caller) exchange(ctx context.Context, method string, params any) (json.
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
 	}
 	begin := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, c.gate.options.CallTimeout)
+	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
 	defer cancel()
 	var raw json.RawMessage
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
@@ -160,10 +168,27 @@ func (c *caller) exchange(ctx context.Context, method string, params any) (json.
 	var failed *CallError
 	if err != nil {
 		failed = c.explain(ctx, x, err)
+	} else if check != nil {
+		if problem := check(raw); problem != "" {
+			failed = &CallError{
+				Method: method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
+				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x),
+			}
+		}
+	}
+	if failed != nil {
 		x.Outcome, x.Error = failed.Outcome, failed.Message
 	}
 	if c.gate.options.Observe != nil {
 		c.gate.options.Observe(*x)
 	}
 	return raw, x, failed
+}
+
+// timeout bounds one call of a method.
+func (g *Gate) timeout(method string) time.Duration {
+	if method == rpc.MethodSyncBatch {
+		return g.options.BatchTimeout
+	}
+	return g.options.CallTimeout
 }

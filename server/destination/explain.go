@@ -27,6 +27,18 @@ type CallError struct {
 	Message string
 	// RetryAfter is the value of the header of that name, "" without one.
 	RetryAfter string
+	// RateLimit is that of Reply: any reply may carry it, also a failure.
+	RateLimit int64
+}
+
+// Reached tells whether the destination may have seen the call, so that nobody
+// knows what it did: such a batch is sent again, and never taken for refused.
+func (e *CallError) Reached() bool {
+	switch e.Outcome {
+	case OutcomeDNS, OutcomeTLS, OutcomeURL:
+		return false
+	}
+	return true
 }
 
 // Error names the call and the cause.
@@ -43,7 +55,7 @@ const unknownError = "unknown error: "
 // explain turns the error of a call into words. ctx is that of the caller,
 // without the timeout of the call.
 func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError {
-	e := &CallError{Method: x.Method, Status: x.Status, RetryAfter: x.Header.Get("Retry-After")}
+	e := &CallError{Method: x.Method, Status: x.Status, RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x)}
 	var rpcErr *rpc.Error
 	var status *rpc.StatusError
 	var syntax *rpc.SyntaxError
@@ -66,7 +78,7 @@ func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError
 	case errors.As(err, &syntax):
 		e.Outcome, e.Message = OutcomeMalformed, unknownError+"the reply is not JSON: "+syntax.Error()
 	default:
-		e.Outcome, e.Message = c.gate.network(ctx, c.host, err)
+		e.Outcome, e.Message = c.gate.networkWithin(ctx, c.host, c.gate.timeout(x.Method), err)
 		if e.Outcome == OutcomeNetwork && x.Status != 0 { // the reply began
 			e.Message = "the reply could not be read: " + e.Message
 		}
@@ -107,6 +119,11 @@ func (c *caller) statusText(e *rpc.StatusError) string {
 
 // network explains an error below the protocol; host is host or host:port.
 func (g *Gate) network(ctx context.Context, host string, err error) (outcome, message string) {
+	return g.networkWithin(ctx, host, g.options.CallTimeout, err)
+}
+
+// networkWithin is network for a call with a timeout of its own.
+func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Duration, err error) (outcome, message string) {
 	var lookup *lookupError
 	var handshake *handshakeError
 	var timeout net.Error
@@ -121,7 +138,7 @@ func (g *Gate) network(ctx context.Context, host string, err error) (outcome, me
 		return OutcomeTLS, tlsText(host, handshake.err)
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return OutcomeTimeout, fmt.Sprintf("%s did not answer within %s to connect and %s in all",
-			host, seconds(g.options.ConnectTimeout), seconds(g.options.CallTimeout))
+			host, seconds(g.options.ConnectTimeout), seconds(bound))
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return OutcomeNetwork, host + " refuses the connection; is it listening on that port?"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):

@@ -115,13 +115,10 @@ func plainDigits(number string) (string, error) {
 	if len(whole)+len(fraction) > longestNumber || shift > longestNumber || shift < -longestNumber {
 		return "", fmt.Errorf("the number has more than %d digits", longestNumber)
 	}
-	// The point moves to the right, over digits first and then over zeros.
-	for ; shift > 0; shift-- {
-		next := "0"
-		if fraction != "" {
-			next, fraction = fraction[:1], fraction[1:]
-		}
-		whole += next
+	if shift > 0 {
+		moved := min(shift, len(fraction))
+		whole += fraction[:moved] + strings.Repeat("0", shift-moved)
+		fraction = fraction[moved:]
 	}
 	// The point moves to the left; there must be a digit before it.
 	if shift < 0 {

@@ -12,7 +12,7 @@ type Counts struct {
 // counted are the tables that figures show.
 var counted = []string{
 	"organizations", "users", "workspaces", "invitations", "destinations", "sources", "datasets", "models",
-	"topics", "topic_messages", "syncs", "sync_runs", "webhooks", "mails",
+	"topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
 }
 
 // Counts counts what is stored.

@@ -6,7 +6,9 @@ import (
 )
 
 // Mail is a message that the service sent; WorkspaceID is nil for those of the
-// organization. Kind is the caller's word.
+// organization. Kind is the caller's word. Delivery follows the copy for a mail
+// server: DeliveryOpen, DeliveryDelivered or DeliveryFailed, "" when there is
+// none to be sent.
 type Mail struct {
 	Row
 	OrganizationID int64
@@ -17,19 +19,26 @@ type Mail struct {
 	Text           string
 	Kind           string
 	At             time.Time // zero at creation: now
+	Delivery       string
+	Attempts       int64
+	NextAttempt    time.Time // zero unless it is open
+	Error          string    // of the last attempt
 }
 
 var mails = define(table[Mail]{
 	name: "mails", kind: "mail", scope: "organization_id", counted: true,
-	columns: []string{"organization_id", "workspace_id", "recipients", "sender", "subject", "body", "kind", "at"},
-	row:     func(m *Mail) *Row { return &m.Row },
+	columns: []string{"organization_id", "workspace_id", "recipients", "sender", "subject", "body", "kind", "at",
+		"delivery", "attempts", "next_attempt", "error"},
+	row: func(m *Mail) *Row { return &m.Row },
 	values: func(m *Mail) []any {
-		return []any{m.OrganizationID, m.WorkspaceID, doc{m.To}, m.From, m.Subject, m.Text, m.Kind, m.At}
+		return []any{m.OrganizationID, m.WorkspaceID, doc{m.To}, m.From, m.Subject, m.Text, m.Kind, m.At,
+			m.Delivery, m.Attempts, m.NextAttempt, m.Error}
 	},
 	load: func(s *scan, m *Mail) {
 		m.OrganizationID, m.WorkspaceID = s.number(), s.optional()
 		s.doc(&m.To)
 		m.From, m.Subject, m.Text, m.Kind, m.At = s.text(), s.text(), s.text(), s.text(), s.time()
+		m.Delivery, m.Attempts, m.NextAttempt, m.Error = s.text(), s.number(), s.time(), s.text()
 	},
 })
 
@@ -38,12 +47,27 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	if m.At.IsZero() {
 		m.At = tx.now
 	}
+	if m.Delivery == DeliveryOpen && m.NextAttempt.IsZero() {
+		m.NextAttempt = tx.now
+	}
 	return mails.create(tx, m)
 }
 
 // Mail reads one message of an organization.
 func (tx *Tx) Mail(organizationID, id int64) (*Mail, error) {
 	return mails.one(tx, "id = ? AND organization_id = ?", id, organizationID)
+}
+
+// SaveMail stores what became of an attempt to send a message.
+func (tx *Tx) SaveMail(m *Mail) error { return mails.save(tx, m) }
+
+// AnyMail reads one message of any organization.
+func (tx *Tx) AnyMail(id int64) (*Mail, error) { return mails.one(tx, "id = ?", id) }
+
+// OpenMails reads the messages of all organizations that are still to be sent,
+// with an id above after, in the order of their ids.
+func (tx *Tx) OpenMails(after int64) ([]*Mail, error) {
+	return mails.some(tx, "delivery = 'open' AND id > ? ORDER BY id", after)
 }
 
 // Mails lists the messages of an organization.

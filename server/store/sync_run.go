@@ -1,30 +1,39 @@
 package store
 
-import "github.com/destkit/destkit/server/api"
+import (
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
 
 // SyncRun is one execution of a sync (spec 2.9). The ids and times of the Run
-// itself are filled from the row.
+// itself are filled from the row. StartedAt is when work began, ToldAt when its
+// end was told to others; zero before. SetRunStarted and SetRunTold set them.
 type SyncRun struct {
 	Row
 	WorkspaceID int64
 	SyncID      int64
+	StartedAt   time.Time
+	ToldAt      time.Time
 	Run         api.SyncRun
 }
 
 var syncRuns = define(table[SyncRun]{
 	name: "sync_runs", kind: "sync run", scope: "sync_id", counted: true,
-	columns: []string{"workspace_id", "sync_id", "status", "canceled", "completed_at", "run"},
+	columns: []string{"workspace_id", "sync_id", "status", "canceled", "completed_at", "started_at", "told_at", "run"},
 	row:     func(r *SyncRun) *Row { return &r.Row },
 	values: func(r *SyncRun) []any {
 		var completed any
 		if r.Run.CompletedAt != nil {
 			completed = r.Run.CompletedAt.Time
 		}
-		return []any{r.WorkspaceID, r.SyncID, r.Run.Status, r.Run.Canceled, completed, doc{r.Run}}
+		return []any{r.WorkspaceID, r.SyncID, r.Run.Status, r.Run.Canceled, completed, r.StartedAt, r.ToldAt, doc{r.Run}}
 	},
 	load: func(s *scan, r *SyncRun) {
 		r.WorkspaceID, r.SyncID = s.number(), s.number()
 		s.col += 3 // in the document too
+		r.StartedAt, r.ToldAt = s.time(), s.time()
 		s.doc(&r.Run)
 		r.fill()
 	},
@@ -58,6 +67,39 @@ func (tx *Tx) SyncRun(workspaceID, id int64) (*SyncRun, error) {
 // SyncRuns lists the runs of a sync.
 func (tx *Tx) SyncRuns(syncID int64, p Page) ([]*SyncRun, int64, error) {
 	return syncRuns.list(tx, p, syncID)
+}
+
+// SetRunStarted keeps the moment of the transaction as the one at which work on a
+// run began. It tells whether this was the first time; a run that is resumed
+// keeps its moment. The version counts up, so that nobody saves over it.
+func (tx *Tx) SetRunStarted(id int64) (first bool, err error) {
+	return tx.setRunMoment("started_at", id)
+}
+
+// SetRunTold keeps the moment of the transaction as the one at which the end of a
+// run was told to others. It tells whether this was the first time.
+func (tx *Tx) SetRunTold(id int64) (first bool, err error) {
+	return tx.setRunMoment("told_at", id)
+}
+
+func (tx *Tx) setRunMoment(column string, id int64) (first bool, err error) {
+	changed, err := tx.exec("UPDATE sync_runs SET "+column+" = ?, version = version + 1 WHERE id = ? AND "+column+" IS NULL", tx.now, id)
+	if err != nil {
+		return false, fmt.Errorf("set %s of sync run %d: %w", column, id, err)
+	}
+	return changed > 0, nil
+}
+
+// UntoldRuns reads the runs of all workspaces that work began on and that are
+// over, but whose end nobody was told, oldest first.
+func (tx *Tx) UntoldRuns() ([]*SyncRun, error) {
+	return syncRuns.some(tx, "started_at IS NOT NULL AND told_at IS NULL AND NOT ("+active+") ORDER BY id")
+}
+
+// CompletedRuns reads the last limit completed runs of a sync that were created
+// before the run with that id, newest first.
+func (tx *Tx) CompletedRuns(syncID, before, limit int64) ([]*SyncRun, error) {
+	return syncRuns.some(tx, "sync_id = ? AND status = 'completed' AND id < ? ORDER BY created_at DESC, id DESC LIMIT ?", syncID, before, limit)
 }
 
 const active = "status IN ('queued', 'working')"

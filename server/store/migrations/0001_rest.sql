@@ -277,10 +277,13 @@ CREATE TABLE sync_runs (
 	status       TEXT NOT NULL,
 	canceled     INTEGER NOT NULL,
 	completed_at INTEGER,
+	started_at   INTEGER,
+	told_at      INTEGER,
 	run          TEXT NOT NULL
 ) STRICT;
 CREATE INDEX sync_runs_listed ON sync_runs (sync_id, created_at, id);
 CREATE INDEX sync_runs_by_workspace ON sync_runs (workspace_id);
+CREATE INDEX sync_runs_untold ON sync_runs (id) WHERE started_at IS NOT NULL AND told_at IS NULL;
 CREATE INDEX sync_runs_active ON sync_runs (sync_id, id) WHERE status IN ('queued', 'working');
 
 CREATE TABLE webhooks (
@@ -298,6 +301,43 @@ CREATE TABLE webhooks (
 ) STRICT;
 CREATE INDEX webhooks_listed ON webhooks (workspace_id, created_at, id);
 
+-- What is or was on its way to a webhook. The sync may be gone.
+CREATE TABLE webhook_deliveries (
+	id           INTEGER PRIMARY KEY AUTOINCREMENT,
+	version      INTEGER NOT NULL,
+	created_at   INTEGER NOT NULL,
+	updated_at   INTEGER NOT NULL,
+	workspace_id INTEGER NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
+	webhook_id   INTEGER NOT NULL REFERENCES webhooks (id) ON DELETE CASCADE,
+	sync_id      INTEGER NOT NULL,
+	sync_run_id  INTEGER NOT NULL,
+	event        TEXT NOT NULL,
+	body         TEXT NOT NULL,
+	status       TEXT NOT NULL,
+	attempts     INTEGER NOT NULL,
+	next_attempt INTEGER,
+	last_attempt INTEGER,
+	http_status  INTEGER NOT NULL,
+	error        TEXT NOT NULL
+) STRICT;
+CREATE INDEX webhook_deliveries_listed ON webhook_deliveries (workspace_id, created_at, id);
+CREATE INDEX webhook_deliveries_by_webhook ON webhook_deliveries (webhook_id);
+CREATE INDEX webhook_deliveries_open ON webhook_deliveries (id) WHERE status = 'open';
+
+-- Violations that last. The id is what notices call the instance of an alert.
+CREATE TABLE open_alerts (
+	id          INTEGER PRIMARY KEY AUTOINCREMENT,
+	version     INTEGER NOT NULL,
+	created_at  INTEGER NOT NULL,
+	updated_at  INTEGER NOT NULL,
+	sync_id     INTEGER NOT NULL REFERENCES syncs (id) ON DELETE CASCADE,
+	alert_id    INTEGER NOT NULL,
+	type        TEXT NOT NULL,
+	last_run_id INTEGER NOT NULL,
+	UNIQUE (sync_id, alert_id)
+) STRICT;
+CREATE INDEX open_alerts_listed ON open_alerts (sync_id, created_at, id);
+
 CREATE TABLE mails (
 	id              INTEGER PRIMARY KEY AUTOINCREMENT,
 	version         INTEGER NOT NULL,
@@ -310,10 +350,15 @@ CREATE TABLE mails (
 	subject         TEXT NOT NULL,
 	body            TEXT NOT NULL,
 	kind            TEXT NOT NULL,
-	at              INTEGER NOT NULL
+	at              INTEGER NOT NULL,
+	delivery        TEXT NOT NULL,
+	attempts        INTEGER NOT NULL,
+	next_attempt    INTEGER,
+	error           TEXT NOT NULL
 ) STRICT;
 CREATE INDEX mails_listed ON mails (organization_id, created_at, id);
 CREATE INDEX mails_by_workspace ON mails (workspace_id);
+CREATE INDEX mails_open ON mails (id) WHERE delivery = 'open';
 
 -- How many rows of a table an owner has: counting 10,000 of them through an
 -- index takes longer than reading a page. Only long lists are kept here.

@@ -1,0 +1,197 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Sender makes the calls of a run (spec 4.2, phase execution), without retries
+// and without any limit of speed. It is safe for parallel use. Errors of calls
+// are *CallError.
+type Sender interface {
+	// Speed asks how fast and how parallel one sync may send.
+	Speed(ctx context.Context) (Speed, error)
+	// Send writes one batch. records are JSON objects with the members that the
+	// plan names; they are copied as they are. A reply without an error has one
+	// result for each record only if the destination keeps to the protocol:
+	// that is for the caller to check.
+	Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error)
+	// Close frees what this sender alone holds.
+	Close() error
+}
+
+// Speed is the answer of get_sync_speed as it was given: whether the numbers can
+// be used is for the caller to say.
+type Speed struct {
+	rpc.Speed
+	RateLimit int64 // as in Reply
+}
+
+// Reply is the answer to one batch.
+type Reply struct {
+	// Results stand in the order of the reply. Messages are cleaned of secrets.
+	Results []rpc.RecordResult
+	// RateLimit is X-RateLimit-Limit in requests per second (spec 8); 0 without
+	// one that can be used.
+	RateLimit int64
+	Status    int // HTTP status; 0 where there is none
+}
+
+// Sender opens a destination for the calls of a run. Credentials are the merged
+// ones of CheckConnection. Senders of one id share their network connections.
+func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, error) {
+	c, err := g.Open(id, typ, credentials)
+	if err != nil {
+		return nil, err
+	}
+	switch c := c.(type) {
+	case *customConnection:
+		return &callSender{caller: c.caller, connection: c}, nil
+	case *emulatedConnection:
+		return &emulatedSender{callSender: callSender{caller: c.caller, connection: c}, emulated: c}, nil
+	case *filesConnection:
+		return newFilesSender(g, c), nil
+	}
+	return nil, fmt.Errorf("open destination %d: nothing can be sent to type %s", id, clip(typ, 64))
+}
+
+// HiddenIdentifier names the field by which an object tells records apart where
+// no mapping does, and which clients never see; "" where there is none. Records
+// of local_files carry it beside their columns: it is not written into the file.
+func (g *Gate) HiddenIdentifier(typ, object string) string {
+	k := g.kinds[typ]
+	switch {
+	case k == nil:
+		return ""
+	case k.fileSystem:
+		return filesIdentifier
+	case k.emulated == nil:
+		return ""
+	}
+	if o := k.emulated.object(object); o != nil {
+		return o.HiddenIdentifier
+	}
+	return ""
+}
+
+// callSender sends over the custom destination protocol.
+type callSender struct {
+	*caller
+	connection Connection
+}
+
+// Close closes the connection behind it.
+func (s *callSender) Close() error { return s.connection.Close() }
+
+// Speed calls get_sync_speed with {} (facts A3).
+func (s *callSender) Speed(ctx context.Context) (Speed, error) {
+	var speed Speed
+	_, x, failed := s.checked(ctx, rpc.MethodGetSyncSpeed, nil, func(result json.RawMessage) (problem string) {
+		speed.Speed, problem = readSpeed(result)
+		return problem
+	})
+	if failed != nil {
+		return Speed{}, failed
+	}
+	speed.RateLimit = rateLimit(x)
+	return speed, nil
+}
+
+// readSpeed reads the three integers; all are required (facts A3).
+func readSpeed(result json.RawMessage) (speed rpc.Speed, problem string) {
+	members, ok := rawObject(result)
+	if !ok {
+		return speed, "result is not an object"
+	}
+	for _, part := range []struct {
+		key string
+		dst *int64
+	}{
+		{"maximum_batch_size", &speed.MaximumBatchSize},
+		{"maximum_parallel_batches", &speed.MaximumParallelBatches},
+		{"maximum_records_per_second", &speed.MaximumRecordsPerSecond},
+	} {
+		var err error
+		if *part.dst, err = strconv.ParseInt(string(members[part.key]), 10, 64); err != nil {
+			return rpc.Speed{}, "result." + part.key + " is missing or not an integer"
+		}
+	}
+	return speed, ""
+}
+
+// bodies are buffers of params; the client copies them into its request.
+var bodies = sync.Pool{New: func() any { return new([]byte) }}
+
+// largestKept bounds the memory that lies in the pool.
+const largestKept = 4 << 20
+
+// Send calls sync_batch.
+func (s *callSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error) {
+	body := bodies.Get().(*[]byte)
+	*body = plan.appendParams((*body)[:0], records)
+	defer func() {
+		if cap(*body) <= largestKept {
+			bodies.Put(body)
+		}
+	}()
+	var results []rpc.RecordResult
+	_, x, failed := s.checked(ctx, rpc.MethodSyncBatch, json.RawMessage(*body), func(result json.RawMessage) (problem string) {
+		results, problem = s.readResults(result, len(records))
+		return problem
+	})
+	if failed != nil {
+		return Reply{}, failed
+	}
+	return Reply{Results: results, RateLimit: rateLimit(x), Status: x.Status}, nil
+}
+
+// readResults reads record_results. Identifiers are slices of result, which
+// nobody else holds.
+func (s *callSender) readResults(result json.RawMessage, expected int) (results []rpc.RecordResult, problem string) {
+	results = make([]rpc.RecordResult, 0, expected)
+	err := rpc.ScanResults(result, func(identifier []byte, success bool, message []byte) error {
+		r := rpc.RecordResult{Identifier: identifier, Success: success}
+		if len(message) > 0 {
+			if r.ErrorMessage = rpc.MessageText(message); r.ErrorMessage != "" {
+				r.ErrorMessage = s.clean.foreign(r.ErrorMessage)
+			}
+		}
+		results = append(results, r)
+		return nil
+	})
+	if err != nil {
+		// The chain of the error names our own functions: users see its end.
+		_, what, found := strings.Cut(err.Error(), rpc.ErrResults.Error()+": ")
+		if !found {
+			what = "the result has not the shape of record_results"
+		}
+		return nil, what
+	}
+	return results, ""
+}
+
+// rateLimitHeaders in the order in which they count: the second is a
+// misspelling in published text (facts A1).
+var rateLimitHeaders = []string{"X-Ratelimit-Limit", "X-Ratelimit_limit"}
+
+// rateLimit reads the header that overrides the limit of a connection (spec 8):
+// an integer of 1 or more. Anything else counts for nothing: it would stop all
+// syncs for ever.
+func rateLimit(x *Exchange) int64 {
+	for _, name := range rateLimitHeaders {
+		values := x.Header[name]
+		if i := slices.IndexFunc(values, func(v string) bool { return strings.TrimSpace(v) != "" }); i >= 0 {
+			if n, err := strconv.ParseInt(strings.TrimSpace(values[i]), 10, 64); err == nil && n > 0 {
+				return n
+			}
+		}
+	}
+	return 0
+}

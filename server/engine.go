@@ -1,0 +1,372 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// engine runs what is queued: it turns rows of the store into a job of the
+// executor, and what the executor reports into the run that clients read.
+type engine struct {
+	s *Server
+
+	mu      sync.Mutex
+	working map[int64]*workingRun // by the id of the run
+}
+
+// workingRun is one run that has been started in this process.
+type workingRun struct {
+	cancel   context.CancelCauseFunc
+	canceled bool
+}
+
+// errCanceledByClient ends a run that a client has cancelled.
+var errCanceledByClient = errors.New("cancelled through the API")
+
+func newEngine(s *Server) *engine { return &engine{s: s, working: map[int64]*workingRun{}} }
+
+// resume starts the runs that a stopped process left behind (house: what was
+// not acknowledged is sent again).
+func (e *engine) resume(ctx context.Context) error {
+	var left []*store.SyncRun
+	err := e.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		left, err = tx.EveryActiveRun()
+		return err
+	})
+	for _, run := range left {
+		e.start(run.WorkspaceID, run.ID)
+	}
+	return err
+}
+
+// start runs a queued run beside the caller. The clock waits for it.
+func (e *engine) start(workspaceID, runID int64) {
+	ctx, cancel := context.WithCancelCause(e.s.background.ctx)
+	e.mu.Lock()
+	e.working[runID] = &workingRun{cancel: cancel}
+	e.mu.Unlock()
+	ctx, done := e.s.clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
+	e.s.background.work.Go(func() {
+		defer done()
+		defer cancel(nil)
+		err := e.run(ctx, workspaceID, runID)
+		e.mu.Lock()
+		delete(e.working, runID)
+		e.mu.Unlock()
+		if err != nil && e.s.background.ctx.Err() == nil {
+			e.s.log.Error("sync run cannot be recorded", "run", runID, "error", err)
+		}
+	})
+}
+
+// cancel ends a run of this process; it tells whether there was one.
+func (e *engine) cancel(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	run, ok := e.working[runID]
+	if ok {
+		run.canceled = true
+		run.cancel(errCanceledByClient)
+	}
+	return ok
+}
+
+// run is one run from its first row to its last.
+func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
+	y, run, err := e.take(ctx, workspaceID, runID)
+	if err != nil || run == nil {
+		return err
+	}
+	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx), run: run}
+	progress.step(executor.StepPlanning)
+	outcome, audience := e.execute(ctx, y, run, progress)
+	if e.s.background.ctx.Err() != nil {
+		return nil // the process stops: the run goes on after its next start
+	}
+	if audience != "" {
+		if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
+			e.s.log.Warn("match rate cannot be measured", "run", runID, "error", err)
+		}
+	}
+	return e.finish(context.WithoutCancel(ctx), y, run, outcome, progress)
+}
+
+// take marks a queued run as working. A run that was cancelled meanwhile is nil.
+func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.Sync, run *store.SyncRun, err error) {
+	err = e.s.store.Update(ctx, func(tx *store.Tx) error {
+		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
+			return err
+		}
+		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
+			run = nil
+			return nil
+		}
+		if y, err = tx.Sync(workspaceID, run.SyncID); err != nil {
+			return err
+		}
+		run.Run.Status = api.RunWorking
+		return tx.SaveSyncRun(run)
+	})
+	return y, run, err
+}
+
+// execute resolves the job and hands it to the executor. audience is the type of
+// the destination when the object is an audience.
+func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
+	job, done, err := e.job(ctx, y, run)
+	if err != nil {
+		return planFailure(err), ""
+	}
+	defer done()
+	job.Report = progress.report
+	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
+		audience = job.DestinationType
+	}
+	return e.s.executor.Run(ctx, *job), audience
+}
+
+// errorPlanning is the error_code of a run whose destination cannot be asked.
+const errorPlanning = "PLANNING_FAILED"
+
+// planError is why a run cannot be planned.
+type planError struct {
+	code, message, detail string
+}
+
+func (p *planError) Error() string { return p.message }
+
+func planFailure(err error) executor.Outcome {
+	var p *planError
+	if !errors.As(err, &p) {
+		p = &planError{code: errorPlanning, message: err.Error()}
+	}
+	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail}
+}
+
+// job resolves a sync: its source, its destination, and whether its
+// configuration still fits both (service.md: plan).
+func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun) (job *executor.Job, done func(), err error) {
+	s := e.s
+	var d *store.Destination
+	var credentials map[string]json.RawMessage
+	var access sourceAccess
+	var sh shape
+	var problems []api.Problem
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		if d, err = tx.Destination(y.WorkspaceID, y.DestinationID); err != nil {
+			return err
+		}
+		if credentials, err = tx.DestinationCredentials(d.ID); err != nil {
+			return err
+		}
+		src, err := tx.Source(y.WorkspaceID, y.SourceID)
+		if err != nil {
+			return err
+		}
+		if access, err = s.sourceAccess(tx, src); err != nil {
+			return err
+		}
+		sh, problems, err = shapeOf(tx, y.WorkspaceID, y.Config.SourceAttributes)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := s.objects(ctx, d)
+	if err != nil {
+		return nil, nil, &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error()}
+	}
+	subject := mapping.Subject{
+		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown,
+		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
+	}
+	for _, o := range objects {
+		if o.FullName == y.Config.DestinationAttributes.Object {
+			subject.Object = o
+		}
+	}
+	if subject.Object == nil {
+		problems = append(problems, api.Problem{Field: "destination_attributes.object", Message: "the destination no longer has the object"})
+	}
+	if problems = append(problems, mapping.Check(subject)...); len(problems) > 0 {
+		return nil, nil, &planError{code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination", detail: invalid(problems).message}
+	}
+	return e.connect(ctx, y, run, d, credentials, access, sh, subject.Object)
+}
+
+// connect opens both ends of a job; done closes them.
+func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+	from, err := access.open(ctx)
+	if err != nil {
+		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error())}
+	}
+	reader, ok := from.(source.Reader)
+	if !ok {
+		from.Close()
+		return nil, nil, &planError{code: executor.CodeSource, message: "the source has no rows to read"}
+	}
+	to, err := e.s.gate.Sender(d.ID, d.Type, credentials)
+	if err != nil {
+		from.Close()
+		return nil, nil, err
+	}
+	job := &executor.Job{
+		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: readable(sh), Columns: sh.Columns,
+		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
+		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
+	}
+	return job, func() { from.Close(); to.Close() }, nil
+}
+
+// readable is the source object as readers name it.
+func readable(sh shape) source.Object {
+	o := sh.Object
+	if o.Query != nil && *o.Query != "" {
+		return source.Object{Query: *o.Query}
+	}
+	text := func(p *string) string {
+		if p == nil {
+			return ""
+		}
+		return *p
+	}
+	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
+}
+
+// finish records how a run has ended, and what follows from it.
+func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
+	e.mu.Lock()
+	canceled := e.working[run.ID] != nil && e.working[run.ID].canceled
+	e.mu.Unlock()
+	progress.mu.Lock()
+	defer progress.mu.Unlock()
+	status := api.SyncUpToDate
+	err := e.s.store.Update(ctx, func(tx *store.Tx) error {
+		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
+		if err != nil {
+			return err
+		}
+		r := &kept.Run
+		countersOf(r, o.Counters)
+		r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(e.s.clock.Now())
+		r.FullSync = r.FullSync || o.FullSync
+		if o.FullReason != "" && r.TriggerReason != nil {
+			r.TriggerReason.UIDetail += "; full sync: " + o.FullReason
+		}
+		if o.Status != api.RunCompleted {
+			status = api.SyncFailing
+			r.ErrorCode, r.ErrorMessage, r.ErrorDetail = optional(o.Code), optional(o.Message), optional(o.Detail)
+			r.CurrentStep = api.Ptr(progress.now)
+		}
+		if canceled {
+			r.Status, r.Canceled = api.RunFailed, true
+			r.ErrorCode, r.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
+		}
+		if err := tx.SaveSyncRun(kept); err != nil {
+			return err
+		}
+		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
+	})
+	if err != nil {
+		return err
+	}
+	e.s.log.Info("sync run ended", "run", run.ID, "sync", y.ID, "status", o.Status, "code", o.Code)
+	if o.Status == api.RunCompleted && !canceled {
+		return e.s.schedule.after(ctx, y)
+	}
+	return nil
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// countersOf writes the counters of a run as clients see them (spec 2.9).
+func countersOf(r *api.SyncRun, c executor.Counters) {
+	r.SourceRecordCount, r.SourceRecordUpdates = &c.SourceRecords, &c.SourceUpdates
+	r.SourceRecordDeletes, r.SourceRecordInvalids = &c.SourceDeletes, &c.SourceInvalids
+	r.RecordsProcessed, r.RecordsUpdated = &c.Processed, &c.Updated
+	r.RecordsFailed, r.RecordsInvalid = &c.Failed, &c.Invalid
+}
+
+// runProgress shows a run while it works. It writes at most every progressEvery,
+// and at each new step.
+type runProgress struct {
+	e   *engine
+	ctx context.Context
+	run *store.SyncRun
+
+	mu    sync.Mutex
+	now   string
+	wrote time.Time
+}
+
+const progressEvery = 250 * time.Millisecond
+
+func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}) }
+
+// report stores where the run stands. A failure is only logged: the ledger
+// knows the truth.
+func (p *runProgress) report(at executor.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.Step == p.now && time.Since(p.wrote) < progressEvery {
+		return
+	}
+	p.now, p.wrote = at.Step, time.Now()
+	err := p.e.s.store.Update(p.ctx, func(tx *store.Tx) error {
+		kept, err := tx.SyncRun(p.run.WorkspaceID, p.run.ID)
+		if err != nil || kept.Run.Status != api.RunWorking {
+			return err
+		}
+		kept.Run.CurrentStep = &at.Step
+		if at.Counters != (executor.Counters{}) {
+			countersOf(&kept.Run, at.Counters)
+		}
+		return tx.SaveSyncRun(kept)
+	})
+	if err != nil {
+		p.e.s.log.Warn("progress cannot be stored", "run", p.run.ID, "error", err)
+	}
+}
+
+// alertIDs are the ids of the alerts that a sync has.
+func alertIDs(config *api.SyncConfig) (ids []int64) {
+	for _, alert := range config.AlertAttributes {
+		if alert.ID != nil {
+			ids = append(ids, *alert.ID)
+		}
+	}
+	return ids
+}
+
+// books opens the ledger.
+func (s *Server) books() (err error) {
+	if s.ledger, err = ledger.Open(ledger.Options{Dir: s.below("ledger")}); err != nil {
+		return fmt.Errorf("open ledger: %w", err)
+	}
+	return nil
+}
+
+// run lets syncs run: first those that were interrupted, then what falls due.
+func (s *Server) run(ctx context.Context) error {
+	s.executor = executor.New(executor.Options{
+		Clock: s.clock, Ledger: s.ledger, BatchTimeout: s.config.CallTimeout, PlanTimeout: s.config.CallTimeout,
+		Payloads: true, Log: s.log,
+	})
+	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx))
+}

@@ -1,0 +1,159 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// runs triggers a sync, waits until everything is quiet, and gives its run.
+func (w *world) runs(id int64) *answer {
+	w.t.Helper()
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	return w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+}
+
+// counts are the counters of a run in the order of spec 2.9: source records,
+// updates, deletes, invalids, then processed, updated, failed.
+func (a *answer) counts() [7]int64 {
+	a.t.Helper()
+	var out [7]int64
+	for i, name := range []string{
+		"source_record_count", "source_record_updates", "source_record_deletes", "source_record_invalids",
+		"records_processed", "records_updated", "records_failed",
+	} {
+		out[i] = a.id("data." + name)
+	}
+	return out
+}
+
+// TestSyncReallyRuns moves the records of a table, sends nothing when nothing
+// has changed, and exactly what has changed afterwards (spec 1, 2.9).
+func TestSyncReallyRuns(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`)
+	id := w.kept(nil).id("data.id")
+	first := w.runs(id)
+	require.Equal(t, "completed", first.at("data.status"), string(first.text))
+	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, first.counts())
+	require.Nil(t, first.at("data.current_step"))
+	require.NotNil(t, first.at("data.completed_at"))
+	stored, total, err := w.sim.Records("person", 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, 3, total)
+	require.Contains(t, string(stored[0].Fields)+string(stored[1].Fields)+string(stored[2].Fields), `"grace@example.com"`)
+	require.Equal(t, "up to date", w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).at("data.status"))
+
+	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "nothing has changed")
+	w.changeSource(`UPDATE customers SET name = 'Ada Lovelace' WHERE id = 1`)
+	require.Equal(t, [7]int64{3, 1, 0, 0, 1, 1, 0}, w.runs(id).counts(), "one row has changed")
+}
+
+// TestMirrorRun removes what is gone from the source, and nothing of an empty
+// one.
+func TestMirrorRun(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace')`)
+	id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
+	require.Equal(t, [7]int64{2, 2, 0, 0, 2, 2, 0}, w.runs(id).counts())
+	w.changeSource(`DELETE FROM customers WHERE id = 1`)
+	require.Equal(t, [7]int64{1, 0, 1, 0, 1, 1, 0}, w.runs(id).counts())
+	_, total, err := w.sim.Records("person", 0, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, total)
+	w.changeSource(`DELETE FROM customers`)
+	empty := w.runs(id)
+	require.Equal(t, "failed", empty.at("data.status"))
+	require.Equal(t, "EMPTY_SOURCE", empty.at("data.error_code"))
+	require.Equal(t, "failing", w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).at("data.status"))
+}
+
+// TestScheduledRun falls due on the service's clock, and starts the sync that
+// waits for it.
+func TestScheduledRun(t *testing.T) {
+	w := newSyncWorld(t)
+	parent := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
+	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
+	paused := w.kept(map[string]any{"paused": true, "mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
+	w.control("POST", "/clock", map[string]any{"advance": "3h"}).want(200)
+	for sync, want := range map[int64]int{parent: 3, child: 3, paused: 0} {
+		runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", sync), w.key, nil).want(200)
+		require.Len(t, runs.at("data"), want, "sync %d", sync)
+		for i := range want {
+			require.Equal(t, "completed", runs.at(fmt.Sprintf("data.%d.status", i)))
+		}
+	}
+}
+
+// TestMatchRateOfARun: an emulated audience recognises seven of ten addresses.
+func TestMatchRateOfARun(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 400) INSERT INTO customers (id, email) SELECT i, 'user' || i || '@example.com' FROM n`)
+	body := w.body(map[string]any{
+		"operation":              "mirror",
+		"destination_attributes": map[string]any{"connection_id": w.emulated("google_ads").id("data.id"), "object": "customer_match_email"},
+		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "email", "is_primary_identifier": true}},
+		"advanced_configuration": map[string]any{"audience_name": "Customers"},
+	})
+	id := w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
+	run := w.runs(id)
+	require.Equal(t, "completed", run.at("data.status"), string(run.text))
+	require.EqualValues(t, 400, run.id("data.records_updated"))
+	updated := w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, body).want(200)
+	rate, err := updated.at("data.match_rate_details.match_rate").(json.Number).Float64()
+	require.NoError(t, err)
+	require.InDelta(t, 0.7, rate, 0.1)
+}
+
+// TestSnapshotKeepsTheBooks: a restored world knows what was sent, and a sync
+// that is deleted leaves nothing.
+func TestSnapshotKeepsTheBooks(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
+	snapshot := w.control("GET", "/snapshot", nil).want(200).text
+	w.changeSource(`UPDATE customers SET name = 'Later'`)
+	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
+	w.control("POST", "/restore", snapshot).want(200)
+	require.Len(t, w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).at("data"), 1)
+	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"), "the change came after the snapshot")
+	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
+	has, err := w.s.booked(id)
+	require.NoError(t, err)
+	require.True(t, has)
+	w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
+	has, err = w.s.booked(id)
+	require.NoError(t, err)
+	require.False(t, has)
+}
+
+// TestRunGoesOnAfterAStop: a service that stops in the middle of a run finishes
+// it after its next start.
+func TestRunGoesOnAfterAStop(t *testing.T) {
+	dir, key := t.TempDir(), bytes.Repeat([]byte{3}, 32)
+	open := func(c *Config) { c.Dir, c.MasterKey, c.CallTimeout = dir, key, time.Minute }
+	w := newWorld(t, open)
+	id := w.newSync()
+	reached, release := w.hold()
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	<-reached
+	go func() {
+		<-w.s.background.ctx.Done()
+		release()
+	}()
+	require.NoError(t, w.s.Close())
+	again, err := New(t.Context(), Config{Dir: dir, MasterKey: key, Development: true})
+	require.NoError(t, err)
+	w.s = again
+	t.Cleanup(func() { again.Close() })
+	w.control("POST", "/settle", nil).want(200)
+	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
+	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	require.EqualValues(t, 1, ended.id("data.records_updated"))
+}

@@ -1,0 +1,184 @@
+package executor
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/ledger"
+)
+
+// inDoubt is the message of a record that was sent and not answered.
+const inDoubt = "sent, and not answered"
+
+// notes are what must be the same for the keys of a state to mean anything.
+type notes struct {
+	Connection int64  `json:"connection"`
+	Object     string `json:"object"`
+	Identifier string `json:"identifier"`
+}
+
+func (r *run) notes() notes {
+	return notes{r.job.Connection, r.job.DestinationObject.FullName, r.plan.Identifier()}
+}
+
+// begin opens the log of the run and decides whether every row has to be sent.
+// What an interrupted run of the same number has acknowledged goes into the
+// state first, so that the comparison sees it.
+func (r *run) begin() error {
+	r.books = r.e.options.Ledger.Sync(r.job.Sync)
+	if err := r.openLog(); err != nil {
+		return err
+	}
+	var was notes
+	if len(r.before.Notes) > 0 && (json.Unmarshal(r.before.Notes, &was) != nil || was != r.notes()) {
+		if err := r.forget(); err != nil {
+			return err
+		}
+	}
+	r.decideFull()
+	r.skipping = r.skips()
+	if !r.log.Resumed() {
+		return nil
+	}
+	return r.restart()
+}
+
+func (r *run) openLog() error {
+	log, err := r.books.Begin(r.job.Run, ledger.Meta{})
+	if err != nil {
+		return failed(CodeState, err, "open the log of the run: %v", err)
+	}
+	if r.before, err = r.books.Meta(); err != nil { // after Begin, which finds damage
+		return errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), log.Close())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log = log
+	return nil
+}
+
+// forget drops a state whose keys are those of another identifier or another
+// object: a mirror would delete what they happen to name there.
+func (r *run) forget() error {
+	err := r.log.Close()
+	if err == nil {
+		err = r.books.Forget()
+	}
+	if err != nil {
+		return failed(CodeState, err, "drop the state of another identifier: %v", err)
+	}
+	if r.operation.changed && !r.full {
+		r.full, r.reason = true, "the identifier or the destination object has changed"
+	}
+	return r.openLog()
+}
+
+// decideFull finds the conditions under which acknowledgements may be missing
+// (spec 7.2.5). Records that are sent once in their life are not sent again for
+// a new mapping.
+func (r *run) decideFull() {
+	mapping := r.before.Mapping
+	switch {
+	case r.full:
+	case r.before.Damaged:
+		r.full, r.reason = true, r.before.Reason
+	case !r.operation.changed:
+	case mapping != (ledger.Fingerprint{}) && mapping != ledger.Fingerprint(r.plan.Fingerprint()):
+		r.full, r.reason = true, "the mappings have changed"
+	}
+}
+
+// skips tells that this run takes what is there as sent: the first one of an
+// append sync with skip_current_records (spec 2.6). It stays the first until one
+// has come to its end.
+func (r *run) skips() bool {
+	h := r.job.Config.HistoricalSyncOperation
+	return r.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
+		r.before.Mapping == (ledger.Fingerprint{})
+}
+
+// bookInvalid writes down what was not sent: the samples as records, the others
+// as a number.
+func (r *run) bookInvalid() error {
+	if r.tally.invalids == 0 {
+		return nil
+	}
+	now := r.e.options.Clock.Now()
+	b := ledger.Batch{
+		Operation: r.operation.wire, StartedAt: now, CompletedAt: now, Skipped: r.tally.invalids - int64(len(r.samples)),
+	}
+	for _, s := range r.samples {
+		record := ledger.Record{Verdict: ledger.Invalid, Message: s.Reason}
+		if s.Key != "" {
+			record.Key = []byte(s.Key)
+		}
+		b.Records = append(b.Records, record)
+	}
+	if err := r.log.Append(b); err != nil {
+		return failed(CodeState, err, "write down the invalid records: %v", err)
+	}
+	return nil
+}
+
+// operationSkip stands in the log for records that were taken as sent.
+const operationSkip = "skip"
+
+// skipper writes down rows that are taken as sent without sending them.
+func (r *run) skipper() *packer {
+	return &packer{records: bookRecords, bytes: largestBatch, send: func(b *batch) error {
+		now := r.e.options.Clock.Now()
+		return r.book(ledger.Batch{Operation: operationSkip, StartedAt: now, CompletedAt: now, Records: r.entries(b, false)})
+	}}
+}
+
+// restart merges what was acknowledged so far into the state and goes on with
+// the same log.
+func (r *run) restart() error {
+	r.resumed = true
+	if err := r.log.Finish(r.meta()); err != nil {
+		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
+	}
+	return r.openLog()
+}
+
+// promise notes, before anything of a batch is sent, that its records have to be
+// sent again unless a verdict follows: a process that is killed in between does
+// not know what the destination did, and the source may change back before the
+// next run.
+func (r *run) promise(p *phase, items []item) error {
+	log := make([]ledger.Record, len(items))
+	for i := range items {
+		log[i] = ledger.Record{Key: items[i].key, Verdict: ledger.Rejected, Message: inDoubt, Delete: p.delete}
+	}
+	now := r.e.options.Clock.Now()
+	if err := r.log.Append(ledger.Batch{Operation: p.wire, StartedAt: now, CompletedAt: now, Records: log}); err != nil {
+		return failed(CodeState, err, "write down what is being sent: %v", err)
+	}
+	return nil
+}
+
+// meta is what the state says of itself after a run that did not reach its end.
+func (r *run) meta() ledger.Meta {
+	m := r.before
+	m.Notes, _ = json.Marshal(r.notes()) // numbers and texts always marshal
+	return m
+}
+
+// finish merges what was acknowledged into the state, whatever became of the
+// run. Only a run that came to its end may say that the state is whole.
+func (r *run) finish(cause error) error {
+	meta := r.meta()
+	if cause == nil {
+		meta.Mapping, meta.Damaged = ledger.Fingerprint(r.plan.Fingerprint()), false
+	}
+	if r.water != nil {
+		if mark := r.water.next(cause == nil, r.skipping); mark != nil {
+			meta.HighWater, _ = json.Marshal(mark) // a moment always marshals
+		}
+	}
+	if err := r.log.Finish(meta); err != nil {
+		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
+	}
+	return nil
+}

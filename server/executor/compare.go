@@ -1,0 +1,129 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/destkit/destkit/server/ledger"
+)
+
+// Reasons of invalid records that the mapping cannot see.
+const invalidDuplicate = "the primary identifier stands more than once in the source"
+
+// often is how many rows go by between two looks at the context.
+const often = 256
+
+// state is the state of a sync in ascending order of keys; a *ledger.Cursor.
+type state interface {
+	Next() (ledger.Entry, error)
+}
+
+// compare merges rows and state in the order of their keys and hands what has
+// to be sent to the sink. Both streams are read once, so memory does not grow.
+func (r *run) compare(ctx context.Context, rows *group, before state) error {
+	row, rowErr := rows.next()
+	old, oldErr := before.Next()
+	for n := 0; ; n++ {
+		if n%often == 0 {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			r.publish()
+		}
+		switch {
+		case rowErr != nil && !errors.Is(rowErr, io.EOF):
+			if errors.Is(rowErr, errUnordered) {
+				return rowErr
+			}
+			return &sourceError{rowErr}
+		case oldErr != nil && !errors.Is(oldErr, io.EOF):
+			return failed(CodeState, oldErr, "read the state of the sync: %v", oldErr)
+		case rowErr != nil && oldErr != nil:
+			return nil
+		case rowErr == nil && row.key == nil:
+			r.invalid(row)
+			row, rowErr = rows.next()
+			continue
+		}
+		order := -1 // the row comes first
+		if rowErr != nil {
+			order = 1
+		} else if oldErr == nil {
+			order = bytes.Compare(row.key, old.Key)
+		}
+		var err error
+		switch {
+		case order < 0:
+			err = r.meet(&row, nil)
+		case order == 0:
+			err = r.meet(&row, &old)
+		default:
+			err = r.gone(&old)
+		}
+		if err != nil {
+			return err
+		}
+		if order <= 0 {
+			row, rowErr = rows.next()
+		}
+		if order >= 0 {
+			old, oldErr = before.Next()
+		}
+	}
+}
+
+// meet deals with a key that the source has.
+func (r *run) meet(row *entry, old *ledger.Entry) error {
+	if row.copies > 1 {
+		row.invalid = invalidDuplicate
+	}
+	if row.invalid != "" {
+		r.invalid(*row)
+		return nil
+	}
+	r.tally.rows++
+	r.tally.valid++
+	print := printOf(r.plan.Compared(row.record))
+	if r.water != nil {
+		print = printOf(append(print[:], row.stamp[:]...))
+	}
+	if r.operation.decide(row, print, old, r.full) != write {
+		return nil
+	}
+	if !r.skipping {
+		r.tally.updates++
+	}
+	return r.sink(item{key: row.key, record: row.record, print: print, stamp: row.stamp})
+}
+
+// gone deals with a key that the source no longer has.
+func (r *run) gone(old *ledger.Entry) error {
+	r.tally.missing++
+	if r.operation.decide(nil, ledger.Fingerprint{}, old, r.full) != remove {
+		return nil
+	}
+	r.tally.deletes++
+	r.record = r.plan.AppendDelete(r.record[:0], old.Key)
+	return r.removals.add(item{key: old.Key, record: r.record})
+}
+
+// samples bounds how many invalid records are shown with their reasons.
+const samples = 100
+
+// Sample is one record that was not sent, with the reason.
+type Sample struct {
+	Key    string // JSON text of the identifier; "" where the row has none
+	Reason string
+	Rows   int64 // of the source, more than one for a duplicate identifier
+}
+
+// invalid counts rows that are never sent.
+func (r *run) invalid(row entry) {
+	r.tally.rows += row.copies
+	r.tally.invalids += row.copies
+	if len(r.samples) < samples {
+		r.samples = append(r.samples, Sample{string(row.key), row.invalid, row.copies})
+	}
+}

@@ -1,0 +1,237 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/source"
+)
+
+// childEnv hands a child process of this test its work: it makes one run and is
+// killed on the way.
+const childEnv = "DESTKIT_EXECUTOR_CHILD"
+
+type childWork struct {
+	URL, Ledger, Source, Operation, Point string
+	Run                                   int64
+	At                                    int64 // the point's number at which the process dies
+}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childEnv); text != "" {
+		var work childWork
+		err := json.Unmarshal([]byte(text), &work)
+		if err == nil {
+			err = work.do()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// do makes the run, in the child.
+func (c childWork) do() error {
+	var seen atomic.Int64
+	crash := func(point string) {
+		if point == c.Point && seen.Add(1) == c.At {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	books, err := ledger.Open(ledger.Options{Dir: c.Ledger, Crash: crash})
+	if err != nil {
+		return err
+	}
+	time := clock.New(nil)
+	gate := destination.New(destination.Options{})
+	credentials := destination.Credentials{"webhook_url": api.Raw(c.URL), "api_version": api.Raw(1)}
+	connection, err := gate.Open(1, api.TypeCustomAPI, credentials)
+	if err != nil {
+		return err
+	}
+	objects, err := connection.Objects(context.Background())
+	if err != nil {
+		return err
+	}
+	sender, err := gate.Sender(1, api.TypeCustomAPI, credentials)
+	if err != nil {
+		return err
+	}
+	src, err := source.Open(context.Background(), "sqlite", map[string]json.RawMessage{"path": api.Raw(c.Source)}, source.Options{})
+	if err != nil {
+		return err
+	}
+	object := source.Object{Name: "people"}
+	columns, err := src.Columns(context.Background(), object)
+	if err != nil {
+		return err
+	}
+	e := New(Options{Clock: time, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
+	o := e.Run(context.Background(), Job{
+		Run: c.Run, Sync: 7, Config: config(c.Operation, "id:id", "name:name", "level:level"),
+		Source: src.(source.Reader), Object: object, Columns: columns,
+		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
+	})
+	if o.Status != api.RunCompleted {
+		return errors.New(o.Message)
+	}
+	return nil
+}
+
+// TestKillAtEveryPoint kills the process in a run that changes, adds and
+// deletes, changes the source back, and goes on with the same run.
+func TestKillAtEveryPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process for each point")
+	}
+	points := append([]string{"before-send", "after-send"}, ledger.CrashPoints()...)
+	for _, operation := range []string{api.OperationUpsert, api.OperationMirror} {
+		for _, point := range points {
+			for _, at := range []int64{1, 4} {
+				once := strings.Contains(point, "merge") || strings.Contains(point, "rename")
+				if once && at > 1 {
+					continue
+				}
+				t.Run(fmt.Sprint(operation, " ", point, " ", at), func(t *testing.T) {
+					dir := t.TempDir()
+					books, err := ledger.Open(ledger.Options{Dir: dir})
+					require.NoError(t, err)
+					w := newWorld(t, setup{options: Options{Ledger: books}})
+					server := httptest.NewServer(w.sim)
+					t.Cleanup(server.Close)
+					w.config.Operation = operation
+					w.fill(1, 100)
+					require.Equal(t, api.RunCompleted, w.sync().Status)
+					require.NoError(t, books.Close())
+
+					w.sql("UPDATE people SET level = 50 WHERE id <= 40")
+					w.sql("DELETE FROM people WHERE id > 80")
+					w.fill(200, 20)
+					w.run++
+					work, err := json.Marshal(childWork{server.URL, dir, w.file, operation, point, w.run, at})
+					require.NoError(t, err)
+					child := exec.Command(os.Args[0])
+					child.Env = append(os.Environ(), childEnv+"="+string(work))
+					out, err := child.CombinedOutput()
+					var exit *exec.ExitError
+					require.ErrorAs(t, err, &exit, "the child was not killed: %s", out)
+					require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
+
+					// What the process had in its hands is in doubt: the source goes back.
+					w.sql("UPDATE people SET level = id % 7 WHERE id <= 20")
+					w.sql("DELETE FROM people WHERE id > 210")
+					w.fill(90, 5)
+					books, err = ledger.Open(ledger.Options{Dir: dir})
+					require.NoError(t, err)
+					w.ledger, w.executor.options.Ledger = books, books
+					o := w.again(t.Context())
+					require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+					require.LessOrEqual(t, o.Failed, int64(9), "only rows that have gone before their answer came")
+					want := w.rows()
+					if operation == api.OperationMirror {
+						require.Equal(t, want, w.stored())
+					}
+					for id, value := range want {
+						require.Equal(t, value, w.stored()[id], "record "+id)
+					}
+					require.Zero(t, w.sync().Processed)
+					require.NoError(t, books.Close())
+				})
+			}
+		}
+	}
+}
+
+func TestAStoppedRunGoesOn(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.fill(1, 500)
+	ctx, stop := context.WithCancelCause(t.Context())
+	w.change = func(j *Job) {
+		j.Report = func(p Progress) {
+			if p.Updated >= 100 {
+				stop(ErrStop)
+			}
+		}
+	}
+	w.run = 1
+	o := w.again(ctx)
+	require.Equal(t, api.RunWorking, o.Status, "%+v", o)
+	require.GreaterOrEqual(t, o.Updated, int64(100))
+	require.Less(t, o.Updated, int64(500))
+	before := o
+	w.change = nil
+	o = w.again(t.Context())
+	require.Equal(t, api.RunCompleted, o.Status)
+	require.Equal(t, int64(500), o.Updated, "each record counts once")
+	require.Less(t, o.Calls, int64(50-before.Updated/10+5), "what was acknowledged is not sent again")
+	require.Equal(t, w.rows(), w.stored())
+}
+
+func TestACancelledRunKeepsWhatWasAcknowledged(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.fill(1, 500)
+	ctx, cancel := context.WithCancel(t.Context())
+	w.change = func(j *Job) {
+		j.Report = func(p Progress) {
+			if p.Updated >= 100 {
+				cancel()
+			}
+		}
+	}
+	w.run = 1
+	o := w.again(ctx)
+	require.Equal(t, api.RunFailed, o.Status)
+	require.Equal(t, CodeCanceled, o.Code)
+	require.True(t, o.Canceled)
+	w.change = nil
+	o2 := w.sync()
+	require.Equal(t, 500-o.Updated, o2.Updated)
+	require.Equal(t, w.rows(), w.stored())
+}
+
+func TestThrottlingCostsNoAttemptAndWaitsOnTheClock(t *testing.T) {
+	w := newWorld(t, setup{options: Options{Backoff: Backoff{Tries: 1, First: time.Second}}})
+	w.fill(1, 10)
+	w.clock.Freeze(true)
+	w.arm(destsim.Fault{Kind: "throttle", Seconds: 30, When: destsim.Trigger{Method: syncBatch, Times: 8}})
+	w.run = 1
+	start := w.clock.Now()
+	done := make(chan Outcome, 1)
+	ctx, end := w.clock.Work(context.Background(), "run")
+	job := w.job()
+	go func() {
+		defer end()
+		done <- w.executor.Run(ctx, job)
+	}()
+	for step := 0; len(done) == 0; step++ {
+		require.Less(t, step, 100)
+		_, err := w.clock.Advance(t.Context(), 30*time.Second)
+		require.NoError(t, err)
+	}
+	o := <-done
+	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+	require.Equal(t, int64(10), o.Updated)
+	require.GreaterOrEqual(t, w.clock.Now().Sub(start), 8*30*time.Second, strconv.FormatInt(o.Calls, 10))
+}

@@ -1,0 +1,371 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
+)
+
+// run is one run under way.
+type run struct {
+	e         *Executor
+	job       Job
+	backoff   Backoff
+	plan      *mapping.Plan
+	operation operation
+	full      bool
+	reason    string
+	resumed   bool // part of the log is older than this pass over the source
+
+	books  *ledger.Sync
+	log    *ledger.Run
+	before ledger.Meta // of the state as it was
+	plans  map[string]*destination.Plan
+	crew   *crew
+	gate   *gate
+	speed  rpc.Speed
+	water  *water // nil without a high-water mark
+	swap   *swap  // nil: records count one by one
+	sends  sender // the destination, or its replacement under way
+
+	// Of the goroutine that reads.
+	tally    tally
+	samples  []Sample
+	record   []byte
+	skipping bool // what is there is taken as sent
+	removals spool
+	sink     func(item) error
+
+	calls   atomic.Int64
+	open    atomic.Int64 // records on their way, which the ledger counts as failed so far
+	kept    atomic.Int64 // deletes that were refused to the end
+	silence atomic.Int64 // calls that failed since one succeeded
+	cancel  context.CancelCauseFunc
+
+	mu     sync.Mutex
+	shown  tally
+	step   string
+	failed error // the first
+}
+
+// sender takes batches.
+type sender interface {
+	Send(ctx context.Context, plan *destination.Plan, records [][]byte) (destination.Reply, error)
+}
+
+// tally counts what the comparison finds.
+type tally struct {
+	rows, valid, invalids int64
+	updates, deletes      int64
+	missing               int64 // keys of the state without a row
+}
+
+// work is the run step by step.
+func (r *run) work(ctx context.Context) error {
+	defer r.removals.close()
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	if err := r.pace(ctx); err != nil {
+		return err
+	}
+	if err := r.begin(); err != nil {
+		return err
+	}
+	defer func() { _ = r.log.Close() }() // nothing, once it is finished
+	err := r.move(ctx)
+	if r.stopped(ctx) {
+		return err // the log stays open for the one who resumes
+	}
+	r.enter(StepRecording)
+	return errors.Join(err, r.finish(err))
+}
+
+// prepare makes the plan of the records and looks at the books.
+func (r *run) prepare() error {
+	var problems []api.Problem
+	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
+		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.e.options.Clock.Now(), DestinationType: r.job.DestinationType,
+		HiddenIdentifier: r.job.HiddenIdentifier, SegmentName: r.job.SegmentName,
+	})
+	if len(problems) > 0 {
+		f := failed(CodeConfiguration, nil, "the sync does not fit its source and destination any more: %s", problems[0])
+		lines := make([]string, len(problems))
+		for i, p := range problems {
+			lines[i] = p.String()
+		}
+		f.Detail = strings.Join(lines, "\n")
+		return f
+	}
+	r.operation = operationOf(&r.job.Config)
+	if err := r.checkDeletes(); err != nil {
+		return err
+	}
+	r.removals.scratch = r.e.options.Scratch
+	r.full, r.reason = r.job.Full, r.job.FullReason
+	r.plans = map[string]*destination.Plan{}
+	for _, wire := range []string{r.operation.wire, rpc.OperationDelete} {
+		r.plans[wire] = r.wirePlanOf(wire)
+	}
+	return nil
+}
+
+// checkDeletes refuses what a run could not keep: the state has fingerprints
+// and no rows, so the last sent row of a key that is gone cannot be sent.
+func (r *run) checkDeletes() error {
+	var how string
+	_ = json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.DeleteRecords], &how) // checked with the sync
+	if r.operation.deletes && how == "full" {
+		return failed(CodeConfiguration, nil, "advanced_configuration.%s is full, and delete records can carry the identifier only: set it to identifier or leave it out", mapping.DeleteRecords)
+	}
+	return nil
+}
+
+// wirePlanOf is the sync plan of batches (facts A3).
+func (r *run) wirePlanOf(wire string) *destination.Plan {
+	p := rpc.SyncPlan{
+		Object:    rpc.ObjectRef{APIName: r.job.DestinationObject.FullName, Label: r.job.DestinationObject.Label},
+		Operation: wire, SyncRunID: r.job.Run, SyncID: r.job.Sync, Schema: map[string]rpc.SchemaField{},
+	}
+	var order []string
+	for _, f := range r.plan.Fields() {
+		p.Schema[f.FullName] = rpc.SchemaField{ActiveIdentifier: f.ActiveIdentifier, Field: destination.WireField(f.DestinationField)}
+		order = append(order, f.FullName)
+	}
+	return destination.NewPlan(p, order)
+}
+
+// pace asks how fast to send and sets the limits up (spec 8).
+func (r *run) pace(ctx context.Context) error {
+	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.connections.of(r.job.Connection)}
+	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
+		speed, err := r.job.Destination.Speed(ctx)
+		r.speed = speed.Speed
+		return speed.RateLimit, err
+	})
+	var whole *wholeError
+	if errors.As(err, &whole) {
+		return ofCall(whole.cause)
+	}
+	if err != nil {
+		return err
+	}
+	s := &r.speed
+	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {
+		return failed(CodeSpeed, nil, "get_sync_speed answered %d, %d and %d for maximum_batch_size, maximum_parallel_batches and maximum_records_per_second: each must be 1 or more",
+			s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
+	}
+	s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
+	s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
+	r.gate.records.rate = s.MaximumRecordsPerSecond
+	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
+	return nil
+}
+
+// move reads, compares and sends.
+func (r *run) move(ctx context.Context) error {
+	refused := r.newSpool()
+	defer func() { _ = refused.close() }()
+	first := r.phase(r.operation.wire, 1, refused)
+	if err := r.beginSwap(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = r.endSwap() }()
+	r.sends = r.job.Destination
+	if r.swap != nil {
+		r.sends = r.swap
+	}
+	r.enter(StepReading)
+	if err := r.measure(ctx); err != nil {
+		return err
+	}
+	if err := r.readAll(ctx, first); err != nil {
+		return err
+	}
+	if err := r.retry(ctx, r.operation.wire, refused); err != nil {
+		return err
+	}
+	if r.job.Config.Operation == api.OperationMirror && r.tally.valid == 0 && r.tally.missing > 0 && !r.allowsEmpty() {
+		return failed(CodeEmptySource, nil, "the source has no valid record, and this mirror would remove everything that it has sent: set advanced_configuration.%s to true if that is meant", mapping.AllowEmptySource)
+	}
+	if r.swap != nil {
+		return r.commitSwap(ctx)
+	}
+	if r.removals.count == 0 {
+		return nil
+	}
+	r.enter(StepDeleting)
+	again := r.newSpool()
+	defer func() { _ = again.close() }()
+	// Upserts precede deletes, so that no key is without a record in between
+	// (facts A4).
+	if err := r.sendSpool(ctx, &r.removals, r.phase(rpc.OperationDelete, 1, again)); err != nil {
+		return err
+	}
+	return r.retry(ctx, rpc.OperationDelete, again)
+}
+
+// allowsEmpty reads the service's own key of the advanced configuration.
+func (r *run) allowsEmpty() bool {
+	var allowed bool
+	return json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.AllowEmptySource], &allowed) == nil && allowed
+}
+
+func (r *run) newSpool() *spool { return &spool{scratch: r.e.options.Scratch} }
+
+// phase is one pass of batches; in the last round nothing is kept for later.
+func (r *run) phase(wire string, round int, refused *spool) *phase {
+	if round >= r.backoff.Rounds {
+		refused = nil
+	}
+	return &phase{wire: wire, delete: wire == rpc.OperationDelete, round: round, refused: refused}
+}
+
+// readAll is the first pass over the source. Rows that turn out not to come in
+// the order of their keys are sorted on disk, from the start: what was
+// acknowledged by then is in the state already.
+func (r *run) readAll(ctx context.Context, p *phase) error {
+	byColumn := r.plan.KeyColumn()
+	for {
+		err := r.readOnce(ctx, p, byColumn)
+		if byColumn == "" || !errors.Is(err, errUnordered) {
+			return err
+		}
+		byColumn = ""
+		r.tally, r.samples = tally{}, nil
+		if err := r.removals.close(); err != nil {
+			return failed(CodeInternal, err, "%v", err)
+		}
+		if err := r.restart(); err != nil {
+			return err
+		}
+	}
+}
+
+func (r *run) readOnce(ctx context.Context, p *phase, byColumn string) error {
+	rows, err := r.openRows(ctx, byColumn)
+	if err != nil {
+		return r.explain(ctx, err)
+	}
+	defer rows.Close()
+	before, err := r.books.Scan()
+	if err != nil {
+		return failed(CodeState, err, "read the state of the sync: %v", err)
+	}
+	defer before.Close()
+	pack := r.packer(ctx, p)
+	if r.skipping {
+		pack = r.skipper()
+	}
+	r.sink = pack.add
+	err = r.compare(ctx, &group{feed: rows}, before)
+	if err == nil {
+		err = pack.flush()
+	}
+	r.crew.wait(ctx)
+	r.publish()
+	if err == nil {
+		err = r.bookInvalid()
+	}
+	if own := r.ended(); own != nil {
+		return own
+	}
+	return r.explain(ctx, err)
+}
+
+// explain turns an error of reading into a failure.
+func (r *run) explain(ctx context.Context, err error) error {
+	var src *sourceError
+	switch {
+	case err == nil, errors.Is(err, errUnordered):
+		return err
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.As(err, &src):
+		f := failed(CodeSource, err, "read the source: %v", src.cause)
+		f.Transient = true
+		return f
+	}
+	return err
+}
+
+// packer cuts items into batches and gives them to the crew.
+func (r *run) packer(ctx context.Context, p *phase) *packer {
+	size := min(largestBatch, batchMemory/int(r.speed.MaximumParallelBatches))
+	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: size, send: func(b *batch) error {
+		return r.crew.do(ctx, func(ctx context.Context) { r.deliver(ctx, p, b) })
+	}}
+}
+
+// retry sends what was refused again, round by round, with a wait before each
+// that doubles (facts A6). It closes refused.
+func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
+	for round := 2; refused.count > 0; round++ {
+		r.enter(StepRetrying)
+		if err := r.rest(ctx, nil, round); err != nil {
+			return err
+		}
+		next := r.newSpool()
+		err := r.sendSpool(ctx, refused, r.phase(wire, round, next))
+		err = errors.Join(err, refused.close())
+		refused = next
+		if err != nil {
+			return errors.Join(err, next.close())
+		}
+	}
+	return refused.close()
+}
+
+func (r *run) sendSpool(ctx context.Context, from *spool, p *phase) error {
+	pack := r.packer(ctx, p)
+	err := from.each(pack.add)
+	if err == nil {
+		err = pack.flush()
+	}
+	r.crew.wait(ctx)
+	if own := r.ended(); own != nil {
+		return own
+	}
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// end notes the first failure and calls everything else back.
+func (r *run) end(err error) {
+	r.mu.Lock()
+	if r.failed == nil {
+		r.failed = err
+	}
+	r.mu.Unlock()
+	r.cancel(err)
+}
+
+func (r *run) ended() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+// stopped tells whether the run goes on later.
+func (r *run) stopped(ctx context.Context) bool {
+	return ctx.Err() != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(context.Cause(ctx), clock.ErrClosed))
+}
+
+func (r *run) crash(point string) {
+	if r.e.options.Crash != nil {
+		r.e.options.Crash(point)
+	}
+}

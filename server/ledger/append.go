@@ -1,0 +1,127 @@
+package ledger
+
+import (
+	"fmt"
+)
+
+// group is batches that are written together: while one group is being made
+// durable the next one gathers.
+type group struct {
+	batches []Batch
+	done    chan struct{}
+	err     error
+}
+
+// Append writes the verdicts of a batch in one piece; they are durable when it
+// returns nil. Calls at the same time share one write. After an error the run
+// takes no more: close it, the next Begin finds what is durable.
+func (r *Run) Append(batch Batch) error {
+	if err := batch.check(); err != nil {
+		return fmt.Errorf("append to run %d of sync %d: %w", r.id, r.s.id, err)
+	}
+	r.queue.Lock()
+	g, leads := r.next, r.next == nil
+	if leads {
+		g = &group{done: make(chan struct{}), err: ErrClosed}
+		r.next = g
+	}
+	g.batches = append(g.batches, batch)
+	r.queue.Unlock()
+	if leads {
+		r.lead(g)
+	}
+	<-g.done
+	if g.err != nil {
+		return fmt.Errorf("append to run %d of sync %d: %w", r.id, r.s.id, g.err)
+	}
+	return nil
+}
+
+// lead writes a group when the one before it is durable.
+func (r *Run) lead(g *group) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	defer close(g.done)
+	r.queue.Lock()
+	r.next = nil
+	r.queue.Unlock()
+	if r.failed == nil {
+		if err := r.commit(g.batches); err != nil {
+			r.failed = err
+		}
+	}
+	g.err = r.failed
+}
+
+// commit makes batches durable. The index runs ahead of the log here, so after
+// an error nobody may ask it any more.
+func (r *Run) commit(batches []Batch) error {
+	r.s.crash(BeforeAppend)
+	sums := r.Counters()
+	frame := openFrame(r.buffer[:0], frameBatch)
+	for i := range batches {
+		b := &batches[i]
+		frame = appendBatchHead(frame, b)
+		sums.Invalid += b.Skipped
+		for k := range b.Records {
+			l, err := r.enter(&b.Records[k])
+			if err != nil {
+				return err
+			}
+			frame = appendRecord(frame, &l)
+			sums.count(&l)
+		}
+	}
+	if err := r.write(frame); err != nil {
+		return err
+	}
+	if r.buffer = frame; cap(frame) > 4<<20 {
+		r.buffer = nil
+	}
+	r.queue.Lock()
+	r.summed = sums
+	r.queue.Unlock()
+	r.s.crash(AfterAppend)
+	return nil
+}
+
+// enter numbers a record and finds the one that it replaces.
+func (r *Run) enter(record *Record) (logged, error) {
+	r.number++
+	l := logged{Record: *record, number: r.number}
+	if record.Verdict == Invalid {
+		return l, nil
+	}
+	it, err := r.index.at(record.Key)
+	if err != nil {
+		return l, fmt.Errorf("keep a key: %w", err)
+	}
+	if it.number > 0 {
+		l.replaces, l.was = it.number, outcome{it.verdict(), it.isDelete()}
+	}
+	it.follow(record, r.number)
+	return l, nil
+}
+
+// write appends a frame; it is durable then. What was written of it otherwise
+// is cut, so that the log stays whole.
+func (r *Run) write(frame []byte) error {
+	err := sealFrame(frame, r.place)
+	if err == nil && r.s.o.Crash != nil {
+		_, err = r.f.WriteAt(frame[:len(frame)/2], r.end)
+		r.s.crash(MidAppend)
+	}
+	if err == nil {
+		_, err = r.f.WriteAt(frame, r.end)
+	}
+	if err == nil {
+		err = r.f.sync()
+	}
+	if err != nil {
+		_ = r.f.truncate(r.end) // else Begin does it
+		return fmt.Errorf("write log: %w", err)
+	}
+	r.end += int64(len(frame))
+	r.place++
+	return nil
+}

@@ -1,0 +1,47 @@
+// Package ledger keeps the books of syncs: for each sync the log of what the
+// destination acknowledged, run by run, and the state that follows from it, key
+// by key in the order of the keys' bytes. It owns these files, their checksums,
+// their durability and what a crash leaves of them. It refuses to know what a
+// record is, how it is mapped, compared or sent, and what time it is: keys and
+// fingerprints are bytes, and its caller decides what they mean.
+//
+// # The invariant
+//
+// A record's state changes only after its acknowledgement is durable. Append is
+// the only way in, and has synced the log when it returns. Finish merges the log
+// into a new sorted file beside the state, syncs it, and renames it over the
+// old one; merging the same log again changes nothing, so a run that was killed
+// anywhere is begun and finished again. Counters are sums over the log. A run
+// that is never resumed is put into the state when the next one begins, without
+// its Meta: what it acknowledged is kept, what it planned is not.
+//
+// # Damage
+//
+// Every byte of every file is under a checksum. A log may end in the middle of
+// a frame, which is cut; anything else that is wrong makes Meta say Damaged,
+// with a reason, until a run finishes with a Meta that does not. What is before
+// the damage in a log is still believed; a damaged state is not believed at all.
+// One thing cannot be seen: a log whose end is missing looks like one that was
+// being written.
+//
+// # Order of calls
+//
+// Begin, then Meta, then Scan; Append as verdicts come; Finish. Begin is what
+// settles earlier runs and reads every file through, so an earlier Meta may be
+// of an older state.
+//
+// # Why not a database
+//
+// Both were measured on one machine that had other work, two cores, a million
+// keys of 9 bytes, a durable commit per thousand, processor seconds:
+//
+//	                            log and sorted file    SQLite (WAL, full sync)
+//	log and state of a full run    0.9 (0.7 + 0.2)        7.2; state alone 5.1
+//	scan in key order              0.06                   0.60
+//	run without changes            0.01 beside the scan   –
+//	merge of 1 % changes           0.08                   –
+//
+// The files win everywhere, and what is durable is simpler to say. Memory does
+// not grow with the keys: a run keeps 32 Ki keys in a table and the rest in
+// sorted scratch files, which can always be made again from the log.
+package ledger

@@ -1,0 +1,314 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"hash/maphash"
+	"io"
+	"slices"
+	"sort"
+)
+
+// index finds the last verdict of each key of a run, and gives them in key
+// order, in constant memory: so many keys in a table, the others in sorted
+// scratch files, newer before older. It can always be made again from the log.
+//
+// A run sends in key order, so the ranges of the files hardly overlap and most
+// keys are looked for in none of them; those that are sent again come in order
+// too, and read each file once.
+type index struct {
+	files    *folder
+	most     int // items in memory
+	fan      int // segments of a level become one of the next
+	items    []indexed
+	keys     []byte
+	table    []uint32 // by hash: 1 + place in items; 0 is free
+	seed     maphash.Seed
+	segments [][]*segment // level 0 is the newest; in a level the last
+	last     []byte       // the greatest key of all segments
+}
+
+type indexed struct {
+	at, size int
+	item     // without its key, which moves
+}
+
+const (
+	indexItems = 32 << 10
+	indexKeys  = 4 << 20 // bytes of keys after which a segment is written too
+	indexFan   = 64
+	segmentCut = 16 << 10
+)
+
+func newIndex(files *folder, o *Options) *index {
+	most := cmp.Or(o.indexItems, indexItems)
+	slots := 1
+	for slots < 2*most {
+		slots *= 2
+	}
+	return &index{files: files, most: most, fan: cmp.Or(o.indexFan, indexFan), table: make([]uint32, slots), seed: maphash.MakeSeed()}
+}
+
+// slot finds the key's place in the table, or the free one where it belongs.
+func (x *index) slot(key []byte) int {
+	mask := len(x.table) - 1
+	i := int(maphash.Bytes(x.seed, key)) & mask
+	for x.table[i] != 0 {
+		if it := &x.items[x.table[i]-1]; bytes.Equal(x.keys[it.at:it.at+it.size], key) {
+			return i
+		}
+		i = (i + 1) & mask
+	}
+	return i
+}
+
+// get finds what the run knows of a key: an item without marks when that is
+// nothing. Its key may be anything.
+func (x *index) get(key []byte) (item, error) {
+	if place := x.table[x.slot(key)]; place != 0 {
+		return x.items[place-1].item, nil
+	}
+	return x.older(key)
+}
+
+// older looks for a key in the segments.
+func (x *index) older(key []byte) (item, error) {
+	if bytes.Compare(key, x.last) > 0 {
+		return item{}, nil
+	}
+	for _, level := range x.segments {
+		for i := len(level) - 1; i >= 0; i-- {
+			if it, ok, err := level[i].get(key); ok || err != nil {
+				return it, err
+			}
+		}
+	}
+	return item{}, nil
+}
+
+// at is what the run knows of a key, to be changed in place before the next
+// call: an item without marks when it is new. The item has no key.
+func (x *index) at(key []byte) (*item, error) {
+	i := x.slot(key)
+	if place := x.table[i]; place != 0 {
+		return &x.items[place-1].item, nil
+	}
+	it, err := x.older(key)
+	if err != nil {
+		return nil, err
+	}
+	if len(x.items) == x.most || (len(x.items) > 0 && len(x.keys)+len(key) > indexKeys) {
+		if err := x.spill(); err != nil {
+			return nil, err
+		}
+		i = x.slot(key)
+	}
+	it.key = nil
+	x.items = append(x.items, indexed{len(x.keys), len(key), it})
+	x.keys = append(x.keys, key...)
+	x.table[i] = uint32(len(x.items))
+	return &x.items[len(x.items)-1].item, nil
+}
+
+// spill writes what is in memory as a segment.
+func (x *index) spill() error {
+	s, err := x.write(x.inMemory())
+	if err != nil {
+		return err
+	}
+	x.items, x.keys = x.items[:0], x.keys[:0]
+	clear(x.table)
+	if bytes.Compare(s.last, x.last) > 0 {
+		x.last = s.last
+	}
+	for level := 0; ; level++ {
+		if level == len(x.segments) {
+			x.segments = append(x.segments, nil)
+		}
+		x.segments[level] = append(x.segments[level], s)
+		if len(x.segments[level]) < x.fan {
+			return nil
+		}
+		var old []items
+		for _, s := range slices.Backward(x.segments[level]) {
+			old = append(old, s.items())
+		}
+		if s, err = x.write(mergeItems(old)); err != nil {
+			x.segments[level] = x.segments[level][:x.fan-1]
+			return err
+		}
+		err = closeSegments(x.segments[level])
+		x.segments[level] = nil
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// write makes a segment of sorted items.
+func (x *index) write(from items) (_ *segment, err error) {
+	f, err := x.files.scratch()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close())
+		}
+	}()
+	s := &segment{f: f, block: -1}
+	w := sortedWriter{f: f, limit: segmentCut, opened: func(first []byte, at int64) {
+		s.heads = append(s.heads, head{bytes.Clone(first), at})
+	}}
+	var it item
+	for {
+		if err := from.next(&it); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, err
+		}
+		if err := w.add(&it); err != nil {
+			return nil, err
+		}
+		s.last = append(s.last[:0], it.key...)
+	}
+	err = w.flush()
+	s.end = w.at
+	return s, err
+}
+
+// sorted gives all items in key order.
+func (x *index) sorted() items {
+	all := []items{x.inMemory()}
+	for _, level := range x.segments {
+		for _, s := range slices.Backward(level) {
+			all = append(all, s.items())
+		}
+	}
+	return mergeItems(all)
+}
+
+func (x *index) empty() bool { return len(x.items) == 0 && len(x.segments) == 0 }
+
+func (x *index) close() error {
+	var errs []error
+	for _, level := range x.segments {
+		errs = append(errs, closeSegments(level))
+	}
+	x.segments, x.items = nil, nil
+	return errors.Join(errs...)
+}
+
+func closeSegments(all []*segment) error {
+	var errs []error
+	for _, s := range all {
+		errs = append(errs, s.f.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// memoryItems are the items of the table in key order.
+type memoryItems struct {
+	x     *index
+	order []ordered
+}
+
+// ordered is a place in items; the first bytes of the key decide most
+// comparisons.
+type ordered struct {
+	prefix uint64
+	place  int
+}
+
+func (x *index) inMemory() items {
+	m := &memoryItems{x: x, order: make([]ordered, len(x.items))}
+	for i := range x.items {
+		var prefix [8]byte
+		copy(prefix[:], x.key(i))
+		m.order[i] = ordered{binary.BigEndian.Uint64(prefix[:]), i}
+	}
+	slices.SortFunc(m.order, func(a, b ordered) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(x.key(a.place), x.key(b.place))
+	})
+	return m
+}
+
+func (x *index) key(place int) []byte {
+	it := &x.items[place]
+	return x.keys[it.at : it.at+it.size]
+}
+
+func (m *memoryItems) next(it *item) error {
+	if len(m.order) == 0 {
+		return io.EOF
+	}
+	place := m.order[0].place
+	m.order = m.order[1:]
+	*it = m.x.items[place].item
+	it.key = m.x.key(place)
+	return nil
+}
+
+// segment is one sorted scratch file, with the first key of each of its blocks.
+type segment struct {
+	f     *file
+	heads []head
+	last  []byte
+	end   int64
+	block int // the one that the reader is in; -1: none
+	from  sortedReader
+	it    item // where the reader stands in it
+}
+
+type head struct {
+	first []byte
+	at    int64
+}
+
+func (s *segment) items() items {
+	return &sortedReader{f: s.f, end: s.end}
+}
+
+// get looks for a key. Going upwards it reads every block once.
+func (s *segment) get(key []byte) (item, bool, error) {
+	if bytes.Compare(key, s.heads[0].first) < 0 || bytes.Compare(key, s.last) > 0 {
+		return item{}, false, nil
+	}
+	block := sort.Search(len(s.heads), func(i int) bool { return bytes.Compare(s.heads[i].first, key) > 0 }) - 1
+	if block != s.block || bytes.Compare(key, s.it.key) < 0 {
+		if err := s.seek(block); err != nil {
+			return item{}, false, err
+		}
+	}
+	for {
+		if c := bytes.Compare(s.it.key, key); c >= 0 {
+			return s.it, c == 0, nil
+		}
+		if len(s.from.rest) == 0 {
+			return item{}, false, nil
+		}
+		if err := s.from.next(&s.it); err != nil {
+			return item{}, false, err
+		}
+	}
+}
+
+// seek stands at the first item of a block.
+func (s *segment) seek(block int) error {
+	if block != s.block {
+		s.from.f, s.from.at, s.from.end, s.from.place = s.f, s.heads[block].at, s.end, uint32(block)
+		s.block = -1
+		if err := s.from.load(); err != nil {
+			return err
+		}
+		s.block = block
+	}
+	s.from.rest = s.from.block
+	s.it.key = nil
+	return s.from.next(&s.it)
+}

@@ -1,0 +1,329 @@
+package ledger
+
+import (
+	"archive/tar"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+)
+
+func ack(key string, print byte) Record {
+	return Record{Key: []byte(key), Print: Fingerprint{print}, Verdict: Acknowledged}
+}
+
+func reject(key string) Record {
+	return Record{Key: []byte(key), Print: Fingerprint{99}, Verdict: Rejected, Message: "no"}
+}
+
+func remove(r Record) Record {
+	r.Delete, r.Print = true, Fingerprint{}
+	return r
+}
+
+// ran does a whole run of one batch for each list of records.
+func ran(t *testing.T, s *Sync, run int64, batches ...[]Record) Counters {
+	t.Helper()
+	r, err := s.Begin(run, Meta{})
+	require.NoError(t, err)
+	for _, records := range batches {
+		require.NoError(t, r.Append(Batch{Operation: "upsert", Records: records}))
+	}
+	require.NoError(t, r.Finish(Meta{}))
+	return r.Counters()
+}
+
+// What verdicts do to an entry that was there, or not.
+func TestVerdictsOnTheState(t *testing.T) {
+	has := func(key string, print byte) Entry {
+		return Entry{Key: []byte(key), Print: Fingerprint{print}, Known: true, Verdict: Acknowledged}
+	}
+	refused := func(e Entry, deleted bool) Entry {
+		e.Verdict, e.Deleted = Rejected, deleted
+		return e
+	}
+	tests := map[string]struct {
+		before, run []Record
+		want        []Entry
+		counters    Counters
+	}{
+		"new":                            {nil, []Record{ack("1", 5)}, []Entry{has("1", 5)}, Counters{Updated: 1}},
+		"changed":                        {[]Record{ack("1", 5)}, []Record{ack("1", 6)}, []Entry{has("1", 6)}, Counters{Updated: 1}},
+		"others stay":                    {[]Record{ack("1", 5), ack("3", 5)}, []Record{ack("2", 6)}, []Entry{has("1", 5), has("2", 6), has("3", 5)}, Counters{Updated: 1}},
+		"refused when new":               {nil, []Record{reject("1")}, []Entry{refused(Entry{Key: []byte("1")}, false)}, Counters{Failed: 1}},
+		"refused keeps the old one":      {[]Record{ack("1", 5)}, []Record{reject("1")}, []Entry{refused(has("1", 5), false)}, Counters{Failed: 1}},
+		"sent again":                     {nil, []Record{reject("1"), ack("1", 5)}, []Entry{has("1", 5)}, Counters{Updated: 1}},
+		"refused after acknowledgement":  {nil, []Record{ack("1", 5), reject("1")}, []Entry{refused(has("1", 5), false)}, Counters{Failed: 1}},
+		"deleted":                        {[]Record{ack("1", 5)}, []Record{remove(ack("1", 0))}, nil, Counters{Updated: 1, Deleted: 1}},
+		"delete refused":                 {[]Record{ack("1", 5)}, []Record{remove(reject("1"))}, []Entry{refused(has("1", 5), true)}, Counters{Failed: 1}},
+		"deleted, then refused as new":   {[]Record{ack("1", 5)}, []Record{remove(ack("1", 0)), reject("1")}, []Entry{refused(Entry{Key: []byte("1")}, false)}, Counters{Failed: 1}},
+		"deleted and there again":        {[]Record{ack("1", 5)}, []Record{remove(ack("1", 0)), ack("1", 7)}, []Entry{has("1", 7)}, Counters{Updated: 1}},
+		"delete of what nobody knows":    {nil, []Record{remove(ack("1", 0))}, nil, Counters{Updated: 1, Deleted: 1}},
+		"invalid changes nothing":        {[]Record{ack("1", 5)}, []Record{{Key: []byte("1"), Verdict: Invalid}, {Verdict: Invalid}}, []Entry{has("1", 5)}, Counters{Invalid: 2}},
+		"the order is that of the bytes": {nil, []Record{ack(`"é"`, 1), ack("10", 2), ack("9", 3), ack(`"z"`, 4)}, []Entry{has(`"z"`, 4), has(`"é"`, 1), has("10", 2), has("9", 3)}, Counters{Updated: 4}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			l, err := Open(Options{})
+			require.NoError(t, err)
+			s := l.Sync(3)
+			ran(t, s, 1, test.before)
+			require.Equal(t, test.counters, ran(t, s, 2, test.run))
+			require.Equal(t, test.want, scan(t, s))
+			// A later run that sends nothing changes nothing.
+			require.Equal(t, Counters{}, ran(t, s, 3))
+			require.Equal(t, test.want, scan(t, s))
+		})
+	}
+}
+
+func TestBeginRefuses(t *testing.T) {
+	l, err := Open(Options{Dir: t.TempDir()})
+	require.NoError(t, err)
+	s := l.Sync(3)
+	_, err = s.Begin(0, Meta{})
+	require.ErrorContains(t, err, "1 or more")
+	_, err = s.Begin(1, Meta{HighWater: json.RawMessage("{")})
+	require.ErrorContains(t, err, "encode meta")
+	ran(t, s, 5, []Record{ack("1", 1)})
+	_, err = s.Begin(4, Meta{})
+	require.EqualError(t, err, "begin run 4 of sync 3: run 5 came later")
+	r, err := s.Begin(7, Meta{})
+	require.NoError(t, err)
+	_, err = s.Begin(8, Meta{})
+	require.ErrorIs(t, err, ErrBusy)
+	require.ErrorIs(t, s.Forget(), ErrBusy)
+	require.ErrorIs(t, s.Drop(7), ErrBusy)
+	require.NoError(t, l.Close())
+	require.ErrorIs(t, r.Finish(Meta{}), ErrClosed)
+	_, err = s.Begin(6, Meta{})
+	require.EqualError(t, err, "begin run 6 of sync 3: run 7 came later")
+	_, err = s.Begin(7, Meta{})
+	require.NoError(t, err)
+	require.NoError(t, l.Close())
+}
+
+func TestAppendRefuses(t *testing.T) {
+	tests := map[string]Batch{
+		"append to run 1 of sync 3: record 1: no verdict":            {Records: []Record{ack("1", 1), {Key: []byte("2")}}},
+		"append to run 1 of sync 3: record 0: no key":                {Records: []Record{{Verdict: Rejected}}},
+		"append to run 1 of sync 3: skipped rows: -1 is less than 0": {Skipped: -1},
+	}
+	l, err := Open(Options{})
+	require.NoError(t, err)
+	r, err := l.Sync(3).Begin(1, Meta{})
+	require.NoError(t, err)
+	for message, batch := range tests {
+		require.EqualError(t, r.Append(batch), message)
+	}
+	require.NoError(t, r.Append(Batch{Records: []Record{ack("1", 1)}}), "a refused batch does not end the run")
+	require.Equal(t, Counters{Updated: 1}, r.Counters())
+	require.NoError(t, r.Close())
+}
+
+// A run that was killed is part of the state for the next run, but its meta is
+// not: it did not reach its end.
+func TestRunsThatNeverEnded(t *testing.T) {
+	dir := t.TempDir()
+	l, err := Open(Options{Dir: dir})
+	require.NoError(t, err)
+	for run := range int64(3) {
+		r, err := l.Sync(3).Begin(run+1, Meta{Mapping: Fingerprint{9}})
+		require.NoError(t, err)
+		require.NoError(t, r.Append(Batch{Records: []Record{ack(fmt.Sprint(run), byte(run)), {Verdict: Invalid}}}))
+		if run == 0 {
+			require.NoError(t, r.Finish(Meta{Mapping: Fingerprint{8}, HighWater: json.RawMessage("5")}))
+		}
+		l, err = Open(Options{Dir: dir}) // as after a kill
+		require.NoError(t, err)
+	}
+	s := l.Sync(3)
+	r, err := s.Begin(4, Meta{})
+	require.NoError(t, err)
+	require.False(t, r.Resumed())
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.Equal(t, Meta{Mapping: Fingerprint{8}, HighWater: json.RawMessage("5"), Run: 3, Rows: 3}, meta)
+	require.Equal(t, []string{"0", "1", "2"}, keysOf(scan(t, s)))
+	_, invalid, err := s.Records(3, Filter{Verdict: Invalid}, 0, 10)
+	require.NoError(t, err)
+	require.EqualValues(t, 1, invalid, "nobody read the source again")
+	require.NoError(t, r.Close())
+}
+
+// Many senders share the writes and lose nothing.
+func TestParallelAppends(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	l, err := Open(Options{Dir: t.TempDir(), indexItems: 50})
+	require.NoError(t, err)
+	s := l.Sync(3)
+	r, err := s.Begin(1, Meta{})
+	require.NoError(t, err)
+	var all sync.WaitGroup
+	failures := make(chan error, 50)
+	for sender := range 50 {
+		all.Go(func() {
+			for n := range 20 {
+				key := fmt.Sprintf("%02d-%02d", n, sender)
+				err := r.Append(Batch{Records: []Record{reject(key), ack(key, 1)}})
+				if verdict, _, ok := r.Last([]byte(key)); err == nil && (!ok || verdict != Acknowledged) {
+					err = fmt.Errorf("%s was appended and is not there", key)
+				}
+				if err != nil {
+					failures <- err
+					return
+				}
+				_ = r.Counters()
+			}
+		})
+	}
+	all.Wait()
+	close(failures)
+	require.NoError(t, errors.Join(<-failures))
+	require.Equal(t, Counters{Updated: 1000}, r.Counters())
+	_, total, err := s.Records(1, Filter{}, 0, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, total)
+	require.NoError(t, r.Finish(Meta{}))
+	require.Len(t, scan(t, s), 1000)
+}
+
+func TestRunsAndDrop(t *testing.T) {
+	l, err := Open(Options{Dir: t.TempDir()})
+	require.NoError(t, err)
+	s := l.Sync(3)
+	runs, err := s.Runs()
+	require.NoError(t, err)
+	require.Empty(t, runs)
+	for _, run := range []int64{2, 10, 11} {
+		ran(t, s, run, []Record{ack("1", byte(run))})
+	}
+	runs, err = s.Runs()
+	require.NoError(t, err)
+	require.Equal(t, []int64{2, 10, 11}, runs)
+	require.NoError(t, s.Drop(10))
+	require.NoError(t, s.Drop(10))
+	_, _, err = s.Records(10, Filter{}, 0, 1)
+	require.ErrorIs(t, err, ErrNoRun)
+	require.EqualError(t, err, "read records of run 10 of sync 3: the ledger has no such run")
+	require.NoError(t, s.Forget())
+	require.NoError(t, s.Forget())
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.Equal(t, Meta{}, meta)
+	require.Empty(t, scan(t, s))
+	require.Equal(t, Counters{Updated: 1}, ran(t, s, 1, []Record{ack("1", 1)}), "run 1 is the first again")
+}
+
+// A cursor goes on over the state that it began with.
+func TestScanStandsStill(t *testing.T) {
+	for _, dir := range []string{"", t.TempDir()} {
+		o := small(dir, nil)
+		l, err := Open(o)
+		require.NoError(t, err)
+		s := l.Sync(1)
+		require.NoError(t, history(s, func(string) {}))
+		want := keysOf(scan(t, s))
+		c, err := s.Scan()
+		require.NoError(t, err)
+		require.NoError(t, s.Forget())
+		var got []string
+		for {
+			e, err := c.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			require.NoError(t, err)
+			got = append(got, string(e.Key))
+		}
+		require.Equal(t, want, got)
+		require.NoError(t, c.Close())
+	}
+}
+
+func TestRestoreRefuses(t *testing.T) {
+	s := twoRuns(t)
+	state := contentOf(s, stateFile)
+	log := contentOf(s, "run-2.open")
+	damaged := bytes.Clone(state)
+	damaged[20] ^= 1
+	badLog := bytes.Clone(log)
+	badLog[len(badLog)-1] ^= 1
+	tests := map[string]struct {
+		header tar.Header
+		data   []byte
+		want   string
+	}{
+		"path":          {tar.Header{Name: "../state"}, state, `"../state" does not belong there`},
+		"other file":    {tar.Header{Name: "notes"}, state, `"notes" does not belong there`},
+		"link":          {tar.Header{Name: "state", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}, nil, `"state" does not belong there`},
+		"damaged state": {tar.Header{Name: "state"}, damaged, "restore state: the file is damaged"},
+		"damaged log":   {tar.Header{Name: "run-2.log"}, badLog, "restore run-2.log: the file is damaged"},
+		"empty meta":    {tar.Header{Name: "meta"}, nil, "restore meta: the file is damaged"},
+	}
+	for _, dir := range []string{"", t.TempDir()} {
+		l, err := Open(Options{Dir: dir})
+		require.NoError(t, err)
+		s := l.Sync(4)
+		ran(t, s, 1, []Record{ack("1", 1)})
+		for name, test := range tests {
+			var archive bytes.Buffer
+			w := tar.NewWriter(&archive)
+			test.header.Size, test.header.Mode = int64(len(test.data)), 0o600
+			require.NoError(t, w.WriteHeader(&test.header))
+			_, err := w.Write(test.data)
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			require.ErrorContains(t, s.Restore(&archive), test.want, name)
+			require.ErrorContains(t, s.Restore(bytes.NewReader([]byte("no archive at all, but long enough to be read as one"))), "read archive", name)
+			require.Equal(t, []string{"1"}, keysOf(scan(t, s)), "what was there stays")
+		}
+		if dir != "" {
+			entries, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, entries, 1)
+		}
+	}
+}
+
+// A Scan, a resumption and a Finish of many keys need a few MB, however many
+// there are.
+func TestConstantMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a million records")
+	}
+	const rows, most = 500_000, 12 << 20
+	l, err := Open(Options{Dir: t.TempDir()})
+	require.NoError(t, err)
+	s := l.Sync(1)
+	r, err := s.Begin(1, Meta{})
+	require.NoError(t, err)
+	fill(t, r, rows)
+	require.Less(t, held(), uint64(most))
+	require.NoError(t, r.Close())
+	r, err = s.Begin(1, Meta{})
+	require.NoError(t, err)
+	require.Less(t, held(), uint64(most))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	require.NoError(t, r.Finish(Meta{}))
+	require.Equal(t, rows, count(t, s))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most))
+}
+
+// held is what is in use after a collection.
+func held() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}

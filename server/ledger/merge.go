@@ -1,0 +1,241 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// items gives items in ascending order of their keys, each key once. The same
+// item is handed in every time; its key is good until the next call.
+type items interface {
+	next(*item) error // io.EOF after the last
+}
+
+// merged is several in one: a heap of their next items. Of equal keys the one
+// of the first source counts.
+type merged struct {
+	heads []*mergeHead
+	begun bool
+	given []byte
+}
+
+type mergeHead struct {
+	from items
+	rank int
+	it   item
+}
+
+// mergeItems wants newer sources before older ones.
+func mergeItems(sources []items) items {
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	m := &merged{}
+	for rank, from := range sources {
+		m.heads = append(m.heads, &mergeHead{from: from, rank: rank})
+	}
+	return m
+}
+
+func (m *merged) next(it *item) error {
+	if !m.begun {
+		if err := m.begin(); err != nil {
+			return err
+		}
+	} else if err := m.pass(); err != nil {
+		return err
+	}
+	if len(m.heads) == 0 {
+		return io.EOF
+	}
+	*it = m.heads[0].it
+	return nil
+}
+
+// begin reads the first item of each.
+func (m *merged) begin() error {
+	m.begun = true
+	for i := len(m.heads) - 1; i >= 0; i-- {
+		if err := m.advance(i); err != nil {
+			return err
+		}
+	}
+	for i := len(m.heads)/2 - 1; i >= 0; i-- {
+		m.sink(i)
+	}
+	return nil
+}
+
+// pass leaves the key that was given, in all sources.
+func (m *merged) pass() error {
+	if len(m.heads) == 0 {
+		return nil
+	}
+	m.given = append(m.given[:0], m.heads[0].it.key...)
+	for len(m.heads) > 0 && bytes.Equal(m.heads[0].it.key, m.given) {
+		if err := m.advance(0); err != nil {
+			return err
+		}
+		m.sink(0)
+	}
+	return nil
+}
+
+// advance reads the next item of a head; at its end the last head takes its
+// place.
+func (m *merged) advance(i int) error {
+	err := m.heads[i].from.next(&m.heads[i].it)
+	if errors.Is(err, io.EOF) {
+		last := len(m.heads) - 1
+		m.heads[i] = m.heads[last]
+		m.heads = m.heads[:last]
+		return nil
+	}
+	return err
+}
+
+func (m *merged) less(i, j int) bool {
+	a, b := m.heads[i], m.heads[j]
+	if c := bytes.Compare(a.it.key, b.it.key); c != 0 {
+		return c < 0
+	}
+	return a.rank < b.rank
+}
+
+// sink moves a head down to its place.
+func (m *merged) sink(i int) {
+	for {
+		least := i
+		for child := 2*i + 1; child <= 2*i+2 && child < len(m.heads); child++ {
+			if m.less(child, least) {
+				least = child
+			}
+		}
+		if least == i {
+			return
+		}
+		m.heads[i], m.heads[least] = m.heads[least], m.heads[i]
+		i = least
+	}
+}
+
+// merge makes the new state; the mark of damage is then in its meta or gone. A
+// run that learnt nothing changes the Meta only. A
+// state that turns out to be damaged here leaves only what this run learnt, so
+// the next run must be a full sync, whatever the caller thought of it.
+func (s *Sync) merge(x *index, meta Meta) error {
+	now, whole, err := s.meta()
+	if err != nil {
+		return err
+	}
+	if !meta.Damaged {
+		meta.Reason = ""
+	}
+	if whole && x.empty() {
+		meta.Rows = now.Rows
+		return s.changeMeta(storedMeta{meta, now.Generation})
+	}
+	next := storedMeta{meta, now.Generation + 1}
+	err = s.mergeState(x, next)
+	if errors.Is(err, ErrDamaged) {
+		if err := s.putAway(); err != nil {
+			return fmt.Errorf("put state away: %w", err)
+		}
+		next.Damaged, next.Reason = true, stateDamaged
+		err = s.mergeState(x, next)
+	}
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.files.remove(damagedFile), s.files.remove(metaFile))
+}
+
+// mergeState writes a new state: the old one with what a run learnt over it.
+// The old state is whole until the new one takes its name.
+func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
+	s.crash(BeforeMerge)
+	f, err := s.files.create(stateFile + newSuffix)
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	defer func() {
+		err = errors.Join(err, f.Close())
+		if err != nil {
+			_ = s.files.remove(stateFile + newSuffix) // else Begin does it
+		}
+	}()
+	old, err := s.readItems()
+	if err != nil {
+		return err
+	}
+	defer old.Close()
+	w := &sortedWriter{f: f, limit: cmp.Or(s.o.block, blockSize)}
+	err = w.start()
+	if err == nil {
+		err = s.overlay(w, x.sorted(), old)
+	}
+	if err == nil {
+		err = w.finish(meta)
+	}
+	if err != nil {
+		return fmt.Errorf("write state: %w", err)
+	}
+	s.crash(AfterMerge)
+	if err := s.files.rename(stateFile+newSuffix, stateFile); err != nil {
+		return fmt.Errorf("replace state: %w", err)
+	}
+	s.crash(AfterRename)
+	return nil
+}
+
+// overlay goes through both in key order.
+func (s *Sync) overlay(w *sortedWriter, run, state items) error {
+	var now, old item
+	nowErr, oldErr := run.next(&now), state.next(&old)
+	for blocks := w.blocks; nowErr == nil || oldErr == nil; {
+		c := 0
+		switch {
+		case oldErr != nil:
+			c = -1
+		case nowErr != nil:
+			c = 1
+		default:
+			c = bytes.Compare(now.key, old.key)
+		}
+		var err error
+		if c > 0 {
+			err = w.add(&old)
+		} else {
+			before := &old
+			if c < 0 {
+				before = nil
+			}
+			if merged, keep := now.over(before); keep {
+				err = w.add(&merged)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if c <= 0 {
+			nowErr = run.next(&now)
+		}
+		if c >= 0 {
+			oldErr = state.next(&old)
+		}
+		if w.blocks != blocks || w.rows == 1 {
+			blocks = w.blocks
+			s.crash(MidMerge)
+		}
+	}
+	if !errors.Is(nowErr, io.EOF) {
+		return nowErr
+	}
+	if !errors.Is(oldErr, io.EOF) {
+		return oldErr
+	}
+	return nil
+}

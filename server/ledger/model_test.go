@@ -1,0 +1,340 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// model is what the books must say, told from the whole history each time.
+type model struct {
+	runs     map[int64][]told // every record for which Append returned nil
+	settled  []int64          // in the order in which they came into the state
+	merged   map[int64]int    // so many of their records
+	resumes  map[int64]int    // so many records were told when it was last resumed
+	last     int64
+	open     bool
+	meta     Meta
+	finished map[int64]bool
+}
+
+type told struct {
+	Record
+	operation string
+	key       string
+	skipped   int64 // a told record that stands for rows that are not listed
+}
+
+// entries applies every record one after the other.
+func (m *model) entries() map[string]Entry {
+	state := map[string]Entry{}
+	for _, run := range m.settled {
+		for _, r := range m.runs[run][:m.merged[run]] {
+			if r.Verdict == Invalid || r.skipped > 0 {
+				continue
+			}
+			e := state[r.key]
+			e.Key, e.Verdict, e.Deleted = []byte(r.key), r.Verdict, false
+			switch {
+			case r.Verdict == Rejected:
+				e.Deleted = r.Delete
+			case r.Delete:
+				delete(state, r.key)
+				continue
+			default:
+				e.Known, e.Print = true, r.Print
+			}
+			state[r.key] = e
+		}
+	}
+	return state
+}
+
+// final is the records of a run that count.
+func (m *model) final(run int64) []told {
+	var all []told
+	for i, r := range m.runs[run] {
+		if r.Verdict == Invalid || r.skipped > 0 {
+			if i >= m.resumes[run] {
+				all = append(all, r)
+			}
+			continue
+		}
+		later := slices.ContainsFunc(m.runs[run][i+1:], func(o told) bool {
+			return o.key == r.key && o.Verdict != Invalid && o.skipped == 0
+		})
+		if !later {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+func (m *model) counters(run int64) Counters {
+	var c Counters
+	for _, r := range m.final(run) {
+		switch {
+		case r.skipped > 0:
+			c.Invalid += r.skipped
+		case r.Verdict == Invalid:
+			c.Invalid++
+		case r.Verdict == Rejected:
+			c.Failed++
+		default:
+			c.Updated++
+			if r.Delete {
+				c.Deleted++
+			}
+		}
+	}
+	return c
+}
+
+// world drives a ledger and its model.
+type world struct {
+	t *rapid.T
+	o Options
+	l *Ledger
+	s *Sync
+	r *Run
+	model
+}
+
+func (w *world) reopen(*rapid.T) {
+	if w.l != nil {
+		require.NoError(w.t, w.l.Close())
+	}
+	w.r, w.open = nil, false
+	if w.l != nil && w.o.Dir == "" {
+		return // memory is gone with the ledger: its runs are closed only
+	}
+	l, err := Open(w.o)
+	require.NoError(w.t, err)
+	w.l, w.s = l, l.Sync(7)
+}
+
+func (w *world) settle() {
+	if !slices.Contains(w.settled, w.last) {
+		w.settled = append(w.settled, w.last)
+	}
+	w.merged[w.last] = len(w.runs[w.last])
+}
+
+func (w *world) begin(t *rapid.T) {
+	if w.r != nil {
+		_, err := w.s.Begin(w.last+1, Meta{})
+		require.ErrorIs(t, err, ErrBusy)
+		return
+	}
+	run := w.last + rapid.Int64Range(0, 2).Draw(t, "next")
+	run = max(run, 1)
+	r, err := w.s.Begin(run, Meta{Mapping: Fingerprint{byte(run)}})
+	require.NoError(t, err)
+	if run != w.last && w.last > 0 && !w.finished[w.last] {
+		w.settle()
+		w.meta.Run = w.last
+	}
+	w.r, w.last, w.open = r, run, true
+	w.finished[run] = false
+	w.resumes[run] = len(w.runs[run])
+	if i := slices.Index(w.settled, run); i >= 0 && i < len(w.settled)-1 {
+		t.Fatalf("run %d was begun again after a later one", run)
+	}
+	require.Equal(t, Fingerprint{byte(run)}, r.Began().Mapping)
+}
+
+func drawRecord(t *rapid.T) Record {
+	r := Record{
+		Key:     []byte(rapid.SampledFrom(testKeys).Draw(t, "key")),
+		Verdict: rapid.SampledFrom([]Verdict{Acknowledged, Acknowledged, Rejected, Invalid}).Draw(t, "verdict"),
+		Delete:  rapid.IntRange(0, 3).Draw(t, "delete") == 0,
+	}
+	if r.Verdict != Acknowledged {
+		r.Message = rapid.SampledFrom([]string{"", "no such zip", "NULL"}).Draw(t, "message")
+	}
+	if r.Verdict == Invalid && rapid.Bool().Draw(t, "keyless") {
+		r.Key = nil
+	}
+	if !r.Delete {
+		r.Print = Fingerprint{rapid.Byte().Draw(t, "print")}
+	}
+	if rapid.Bool().Draw(t, "payload") {
+		r.Payload = []byte(`{"n":1}`)
+	}
+	return r
+}
+
+var testKeys = func() (keys []string) {
+	for i := range 40 {
+		keys = append(keys, fmt.Sprint(i), fmt.Sprintf("%q", fmt.Sprint("a key that is longer than eight ", i)))
+	}
+	return keys
+}()
+
+func (w *world) append(t *rapid.T) {
+	if w.r == nil {
+		return
+	}
+	b := Batch{
+		Operation: rapid.SampledFrom([]string{"upsert", "delete"}).Draw(t, "operation"),
+		StartedAt: time.UnixMicro(5).UTC(), CompletedAt: time.UnixMicro(9).UTC(),
+		Records: rapid.SliceOfN(rapid.Custom(drawRecord), 0, 12).Draw(t, "records"),
+		Skipped: rapid.Int64Range(0, 2).Draw(t, "skipped"),
+	}
+	require.NoError(t, w.r.Append(b))
+	for _, r := range b.Records {
+		w.runs[w.last] = append(w.runs[w.last], told{Record: r, operation: b.Operation, key: string(r.Key)})
+	}
+	if b.Skipped > 0 {
+		w.runs[w.last] = append(w.runs[w.last], told{skipped: b.Skipped})
+	}
+}
+
+func (w *world) finish(t *rapid.T) {
+	if w.r == nil {
+		return
+	}
+	meta := Meta{Mapping: Fingerprint{byte(w.last)}, HighWater: []byte(`"2026-01-02"`), Damaged: rapid.IntRange(0, 5).Draw(t, "damaged") == 0}
+	require.NoError(t, w.r.Finish(meta))
+	require.ErrorIs(t, w.r.Append(Batch{}), ErrClosed)
+	meta.Run = w.last
+	w.meta = meta
+	w.settle()
+	w.finished[w.last], w.r, w.open = true, nil, false
+}
+
+// copy moves the books to another ledger, in the middle of whatever happens.
+func (w *world) copy(t *rapid.T) {
+	var archive bytes.Buffer
+	require.NoError(t, w.s.Snapshot(&archive))
+	if w.r != nil {
+		require.ErrorIs(t, w.s.Restore(bytes.NewReader(archive.Bytes())), ErrBusy)
+		require.NoError(t, w.r.Close())
+		w.r, w.open = nil, false
+	}
+	if rapid.Bool().Draw(t, "forget first") {
+		require.NoError(t, w.s.Forget())
+	}
+	require.NoError(t, w.s.Restore(&archive))
+}
+
+func (w *world) check(t *rapid.T) {
+	want := w.entries()
+	got := scan(t, w.s)
+	require.Equal(t, slices.Sorted(maps.Keys(want)), keysOf(got))
+	for _, e := range got {
+		require.Equal(t, want[string(e.Key)], e)
+	}
+	meta, err := w.s.Meta()
+	require.NoError(t, err)
+	w.meta.Rows = int64(len(want))
+	require.Equal(t, w.meta, meta)
+	for run := range w.runs {
+		w.checkRun(t, run)
+	}
+	if w.r == nil {
+		return
+	}
+	require.Equal(t, w.counters(w.last), w.r.Counters())
+	final := w.final(w.last)
+	for _, key := range testKeys {
+		i := slices.IndexFunc(final, func(r told) bool { return r.key == key && r.Verdict != Invalid })
+		verdict, print, ok := w.r.Last([]byte(key))
+		require.Equal(t, i >= 0, ok, key)
+		if ok {
+			require.Equal(t, final[i].Verdict, verdict, key)
+			if verdict == Acknowledged && !final[i].Delete {
+				require.Equal(t, final[i].Print, print, key)
+			}
+		}
+	}
+}
+
+// checkRun reads the records of a run in pages.
+func (w *world) checkRun(t *rapid.T, run int64) {
+	var filter Filter
+	filter.Verdict = rapid.SampledFrom([]Verdict{0, Acknowledged, Rejected, Invalid}).Draw(t, "filter verdict")
+	filter.Operation = rapid.SampledFrom([]string{"", "upsert", "delete"}).Draw(t, "filter operation")
+	if rapid.Bool().Draw(t, "filter key") {
+		filter.Key = []byte(rapid.SampledFrom(testKeys).Draw(t, "key"))
+	}
+	var want []told
+	for _, r := range w.final(run) {
+		if r.skipped == 0 && (filter.Verdict == 0 || r.Verdict == filter.Verdict) && (filter.Operation == "" || r.operation == filter.Operation) &&
+			(filter.Key == nil || string(filter.Key) == r.key) {
+			want = append(want, r)
+		}
+	}
+	page := rapid.Int64Range(1, 5).Draw(t, "page")
+	var got []Logged
+	for {
+		some, total, err := w.s.Records(run, filter, int64(len(got)), page)
+		require.NoError(t, err)
+		require.EqualValues(t, len(want), total)
+		require.LessOrEqual(t, int64(len(some)), page)
+		if len(some) == 0 {
+			break
+		}
+		got = append(got, some...)
+	}
+	require.Len(t, got, len(want))
+	for i, r := range want {
+		require.Equal(t, r.operation, got[i].Batch.Operation)
+		require.Equal(t, r.key, string(got[i].Key))
+		require.Equal(t, r.Record, got[i].Record)
+	}
+}
+
+// TestLikeAModel compares random histories with the model, in memory and on
+// disk, with an index and blocks so small that all of their ways are gone.
+func TestLikeAModel(t *testing.T) {
+	for _, disk := range []bool{false, true} {
+		t.Run(fmt.Sprint("disk=", disk), func(t *testing.T) {
+			n := 0
+			rapid.Check(t, func(rt *rapid.T) {
+				w := &world{t: rt, o: Options{indexItems: rapid.IntRange(1, 60).Draw(rt, "index"), indexFan: rapid.IntRange(2, 5).Draw(rt, "fan"), block: rapid.IntRange(20, 500).Draw(rt, "block")}}
+				if n++; disk {
+					w.o.Dir = fmt.Sprintf("%s/%d", t.TempDir(), n)
+				}
+				w.runs, w.resumes, w.merged, w.finished = map[int64][]told{}, map[int64]int{}, map[int64]int{}, map[int64]bool{}
+				w.reopen(rt)
+				defer func() { _ = w.l.Close() }()
+				rt.Repeat(map[string]func(*rapid.T){
+					"begin": w.begin, "append": w.append, "append more": w.append, "finish": w.finish, "reopen": w.reopen, "copy": w.copy, "": w.check,
+				})
+			})
+		})
+	}
+}
+
+func scan(t require.TestingT, s *Sync) []Entry {
+	c, err := s.Scan()
+	require.NoError(t, err)
+	defer c.Close()
+	var all []Entry
+	for {
+		e, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		require.NoError(t, err)
+		e.Key = bytes.Clone(e.Key)
+		all = append(all, e)
+	}
+}
+
+func keysOf(all []Entry) []string {
+	var keys []string
+	for _, e := range all {
+		keys = append(keys, string(e.Key))
+	}
+	return keys
+}

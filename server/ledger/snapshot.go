@@ -1,0 +1,183 @@
+package ledger
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A snapshot is a tar archive of the files of a sync, in ascending order of
+// their names. It can be taken while a run is open: it is then at the boundary
+// of two batches, and the run is resumed where it is restored.
+
+// snapshotNames are the files that an archive may hold.
+var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log))$`)
+
+// Snapshot writes the books of the sync.
+func (s *Sync) Snapshot(w io.Writer) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.open != nil {
+		s.open.mu.Lock()
+		defer s.open.mu.Unlock()
+	}
+	names, err := s.files.names()
+	if err != nil {
+		return fmt.Errorf("snapshot sync %d: %w", s.id, err)
+	}
+	archive := tar.NewWriter(w)
+	for _, name := range names {
+		if !snapshotNames.MatchString(name) {
+			continue
+		}
+		if err := s.archiveFile(archive, name); err != nil {
+			return fmt.Errorf("snapshot %s of sync %d: %w", name, s.id, err)
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return fmt.Errorf("snapshot sync %d: %w", s.id, err)
+	}
+	return nil
+}
+
+func (s *Sync) archiveFile(archive *tar.Writer, name string) error {
+	f, err := s.files.open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.size()
+	if err != nil {
+		return err
+	}
+	if s.open != nil && name == logName(s.open.id, openSuffix) {
+		size = s.open.end
+	}
+	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
+		return err
+	}
+	_, err = io.Copy(archive, io.NewSectionReader(f, 0, size))
+	return err
+}
+
+// Restore replaces the books of the sync by those of a snapshot, all or
+// nothing: whatever is wrong with the archive, or a kill, leaves what was
+// there, or all that is new. ErrBusy while a run is open.
+func (s *Sync) Restore(r io.Reader) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.restore(r); err != nil {
+		return fmt.Errorf("restore sync %d: %w", s.id, err)
+	}
+	return nil
+}
+
+func (s *Sync) restore(r io.Reader) error {
+	if s.open != nil {
+		return ErrBusy
+	}
+	fresh := &Sync{id: s.id, files: &folder{room: s.files.room}, o: s.o}
+	if s.files.dir == "" {
+		if err := fresh.unpack(r); err != nil {
+			return err
+		}
+		s.files.mu.Lock()
+		defer s.files.mu.Unlock()
+		s.files.files = fresh.files.files
+		return nil
+	}
+	fresh.files.dir = s.beside(newPrefix)
+	err := errors.Join(os.RemoveAll(fresh.files.dir), os.RemoveAll(s.beside(readyPrefix)))
+	if err == nil {
+		err = os.MkdirAll(fresh.files.dir, 0o700)
+	}
+	if err == nil {
+		err = fresh.unpack(r)
+	}
+	if err == nil {
+		err = os.Rename(fresh.files.dir, s.beside(readyPrefix))
+	}
+	if err != nil {
+		return errors.Join(plain(err), os.RemoveAll(fresh.files.dir))
+	}
+	s.crash(MidRestore)
+	return plain(s.swapFolder())
+}
+
+// unpack writes the files of an archive and reads them through.
+func (s *Sync) unpack(r io.Reader) error {
+	archive := tar.NewReader(r)
+	seen := map[string]bool{}
+	for {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return s.files.sync()
+		}
+		if err != nil {
+			return fmt.Errorf("read archive: %w", err)
+		}
+		if h.Typeflag != tar.TypeReg || !snapshotNames.MatchString(h.Name) || seen[h.Name] {
+			return fmt.Errorf("read archive: %q does not belong there", h.Name)
+		}
+		seen[h.Name] = true
+		if err := s.unpackFile(archive, h.Name); err != nil {
+			return fmt.Errorf("restore %s: %w", h.Name, err)
+		}
+	}
+}
+
+func (s *Sync) unpackFile(from io.Reader, name string) error {
+	f, err := s.files.create(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := io.Copy(io.NewOffsetWriter(f, 0), from)
+	if err != nil {
+		return err
+	}
+	switch {
+	case name == stateFile:
+		err = checkItems(f)
+	case name == metaFile:
+		_, err = readMeta(f)
+	case strings.HasPrefix(name, runPrefix):
+		err = checkLog(f, size, name)
+	}
+	if err != nil {
+		return err
+	}
+	return f.sync()
+}
+
+// checkItems reads all items of a state.
+func checkItems(f *file) error {
+	r, _, err := readState(f)
+	var it item
+	for err == nil {
+		err = r.next(&it)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// checkLog reads all records of a log; a torn end is no damage.
+func checkLog(f *file, size int64, name string) error {
+	number, _, _ := strings.Cut(strings.TrimPrefix(name, runPrefix), ".")
+	run, err := strconv.ParseInt(number, 10, 64)
+	if err != nil {
+		return err
+	}
+	l, err := readLog(f, size, run)
+	if err == nil {
+		err = l.each(nil, func(*logged) error { return nil }, nil)
+	}
+	return untorn(err)
+}

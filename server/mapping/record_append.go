@@ -1,0 +1,217 @@
+package mapping
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+)
+
+// AppendRecord appends the record of a row to dst: a JSON object with its
+// members in the order of Fields. row has the JSON text of each of Columns.
+// record is dst with what was appended; key is the identifier's value in its one
+// JSON form, as it stands within record; nil without an identifier.
+//
+// A row that cannot be sent has a reason in invalid, and record is dst as it
+// was; key is nil then only where the row has none, so that a mirror can keep
+// from deleting what it cannot read.
+func (p *Plan) AppendRecord(dst []byte, row [][]byte) (record, key []byte, invalid string) {
+	return p.AppendRepeat(dst, row, 0)
+}
+
+// AppendRepeat is AppendRecord for the repeat-th of equal rows, from 0, in a
+// plan whose keys are Generated.
+func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key []byte, invalid string) {
+	start := len(dst)
+	dst = append(dst, '{')
+	if p.generated {
+		dst = p.appendGeneratedSpace(dst)
+	}
+	var templates scope
+	keyFrom, keyTo, opened := 0, 0, 0
+	for i := range p.steps {
+		s := &p.steps[i]
+		switch s.kind {
+		case stepOpen:
+			dst = append(separated(dst), s.lead...)
+			if opened == 0 {
+				opened = len(dst)
+			}
+			dst = append(dst, '{')
+			continue
+		case stepClose:
+			dst = append(dst, '}')
+			if s.asText {
+				dst = quoteFrom(dst, opened)
+			}
+			if s.lead == nil { // the outermost
+				opened = 0
+			}
+			continue
+		case stepColumn:
+			if s.skipNull && isNullText(row[s.column]) {
+				continue
+			}
+		}
+		before := len(dst)
+		dst = append(separated(dst), s.lead...)
+		from := len(dst)
+		var err error
+		if dst, err = p.appendValue(dst, s, row, &templates); err != nil {
+			return p.invalid(dst[:start], row, s, err)
+		}
+		if i == p.keyStep {
+			if bytes.IndexByte(dst[from:], '\\') >= 0 {
+				dst = AppendCanonical(dst[:from], bytes.Clone(dst[from:]))
+			}
+			keyFrom, keyTo = from, len(dst)
+		} else if s.skipNull && string(dst[from:]) == "null" {
+			dst = dst[:before]
+		}
+	}
+	dst = append(dst, '}')
+	switch {
+	case p.generated:
+		key = p.generate(dst[start:], repeat)
+	case p.keyStep >= 0:
+		key = dst[keyFrom:keyTo:keyTo]
+		if isNullText(key) {
+			return dst[:start], nil, InvalidNull
+		}
+	}
+	return dst, key, ""
+}
+
+// separated adds the comma that the next member needs.
+func separated(dst []byte) []byte {
+	if dst[len(dst)-1] != '{' {
+		return append(dst, ',')
+	}
+	return dst
+}
+
+// quoteFrom turns what stands from a place on into a JSON string.
+func quoteFrom(dst []byte, from int) []byte {
+	text := string(dst[from:])
+	return appendText(dst[:from], text)
+}
+
+// appendValue writes the value of one step in the type of its field.
+func (p *Plan) appendValue(dst []byte, s *planStep, row [][]byte, templates *scope) ([]byte, error) {
+	switch s.kind {
+	case stepLiteral:
+		return append(dst, s.literal...), nil
+	case stepTemplate:
+		return p.appendTemplate(dst, s, row, templates)
+	}
+	raw := row[s.column]
+	if s.array {
+		return appendArray(dst, raw, s.wire)
+	}
+	return appendScalar(dst, raw, s.wire, s.exact)
+}
+
+// scope is what templates see of a row, made for the first of them.
+type scope struct{ record map[string]any }
+
+func (p *Plan) see(row [][]byte) (map[string]any, error) {
+	record := make(map[string]any, len(p.reads))
+	for _, at := range p.reads {
+		value, err := decodeValue(row[at])
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", clip(p.columns[at]), err)
+		}
+		record[p.columns[at]] = value
+	}
+	return record, nil
+}
+
+// appendTemplate renders a template: as text, or in JSON mode for an array
+// (facts C). A template that prints nothing is null for every type but string.
+func (p *Plan) appendTemplate(dst []byte, s *planStep, row [][]byte, templates *scope) ([]byte, error) {
+	if templates.record == nil {
+		var err error
+		if templates.record, err = p.see(row); err != nil {
+			return dst, err
+		}
+	}
+	var value any
+	var err error
+	if s.array {
+		value, err = s.template.RenderJSON(templates.record, p.limits)
+	} else {
+		var text string
+		text, err = s.template.Render(templates.record, p.limits)
+		if value = text; s.wire != wireString && s.wire != wireAny && len(bytes.TrimSpace([]byte(text))) == 0 {
+			value = nil
+		}
+	}
+	if err != nil {
+		return dst, err
+	}
+	return appendCast(dst, value, s.wire, s.array)
+}
+
+// invalid finds the key of a row that cannot be sent. A missing identifier is
+// the greater fault of the two.
+func (p *Plan) invalid(dst []byte, row [][]byte, s *planStep, err error) (record, key []byte, invalid string) {
+	invalid = fmt.Sprintf("field %q: %v", clip(s.name), err)
+	if p.keyStep < 0 || s == &p.steps[p.keyStep] {
+		return dst, nil, invalid
+	}
+	var templates scope
+	key, err = p.appendValue(nil, &p.steps[p.keyStep], row, &templates)
+	switch {
+	case err != nil:
+		return dst, nil, invalid
+	case isNullText(key):
+		return dst, nil, InvalidNull
+	}
+	return dst, AppendCanonical(nil, key), invalid
+}
+
+// generatedDigits is the length of a generated key without its repeat.
+const generatedDigits = 32
+
+// appendGeneratedSpace leaves room for the identifier, which is the hash of what
+// follows: it stands first.
+func (p *Plan) appendGeneratedSpace(dst []byte) []byte {
+	dst = appendText(dst, p.identifier)
+	dst = append(dst, ':', '"')
+	for range generatedDigits + repeatDigits {
+		dst = append(dst, '0')
+	}
+	return append(dst, '"')
+}
+
+const repeatDigits = 8
+
+// generate fills the identifier in and gives it.
+func (p *Plan) generate(record []byte, repeat int) []byte {
+	from := 1 + len(appendText(nil, p.identifier)) + 1 // after the brace, the name and the colon
+	key := record[from : from+2+generatedDigits+repeatDigits]
+	sum := sha256.Sum256(p.Compared(record[from+len(key):]))
+	hex.Encode(key[1:], sum[:generatedDigits/2])
+	count := strconv.AppendInt(nil, int64(repeat), 10)
+	copy(key[len(key)-1-len(count):], count)
+	return key
+}
+
+// AppendDelete appends the record that removes a key: the identifier alone
+// (facts A4).
+func (p *Plan) AppendDelete(dst, key []byte) []byte {
+	dst = appendText(append(dst, '{'), p.identifier)
+	dst = append(append(dst, ':'), key...)
+	return append(dst, '}')
+}
+
+// Compared is what of a record tells whether it has changed: all of it, except
+// the number of the run where it is mapped, which would change every record in
+// every run.
+func (p *Plan) Compared(record []byte) []byte {
+	if p.volatile == nil {
+		return record
+	}
+	return bytes.ReplaceAll(record, p.volatile, nil)
+}

@@ -1,0 +1,191 @@
+package mapping
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+)
+
+var nullText = []byte("null")
+
+func isNullText(raw []byte) bool { return len(raw) == 0 || raw[0] == 'n' }
+
+// appendScalar writes a raw JSON value in a type of the wire. Most values have
+// it already and are copied; the others go through Cast.
+func appendScalar(dst, raw []byte, w wire, exact bool) ([]byte, error) {
+	if isNullText(raw) {
+		return append(dst, nullText...), nil
+	}
+	switch c := raw[0]; w {
+	case wireAny:
+		return append(dst, raw...), nil
+	case wireString:
+		switch {
+		case c == '"':
+			return append(dst, raw...), nil
+		case c == 't' || c == 'f' || isPlainNumber(raw):
+			return quoted(dst, raw), nil
+		}
+	case wireInteger:
+		if isWhole(raw) {
+			return append(dst, raw...), nil
+		}
+	case wireBoolean:
+		if c == 't' || c == 'f' {
+			return append(dst, raw...), nil
+		}
+	case wireFloat:
+		// A source of floats has written their shortest text already; counting
+		// digits would send most of them through big numbers.
+		if exact && (c == '-' || c-'0' <= 9) || isShortFloat(raw) {
+			return append(dst, raw...), nil
+		}
+	case wireDecimal:
+		if isPlainNumber(raw) {
+			return quoted(dst, raw), nil
+		}
+		if n := len(raw); c == '"' && n > 2 && isDecimal(raw[1:n-1]) {
+			return append(dst, raw...), nil
+		}
+	case wireDate:
+		if len(raw) == 12 && c == '"' && raw[11] == '"' && isDay(raw[1:11]) {
+			return append(dst, raw...), nil
+		}
+	case wireDateTime:
+		if isMoment(raw) {
+			return append(dst, raw...), nil
+		}
+	}
+	return castSlowly(dst, raw, w, false)
+}
+
+func quoted(dst, raw []byte) []byte { return append(append(append(dst, '"'), raw...), '"') }
+
+func castSlowly(dst, raw []byte, w wire, array bool) ([]byte, error) {
+	value, err := decodeValue(raw)
+	if err != nil {
+		return dst, err
+	}
+	return appendCast(dst, value, w, array)
+}
+
+// appendCast writes a decoded value in a type of the wire.
+func appendCast(dst []byte, value any, w wire, array bool) ([]byte, error) {
+	if w != wireAny {
+		var err error
+		if value, err = Cast(value, wireNames[w], array); err != nil {
+			return dst, err
+		}
+	}
+	switch v := value.(type) {
+	case nil:
+		return append(dst, nullText...), nil
+	case bool:
+		return strconv.AppendBool(dst, v), nil
+	case json.Number:
+		return append(dst, v...), nil
+	case string:
+		return appendText(dst, v), nil
+	}
+	text, err := marshalPlain(value)
+	return append(dst, text...), err
+}
+
+// The looks below only ever say yes to text that Cast would give back unchanged,
+// so that a wrong no costs time and never a value.
+
+// isWhole tells an integer that needs no work.
+func isWhole(raw []byte) bool {
+	digits := raw
+	if digits[0] == '-' {
+		if digits = digits[1:]; len(digits) == 0 || digits[0] == '0' {
+			return false
+		}
+	}
+	for _, c := range digits {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return len(digits) < longestNumber
+}
+
+// isPlainNumber tells a number without an exponent.
+func isPlainNumber(raw []byte) bool {
+	if raw[0] != '-' && raw[0]-'0' > 9 || len(raw) > longestNumber || raw[len(raw)-1]-'0' > 9 {
+		return false
+	}
+	points := 0
+	for _, c := range raw[1:] {
+		if c == '.' {
+			points++
+		} else if c-'0' > 9 {
+			return false
+		}
+	}
+	return points <= 1
+}
+
+// isDecimal tells the text of a decimal in its one form: without a sign that
+// needs care and without zeros in front.
+func isDecimal(text []byte) bool {
+	return text[0]-'0' <= 9 && (text[0] != '0' || len(text) == 1 || text[1] == '.') && isPlainNumber(text)
+}
+
+// floatDigits are always kept by a float, whatever the number.
+const floatDigits = 15
+
+// isShortFloat tells a number that a float keeps, in its shortest form.
+func isShortFloat(raw []byte) bool {
+	if len(raw) > floatDigits || !isPlainNumber(raw) {
+		return false
+	}
+	return bytes.IndexByte(raw, '.') < 0 || raw[len(raw)-1] != '0'
+}
+
+// isDay tells a date that exists in every year; the last day of February is
+// left to time.Parse.
+func isDay(day []byte) bool {
+	if day[4] != '-' || day[7] != '-' {
+		return false
+	}
+	_, year := pair(day[0:], 99)
+	_, rest := pair(day[2:], 99)
+	month, ok := pair(day[5:], 12)
+	date, also := pair(day[8:], 31)
+	return year && rest && ok && also && month > 0 && date > 0 && date <= monthDays[month]
+}
+
+var monthDays = [13]byte{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
+
+// pair reads two digits up to a limit.
+func pair(text []byte, most byte) (byte, bool) {
+	a, b := text[0]-'0', text[1]-'0'
+	n := a*10 + b
+	return n, a <= 9 && b <= 9 && n <= most
+}
+
+// isMoment tells "2021-03-29T16:32:23Z", with a fraction that does not end in 0.
+func isMoment(raw []byte) bool {
+	n := len(raw)
+	if n < 22 || n > 32 || raw[0] != '"' || raw[n-1] != '"' || raw[n-2] != 'Z' ||
+		raw[11] != 'T' || raw[14] != ':' || raw[17] != ':' || !isDay(raw[1:11]) {
+		return false
+	}
+	_, hour := pair(raw[12:], 23)
+	_, minute := pair(raw[15:], 59)
+	_, second := pair(raw[18:], 59)
+	if !hour || !minute || !second || n == 22 {
+		return hour && minute && second
+	}
+	fraction := raw[20 : n-2]
+	if fraction[0] != '.' || len(fraction) < 2 || fraction[len(fraction)-1] == '0' {
+		return false
+	}
+	for _, c := range fraction[1:] {
+		if c-'0' > 9 {
+			return false
+		}
+	}
+	return true
+}

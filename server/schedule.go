@@ -1,0 +1,170 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/store"
+)
+
+// schedule starts runs when they fall due on the service's clock (facts B4:
+// UTC; continuous is every minute), and after another sync has completed.
+type schedule struct {
+	s *Server
+
+	mu     sync.Mutex
+	timers map[int64]*clock.Timer // by the id of the sync
+}
+
+func newSchedule(s *Server) *schedule { return &schedule{s: s, timers: map[int64]*clock.Timer{}} }
+
+// all schedules every sync of the store, as at a start.
+func (p *schedule) all(ctx context.Context) error {
+	const at = 500
+	for after := int64(0); ; {
+		var some []*store.Sync
+		err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
+			some, err = tx.EverySync(after, at)
+			return err
+		})
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		for _, y := range some {
+			p.put(y)
+			after = y.ID
+		}
+	}
+}
+
+// put schedules the next run of a sync that was created or changed.
+func (p *schedule) put(y *store.Sync) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if timer := p.timers[y.ID]; timer != nil {
+		timer.Stop()
+		delete(p.timers, y.ID)
+	}
+	now := p.s.clock.Now()
+	next := nextRun(&y.Config, now)
+	if next.IsZero() {
+		return
+	}
+	workspaceID, id := y.WorkspaceID, y.ID
+	p.timers[y.ID] = p.s.clock.At(next, "schedule of sync", func(ctx context.Context) { p.due(ctx, workspaceID, id, next) })
+}
+
+// drop stops the timer of a sync that is gone.
+func (p *schedule) drop(id int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if timer := p.timers[id]; timer != nil {
+		timer.Stop()
+		delete(p.timers, id)
+	}
+}
+
+// due starts the run of a sync and schedules the one after.
+func (p *schedule) due(ctx context.Context, workspaceID, id int64, at time.Time) {
+	var y *store.Sync
+	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: id}
+	err := p.s.store.Update(ctx, func(tx *store.Tx) (err error) {
+		if y, err = tx.Sync(workspaceID, id); err != nil {
+			return err
+		}
+		if nextRun(&y.Config, at.Add(-time.Second)) != at {
+			return nil // changed meanwhile
+		}
+		return p.s.queue(tx, run, false, api.TriggerReason{UITag: "Scheduled", UIDetail: "Scheduled: " + y.Config.Mode.Triggers.Schedule.Frequency})
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return
+	}
+	if err != nil {
+		p.s.log.Error("scheduled run cannot be queued", "sync", id, "error", err)
+		return
+	}
+	p.s.launch(run)
+	p.put(y)
+}
+
+// after starts the syncs that run when this one has completed.
+func (p *schedule) after(ctx context.Context, parent *store.Sync) error {
+	var started []*store.SyncRun
+	err := p.s.store.Update(ctx, func(tx *store.Tx) error {
+		all, _, err := tx.Syncs(parent.WorkspaceID, store.Page{Ascending: true})
+		if err != nil {
+			return err
+		}
+		for _, y := range all {
+			if y.Config.Paused || sequenceParent(&y.Config) != parent.ID {
+				continue
+			}
+			run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
+			if err := p.s.queue(tx, run, false, api.TriggerReason{UITag: "Sequence", UIDetail: "Another sync has completed"}); err != nil {
+				return err
+			}
+			started = append(started, run)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, run := range started {
+		p.s.launch(run)
+	}
+	return nil
+}
+
+// nextRun is the first moment after now at which a schedule falls due; zero
+// when none does.
+func nextRun(config *api.SyncConfig, now time.Time) time.Time {
+	if config.Paused || config.Mode == nil || config.Mode.Triggers == nil || config.Mode.Triggers.Schedule == nil {
+		return time.Time{}
+	}
+	at := config.Mode.Triggers.Schedule
+	number := func(p *int64) int {
+		if p == nil {
+			return 0
+		}
+		return int(*p)
+	}
+	now = now.UTC()
+	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	every := func(start time.Time, step time.Duration) time.Time {
+		for !start.After(now) {
+			start = start.Add(step)
+		}
+		return start
+	}
+	switch at.Frequency {
+	case api.FrequencyContinuous:
+		return now.Truncate(time.Minute).Add(time.Minute)
+	case api.FrequencyQuarterHourly:
+		return now.Truncate(15 * time.Minute).Add(15 * time.Minute)
+	case api.FrequencyHourly:
+		return every(now.Truncate(time.Hour).Add(time.Duration(number(at.Minute))*time.Minute), time.Hour)
+	case api.FrequencyDaily:
+		return every(day.Add(time.Duration(number(at.Hour))*time.Hour+time.Duration(number(at.Minute))*time.Minute), 24*time.Hour)
+	case api.FrequencyWeekly:
+		start := day.Add(time.Duration(number(at.Hour))*time.Hour + time.Duration(number(at.Minute))*time.Minute)
+		for i := range 8 {
+			if on := start.AddDate(0, 0, i); at.Day != nil && on.Weekday().String() == *at.Day && on.After(now) {
+				return on
+			}
+		}
+	case api.FrequencyExpression:
+		if at.CronExpression != nil {
+			if cron, err := mapping.ParseCron(*at.CronExpression); err == nil {
+				return cron.Next(now)
+			}
+		}
+	}
+	return time.Time{}
+}
