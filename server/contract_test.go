@@ -126,7 +126,7 @@ func notFoundQuery(op *openapi.Operation) string {
 // TestOutsideTheAPI: unknown paths and methods are JSON as well.
 func TestOutsideTheAPI(t *testing.T) {
 	w := newWorld(t)
-	for _, path := range []string{"/nothing", "/syncs/1/nothing", "/destinations/1/objects/a/b", "/%2e%2e/syncs"} {
+	for _, path := range []string{"/nothing", "/syncs/1/nothing", "/destinations/1/objects/a/b", "/%2e%2e/syncs", "//syncs", "/./syncs", "/syncs/../syncs"} {
 		a := w.do("GET", path, w.key, nil).want(http.StatusNotFound)
 		require.Equal(t, "not_found", a.at("status"), path)
 		require.NotEmpty(t, a.at("message"))

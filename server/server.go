@@ -16,6 +16,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -176,6 +178,12 @@ func (s *Server) Now() time.Time { return s.clock.Now() }
 // ServeHTTP answers the API under BasePath, the control API under /_control,
 // and /healthz, /metrics, /openapi.yaml and /openapi.json.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// The mux answers // and /../ with a page that redirects; clients of an API
+	// get JSON.
+	if at := r.URL.EscapedPath(); at != "" && strings.TrimSuffix(path.Clean(at), "/") != strings.TrimSuffix(at, "/") {
+		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
+		return
+	}
 	s.mux.ServeHTTP(w, r)
 }
 

@@ -20,31 +20,39 @@ import (
 // masterKeySize is the length of a master key in bytes (AES-256).
 const masterKeySize = 32
 
-// assemble builds the parts that need nothing but the configuration.
-func assemble(config Config) (*Server, error) {
-	// Zero values are the defaults, so that Config{} is a service.
-	if config.MaxBody == 0 {
-		config.MaxBody = DefaultMaxBody
+// complete fills in the defaults. Zero values are the defaults, so that Config{}
+// is a service.
+func (c *Config) complete() error {
+	if c.MaxBody == 0 {
+		c.MaxBody = DefaultMaxBody
 	}
-	if config.CacheTTL == 0 {
-		config.CacheTTL = DefaultCacheTTL
+	if c.CacheTTL == 0 {
+		c.CacheTTL = DefaultCacheTTL
 	}
-	if config.Random == nil {
-		config.Random = rand.Reader
+	if c.Random == nil {
+		c.Random = rand.Reader
 	}
-	if config.Version == "" {
-		config.Version = "devel"
+	if c.Version == "" {
+		c.Version = "devel"
 	}
-	if config.MasterKey == nil && config.Dir == "" {
+	if c.MasterKey == nil && c.Dir == "" {
 		// A world in memory has a key of its own, which its forks get too: without
 		// it nobody could open what their snapshot has sealed.
-		config.MasterKey = make([]byte, masterKeySize)
-		if _, err := rand.Read(config.MasterKey); err != nil {
-			return nil, fmt.Errorf("make master key: %w", err)
+		c.MasterKey = make([]byte, masterKeySize)
+		if _, err := rand.Read(c.MasterKey); err != nil {
+			return fmt.Errorf("make master key: %w", err)
 		}
 	}
-	if config.Dir != "" {
-		config.dirs = append(slices.Clone(config.dirs), config.Dir)
+	if c.Dir != "" {
+		c.dirs = append(slices.Clone(c.dirs), c.Dir)
+	}
+	return nil
+}
+
+// assemble builds the parts that need nothing but the configuration.
+func assemble(config Config) (*Server, error) {
+	if err := config.complete(); err != nil {
+		return nil, err
 	}
 	dialect, err := config.Dialect.switched()
 	if err != nil {

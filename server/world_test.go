@@ -161,7 +161,7 @@ func (w *world) send(r *http.Request) *answer {
 // operationOf finds the operation that a request means, without the mux.
 func operationOf(s *Server, r *http.Request) *openapi.Operation {
 	path, below := strings.CutPrefix(r.URL.EscapedPath(), BasePath)
-	if !below {
+	if !below || strings.Contains(path, "//") || strings.Contains(path, "/./") || strings.Contains(path, "/../") {
 		return nil
 	}
 	parts := strings.Split(strings.Trim(path, "/"), "/")

@@ -71,8 +71,10 @@ reads the secrets of the directory, its snapshots and its backups.`,
 			return s.run(cmd)
 		},
 	}
+	// The other commands judge, and have statuses for what they find.
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
 	f := cmd.Flags()
+	// In the order in which a person needs them.
 	f.SortFlags = false
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
@@ -103,12 +105,15 @@ func (s *serving) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
+	// Before the port is taken: a folder that cannot be written is a slip in a
+	// flag, too.
 	stopProfile, err := s.profiling.start()
 	if err != nil {
 		return err
 	}
 	defer stopProfile()
 	port := &service{addr: s.addr}
+	// Before the directory is opened, so that its owner is known by an address.
 	ln, url, err := port.listen()
 	if err != nil {
 		return err
@@ -119,6 +124,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	s.config.MasterKey = key.bytes
+	// A second process on the directory names this one.
 	s.config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
@@ -126,6 +132,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	port.handler = world
 	out := cmd.OutOrStdout()
+	// First of all, by which whoever started it finds the port.
 	fmt.Fprintf(out, "listening %s\n", url)
 	if key.made != "" {
 		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, s.config.Dir)
@@ -138,6 +145,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	for _, f := range world.UnfiredFaults() {
 		fmt.Fprintf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
+	// The first error is the one that explains the others.
 	if failed := world.Close(); err == nil && failed != nil {
 		err = untested(failed)
 	}
@@ -151,6 +159,7 @@ func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 	}
 	fmt.Fprintf(out, "organization: %d\nuser: %d %s\nworkspace: %d\n", first.OrganizationID, first.UserID, first.Email, first.WorkspaceID)
 	show := func(what, token, given, variable string) {
+		// Who has set a token knows it; output ends up in logs.
 		if given != "" {
 			token = "the one in " + variable
 		}

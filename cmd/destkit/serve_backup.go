@@ -29,6 +29,8 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			if dir == "" || to == "" {
 				return usagef("backup needs --data DIR and --to FILE")
 			}
+			// Told apart from a disk that cannot be read: the caller has named
+			// the wrong folder.
 			if !store.HoldsData(dir) {
 				return noData(dir)
 			}

@@ -24,6 +24,8 @@ func (s *serving) resolve(stderr io.Writer) (err error) {
 		return usagef("--dialect %q is neither spec nor live", s.dialect)
 	case s.config.CallTimeout <= 0:
 		return usagef("--request-timeout must be longer than nothing, not %s", s.config.CallTimeout)
+	// A seed makes an organization of its own; after a restore it would be one
+	// too many, or collide.
 	case s.seed != "" && s.restore != "":
 		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
 	}
@@ -60,6 +62,7 @@ func (s *serving) readAuthorities() error {
 	if err != nil {
 		return usagef("read --destination-ca: %w", err)
 	}
+	// Here and not at the first call, which would fail by an unknown authority.
 	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
 		return usagef("--destination-ca %s holds no certificate in PEM form", s.destinationCA)
 	}
@@ -81,6 +84,7 @@ func (w *openWorld) Close() error {
 // open opens the service.
 func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	if s.restore != "" {
+		// Before the store: a missing file leaves no directory behind.
 		from, err := os.Open(s.restore)
 		if err != nil {
 			return nil, usagef("read --restore: %w", err)
@@ -95,6 +99,7 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	s.config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.config)
 	if err != nil {
+		// Under --restore the file is what the key does not open.
 		err = dataError(cmp.Or(s.restore, s.config.Dir), key, err)
 		if s.restore != "" { // mostly the file is no good
 			err = usageError(fmt.Errorf("restore %s: %w", s.restore, err))
@@ -132,6 +137,7 @@ func (s *serving) readSeed() ([]byte, error) {
 		return nil, nil
 	}
 	if s.config.Dir != "" {
+		// A restart with the same flags must not seed twice.
 		if _, err := os.Stat(filepath.Join(s.config.Dir, seedMark)); err == nil {
 			return nil, nil
 		}
@@ -163,6 +169,8 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 	}
 	for i := range seeded.Organizations {
 		for j := range seeded.Organizations[i].Workspaces {
+			// A seed of the first organization shows its key, which may be the
+			// caller's own.
 			if w := &seeded.Organizations[i].Workspaces[j]; w.APIKey != "" && w.APIKey == s.config.WorkspaceAPIKey {
 				w.APIKey = "the one in " + envWorkspaceKey
 			}
@@ -175,6 +183,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 	if s.config.Dir == "" {
 		return nil
 	}
+	// After the seed: one that was broken off is tried again.
 	if err := os.WriteFile(filepath.Join(s.config.Dir, seedMark), []byte(filepath.Base(s.seed)+"\n"), 0o600); err != nil {
 		return untested(fmt.Errorf("note that %s is in: %w", s.seed, err))
 	}

@@ -10,6 +10,7 @@ import (
 
 // explainDialect lists the switches between the dialects.
 func explainDialect(w io.Writer, asJSON bool) error {
+	// From the OpenAPI document, which a test holds against the code.
 	differences := server.Differences()
 	if asJSON {
 		return printJSON(w, differences)

@@ -34,9 +34,11 @@ func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject
 	defer s.mu.Unlock()
 	sim := s.open[key]
 	if sim == nil {
+		// Without faults and limits: what is emulated obeys every rule.
 		config := destsim.Config{Objects: simulated(objects)}
 		file := s.file(key)
 		if file != "" {
+			// Before SQLite makes it, which would let others read it.
 			if err := prepareFile(file); err != nil {
 				return nil, err
 			}
@@ -105,6 +107,7 @@ func (s *simulatorPool) remove(key string) error {
 	if file == "" {
 		return err
 	}
+	// With the companions that a process leaves behind when it is killed.
 	for _, name := range []string{file, file + "-wal", file + "-shm"} {
 		if failed := os.Remove(name); failed != nil && !errors.Is(failed, os.ErrNotExist) {
 			err = errors.Join(err, failed)

@@ -38,6 +38,7 @@ type masterKey struct {
 // for a restore only). It makes one for a directory that holds no data yet, and
 // for no other: a new key could open nothing there.
 func (k *keySource) open(dir string, restore bool) (masterKey, error) {
+	// A key that was named is the only one that is tried.
 	key, err := k.given(dir)
 	if err != nil || key.bytes != nil || dir == "" && !restore {
 		return key, err
@@ -54,6 +55,7 @@ func (k *keySource) open(dir string, restore bool) (masterKey, error) {
 		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return key, err
+	// A new key could not open what the file holds.
 	case restore:
 		return key, usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
 	case store.HoldsData(dir):
@@ -86,6 +88,7 @@ func (k *keySource) given(dir string) (masterKey, error) {
 // parseKey reads 64 hex digits, or base64 of 32 bytes. Errors never show it.
 func parseKey(text string) ([]byte, error) {
 	text = strings.TrimSpace(text)
+	// Of 32 bytes: other lengths are a slip, and not a weaker key.
 	if key, err := hex.DecodeString(text); err == nil && len(key) == keySize {
 		return key, nil
 	}
@@ -106,6 +109,7 @@ func readKeyFile(file string) (masterKey, error) {
 	if !info.Mode().IsRegular() {
 		return masterKey{}, usagef("the key file %s is no regular file", file)
 	}
+	// Also the owner's right to execute, which no key needs.
 	if open := info.Mode().Perm() &^ 0o600; open != 0 {
 		return masterKey{}, usagef("the key file %s can be read by others (mode %04o); run: chmod 600 %s", file, info.Mode().Perm(), file)
 	}
@@ -129,6 +133,7 @@ func makeKeyFile(file string) (masterKey, error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return masterKey{}, usagef("make folder of the master key: %w", err)
 	}
+	// Never over a key that is there: what it has sealed would be lost.
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return masterKey{}, usagef("write master key: %w", err)

@@ -61,6 +61,8 @@ user, and the present API key of the first workspace.`,
 	return cmd
 }
 
+// ofWorkspace makes a new key; there is one at a time, so clients with the old
+// one are locked out.
 func (t *tokens) ofWorkspace(out io.Writer, tx *store.Tx) error {
 	key, err := tx.NewWorkspaceKey(t.workspace)
 	if err != nil {
@@ -70,6 +72,8 @@ func (t *tokens) ofWorkspace(out io.Writer, tx *store.Tx) error {
 	return nil
 }
 
+// ofUser finds the user by the address, which is unique within an organization
+// only.
 func (t *tokens) ofUser(out io.Writer, tx *store.Tx) error {
 	users, err := tx.UsersByEmail(t.email)
 	if err != nil {
@@ -93,6 +97,7 @@ func (t *tokens) ofUser(out io.Writer, tx *store.Tx) error {
 
 // ofFirst serves the first organization, as the first start did.
 func (t *tokens) ofFirst(out io.Writer, tx *store.Tx) error {
+	// The oldest of each is what the first start has made.
 	one := store.Page{Number: 1, PerPage: 1, Ascending: true}
 	organizations, _, err := tx.Organizations(one)
 	if err != nil {

@@ -44,6 +44,8 @@ stays beside it under the name FILE.old.`,
 	return cmd
 }
 
+// run seals the data keys under the new master key, then makes new data keys.
+// Whatever breaks it off, one of the two key files opens the directory.
 func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error {
 	if r.newFile == "" && old.file == "" {
 		return usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", envMasterKey)
@@ -53,6 +55,7 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 		return err
 	}
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	// One transaction: either key opens all of it.
 	if err := s.RotateMasterKey(ctx, next.bytes); err != nil {
 		return untested(errors.Join(err, r.discard(next)))
 	}
@@ -72,6 +75,7 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 // present one.
 func (r *rotation) next(old masterKey) (masterKey, error) {
 	if r.newFile == "" {
+		// Beside the old one, so that a rename puts it into force.
 		file := old.file + ".new"
 		key, err := makeKeyFile(file)
 		if errors.Is(err, fs.ErrExist) {
@@ -107,6 +111,7 @@ func (r *rotation) settle(out io.Writer, old, next masterKey) error {
 		fmt.Fprintf(out, "the new master key is in %s; start the service with it\n", next.file)
 		return nil
 	}
+	// The old key first gets its second name: it must never be lost.
 	kept, err := keep(old.file)
 	if err == nil {
 		err = os.Rename(next.file, old.file)

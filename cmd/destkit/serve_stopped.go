@@ -18,6 +18,7 @@ type stopped struct {
 	key keySource
 }
 
+// register adds the flags that all of these commands have.
 func (s *stopped) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
@@ -37,6 +38,7 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	if err != nil {
 		return err
 	}
+	// The store refuses a directory that a service has open.
 	opened, err := store.Open(ctx, store.Options{
 		Dir: s.dir, MasterKey: key.bytes, Owner: fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what),
 	})

@@ -36,6 +36,7 @@ func (p *postgres) Tables(ctx context.Context) (tables []api.Table, err error) {
 	if err != nil {
 		return nil, err
 	}
+	// By our own order: the server's depends on its collation.
 	sortTables(tables)
 	return tables, nil
 }
@@ -56,6 +57,8 @@ func (p *postgres) readTables(ctx context.Context, conn *pgx.Conn, sql string, a
 		if err := rows.Scan(&schema, &table, &column, &name, &oid, &class, &array); err != nil {
 			return nil, fmt.Errorf("list tables: %w", err)
 		}
+		// A table without columns has one row, all of whose column parts are
+		// null.
 		if n := len(tables); n == 0 || tables[n-1].TableSchema != schema || tables[n-1].TableName != table {
 			tables = append(tables, api.Table{Type: api.ObjectTable, TableCatalog: p.s.text("database"), TableSchema: schema, TableName: table, Columns: []api.Column{}})
 		}
@@ -111,6 +114,7 @@ func (p *postgres) columns(ctx context.Context, conn *pgx.Conn, object Object) (
 		return p.queryColumns(ctx, conn, object.Query)
 	}
 	schema := object.Schema
+	// What the server assumes as well.
 	if schema == "" {
 		schema = "public"
 	}
@@ -118,6 +122,8 @@ func (p *postgres) columns(ctx context.Context, conn *pgx.Conn, object Object) (
 	if object.Catalog != "" && object.Catalog != p.s.text("database") || strings.ContainsRune(schema+object.Name, 0) {
 		return nil, "", missing
 	}
+	// The same conditions as in the list, so that what is not listed cannot be
+	// read either.
 	tables, err := p.readTables(ctx, conn, relations+" AND n.nspname = $1 AND c.relname = $2 ORDER BY a.attnum", schema, object.Name)
 	if err != nil {
 		return nil, "", err
