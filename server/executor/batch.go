@@ -80,6 +80,3 @@ func (p *packer) flush() error {
 	p.open = nil
 	return p.send(b)
 }
-
-// drop forgets what is there.
-func (p *packer) drop() { p.open = nil }

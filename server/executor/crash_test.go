@@ -115,6 +115,7 @@ func TestKillAtEveryPoint(t *testing.T) {
 					continue
 				}
 				t.Run(fmt.Sprint(operation, " ", point, " ", at), func(t *testing.T) {
+					t.Parallel()
 					dir := t.TempDir()
 					books, err := ledger.Open(ledger.Options{Dir: dir})
 					require.NoError(t, err)

@@ -3,7 +3,7 @@ package executor
 import (
 	"context"
 	"errors"
-	"fmt"
+	"runtime/debug"
 	"time"
 
 	"github.com/destkit/destkit/server/destination"
@@ -45,6 +45,12 @@ type phase struct {
 // deliver sends a batch until every record of it has a verdict, or the run
 // ends.
 func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
+	defer func() {
+		if value := recover(); value != nil { // it must not take the service with it
+			r.e.options.Log.Error("batch panicked", "sync", r.job.Sync, "run", r.job.Run, "stack", string(debug.Stack()))
+			r.end(failed(CodeInternal, nil, "sending a batch failed inside the service; its log has more"))
+		}
+	}()
 	d := &delivery{run: r, phase: p}
 	var err error
 	if p.round == 1 { // later on the refusal stands in the log already
@@ -131,6 +137,7 @@ func (d *delivery) count(err error) {
 		return
 	}
 	d.failures++
+	d.run.e.options.Log.Debug("call failed", "sync", d.run.job.Sync, "run", d.run.job.Run, "error", err)
 	var call *destination.CallError
 	switch {
 	case !errors.As(err, &call), call.Status == statusThrottled: // says nothing about the batch
@@ -211,106 +218,4 @@ func (r *run) book(b ledger.Batch) error {
 	}
 	r.report()
 	return nil
-}
-
-// persist makes one call until it succeeds or there is no use in it. It passes
-// the limits before each try; n is how many records the call carries. Waits are
-// on the injected clock, the deadline of a call is real time. The error is a
-// *wholeError when the call failed as often as it may, and a *Failure when the
-// run has to end.
-func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	var throttled time.Time // of the first 429 in a row
-	reach, patience := 0, 0
-	for try := 1; ; {
-		if err := r.gate.pass(ctx, n); err != nil {
-			return err
-		}
-		limit, err := r.bounded(ctx, deadline, call)
-		r.gate.limiter.announce(max(limit, limitOf(err)))
-		if err == nil {
-			return nil
-		}
-		switch react(ctx, err) {
-		case canceled:
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return &wholeError{err}
-		case giveUp:
-			return ofCall(err)
-		case pause:
-			now := r.e.options.Clock.Now()
-			if throttled.IsZero() {
-				throttled = now
-			}
-			if now.Sub(throttled) >= r.backoff.Throttle {
-				f := ofCall(err)
-				f.Code = CodeThrottled
-				return f
-			}
-			patience++
-			r.gate.limiter.pause(now.Add(r.backoff.throttled(err, now, patience+1, r.e.options.Random)))
-			continue
-		case waitFor:
-			if reach++; reach >= r.backoff.Reach {
-				return ofCall(err)
-			}
-			throttled = time.Time{}
-			err = r.rest(ctx, err, reach+1)
-		case again:
-			throttled = time.Time{}
-			if try++; try > r.limitOfTries(tries, err) {
-				return &wholeError{err}
-			}
-			err = r.rest(ctx, err, try)
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// limitOfTries: a connection that breaks is given longer than a destination
-// that answers, unless the batch is split already. It may come back.
-func (r *run) limitOfTries(tries int, err error) int {
-	var call *destination.CallError
-	if tries > 1 && errors.As(err, &call) && call.Outcome == destination.OutcomeNetwork {
-		return max(tries, r.backoff.Reach)
-	}
-	return tries
-}
-
-// limitOf is the X-RateLimit-Limit of a failed call: any reply may carry it
-// (spec 8).
-func limitOf(err error) int64 {
-	var call *destination.CallError
-	if errors.As(err, &call) {
-		return call.RateLimit
-	}
-	return 0
-}
-
-// rest waits before a try, for as long as the destination asks where it does.
-func (r *run) rest(ctx context.Context, failure error, try int) error {
-	d, asked := r.backoff.retryAfter(failure, r.e.options.Clock.Now())
-	if !asked {
-		d = r.backoff.before(try, r.e.options.Random)
-	}
-	if err := r.e.options.Clock.Sleep(ctx, d); err != nil {
-		return fmt.Errorf("wait for another try: %w", err)
-	}
-	return nil
-}
-
-// bounded makes the call with its deadline. A run that is cancelled lets calls
-// that are on their way end for a moment: their verdicts are worth more than
-// the time.
-func (r *run) bounded(ctx context.Context, deadline time.Duration, call func(context.Context) (int64, error)) (int64, error) {
-	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
-		timer := time.AfterFunc(r.e.options.Grace, cancel)
-		context.AfterFunc(own, func() { timer.Stop() })
-	})()
-	return call(own)
 }

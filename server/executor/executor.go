@@ -157,7 +157,10 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 	defer cancel(nil)
 	r := &run{e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepPlanning}
 	err := r.work(ctx)
-	return r.outcome(ctx, err)
+	o := r.outcome(ctx, err)
+	e.options.Log.Info("sync run ended", "sync", job.Sync, "run", job.Run, "status", o.Status, "code", o.Code,
+		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
+	return o
 }
 
 // ofLedger fills in what the ledger counts; open records are on their way, and

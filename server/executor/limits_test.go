@@ -61,7 +61,6 @@ func TestTheDestinationSeesNoMoreThanItAllows(t *testing.T) {
 type crowd struct {
 	instant
 	speed      rpc.Speed
-	now, most  chan struct{}
 	held, open chan struct{}
 }
 

@@ -67,7 +67,7 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 	switch {
 	case err == nil:
 		return o
-	case r.stopped(ctx):
+	case r.stopped(ctx, err):
 		o.Status = api.RunWorking
 		return o
 	case errors.As(err, &f):

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -85,92 +83,11 @@ func (r *run) work(ctx context.Context) error {
 	}
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
 	err := r.move(ctx)
-	if r.stopped(ctx) {
+	if r.stopped(ctx, err) {
 		return err // the log stays open for the one who resumes
 	}
 	r.enter(StepRecording)
 	return errors.Join(err, r.finish(err))
-}
-
-// prepare makes the plan of the records and looks at the books.
-func (r *run) prepare() error {
-	var problems []api.Problem
-	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
-		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.e.options.Clock.Now(), DestinationType: r.job.DestinationType,
-		HiddenIdentifier: r.job.HiddenIdentifier, SegmentName: r.job.SegmentName,
-	})
-	if len(problems) > 0 {
-		f := failed(CodeConfiguration, nil, "the sync does not fit its source and destination any more: %s", problems[0])
-		lines := make([]string, len(problems))
-		for i, p := range problems {
-			lines[i] = p.String()
-		}
-		f.Detail = strings.Join(lines, "\n")
-		return f
-	}
-	r.operation = operationOf(&r.job.Config)
-	if err := r.checkDeletes(); err != nil {
-		return err
-	}
-	r.removals.scratch = r.e.options.Scratch
-	r.full, r.reason = r.job.Full, r.job.FullReason
-	r.plans = map[string]*destination.Plan{}
-	for _, wire := range []string{r.operation.wire, rpc.OperationDelete} {
-		r.plans[wire] = r.wirePlanOf(wire)
-	}
-	return nil
-}
-
-// checkDeletes refuses what a run could not keep: the state has fingerprints
-// and no rows, so the last sent row of a key that is gone cannot be sent.
-func (r *run) checkDeletes() error {
-	var how string
-	_ = json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.DeleteRecords], &how) // checked with the sync
-	if r.operation.deletes && how == "full" {
-		return failed(CodeConfiguration, nil, "advanced_configuration.%s is full, and delete records can carry the identifier only: set it to identifier or leave it out", mapping.DeleteRecords)
-	}
-	return nil
-}
-
-// wirePlanOf is the sync plan of batches (facts A3).
-func (r *run) wirePlanOf(wire string) *destination.Plan {
-	p := rpc.SyncPlan{
-		Object:    rpc.ObjectRef{APIName: r.job.DestinationObject.FullName, Label: r.job.DestinationObject.Label},
-		Operation: wire, SyncRunID: r.job.Run, SyncID: r.job.Sync, Schema: map[string]rpc.SchemaField{},
-	}
-	var order []string
-	for _, f := range r.plan.Fields() {
-		p.Schema[f.FullName] = rpc.SchemaField{ActiveIdentifier: f.ActiveIdentifier, Field: destination.WireField(f.DestinationField)}
-		order = append(order, f.FullName)
-	}
-	return destination.NewPlan(p, order)
-}
-
-// pace asks how fast to send and sets the limits up (spec 8).
-func (r *run) pace(ctx context.Context) error {
-	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.connections.of(r.job.Connection)}
-	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
-		speed, err := r.job.Destination.Speed(ctx)
-		r.speed = speed.Speed
-		return speed.RateLimit, err
-	})
-	var whole *wholeError
-	if errors.As(err, &whole) {
-		return ofCall(whole.cause)
-	}
-	if err != nil {
-		return err
-	}
-	s := &r.speed
-	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {
-		return failed(CodeSpeed, nil, "get_sync_speed answered %d, %d and %d for maximum_batch_size, maximum_parallel_batches and maximum_records_per_second: each must be 1 or more",
-			s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
-	}
-	s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
-	s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
-	r.gate.records.rate = s.MaximumRecordsPerSecond
-	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
-	return nil
 }
 
 // move reads, compares and sends.
@@ -244,7 +161,11 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 		}
 		byColumn = ""
 		r.tally, r.samples = tally{}, nil
-		if err := r.removals.close(); err != nil {
+		err = r.removals.close()
+		if p.refused != nil { // they come again
+			err = errors.Join(err, p.refused.close())
+		}
+		if err != nil {
 			return failed(CodeInternal, err, "%v", err)
 		}
 		if err := r.restart(); err != nil {
@@ -359,9 +280,10 @@ func (r *run) ended() error {
 	return r.failed
 }
 
-// stopped tells whether the run goes on later.
-func (r *run) stopped(ctx context.Context) bool {
-	return ctx.Err() != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(context.Cause(ctx), clock.ErrClosed))
+// stopped tells whether the run goes on later: it was told to stop, or the
+// clock that it waits on is gone.
+func (r *run) stopped(ctx context.Context, err error) bool {
+	return err != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, clock.ErrClosed))
 }
 
 func (r *run) crash(point string) {

@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -81,4 +82,41 @@ func TestAppendAddsToAFileWithoutAnIdentifier(t *testing.T) {
 	w.fill(3, 1)
 	require.Equal(t, int64(1), w.sync().Updated)
 	require.Len(t, lines(t, file), 27)
+}
+
+// swapping is a destination whose replacement fails at the end.
+type swapping struct {
+	instant
+	commit          error
+	aborted, landed int
+}
+
+func (s *swapping) Swap(context.Context, *destination.Plan) (destination.Swap, error) { return s, nil }
+
+func (s *swapping) Commit(context.Context) error {
+	if s.commit == nil {
+		s.landed++
+	}
+	return s.commit
+}
+
+func (s *swapping) Abort() error {
+	s.aborted++
+	return nil
+}
+
+func TestNothingCountsBeforeTheSwapIsCommitted(t *testing.T) {
+	w := newWorld(t, setup{})
+	w.config.Operation, w.config.MirrorStrategy = api.OperationMirror, api.Ptr(api.MirrorSwap)
+	s := &swapping{instant: instant{10}, commit: &destination.CallError{Outcome: destination.OutcomeStatus, Status: 500, Message: "full"}}
+	w.sender = s
+	w.fill(1, 35)
+	o := w.sync()
+	require.Equal(t, CodeStatus, o.Code, "%+v", o)
+	require.Zero(t, o.Updated)
+	require.Equal(t, 1, s.aborted)
+	s.commit = nil
+	o = w.sync()
+	require.Equal(t, int64(35), o.Updated)
+	require.Equal(t, 1, s.landed)
 }

@@ -56,6 +56,8 @@ func (r *Run) lead(g *group) {
 // commit makes batches durable. The index runs ahead of the log here, so after
 // an error nobody may ask it any more.
 func (r *Run) commit(batches []Batch) error {
+	// spec 7.2: one verdict for each record. They are counted when they are
+	// durable, not before.
 	r.s.crash(BeforeAppend)
 	sums := r.Counters()
 	frame := openFrame(r.buffer[:0], frameBatch)
@@ -108,6 +110,7 @@ func (r *Run) enter(record *Record) (logged, error) {
 func (r *Run) write(frame []byte) error {
 	err := sealFrame(frame, r.place)
 	if err == nil && r.s.o.Crash != nil {
+		// A process that dies in the middle of its write leaves this much.
 		_, err = r.f.WriteAt(frame[:len(frame)/2], r.end)
 		r.s.crash(MidAppend)
 	}
@@ -118,7 +121,9 @@ func (r *Run) write(frame []byte) error {
 		err = r.f.sync()
 	}
 	if err != nil {
-		_ = r.f.truncate(r.end) // else Begin does it
+		// After a failed sync nobody knows what the disk has, so the run does not
+		// try again; Begin reads what is there.
+		_ = r.f.truncate(r.end)
 		return fmt.Errorf("write log: %w", err)
 	}
 	r.end += int64(len(frame))

@@ -120,6 +120,7 @@ func (f *folder) scratch() (*file, error) {
 	if f.dir == "" {
 		return &file{mem: &content{}, room: f.room}, nil
 	}
+	// Where there is no deleting of open files, Begin deletes it by its suffix.
 	disk, err := os.CreateTemp(f.dir, "scratch-*"+newSuffix)
 	if err != nil {
 		return nil, plain(err)

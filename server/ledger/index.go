@@ -8,7 +8,6 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
-	"sort"
 )
 
 // index finds the last verdict of each key of a run, and gives them in key
@@ -120,6 +119,7 @@ func (x *index) spill() error {
 	}
 	x.items, x.keys = x.items[:0], x.keys[:0]
 	clear(x.table)
+	// A key beyond all segments, which is most of them, is looked for in none.
 	if bytes.Compare(s.last, x.last) > 0 {
 		x.last = s.last
 	}
@@ -131,6 +131,7 @@ func (x *index) spill() error {
 		if len(x.segments[level]) < x.fan {
 			return nil
 		}
+		// Deeper levels are older, so the order of ages stays right.
 		var old []items
 		for _, s := range slices.Backward(x.segments[level]) {
 			old = append(old, s.items())
@@ -145,38 +146,6 @@ func (x *index) spill() error {
 			return err
 		}
 	}
-}
-
-// write makes a segment of sorted items.
-func (x *index) write(from items) (_ *segment, err error) {
-	f, err := x.files.scratch()
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, f.Close())
-		}
-	}()
-	s := &segment{f: f, block: -1}
-	w := sortedWriter{f: f, limit: segmentCut, opened: func(first []byte, at int64) {
-		s.heads = append(s.heads, head{bytes.Clone(first), at})
-	}}
-	var it item
-	for {
-		if err := from.next(&it); errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			return nil, err
-		}
-		if err := w.add(&it); err != nil {
-			return nil, err
-		}
-		s.last = append(s.last[:0], it.key...)
-	}
-	err = w.flush()
-	s.end = w.at
-	return s, err
 }
 
 // sorted gives all items in key order.
@@ -252,63 +221,4 @@ func (m *memoryItems) next(it *item) error {
 	*it = m.x.items[place].item
 	it.key = m.x.key(place)
 	return nil
-}
-
-// segment is one sorted scratch file, with the first key of each of its blocks.
-type segment struct {
-	f     *file
-	heads []head
-	last  []byte
-	end   int64
-	block int // the one that the reader is in; -1: none
-	from  sortedReader
-	it    item // where the reader stands in it
-}
-
-type head struct {
-	first []byte
-	at    int64
-}
-
-func (s *segment) items() items {
-	return &sortedReader{f: s.f, end: s.end}
-}
-
-// get looks for a key. Going upwards it reads every block once.
-func (s *segment) get(key []byte) (item, bool, error) {
-	if bytes.Compare(key, s.heads[0].first) < 0 || bytes.Compare(key, s.last) > 0 {
-		return item{}, false, nil
-	}
-	block := sort.Search(len(s.heads), func(i int) bool { return bytes.Compare(s.heads[i].first, key) > 0 }) - 1
-	if block != s.block || bytes.Compare(key, s.it.key) < 0 {
-		if err := s.seek(block); err != nil {
-			return item{}, false, err
-		}
-	}
-	for {
-		if c := bytes.Compare(s.it.key, key); c >= 0 {
-			return s.it, c == 0, nil
-		}
-		if len(s.from.rest) == 0 {
-			return item{}, false, nil
-		}
-		if err := s.from.next(&s.it); err != nil {
-			return item{}, false, err
-		}
-	}
-}
-
-// seek stands at the first item of a block.
-func (s *segment) seek(block int) error {
-	if block != s.block {
-		s.from.f, s.from.at, s.from.end, s.from.place = s.f, s.heads[block].at, s.end, uint32(block)
-		s.block = -1
-		if err := s.from.load(); err != nil {
-			return err
-		}
-		s.block = block
-	}
-	s.from.rest = s.from.block
-	s.it.key = nil
-	return s.from.next(&s.it)
 }

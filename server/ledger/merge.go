@@ -195,6 +195,8 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 func (s *Sync) overlay(w *sortedWriter, run, state items) error {
 	var now, old item
 	nowErr, oldErr := run.next(&now), state.next(&old)
+	// What the run learnt goes over the entry with the same key; entries that it
+	// says nothing of stay as they are.
 	for blocks := w.blocks; nowErr == nil || oldErr == nil; {
 		c := 0
 		switch {

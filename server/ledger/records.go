@@ -60,6 +60,7 @@ func (s *Sync) records(run int64, filter Filter, after, limit int64) (found []Lo
 		return nil, 0, err
 	}
 	defer f.Close()
+	// Which records count is known at the end of the log only: it is read twice.
 	replaced, err := readReplaced(f, end, run)
 	if err != nil {
 		return nil, 0, err

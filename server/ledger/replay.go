@@ -20,6 +20,8 @@ func (s *Sync) openLog(run int64) (_ *Run, err error) {
 	}
 	whole, err := r.replay()
 	if err == nil && !whole {
+		// spec 7.2 rule 5: durability is in doubt. The mark is durable before
+		// the damaged part goes.
 		err = s.files.write(damagedFile, fmt.Appendf(nil, logDamaged, run))
 		if err == nil {
 			err = r.f.truncate(r.end)

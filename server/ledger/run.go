@@ -68,6 +68,7 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
+	// The log of an older run over a newer state would undo what came between.
 	if now.Run > run {
 		return nil, fmt.Errorf("run %d came later", now.Run)
 	}
@@ -127,6 +128,8 @@ func (s *Sync) settleRun(run int64) error {
 	if err != nil {
 		return err
 	}
+	// spec 7.2: the run was incomplete, so its mapping and its high-water mark
+	// count for nothing, and damage that it was to repair is still there.
 	meta, _, err := s.meta()
 	if err == nil && meta.Run <= run {
 		meta.Run = run
@@ -136,6 +139,7 @@ func (s *Sync) settleRun(run int64) error {
 	if err != nil {
 		return err
 	}
+	// Killed before this, the next Begin merges it again: that changes nothing.
 	return s.files.rename(logName(run, openSuffix), logName(run, doneSuffix))
 }
 

@@ -55,6 +55,7 @@ func (s *Sync) archiveFile(archive *tar.Writer, name string) error {
 	if err != nil {
 		return err
 	}
+	// What is beyond the end of an open log was not acknowledged to anybody.
 	if s.open != nil && name == logName(s.open.id, openSuffix) {
 		size = s.open.end
 	}

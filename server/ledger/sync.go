@@ -139,6 +139,7 @@ func (c *Cursor) Next() (Entry, error) {
 		return Entry{}, io.EOF
 	}
 	if errors.Is(err, ErrDamaged) {
+		// Begin found it whole: it went bad since, and the next one must know.
 		c.s.mu.Lock()
 		defer c.s.mu.Unlock()
 		err = errors.Join(err, c.s.files.write(damagedFile, []byte(stateDamaged)))

@@ -1,0 +1,99 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/mapping"
+)
+
+// prepare makes the plan of the records and of the batches.
+func (r *run) prepare() error {
+	var problems []api.Problem
+	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
+		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.e.options.Clock.Now(), DestinationType: r.job.DestinationType,
+		HiddenIdentifier: r.job.HiddenIdentifier, SegmentName: r.job.SegmentName,
+	})
+	if len(problems) > 0 {
+		f := failed(CodeConfiguration, nil, "the sync does not fit its source and destination any more: %s", problems[0])
+		lines := make([]string, len(problems))
+		for i, p := range problems {
+			lines[i] = p.String()
+		}
+		f.Detail = strings.Join(lines, "\n")
+		return f
+	}
+	r.operation = operationOf(&r.job.Config)
+	if err := r.checkDeletes(); err != nil {
+		return err
+	}
+	r.removals.scratch = r.e.options.Scratch
+	r.full, r.reason = r.job.Full, r.job.FullReason
+	r.plans = map[string]*destination.Plan{}
+	for _, wire := range []string{r.operation.wire, rpc.OperationDelete} {
+		r.plans[wire] = r.wirePlanOf(wire)
+	}
+	return nil
+}
+
+// checkDeletes refuses what a run could not keep: the state has fingerprints
+// and no rows, so the last sent row of a key that is gone cannot be sent.
+func (r *run) checkDeletes() error {
+	var how string
+	_ = json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.DeleteRecords], &how) // checked with the sync
+	if r.operation.deletes && how == "full" {
+		return failed(CodeConfiguration, nil, "advanced_configuration.%s is full, and delete records can carry the identifier only: set it to identifier or leave it out", mapping.DeleteRecords)
+	}
+	return nil
+}
+
+// wirePlanOf is the sync plan of batches (facts A3).
+func (r *run) wirePlanOf(wire string) *destination.Plan {
+	p := rpc.SyncPlan{
+		Object:    rpc.ObjectRef{APIName: r.job.DestinationObject.FullName, Label: r.job.DestinationObject.Label},
+		Operation: wire, SyncRunID: r.job.Run, SyncID: r.job.Sync, Schema: map[string]rpc.SchemaField{},
+	}
+	var order []string
+	handling := map[string]destination.Handling{}
+	for _, f := range r.plan.Fields() {
+		p.Schema[f.FullName] = rpc.SchemaField{ActiveIdentifier: f.ActiveIdentifier, Field: destination.WireField(f.DestinationField)}
+		order = append(order, f.FullName)
+		handling[f.FullName] = destination.Handling{
+			Preserve: f.PreserveValues, Merge: f.Merge, LookupObject: f.LookupObject, LookupField: f.LookupField,
+		}
+	}
+	return destination.NewPlan(p, order).Handle(handling)
+}
+
+// pace asks how fast to send and sets the limits up (spec 8).
+func (r *run) pace(ctx context.Context) error {
+	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.connections.of(r.job.Connection)}
+	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
+		speed, err := r.job.Destination.Speed(ctx)
+		r.speed = speed.Speed
+		return speed.RateLimit, err
+	})
+	var whole *wholeError
+	if errors.As(err, &whole) {
+		return ofCall(whole.cause)
+	}
+	if err != nil {
+		return err
+	}
+	s := &r.speed
+	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {
+		return failed(CodeSpeed, nil, "get_sync_speed answered %d, %d and %d for maximum_batch_size, maximum_parallel_batches and maximum_records_per_second: each must be 1 or more",
+			s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
+	}
+	s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
+	s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
+	r.gate.records.rate = s.MaximumRecordsPerSecond
+	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
+	return nil
+}
