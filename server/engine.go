@@ -88,6 +88,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
 	if err != nil || run == nil {
 		return err
 	}
+	e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx), run: run}
 	progress.step(executor.StepPlanning)
 	outcome, audience := e.execute(ctx, y, run, progress)
@@ -252,6 +253,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	progress.mu.Lock()
 	defer progress.mu.Unlock()
 	status := api.SyncUpToDate
+	var ended *store.SyncRun
 	err := e.s.store.Update(ctx, func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
@@ -276,11 +278,13 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		if err := tx.SaveSyncRun(kept); err != nil {
 			return err
 		}
+		ended = kept
 		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
 	})
 	if err != nil {
 		return err
 	}
+	e.s.lifecycle.ended(ctx, y, ended)
 	e.s.log.Info("sync run ended", "run", run.ID, "sync", y.ID, "status", o.Status, "code", o.Code)
 	if o.Status == api.RunCompleted && !canceled {
 		return e.s.schedule.after(ctx, y)

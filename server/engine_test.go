@@ -157,3 +157,22 @@ func TestRunGoesOnAfterAStop(t *testing.T) {
 	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
 	require.EqualValues(t, 1, ended.id("data.records_updated"))
 }
+
+// TestRunsAreTold: the life of a real run reaches a webhook in its order, signed,
+// and a failed run reaches the mailbox (spec 6, facts C).
+func TestRunsAreTold(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": "https://127.0.0.1:1/hook"}).want(201)
+	w.runs(id)
+	told := w.control("GET", "/webhook_deliveries", nil).want(200)
+	var events []string
+	for _, delivery := range told.at("deliveries").([]any) {
+		events = append(events, delivery.(map[string]any)["event"].(string))
+	}
+	require.ElementsMatch(t, []string{"sync.triggered", "sync.started", "sync.completed", "sync.success"}, events)
+	w.changeSource("DROP TABLE customers")
+	failed := w.runs(id)
+	require.Equal(t, "failed", failed.at("data.status"))
+	require.Contains(t, string(w.control("GET", "/mailbox", nil).want(200).text), "owner@example.com")
+}

@@ -147,9 +147,8 @@ func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID 
 	if err != nil {
 		return err
 	}
-	return tx.CreateMail(&store.Mail{
-		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: "invitation",
-		From: "no-reply@service.invalid", To: []string{email},
+	return s.mail.keep(tx, &store.Mail{
+		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: "invitation", To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),
 	})

@@ -13,7 +13,7 @@ import (
 // mailboxRoutes read and empty the mailbox.
 func (s *Server) mailboxRoutes() []controlRoute {
 	return []controlRoute{
-		{"GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails that the service would have sent, newest first", s.controlMailbox},
+		{"GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", s.controlMailbox},
 		{"DELETE", "/mailbox", "?organization= empties it", s.controlEmptyMailbox},
 	}
 }
@@ -29,6 +29,12 @@ type mailShown struct {
 	To             []string `json:"to"`
 	Subject        string   `json:"subject"`
 	Text           string   `json:"text"`
+	// Delivery of the copy for the mail server: open, delivered, failed; "" when
+	// none is named.
+	Delivery    string    `json:"delivery"`
+	Attempts    int64     `json:"attempts"`
+	NextAttempt *api.Time `json:"next_attempt_at"`
+	Error       string    `json:"error"` // of the last attempt
 }
 
 // controlMailbox pages after filtering: a mailbox is small, and its total is that
@@ -74,6 +80,7 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 				list = append(list, mailShown{
 					ID: m.ID, At: api.Time{Time: m.At}, OrganizationID: m.OrganizationID, WorkspaceID: m.WorkspaceID,
 					Kind: m.Kind, From: m.From, To: m.To, Subject: m.Subject, Text: m.Text,
+					Delivery: m.Delivery, Attempts: m.Attempts, NextAttempt: api.At(m.NextAttempt), Error: m.Error,
 				})
 			}
 		}

@@ -49,7 +49,8 @@ const lookAgain = time.Minute
 // change that makes something: the look is a change too, and so waits for it.
 func (o *outbox) wake() { o.s.clock.AfterFunc(0, o.name, o.look) }
 
-// look takes over everything that is new, in the order of the ids.
+// look takes over everything that is new, in the order of the ids. A start calls
+// it directly: a clock on which nothing waits has nothing to run.
 func (o *outbox) look(ctx context.Context) {
 	err := o.s.store.Update(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
@@ -160,7 +161,7 @@ func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) e
 }
 
 // forget drops everything that waits, before another world takes the place of
-// this one; wake afterwards takes over what is open there.
+// this one; look afterwards takes over what is open there.
 func (o *outbox) forget() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -61,6 +61,9 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err != nil {
 		return err
 	}
+	s.lifecycle.forget()
+	s.mail.forget()
+	defer func() { s.lifecycle.resume(ctx); s.mail.resume(ctx) }()
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
 		return err
 	}

@@ -84,6 +84,9 @@ type Config struct {
 	// Emulate keeps the records of emulated destination types; nil: they can
 	// not be created.
 	Emulate destination.Emulator
+	// SMTP is the mail server that gets a copy of every e-mail; the zero value
+	// has none. The password never leaves the process but for that server.
+	SMTP SMTP
 	// Log gets what happens; nil drops it. It never holds a secret.
 	Log *slog.Logger
 	// Version of the program, for the user agent and the root of the API.
@@ -111,6 +114,8 @@ type Server struct {
 	replies    *rendered
 	callers    callers
 	background background
+	lifecycle  *lifecycle
+	mail       *mailer
 	ledger     *ledger.Ledger
 	executor   *executor.Executor
 	engine     *engine
@@ -148,6 +153,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
+	s.lifecycle.resume(ctx)
+	s.mail.resume(ctx)
 	return s, nil
 }
 

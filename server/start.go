@@ -88,6 +88,11 @@ func assemble(config Config) (*Server, error) {
 			return nil, fmt.Errorf("trust certificates: %w", err)
 		}
 	}
+	s.lifecycle = newLifecycle(s)
+	if s.mail, err = newMailer(s, config.SMTP); err != nil {
+		s.clock.Close()
+		return nil, err
+	}
 	// Last, as it asks the other parts for what they serve.
 	s.route()
 	return s, nil

@@ -67,6 +67,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 // launch hands a queued run to the engine; one that was skipped stays so.
 func (s *Server) launch(run *store.SyncRun) {
 	if run.ID != 0 && run.Run.Status == api.RunQueued {
+		s.lifecycle.queued(s.background.ctx, run)
 		s.engine.start(run.WorkspaceID, run.ID)
 	}
 }
@@ -93,6 +94,8 @@ const errorCanceled = "CANCELED"
 // cancelSyncRun ends a run that is not over. It counts as failed, with canceled
 // true; what was acknowledged stays.
 func (s *Server) cancelSyncRun(c *call) (*reply, error) {
+	var y *store.Sync
+	var ended *store.SyncRun
 	err := c.update(func(tx *store.Tx) error {
 		run, err := tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
 		if err != nil {
@@ -107,10 +110,17 @@ func (s *Server) cancelSyncRun(c *call) (*reply, error) {
 		run.Run.Status, run.Run.Canceled = api.RunFailed, true
 		run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
 		run.Run.CompletedAt = api.At(s.clock.Now())
+		if y, err = tx.Sync(run.WorkspaceID, run.SyncID); err != nil {
+			return err
+		}
+		ended = run
 		return tx.SaveSyncRun(run)
 	})
 	if err != nil {
 		return nil, err
+	}
+	if ended != nil {
+		s.lifecycle.ended(c.ctx, y, ended)
 	}
 	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusCancelled, Data: struct{}{}}}, nil
 }

@@ -1,0 +1,428 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// alerting is a world with a webhook that hears of alerts.
+func alerting(t *testing.T) (*world, *listener) {
+	t.Helper()
+	w := frozen(t)
+	l := w.listen()
+	w.newSource()
+	w.newDestination()
+	w.hook(l, eventRaised, eventResolved)
+	return w, l
+}
+
+// alerted is a sync with these alerts only.
+func (w *world) alerted(alerts ...any) int64 {
+	w.t.Helper()
+	if alerts == nil {
+		alerts = []any{}
+	}
+	return w.do("POST", "/syncs", w.key, changed(map[string]any{"alert_attributes": alerts})).want(200).id("data.sync_id")
+}
+
+// within makes the world one of a subtest.
+func (w *world) within(t *testing.T) {
+	outer := w.t
+	w.t = t
+	t.Cleanup(func() { w.t = outer })
+}
+
+// changed is a sync with changes, whole, as the spec dialect wants updates.
+func changed(changes map[string]any) map[string]any {
+	body := syncBody(1, 1)
+	for key, value := range changes {
+		body[key] = value
+	}
+	return body
+}
+
+func alertOf(typ, sendFor string, recovery bool, options map[string]any) map[string]any {
+	return map[string]any{"type": typ, "send_for": sendFor, "should_send_recovery": recovery, "options": options}
+}
+
+// notices are what the listener heard and the mailbox got since the last time:
+// + raised, - resolved, with the message.
+func (w *world) notices(l *listener) (hooks, mails []string) {
+	w.t.Helper()
+	for _, h := range l.take() {
+		var body struct{ Event, Message string }
+		require.NoError(w.t, json.Unmarshal([]byte(h.body), &body))
+		sign := map[string]string{eventRaised: "+", eventResolved: "-"}[body.Event]
+		hooks = append(hooks, sign+body.Message)
+	}
+	for _, m := range w.control("GET", "/mailbox", nil).want(200).at("mails").([]any) {
+		m := m.(map[string]any)
+		sign := map[string]string{"alert": "+", "recovery": "-"}[m["kind"].(string)]
+		mails = append(mails, sign+strings.TrimPrefix(m["subject"].(string), "Customers: "))
+	}
+	w.control("DELETE", "/mailbox", nil).want(200)
+	return hooks, mails
+}
+
+// says demands the notices since the last time; mails are as many unless given.
+func (w *world) says(l *listener, hooks ...string) {
+	w.t.Helper()
+	heard, mails := w.notices(l)
+	require.Equal(w.t, hooks, heard)
+	require.ElementsMatch(w.t, hooks, mails)
+}
+
+func TestFailureAlert(t *testing.T) {
+	w, l := alerting(t)
+	for sendFor, second := range map[string][]string{"first_time": nil, "every_time": {"+Sync Failed"}} {
+		t.Run(sendFor, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted(alertOf(api.AlertFailure, sendFor, true, nil))
+			w.run(id, "")
+			w.says(l)
+			w.run(id, "broken")
+			w.says(l, "+Sync Failed")
+			w.run(id, "broken")
+			w.says(l, second...)
+			w.run(id, "", func(r *api.SyncRun) { r.Canceled = true; r.Status = api.RunFailed })
+			w.says(l)
+			w.run(id, "")
+			w.says(l, "-Sync Recovered")
+			w.run(id, "")
+			w.says(l)
+			w.run(id, "broken")
+			w.says(l, "+Sync Failed")
+		})
+	}
+}
+
+// TestAlertBody: exactly as published (facts C); the instance is the same in
+// both events, and another one the next time.
+func TestAlertBody(t *testing.T) {
+	w, l := alerting(t)
+	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
+	var instances []int64
+	for range 2 {
+		for _, failure := range []string{"no such table", ""} {
+			w.run(id, failure)
+			var body struct {
+				ID int64 `json:"alert_instance_id"`
+			}
+			list := l.take()
+			require.Len(t, list, 1)
+			require.NoError(t, json.Unmarshal([]byte(list[0].body), &body))
+			message, details, event := "Sync Recovered", "Sync has recovered", eventResolved
+			if failure != "" {
+				message, details, event = "Sync Failed", "Sync has failed with error: no such table", eventRaised
+			}
+			run := len(instances) + 1
+			require.Equal(t, fmt.Sprintf(`{"workspace_id":1,"sync_id":%d,"sync_run_id":%d,"alert_instance_id":%d,`+
+				`"alert_type":"FailureAlertConfiguration","message":%q,"details":%q,"followup_url":"/api/v1/sync_runs/%d","event":%q}`,
+				id, run, body.ID, message, details, run, event), list[0].body)
+			instances = append(instances, body.ID)
+		}
+	}
+	require.Equal(t, instances[0], instances[1])
+	require.Equal(t, instances[2], instances[3])
+	require.NotEqual(t, instances[0], instances[2])
+}
+
+// TestRecoveryIsAskedFor: without should_send_recovery nobody gets an e-mail;
+// webhooks hear of it nevertheless.
+func TestRecoveryIsAskedFor(t *testing.T) {
+	w, l := alerting(t)
+	id := w.alerted(alertOf(api.AlertFailure, "first_time", false, nil))
+	w.run(id, "broken")
+	w.says(l, "+Sync Failed")
+	w.run(id, "")
+	hooks, mails := w.notices(l)
+	require.Equal(t, []string{"-Sync Recovered"}, hooks)
+	require.Empty(t, mails)
+}
+
+func TestInvalidRecordPercentAlert(t *testing.T) {
+	w, l := alerting(t)
+	const up, down = "+Invalid or Rejected Records", "-Invalid or Rejected Records Recovered"
+	for name, tc := range map[string]struct {
+		threshold                  int64
+		processed, failed, invalid int64
+		raised                     bool
+	}{
+		"none":             {75, 100, 0, 0, false},
+		"nothing to do":    {0, 0, 0, 0, false},
+		"below":            {50, 100, 49, 0, false},
+		"at the threshold": {50, 100, 50, 0, true},
+		"both kinds":       {50, 80, 30, 20, true},
+		"any at all":       {0, 1000, 0, 1, true},
+		"all":              {100, 0, 0, 3, true},
+		"nearly all":       {100, 100, 99, 0, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted(alertOf(api.AlertInvalidRecordPercent, "first_time", true, map[string]any{"threshold": tc.threshold}))
+			w.run(id, "broken", counts(100, 100, 0))
+			w.says(l) // it is about runs that complete
+			w.run(id, "", counts(tc.processed, tc.failed, tc.invalid))
+			if !tc.raised {
+				w.says(l)
+				return
+			}
+			w.says(l, up)
+			w.run(id, "", counts(0, 0, 0))
+			w.says(l, down)
+		})
+	}
+}
+
+func TestFullSyncTriggerAlert(t *testing.T) {
+	full := func(r *api.SyncRun) { r.FullSync = true }
+	w, l := alerting(t)
+	id := w.alerted(alertOf(api.AlertFullSyncTrigger, "every_time", true, nil))
+	y, run := w.begin(id, full)
+	w.settle()
+	w.says(l, "+Full Sync Triggered") // as soon as it starts
+	w.end(y, run, "")
+	w.says(l)
+	y, run = w.begin(id)
+	w.settle()
+	w.says(l)
+	w.end(y, run, "", full, func(r *api.SyncRun) { r.TriggerReason.UIDetail += "; full sync: the state is damaged" })
+	list := l.take()
+	require.Contains(t, list[0].body, "A full sync was triggered: Manually triggered; full sync: the state is damaged")
+	w.control("DELETE", "/mailbox", nil)
+	w.run(id, "")
+	w.says(l, "-Full Sync Recovered")
+}
+
+func TestRecordCountDeviationAlert(t *testing.T) {
+	w, l := alerting(t)
+	const up, down = "+Record Count Deviation", "-Record Count Deviation Recovered"
+	options := func(kind string, runs any) map[string]any {
+		o := map[string]any{"threshold": 20, "record_type": kind}
+		if runs != nil {
+			o["run_count"] = runs
+		}
+		return o
+	}
+	for name, tc := range map[string]struct {
+		kind    string
+		runs    any
+		earlier []int64 // processed
+		now     int64
+		raised  bool
+	}{
+		"the first run":       {"records_processed", nil, nil, 100, false},
+		"the same":            {"records_processed", nil, []int64{100, 100}, 100, false},
+		"at the threshold":    {"records_processed", nil, []int64{100, 100}, 120, false},
+		"above":               {"records_processed", nil, []int64{100, 100}, 121, true},
+		"below":               {"source_record_count", nil, []int64{100, 100}, 79, true},
+		"from nothing":        {"records_updated", nil, []int64{0, 0}, 1, true},
+		"nothing as ever":     {"records_deletes", nil, []int64{5, 7}, 9, false},
+		"seven by default":    {"records_updates", nil, []int64{9000, 100, 100, 100, 100, 100, 100, 100}, 100, false},
+		"as many as it says":  {"records_updates", 2, []int64{9000, 9000, 100, 100}, 100, false},
+		"more than there are": {"records_updates", 100, []int64{100, 300}, 200, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted()
+			for _, n := range tc.earlier {
+				w.run(id, "", counts(n, 0, 0))
+			}
+			w.run(id, "broken", counts(12345, 0, 0)) // counts in no mean
+			alerts := []any{alertOf(api.AlertRecordCountDeviation, "first_time", true, options(tc.kind, tc.runs))}
+			w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, changed(map[string]any{"alert_attributes": alerts})).want(200)
+			w.run(id, "", counts(tc.now, 0, 0))
+			if !tc.raised {
+				w.says(l)
+				return
+			}
+			w.says(l, up)
+			w.run(id, "broken", counts(0, 0, 0))
+			w.says(l)
+			if tc.kind == "source_record_count" {
+				w.run(id, "", counts(95, 0, 0))
+				w.says(l, down)
+			}
+		})
+	}
+}
+
+func TestRuntimeAlert(t *testing.T) {
+	w, l := alerting(t)
+	const up, down = "+Sync Runtime Exceeded", "-Sync Runtime Recovered"
+	runtime := func(start, unit string) map[string]any {
+		return alertOf(api.AlertRuntime, "every_time", true, map[string]any{"threshold": 10, "unit": unit, "start_type": start})
+	}
+	late := func(r *api.SyncRun) { r.ScheduledExecutionTime.Time = r.ScheduledExecutionTime.Add(-9 * time.Minute) }
+	for name, tc := range map[string]struct {
+		alert  map[string]any
+		change func(*api.SyncRun)
+		limit  time.Duration // from the start
+	}{
+		"minutes":              {runtime("actual", "minutes"), nil, 10 * time.Minute},
+		"hours":                {runtime("actual", "hours"), nil, 10 * time.Hour},
+		"scheduled":            {runtime("scheduled", "minutes"), late, time.Minute},
+		"scheduled in time":    {runtime("scheduled", "minutes"), nil, 10 * time.Minute},
+		"actual, started late": {runtime("actual", "minutes"), late, 10 * time.Minute},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted(tc.alert)
+			begin := func() (*store.Sync, *store.SyncRun) {
+				if tc.change == nil {
+					return w.begin(id)
+				}
+				return w.begin(id, tc.change)
+			}
+			y, run := begin()
+			w.advance(tc.limit - time.Second)
+			w.says(l)
+			w.advance(time.Second)
+			w.says(l, up) // while it still works
+			w.advance(time.Hour)
+			w.end(y, run, "")
+			w.says(l) // once for each run
+			y, run = begin()
+			w.advance(tc.limit - time.Second)
+			w.end(y, run, "broken")
+			w.says(l) // it has not completed at all
+			y, run = begin()
+			w.end(y, run, "")
+			w.says(l, down)
+			w.advance(24 * time.Hour)
+			w.says(l) // what has ended is not late
+		})
+	}
+}
+
+// TestStatusAlert: it has no state, so each start and each completion is told.
+func TestStatusAlert(t *testing.T) {
+	w, l := alerting(t)
+	for status, want := range map[string][]string{"started": {"+Sync Started"}, "completed": {"+Sync Completed"}} {
+		t.Run(status, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted(alertOf(api.AlertStatus, "first_time", true, map[string]any{"status_name": status}))
+			for range 2 {
+				w.run(id, "")
+				w.says(l, want...)
+			}
+			w.run(id, "broken")
+			if status == "started" {
+				w.says(l, want...)
+			} else {
+				w.says(l)
+			}
+		})
+	}
+}
+
+// TestDeprecatedAlerts: they act for a sync without alerts of its own, and for
+// no other (spec 2.6).
+func TestDeprecatedAlerts(t *testing.T) {
+	w, l := alerting(t)
+	yes, no := true, false
+	for name, tc := range map[string]struct {
+		change func(*api.SyncConfig)
+		want   []string
+	}{
+		"defaults":   {func(c *api.SyncConfig) { c.AlertAttributes = nil }, []string{"+Sync Failed", "-Sync Recovered", "+Invalid or Rejected Records"}},
+		"switched":   {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRunNotifications = nil, &no }, []string{"+Invalid or Rejected Records"}},
+		"other":      {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRecordNotifications = nil, &no }, []string{"+Sync Failed", "-Sync Recovered"}},
+		"threshold":  {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRecordThresholdPercent = nil, api.Ptr(int64(81)) }, []string{"+Sync Failed", "-Sync Recovered"}},
+		"empty list": {func(c *api.SyncConfig) { c.AlertAttributes, c.FailedRunNotifications = []api.Alert{}, &yes }, nil},
+		"own": {func(c *api.SyncConfig) {
+			c.AlertAttributes = []api.Alert{{ID: api.Ptr(int64(7)), Type: api.AlertFailure, SendFor: api.SendFirstTime}}
+			c.FailedRecordNotifications = &yes
+		}, []string{"+Sync Failed", "-Sync Recovered"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.within(t)
+			id := w.alerted()
+			w.change(func(tx *store.Tx) error {
+				y, err := syncByID(tx, id)
+				require.NoError(t, err)
+				tc.change(&y.Config)
+				return tx.SaveSync(y)
+			})
+			w.run(id, "broken")
+			w.run(id, "", counts(100, 80, 0))
+			hooks, _ := w.notices(l)
+			require.Equal(t, tc.want, hooks)
+		})
+	}
+}
+
+// TestAlertsThatChange: an alert that is taken away, or becomes another one,
+// leaves nothing open, and nobody is told.
+func TestAlertsThatChange(t *testing.T) {
+	w, l := alerting(t)
+	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
+	open := func() (n int) {
+		w.change(func(tx *store.Tx) error {
+			list, err := tx.OpenAlerts(id)
+			n = len(list)
+			return err
+		})
+		return n
+	}
+	set := func(alerts ...api.Alert) {
+		w.change(func(tx *store.Tx) error {
+			y, err := syncByID(tx, id)
+			require.NoError(t, err)
+			if y.Config.AlertAttributes = alerts; alerts == nil {
+				y.Config.AlertAttributes = []api.Alert{}
+			}
+			return tx.SaveSync(y)
+		})
+	}
+	w.run(id, "broken")
+	w.says(l, "+Sync Failed")
+	require.Equal(t, 1, open())
+	set(api.Alert{ID: api.Ptr(int64(3)), Type: api.AlertFullSyncTrigger, SendFor: api.SendFirstTime})
+	w.run(id, "", func(r *api.SyncRun) { r.FullSync = true })
+	w.says(l, "+Full Sync Triggered")
+	require.Equal(t, 1, open())
+	set()
+	w.run(id, "")
+	w.says(l)
+	require.Zero(t, open())
+}
+
+// TestRecipients: the members with notifications and the further addresses,
+// each once whatever its case; everybody gets a mail of their own.
+func TestRecipients(t *testing.T) {
+	w, l := alerting(t)
+	id := w.alerted(alertOf(api.AlertFailure, "first_time", true, nil))
+	w.change(func(tx *store.Tx) error {
+		ws, err := tx.WorkspaceByID(1)
+		require.NoError(t, err)
+		for i, email := range []string{"ada@example.com", "off@example.com", "elsewhere@example.com"} {
+			u := &store.User{OrganizationID: ws.OrganizationID, Email: email, Role: api.RoleMember, Notifications: i != 1}
+			require.NoError(t, tx.CreateUser(u))
+			if i < 2 {
+				require.NoError(t, tx.CreateMembership(&store.Membership{WorkspaceID: 1, UserID: u.ID, Role: api.RoleViewer}))
+			}
+		}
+		ws.NotificationEmails = []string{"ADA@example.com", "channel@example.com", "Channel@Example.com"}
+		return tx.SaveWorkspace(ws)
+	})
+	w.run(id, "broken")
+	l.take()
+	shown := w.control("GET", "/mailbox?kind=alert", nil).want(200)
+	var to []string
+	for i, m := range shown.at("mails").([]any) {
+		to = append(to, fmt.Sprint(m.(map[string]any)["to"]))
+		require.Equal(t, "Customers: Sync Failed", shown.at(fmt.Sprintf("mails.%d.subject", i)))
+		require.Equal(t, "Sync Failed\n\nSync: Customers (1)\nRun: 1\nWorkspace: First workspace\n\n"+
+			"Sync has failed with error: broken.\n\n/api/v1/sync_runs/1\n", shown.at(fmt.Sprintf("mails.%d.text", i)))
+	}
+	require.Equal(t, []string{"[channel@example.com]", "[ada@example.com]", "[owner@example.com]"}, to)
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// The ways of Config.SMTP to be encrypted.
+const (
+	SMTPStartTLS = "starttls" // the default: STARTTLS or nothing is sent
+	SMTPImplicit = "tls"      // TLS from the first byte, as on port 465
+	SMTPPlain    = "none"     // for servers of tests; a password is then never sent in clear
+)
+
+// SMTP names the mail server that gets a copy of every e-mail. The zero value
+// has none: e-mails are kept in the mailbox only.
+type SMTP struct {
+	// Addr is host:port.
+	Addr string
+	// Username and Password; "" sends without authentication. The password is a
+	// secret.
+	Username, Password string
+	// From is the sender of every e-mail; needed with Addr.
+	From string
+	// TLS is SMTPStartTLS (default), SMTPImplicit or SMTPPlain.
+	TLS string
+}
+
+// defaultSender stands where no mail server is named; the domain exists nowhere
+// (RFC 2606).
+const defaultSender = "no-reply@service.invalid"
+
+// mailDelays are the waits before each further attempt: mail servers that say
+// "later" (greylisting) mean minutes.
+var mailDelays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour}
+
+// mailer keeps e-mails in the mailbox and sends a copy to the mail server, where
+// there is one.
+type mailer struct {
+	s          *Server
+	smtp       SMTP
+	host, port string
+	secrets    masks
+	outbox     *outbox
+}
+
+// newMailer checks the configuration; the error holds no password.
+func newMailer(s *Server, smtp SMTP) (*mailer, error) {
+	m := &mailer{s: s, smtp: smtp}
+	m.outbox = &outbox{s: s, name: "mail", open: openMails, send: m.deliver}
+	if smtp.Addr == "" {
+		if smtp != (SMTP{}) {
+			return nil, errors.New("mail server: an address is needed: host:port")
+		}
+		return m, nil
+	}
+	var err error
+	if m.host, m.port, err = net.SplitHostPort(smtp.Addr); err != nil || m.host == "" {
+		return nil, fmt.Errorf("mail server: the address %q is not host:port", clipped(smtp.Addr))
+	}
+	if n, err := strconv.Atoi(m.port); err != nil || n < 1 || n > 65535 {
+		return nil, fmt.Errorf("mail server: the port of %q is not 1 to 65535", clipped(smtp.Addr))
+	}
+	if from, err := mail.ParseAddress(smtp.From); err != nil || from.Address != smtp.From {
+		return nil, fmt.Errorf("mail server: the sender %q is not an address such as alerts@example.com", clipped(smtp.From))
+	}
+	switch smtp.TLS {
+	case "", SMTPStartTLS, SMTPImplicit, SMTPPlain:
+	default:
+		return nil, fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", clipped(smtp.TLS), SMTPStartTLS, SMTPImplicit, SMTPPlain)
+	}
+	if (smtp.Username == "") != (smtp.Password == "") {
+		return nil, errors.New("mail server: user name and password go together")
+	}
+	m.secrets = passwordMasks(smtp)
+	return m, nil
+}
+
+// sender is the address that e-mails come from.
+func (m *mailer) sender() string {
+	if m.smtp.From != "" {
+		return m.smtp.From
+	}
+	return defaultSender
+}
+
+// keep puts an e-mail into the mailbox within a change, and has it sent when
+// that is done.
+func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
+	message.From = m.sender()
+	if m.smtp.Addr == "" {
+		return tx.CreateMail(message)
+	}
+	message.Delivery = store.DeliveryOpen
+	if err := tx.CreateMail(message); err != nil {
+		return err
+	}
+	m.outbox.wake()
+	return nil
+}
+
+// resume goes on with what a stopped process, or the world of a snapshot, has
+// left open.
+func (m *mailer) resume(ctx context.Context) {
+	if m.smtp.Addr != "" {
+		m.outbox.look(ctx)
+	}
+}
+
+// forget drops what waits, before another world takes the place of this one.
+func (m *mailer) forget() { m.outbox.forget() }
+
+// openMails is what the outbox of mails looks for. There is one receiver: the
+// mail server.
+func openMails(tx *store.Tx, after int64) ([]outgoing, error) {
+	rows, err := tx.OpenMails(after)
+	list := make([]outgoing, len(rows))
+	for i, m := range rows {
+		list[i] = outgoing{id: m.ID, at: m.NextAttempt}
+	}
+	return list, err
+}
+
+// deliver makes one attempt.
+func (m *mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
+	var message *store.Mail
+	err := m.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		message, err = tx.AnyMail(id)
+		return err
+	})
+	if err != nil || message.Delivery != store.DeliveryOpen {
+		return time.Time{}, err
+	}
+	permanent, err := m.transmit(ctx, message)
+	if err != nil && ctx.Err() != nil { // not the server's fault: it does not count
+		return time.Time{}, ctx.Err()
+	}
+	message.Attempts++
+	message.NextAttempt, message.Error = time.Time{}, ""
+	switch {
+	case err == nil:
+		message.Delivery = store.DeliveryDelivered
+	case permanent || message.Attempts > int64(len(mailDelays)):
+		message.Delivery, message.Error = store.DeliveryFailed, m.clean(err)
+	default:
+		message.NextAttempt, message.Error = m.s.clock.Now().Add(mailDelays[message.Attempts-1]), m.clean(err)
+	}
+	if err != nil {
+		m.s.log.Warn("e-mail not sent", "mail", message.ID, "server", m.smtp.Addr, "attempt", message.Attempts, "error", message.Error)
+	}
+	return message.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveMail(message) })
+}
+
+// recipients are those who are told of alerts: the users of a workspace with
+// notifications, and its further addresses, each once (spec 2.6, 2.14).
+func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
+	members, _, err := tx.Members(w.ID, store.Page{Ascending: true})
+	if err != nil {
+		return nil, err
+	}
+	var list []string
+	seen := map[string]bool{}
+	add := func(address string) {
+		address = strings.TrimSpace(address)
+		if key := strings.ToLower(address); address != "" && !seen[key] {
+			seen[key] = true
+			list = append(list, address)
+		}
+	}
+	for _, member := range members {
+		if member.User.Notifications {
+			add(member.User.Email)
+		}
+	}
+	for _, address := range w.NotificationEmails {
+		add(address)
+	}
+	return list, nil
+}
+
+// mailNotice writes an e-mail to each who is told of alerts. Everybody gets one
+// of their own: nobody sees the addresses of others, and one address that is
+// refused keeps nobody else from being told.
+func (l *lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
+	w, err := tx.WorkspaceByID(y.WorkspaceID)
+	if err != nil {
+		return err
+	}
+	to, err := recipients(tx, w)
+	if err != nil {
+		return err
+	}
+	name := fmt.Sprintf("Sync %d", y.ID)
+	if label := oneLine(given(y.Config.Label)); label != "" {
+		name = label
+	}
+	kind := "alert"
+	if body.Event == eventResolved {
+		kind = "recovery"
+	}
+	text := fmt.Sprintf("%s\n\nSync: %s (%d)\nRun: %d\nWorkspace: %s\n\n%s.\n\n%s\n",
+		body.Message, name, y.ID, body.SyncRunID, oneLine(w.Name), strings.TrimRight(body.Details, "."), body.FollowupURL)
+	for _, address := range to {
+		err := l.s.mail.keep(tx, &store.Mail{
+			OrganizationID: w.OrganizationID, WorkspaceID: &w.ID, Kind: kind, To: []string{address},
+			Subject: name + ": " + body.Message, Text: text,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// oneLine makes a name safe for a header.
+func oneLine(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }), " ")
+}
+
+// followupURL is where a notice sends people: the run in the API. Without a
+// BaseURL only its path is known.
+func (s *Server) followupURL(runID int64) string {
+	path := fmt.Sprintf("%s/sync_runs/%d", BasePath, runID)
+	base, err := url.Parse(s.config.BaseURL)
+	if err != nil || base.Host == "" {
+		return path
+	}
+	return base.JoinPath(fmt.Sprintf("sync_runs/%d", runID)).String()
+}

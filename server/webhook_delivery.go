@@ -1,0 +1,146 @@
+package server
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+const (
+	// deliveryTimeout is how long a webhook may take to answer, in real time.
+	deliveryTimeout = 10 * time.Second
+	// keptDeliveries is how long a delivery is kept after it is over, as long as
+	// the records of a run.
+	keptDeliveries = 14 * 24 * time.Hour
+)
+
+// deliveryDelays are the waits before each retry on the service's clock (facts
+// C: up to five, the first after 4 s, growing).
+var deliveryDelays = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second}
+
+// lifecycleBody is the body of a lifecycle webhook, in the published order
+// (facts C). Status is that of sync.completed: ok or emergency. The alert fields
+// stand in the two alert events.
+type lifecycleBody struct {
+	WorkspaceID int64 `json:"workspace_id"`
+	SyncID      int64 `json:"sync_id"`
+	SyncRunID   int64 `json:"sync_run_id"`
+	*alertBody
+	Event  string `json:"event"`
+	Status string `json:"status,omitempty"`
+}
+
+// alertBody is what an alert event adds.
+type alertBody struct {
+	InstanceID  int64  `json:"alert_instance_id"` // the same when raised and when resolved
+	Type        string `json:"alert_type"`
+	Message     string `json:"message"`
+	Details     string `json:"details"`
+	FollowupURL string `json:"followup_url"`
+}
+
+// tell stores an event for every webhook of the workspace that asks for it.
+func (l *lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
+	hooks, _, err := tx.Webhooks(body.WorkspaceID, store.Page{Ascending: true})
+	if err != nil {
+		return err
+	}
+	text, err := json.Marshal(body)
+	if err != nil {
+		return fmt.Errorf("write event %s: %w", body.Event, err)
+	}
+	for _, w := range hooks {
+		if !slices.Contains(w.Events, body.Event) {
+			continue
+		}
+		err := tx.CreateWebhookDelivery(&store.WebhookDelivery{
+			WorkspaceID: w.WorkspaceID, WebhookID: w.ID, SyncID: body.SyncID, SyncRunID: body.SyncRunID,
+			Event: body.Event, Body: string(text),
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openDeliveries is what the outbox of webhooks looks for.
+func openDeliveries(tx *store.Tx, after int64) ([]outgoing, error) {
+	rows, err := tx.OpenWebhookDeliveries(after)
+	list := make([]outgoing, len(rows))
+	for i, d := range rows {
+		list[i] = outgoing{id: d.ID, receiver: d.WebhookID, at: d.NextAttempt}
+	}
+	return list, err
+}
+
+// signature is the X-Signature of a body: base64, not hex (facts C).
+func signature(secret, body string) string {
+	mac := hmac.New(sha256.New, []byte(secret))
+	_, _ = mac.Write([]byte(body)) // never fails
+	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+// deliver makes one attempt. Endpoint and secret are those of this moment: a
+// corrected endpoint gets what is still open.
+func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
+	var d *store.WebhookDelivery
+	var hook *store.Webhook
+	var secret string
+	err := l.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		if d, err = tx.WebhookDelivery(id); err != nil {
+			return err
+		}
+		if hook, err = tx.Webhook(d.WorkspaceID, d.WebhookID); err != nil {
+			return err
+		}
+		secret, err = tx.WebhookSecret(hook.ID)
+		return err
+	})
+	if err != nil || d.Status != store.DeliveryOpen {
+		return time.Time{}, err
+	}
+	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {signature(secret, d.Body)}}
+	status, err := l.s.gate.Post(ctx, hook.Endpoint, header, []byte(d.Body), deliveryTimeout)
+	if ctx.Err() != nil { // not the webhook's fault: the attempt does not count
+		return time.Time{}, ctx.Err()
+	}
+	l.judge(d, status, err)
+	if d.Status != store.DeliveryDelivered {
+		l.s.log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
+			"event", d.Event, "attempt", d.Attempts, "http_status", d.HTTPStatus, "error", d.Error)
+	}
+	return d.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveWebhookDelivery(d) })
+}
+
+// judge notes how an attempt went and when the next one is due.
+func (l *lifecycle) judge(d *store.WebhookDelivery, status int, err error) {
+	now := l.s.clock.Now()
+	d.Attempts++
+	d.LastAttempt, d.NextAttempt, d.HTTPStatus, d.Error = now, time.Time{}, int64(status), ""
+	switch {
+	case err != nil:
+		d.Error = err.Error()
+	case status < 200 || status > 299:
+		d.Error = fmt.Sprintf("http status %d %s", status, http.StatusText(status))
+		if status >= 300 && status < 400 {
+			d.Error += "; redirects are not followed, set the URL that finally answers"
+		}
+	default:
+		d.Status = store.DeliveryDelivered
+		return
+	}
+	if d.Attempts > int64(len(deliveryDelays)) {
+		d.Status = store.DeliveryFailed
+		return
+	}
+	d.NextAttempt = now.Add(deliveryDelays[d.Attempts-1])
+}

@@ -1,0 +1,132 @@
+package server
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+func (s *Server) deliveryRoutes() []controlRoute {
+	return []controlRoute{
+		{"GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", s.controlDeliveries},
+	}
+}
+
+// deliveryShown is one delivery. Of the endpoint only scheme and host are shown:
+// the rest may be secret, and so is what signs the body.
+type deliveryShown struct {
+	ID          int64           `json:"id"`
+	WorkspaceID int64           `json:"workspace_id"`
+	WebhookID   int64           `json:"webhook_id"`
+	Site        string          `json:"site"`
+	SyncID      int64           `json:"sync_id"`
+	SyncRunID   int64           `json:"sync_run_id"`
+	Event       string          `json:"event"`
+	Status      string          `json:"status"`
+	Attempts    int64           `json:"attempts"`
+	CreatedAt   api.Time        `json:"created_at"`
+	LastAttempt *api.Time       `json:"last_attempt_at"`
+	NextAttempt *api.Time       `json:"next_attempt_at"` // null when it is over
+	HTTPStatus  *int64          `json:"http_status"`     // of the last attempt; null without an answer
+	Error       *string         `json:"error"`           // of the last attempt
+	Body        json.RawMessage `json:"body"`
+}
+
+// deliveryFilter is what a caller asks for; zero numbers are all.
+type deliveryFilter struct {
+	workspace, webhook, sync, run int64
+	event, status                 string
+}
+
+func (f deliveryFilter) fits(d *store.WebhookDelivery) bool {
+	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
+	return is(f.webhook, d.WebhookID) && is(f.sync, d.SyncID) && is(f.run, d.SyncRunID) &&
+		(f.event == "" || f.event == d.Event) && (f.status == "" || f.status == d.Status)
+}
+
+// controlDeliveries pages after filtering, as the mailbox does: its total is
+// that of what was asked for.
+func (s *Server) controlDeliveries(c *controlCall) (any, error) {
+	query, err := c.query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "limit")
+	if err != nil {
+		return nil, err
+	}
+	filter := deliveryFilter{event: query.Get("event"), status: query.Get("status")}
+	for name, into := range map[string]*int64{
+		"workspace": &filter.workspace, "webhook": &filter.webhook, "sync": &filter.sync, "sync_run": &filter.run,
+	} {
+		if *into, err = integer(query, name, 0, 1, 1<<62); err != nil {
+			return nil, err
+		}
+	}
+	limit, err := integer(query, "limit", 1000, 1, 10_000)
+	if err != nil {
+		return nil, err
+	}
+	list := []deliveryShown{}
+	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
+		organizations, err := chosenOrganizations(tx, query)
+		if err != nil {
+			return err
+		}
+		for _, id := range organizations {
+			if list, err = deliveriesIn(tx, id, filter, list); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	slices.SortFunc(list, func(a, b deliveryShown) int { return int(b.ID - a.ID) })
+	return map[string]any{"deliveries": list[:min(int64(len(list)), limit)], "total": len(list)}, nil
+}
+
+// deliveriesIn adds those of one organization.
+func deliveriesIn(tx *store.Tx, organizationID int64, filter deliveryFilter, list []deliveryShown) ([]deliveryShown, error) {
+	workspaces, _, err := tx.Workspaces(organizationID, store.Page{})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range workspaces {
+		if filter.workspace != 0 && filter.workspace != w.ID {
+			continue
+		}
+		sites := map[int64]string{}
+		hooks, _, err := tx.Webhooks(w.ID, store.Page{})
+		if err != nil {
+			return nil, err
+		}
+		for _, hook := range hooks {
+			sites[hook.ID] = hook.Site
+		}
+		rows, _, err := tx.WebhookDeliveries(w.ID, store.Page{})
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range rows {
+			if filter.fits(d) {
+				list = append(list, deliveryOf(d, sites[d.WebhookID]))
+			}
+		}
+	}
+	return list, nil
+}
+
+func deliveryOf(d *store.WebhookDelivery, site string) deliveryShown {
+	shown := deliveryShown{
+		ID: d.ID, WorkspaceID: d.WorkspaceID, WebhookID: d.WebhookID, Site: site, SyncID: d.SyncID, SyncRunID: d.SyncRunID,
+		Event: d.Event, Status: d.Status, Attempts: d.Attempts, CreatedAt: api.Time{Time: d.CreatedAt}, Body: json.RawMessage(d.Body),
+		LastAttempt: api.At(d.LastAttempt), NextAttempt: api.At(d.NextAttempt),
+	}
+	if d.HTTPStatus != 0 {
+		shown.HTTPStatus = &d.HTTPStatus
+	}
+	if d.Error != "" {
+		shown.Error = &d.Error
+	}
+	return shown
+}

@@ -1,0 +1,252 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// TestDeliveryRetries: five retries after 4, 8, 16, 32 and 64 s, then no more.
+func TestDeliveryRetries(t *testing.T) {
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	var log bytes.Buffer
+	w := frozen(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	l := w.listen()
+	t.Cleanup(l.CloseClientConnections)
+	id := w.newSync()
+	hook, _ := w.hook(l, "sync.failed")
+	l.answers(500, 404, 302, 500, 503, 500)
+	start := w.s.Now()
+	w.run(id, "broken")
+	shown := w.control("GET", "/webhook_deliveries?status=open", nil).want(200)
+	require.Equal(t, "http status 500 Internal Server Error", shown.at("deliveries.0.error"))
+	require.EqualValues(t, 1, shown.id("deliveries.0.attempts"))
+	require.EqualValues(t, hook, shown.id("deliveries.0.webhook_id"))
+	require.Equal(t, start.Add(4*time.Second).Format("2006-01-02T15:04:05.000Z"), shown.at("deliveries.0.next_attempt_at"))
+	require.Len(t, w.advance(time.Hour), 10, "five timers, and the lane that each of them starts")
+	var waits []string
+	for _, h := range l.take() {
+		require.Equal(t, `{"workspace_id":1,"sync_id":1,"sync_run_id":1,"event":"sync.failed"}`, h.body)
+		waits = append(waits, h.at.Sub(start).Round(time.Second).String())
+	}
+	require.Equal(t, []string{"0s", "4s", "12s", "28s", "1m0s", "2m4s"}, waits)
+	shown = w.control("GET", "/webhook_deliveries", nil).want(200)
+	require.Equal(t, "failed", shown.at("deliveries.0.status"))
+	require.Nil(t, shown.at("deliveries.0.next_attempt_at"))
+	require.Contains(t, log.String(), "webhook not delivered")
+	for _, text := range []string{log.String(), string(shown.text)} {
+		require.NotContains(t, text, "unguessable")
+	}
+}
+
+// TestDeliveriesOfSeveralWebhooks: retries fall due in the order of their
+// moments, and one webhook that fails delays nobody else.
+func TestDeliveriesOfSeveralWebhooks(t *testing.T) {
+	w := frozen(t)
+	bad, good := w.listen(), w.listen()
+	id := w.newSync()
+	w.hook(bad, "sync.triggered", "sync.started", "sync.success")
+	w.hook(good, "sync.triggered", "sync.started", "sync.success")
+	bad.answers(500, 500, 200, 200, 500)
+	start := w.s.Now()
+	_, run := w.begin(id)
+	w.settle()
+	require.Equal(t, []string{"triggered", "started"}, good.events())
+	require.Equal(t, []string{"triggered", "started"}, bad.events())
+	w.advance(3 * time.Second)
+	require.Empty(t, bad.events())
+	w.advance(time.Second)
+	list := bad.take()
+	require.Len(t, list, 2)
+	for i, event := range []string{"triggered", "started"} {
+		require.Equal(t, 4*time.Second, list[i].at.Sub(start).Round(time.Second))
+		require.Contains(t, list[i].body, event)
+	}
+	require.EqualValues(t, 2, w.control("GET", fmt.Sprintf("/webhook_deliveries?sync_run=%d&event=sync.started", run.ID), nil).want(200).id("total"))
+	require.EqualValues(t, 4, w.control("GET", "/webhook_deliveries?status=delivered", nil).want(200).id("total"))
+	w.control("GET", "/webhook_deliveries?webhook=x", nil).want(400)
+	w.control("GET", "/webhook_deliveries?organization=99", nil).want(404)
+}
+
+// TestDeliveriesSurviveARestart: what is open is sent by the next process, at
+// its moment.
+func TestDeliveriesSurviveARestart(t *testing.T) {
+	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
+	stand := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	setup := func(c *Config) { c.Dir, c.MasterKey, c.SystemClock = dir, key, func() time.Time { return stand } }
+	config := Config{Development: true, Emulate: emulator(t)}
+	setup(&config)
+	s, err := New(t.Context(), config)
+	require.NoError(t, err)
+	first := &world{t: t, s: s, seen: map[string]map[int]bool{}, key: s.FirstTokens().WorkspaceAPIKey}
+	l := first.listen()
+	id := first.newSync()
+	_, secret := first.hook(l, "sync.failed")
+	l.answers(500, 500)
+	first.run(id, "broken")
+	first.advance(5 * time.Second)
+	require.Len(t, l.take(), 2)
+	require.NoError(t, s.Close())
+
+	w := newWorld(t, setup)
+	text := pemOf(l.Server)
+	w.control("POST", "/trust", text).want(200)
+	w.control("POST", "/clock", fmt.Sprintf(`{"set":%q}`, stand.Add(5*time.Second).Format(time.RFC3339))).want(200)
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	w.settle()
+	require.Empty(t, l.take(), "its moment has not come")
+	w.advance(8 * time.Second)
+	list := l.take()
+	require.Len(t, list, 1)
+	require.Equal(t, signature(secret, list[0].body), list[0].signature)
+	require.EqualValues(t, 3, w.control("GET", "/webhook_deliveries?status=delivered", nil).want(200).id("deliveries.0.attempts"))
+}
+
+// TestDeliveriesAndRestore: a snapshot brings back what was open in it, and
+// nothing of the world before goes on.
+func TestDeliveriesAndRestore(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	w.hook(l, "sync.failed")
+	l.answers(500)
+	w.run(id, "broken")
+	var snapshot bytes.Buffer
+	require.NoError(t, w.s.Snapshot(t.Context(), &snapshot))
+	w.advance(time.Minute)
+	require.Len(t, l.take(), 2)
+	require.NoError(t, w.s.Restore(t.Context(), &snapshot))
+	w.settle()
+	require.Empty(t, l.take())
+	require.EqualValues(t, 1, w.control("GET", "/webhook_deliveries?status=open", nil).want(200).id("total"))
+	w.advance(time.Minute)
+	require.Len(t, l.take(), 1)
+	// A reset takes all of it away, timers without a delivery do nothing.
+	l.answers(500)
+	w.run(id, "broken")
+	w.control("POST", "/reset", nil).want(200)
+	l.take()
+	w.advance(time.Hour)
+	require.Empty(t, l.take())
+}
+
+// TestWorldReplacedDuringAnAttempt: what came of it is not stored into the new
+// world, where the id may mean another delivery.
+func TestWorldReplacedDuringAnAttempt(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	w.hook(l, "sync.failed")
+	l.first = w.s.lifecycle.forget
+	w.run(id, "broken")
+	require.Len(t, l.take(), 1)
+	shown := w.control("GET", "/webhook_deliveries", nil).want(200)
+	require.Equal(t, "open", shown.at("deliveries.0.status"))
+	require.EqualValues(t, 0, shown.id("deliveries.0.attempts"))
+	w.s.lifecycle.resume(t.Context())
+	w.settle()
+	require.Len(t, l.take(), 1)
+	require.EqualValues(t, 1, w.control("GET", "/webhook_deliveries?status=delivered", nil).want(200).id("total"))
+}
+
+// TestDeliveriesThatCannotBeMade: each is a failed attempt whose error names the
+// site and the fix, and nothing of the path.
+func TestDeliveriesThatCannotBeMade(t *testing.T) {
+	w := frozen(t)
+	id := w.newSync()
+	trusted := w.listen()
+	_, port, _ := strings.Cut(strings.TrimPrefix(trusted.URL, "https://"), ":")
+	for name, tc := range map[string]struct{ endpoint, message string }{
+		"nobody there":    {"https://127.0.0.1:1/unguessable-segment", "127.0.0.1:1 refuses the connection"},
+		"wrong host name": {"https://localhost:" + port + "/unguessable-segment", "certificate"},
+		"no TLS there":    {"https" + strings.TrimPrefix(strings.Split(w.destination(), "/hook")[0], "http") + "/unguessable-segment", "TLS"},
+		"broken host":     {"https://a_b!c/unguessable-segment", "the URL names no valid host"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": tc.endpoint, "events": []string{"sync.failed"}}).want(201)
+			w.run(id, "broken")
+			shown := w.control("GET", fmt.Sprintf("/webhook_deliveries?webhook=%d", a.id("data.id")), nil).want(200)
+			require.Contains(t, strings.ToLower(shown.at("deliveries.0.error").(string)), strings.ToLower(tc.message))
+			require.Nil(t, shown.at("deliveries.0.http_status"))
+			require.NotContains(t, string(shown.text), "unguessable")
+			// A corrected endpoint gets what is open.
+			path := fmt.Sprintf("/webhooks/%d", a.id("data.id"))
+			w.do("PATCH", path, w.key, map[string]any{"endpoint": trusted.URL}).want(200)
+			w.advance(4 * time.Second)
+			require.Equal(t, []string{"failed"}, trusted.events())
+			w.do("DELETE", path, w.key, nil).want(200)
+			require.EqualValues(t, 0, w.control("GET", "/webhook_deliveries", nil).want(200).id("total"), "deliveries go with their webhook")
+		})
+	}
+}
+
+// TestDeletedWebhookIsNotCalled: also not by a retry that waits.
+func TestDeletedWebhookIsNotCalled(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	hook, _ := w.hook(l, "sync.failed")
+	l.answers(500)
+	w.run(id, "broken")
+	require.Len(t, l.take(), 1)
+	w.do("DELETE", fmt.Sprintf("/webhooks/%d", hook), w.key, nil).want(200)
+	w.advance(time.Hour)
+	require.Empty(t, l.take())
+}
+
+// TestOldDeliveriesGo: what is over is kept for 14 days.
+func TestOldDeliveriesGo(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	w.hook(l, "sync.success")
+	w.run(id, "")
+	w.advance(13 * 24 * time.Hour)
+	w.run(id, "")
+	require.EqualValues(t, 2, w.control("GET", "/webhook_deliveries", nil).want(200).id("total"))
+	w.advance(2 * 24 * time.Hour)
+	w.run(id, "")
+	require.EqualValues(t, 2, w.control("GET", "/webhook_deliveries", nil).want(200).id("total"))
+}
+
+// TestCloseDuringAnAttempt: the end of the service cuts an attempt off, which
+// then does not count.
+func TestCloseDuringAnAttempt(t *testing.T) {
+	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
+	s, err := New(t.Context(), Config{Dir: dir, MasterKey: key, Emulate: emulator(t)})
+	require.NoError(t, err)
+	w := &world{t: t, s: s, seen: map[string]map[int]bool{}, key: s.FirstTokens().WorkspaceAPIKey}
+	id := w.newSync()
+	called, end := make(chan struct{}), make(chan struct{})
+	slow := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { close(called); <-end }))
+	defer slow.Close()
+	defer close(end)
+	w.control("POST", "/trust", pemOf(slow)).want(200)
+	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": slow.URL, "events": []string{"sync.triggered"}}).want(201)
+	w.begin(id)
+	<-called
+	require.NoError(t, s.Close())
+
+	opened, err := store.Open(t.Context(), store.Options{Dir: dir, MasterKey: key})
+	require.NoError(t, err)
+	defer opened.Close()
+	require.NoError(t, opened.View(t.Context(), func(tx *store.Tx) error {
+		open, err := tx.OpenWebhookDeliveries(0)
+		require.Len(t, open, 1)
+		require.Zero(t, open[0].Attempts)
+		require.True(t, json.Valid([]byte(open[0].Body)))
+		return err
+	}))
+}
