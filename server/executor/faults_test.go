@@ -90,11 +90,11 @@ func TestFaults(t *testing.T) {
 				o := w.sync()
 				require.Empty(t, w.sim.UnfiredFaults())
 				require.Equal(t, c.code, o.Code, "%+v", o)
-				switch {
-				case c.failed == -1:
+				switch c.failed {
+				case -1:
 					require.Equal(t, api.RunFailed, o.Status)
 					require.NotEmpty(t, o.Message)
-				case c.failed == -2:
+				case -2:
 					require.Positive(t, o.Failed)
 				default:
 					require.Equal(t, c.failed, o.Failed, "%+v", o)
