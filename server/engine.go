@@ -285,7 +285,6 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		return err
 	}
 	e.s.lifecycle.ended(ctx, y, ended)
-	e.s.log.Info("sync run ended", "run", run.ID, "sync", y.ID, "status", o.Status, "code", o.Code)
 	if o.Status == api.RunCompleted && !canceled {
 		return e.s.schedule.after(ctx, y)
 	}
