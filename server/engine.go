@@ -29,6 +29,8 @@ type engine struct {
 type workingRun struct {
 	cancel   context.CancelCauseFunc
 	canceled bool
+	syncID   int64         // 0 until the run has been read
+	done     chan struct{} // closed at its end
 }
 
 // errCanceledByClient ends a run that a client has cancelled.
@@ -54,17 +56,20 @@ func (e *engine) resume(ctx context.Context) error {
 func (e *engine) start(workspaceID, runID int64) {
 	ctx, cancel := context.WithCancelCause(e.s.background.ctx)
 	e.mu.Lock()
-	e.working[runID] = &workingRun{cancel: cancel}
+	working := &workingRun{cancel: cancel, done: make(chan struct{})}
+	e.working[runID] = working
 	e.mu.Unlock()
 	ctx, done := e.s.clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
 	e.s.background.work.Go(func() {
 		defer done()
 		defer cancel(nil)
+		defer close(working.done)
 		err := e.run(ctx, workspaceID, runID)
 		e.mu.Lock()
 		delete(e.working, runID)
 		e.mu.Unlock()
-		if err != nil && e.s.background.ctx.Err() == nil {
+		// A run whose sync was deleted meanwhile has nowhere to be recorded.
+		if err != nil && e.s.background.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
 			e.s.log.Error("sync run cannot be recorded", "run", runID, "error", err)
 		}
 	})
@@ -82,12 +87,33 @@ func (e *engine) cancel(runID int64) bool {
 	return ok
 }
 
+// halt ends the runs of a sync that is gone, and waits for their end.
+func (e *engine) halt(syncID int64) {
+	e.mu.Lock()
+	var ends []chan struct{}
+	for _, run := range e.working {
+		if run.syncID == syncID {
+			run.cancel(errCanceledByClient)
+			ends = append(ends, run.done)
+		}
+	}
+	e.mu.Unlock()
+	for _, end := range ends {
+		<-end
+	}
+}
+
 // run is one run from its first row to its last.
 func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
 	y, run, err := e.take(ctx, workspaceID, runID)
 	if err != nil || run == nil {
 		return err
 	}
+	e.mu.Lock()
+	if working := e.working[runID]; working != nil {
+		working.syncID = y.ID
+	}
+	e.mu.Unlock()
 	e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx), run: run}
 	progress.step(executor.StepPlanning)
@@ -125,12 +151,15 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.S
 // execute resolves the job and hands it to the executor. audience is the type of
 // the destination when the object is an audience.
 func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
-	job, done, err := e.job(ctx, y, run)
+	job, done, err := e.job(ctx, y, run, &progress.to)
 	if err != nil {
 		return planFailure(err), ""
 	}
 	defer done()
 	job.Report = progress.report
+	if progress.to.moved() {
+		job.Full, job.FullReason = true, "the URL of the destination has changed"
+	}
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
 		audience = job.DestinationType
 	}
@@ -157,7 +186,7 @@ func planFailure(err error) executor.Outcome {
 
 // job resolves a sync: its source, its destination, and whether its
 // configuration still fits both (service.md: plan).
-func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun) (job *executor.Job, done func(), err error) {
+func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint) (job *executor.Job, done func(), err error) {
 	s := e.s
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
@@ -169,6 +198,9 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun) (jo
 			return err
 		}
 		if credentials, err = tx.DestinationCredentials(d.ID); err != nil {
+			return err
+		}
+		if *to, err = endpointOf(tx, y.ID, credentials); err != nil {
 			return err
 		}
 		src, err := tx.Source(y.WorkspaceID, y.SourceID)
@@ -279,6 +311,11 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 			return err
 		}
 		ended = kept
+		if kept.Run.Status == api.RunCompleted {
+			if err := progress.to.keep(tx, y.ID); err != nil {
+				return err
+			}
+		}
 		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
 	})
 	if err != nil {
@@ -312,6 +349,7 @@ type runProgress struct {
 	e   *engine
 	ctx context.Context
 	run *store.SyncRun
+	to  endpoint
 
 	mu    sync.Mutex
 	now   string

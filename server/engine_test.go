@@ -176,3 +176,31 @@ func TestRunsAreTold(t *testing.T) {
 	require.Equal(t, "failed", failed.at("data.status"))
 	require.Contains(t, string(w.control("GET", "/mailbox", nil).want(200).text), "owner@example.com")
 }
+
+// TestAnotherURLIsAnotherDestination: everything is sent again, and the run says
+// why.
+func TestAnotherURLIsAnotherDestination(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	require.Equal(t, false, w.runs(id).at("data.full_sync"))
+	moved := map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"webhook_url": w.destination() + "/moved"}}}
+	w.do("PATCH", fmt.Sprintf("/destinations/%d", w.dest), w.key, moved).want(200)
+	again := w.runs(id)
+	require.Equal(t, true, again.at("data.full_sync"))
+	require.Contains(t, again.at("data.sync_trigger_reason.ui_detail"), "URL")
+	require.EqualValues(t, 1, again.id("data.records_updated"))
+	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
+}
+
+// TestResetEndsRuns: a reset does not wait for a destination that hangs.
+func TestResetEndsRuns(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	reached, release := w.hold()
+	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
+	<-reached
+	release()
+	w.control("POST", "/reset", nil).want(200)
+	w.control("POST", "/settle", nil).want(200)
+	require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+}

@@ -73,7 +73,14 @@ func (o *outside) drop(s *Server) error {
 // forgetSync drops what a deleted sync leaves behind.
 func (s *Server) forgetSync(id int64) error {
 	s.schedule.drop(id)
-	return s.ledger.Sync(id).Forget()
+	s.engine.halt(id)
+	err := s.store.Update(s.background.ctx, func(tx *store.Tx) error {
+		return tx.DeleteSetting(endpointSetting(id))
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil // it never ran
+	}
+	return errors.Join(err, s.ledger.Sync(id).Forget())
 }
 
 // booked tells whether a sync has ever run.
