@@ -2,17 +2,13 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -166,117 +162,6 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	return e.s.executor.Run(ctx, *job), audience
 }
 
-// errorPlanning is the error_code of a run whose destination cannot be asked.
-const errorPlanning = "PLANNING_FAILED"
-
-// planError is why a run cannot be planned.
-type planError struct {
-	code, message, detail string
-}
-
-func (p *planError) Error() string { return p.message }
-
-func planFailure(err error) executor.Outcome {
-	var p *planError
-	if !errors.As(err, &p) {
-		p = &planError{code: errorPlanning, message: err.Error()}
-	}
-	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail}
-}
-
-// job resolves a sync: its source, its destination, and whether its
-// configuration still fits both (service.md: plan).
-func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint) (job *executor.Job, done func(), err error) {
-	s := e.s
-	var d *store.Destination
-	var credentials map[string]json.RawMessage
-	var access sourceAccess
-	var sh shape
-	var problems []api.Problem
-	err = s.store.View(ctx, func(tx *store.Tx) error {
-		if d, err = tx.Destination(y.WorkspaceID, y.DestinationID); err != nil {
-			return err
-		}
-		if credentials, err = tx.DestinationCredentials(d.ID); err != nil {
-			return err
-		}
-		if *to, err = endpointOf(tx, y.ID, credentials); err != nil {
-			return err
-		}
-		src, err := tx.Source(y.WorkspaceID, y.SourceID)
-		if err != nil {
-			return err
-		}
-		if access, err = s.sourceAccess(tx, src); err != nil {
-			return err
-		}
-		sh, problems, err = shapeOf(tx, y.WorkspaceID, y.Config.SourceAttributes)
-		return err
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	objects, err := s.objects(ctx, d)
-	if err != nil {
-		return nil, nil, &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error()}
-	}
-	subject := mapping.Subject{
-		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown,
-		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
-	}
-	for _, o := range objects {
-		if o.FullName == y.Config.DestinationAttributes.Object {
-			subject.Object = o
-		}
-	}
-	if subject.Object == nil {
-		problems = append(problems, api.Problem{Field: "destination_attributes.object", Message: "the destination no longer has the object"})
-	}
-	if problems = append(problems, mapping.Check(subject)...); len(problems) > 0 {
-		return nil, nil, &planError{code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination", detail: invalid(problems).message}
-	}
-	return e.connect(ctx, y, run, d, credentials, access, sh, subject.Object)
-}
-
-// connect opens both ends of a job; done closes them.
-func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
-	from, err := access.open(ctx)
-	if err != nil {
-		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error())}
-	}
-	reader, ok := from.(source.Reader)
-	if !ok {
-		from.Close()
-		return nil, nil, &planError{code: executor.CodeSource, message: "the source has no rows to read"}
-	}
-	to, err := e.s.gate.Sender(d.ID, d.Type, credentials)
-	if err != nil {
-		from.Close()
-		return nil, nil, err
-	}
-	job := &executor.Job{
-		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: readable(sh), Columns: sh.Columns,
-		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
-		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
-	}
-	return job, func() { from.Close(); to.Close() }, nil
-}
-
-// readable is the source object as readers name it.
-func readable(sh shape) source.Object {
-	o := sh.Object
-	if o.Query != nil && *o.Query != "" {
-		return source.Object{Query: *o.Query}
-	}
-	text := func(p *string) string {
-		if p == nil {
-			return ""
-		}
-		return *p
-	}
-	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
-}
-
 // finish records how a run has ended, and what follows from it.
 func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
 	e.mu.Lock()
@@ -333,56 +218,6 @@ func optional(text string) *string {
 		return nil
 	}
 	return &text
-}
-
-// countersOf writes the counters of a run as clients see them (spec 2.9).
-func countersOf(r *api.SyncRun, c executor.Counters) {
-	r.SourceRecordCount, r.SourceRecordUpdates = &c.SourceRecords, &c.SourceUpdates
-	r.SourceRecordDeletes, r.SourceRecordInvalids = &c.SourceDeletes, &c.SourceInvalids
-	r.RecordsProcessed, r.RecordsUpdated = &c.Processed, &c.Updated
-	r.RecordsFailed, r.RecordsInvalid = &c.Failed, &c.Invalid
-}
-
-// runProgress shows a run while it works. It writes at most every progressEvery,
-// and at each new step.
-type runProgress struct {
-	e   *engine
-	ctx context.Context
-	run *store.SyncRun
-	to  endpoint
-
-	mu    sync.Mutex
-	now   string
-	wrote time.Time
-}
-
-const progressEvery = 250 * time.Millisecond
-
-func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}) }
-
-// report stores where the run stands. A failure is only logged: the ledger
-// knows the truth.
-func (p *runProgress) report(at executor.Progress) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if at.Step == p.now && time.Since(p.wrote) < progressEvery {
-		return
-	}
-	p.now, p.wrote = at.Step, time.Now()
-	err := p.e.s.store.Update(p.ctx, func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(p.run.WorkspaceID, p.run.ID)
-		if err != nil || kept.Run.Status != api.RunWorking {
-			return err
-		}
-		kept.Run.CurrentStep = &at.Step
-		if at.Counters != (executor.Counters{}) {
-			countersOf(&kept.Run, at.Counters)
-		}
-		return tx.SaveSyncRun(kept)
-	})
-	if err != nil {
-		p.e.s.log.Warn("progress cannot be stored", "run", p.run.ID, "error", err)
-	}
 }
 
 // alertIDs are the ids of the alerts that a sync has.

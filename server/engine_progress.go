@@ -1,0 +1,61 @@
+package server
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/store"
+)
+
+// countersOf writes the counters of a run as clients see them (spec 2.9).
+func countersOf(r *api.SyncRun, c executor.Counters) {
+	r.SourceRecordCount, r.SourceRecordUpdates = &c.SourceRecords, &c.SourceUpdates
+	r.SourceRecordDeletes, r.SourceRecordInvalids = &c.SourceDeletes, &c.SourceInvalids
+	r.RecordsProcessed, r.RecordsUpdated = &c.Processed, &c.Updated
+	r.RecordsFailed, r.RecordsInvalid = &c.Failed, &c.Invalid
+}
+
+// runProgress shows a run while it works. It writes at most every progressEvery,
+// and at each new step.
+type runProgress struct {
+	e   *engine
+	ctx context.Context
+	run *store.SyncRun
+	to  endpoint
+
+	mu    sync.Mutex
+	now   string
+	wrote time.Time
+}
+
+const progressEvery = 250 * time.Millisecond
+
+func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}) }
+
+// report stores where the run stands. A failure is only logged: the ledger
+// knows the truth.
+func (p *runProgress) report(at executor.Progress) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.Step == p.now && time.Since(p.wrote) < progressEvery {
+		return
+	}
+	p.now, p.wrote = at.Step, time.Now()
+	err := p.e.s.store.Update(p.ctx, func(tx *store.Tx) error {
+		kept, err := tx.SyncRun(p.run.WorkspaceID, p.run.ID)
+		if err != nil || kept.Run.Status != api.RunWorking {
+			return err
+		}
+		kept.Run.CurrentStep = &at.Step
+		if at.Counters != (executor.Counters{}) {
+			countersOf(&kept.Run, at.Counters)
+		}
+		return tx.SaveSyncRun(kept)
+	})
+	if err != nil {
+		p.e.s.log.Warn("progress cannot be stored", "run", p.run.ID, "error", err)
+	}
+}
