@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/server"
+	"github.com/destkit/destkit/server/store"
 )
 
 // Environment variables of `destkit serve` that hold secrets; none of them is
@@ -128,6 +130,10 @@ func (s *serving) run(cmd *cobra.Command) error {
 	s.config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
+		// A key that has sealed nothing must not lie about unannounced.
+		if key.made != "" && !store.HoldsData(s.config.Dir) {
+			err = errors.Join(err, os.Remove(key.made))
+		}
 		return err
 	}
 	port.handler = world
