@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
@@ -119,12 +120,16 @@ func cmdDestsim(ts *testscript.TestScript, neg bool, args []string) {
 // launch runs a program that listens until the script ends.
 func launch(ts *testscript.TestScript, name string, args ...string) *running {
 	cmd := program(ts, args...)
-	cmd.Stderr = ts.Stderr()
+	var said bytes.Buffer // the script's own buffer is read while the program writes
+	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	r := &running{cmd: cmd, out: bufio.NewReader(out)}
-	ts.Defer(func() { _, _ = r.stop(os.Interrupt) })
+	ts.Defer(func() {
+		_, _ = r.stop(os.Interrupt)
+		ts.Logf("[stderr of %s]\n%s", name, said.String())
+	})
 	line, err := r.out.ReadString('\n')
 	ts.Check(err)
 	url, ok := strings.CutPrefix(strings.TrimSpace(line), "listening ")

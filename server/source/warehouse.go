@@ -120,9 +120,15 @@ func (w *warehouse) open(ctx context.Context, flags sqlite.OpenFlags) (*sqlite.C
 // applicationID marks a file as a warehouse of this package ("dkwh").
 const applicationID = 0x646b7768
 
+// filling lets one warehouse be filled at a time: while a database changes its
+// journal mode, SQLite refuses others instead of letting them wait.
+var filling sync.Mutex
+
 // fill makes the sample tables in a new warehouse. Of two that open it at once
 // the second finds it filled.
 func (w *warehouse) fill(ctx context.Context) (err error) {
+	filling.Lock()
+	defer filling.Unlock()
 	if w.flags == 0 {
 		if err := os.MkdirAll(filepath.Dir(w.path), 0o700); err != nil {
 			return fmt.Errorf("make folder of warehouse: %w", pathless(err))
@@ -155,12 +161,17 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 // filled tells whether a database has its sample tables. A database of another
 // program is left as it is.
 func (w *warehouse) filled(conn *sqlite.Conn) (bool, error) {
+	// The tables first: somebody may fill the database between the two, and
+	// commits the mark with the tables.
+	changes, err := pragma(conn, "schema_version")
+	if err != nil {
+		return false, err
+	}
 	id, err := pragma(conn, "application_id")
 	if err != nil || id == applicationID {
 		return err == nil, err
 	}
-	changes, err := pragma(conn, "schema_version")
-	if err == nil && changes > 0 {
+	if changes > 0 {
 		err = errors.New("open warehouse: the file is a database of another program")
 	}
 	return false, err
