@@ -21,6 +21,7 @@ type item struct {
 	print   ledger.Fingerprint
 	message string // why it was refused last
 	stamp   stamp
+	place   ledger.Place // of the promise to send it
 }
 
 // batch collects items; all their bytes are its own.

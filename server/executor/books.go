@@ -146,14 +146,20 @@ func (r *run) restart() error {
 // sent again unless a verdict follows: a process that is killed in between does
 // not know what the destination did, and the source may change back before the
 // next run.
-func (r *run) promise(p *phase, items []item) error {
-	log := make([]ledger.Record, len(items))
+func (d *delivery) promise(items []item) error {
+	r := d.run
+	d.log = d.log[:0]
 	for i := range items {
-		log[i] = ledger.Record{Key: items[i].key, Verdict: ledger.Rejected, Message: inDoubt, Delete: p.delete}
+		d.log = append(d.log, ledger.Record{Key: items[i].key, Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
 	}
 	now := r.e.options.Clock.Now()
-	if err := r.log.Append(ledger.Batch{Operation: p.wire, StartedAt: now, CompletedAt: now, Records: log}); err != nil {
+	// A pass sends each key once, so a run that was not resumed has none of them.
+	err := r.log.Append(ledger.Batch{Operation: d.phase.wire, StartedAt: now, CompletedAt: now, Records: d.log, Fresh: !r.resumed})
+	if err != nil {
 		return failed(CodeState, err, "write down what is being sent: %v", err)
+	}
+	for i := range items {
+		items[i].place = d.log[i].Place
 	}
 	return nil
 }

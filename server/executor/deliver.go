@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/destination"
@@ -29,10 +30,17 @@ type delivery struct {
 	run      *run
 	phase    *phase
 	failures int // calls that failed since one succeeded
+	*scratch
+}
+
+// scratch is memory that deliveries hand on.
+type scratch struct {
 	verdicts []verdict
 	records  [][]byte
 	log      []ledger.Record
 }
+
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // phase is what all batches of one pass have in common.
 type phase struct {
@@ -51,10 +59,10 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 			r.end(failed(CodeInternal, nil, "sending a batch failed inside the service; its log has more"))
 		}
 	}()
-	d := &delivery{run: r, phase: p}
+	d := &delivery{run: r, phase: p, scratch: scratches.Get().(*scratch)}
 	var err error
 	if p.round == 1 { // later on the refusal stands in the log already
-		err = r.promise(p, b.items)
+		err = d.promise(b.items)
 	}
 	if err == nil {
 		r.open.Add(int64(len(b.items)))
@@ -65,6 +73,7 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 		r.end(err)
 		return
 	}
+	scratches.Put(d.scratch)
 	b.reset()
 	batches.Put(b)
 }
@@ -201,7 +210,7 @@ func (r *run) giveUp(it *item, deleted bool) {
 
 // entry is an acknowledged item as the ledger takes it.
 func (r *run) entry(it *item, deleted bool) ledger.Record {
-	record := ledger.Record{Key: it.key, Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted}
+	record := ledger.Record{Key: it.key, Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
 	if r.e.options.Payloads {
 		record.Payload = it.record
 	}

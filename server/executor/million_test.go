@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/pkg/profile"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -62,7 +64,7 @@ var millionColumns = []string{"id", "name", "email", "city", "street", "level", 
 // batch, and compares them with reading, mapping and fingerprinting the same
 // rows alone. The destination is a process of its own on the same processors: it
 // scans each record and answers it, and stores nothing. DESTKIT_BENCH_ROWS takes
-// another number of rows.
+// another number of rows, DESTKIT_BENCH_PROFILE a folder for CPU profiles.
 func BenchmarkMillion(b *testing.B) {
 	rows := 1_000_000
 	if text := os.Getenv("DESTKIT_BENCH_ROWS"); text != "" {
@@ -179,6 +181,9 @@ func (w millionWork) do() error {
 	meta, err := books.Sync(job.Sync).Meta()
 	if err != nil {
 		return err
+	}
+	if dir := os.Getenv("DESTKIT_BENCH_PROFILE"); dir != "" {
+		defer profile.Start(profile.CPUProfile, profile.ProfilePath(filepath.Join(dir, strings.Join(w.Passes, "-"))), profile.Quiet, profile.NoShutdownHook).Stop()
 	}
 	var done []millionPass
 	for _, name := range w.Passes {

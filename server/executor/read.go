@@ -143,13 +143,15 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 		order = []string{byColumn}
 	}
 	columns, at := r.columns()
-	rows, err := r.job.Source.Rows(ctx, r.job.Object, columns, order)
+	own, cancel := context.WithCancel(ctx)
+	rows, err := r.job.Source.Rows(own, r.job.Object, columns, order)
 	if err != nil {
+		cancel()
 		return nil, &sourceError{err}
 	}
-	in := direct{rows: rows, mapper: r.plan}
+	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan}
 	if r.water != nil {
-		in.timed = &timed{Rows: rows, water: r.water, at: at, width: len(r.plan.Columns())}
+		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed
 	}
 	if byColumn != "" {

@@ -66,7 +66,7 @@ func (r *Run) commit(batches []Batch) error {
 		frame = appendBatchHead(frame, b)
 		sums.Invalid += b.Skipped
 		for k := range b.Records {
-			l, err := r.enter(&b.Records[k])
+			l, err := r.enter(&b.Records[k], b.Fresh)
 			if err != nil {
 				return err
 			}
@@ -88,13 +88,13 @@ func (r *Run) commit(batches []Batch) error {
 }
 
 // enter numbers a record and finds the one that it replaces.
-func (r *Run) enter(record *Record) (logged, error) {
+func (r *Run) enter(record *Record, fresh bool) (logged, error) {
 	r.number++
 	l := logged{Record: *record, number: r.number}
 	if record.Verdict == Invalid {
 		return l, nil
 	}
-	it, err := r.index.at(record.Key)
+	it, err := r.known(record, fresh)
 	if err != nil {
 		return l, fmt.Errorf("keep a key: %w", err)
 	}
@@ -102,7 +102,29 @@ func (r *Run) enter(record *Record) (logged, error) {
 		l.replaces, l.was = it.number, outcome{it.verdict(), it.isDelete()}
 	}
 	it.follow(record, r.number)
+	if fresh {
+		record.Place = Place{r.number, r.index.generation, uint32(len(r.index.items) - 1)}
+	}
 	return l, nil
+}
+
+// known is what the run knows of the key of a record.
+func (r *Run) known(record *Record, fresh bool) (*item, error) {
+	place := record.Place
+	switch {
+	case fresh:
+		return r.index.add(record.Key, item{})
+	case place == Place{}:
+		return r.index.at(record.Key)
+	case place.generation == r.index.generation:
+		return &r.index.items[place.at].item, nil
+	}
+	// It went to disk as the refusal that it was; what is newer counts.
+	before := item{marks: rejected, number: place.number}
+	if record.Delete {
+		before.marks |= deleted
+	}
+	return r.index.add(record.Key, before)
 }
 
 // write appends a frame; it is durable then. What was written of it otherwise

@@ -15,6 +15,18 @@ type Batch struct {
 	// Skipped counts invalid rows that are in no Record, because only a sample
 	// of them is kept.
 	Skipped int64
+	// Fresh says that this run has nothing of these keys yet, in ascending order
+	// of the keys. Append looks for none of them then, and fills in the Place of
+	// each record, by which its next verdict is not looked for either.
+	Fresh bool
+}
+
+// Place is where an open run keeps what it knows of a key; the zero Place is
+// not known.
+type Place struct {
+	number     uint64 // of the record
+	generation uint32
+	at         uint32 // in the index of that generation
 }
 
 // Record is one record's verdict.
@@ -25,6 +37,7 @@ type Record struct {
 	Delete  bool   // the record was to be removed
 	Message string // of the destination, or why the record is invalid
 	Payload []byte // the JSON that was sent; nil when it is not kept
+	Place   Place  // of the key's refusal that this verdict follows, from the same open run
 }
 
 // Counters are sums over the log of a run. A key counts once, with its last

@@ -22,11 +22,14 @@ type index struct {
 	most     int // items in memory
 	fan      int // segments of a level become one of the next
 	items    []indexed
+	blind    bool // some items are not in the table
 	keys     []byte
 	table    []uint32 // by hash: 1 + place in items; 0 is free
 	seed     maphash.Seed
 	segments [][]*segment // level 0 is the newest; in a level the last
 	last     []byte       // the greatest key of all segments
+
+	generation uint32 // of what is in memory
 }
 
 type indexed struct {
@@ -47,7 +50,9 @@ func newIndex(files *folder, o *Options) *index {
 	for slots < 2*most {
 		slots *= 2
 	}
-	return &index{files: files, most: most, fan: cmp.Or(o.indexFan, indexFan), table: make([]uint32, slots), seed: maphash.MakeSeed()}
+	return &index{
+		files: files, most: most, fan: cmp.Or(o.indexFan, indexFan), table: make([]uint32, slots), seed: maphash.MakeSeed(), generation: 1,
+	}
 }
 
 // slot finds the key's place in the table, or the free one where it belongs.
@@ -66,6 +71,9 @@ func (x *index) slot(key []byte) int {
 // get finds what the run knows of a key: an item without marks when that is
 // nothing. Its key may be anything.
 func (x *index) get(key []byte) (item, error) {
+	if err := x.see(); err != nil {
+		return item{}, err
+	}
 	if place := x.table[x.slot(key)]; place != 0 {
 		return x.items[place-1].item, nil
 	}
@@ -90,6 +98,9 @@ func (x *index) older(key []byte) (item, error) {
 // at is what the run knows of a key, to be changed in place before the next
 // call: an item without marks when it is new. The item has no key.
 func (x *index) at(key []byte) (*item, error) {
+	if err := x.see(); err != nil {
+		return nil, err
+	}
 	i := x.slot(key)
 	if place := x.table[i]; place != 0 {
 		return &x.items[place-1].item, nil
@@ -98,17 +109,46 @@ func (x *index) at(key []byte) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(x.items) == x.most || (len(x.items) > 0 && len(x.keys)+len(key) > indexKeys) {
+	if x.full(key) {
 		if err := x.spill(); err != nil {
 			return nil, err
 		}
 		i = x.slot(key)
 	}
+	added := x.put(key, it)
+	x.table[i] = uint32(len(x.items))
+	return added, nil
+}
+
+// add takes an item whose key is not in memory, without looking for it. It goes
+// over what the segments have of the key.
+func (x *index) add(key []byte, it item) (*item, error) {
+	if x.full(key) {
+		if err := x.spill(); err != nil {
+			return nil, err
+		}
+	}
+	x.blind = true
+	return x.put(key, it), nil
+}
+
+// see makes items that were added findable: in a segment.
+func (x *index) see() error {
+	if !x.blind {
+		return nil
+	}
+	return x.spill()
+}
+
+func (x *index) full(key []byte) bool {
+	return len(x.items) == x.most || (len(x.items) > 0 && len(x.keys)+len(key) > indexKeys)
+}
+
+func (x *index) put(key []byte, it item) *item {
 	it.key = nil
 	x.items = append(x.items, indexed{len(x.keys), len(key), it})
 	x.keys = append(x.keys, key...)
-	x.table[i] = uint32(len(x.items))
-	return &x.items[len(x.items)-1].item, nil
+	return &x.items[len(x.items)-1].item
 }
 
 // spill writes what is in memory as a segment.
@@ -118,6 +158,8 @@ func (x *index) spill() error {
 		return err
 	}
 	x.items, x.keys = x.items[:0], x.keys[:0]
+	x.blind = false
+	x.generation++
 	clear(x.table)
 	// A key beyond all segments, which is most of them, is looked for in none.
 	if bytes.Compare(s.last, x.last) > 0 {
@@ -193,6 +235,9 @@ type ordered struct {
 
 func (x *index) inMemory() items {
 	m := &memoryItems{x: x, order: make([]ordered, len(x.items))}
+	if x.inRuns(m.order) {
+		return m
+	}
 	for i := range x.items {
 		var prefix [8]byte
 		copy(prefix[:], x.key(i))
@@ -205,6 +250,35 @@ func (x *index) inMemory() items {
 		return bytes.Compare(x.key(a.place), x.key(b.place))
 	})
 	return m
+}
+
+// inRuns puts items in order that came in ascending runs which do not overlap,
+// as the batches of a pass over a source do: in the order in which they ended.
+// False: they came otherwise.
+func (x *index) inRuns(order []ordered) bool {
+	type run struct{ from, to int }
+	var runs []run
+	for i := range x.items {
+		if i == 0 || bytes.Compare(x.key(i-1), x.key(i)) >= 0 {
+			if len(runs) > len(x.items)/64 {
+				return false
+			}
+			runs = append(runs, run{i, i})
+		}
+		runs[len(runs)-1].to = i + 1
+	}
+	slices.SortFunc(runs, func(a, b run) int { return bytes.Compare(x.key(a.from), x.key(b.from)) })
+	n := 0
+	for i, r := range runs {
+		if i > 0 && bytes.Compare(x.key(runs[i-1].to-1), x.key(r.from)) >= 0 {
+			return false
+		}
+		for place := r.from; place < r.to; place++ {
+			order[n].place = place
+			n++
+		}
+	}
+	return true
 }
 
 func (x *index) key(place int) []byte {

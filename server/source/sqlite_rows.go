@@ -26,13 +26,16 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 	if err != nil {
 		return nil, err
 	}
-	r := &sqliteRows{s: s, ctx: ctx, conn: conn}
+	r := &sqliteRows{s: s, ctx: ctx, conn: conn, text: make([]byte, 512)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(s.explain(err), r.Close())
 		}
 	}()
 	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+		return nil, err
+	}
+	if r.wide, err = isWide(conn); err != nil {
 		return nil, err
 	}
 	if object.Query != "" {
@@ -98,6 +101,15 @@ func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []
 	return arranged(r.ctx, r, chosen, false, s.scratch)
 }
 
+// isWide tells a database in UTF-16.
+func isWide(conn *sqlite.Conn) (wide bool, err error) {
+	err = sqlitex.ExecuteTransient(conn, "PRAGMA encoding", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		wide = stmt.ColumnText(0) != "UTF-8"
+		return nil
+	}})
+	return wide, err
+}
+
 // integerKey is the column that is another name of the row id: the only one
 // that surely holds nothing but integers. "" where a table has none.
 func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
@@ -137,6 +149,7 @@ type sqliteRows struct {
 	lanes  []*lane
 	key    int   // column of an integer key
 	at     *lane // whose row was handed out
+	wide   bool  // texts are stored in UTF-16
 	row    row
 	text   []byte
 }
@@ -280,9 +293,16 @@ func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
 	}
 }
 
-// read copies bytes out of the database. Asking for the length first has a
-// database in UTF-16 converted.
+// read copies bytes out of the database. Only what may not fit costs a second
+// question; asking for the length first has a database in UTF-16 converted.
 func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
+	r.text = r.text[:cap(r.text)]
+	if !r.wide && len(r.text) > 0 {
+		if n := stmt.ColumnBytes(column, r.text); n < len(r.text) {
+			r.text = r.text[:n]
+			return
+		}
+	}
 	n := stmt.ColumnLen(column)
 	if cap(r.text) < n {
 		r.text = make([]byte, n, 2*n)
