@@ -2,6 +2,7 @@ package rpc
 
 import (
 	"bufio"
+	"bytes"
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
@@ -27,12 +28,17 @@ func (c *Client) readReply(resp *http.Response) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read reply: %w", err)
 	}
-	body, err := io.ReadAll(&bounded{r: decoded, left: most})
-	if err != nil {
+	var body bytes.Buffer
+	// What the head says is room to begin with, within reason: it may lie.
+	body.Grow(int(min(max(resp.ContentLength, 0), firstRoom)) + bytes.MinRead)
+	if _, err := body.ReadFrom(&bounded{r: decoded, left: most}); err != nil {
 		return nil, fmt.Errorf("read reply: %w", err)
 	}
-	return body, nil
+	return body.Bytes(), nil
 }
+
+// firstRoom is the most memory that a reply gets before it comes.
+const firstRoom = 1 << 20
 
 // decodeContent undoes a Content-Encoding: gzip and deflate are what the
 // service offers (facts A1).

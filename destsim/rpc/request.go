@@ -1,11 +1,16 @@
 package rpc
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // EncodeRequest appends one request in the published key order jsonrpc,
 // method, params, id, without white space (facts A1). params must be a JSON
 // object and is copied as it is; nil stands for {}.
 func EncodeRequest(dst []byte, method string, params []byte, id string) []byte {
+	// Room for all of it at once: params may be megabytes.
+	dst = slices.Grow(dst, len(params)+len(method)+len(id)+64)
 	dst = append(dst, `{"jsonrpc":"2.0","method":`...)
 	dst = AppendString(dst, method)
 	dst = append(dst, `,"params":`...)
