@@ -11,6 +11,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // postgresDatabase makes a database by a script and returns its credentials.
@@ -122,7 +124,7 @@ func TestPostgresProbe(t *testing.T) {
 		}
 		return values
 	}
-	closed, err := freePort()
+	closed, err := postgrestest.FreePort()
 	require.NoError(t, err)
 	passed := []string{"credentials passed", "address passed", "connect passed", "authenticate passed", "read passed"}
 	for _, c := range []struct {

@@ -1,0 +1,191 @@
+//go:build unix
+
+// Package postgrestest starts a PostgreSQL for tests: in a folder of its own, on
+// a free port of the loopback and on a socket in that folder. It is for tests
+// only, and refuses to know what they do with it.
+package postgrestest
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/user"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// Who may log in, and how. The user is a superuser.
+const (
+	User     = "tester"
+	Password = "pg-s3cret-word"
+)
+
+// Server is a running one.
+type Server struct {
+	Folder string // of the socket, too
+	Port   int
+}
+
+// Start gives the server of this test run, and starts it for the first who asks.
+// Without the programs of a server the test is skipped; in a pipeline it fails.
+// TestMain ends the server with Stop; it ends with the process, too.
+func Start(t testing.TB) Server {
+	t.Helper()
+	if programs() == "" {
+		const missing = "PostgreSQL is not installed: no initdb in /usr/lib/postgresql/*/bin or in the path"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	asked.Store(true)
+	s, err := once()
+	if err != nil {
+		t.Fatalf("start PostgreSQL: %v", err)
+	}
+	return Server{s.folder, s.port}
+}
+
+// Credentials are those of a source of type postgres.
+func (s Server) Credentials() map[string]any {
+	return map[string]any{"host": s.Folder, "port": s.Port, "database": "postgres", "username": User, "password": Password}
+}
+
+// Stop ends the server if somebody asked for it.
+func Stop() error {
+	if !asked.Load() {
+		return nil
+	}
+	s, err := once()
+	if err != nil {
+		return nil // it never ran
+	}
+	if err := s.stop(); err != nil {
+		return fmt.Errorf("stop PostgreSQL: %w", err)
+	}
+	return nil
+}
+
+// Run is m.Run, and then Stop: the body of a TestMain.
+func Run(m *testing.M) int {
+	code := m.Run()
+	if err := Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return max(code, 1)
+	}
+	return code
+}
+
+var (
+	once  = sync.OnceValues(start)
+	asked atomic.Bool
+)
+
+type server struct {
+	folder string
+	port   int
+	stop   func() error
+}
+
+// programs finds the newest server programs.
+func programs() string {
+	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
+	if path, err := exec.LookPath("initdb"); err == nil {
+		found = append(found, path)
+	}
+	if len(found) == 0 {
+		return ""
+	}
+	return filepath.Dir(slices.Max(found))
+}
+
+// startPostgres runs initdb and the server, as another user where this one is
+// root: the server refuses to run as root.
+func start() (s *server, err error) {
+	bin := programs()
+	s = &server{}
+	if s.folder, err = os.MkdirTemp("", "pg"); err != nil { // short: a socket's path has 107 bytes
+		return nil, err
+	}
+	attributes := &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		who, err := user.Lookup("postgres")
+		if err != nil {
+			return nil, err
+		}
+		uid, _ := strconv.Atoi(who.Uid)
+		gid, _ := strconv.Atoi(who.Gid)
+		attributes.Credential = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
+		if err := os.Chown(s.folder, uid, gid); err != nil {
+			return nil, err
+		}
+	}
+	password := filepath.Join(s.folder, "password")
+	if err := os.WriteFile(password, []byte(Password), 0o644); err != nil {
+		return nil, err
+	}
+	data := filepath.Join(s.folder, "data")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "-A", "scram-sha-256", "--pwfile", password, "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync")
+	initdb.SysProcAttr, initdb.Dir = attributes, s.folder
+	if out, err := initdb.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("initdb: %w: %s", err, out)
+	}
+	if s.port, err = FreePort(); err != nil {
+		return nil, err
+	}
+	// The shell ends the server when its input ends: also when this process dies.
+	cmd := exec.Command("sh", "-c", `"$@" & server=$!; read line; kill -INT $server; wait $server`, "sh",
+		filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
+	cmd.SysProcAttr, cmd.Dir = attributes, s.folder
+	input, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	var said strings.Builder
+	lines := bufio.NewScanner(log)
+	ready := false
+	for !ready && lines.Scan() {
+		said.WriteString(lines.Text() + "\n")
+		ready = strings.Contains(lines.Text(), "database system is ready to accept connections")
+	}
+	if !ready {
+		return nil, fmt.Errorf("start postgres: %s", said.String())
+	}
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+		}
+	}()
+	s.stop = func() error {
+		_ = input.Close()
+		<-drained
+		_ = cmd.Wait()
+		return os.RemoveAll(s.folder)
+	}
+	return s, nil
+}
+
+// FreePort is a port of the loopback on which nobody listens.
+func FreePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	return l.Addr().(*net.TCPAddr).Port, l.Close()
+}
