@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // childEnv hands a child process of this test its work: it makes one run and is
@@ -60,7 +61,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(postgrestest.Run(m))
 }
 
 // do makes the run, in the child.

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/pkg/profile"
 	"github.com/stretchr/testify/require"
 
@@ -30,6 +31,7 @@ import (
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // millionEnv hands a child process of the benchmark its work.
@@ -78,9 +80,33 @@ func BenchmarkMillion(b *testing.B) {
 			INSERT INTO people SELECT v, 'First Last ' || v, 'person' || v || '@example.com', 'Town ' || v % 1000, v || ' Long Street',
 			v % 7, v * 0.25, v % 2, 'some words about this person', '2026-01-01T00:00:00Z' FROM n`, rows)
 		benchmarkMillion(b, rows, millionWork{Kind: "sqlite", Credentials: map[string]json.RawMessage{"path": api.Raw(w.file)}, Object: source.Object{Name: "people"}},
-			func() { w.sql("UPDATE people SET level = level + 1 WHERE id % 100 = 0") })
+			func() { w.sql(millionChange) })
+	})
+	b.Run("postgres", func(b *testing.B) {
+		server := postgrestest.Start(b)
+		conn, err := pgx.Connect(b.Context(), fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=postgres", server.Folder, server.Port, postgrestest.User, postgrestest.Password))
+		require.NoError(b, err)
+		defer conn.Close(context.WithoutCancel(b.Context()))
+		sql := func(text string, args ...any) {
+			_, err := conn.Exec(b.Context(), text, args...)
+			require.NoError(b, err)
+		}
+		sql("DROP TABLE IF EXISTS people")
+		sql("CREATE TABLE people (id bigint PRIMARY KEY, name text, email text, city text, street text, level integer, score double precision, active boolean, note text, created_at timestamptz)")
+		sql(`INSERT INTO people SELECT v, 'First Last ' || v, 'person' || v || '@example.com', 'Town ' || v % 1000, v || ' Long Street',
+			v % 7, v * 0.25, v % 2 = 0, 'some words about this person', '2026-01-01T00:00:00Z' FROM generate_series(1, $1) v`, rows)
+		sql("VACUUM ANALYZE people")
+		credentials := map[string]json.RawMessage{}
+		for key, value := range server.Credentials() {
+			credentials[key] = api.Raw(value)
+		}
+		benchmarkMillion(b, rows, millionWork{Kind: "postgres", Credentials: credentials, Object: source.Object{Schema: "public", Name: "people"}},
+			func() { sql(millionChange) })
 	})
 }
+
+// millionChange changes one row in a hundred.
+const millionChange = "UPDATE people SET level = level + 1 WHERE id % 100 = 0"
 
 func benchmarkMillion(b *testing.B, rows int, work millionWork, change func()) {
 	work.Destination = startMillionDestination(b)
