@@ -101,7 +101,7 @@ func (r *Run) enter(record *Record, fresh bool) (logged, error) {
 	if it.number > 0 {
 		l.replaces, l.was = it.number, outcome{it.verdict(), it.isDelete()}
 	}
-	it.follow(record, r.number)
+	r.index.follow(it, record, r.number)
 	if fresh {
 		record.Place = Place{r.number, r.index.generation, uint32(len(r.index.items) - 1)}
 	}

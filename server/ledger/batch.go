@@ -38,6 +38,8 @@ type Record struct {
 	Message string // of the destination, or why the record is invalid
 	Payload []byte // the JSON that was sent; nil when it is not kept
 	Place   Place  // of the key's refusal that this verdict follows, from the same open run
+	// Keep carries the Payload into the state, as Entry.Row.
+	Keep bool
 }
 
 // Counters are sums over the log of a run. A key counts once, with its last
@@ -108,6 +110,7 @@ const (
 	hasMessage  = 1 << 4
 	hasPayload  = 1 << 5
 	hasReplaced = 1 << 6
+	hasKeep     = 1 << 7
 )
 
 func appendBatchHead(dst []byte, b *Batch) []byte {
@@ -135,6 +138,9 @@ func appendRecord(dst []byte, r *logged) []byte {
 	}
 	if r.Payload != nil {
 		dst[head] |= hasPayload
+		if r.Keep {
+			dst[head] |= hasKeep
+		}
 		dst = appendBytes(dst, r.Payload)
 	}
 	if r.replaces > 0 {
@@ -178,11 +184,13 @@ func cutBatchHead(src []byte, b *Batch) (records uint64, rest []byte, err error)
 
 // cutRecord reads a record; its key and payload point into src.
 func cutRecord(src []byte, r *logged) (rest []byte, err error) {
-	if len(src) == 0 || src[0]&verdictBits == 0 || src[0] >= hasReplaced<<1 {
+	if len(src) == 0 || src[0]&verdictBits == 0 || src[0]&(hasKeep|hasPayload) == hasKeep {
 		return nil, errRecord
 	}
 	head, ok := src[0], false
-	*r = logged{number: r.number, Record: Record{Verdict: Verdict(head & verdictBits), Delete: head&hasDelete != 0}}
+	*r = logged{number: r.number, Record: Record{
+		Verdict: Verdict(head & verdictBits), Delete: head&hasDelete != 0, Keep: head&hasKeep != 0,
+	}}
 	if r.Key, src, ok = cutBytes(src[1:]); !ok || (len(r.Key) == 0 && r.Verdict != Invalid) {
 		return nil, errRecord
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 )
@@ -47,6 +48,10 @@ type Entry struct {
 	Verdict Verdict
 	// Deleted says that what was rejected was a delete.
 	Deleted bool
+	// Row is the payload of the record that was last acknowledged, or else of the
+	// one that was last sent, where it was to be kept; nil otherwise. A Cursor
+	// overwrites it with the next entry.
+	Row []byte
 }
 
 // marks are the bits of an item.
@@ -58,6 +63,7 @@ const (
 	deleted                    // … of a delete
 	removed                    // in a run only: a delete was acknowledged
 	numbered                   // in a run only: the number of the record follows
+	carried                    // the row follows
 )
 
 // item is an entry as it is kept: in the state, and for each key of a run.
@@ -66,10 +72,11 @@ type item struct {
 	print  Fingerprint
 	marks  marks
 	number uint64 // of the key's last record in the log, from 1
+	row    []byte
 }
 
 func (it *item) entry() Entry {
-	e := Entry{Key: it.key, Print: it.print, Known: it.marks&known != 0, Verdict: Acknowledged, Deleted: it.marks&deleted != 0}
+	e := Entry{Key: it.key, Print: it.print, Row: it.row, Known: it.marks&known != 0, Verdict: Acknowledged, Deleted: it.marks&deleted != 0}
 	if it.marks&rejected != 0 {
 		e.Verdict = Rejected
 	}
@@ -96,6 +103,11 @@ func (it *item) isDelete() bool {
 // undo an acknowledgement: the destination still has what it acknowledged.
 func (it *item) follow(r *Record, number uint64) {
 	it.number = number
+	// What was refused may be there all the same: its row stands in for one that
+	// was acknowledged as long as there is none.
+	if r.Verdict != Rejected || it.marks&known == 0 && r.Keep && !r.Delete {
+		it.row = r.row()
+	}
 	switch {
 	case r.Verdict == Rejected:
 		it.marks = it.marks&(known|removed) | rejected
@@ -109,15 +121,26 @@ func (it *item) follow(r *Record, number uint64) {
 	}
 }
 
+// row is a copy of what goes into the state.
+func (r *Record) row() []byte {
+	if !r.Keep || r.Delete {
+		return nil
+	}
+	return bytes.Clone(r.Payload)
+}
+
 // over puts what a run learnt of a key over the state's entry, which may be
 // nil; false: nothing is left to keep. Doing it twice changes nothing.
 func (it *item) over(old *item) (item, bool) {
-	merged := item{key: it.key}
+	merged := item{key: it.key, row: it.row}
 	switch {
 	case it.marks&known != 0:
 		merged.marks, merged.print = known, it.print
 	case it.marks&removed == 0 && old != nil:
 		merged.marks, merged.print = old.marks&known, old.print
+		if merged.marks != 0 || it.row == nil {
+			merged.row = old.row
+		}
 	}
 	merged.marks |= it.marks & (rejected | deleted)
 	return merged, merged.marks&(known|rejected) != 0
@@ -129,6 +152,9 @@ func appendItem(dst []byte, it *item) []byte {
 	if it.number > 0 {
 		m |= numbered
 	}
+	if it.row != nil {
+		m |= carried
+	}
 	dst = append(dst, byte(m))
 	dst = appendBytes(dst, it.key)
 	if m&known != 0 {
@@ -137,20 +163,23 @@ func appendItem(dst []byte, it *item) []byte {
 	if m&numbered != 0 {
 		dst = binary.AppendUvarint(dst, it.number)
 	}
+	if m&carried != 0 {
+		dst = appendBytes(dst, it.row)
+	}
 	return dst
 }
 
-// cutItem reads one; its key points into src.
+// cutItem reads one; its key and row point into src.
 func cutItem(src []byte, it *item) (rest []byte, ok bool) {
-	if len(src) == 0 || src[0] >= byte(numbered)<<1 {
+	if len(src) == 0 || src[0] >= byte(carried)<<1 {
 		return nil, false
 	}
-	it.marks = marks(src[0]) &^ numbered
+	it.marks = marks(src[0]) &^ (numbered | carried)
 	stored := marks(src[0])
 	if it.key, src, ok = cutBytes(src[1:]); !ok {
 		return nil, false
 	}
-	it.print, it.number = Fingerprint{}, 0
+	it.print, it.number, it.row = Fingerprint{}, 0, nil
 	if stored&known != 0 {
 		if len(src) < len(it.print) {
 			return nil, false
@@ -159,6 +188,11 @@ func cutItem(src []byte, it *item) (rest []byte, ok bool) {
 	}
 	if stored&numbered != 0 {
 		if it.number, src, ok = cutNumber(src); !ok {
+			return nil, false
+		}
+	}
+	if stored&carried != 0 {
+		if it.row, src, ok = cutBytes(src); !ok {
 			return nil, false
 		}
 	}

@@ -24,6 +24,7 @@ type index struct {
 	items    []indexed
 	blind    bool // some items are not in the table
 	keys     []byte
+	rows     int      // bytes of rows in memory, at most
 	table    []uint32 // by hash: 1 + place in items; 0 is free
 	seed     maphash.Seed
 	segments [][]*segment // level 0 is the newest; in a level the last
@@ -39,7 +40,7 @@ type indexed struct {
 
 const (
 	indexItems = 32 << 10
-	indexKeys  = 4 << 20 // bytes of keys after which a segment is written too
+	indexKeys  = 4 << 20 // bytes of keys and rows after which a segment is written too
 	indexFan   = 64
 	segmentCut = 16 << 10
 )
@@ -141,14 +142,20 @@ func (x *index) see() error {
 }
 
 func (x *index) full(key []byte) bool {
-	return len(x.items) == x.most || (len(x.items) > 0 && len(x.keys)+len(key) > indexKeys)
+	return len(x.items) == x.most || (len(x.items) > 0 && len(x.keys)+len(key)+x.rows > indexKeys)
 }
 
 func (x *index) put(key []byte, it item) *item {
-	it.key = nil
+	it.key, it.row = nil, bytes.Clone(it.row)
 	x.items = append(x.items, indexed{len(x.keys), len(key), it})
 	x.keys = append(x.keys, key...)
 	return &x.items[len(x.items)-1].item
+}
+
+// follow adds a verdict to an item of at.
+func (x *index) follow(it *item, r *Record, number uint64) {
+	it.follow(r, number)
+	x.rows += len(it.row)
 }
 
 // spill writes what is in memory as a segment.
@@ -157,7 +164,10 @@ func (x *index) spill() error {
 	if err != nil {
 		return err
 	}
-	x.items, x.keys = x.items[:0], x.keys[:0]
+	if x.rows > 0 {
+		clear(x.items) // frees the rows
+	}
+	x.items, x.keys, x.rows = x.items[:0], x.keys[:0], 0
 	x.blind = false
 	x.generation++
 	clear(x.table)

@@ -90,7 +90,7 @@ func scan(t require.TestingT, s *Sync) []Entry {
 			return all
 		}
 		require.NoError(t, err)
-		e.Key = bytes.Clone(e.Key)
+		e.Key, e.Row = bytes.Clone(e.Key), bytes.Clone(e.Row)
 		all = append(all, e)
 	}
 }

@@ -41,6 +41,9 @@ func (m *model) entries() map[string]Entry {
 			}
 			e := state[r.key]
 			e.Key, e.Verdict, e.Deleted = []byte(r.key), r.Verdict, false
+			if row := r.row(); r.Verdict == Acknowledged || !e.Known && row != nil {
+				e.Row = row
+			}
 			switch {
 			case r.Verdict == Rejected:
 				e.Deleted = r.Delete
@@ -165,7 +168,8 @@ func drawRecord(t *rapid.T) Record {
 		r.Print = Fingerprint{rapid.Byte().Draw(t, "print")}
 	}
 	if rapid.Bool().Draw(t, "payload") {
-		r.Payload = []byte(`{"n":1}`)
+		r.Payload = fmt.Appendf(nil, `{"n":%d}`, rapid.IntRange(0, 1000).Draw(t, "n"))
+		r.Keep = rapid.Bool().Draw(t, "keep")
 	}
 	return r
 }

@@ -79,7 +79,7 @@ func (r *Run) learn(record *logged) error {
 	}
 	it, err := r.index.at(record.Key)
 	if err == nil {
-		it.follow(&record.Record, record.number)
+		r.index.follow(it, &record.Record, record.number)
 	}
 	return err
 }
