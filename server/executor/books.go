@@ -16,10 +16,11 @@ type notes struct {
 	Connection int64  `json:"connection"`
 	Object     string `json:"object"`
 	Identifier string `json:"identifier"`
+	Rows       bool   `json:"rows,omitempty"` // the state has the row of every key
 }
 
 func (r *run) notes() notes {
-	return notes{r.job.Connection, r.job.DestinationObject.FullName, r.plan.Identifier()}
+	return notes{Connection: r.job.Connection, Object: r.job.DestinationObject.FullName, Identifier: r.plan.Identifier()}
 }
 
 // begin opens the log of the run and decides whether every row has to be sent.
@@ -30,18 +31,28 @@ func (r *run) begin() error {
 	if err := r.openLog(); err != nil {
 		return err
 	}
-	var was notes
-	if len(r.before.Notes) > 0 && (json.Unmarshal(r.before.Notes, &was) != nil || was != r.notes()) {
+	was, readable := r.noted()
+	kept := was.Rows
+	if was.Rows = false; !readable || was != r.notes() {
 		if err := r.forget(); err != nil {
 			return err
 		}
 	}
+	r.kept = kept || r.before.Rows == 0
 	r.decideFull()
 	r.skipping = r.skips()
 	if !r.log.Resumed() {
 		return nil
 	}
 	return r.restart()
+}
+
+// noted are the notes of the state; those of this run where it has none.
+func (r *run) noted() (was notes, readable bool) {
+	if len(r.before.Notes) == 0 {
+		return r.notes(), true
+	}
+	return was, json.Unmarshal(r.before.Notes, &was) == nil
 }
 
 func (r *run) openLog() error {
@@ -83,6 +94,8 @@ func (r *run) decideFull() {
 	case r.full:
 	case r.before.Damaged:
 		r.full, r.reason = true, r.before.Reason
+	case r.rows && !r.kept:
+		r.full, r.reason = true, "delete records carry the whole row from now on"
 	case !r.operation.changed:
 	case mapping != (ledger.Fingerprint{}) && mapping != ledger.Fingerprint(r.plan.Fingerprint()):
 		r.full, r.reason = true, "the mappings have changed"
@@ -151,6 +164,9 @@ func (d *delivery) promise(items []item) error {
 	d.log = d.log[:0]
 	for i := range items {
 		d.log = append(d.log, ledger.Record{Key: items[i].key, Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
+		if r.rows && !d.phase.delete { // it may be the last that is known of the key
+			d.log[i].Payload, d.log[i].Keep = items[i].record, true
+		}
 	}
 	now := r.e.options.Clock.Now()
 	// A pass sends each key once, so a run that was not resumed has none of them.
@@ -167,13 +183,18 @@ func (d *delivery) promise(items []item) error {
 // meta is what the state says of itself after a run that did not reach its end.
 func (r *run) meta() ledger.Meta {
 	m := r.before
-	m.Notes, _ = json.Marshal(r.notes()) // numbers and texts always marshal
+	now := r.notes()
+	now.Rows = r.rows && r.kept
+	m.Notes, _ = json.Marshal(now) // numbers and texts always marshal
 	return m
 }
 
 // finish merges what was acknowledged into the state, whatever became of the
 // run. Only a run that came to its end may say that the state is whole.
 func (r *run) finish(cause error) error {
+	if cause == nil {
+		r.kept = r.rows
+	}
 	meta := r.meta()
 	if cause == nil {
 		meta.Mapping, meta.Damaged = ledger.Fingerprint(r.plan.Fingerprint()), false

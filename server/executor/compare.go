@@ -89,7 +89,7 @@ func (r *run) meet(row *entry, old *ledger.Entry) error {
 	if r.water != nil {
 		print = printOf(append(print[:], row.stamp[:]...))
 	}
-	if r.operation.decide(row, print, old, r.full) != write {
+	if r.operation.decide(row, print, old, r.full) != write && !r.lacksRow(old) {
 		return nil
 	}
 	if !r.skipping {
@@ -105,8 +105,19 @@ func (r *run) gone(old *ledger.Entry) error {
 		return nil
 	}
 	r.tally.deletes++
-	r.record = r.plan.AppendDelete(r.record[:0], old.Key)
+	if r.rows && old.Row != nil {
+		r.record = r.plan.AppendWholeDelete(r.record[:0], old.Key, old.Row)
+	} else {
+		r.record = r.plan.AppendDelete(r.record[:0], old.Key)
+	}
 	return r.removals.add(item{key: old.Key, record: r.record})
+}
+
+// lacksRow tells of a key whose row is wanted for a later delete record and was
+// never kept. It is sent again: what the state holds must be what was
+// acknowledged.
+func (r *run) lacksRow(old *ledger.Entry) bool {
+	return r.rows && old != nil && old.Row == nil
 }
 
 // samples bounds how many invalid records are shown with their reasons.

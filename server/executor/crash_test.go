@@ -103,7 +103,7 @@ func (c childWork) do() error {
 	}
 	e := New(Options{Clock: time, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
 	o := e.Run(context.Background(), Job{
-		Run: c.Run, Sync: 7, Config: config(c.Operation, "id:id", "name:name", "level:level"),
+		Run: c.Run, Sync: 7, Config: c.config(),
 		Source: src.(source.Reader), Object: object, Columns: columns,
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
 	})
@@ -111,6 +111,16 @@ func (c childWork) do() error {
 		return errors.New(o.Message)
 	}
 	return nil
+}
+
+// config is that of the parent; "mirror full" deletes with whole rows.
+func (c childWork) config() api.SyncConfig {
+	operation, deletes, _ := strings.Cut(c.Operation, " ")
+	out := config(operation, "id:id", "name:name", "level:level")
+	if deletes != "" {
+		out.AdvancedConfiguration = map[string]json.RawMessage{"delete_records": api.Raw(deletes)}
+	}
+	return out
 }
 
 // TestKillAtEveryPoint kills the process in a run that changes, adds and

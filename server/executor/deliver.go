@@ -198,7 +198,7 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 // giveUp notes a record that was refused to the end of the run.
 func (r *run) giveUp(it *item, deleted bool) {
 	if deleted {
-		r.kept.Add(1)
+		r.spared.Add(1)
 	}
 	if r.water == nil {
 		return
@@ -211,7 +211,8 @@ func (r *run) giveUp(it *item, deleted bool) {
 // entry is an acknowledged item as the ledger takes it.
 func (r *run) entry(it *item, deleted bool) ledger.Record {
 	record := ledger.Record{Key: it.key, Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
-	if r.e.options.Payloads {
+	record.Keep = r.rows && !deleted
+	if r.e.options.Payloads || record.Keep {
 		record.Payload = it.record
 	}
 	return record

@@ -30,9 +30,7 @@ func (r *run) prepare() error {
 		return f
 	}
 	r.operation = operationOf(&r.job.Config)
-	if err := r.checkDeletes(); err != nil {
-		return err
-	}
+	r.rows = r.operation.deletes && r.deletesWhole()
 	r.removals.scratch = r.e.options.Scratch
 	r.full, r.reason = r.job.Full, r.job.FullReason
 	r.plans = map[string]*destination.Plan{}
@@ -42,15 +40,12 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// checkDeletes refuses what a run could not keep: the state has fingerprints
-// and no rows, so the last sent row of a key that is gone cannot be sent.
-func (r *run) checkDeletes() error {
+// deletesWhole tells whether a delete record carries the row that was sent last
+// instead of the identifier alone (facts A4).
+func (r *run) deletesWhole() bool {
 	var how string
 	_ = json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.DeleteRecords], &how) // checked with the sync
-	if r.operation.deletes && how == "full" {
-		return failed(CodeConfiguration, nil, "advanced_configuration.%s is full, and delete records can carry the identifier only: set it to identifier or leave it out", mapping.DeleteRecords)
-	}
-	return nil
+	return how == mapping.DeleteWhole
 }
 
 // wirePlanOf is the sync plan of batches (facts A3).

@@ -48,7 +48,7 @@ func (r *run) counters() Counters {
 	if r.resumed && r.step == StepRecording {
 		// The comparison no longer finds what was acknowledged before the
 		// interruption, and the log has every record once.
-		c.SourceDeletes = sums.Deleted + r.kept.Load()
+		c.SourceDeletes = sums.Deleted + r.spared.Load()
 		c.SourceUpdates = c.Processed - c.SourceDeletes
 	}
 	return c

@@ -42,12 +42,14 @@ type run struct {
 	samples  []Sample
 	record   []byte
 	skipping bool // what is there is taken as sent
+	rows     bool // the state keeps what was sent, for delete records
+	kept     bool // … and has the row of every key
 	removals spool
 	sink     func(item) error
 
 	calls   atomic.Int64
 	open    atomic.Int64 // records on their way, which the ledger counts as failed so far
-	kept    atomic.Int64 // deletes that were refused to the end
+	spared  atomic.Int64 // deletes that were refused to the end
 	silence atomic.Int64 // calls that failed since one succeeded
 	cancel  context.CancelCauseFunc
 

@@ -19,11 +19,15 @@ const (
 	AllowEmptySource = "allow_empty_source"
 )
 
+// DeleteWhole is the value of DeleteRecords for delete records that carry the
+// row that was sent last.
+const DeleteWhole = "full"
+
 // ownAdvanced are the service's own keys for a type of destinations.
 func ownAdvanced(destinationType string) []api.AdvancedField {
 	fields := []api.AdvancedField{{Name: AllowEmptySource, Type: "boolean"}}
 	if destinationType == api.TypeCustomAPI || destinationType == "" {
-		fields = append(fields, api.AdvancedField{Name: DeleteRecords, Type: "string", SupportedValues: []string{"identifier", "full"}})
+		fields = append(fields, api.AdvancedField{Name: DeleteRecords, Type: "string", SupportedValues: []string{"identifier", DeleteWhole}})
 	}
 	return fields
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"strconv"
 )
@@ -203,6 +204,30 @@ func (p *Plan) generate(record []byte, repeat int) []byte {
 func (p *Plan) AppendDelete(dst, key []byte) []byte {
 	dst = appendText(append(dst, '{'), p.identifier)
 	dst = append(append(dst, ':'), key...)
+	return append(dst, '}')
+}
+
+// AppendWholeDelete appends the record that removes a key with the row that was
+// sent last: its members that the plan still has, in the order of Fields. A row
+// that cannot be read leaves the identifier alone.
+func (p *Plan) AppendWholeDelete(dst, key, row []byte) []byte {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(row, &members) != nil {
+		return p.AppendDelete(dst, key)
+	}
+	dst = append(dst, '{')
+	for i := range p.fields {
+		name := p.fields[i].FullName
+		value, sent := members[name]
+		if name == p.identifier {
+			value, sent = key, true
+		}
+		if !sent {
+			continue
+		}
+		dst = append(appendText(separated(dst), name), ':')
+		dst = append(dst, value...)
+	}
 	return append(dst, '}')
 }
 
