@@ -1,8 +1,10 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -10,6 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
 )
 
 func TestMirrorStrategies(t *testing.T) {
@@ -274,4 +277,54 @@ func TestTheMarkDoesNotPassWhatWasRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.JSONEq(t, `"2026-01-09T00:00:00Z"`, string(meta.HighWater))
 	require.Len(t, w.stored(), 8)
+}
+
+// TestEqualRowsOfTwoMoments: without an identifier a row is its content and its
+// moment, so that reading again from an earlier mark sends nothing twice.
+func TestEqualRowsOfTwoMoments(t *testing.T) {
+	w := newWorld(t, setup{table: "id INTEGER, name TEXT, level INTEGER, at TIMESTAMP"})
+	file := w.files(t)
+	w.append(nil)
+	w.config.HighWaterMarkAttribute = api.Ptr("at")
+	w.config.Mappings = w.config.Mappings[1:]
+	inner := w.change
+	refuse := false
+	w.change = func(j *Job) {
+		inner(j)
+		if refuse {
+			j.Destination = &refusing{j.Destination, `"name":"z"`}
+		}
+	}
+	add := func(name, at string) { w.sql("INSERT INTO people VALUES (1, ?, 1, ?)", name, at) }
+	add("a", "2026-01-01")
+	add("a", "2026-01-02")
+	add("a", "2026-01-02")
+	add("z", "2026-01-02")
+	add("end", "2026-01-09")
+	refuse = true
+	o := w.sync()
+	require.Equal(t, [8]int64{4, 4, 0, 0, 4, 3, 1, 0}, counts(o), "%+v", o)
+	refuse = false
+	o = w.sync()
+	require.Equal(t, [8]int64{3, 1, 0, 0, 1, 1, 0, 0}, counts(o), "the refused one alone")
+	require.Len(t, lines(t, file), 1+4)
+}
+
+// refusing refuses records with a text in them, without sending them.
+type refusing struct {
+	destination.Sender
+	text string
+}
+
+func (r *refusing) Send(ctx context.Context, plan *destination.Plan, records [][]byte) (destination.Reply, error) {
+	var rest [][]byte
+	for _, record := range records {
+		if !strings.Contains(string(record), r.text) {
+			rest = append(rest, record)
+		}
+	}
+	if len(rest) == 0 {
+		return destination.Reply{}, nil
+	}
+	return r.Sender.Send(ctx, plan, rest)
 }

@@ -3,6 +3,7 @@ package executor
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
 	"io"
 	"strconv"
@@ -46,6 +47,16 @@ type direct struct {
 	mapper  mapper
 	timed   *timed // nil without a high-water mark
 	scratch []byte
+	// generated: keys are hashes of the content.
+	generated bool
+}
+
+// moment makes the moment of a row part of a key that is a hash, in its place:
+// equal rows of two moments are two events, and which of them is the first must
+// not depend on which ones a run reads.
+func moment(key []byte, at stamp) {
+	print := printOf(append(bytes.Clone(key), at[:]...))
+	hex.Encode(key[1:], print[:])
 }
 
 func (d *direct) next() (mapped, error) {
@@ -60,6 +71,9 @@ func (d *direct) next() (mapped, error) {
 		got.stamp = stampOf(d.timed.now)
 		if d.timed.fault != "" {
 			got.invalid = d.timed.fault
+		}
+		if d.generated && got.invalid == "" {
+			moment(got.key, got.stamp)
 		}
 	}
 	return got, nil
@@ -149,7 +163,7 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 		cancel()
 		return nil, &sourceError{err}
 	}
-	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan}
+	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.water != nil {
 		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed
