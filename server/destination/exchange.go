@@ -20,7 +20,8 @@ const (
 	OutcomeTooLarge  = "reply_too_large"
 	OutcomeDNS       = "dns"
 	OutcomeTLS       = "tls"
-	OutcomeNetwork   = "network"
+	OutcomeConnect   = "unreachable" // no connection: nobody listens, or no way there
+	OutcomeNetwork   = "network"     // the connection broke
 	OutcomeTimeout   = "timeout"
 	OutcomeCanceled  = "canceled" // by the caller
 	OutcomeURL       = "url"      // the URL itself may not be called

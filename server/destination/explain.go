@@ -35,7 +35,7 @@ type CallError struct {
 // knows what it did: such a batch is sent again, and never taken for refused.
 func (e *CallError) Reached() bool {
 	switch e.Outcome {
-	case OutcomeDNS, OutcomeTLS, OutcomeURL:
+	case OutcomeDNS, OutcomeTLS, OutcomeURL, OutcomeConnect:
 		return false
 	}
 	return true
@@ -127,6 +127,8 @@ func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Durati
 	var lookup *lookupError
 	var handshake *handshakeError
 	var timeout net.Error
+	var op *net.OpError
+	dialing := errors.As(err, &op) && op.Op == "dial"
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return OutcomeCanceled, "the call was cancelled"
@@ -136,13 +138,15 @@ func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Durati
 		return OutcomeTimeout, host + " did not answer in time"
 	case errors.As(err, &handshake) && !isTimeout(err):
 		return OutcomeTLS, tlsText(host, handshake.err)
+	case dialing && isTimeout(err):
+		return OutcomeConnect, fmt.Sprintf("%s does not accept a connection within %s", host, seconds(g.options.ConnectTimeout))
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return OutcomeTimeout, fmt.Sprintf("%s did not answer within %s to connect and %s in all",
 			host, seconds(g.options.ConnectTimeout), seconds(bound))
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return OutcomeNetwork, host + " refuses the connection; is it listening on that port?"
-	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
-		return OutcomeNetwork, host + " cannot be reached"
+		return OutcomeConnect, host + " refuses the connection; is it listening on that port?"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH), dialing:
+		return OutcomeConnect, host + " cannot be reached"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return OutcomeNetwork, host + " closed the connection without a whole reply"
 	}

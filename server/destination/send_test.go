@@ -257,7 +257,9 @@ func TestSendWithoutReply(t *testing.T) {
 	}
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
-	require.Equal(t, OutcomeNetwork, send(t, t.Context(), Options{}, gone.URL).Outcome)
+	refused := send(t, t.Context(), Options{}, gone.URL)
+	require.Equal(t, OutcomeConnect, refused.Outcome)
+	require.False(t, refused.Reached(), "nobody can have seen the batch")
 
 	missing := send(t, t.Context(), Options{}, "http://nobody.invalid/")
 	require.Equal(t, OutcomeDNS, missing.Outcome)

@@ -56,7 +56,7 @@ func failed(code string, cause error, format string, args ...any) *Failure {
 var codes = map[string]string{
 	destination.OutcomeRPCError: CodeRPC, destination.OutcomeRefused: CodeUnauthorized,
 	destination.OutcomeStatus: CodeStatus, destination.OutcomeMalformed: CodeUnknown,
-	destination.OutcomeTooLarge: CodeUnknown, destination.OutcomeDNS: CodeUnreachable,
+	destination.OutcomeTooLarge: CodeUnknown, destination.OutcomeDNS: CodeUnreachable, destination.OutcomeConnect: CodeUnreachable,
 	destination.OutcomeTLS: CodeUnreachable, destination.OutcomeURL: CodeUnreachable,
 	destination.OutcomeNetwork: CodeNetwork, destination.OutcomeTimeout: CodeTimeout,
 }
@@ -108,7 +108,9 @@ func react(ctx context.Context, err error) reaction {
 		return canceled
 	case call.Outcome == destination.OutcomeURL:
 		return giveUp
-	case call.Outcome == destination.OutcomeDNS, call.Outcome == destination.OutcomeTLS, call.Outcome == destination.OutcomeRefused:
+	}
+	switch call.Outcome {
+	case destination.OutcomeDNS, destination.OutcomeTLS, destination.OutcomeConnect, destination.OutcomeRefused:
 		return waitFor
 	}
 	return again

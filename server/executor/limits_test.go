@@ -120,7 +120,7 @@ func TestADestinationThatIsNotThere(t *testing.T) {
 	w.sender = sender
 	o := w.sync()
 	require.Equal(t, api.RunFailed, o.Status)
-	require.Equal(t, CodeNetwork, o.Code)
+	require.Equal(t, CodeUnreachable, o.Code)
 	require.True(t, o.Transient)
 	w.sender = good
 	require.Equal(t, int64(10), w.sync().Updated)
