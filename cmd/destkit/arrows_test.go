@@ -35,12 +35,13 @@ var arrows = map[string][]string{
 	"server":              {"server/...", "destsim/rpc", "openapi"},
 	"server/api":          {},
 	"server/clock":        {},
-	"server/destination":  {"server/api", "server/clock", "server/yamldoc", "destsim/rpc"},
+	"server/destination":  {"server/api", "server/clock", "server/pace", "server/yamldoc", "destsim/rpc"},
 	"server/executor": {
-		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
+		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/pace", "server/source", "destsim/rpc",
 	},
 	"server/ledger":  {},
 	"server/mapping": {"server/api"},
+	"server/pace":    {},
 	"server/source":  {"server/api"},
 	"server/store":   {"server/api"},
 	// Only tests import it.

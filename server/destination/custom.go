@@ -50,7 +50,7 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 		c.own = p
 	}
 	c.caller = &caller{
-		gate: g, id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
+		gate: g, limiter: g.Limiter(id), id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
 		clean: newRedactor(g.Secrets(api.TypeCustomAPI, credentials)),
 		client: rpc.Client{
 			URL: address, Token: token, Header: header, MaxReply: g.options.MaxReply,

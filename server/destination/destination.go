@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/pace"
 )
 
 // Credentials are the members of service_connection.credentials as raw JSON.
@@ -51,6 +52,9 @@ type Options struct {
 	// MaxReply bounds a reply in bytes, as received and as decoded; 16 MiB when
 	// zero.
 	MaxReply int64
+	// Pause waits in real time where a call outside of a run must wait for the
+	// limit of its connection; nil: on a timer. Tests replace it.
+	Pause func(ctx context.Context, d time.Duration) error
 	// Observe is told of every finished call, from many goroutines; nil: nobody.
 	Observe func(Exchange)
 	// Emulate opens the store of an emulated destination; nil: emulated types
@@ -76,6 +80,7 @@ type Gate struct {
 	mu       sync.Mutex // guards what follows, and Trust
 	pools    map[int64]*pool
 	emulated map[int64]*Emulated
+	limiters map[int64]*pace.Limiter
 
 	locks   fileLocks    // of local_files
 	opening sync.Mutex   // held while a store opens
@@ -126,7 +131,10 @@ func New(options Options) *Gate {
 	if options.MaxReply <= 0 {
 		options.MaxReply = 16 << 20
 	}
-	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}}
+	if options.Pause == nil {
+		options.Pause = pause
+	}
+	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {
 		g.roots.Store(options.Roots.Clone())
 	}
@@ -195,12 +203,15 @@ func (g *Gate) Trust(text []byte) (int, error) {
 
 // Forget drops what is kept open for a destination: idle connections and the
 // store of an emulated one. It is opened again when needed; call it when
-// credentials change.
+// credentials change. What the endpoint said about its limit holds no longer.
 func (g *Gate) Forget(id int64) error {
 	g.mu.Lock()
 	p, e := g.pools[id], g.emulated[id]
 	delete(g.pools, id)
 	delete(g.emulated, id)
+	if l := g.limiters[id]; l != nil { // runs under way hold it
+		l.Reset()
+	}
 	g.mu.Unlock()
 	if p != nil {
 		p.close()

@@ -134,7 +134,7 @@ func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connec
 		return s.Endpoint, nil
 	}}
 	c.caller = &caller{
-		gate: g, id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
+		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
 		clean: newRedactor(e.secrets(credentials)),
 		client: rpc.Client{
 			URL: "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/pace"
 )
 
 // Outcomes of a call.
@@ -25,6 +26,7 @@ const (
 	OutcomeTimeout   = "timeout"
 	OutcomeCanceled  = "canceled" // by the caller
 	OutcomeURL       = "url"      // the URL itself may not be called
+	OutcomeLimit     = "limit"    // not sent: the limit of the connection leaves no room in time
 )
 
 // Exchange is one finished call as a journal may keep it: nothing secret.
@@ -118,6 +120,7 @@ func requestID(r *http.Request) string {
 // caller makes the calls of one connection.
 type caller struct {
 	gate     *Gate
+	limiter  *pace.Limiter
 	id       int64
 	typ      string
 	endpoint string // scheme://host
@@ -153,6 +156,9 @@ func (c *caller) checked(
 	if c.problem != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
 	}
+	if failed := c.pass(ctx, method); failed != nil {
+		return nil, x, failed
+	}
 	begin := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
 	defer cancel()
@@ -180,6 +186,7 @@ func (c *caller) checked(
 	if failed != nil {
 		x.Outcome, x.Error = failed.Outcome, failed.Message
 	}
+	c.heed(ctx, x)
 	if c.gate.options.Observe != nil {
 		c.gate.options.Observe(*x)
 	}

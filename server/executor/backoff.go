@@ -2,9 +2,6 @@ package executor
 
 import (
 	"errors"
-	"net/http"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/destkit/destkit/server/destination"
@@ -67,17 +64,8 @@ func (b Backoff) retryAfter(err error, now time.Time) (d time.Duration, ok bool)
 	if !errors.As(err, &call) {
 		return 0, false
 	}
-	text := strings.TrimSpace(call.RetryAfter)
-	if text == "" {
-		return 0, false
-	}
-	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
-		return min(time.Duration(min(seconds, uint64(b.Most/time.Second)+1))*time.Second, b.Most), true
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return min(max(at.Sub(now), 0), b.Most), true
-	}
-	return 0, false
+	d, ok = destination.RetryAfter(call.RetryAfter, now)
+	return min(d, b.Most), ok
 }
 
 // throttled is how long a connection rests after a 429: what the destination

@@ -20,6 +20,7 @@ import (
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/pace"
 	"github.com/destkit/destkit/server/source"
 )
 
@@ -31,6 +32,9 @@ const maxParallel = 50
 type Options struct {
 	Clock  *clock.Clock
 	Ledger *ledger.Ledger
+	// Limiter gives the limit that all calls on a connection share (spec 8); nil:
+	// runs share one with each other only.
+	Limiter func(connection int64) *pace.Limiter
 	// Random draws from [0,1) for the jitter of backoffs; nil: math/rand. It is
 	// called from many goroutines.
 	Random func() float64
@@ -57,8 +61,7 @@ type Options struct {
 // Executor carries out runs. It is safe for parallel use; runs of the same sync
 // must not overlap.
 type Executor struct {
-	options     Options
-	connections connections
+	options Options
 }
 
 // New makes an executor. It does not own the clock and the ledger.
@@ -70,6 +73,9 @@ func New(o Options) *Executor {
 	o.PlanTimeout = cmp.Or(o.PlanTimeout, 30*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
 	o.Backoff = o.Backoff.withDefaults()
+	if o.Limiter == nil {
+		o.Limiter = (&connections{}).of
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -7,62 +7,12 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
 )
 
 var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-
-func TestNoWindowOfASecondHoldsMoreThanTheLimit(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		rate := rapid.Int64Range(1, 5000).Draw(t, "rate")
-		p := pacer{rate: rate}
-		now := epoch
-		type one struct {
-			at time.Time
-			n  int64
-		}
-		var sent []one
-		for range rapid.IntRange(1, 60).Draw(t, "sends") {
-			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "idle")) / time.Duration(rapid.SampledFrom([]int{1, 100, 1_000_000}).Draw(t, "scale")))
-			n := rapid.Int64Range(1, rate).Draw(t, "n")
-			for tries := 0; ; tries++ {
-				require.Less(t, tries, 50, "the wait is named too short again and again")
-				d := p.wait(now, n)
-				if d <= 0 {
-					break
-				}
-				require.LessOrEqual(t, d, window+grain+time.Duration(n)*window/time.Duration(rate))
-				now = now.Add(d)
-			}
-			p.take(now, n)
-			sent = append(sent, one{now, n})
-			sum := int64(0)
-			for _, s := range sent {
-				if s.at.After(now.Add(-window)) {
-					sum += s.n
-				}
-			}
-			require.LessOrEqual(t, sum, rate)
-		}
-	})
-}
-
-func TestThePaceIsEvenAndReachesTheRate(t *testing.T) {
-	p := pacer{rate: 100}
-	now := epoch
-	var largest time.Duration
-	for range 1000 {
-		d := p.wait(now, 1)
-		largest = max(largest, d)
-		now = now.Add(d)
-		p.take(now, 1)
-	}
-	require.Less(t, largest, 50*time.Millisecond, "no burst and no pause of a second")
-	require.InDelta(t, 10.0, now.Sub(epoch).Seconds(), 0.2)
-}
 
 func TestAChangedLimitBindsFromTheNextSend(t *testing.T) {
 	c := clock.New(nil)
@@ -75,12 +25,12 @@ func TestAChangedLimitBindsFromTheNextSend(t *testing.T) {
 	for range 100 {
 		require.Zero(t, a.try(1))
 	}
-	a.limiter.announce(100)
+	a.limiter.Announce(100)
 	require.Positive(t, b.try(1), "100 went out in this second, over all runs of the connection")
 	require.Zero(t, other.try(1), "another connection has its own")
-	a.limiter.announce(0)
+	a.limiter.Announce(0)
 	require.Positive(t, b.try(1), "a header that says nothing changes nothing")
-	a.limiter.announce(50_000)
+	a.limiter.Announce(50_000)
 	require.Zero(t, b.try(1))
 }
 
@@ -90,8 +40,8 @@ func TestAPauseHoldsAllRunsOfAConnection(t *testing.T) {
 	c.Freeze(true)
 	var all connections
 	g := &gate{clock: c, limiter: all.of(1)}
-	g.limiter.pause(c.Now().Add(time.Minute))
-	g.limiter.pause(c.Now().Add(time.Second))
+	g.limiter.Pause(c.Now().Add(time.Minute))
+	g.limiter.Pause(c.Now().Add(time.Second))
 	require.Equal(t, time.Minute, g.try(1))
 	passed := make(chan error, 1)
 	ctx, done := c.Work(context.Background(), "send")
@@ -105,15 +55,6 @@ func TestAPauseHoldsAllRunsOfAConnection(t *testing.T) {
 	_, err = c.Advance(t.Context(), time.Second)
 	require.NoError(t, err)
 	require.NoError(t, <-passed)
-}
-
-func TestAClockThatIsSetBackDoesNotStopTheSending(t *testing.T) {
-	p := pacer{rate: 10}
-	for range 10 {
-		now := epoch.Add(p.wait(epoch, 1))
-		p.take(now, 1)
-	}
-	require.LessOrEqual(t, p.wait(epoch.Add(-time.Hour), 1), window)
 }
 
 func TestRetryAfterIsCapped(t *testing.T) {

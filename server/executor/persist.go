@@ -21,7 +21,7 @@ func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration,
 			return err
 		}
 		limit, err := r.bounded(ctx, deadline, call)
-		r.gate.limiter.announce(max(limit, limitOf(err)))
+		r.gate.limiter.Announce(max(limit, limitOf(err)))
 		if err == nil {
 			return nil
 		}
@@ -74,7 +74,7 @@ func (r *run) pause(t *throttle, err error) error {
 		return f
 	}
 	t.count++
-	r.gate.limiter.pause(now.Add(r.backoff.throttled(err, now, t.count, r.e.options.Random)))
+	r.gate.limiter.Pause(now.Add(r.backoff.throttled(err, now, t.count, r.e.options.Random)))
 	return nil
 }
 
@@ -120,5 +120,5 @@ func (r *run) bounded(ctx context.Context, deadline time.Duration, call func(con
 		timer := time.AfterFunc(r.e.options.Grace, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
 	})()
-	return call(own)
+	return call(destination.Paced(own))
 }

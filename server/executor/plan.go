@@ -68,7 +68,7 @@ func (r *run) wirePlanOf(wire string) *destination.Plan {
 
 // pace asks how fast to send and sets the limits up (spec 8).
 func (r *run) pace(ctx context.Context) error {
-	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.connections.of(r.job.Connection)}
+	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
 	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
 		speed, err := r.job.Destination.Speed(ctx)
 		r.speed = speed.Speed
@@ -88,7 +88,7 @@ func (r *run) pace(ctx context.Context) error {
 	}
 	s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
 	s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
-	r.gate.records.rate = s.MaximumRecordsPerSecond
+	r.gate.records.Rate = s.MaximumRecordsPerSecond
 	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
 	return nil
 }

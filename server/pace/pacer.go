@@ -1,0 +1,89 @@
+// Package pace owns how fast destinations are called: the records per second of
+// a sync, and the requests per second of a connection, which all calls of the
+// process to it share, whoever makes them (spec 8).
+//
+// It refuses to know what is sent, and it never sleeps: it is told the time, and
+// names the moment of the next send.
+package pace
+
+import "time"
+
+const (
+	// window is the second that every limit is about (spec 8).
+	window = time.Second
+	// grain is how exactly moments of sends are remembered: a thousand grains
+	// bound the memory of any rate.
+	grain = time.Millisecond
+	// slack is how much earlier than evenly spaced a send may be: without it a
+	// high rate would sleep for microseconds.
+	slack = 5 * time.Millisecond
+)
+
+// Pacer keeps sends evenly spaced and below a rate in every window of one
+// second. The zero value has no limit. It is not safe for parallel use.
+type Pacer struct {
+	Rate  int64 // units per second; 0 is no limit
+	next  time.Time
+	sends []send // those of the last second, oldest first
+	sum   int64
+}
+
+// send is what was sent within one grain.
+type send struct {
+	at time.Time // the end of the grain: later than the truth, never earlier
+	n  int64
+}
+
+// Wait is how long n units must wait at the moment now. A single send larger
+// than the rate waits for an empty window.
+func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
+	if p.Rate <= 0 {
+		return 0
+	}
+	p.forget(now)
+	until := p.next.Add(-slack)
+	room := p.Rate - p.sum
+	for i := 0; i < len(p.sends) && room < n; i++ {
+		room += p.sends[i].n
+		if at := p.sends[i].at.Add(window); at.After(until) {
+			until = at
+		}
+	}
+	return max(until.Sub(now), 0)
+}
+
+// Take counts n units as sent now.
+func (p *Pacer) Take(now time.Time, n int64) {
+	if p.Rate <= 0 {
+		return
+	}
+	p.forget(now)
+	if now.After(p.next) {
+		p.next = now
+	}
+	p.next = p.next.Add(time.Duration(n) * window / time.Duration(p.Rate))
+	p.sum += n
+	at := now.Truncate(grain).Add(grain)
+	if last := len(p.sends) - 1; last >= 0 && !p.sends[last].at.Before(at) {
+		p.sends[last].n += n
+		return
+	}
+	p.sends = append(p.sends, send{at, n})
+}
+
+// forget drops what left the window. A clock that was set back makes all of it
+// worthless: otherwise a sync would wait for the old time to return.
+func (p *Pacer) forget(now time.Time) {
+	if last := len(p.sends) - 1; last >= 0 && p.sends[last].at.After(now.Add(window)) {
+		p.sends, p.sum, p.next = p.sends[:0], 0, now
+		return
+	}
+	gone := 0
+	for gone < len(p.sends) && !p.sends[gone].at.Add(window).After(now) {
+		p.sum -= p.sends[gone].n
+		gone++
+	}
+	if gone > 0 {
+		p.sends = append(p.sends[:0], p.sends[gone:]...)
+	}
+}

@@ -1,0 +1,69 @@
+package pace
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+var epoch = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func TestNoWindowOfASecondHoldsMoreThanTheLimit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rate := rapid.Int64Range(1, 5000).Draw(t, "rate")
+		p := Pacer{Rate: rate}
+		now := epoch
+		type one struct {
+			at time.Time
+			n  int64
+		}
+		var sent []one
+		for range rapid.IntRange(1, 60).Draw(t, "sends") {
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "idle")) / time.Duration(rapid.SampledFrom([]int{1, 100, 1_000_000}).Draw(t, "scale")))
+			n := rapid.Int64Range(1, rate).Draw(t, "n")
+			for tries := 0; ; tries++ {
+				require.Less(t, tries, 50, "the wait is named too short again and again")
+				d := p.Wait(now, n)
+				if d <= 0 {
+					break
+				}
+				require.LessOrEqual(t, d, window+grain+time.Duration(n)*window/time.Duration(rate))
+				now = now.Add(d)
+			}
+			p.Take(now, n)
+			sent = append(sent, one{now, n})
+			sum := int64(0)
+			for _, s := range sent {
+				if s.at.After(now.Add(-window)) {
+					sum += s.n
+				}
+			}
+			require.LessOrEqual(t, sum, rate)
+		}
+	})
+}
+
+func TestThePaceIsEvenAndReachesTheRate(t *testing.T) {
+	p := Pacer{Rate: 100}
+	now := epoch
+	var largest time.Duration
+	for range 1000 {
+		d := p.Wait(now, 1)
+		largest = max(largest, d)
+		now = now.Add(d)
+		p.Take(now, 1)
+	}
+	require.Less(t, largest, 50*time.Millisecond, "no burst and no pause of a second")
+	require.InDelta(t, 10.0, now.Sub(epoch).Seconds(), 0.2)
+}
+
+func TestAClockThatIsSetBackDoesNotStopTheSending(t *testing.T) {
+	p := Pacer{Rate: 10}
+	for range 10 {
+		now := epoch.Add(p.Wait(epoch, 1))
+		p.Take(now, 1)
+	}
+	require.LessOrEqual(t, p.Wait(epoch.Add(-time.Hour), 1), window)
+}
