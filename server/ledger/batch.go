@@ -10,6 +10,7 @@ import (
 // Batch is what became of the records of one call.
 type Batch struct {
 	Operation              string    // of the call: insert, update, upsert, delete, append
+	Calls                  []string  // ids of the calls that were made for it, the last one gave the verdicts
 	StartedAt, CompletedAt time.Time // kept in microseconds, in UTC
 	Records                []Record
 	// Skipped counts invalid rows that are in no Record, because only a sample
@@ -114,7 +115,7 @@ const (
 )
 
 func appendBatchHead(dst []byte, b *Batch) []byte {
-	dst = appendBytes(dst, b.Operation)
+	dst = appendOperation(dst, b)
 	dst = binary.AppendVarint(dst, b.StartedAt.UnixMicro())
 	dst = binary.AppendVarint(dst, b.CompletedAt.UnixMicro())
 	dst = binary.AppendUvarint(dst, uint64(b.Skipped))
@@ -163,7 +164,7 @@ func cutBatchHead(src []byte, b *Batch) (records uint64, rest []byte, err error)
 	if !ok {
 		return 0, nil, errRecord
 	}
-	b.Operation = string(operation)
+	b.Operation, b.Calls = cutOperation(string(operation))
 	for _, at := range []*time.Time{&b.StartedAt, &b.CompletedAt} {
 		micro, width := binary.Varint(src)
 		if width <= 0 {

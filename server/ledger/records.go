@@ -11,6 +11,7 @@ import (
 // Filter chooses records; the zero value takes all.
 type Filter struct {
 	Key       []byte  // canonical JSON text of the identifier
+	OrKey     []byte  // another form of Key that is taken too, such as "42" for 42
 	Verdict   Verdict // 0: any
 	Operation string  // of the batch: upsert, delete, …
 }
@@ -23,7 +24,7 @@ type Logged struct {
 }
 
 func (f *Filter) takes(r *logged, operation string) bool {
-	return (f.Key == nil || string(f.Key) == string(r.Key)) &&
+	return (f.Key == nil || string(f.Key) == string(r.Key) || f.OrKey != nil && string(f.OrKey) == string(r.Key)) &&
 		(f.Verdict == 0 || f.Verdict == r.Verdict) &&
 		(f.Operation == "" || f.Operation == operation)
 }

@@ -1,0 +1,88 @@
+package ledger
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Each reads the whole log of a run in its order: every record that was ever
+// appended, those that a later one replaces too. What it hands out is good until
+// fn returns. ErrNoRun when the log is not there (any more).
+func (s *Sync) Each(run int64, fn func(*Logged) error) error {
+	f, end, err := s.logFile(run)
+	if err != nil {
+		return fmt.Errorf("read log of run %d of sync %d: %w", run, s.id, err)
+	}
+	defer f.Close()
+	l, err := readLog(f, end, run)
+	if err == nil {
+		var one Logged
+		err = l.each(func(b *Batch) { one.Batch = *b; one.Batch.Skipped = 0 }, func(r *logged) error {
+			one.Record = r.Record
+			return fn(&one)
+		}, nil)
+	}
+	if err = untorn(err); err != nil {
+		return fmt.Errorf("read log of run %d of sync %d: %w", run, s.id, err)
+	}
+	return nil
+}
+
+// History is every record of a key that a run has appended, in order: what was
+// under way, what was refused, what was acknowledged (spec 7.2.4). A record has
+// one of the keys, which are forms of one identifier.
+func (s *Sync) History(run int64, keys ...[]byte) ([]Logged, error) {
+	var found []Logged
+	err := s.Each(run, func(l *Logged) error {
+		for _, key := range keys {
+			if string(key) == string(l.Key) {
+				r := logged{Record: l.Record}
+				found = append(found, Logged{Record: r.clone(), Batch: l.Batch})
+				return nil
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+// Sums are the counters of a run, added up anew from its log (house: counters are
+// sums over the ledger). ErrNoRun as for Each.
+func (s *Sync) Sums(run int64) (Counters, error) {
+	f, end, err := s.logFile(run)
+	if err != nil {
+		return Counters{}, fmt.Errorf("add up run %d of sync %d: %w", run, s.id, err)
+	}
+	defer f.Close()
+	var sums Counters
+	l, err := readLog(f, end, run)
+	if err == nil {
+		err = l.each(func(b *Batch) { sums.Invalid += b.Skipped }, func(r *logged) error {
+			sums.count(r)
+			return nil
+		}, func() { sums.Invalid = 0 })
+	}
+	if err = untorn(err); err != nil {
+		return Counters{}, fmt.Errorf("add up run %d of sync %d: %w", run, s.id, err)
+	}
+	return sums, nil
+}
+
+// callMark stands before each call of a batch, behind the operation: a log of
+// before calls were kept has none.
+const callMark = "\x00"
+
+func appendOperation(dst []byte, b *Batch) []byte {
+	if len(b.Calls) == 0 {
+		return appendBytes(dst, b.Operation)
+	}
+	return appendBytes(dst, b.Operation+callMark+strings.Join(b.Calls, callMark))
+}
+
+func cutOperation(text string) (operation string, calls []string) {
+	operation, rest, found := strings.Cut(text, callMark)
+	if found {
+		calls = strings.Split(rest, callMark)
+	}
+	return operation, calls
+}
