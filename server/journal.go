@@ -30,6 +30,7 @@ type journal struct {
 const (
 	journalEntries = 10_000
 	journalBytes   = 64 << 20
+	callBytes      = 24 << 20
 	maxKeptBody    = 64 << 10
 )
 
@@ -40,8 +41,8 @@ func newJournal(s *Server) *journal {
 	j.requests = newRing(journalEntries, journalBytes, func(e *RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
-	j.calls = newRing(journalEntries, journalBytes, func(e *CallEntry) int {
-		return 512 + len(e.Error)
+	j.calls = newRing(journalEntries, callBytes, func(e *CallEntry) int {
+		return 512 + len(e.Error) + e.BodyBytes()
 	})
 	return j
 }
@@ -74,6 +75,10 @@ type CallEntry struct {
 	ID         string  `json:"id"`
 	DurationMS float64 `json:"duration_ms"`
 	destination.Exchange
+	// Params and result without secrets, null where there was none, above
+	// destination.MaxBodies, or where bodies are switched off.
+	Request  json.RawMessage `json:"request"`
+	Response json.RawMessage `json:"response"`
 }
 
 // recorder follows one request to its end. code 0 is a dropped connection.
@@ -135,6 +140,9 @@ func showsSecrets(path string) bool {
 // observe keeps an outgoing call; it is called from many goroutines.
 func (j *journal) observe(x destination.Exchange) {
 	j.s.figures.call(x.Method, x.Outcome)
+	if !j.bodies.Load() {
+		x = x.WithoutBodies()
+	}
 	entry := CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x}
 	j.calls.add(entry, func(e *CallEntry, number int64) {
 		e.Number, e.ID = number, fmt.Sprintf("call_%012d", number)

@@ -137,12 +137,20 @@ func (s *Server) controlCalls(c *controlCall) (any, error) {
 			return nil, err
 		}
 	}
-	return pageOfJournal(&s.journal.calls, f.after, f.limit, func(e *CallEntry) int64 { return e.Number },
+	page := pageOfJournal(&s.journal.calls, f.after, f.limit, func(e *CallEntry) int64 { return e.Number },
 		func(e *CallEntry) bool {
 			return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
 				f.status(e.Status) && fits(query, "method", e.Method) && fits(query, "outcome", e.Outcome)
-		}), nil
+		})
+	for i := range page.Entries {
+		page.Entries[i].show()
+	}
+	return page, nil
 }
+
+// show takes the secrets out of the bodies when they are looked at: that is
+// seldom, and calls are many.
+func (e *CallEntry) show() { e.Request, e.Response = e.Bodies() }
 
 // controlJournal switches bodies, for measurements and for very large replies.
 func (s *Server) controlJournal(c *controlCall) (any, error) {

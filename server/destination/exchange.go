@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"io"
@@ -46,6 +47,51 @@ type Exchange struct {
 	// Header holds X-RateLimit-Limit (spec 8), Retry-After, Content-Type and
 	// Content-Encoding where the reply had them.
 	Header http.Header `json:"headers"`
+
+	params, result []byte // as they were, for Bodies; nil when they are too large
+	clean          *redactor
+}
+
+// MaxBodies is the length in bytes up to which params and result of a call are
+// kept: those of large batches would fill the memory.
+const MaxBodies = 16 << 10
+
+// Bodies are params and result of the call without secrets, as JSON; nil where
+// there were none or they were too large to keep.
+func (x *Exchange) Bodies() (params, result json.RawMessage) {
+	return x.cleaned(x.params), x.cleaned(x.result)
+}
+
+func (x *Exchange) cleaned(text []byte) json.RawMessage {
+	if len(text) == 0 || x.clean == nil {
+		return nil
+	}
+	// An endpoint may answer with what it was called with.
+	if clean := []byte(x.clean.clean(string(text))); json.Valid(clean) {
+		return clean
+	}
+	return nil
+}
+
+// BodyBytes is how much memory the bodies take.
+func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
+
+// keep notes what was sent and answered. The params are a buffer that is used
+// again, the result is nobody else's.
+func (x *Exchange) keep(params any, result []byte, clean *redactor) {
+	x.clean = clean
+	if text, ok := params.(json.RawMessage); ok && len(text) <= MaxBodies {
+		x.params = bytes.Clone(text)
+	}
+	if len(result) <= MaxBodies {
+		x.result = result
+	}
+}
+
+// WithoutBodies forgets what Bodies gives.
+func (x Exchange) WithoutBodies() Exchange {
+	x.params, x.result, x.clean = nil, nil, nil
+	return x
 }
 
 // keptHeaders of a reply; the third is a misspelling in published text.
@@ -179,7 +225,7 @@ func (c *caller) checked(
 		if problem := check(raw); problem != "" {
 			failed = &CallError{
 				Method: method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
-				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x),
+				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID,
 			}
 		}
 	}
@@ -188,6 +234,7 @@ func (c *caller) checked(
 	}
 	c.heed(ctx, x)
 	if c.gate.options.Observe != nil {
+		x.keep(params, raw, c.clean)
 		c.gate.options.Observe(*x)
 	}
 	return raw, x, failed

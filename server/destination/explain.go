@@ -29,6 +29,8 @@ type CallError struct {
 	RetryAfter string
 	// RateLimit is that of Reply: any reply may carry it, also a failure.
 	RateLimit int64
+	// Call is the id of the call, by which a journal has it; "" where none was made.
+	Call string
 }
 
 // Reached tells whether the destination may have seen the call, so that nobody
@@ -55,7 +57,7 @@ const unknownError = "unknown error: "
 // explain turns the error of a call into words. ctx is that of the caller,
 // without the timeout of the call.
 func (c *caller) explain(ctx context.Context, x *Exchange, err error) *CallError {
-	e := &CallError{Method: x.Method, Status: x.Status, RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x)}
+	e := &CallError{Method: x.Method, Status: x.Status, RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID}
 	var rpcErr *rpc.Error
 	var status *rpc.StatusError
 	var syntax *rpc.SyntaxError

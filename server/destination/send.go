@@ -42,6 +42,9 @@ type Reply struct {
 	// one that can be used.
 	RateLimit int64
 	Status    int // HTTP status; 0 where there is none
+	// Call is the id of the call, by which a journal has it; "" where the
+	// destination is not called.
+	Call string
 }
 
 // Sender opens a destination for the calls of a run. Credentials are the merged
@@ -149,7 +152,7 @@ func (s *callSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Re
 	if failed != nil {
 		return Reply{}, failed
 	}
-	return Reply{Results: results, RateLimit: rateLimit(x), Status: x.Status}, nil
+	return Reply{Results: results, RateLimit: rateLimit(x), Status: x.Status, Call: x.RequestID}, nil
 }
 
 // readResults reads record_results. Identifiers are slices of result, which

@@ -236,7 +236,8 @@ func TestSendOutcomes(t *testing.T) {
 			require.True(t, failed.Reached())
 			got := *failed
 			require.Equal(t, rpc.MethodSyncBatch, got.Method)
-			got.Method, got.Message = "", ""
+			require.Len(t, got.Call, 32)
+			got.Method, got.Message, got.Call = "", "", ""
 			require.Equal(t, c.want, got)
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -38,6 +39,7 @@ type scratch struct {
 	verdicts []verdict
 	records  [][]byte
 	log      []ledger.Record
+	calls    []string // ids of those that were made for what settles next
 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
@@ -89,10 +91,11 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 	case d.run.desperate():
 		return ofCall(whole.cause)
 	case len(items) > 1 && d.failures < hopeless:
-		half := len(items) / 2
+		half, made := len(items)/2, slices.Clone(d.calls)
 		if err := d.send(ctx, items[:half]); err != nil {
 			return err
 		}
+		d.calls = made
 		return d.send(ctx, items[half:])
 	}
 	message := ofCall(whole.cause).Message
@@ -128,6 +131,7 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 		var err error
 		reply, err = d.run.sends.Send(ctx, d.run.plans[d.phase.wire], d.records)
 		d.run.crash("after-send")
+		d.noteCall(reply.Call, err)
 		d.count(err)
 		return reply.RateLimit, err
 	})
@@ -191,7 +195,7 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 		d.log = append(d.log, record)
 	}
 	return r.book(ledger.Batch{
-		Operation: d.phase.wire, StartedAt: started, CompletedAt: r.e.options.Clock.Now(), Records: d.log,
+		Operation: d.phase.wire, Calls: d.calls, StartedAt: started, CompletedAt: r.e.options.Clock.Now(), Records: d.log,
 	})
 }
 
