@@ -108,7 +108,7 @@ func TestOperationsAreAll(t *testing.T) {
 		"POST /invitations", "PATCH /invitations/{invitation_id}", "POST /workspaces",
 		"POST /workspaces/{workspace_id}/invitations", "PUT /workspaces/{workspace_id}/invitations/{invitation_id}", "GET /users",
 	}, specified)
-	require.Len(t, extensions, 51)
+	require.Len(t, extensions, 52)
 	require.Len(t, organization, 18)
 }
 

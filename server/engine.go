@@ -207,6 +207,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		return err
 	}
 	e.s.lifecycle.ended(ctx, y, ended)
+	e.s.retention.ended()
 	if o.Status == api.RunCompleted && !canceled {
 		return e.s.schedule.after(ctx, y)
 	}
@@ -244,5 +245,5 @@ func (s *Server) run(ctx context.Context) error {
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.CallTimeout, PlanTimeout: s.config.CallTimeout,
 		Payloads: true, Log: s.log,
 	})
-	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx))
+	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx))
 }

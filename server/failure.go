@@ -92,7 +92,7 @@ func (s switches) failure(f *failure) any {
 		status = api.StatusNotFound
 	}
 	switch f.code {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusGone:
 		if s.ErrorStatusInteger {
 			status = f.code
 		}

@@ -76,7 +76,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := s.restoreOutside(ctx, a); err != nil {
 		return err
 	}
-	return s.schedule.all(ctx)
+	return errors.Join(s.schedule.all(ctx), s.retention.look(ctx))
 }
 
 // restoreOutside brings in what a snapshot holds beside the store. A bare copy

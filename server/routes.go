@@ -43,6 +43,8 @@ func (s *Server) handlers() map[string]handler {
 		"fetchSyncRun":  s.fetchSyncRun,
 		"cancelSyncRun": s.cancelSyncRun,
 
+		"fetchSyncRunRecords": s.fetchSyncRunRecords,
+
 		"listSourceTypes":           s.listSourceTypes,
 		"listSources":               s.listSources,
 		"createSource":              s.createSource,

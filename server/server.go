@@ -120,6 +120,7 @@ type Server struct {
 	executor   *executor.Executor
 	engine     *engine
 	schedule   *schedule
+	retention  *retention
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.

@@ -295,6 +295,24 @@ type SyncRun struct {
 	TriggerReason          *TriggerReason `json:"sync_trigger_reason"`
 }
 
+// SyncRunRecord is what became of one record of a run (facts B3). Identifier is
+// null where the row has none.
+type SyncRunRecord struct {
+	RecordPayload    json.RawMessage `json:"record_payload"`
+	Identifier       json.RawMessage `json:"identifier"`
+	BatchStartedAt   Time            `json:"batch_started_at"`
+	BatchCompletedAt Time            `json:"batch_completed_at"`
+	Operation        string          `json:"operation"`
+	Status           string          `json:"status"`
+	StatusMessage    *string         `json:"status_message"`
+}
+
+// Statuses of invalid rows whose identifier is what is wrong (facts B3).
+const (
+	RecordNull      = "NULL"
+	RecordDuplicate = "DUPLICATE"
+)
+
 // TriggerReason says why a run was started (spec 2.9).
 type TriggerReason struct {
 	UITag    string `json:"ui_tag"`

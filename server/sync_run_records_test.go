@@ -1,0 +1,71 @@
+package server
+
+import (
+	"fmt"
+	"net/url"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestRecordsOfARun: each record once with what became of it, chosen by
+// identifier, status and operation, and gone after 14 days (facts B3).
+func TestRecordsOfARun(t *testing.T) {
+	proves(t, "F-4-34", "F-4-35")
+	w := newSyncWorld(t)
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES
+		(2, 'grace@example.com', 'Grace'), (3, NULL, 'Nobody'), (4, 'twin@example.com', 'A'), (5, 'twin@example.com', 'B')`)
+	id := w.kept(map[string]any{"operation": "mirror"}).id("data.id")
+	run := w.runs(id)
+	path := fmt.Sprintf("/sync_runs/%d/records", run.id("data.id"))
+	list := func(query string) *answer { return w.do("GET", path+query, w.key, nil).want(200) }
+
+	all := list("")
+	require.EqualValues(t, 4, all.id("pagination.total_records"))
+	status := map[string]string{}
+	for _, row := range all.at("data").([]any) {
+		row := row.(map[string]any)
+		status[fmt.Sprint(row["identifier"])] = row["status"].(string)
+	}
+	require.Equal(t, map[string]string{
+		"ada@example.com": "succeeded", "grace@example.com": "succeeded", "<nil>": "NULL", "twin@example.com": "DUPLICATE",
+	}, status)
+	ada := list("?primary_identifier=ada@example.com")
+	require.EqualValues(t, 1, ada.id("pagination.total_records"))
+	require.Equal(t, "Ada", ada.at("data.0.record_payload.last_name"))
+	require.Equal(t, "upsert", ada.at("data.0.operation"))
+	require.Nil(t, ada.at("data.0.status_message"))
+	require.NotEmpty(t, ada.at("data.0.batch_completed_at"))
+	require.Len(t, list("?primary_identifier="+url.QueryEscape(`"grace@example.com"`)).at("data"), 1, "as JSON text")
+	require.Len(t, list("?status=invalid").at("data"), 2)
+	require.Len(t, list("?status=succeeded&per_page=1&page=2").at("data"), 1)
+	require.Empty(t, list("?status=rejected").at("data"))
+	require.Empty(t, list("?page=9223372036854775807&per_page=100").at("data"))
+	w.do("GET", path+"?status=sent", w.key, nil).want(400)
+
+	w.changeSource(`DELETE FROM customers WHERE id = 2`)
+	second := fmt.Sprintf("/sync_runs/%d/records", w.runs(id).id("data.id"))
+	gone := w.do("GET", second+"?operation=delete", w.key, nil).want(200)
+	require.Equal(t, "grace@example.com", gone.at("data.0.identifier"))
+	require.Len(t, gone.at("data.0.record_payload"), 1, "a delete carries the identifier only (facts A4)")
+
+	w.control("POST", "/clock", map[string]any{"advance": "335h"}).want(200)
+	list("")
+	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200)
+	w.do("GET", path, w.key, nil).want(410)
+	w.do("GET", second, w.key, nil).want(410)
+	runs, err := w.s.ledger.Sync(id).Runs()
+	require.NoError(t, err)
+	require.Empty(t, runs, "the logs are dropped")
+	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"), "and nothing is sent again")
+}
+
+// TestRecordsOfARunWithout: a run that ended before anything was sent has none.
+func TestRecordsOfARunWithout(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	w.changeSource(`DROP TABLE customers`)
+	run := w.runs(id)
+	require.Equal(t, "failed", run.at("data.status"))
+	require.Empty(t, w.do("GET", fmt.Sprintf("/sync_runs/%d/records", run.id("data.id")), w.key, nil).want(200).at("data"))
+}
