@@ -17,10 +17,19 @@ type notes struct {
 	Object     string `json:"object"`
 	Identifier string `json:"identifier"`
 	Rows       bool   `json:"rows,omitempty"` // the state has the row of every key
+	Topic      string `json:"topic,omitempty"`
+	Events     bool   `json:"events,omitempty"` // the keys are positions
 }
 
 func (r *run) notes() notes {
-	return notes{Connection: r.job.Connection, Object: r.job.DestinationObject.FullName, Identifier: r.plan.Identifier()}
+	n := notes{Connection: r.job.Connection, Object: r.job.DestinationObject.FullName, Identifier: r.plan.Identifier()}
+	if r.stream != nil {
+		n.Topic, n.Events = r.stream.topic, r.stream.events
+	}
+	if n.Events {
+		n.Identifier = ""
+	}
+	return n
 }
 
 // begin opens the log of the run and decides whether every row has to be sent.
@@ -33,13 +42,23 @@ func (r *run) begin() error {
 	}
 	was, readable := r.noted()
 	kept := was.Rows
+	mark := r.before.HighWater
 	if was.Rows = false; !readable || was != r.notes() {
 		if err := r.forget(); err != nil {
 			return err
 		}
+		// Each message is sent once in the life of the sync, wherever to.
+		if r.stream != nil && r.stream.events && was.Topic == r.stream.topic {
+			r.before.HighWater = mark
+		}
 	}
 	r.kept = kept || r.before.Rows == 0
 	r.decideFull()
+	if r.stream != nil {
+		if err := r.stream.resume(r.before, r.full); err != nil {
+			return err
+		}
+	}
 	r.skipping = r.skips()
 	if !r.log.Resumed() {
 		return nil
@@ -52,7 +71,8 @@ func (r *run) noted() (was notes, readable bool) {
 	if len(r.before.Notes) == 0 {
 		return r.notes(), true
 	}
-	return was, json.Unmarshal(r.before.Notes, &was) == nil
+	err := json.Unmarshal(r.before.Notes, &was)
+	return was, err == nil
 }
 
 func (r *run) openLog() error {
@@ -108,7 +128,7 @@ func (r *run) decideFull() {
 func (r *run) skips() bool {
 	h := r.job.Config.HistoricalSyncOperation
 	return r.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
-		r.before.Mapping == (ledger.Fingerprint{})
+		r.before.Mapping == (ledger.Fingerprint{}) && (r.stream == nil || !r.stream.begun)
 }
 
 // bookInvalid writes down what was not sent: the samples as records, the others
@@ -163,7 +183,7 @@ func (d *delivery) promise(items []item) error {
 	r := d.run
 	d.log = d.log[:0]
 	for i := range items {
-		d.log = append(d.log, ledger.Record{Key: items[i].key, Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
+		d.log = append(d.log, ledger.Record{Key: r.bookKey(&items[i]), Verdict: ledger.Rejected, Message: inDoubt, Delete: d.phase.delete})
 		if r.rows && !d.phase.delete { // it may be the last that is known of the key
 			d.log[i].Payload, d.log[i].Keep = items[i].record, true
 		}
@@ -203,6 +223,9 @@ func (r *run) finish(cause error) error {
 		if mark := r.water.next(cause == nil, r.skipping); mark != nil {
 			meta.HighWater, _ = json.Marshal(mark) // a moment always marshals
 		}
+	}
+	if r.stream != nil {
+		r.stream.settled(&meta, cause == nil)
 	}
 	if err := r.log.Finish(meta); err != nil {
 		return failed(CodeState, err, "merge the log of the run into the state: %v", err)

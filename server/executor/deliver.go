@@ -62,6 +62,7 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 		}
 	}()
 	d := &delivery{run: r, phase: p, scratch: scratches.Get().(*scratch)}
+	d.calls = d.calls[:0]
 	var err error
 	if p.round == 1 { // later on the refusal stands in the log already
 		err = d.promise(b.items)
@@ -204,17 +205,19 @@ func (r *run) giveUp(it *item, deleted bool) {
 	if deleted {
 		r.spared.Add(1)
 	}
-	if r.water == nil {
-		return
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.water.refuse(it.stamp.time())
+	switch {
+	case r.stream != nil:
+		r.stream.refuse(it.stamp.position())
+	case r.water != nil:
+		r.water.refuse(it.stamp.time())
+	}
 }
 
 // entry is an acknowledged item as the ledger takes it.
 func (r *run) entry(it *item, deleted bool) ledger.Record {
-	record := ledger.Record{Key: it.key, Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
+	record := ledger.Record{Key: r.bookKey(it), Print: it.print, Verdict: ledger.Acknowledged, Delete: deleted, Place: it.place}
 	record.Keep = r.rows && !deleted
 	if r.e.options.Payloads || record.Keep {
 		record.Payload = it.record

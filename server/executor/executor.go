@@ -151,6 +151,8 @@ type Outcome struct {
 	// Samples are the first invalid records with their reasons.
 	Samples []Sample
 	Calls   int64 // sync_batch calls, failed ones too
+	// Position is that of the newest message that a run over a topic has seen.
+	Position int64
 }
 
 // Run carries out one run and returns when nothing of it is on its way any

@@ -31,6 +31,9 @@ func (r *run) prepare() error {
 	}
 	r.operation = operationOf(&r.job.Config)
 	r.rows = r.operation.deletes && r.deletesWhole()
+	if r.stream = streamOf(&r.job); r.stream != nil && r.stream.events {
+		r.operation.changed, r.operation.events = false, false
+	}
 	r.removals.scratch = r.e.options.Scratch
 	r.full, r.reason = r.job.Full, r.job.FullReason
 	r.plans = map[string]*destination.Plan{}

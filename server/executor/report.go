@@ -63,6 +63,9 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 		Samples: r.samples, Calls: r.calls.Load(),
 	}
 	r.mu.Unlock()
+	if r.stream != nil {
+		o.Position = r.stream.last
+	}
 	var f *Failure
 	switch {
 	case err == nil:

@@ -33,9 +33,10 @@ type run struct {
 	crew   *crew
 	gate   *gate
 	speed  rpc.Speed
-	water  *water // nil without a high-water mark
-	swap   *swap  // nil: records count one by one
-	sends  sender // the destination, or its replacement under way
+	water  *water  // nil without a high-water mark
+	stream *stream // nil unless the source is a topic
+	swap   *swap   // nil: records count one by one
+	sends  sender  // the destination, or its replacement under way
 
 	// Of the goroutine that reads.
 	tally    tally
@@ -155,6 +156,9 @@ func (r *run) phase(wire string, round int, refused *spool) *phase {
 // the order of their keys are sorted on disk, from the start: what was
 // acknowledged by then is in the state already.
 func (r *run) readAll(ctx context.Context, p *phase) error {
+	if r.stream != nil {
+		return r.readStream(ctx, p)
+	}
 	byColumn := r.plan.KeyColumn()
 	for {
 		err := r.readOnce(ctx, p, byColumn)
@@ -192,7 +196,12 @@ func (r *run) readOnce(ctx context.Context, p *phase, byColumn string) error {
 		pack = r.skipper()
 	}
 	r.sink = pack.add
-	err = r.compare(ctx, &group{feed: rows}, before)
+	return r.drain(ctx, pack, r.compare(ctx, &group{feed: rows}, before))
+}
+
+// drain sends what is left of a pass that ended with err and waits until
+// nothing of it is on its way.
+func (r *run) drain(ctx context.Context, pack *packer, err error) error {
 	if err == nil {
 		err = pack.flush()
 	}
@@ -252,7 +261,7 @@ func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
 
 func (r *run) sendSpool(ctx context.Context, from *spool, p *phase) error {
 	pack := r.packer(ctx, p)
-	err := from.each(pack.add)
+	err := from.each(r.apart(ctx, pack))
 	if err == nil {
 		err = pack.flush()
 	}

@@ -50,7 +50,7 @@ func waterColumn(c *api.SyncConfig) string {
 // measure finds the top, in a pass over the one column.
 func (r *run) measure(ctx context.Context) error {
 	column := waterColumn(&r.job.Config)
-	if column == "" {
+	if column == "" || r.stream != nil {
 		return nil
 	}
 	r.water = &water{column: column}

@@ -175,7 +175,7 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 	w := &sortedWriter{f: f, limit: cmp.Or(s.o.block, blockSize)}
 	err = w.start()
 	if err == nil {
-		err = s.overlay(w, x.sorted(), old)
+		err = s.overlay(w, x.sorted(), old, meta.Below)
 	}
 	if err == nil {
 		err = w.finish(meta)
@@ -191,8 +191,8 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 	return nil
 }
 
-// overlay goes through both in key order.
-func (s *Sync) overlay(w *sortedWriter, run, state items) error {
+// overlay goes through both in key order, and leaves out what is below a key.
+func (s *Sync) overlay(w *sortedWriter, run, state items, below []byte) error {
 	var now, old item
 	nowErr, oldErr := run.next(&now), state.next(&old)
 	// What the run learnt goes over the entry with the same key; entries that it
@@ -208,9 +208,11 @@ func (s *Sync) overlay(w *sortedWriter, run, state items) error {
 			c = bytes.Compare(now.key, old.key)
 		}
 		var err error
-		if c > 0 {
+		switch {
+		case c > 0 && bytes.Compare(old.key, below) < 0, c <= 0 && bytes.Compare(now.key, below) < 0:
+		case c > 0:
 			err = w.add(&old)
-		} else {
+		default:
 			before := &old
 			if c < 0 {
 				before = nil

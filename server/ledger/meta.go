@@ -13,6 +13,7 @@ type Meta struct {
 	Mapping   Fingerprint     `json:"mapping"`              // of the mapping whose records the fingerprints are of
 	HighWater json.RawMessage `json:"high_water,omitempty"` // the caller's; nil when there is none
 	Notes     json.RawMessage `json:"notes,omitempty"`      // the caller's: endpoint, identifier, what else must stay the same
+	Below     []byte          `json:"below,omitempty"`      // entries whose keys sort before it are dropped: they are never asked for again
 	Run       int64           `json:"run"`                  // the last run in the state; the ledger fills it in
 	Rows      int64           `json:"rows"`                 // entries of the state; the ledger fills it in
 	Damaged   bool            `json:"damaged"`              // acknowledgements may be missing: the next run must be a full sync

@@ -13,14 +13,34 @@ import (
 type Topics interface {
 	// Schema of a topic (spec 2.12); the error is an ErrNoTable for an unknown one.
 	Schema(ctx context.Context, topic string) (map[string]string, error)
+	// Last is the position of the newest message; 0 when there never was one.
+	Last(ctx context.Context, topic string) (int64, error)
 	// Messages after a position, at most limit of them, oldest first.
 	Messages(ctx context.Context, topic string, after int64, limit int) ([]Message, error)
 }
 
-// Message of a topic: a JSON object at a position that only grows.
+// Message of a topic: a JSON object at a position above 0 that only grows.
 type Message struct {
 	Position int64
 	Body     json.RawMessage
+}
+
+// Log is a Source of messages that are only ever added, each at a position
+// above that of the one before.
+type Log interface {
+	// After reads some columns, all where columns is nil, of the messages after a
+	// position, oldest first, up to the newest at the moment of the call.
+	After(ctx context.Context, object Object, columns []string, after int64) (LogRows, error)
+}
+
+// LogRows are messages as rows, in the order of their positions.
+type LogRows interface {
+	Rows
+	// Position of the message that Next gave last.
+	Position() int64
+	// Last is the position up to which this reads; nothing that is posted later
+	// is below it.
+	Last() int64
 }
 
 // topicType describes the log of topics, which the service keeps itself.
