@@ -1,17 +1,13 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
 
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
@@ -20,52 +16,9 @@ import (
 // a destination has got.
 func (s *Server) dataRoutes() []controlRoute {
 	return []controlRoute{
-		{"POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line", s.controlAppend},
-		{"GET", "/topics/{id}/messages", "?after=&limit= lists messages, oldest first", s.controlMessages},
 		{"POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", s.controlExecute},
 		{"GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", s.controlRecords},
 	}
-}
-
-// maxMessages bounds one call that appends.
-const maxMessages = 100_000
-
-// messagesIn reads messages from a list or from lines.
-func messagesIn(text []byte) ([]json.RawMessage, error) {
-	// Both forms are told apart by their first character: a message is an object.
-	text = bytes.TrimSpace(text)
-	var list []json.RawMessage
-	if len(text) > 0 && text[0] == '[' {
-		if err := decodeStrictly(text, &list); err != nil {
-			return nil, err
-		}
-	} else {
-		decoder := json.NewDecoder(bytes.NewReader(text))
-		for {
-			var message json.RawMessage
-			err := decoder.Decode(&message)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return nil, refuse(http.StatusBadRequest, "message %d cannot be read: %v", len(list)+1, err)
-			}
-			list = append(list, message)
-		}
-	}
-	if len(list) == 0 || len(list) > maxMessages {
-		return nil, refuse(http.StatusBadRequest, "the body must hold 1 to %d messages", maxMessages)
-	}
-	var problems []api.Problem
-	for i, message := range list {
-		if message = bytes.TrimSpace(message); message[0] != '{' {
-			problems = append(problems, api.Problem{Field: fmt.Sprintf("[%d]", i), Message: "must be an object"})
-		}
-	}
-	if len(problems) > 0 {
-		return nil, invalid(problems)
-	}
-	return list, nil
 }
 
 // among looks through the sources and destinations of every organization: the
@@ -81,88 +34,12 @@ func among[T any](tx *store.Tx, find func(*outside) (T, error)) (T, error) {
 	})
 }
 
-// anyTopic finds a topic by its id alone.
-func anyTopic(tx *store.Tx, id int64) (*store.Topic, error) {
-	return among(tx, func(all *outside) (*store.Topic, error) {
-		for _, src := range all.sources {
-			if topic, err := tx.Topic(src.ID, id); !errors.Is(err, store.ErrNotFound) {
-				return topic, err
-			}
-		}
-		return nil, store.ErrNotFound
-	})
-}
-
 // pageAfter reads ?after=&limit=, by which long lists are read piece by piece.
 func pageAfter(query url.Values, most int64) (after, limit int64, err error) {
 	if after, err = integer(query, "after", 0, 0, 1<<62); err == nil {
 		limit, err = integer(query, "limit", 1000, 1, most)
 	}
 	return after, limit, err
-}
-
-// controlAppend does for a topic what a producer would (spec 2.12).
-func (s *Server) controlAppend(c *controlCall) (any, error) {
-	text, err := c.text(maxControlBody)
-	if err != nil {
-		return nil, err
-	}
-	list, err := messagesIn(text)
-	if err != nil {
-		return nil, err
-	}
-	// The numbers of the messages, by which a reader goes on.
-	var first, last int64
-	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := anyTopic(tx, c.id())
-		if errors.Is(err, store.ErrNotFound) {
-			return gone("topic", c.id())
-		}
-		if err == nil {
-			first, last, err = tx.AppendMessages(topic.ID, list)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return controlReply{http.StatusCreated, map[string]int64{"first": first, "last": last}}, nil
-}
-
-// controlMessages shows what a topic holds, which the API never does.
-func (s *Server) controlMessages(c *controlCall) (any, error) {
-	query, err := c.query("after", "limit")
-	if err != nil {
-		return nil, err
-	}
-	after, limit, err := pageAfter(query, 10_000)
-	if err != nil {
-		return nil, err
-	}
-	type shown struct {
-		Number int64           `json:"number"`
-		At     api.Time        `json:"at"`
-		Body   json.RawMessage `json:"message"`
-	}
-	list := []shown{}
-	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := anyTopic(tx, c.id())
-		if errors.Is(err, store.ErrNotFound) {
-			return gone("topic", c.id())
-		}
-		if err != nil {
-			return err
-		}
-		rows, err := tx.Messages(topic.ID, after, limit)
-		for _, m := range rows {
-			list = append(list, shown{m.Number, api.Time{Time: m.At}, m.Body})
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return map[string]any{"messages": list}, nil
 }
 
 // controlExecute changes what an emulated warehouse holds, as its owner would.

@@ -153,7 +153,8 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	}
 	defer done()
 	job.Report = progress.report
-	if progress.to.moved() {
+	// Facts C: what is sent once has no full sync.
+	if progress.to.moved() && !executor.SentOnce(&y.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
@@ -208,6 +209,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	}
 	e.s.lifecycle.ended(ctx, y, ended)
 	e.s.retention.ended()
+	e.s.live.ended(ctx, y, o, canceled)
 	if o.Status == api.RunCompleted && !canceled {
 		return e.s.schedule.after(ctx, y)
 	}

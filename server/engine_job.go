@@ -120,5 +120,8 @@ func readable(sh shape) source.Object {
 		}
 		return *p
 	}
+	if sh.Streaming {
+		return source.Object{Name: text(o.Name)}
+	}
 	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
 }

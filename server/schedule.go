@@ -44,6 +44,10 @@ func (p *schedule) all(ctx context.Context) error {
 
 // put schedules the next run of a sync that was created or changed.
 func (p *schedule) put(y *store.Sync) {
+	p.s.live.forget(y.ID)
+	if isLive(y) {
+		p.s.live.catchUp(p.s.background.ctx, y.WorkspaceID, y.ID)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if timer := p.timers[y.ID]; timer != nil {
@@ -61,6 +65,7 @@ func (p *schedule) put(y *store.Sync) {
 
 // drop stops the timer of a sync that is gone.
 func (p *schedule) drop(id int64) {
+	p.s.live.forget(id)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if timer := p.timers[id]; timer != nil {
@@ -80,7 +85,7 @@ func (p *schedule) due(ctx context.Context, workspaceID, id int64, at time.Time)
 		if nextRun(&y.Config, at.Add(-time.Second)) != at {
 			return nil // changed meanwhile
 		}
-		return p.s.queue(tx, run, false, api.TriggerReason{UITag: "Scheduled", UIDetail: "Scheduled: " + y.Config.Mode.Triggers.Schedule.Frequency})
+		return p.s.queue(tx, run, false, dueReason(&y.Config))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return
@@ -122,10 +127,27 @@ func (p *schedule) after(ctx context.Context, parent *store.Sync) error {
 	return nil
 }
 
+// dueReason is why a run has fallen due.
+func dueReason(config *api.SyncConfig) api.TriggerReason {
+	if config.Mode.Type == api.ModeLive {
+		return api.TriggerReason{UITag: "Live", UIDetail: "Live: a streaming database is read every minute"}
+	}
+	return api.TriggerReason{UITag: "Scheduled", UIDetail: "Scheduled: " + config.Mode.Triggers.Schedule.Frequency}
+}
+
 // nextRun is the first moment after now at which a schedule falls due; zero
 // when none does.
 func nextRun(config *api.SyncConfig, now time.Time) time.Time {
-	if config.Paused || config.Mode == nil || config.Mode.Triggers == nil || config.Mode.Triggers.Schedule == nil {
+	if config.Paused || config.Mode == nil {
+		return time.Time{}
+	}
+	if config.Mode.Type == api.ModeLive {
+		if config.SourceAttributes.Object.Type == api.ObjectTopic {
+			return time.Time{} // messages start its runs
+		}
+		return now.UTC().Truncate(time.Minute).Add(time.Minute)
+	}
+	if config.Mode.Triggers == nil || config.Mode.Triggers.Schedule == nil {
 		return time.Time{}
 	}
 	at := config.Mode.Triggers.Schedule

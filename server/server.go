@@ -121,6 +121,7 @@ type Server struct {
 	engine     *engine
 	schedule   *schedule
 	retention  *retention
+	live       *live
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.

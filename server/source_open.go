@@ -43,10 +43,11 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of
 // its own below the data directory, or in memory.
 func (s *Server) sourceOptions(id int64) source.Options {
-	if file := s.warehouseFile(id); file != "" {
-		return source.Options{Warehouse: file, Withheld: s.withheld}
+	options := source.Options{Withheld: s.withheld, Topics: storedTopics{s, id}}
+	if options.Warehouse = s.warehouseFile(id); options.Warehouse == "" {
+		options.Key = s.warehouseKey(fmt.Sprintf("source-%d", id))
 	}
-	return source.Options{Key: s.warehouseKey(fmt.Sprintf("source-%d", id)), Withheld: s.withheld}
+	return options
 }
 
 // warehousesInMemory are the keys in use, of all services of this process.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -51,8 +52,8 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
-		if force && y.Config.Operation == api.OperationAppend {
-			return invalidField("force_full_sync", "append syncs have no full sync: each row is sent once")
+		if force && executor.SentOnce(&y.Config) {
+			return invalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
 		}
 		run.SyncID = y.ID
 		return s.queue(tx, run, force, api.TriggerReason{UITag: "Manual", UIDetail: "Manually triggered through the API"})

@@ -15,8 +15,8 @@ type syncWorld struct {
 	source, dest int64
 }
 
-func newSyncWorld(t testing.TB) *syncWorld {
-	w := newWorld(t)
+func newSyncWorld(t testing.TB, change ...func(*Config)) *syncWorld {
+	w := newWorld(t, change...)
 	return &syncWorld{w, w.newSource(), w.newDestination()}
 }
 

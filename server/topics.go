@@ -181,6 +181,9 @@ func (s *Server) deleteTopic(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
+		if err := tx.DeleteSetting(retentionSetting(t.ID)); err != nil {
+			return err
+		}
 		return tx.DeleteTopic(t.SourceID, t.ID)
 	})
 	if err != nil {

@@ -22,6 +22,10 @@ func (c *checker) checkOperation() {
 		c.bad("operation", "append is not possible on a custom destination: use insert or upsert")
 		return
 	}
+	if c.config.Operation == api.OperationMirror && c.Streaming {
+		c.bad("operation", "mirror is not possible from a topic, whose messages do not say what is gone: use upsert")
+		return
+	}
 	if c.Object != nil && !slices.Contains(c.Object.SupportedOperations, c.config.Operation) {
 		c.bad("operation", "%s is not supported by the object %q: it supports %s", c.config.Operation,
 			c.Object.FullName, listed(c.Object.SupportedOperations))
@@ -186,6 +190,10 @@ func (c *checker) checkHighWaterMark() {
 // checkWaterMarkColumn: the column must exist and have an order in time. Values
 // of an unknown kind are given the benefit of the doubt.
 func (c *checker) checkWaterMarkColumn(key, field, name string) {
+	if c.Streaming {
+		c.bad(key, "does not apply to topics, whose messages are known by their positions: set it to null")
+		return
+	}
 	if c.config.Operation != api.OperationAppend {
 		// A value from an earlier operation is dropped by Normalize instead.
 		if c.sent(key) {

@@ -171,6 +171,13 @@ func TestCheckMode(t *testing.T) {
 		{"fivetran without job", triggers(api.Triggers{Fivetran: &api.FivetranTrigger{}}), "mode.triggers.fivetran.job_id: is required"},
 		{"unknown type", func(s *Subject) { s.Config.Mode = &api.Mode{Type: "manual"} }, "mode.type: unknown value"},
 		{"live", func(s *Subject) { live(s); s.Streaming = true }, ""},
+		{"mirror of a topic", func(s *Subject) {
+			s.Streaming = true
+			s.Config.Operation = "mirror"
+			s.Object.SupportedOperations = append(s.Object.SupportedOperations, "mirror")
+		}, "operation: mirror is not possible from a topic"},
+		{"water mark of a topic", func(s *Subject) { s.Streaming = true; s.Config.HighWaterMarkAttribute = api.Ptr("CHANGED") },
+			"high_water_mark_attribute: does not apply to topics"},
 		{"live without a stream", live, "mode.type: streaming source"},
 		{"live with a schedule", func(s *Subject) {
 			schedule(api.Schedule{Frequency: "daily"})(s)

@@ -87,6 +87,11 @@ func (tx *Tx) EverySync(after, limit int64) ([]*Sync, error) {
 	return syncs.some(tx, "id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
+// SyncsOfTopic reads the syncs that read a topic, in the order of their ids.
+func (tx *Tx) SyncsOfTopic(topicID int64) ([]*Sync, error) {
+	return syncs.some(tx, "topic_id = ? ORDER BY id", topicID)
+}
+
 // DeleteSync deletes a sync with its runs; *InUseError while one is queued or
 // working.
 func (tx *Tx) DeleteSync(workspaceID, id int64) error {

@@ -107,3 +107,52 @@ func (tx *Tx) Messages(topicID, after, limit int64) ([]Message, error) {
 	}
 	return found, nil
 }
+
+// TopicByName reads a topic of a source by its name.
+func (tx *Tx) TopicByName(sourceID int64, name string) (*Topic, error) {
+	return topics.one(tx, "source_id = ? AND name = ?", sourceID, name)
+}
+
+// AnyTopic reads a topic of any source.
+func (tx *Tx) AnyTopic(id int64) (*Topic, error) { return topics.one(tx, "id = ?", id) }
+
+// LastMessage is the number of the newest message of a topic, 0 when there never
+// was one.
+func (tx *Tx) LastMessage(topicID int64) (int64, error) {
+	return tx.messageNumber(topicID, "SELECT last_message FROM topics WHERE id = ?", topicID)
+}
+
+// LastMessageBefore is the number of the newest message that was appended before
+// a moment; 0 when there is none.
+func (tx *Tx) LastMessageBefore(topicID int64, at time.Time) (int64, error) {
+	// A clock that was set back leaves older moments behind newer ones.
+	return tx.messageNumber(topicID, "SELECT coalesce(min(number) - 1, (SELECT last_message FROM topics WHERE id = ?)) FROM topic_messages WHERE topic_id = ? AND at >= ?",
+		topicID, topicID, at)
+}
+
+// CountMessages is how many messages of a topic are kept.
+func (tx *Tx) CountMessages(topicID int64) (int64, error) {
+	return tx.messageNumber(topicID, "SELECT count(*) FROM topic_messages WHERE topic_id = ?", topicID)
+}
+
+func (tx *Tx) messageNumber(topicID int64, query string, args ...any) (n int64, err error) {
+	err = tx.query(query, func(c cells) error {
+		s := scan{cells: c}
+		n = s.number()
+		return nil
+	}, args...)
+	if err != nil {
+		return 0, fmt.Errorf("count messages of topic %d: %w", topicID, err)
+	}
+	return n, nil
+}
+
+// DropMessages removes the messages of a topic up to a number and tells how many
+// they were. Numbers count on.
+func (tx *Tx) DropMessages(topicID, upTo int64) (int64, error) {
+	dropped, err := tx.exec("DELETE FROM topic_messages WHERE topic_id = ? AND number <= ?", topicID, upTo)
+	if err != nil {
+		return 0, fmt.Errorf("drop messages of topic %d: %w", topicID, err)
+	}
+	return dropped, nil
+}

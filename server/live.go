@@ -1,0 +1,162 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/store"
+)
+
+// live starts the runs of live syncs (facts B4): one when messages come and
+// none is active; those that come during a run are read by the next one. A run
+// that has left something behind is followed by another one after a while.
+type live struct {
+	s *Server
+
+	mu     sync.Mutex
+	tries  map[int64]int // runs in a row that left something, by the id of the sync
+	timers map[int64]*clock.Timer
+}
+
+func newLive(s *Server) *live {
+	return &live{s: s, tries: map[int64]int{}, timers: map[int64]*clock.Timer{}}
+}
+
+// The waits before a live sync tries again what was left: doubled from run to
+// run.
+const (
+	liveFirst = time.Minute
+	liveMost  = time.Hour
+)
+
+// isLive tells whether messages start the runs of a sync.
+func isLive(y *store.Sync) bool {
+	return !y.Config.Paused && y.TopicID != nil && y.Config.Mode != nil && y.Config.Mode.Type == api.ModeLive
+}
+
+// posted queues the runs that new messages of a topic start, in the change that
+// stores them: so no message is without its run. Launch them afterwards.
+func (l *live) posted(tx *store.Tx, topicID int64) (runs []*store.SyncRun, err error) {
+	readers, err := tx.SyncsOfTopic(topicID)
+	if err != nil {
+		return nil, err
+	}
+	for _, y := range readers {
+		if !isLive(y) {
+			continue
+		}
+		run, err := l.queue(tx, y, "New messages")
+		if err != nil {
+			return nil, err
+		}
+		if run != nil {
+			runs = append(runs, run)
+		}
+	}
+	return runs, nil
+}
+
+// queue makes a run unless one is active: that one, or the end of it, sees what
+// is new.
+func (l *live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, error) {
+	_, err := tx.ActiveRun(y.ID)
+	if err == nil {
+		return nil, nil
+	}
+	if !errors.Is(err, store.ErrNotFound) {
+		return nil, err
+	}
+	run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
+	return run, l.s.queue(tx, run, false, api.TriggerReason{UITag: "Live", UIDetail: "Live: " + why})
+}
+
+// catchUp starts a run of a live sync that has messages to read: one that was
+// created, changed, or let go on, also by a start of the process. The first run
+// of a sync that skips what is there takes place at once, so that it skips no
+// message that comes later.
+func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
+	var run *store.SyncRun
+	err := l.s.store.Update(ctx, func(tx *store.Tx) error {
+		y, err := tx.Sync(workspaceID, id)
+		if err != nil || !isLive(y) {
+			return err
+		}
+		last, err := tx.LastMessage(*y.TopicID)
+		if err != nil {
+			return err
+		}
+		mark, err := l.s.position(y.ID)
+		if err != nil {
+			return err
+		}
+		booked, err := l.s.booked(y.ID)
+		if err != nil {
+			return err
+		}
+		history := y.Config.HistoricalSyncOperation
+		if last > mark || !booked && history != nil && *history == api.HistorySkip {
+			run, err = l.queue(tx, y, "Messages that were not read yet")
+		}
+		return err
+	})
+	if err != nil {
+		if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
+			l.s.log.Error("live run cannot be queued", "sync", id, "error", err)
+		}
+		return
+	}
+	if run != nil {
+		l.s.launch(run)
+	}
+}
+
+// ended looks at a run that is over: are there newer messages, or was something
+// left?
+func (l *live) ended(ctx context.Context, y *store.Sync, o executor.Outcome, canceled bool) {
+	if !isLive(y) || canceled {
+		return
+	}
+	complete := o.Status == api.RunCompleted
+	if complete && o.Failed == 0 {
+		l.forget(y.ID)
+	}
+	newer := false
+	err := l.s.store.View(ctx, func(tx *store.Tx) error {
+		last, err := tx.LastMessage(*y.TopicID)
+		newer = complete && last > o.Position
+		return err
+	})
+	switch {
+	case err != nil:
+		l.s.log.Error("topic of a live sync cannot be read", "sync", y.ID, "error", err)
+	case newer:
+		l.catchUp(ctx, y.WorkspaceID, y.ID)
+	case !complete || o.Failed > 0:
+		l.later(y)
+	}
+}
+
+// later tries again after a wait on the service's clock.
+func (l *live) later(y *store.Sync) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	wait := min(liveFirst<<min(l.tries[y.ID], 10), liveMost)
+	l.tries[y.ID]++
+	l.timers[y.ID].Stop()
+	workspaceID, id := y.WorkspaceID, y.ID
+	l.timers[id] = l.s.clock.AfterFunc(wait, "live sync", func(ctx context.Context) { l.catchUp(ctx, workspaceID, id) })
+}
+
+// forget drops what waits for a sync.
+func (l *live) forget(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.timers[id].Stop()
+	delete(l.timers, id)
+	delete(l.tries, id)
+}

@@ -1,0 +1,168 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// storedTopics hands the topics of one source to its readers.
+type storedTopics struct {
+	s        *Server
+	sourceID int64
+}
+
+// find reads the topic of a name within a view.
+func (t storedTopics) find(ctx context.Context, name string, use func(*store.Tx, *store.Topic) error) error {
+	return t.s.store.View(ctx, func(tx *store.Tx) error {
+		topic, err := tx.TopicByName(t.sourceID, name)
+		if errors.Is(err, store.ErrNotFound) {
+			return source.ErrNoTable
+		}
+		if err != nil {
+			return err
+		}
+		return use(tx, topic)
+	})
+}
+
+// Schema implements source.Topics.
+func (t storedTopics) Schema(ctx context.Context, name string) (schema map[string]string, err error) {
+	err = t.find(ctx, name, func(_ *store.Tx, topic *store.Topic) error {
+		schema = topic.Schema
+		return nil
+	})
+	return schema, err
+}
+
+// Last implements source.Topics.
+func (t storedTopics) Last(ctx context.Context, name string) (last int64, err error) {
+	err = t.find(ctx, name, func(tx *store.Tx, topic *store.Topic) (err error) {
+		last, err = tx.LastMessage(topic.ID)
+		return err
+	})
+	return last, err
+}
+
+// Messages implements source.Topics.
+func (t storedTopics) Messages(ctx context.Context, name string, after int64, limit int) (list []source.Message, err error) {
+	err = t.find(ctx, name, func(tx *store.Tx, topic *store.Topic) error {
+		rows, err := tx.Messages(topic.ID, after, int64(limit))
+		for _, m := range rows {
+			list = append(list, source.Message{Position: m.Number, Body: m.Body})
+		}
+		return err
+	})
+	return list, err
+}
+
+// misfit is a message that the schema of its topic does not describe. It is
+// kept all the same, as a log takes what producers send: a value that cannot be
+// cast makes its record invalid, and the sender is told at once.
+type misfit struct {
+	Number  int64  `json:"number"`
+	Field   string `json:"field"`
+	Message string `json:"message"`
+}
+
+// maxMisfits bounds how many are shown of one call.
+const maxMisfits = 20
+
+// misfits compares messages with the schema (spec 2.12).
+func misfits(schema map[string]string, first int64, list []json.RawMessage) []misfit {
+	found := []misfit{}
+	for i, message := range list {
+		var fields map[string]json.RawMessage
+		if json.Unmarshal(message, &fields) != nil {
+			continue // refused before
+		}
+		for _, name := range sortedKeys(fields) {
+			is, want := typeOfJSON(fields[name]), schema[name]
+			problem := ""
+			switch {
+			case want == "":
+				problem = "is not in the schema of the topic, and is not read"
+			case want != "null" && is != "null" && is != want:
+				problem = fmt.Sprintf("is of type %s, and the schema of the topic says %s", is, want)
+			default:
+				continue
+			}
+			if found = append(found, misfit{first + int64(i), name, problem}); len(found) == maxMisfits {
+				return found
+			}
+		}
+	}
+	return found
+}
+
+// topicRetention is how long and how many messages of a topic are kept; zero fields
+// keep all.
+type topicRetention struct {
+	Age      string `json:"age"` // a duration such as 168h, on the service's clock
+	Messages int64  `json:"messages"`
+}
+
+func retentionSetting(topicID int64) string { return fmt.Sprintf("retention of topic %d", topicID) }
+
+// retentionOf reads what was set for a topic.
+func retentionOf(tx *store.Tx, topicID int64) (r topicRetention, err error) {
+	text, err := tx.Setting(retentionSetting(topicID))
+	if errors.Is(err, store.ErrNotFound) {
+		return r, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	return r, err
+}
+
+// expire drops the messages of a topic that its retention does not keep, but
+// none that a sync has still to send: a record is never lost (house: the
+// invariant).
+func (s *Server) expire(tx *store.Tx, topicID int64) (dropped int64, err error) {
+	r, err := retentionOf(tx, topicID)
+	if err != nil || r == (topicRetention{}) {
+		return 0, err
+	}
+	last, err := tx.LastMessage(topicID)
+	if err != nil {
+		return 0, err
+	}
+	upTo := int64(0)
+	if r.Messages > 0 {
+		upTo = last - r.Messages
+	}
+	if age, err := time.ParseDuration(r.Age); err == nil && age > 0 {
+		old, err := tx.LastMessageBefore(topicID, s.clock.Now().Add(-age))
+		if err != nil {
+			return 0, err
+		}
+		upTo = max(upTo, old)
+	}
+	readers, err := tx.SyncsOfTopic(topicID)
+	if err != nil {
+		return 0, err
+	}
+	for _, y := range readers {
+		mark, err := s.position(y.ID)
+		if err != nil {
+			return 0, err
+		}
+		upTo = min(upTo, mark)
+	}
+	return tx.DropMessages(topicID, upTo)
+}
+
+// position is up to where a sync has settled the messages of its topic.
+func (s *Server) position(syncID int64) (mark int64, err error) {
+	meta, err := s.ledger.Sync(syncID).Meta()
+	if err != nil || meta.Damaged || len(meta.HighWater) == 0 || json.Unmarshal(meta.HighWater, &mark) != nil {
+		return 0, err // it reads everything again
+	}
+	return mark, nil
+}
