@@ -15,7 +15,8 @@ func newRoot() *cobra.Command {
 		Short: "Judge, simulate and explain custom destinations",
 		Long: `destkit judges a custom destination: you give the URL of your endpoint and get,
 within seconds, which rules hold, which are broken and how to mend them, and
-which cannot be decided without more evidence.`,
+which cannot be decided without more evidence. It also stands in for such a
+destination (destsim) and for the service that calls it (serve, sync).`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
       judge an endpoint; nothing is written
   destkit plan https://example.com/destination --write --object contact
@@ -25,7 +26,11 @@ which cannot be decided without more evidence.`,
   destkit explain RES-002
       one rule: why it matters, a good and a bad exchange
   destkit destsim --addr 127.0.0.1:8080
-      a destination that obeys every rule, to try things on`,
+      a destination that obeys every rule, to try things on
+  destkit serve --data ./data
+      the service itself, to test your API client against
+  destkit sync run 7
+      run a sync of that service and follow it`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          noSubcommand,
@@ -45,6 +50,7 @@ which cannot be decided without more evidence.`,
 		newDiff(),
 		newDestsim(),
 		newServe(),
+		newSync(),
 		newDemo(),
 		newVersion(),
 	)

@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newSync() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sync",
+		Short: "Run, watch and cancel syncs of a service from the terminal",
+		Long: `Run, watch and cancel syncs of a running service (destkit serve, or any other
+that speaks its REST API) from the terminal. The API key of the workspace is in
+` + envWorkspaceKey + `, or in the variable that --token-env names.`,
+		Args: noSubcommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+	cmd.AddCommand(newSyncRun(), newSyncWatch(), newSyncCancel())
+	return cmd
+}
+
+// runner holds the flags of `destkit sync run`.
+type runner struct {
+	following
+	full, cancel, detach bool
+}
+
+func newSyncRun() *cobra.Command {
+	var r runner
+	cmd := &cobra.Command{
+		Use:   "run ID",
+		Short: "Start a run of a sync and follow it",
+		Long: `Start a run of the sync ID and show its steps, its counters, its speed and about
+how long it will take, until it is over. On a terminal that is one line that
+changes, elsewhere a line for each step and every ten seconds.
+
+The time that is left is estimated from the rows of the last completed run; the
+first run of a sync has no estimate while it reads.
+
+Ctrl-C ends the command and not the run, unless --cancel-on-interrupt is given.
+A service that gives no answer for a while, as one that is started again, is
+waited for.`,
+		Example: `  destkit sync run 7
+  destkit sync run 7 --full --url https://sync.example.com --token-env KEY
+  destkit sync run 7 --quiet --max-failed 0 || echo "look at sync 7"
+  destkit sync run 7 --json | jq .sync_run.records_updated`,
+		Args: arguments(1, 1, "the ID of the sync"),
+		RunE: func(cmd *cobra.Command, args []string) error { return r.run(cmd, args[0]) },
+	}
+	r.register(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&r.full, "full", false, "send every row again, not only what has changed")
+	f.BoolVar(&r.cancel, "cancel-on-interrupt", false, "cancel the run on SIGINT and SIGTERM and wait for its end")
+	f.BoolVar(&r.detach, "detach", false, "only start the run and print its id")
+	cmd.MarkFlagsMutuallyExclusive("detach", "cancel-on-interrupt")
+	return cmd
+}
+
+// identity reads an id as it stands on the command line.
+func identity(what, text string) (int64, error) {
+	id, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || id < 1 {
+		return 0, usagef("%q is no id of a %s; it must be a whole number from 1", text, what)
+	}
+	return id, nil
+}
+
+func (r *runner) run(cmd *cobra.Command, arg string) error {
+	ctx := cmd.Context()
+	id, err := identity("sync", arg)
+	if err != nil {
+		return err
+	}
+	f, err := r.open(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	s, err := f.client.sync(ctx, id)
+	if err != nil {
+		return restFailure(fmt.Sprintf("read sync %d", id), err)
+	}
+	earlier, err := f.client.lastRuns(ctx, id, 20)
+	if err != nil {
+		return restFailure(fmt.Sprintf("read runs of sync %d", id), err)
+	}
+	p := newPulse(f.now(), lastCompleted(earlier))
+	run, err := f.client.trigger(ctx, id, r.full)
+	if err != nil {
+		return restFailure(fmt.Sprintf("trigger sync %d", id), err)
+	}
+	if r.detach {
+		fmt.Fprintln(cmd.OutOrStdout(), run)
+		return nil
+	}
+	v, err := f.follow(ctx, s, run, p)
+	if ctx.Err() != nil {
+		if v, err = r.interrupted(ctx, f, s, run, p); err != nil {
+			return err
+		}
+	}
+	if err != nil {
+		return restFailure(fmt.Sprintf("follow run %d", run), err)
+	}
+	f.show.ended(v)
+	return exitWith(f.verdict(v.run))
+}
+
+// cancelTime is how long a run may take to end once it is cancelled.
+const cancelTime = time.Minute
+
+// interrupted leaves the run alone, or cancels it and waits for its end.
+func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run int64, p *pulse) (v view, err error) {
+	f.show.moment(nil)
+	if !r.cancel {
+		return v, untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
+	}
+	f.show.note(fmt.Sprintf("interrupted; cancelling run %d", run))
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
+	defer stop()
+	var refused *restError
+	// A run that is over by now has an end to show.
+	if err := f.client.cancel(ctx, run); err != nil && (!errors.As(err, &refused) || refused.code != http.StatusConflict) {
+		return v, restFailure(fmt.Sprintf("cancel run %d", run), err)
+	}
+	if v, err = f.follow(ctx, s, run, p); err != nil {
+		return v, restFailure(fmt.Sprintf("follow run %d", run), err)
+	}
+	return v, nil
+}
+
+func newSyncCancel() *cobra.Command {
+	var flags restFlags
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "Cancel a run",
+		Long:    `Cancel the run RUN of any sync of the workspace. What the destination has acknowledged stays.`,
+		Example: "  destkit sync cancel 12",
+		Args:    arguments(1, 1, "the ID of the run"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := identity("run", args[0])
+			if err != nil {
+				return err
+			}
+			client, err := flags.openAPI()
+			if err != nil {
+				return err
+			}
+			if err := client.cancel(cmd.Context(), run); err != nil {
+				return restFailure(fmt.Sprintf("cancel run %d", run), err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "run %d: cancelled\n", run)
+			return nil
+		},
+	}
+	flags.register(cmd)
+	flags.registerToken(cmd)
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+	return cmd
+}

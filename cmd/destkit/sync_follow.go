@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// following holds the flags of what shows runs as they go.
+type following struct {
+	rest          restFlags
+	asJSON, quiet bool
+	interval      time.Duration
+	patience      time.Duration
+	maxFailed     int64
+}
+
+func (o *following) register(cmd *cobra.Command) {
+	o.rest.register(cmd)
+	o.rest.registerToken(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&o.asJSON, "json", false, "one JSON object on a line whenever a run has changed")
+	f.BoolVarP(&o.quiet, "quiet", "q", false, "show nothing; the exit status tells")
+	f.DurationVar(&o.interval, "interval", 500*time.Millisecond, "time between two looks at a run")
+	f.DurationVar(&o.patience, "patience", 30*time.Second, "how long a service that gives no answer is waited for")
+	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid (default: any number may)")
+	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+}
+
+// open checks the flags and prepares what follows runs.
+func (o *following) open(out, screen io.Writer) (*follower, error) {
+	switch {
+	case o.interval <= 0:
+		return nil, usagef("--interval must be longer than nothing, not %s", o.interval)
+	case o.patience < 0:
+		return nil, usagef("--patience cannot be negative")
+	case o.maxFailed < -1:
+		return nil, usagef("--max-failed cannot be negative")
+	}
+	client, err := o.rest.openAPI()
+	if err != nil {
+		return nil, err
+	}
+	return &follower{
+		client: client, show: newDisplay(out, screen, o.asJSON, o.quiet, time.Now), every: o.interval,
+		patience: o.patience, maxFailed: o.maxFailed, now: time.Now, wait: rest,
+	}, nil
+}
+
+// syncExitTable stands in the help texts of sync and what is below it.
+const syncExitTable = `Exit status:
+  0  done: the run completed
+  1  a run failed, was cancelled or skipped, or has more failed and invalid
+     records than --max-failed allows
+  2  usage or configuration: a flag, no such sync or run
+  3  the service gave no answer or refused the token, or the command was
+     interrupted before the end`
+
+// follower looks at runs through the API, again and again, politely.
+type follower struct {
+	client          *restClient
+	show            display
+	every, patience time.Duration
+	maxFailed       int64 // negative: any number
+	now             func() time.Time
+	wait            func(context.Context, time.Duration) error
+}
+
+// rest waits for real time to pass.
+func rest(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// lastPause is the longest time between two tries to reach a service.
+const lastPause = 5 * time.Second
+
+// ask repeats a call that reads while the service gives no proper answer: it may
+// be starting again, and its runs go on.
+func (f *follower) ask(ctx context.Context, call func() error) error {
+	deadline := f.now().Add(f.patience)
+	for pause := f.every; ; pause = min(2*pause, lastPause) {
+		err := call()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		hint, passing := passes(err)
+		wait := max(pause, hint)
+		if !passing || f.now().Add(wait).After(deadline) {
+			return err
+		}
+		if pause == f.every {
+			f.show.note(fmt.Sprintf("%v; trying again for %s", err, f.patience))
+		}
+		if err := f.wait(ctx, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// passes tells whether an error may go away by itself, and what Retry-After asks
+// for.
+func passes(err error) (hint time.Duration, passing bool) {
+	var gone *unreachable
+	var refused *restError
+	switch {
+	case errors.As(err, &gone):
+		return 0, true
+	case errors.As(err, &refused):
+		if refused.code == http.StatusTooManyRequests || refused.code >= 500 {
+			seconds, _ := strconv.Atoi(refused.retryAfter) // a date counts as none
+			return time.Duration(max(seconds, 0)) * time.Second, true
+		}
+	}
+	return 0, false
+}
+
+// firstLook is how soon a new run is looked at again; the time grows to that
+// between looks. Many runs take less.
+const firstLook = 50 * time.Millisecond
+
+// follow shows a run until it is over.
+func (f *follower) follow(ctx context.Context, s restSync, id int64, p *pulse) (v view, err error) {
+	for pause := min(firstLook, f.every); ; pause = min(2*pause, f.every) {
+		var r api.SyncRun
+		err := f.ask(ctx, func() (err error) {
+			r, err = f.client.run(ctx, id)
+			return err
+		})
+		if err != nil {
+			return v, err
+		}
+		v = view{s, r, p.take(f.now(), r)}
+		if over(r) {
+			f.show.moment(nil)
+			return v, nil
+		}
+		f.show.moment([]view{v})
+		if err := f.wait(ctx, pause); err != nil {
+			return v, err
+		}
+	}
+}
+
+// verdict is the exit status of a run that is over.
+func (f *follower) verdict(r api.SyncRun) int {
+	switch {
+	case !is(r.Status, api.RunCompleted):
+		return statusGate
+	case f.maxFailed >= 0 && number(r.RecordsFailed)+number(r.RecordsInvalid) > f.maxFailed:
+		return statusGate
+	}
+	return statusOK
+}
+
+// lastCompleted finds the run by which the next one is estimated; nil is none.
+func lastCompleted(runs []api.SyncRun) *api.SyncRun {
+	for _, r := range runs {
+		if is(r.Status, api.RunCompleted) {
+			return &r
+		}
+	}
+	return nil
+}

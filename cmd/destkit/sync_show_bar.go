@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// barDisplay draws one line that is drawn over, and keeps the ends of runs.
+type barDisplay struct {
+	out, screen io.Writer
+	bar         *progressbar.ProgressBar
+	spinning    bool
+}
+
+// barParts is how finely the bar is divided; the last part is never drawn, as
+// a full bar ends by itself.
+const barParts = 1000
+
+func (d *barDisplay) moment(active []view) {
+	if len(active) == 0 {
+		d.wipe()
+		return
+	}
+	text, share := runName(active[0])+": "+progressText(active[0]), active[0].share
+	if len(active) > 1 {
+		text, share = sumText(active)
+	}
+	if unknown := share < 0; d.bar == nil || unknown != d.spinning {
+		d.wipe()
+		most := int64(barParts)
+		if unknown {
+			most = -1
+		}
+		d.spinning = unknown
+		d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.screen), progressbar.OptionSetWidth(20),
+			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetElapsedTime(false),
+			progressbar.OptionSetPredictTime(false), progressbar.OptionUseANSICodes(true),
+			// A spinner that turns by itself would go on after its end.
+			progressbar.OptionSetSpinnerChangeInterval(0))
+	}
+	// A line that is broken cannot be drawn over.
+	if columns := terminalColumns(d.screen); columns > 40 {
+		text = clip(text, columns-34) // what the bar itself takes
+	}
+	d.bar.Describe(text) // a bar that cannot be drawn must not stop anything
+	_ = d.bar.Set64(min(int64(max(share, 0)*barParts), barParts-1))
+}
+
+func (d *barDisplay) ended(v view) {
+	d.wipe()
+	fmt.Fprint(d.out, endText(v))
+}
+
+func (d *barDisplay) note(text string) {
+	d.wipe()
+	fmt.Fprintln(d.screen, text)
+}
+
+func (d *barDisplay) wipe() {
+	if d.bar != nil {
+		_ = d.bar.Clear()
+		d.bar = nil
+	}
+}

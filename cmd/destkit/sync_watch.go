@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// looker holds the flags of `destkit sync watch`.
+type looker struct {
+	following
+	once bool
+}
+
+func newSyncWatch() *cobra.Command {
+	var l looker
+	cmd := &cobra.Command{
+		Use:   "watch [ID]",
+		Short: "Follow the runs of a sync, or of all syncs of the workspace",
+		Long: `Follow the runs of the sync ID, or of all syncs of the workspace, whoever starts
+them: steps, counters, speed, about how long they will take, and how they end. It
+goes on until it is interrupted, which ends no run.
+
+With --once it follows what is active now to its end, shows the last run of the
+other syncs, and ends; the exit status is that of the worst run.`,
+		Example: `  destkit sync watch
+  destkit sync watch 7 --json
+  destkit sync watch 7 --once --quiet`,
+		Args: arguments(0, 1, "one ID of a sync"),
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
+	}
+	l.register(cmd)
+	cmd.Flags().BoolVar(&l.once, "once", false, "end when nothing is active any more")
+	return cmd
+}
+
+func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
+	var only int64
+	if len(args) > 0 {
+		if only, err = identity("sync", args[0]); err != nil {
+			return err
+		}
+	}
+	f, err := l.open(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	w := &watch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
+	err = w.run(cmd.Context())
+	f.show.moment(nil)
+	switch {
+	case cmd.Context().Err() == nil:
+		if err != nil {
+			return restFailure("watch", err)
+		}
+		return exitWith(w.status)
+	case l.once:
+		return untested(errors.New("interrupted"))
+	}
+	return nil // as it was meant to end
+}
+
+// watch follows the runs of several syncs.
+type watch struct {
+	*follower
+	only   int64 // 0: every sync
+	once   bool
+	syncs  map[int64]*watched
+	turn   []int64 // the syncs that are looked at next
+	status int
+}
+
+// watched is one sync.
+type watched struct {
+	sync   restSync
+	seen   int64            // runs up to this id are known
+	active map[int64]*pulse // by run
+	ended  *api.SyncRun     // the last run that was completed
+}
+
+// looksAtOnce bounds the calls between two pauses: a workspace may have
+// thousands of syncs, and most of them do nothing.
+const looksAtOnce = 10
+
+// run looks around until the context ends, or everything has with once.
+func (w *watch) run(ctx context.Context) error {
+	if err := w.list(ctx, true); err != nil {
+		return err
+	}
+	for {
+		active, err := w.activeRuns(ctx)
+		if err != nil {
+			return err
+		}
+		w.show.moment(active)
+		if w.once && len(active) == 0 {
+			return nil
+		}
+		if err := w.wait(ctx, w.every); err != nil {
+			return err
+		}
+		if w.once {
+			continue
+		}
+		if err := w.lookAround(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// list finds the syncs; at first it takes note of the runs that they had.
+func (w *watch) list(ctx context.Context, first bool) error {
+	var all []restSync
+	err := w.ask(ctx, func() (err error) {
+		if w.only == 0 {
+			all, err = allOf[restSync](ctx, w.client, "/syncs")
+			return err
+		}
+		s, err := w.client.sync(ctx, w.only)
+		all = []restSync{s}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	w.turn = w.turn[:0]
+	for _, s := range all {
+		w.turn = append(w.turn, s.ID)
+		if known := w.syncs[s.ID]; known != nil {
+			known.sync = s
+			continue
+		}
+		one := &watched{sync: s, active: map[int64]*pulse{}}
+		w.syncs[s.ID] = one
+		if !first {
+			continue // all of its runs are news
+		}
+		if err := w.past(ctx, one); err != nil {
+			return err
+		}
+	}
+	if first && !w.once {
+		w.show.note(fmt.Sprintf("watching %d syncs", len(all)))
+	}
+	return nil
+}
+
+// past takes note of the runs of a sync before the watch.
+func (w *watch) past(ctx context.Context, one *watched) error {
+	runs, err := w.runsOf(ctx, one)
+	if err != nil || len(runs) == 0 {
+		return err
+	}
+	one.ended = lastCompleted(runs)
+	var last *api.SyncRun // that did anything
+	for _, r := range runs {
+		one.seen = max(one.seen, r.ID)
+		if last == nil && !is(r.Status, api.RunSkipped) {
+			last = &r
+		}
+		if !over(r) {
+			one.active[r.ID] = newPulse(w.now(), one.ended)
+			one.active[r.ID].late = true
+		}
+	}
+	if w.once && len(one.active) == 0 && last != nil {
+		w.end(one, *last, nil)
+	}
+	return nil
+}
+
+// runsOf are the latest runs of a sync; none when it is gone.
+func (w *watch) runsOf(ctx context.Context, one *watched) (runs []api.SyncRun, err error) {
+	err = w.ask(ctx, func() (err error) {
+		runs, err = w.client.lastRuns(ctx, one.sync.ID, 20)
+		return err
+	})
+	if missing(err) {
+		delete(w.syncs, one.sync.ID)
+		return nil, nil
+	}
+	return runs, err
+}
+
+// missing tells that a thing has been deleted.
+func missing(err error) bool {
+	var refused *restError
+	return errors.As(err, &refused) && refused.code == http.StatusNotFound
+}
+
+// lookAround looks for new runs of the syncs whose turn it is.
+func (w *watch) lookAround(ctx context.Context) error {
+	if len(w.turn) == 0 {
+		if err := w.list(ctx, false); err != nil {
+			return err
+		}
+	}
+	now := w.turn[:min(looksAtOnce, len(w.turn))]
+	w.turn = w.turn[len(now):]
+	for _, id := range now {
+		one := w.syncs[id]
+		if one == nil {
+			continue
+		}
+		runs, err := w.runsOf(ctx, one)
+		if err != nil {
+			return err
+		}
+		// Oldest first, as they happened.
+		for _, r := range slices.Backward(runs) {
+			if r.ID <= one.seen {
+				continue
+			}
+			one.seen = r.ID
+			p := newPulse(w.now(), one.ended)
+			p.late = true
+			if over(r) {
+				w.end(one, r, p)
+				continue
+			}
+			one.active[r.ID] = p
+		}
+	}
+	return nil
+}
+
+// activeRuns looks at each run that was not over.
+func (w *watch) activeRuns(ctx context.Context) (active []view, err error) {
+	for _, one := range w.syncs {
+		for id, p := range one.active {
+			var r api.SyncRun
+			err := w.ask(ctx, func() (err error) {
+				r, err = w.client.run(ctx, id)
+				return err
+			})
+			switch {
+			case missing(err):
+				delete(one.active, id)
+			case err != nil:
+				return nil, err
+			case over(r):
+				delete(one.active, id)
+				w.end(one, r, p)
+			default:
+				active = append(active, view{one.sync, r, p.take(w.now(), r)})
+			}
+		}
+	}
+	slices.SortFunc(active, func(a, b view) int { return int(a.run.ID - b.run.ID) })
+	return active, nil
+}
+
+// end shows how a run has ended.
+func (w *watch) end(one *watched, r api.SyncRun, p *pulse) {
+	if p == nil {
+		p = newPulse(w.now(), nil)
+		p.late = true
+	}
+	if is(r.Status, api.RunCompleted) {
+		one.ended = &r
+	}
+	w.status = worst(w.status, w.verdict(r))
+	w.show.ended(view{one.sync, r, p.take(w.now(), r)})
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// runName is how a run is called: with its sync, and the label of that.
+func runName(v view) string {
+	name := fmt.Sprintf("sync %d", v.run.SyncID)
+	if label := v.sync.name(); label != "" {
+		name += " (" + strings.ToValidUTF8(clip(oneLine(label), 40), "\uFFFD") + ")"
+	}
+	return fmt.Sprintf("%s, run %d", name, v.run.ID)
+}
+
+// progressText says where a run stands.
+func progressText(v view) string {
+	r := v.run
+	stage := r.Status
+	if step := words(r.CurrentStep); step != "" && !is(r.Status, api.RunQueued) {
+		stage = step
+	}
+	if r.SourceRecordCount == nil {
+		return stage
+	}
+	text := fmt.Sprintf("%s, %s read, %s to send, %s sent", stage, grouped(number(r.SourceRecordCount)),
+		grouped(number(r.SourceRecordUpdates)+number(r.SourceRecordDeletes)), grouped(number(r.RecordsUpdated)))
+	text += trouble(r)
+	if v.recordsPerSecond >= 1 {
+		text += fmt.Sprintf(", %s/s", grouped(int64(v.recordsPerSecond)))
+	}
+	if v.left > 0 {
+		text += ", about " + v.left.String() + " left"
+	}
+	return text
+}
+
+// trouble names what went wrong with records, and nothing when all went well.
+func trouble(r api.SyncRun) (text string) {
+	if n := number(r.RecordsFailed); n > 0 {
+		text += ", " + grouped(n) + " failed"
+	}
+	if n := number(r.RecordsInvalid); n > 0 {
+		text += ", " + grouped(n) + " invalid"
+	}
+	return text
+}
+
+// sumText says where several runs stand together.
+func sumText(active []view) (text string, share float64) {
+	var sent, perSecond float64
+	for _, v := range active {
+		sent += float64(number(v.run.RecordsUpdated))
+		perSecond += v.recordsPerSecond
+		// One run of unknown length makes the sum unknown.
+		if v.share < 0 || share < 0 {
+			share = -1
+			continue
+		}
+		share += v.share / float64(len(active))
+	}
+	return fmt.Sprintf("%d runs: %s sent, %s/s", len(active), grouped(int64(sent)), grouped(int64(perSecond))), share
+}
+
+// endText is the last word on a run.
+func endText(v view) string {
+	r := v.run
+	if is(r.Status, api.RunSkipped) {
+		return runName(v) + ": skipped: an earlier run of the sync is still active\n"
+	}
+	outcome := strings.ToLower(r.Status)
+	if r.Canceled {
+		outcome = "cancelled"
+	}
+	if r.FullSync {
+		outcome += " (full sync)"
+	}
+	text := fmt.Sprintf("%s: %s", runName(v), outcome)
+	if v.elapsed > 0 {
+		text += " in " + roughly(v.elapsed)
+	}
+	text += fmt.Sprintf("\n  %s rows read, %s updates, %s deletes, %s invalid; %s records processed, %s updated, %s failed",
+		grouped(number(r.SourceRecordCount)), grouped(number(r.SourceRecordUpdates)), grouped(number(r.SourceRecordDeletes)),
+		grouped(number(r.RecordsInvalid)), grouped(number(r.RecordsProcessed)), grouped(number(r.RecordsUpdated)), grouped(number(r.RecordsFailed)))
+	if v.recordsPerSecond >= 1 {
+		text += fmt.Sprintf("; %s/s", grouped(int64(v.recordsPerSecond)))
+	}
+	text += "\n"
+	for _, line := range []string{strings.Trim(words(r.ErrorCode)+": "+words(r.ErrorMessage), ": "), words(r.ErrorDetail)} {
+		if line = oneLine(line); line != "" {
+			text += "  " + line + "\n"
+		}
+	}
+	return text
+}
+
+// oneLine keeps a text of others from breaking out of its line, or from talking
+// to the terminal.
+func oneLine(text string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029' {
+			return ' '
+		}
+		return r
+	}, text))
+}
+
+// roughly is a duration as people say it.
+func roughly(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Minute:
+		return d.Round(100 * time.Millisecond).String()
+	}
+	return d.Round(time.Second).String()
+}
+
+// grouped writes a number with its thousands apart.
+func grouped(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	for at := len(text) - 3; at > 0 && text[at-1] != '-'; at -= 3 {
+		text = text[:at] + "," + text[at:]
+	}
+	return text
+}
