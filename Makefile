@@ -23,7 +23,7 @@ help: ## list the targets
 build: ## build the program into bin/destkit
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
 
-demo: build ## judge a simulated destination over https, then one with a broken rule
+demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
 
 test: ## run every test except the long axes of the matrices

@@ -2,142 +2,148 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/report"
-	"github.com/destkit/destkit/destsim"
 )
 
 // demoToken is no secret: it opens a destination that lives for seconds on
 // loopback.
 const demoToken = "demo-token-of-a-destination-that-lives-for-seconds"
 
-// demoBroken is the rule that the second half of the demo breaks.
+// demoBroken is the rule that the last part of the demo breaks.
 const demoBroken = "RES-002"
 
+// demoReport is the page with everything.
+const demoReport = "demo.html"
+
+// demoExitTable stands in the help text of the demo, which is a test of the
+// whole as well.
+const demoExitTable = `Exit status:
+  0  everything went as it must
+  1  a number, an audit or a verdict is not what it must be
+  2  usage: a flag, or a folder that is in use
+  3  could not be done: interrupted, no room`
+
 func newDemo() *cobra.Command {
-	var dir string
+	var d demo
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Judge a simulated destination, then the same one with a rule broken",
-		Long: `Start a simulated destination over https with an own certificate authority on
-loopback, judge it with writes, a read-back hook and all other hooks, then break
-one of its rules (` + demoBroken + `) and show how the finding looks. The HTML reports stay in
-a folder. Nothing outside this machine is called.`,
-		Example: "  destkit demo\n  destkit demo --dir /tmp/demo",
+		Short: "Run a sync of 100,000 rows into a simulated destination, and judge that destination",
+		Long: `Start the service and a simulated destination in this process, on loopback, the
+destination over https with a certificate authority of its own. Make a table with
+sample rows, and sync it through the REST API as any client would:
+
+  1. everything is new, and everything is sent
+  2. nothing has changed, and nothing is sent
+  3. some rows are new, some have changed, and exactly those are sent
+  4. the sync becomes a mirror, and what is gone from the table is deleted
+
+After each run its counters, the calls that the destination saw and the records
+that it holds are compared with what they must be. Then the destination is judged
+with writes, a read-back hook and all other hooks, and once more with the rule
+` + demoBroken + ` broken, to show how a finding looks. All of it is on one page, ` + demoReport + `.
+Nothing outside this machine is called.`,
+		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return (&demo{dir, cmd.OutOrStdout(), cmd.ErrOrStderr()}).run(cmd.Context())
+			d.out, d.screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
+			return d.run(cmd.Context())
 		},
 	}
-	cmd.Flags().StringVar(&dir, "dir", "destkit-demo", "write the reports into `DIR`")
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + demoExitTable + "\n")
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")
+	f.StringVar(&d.data, "data", "", "keep the data of service and destination in `DIR`, which must be new or empty (default: gone at the end)")
+	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 10000000")
 	return cmd
 }
 
-// demo is one walk through the program. It goes the way of any user, over TLS
-// and through the hooks file, and has no private door to the simulator.
+// demo is one walk through the program.
 type demo struct {
-	dir         string
+	dir, data   string
+	rows        int64
 	out, screen io.Writer
+
+	runs       []demoRun
+	judgements []judged
+	problems   []string
+}
+
+// wrong notes that something is not what it must be.
+func (d *demo) wrong(format string, args ...any) {
+	d.problems = append(d.problems, fmt.Sprintf(format, args...))
 }
 
 func (d *demo) run(ctx context.Context) error {
+	if d.rows < 1000 || d.rows > 10_000_000 {
+		return usagef("--rows must be 1000 to 10000000, not %d", d.rows)
+	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
-		return usagef("make folder for the reports: %w", err)
+		return usagef("make folder for the report: %w", err)
 	}
-	fmt.Fprintf(d.out, "A destination that obeys every rule, over https, with writes, read-back and hooks:\n\n")
-	clean, err := d.judge(ctx, "clean")
+	kept, done, err := d.folder()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "\nThe same destination with %s broken:\n\n", demoBroken)
-	broken, err := d.judge(ctx, "broken", demoBroken)
-	if err != nil {
+	defer done()
+	if err := d.syncAll(ctx, kept); err != nil {
 		return err
 	}
-	for _, name := range []string{"clean.html", "broken.html"} {
-		path, err := filepath.Abs(filepath.Join(d.dir, name))
+	if err := d.judgeAll(ctx); err != nil {
+		return err
+	}
+	page, err := filepath.Abs(filepath.Join(d.dir, demoReport))
+	if err != nil {
+		return untested(err)
+	}
+	if err := d.writePage(page); err != nil {
+		return err
+	}
+	fmt.Fprintf(d.out, "\nreport: file://%s\n", page)
+	d.whereDataIs()
+	fmt.Fprint(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
+	if len(d.problems) > 0 {
+		return &exitError{statusGate, fmt.Errorf("the demo did not go as it must:\n  %s", strings.Join(d.problems, "\n  "))}
+	}
+	return nil
+}
+
+// folder is where the data is kept: that of --data, or one that done removes.
+func (d *demo) folder() (kept string, done func(), err error) {
+	if d.data == "" {
+		kept, err = os.MkdirTemp("", "destkit-demo-")
 		if err != nil {
-			return untested(err)
+			return "", nil, untested(fmt.Errorf("make folder for the data: %w", err))
 		}
-		fmt.Fprintf(d.out, "\nreport: file://%s", path)
+		return kept, func() { _ = os.RemoveAll(kept) }, nil
 	}
-	fmt.Fprintf(d.out, "\nnext:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n")
-	// The demo is a test of the whole as well.
-	if clean.ExitStatus != statusOK || broken.ExitStatus != statusGate {
-		return untested(fmt.Errorf("the demo did not go as it should: exit statuses %d and %d instead of 0 and 1",
-			clean.ExitStatus, broken.ExitStatus))
+	if err := os.MkdirAll(d.data, 0o700); err != nil {
+		return "", nil, usagef("make folder for the data: %w", err)
 	}
-	return nil
+	entries, err := os.ReadDir(d.data)
+	if err != nil {
+		return "", nil, usagef("read --data: %w", err)
+	}
+	if len(entries) > 0 {
+		return "", nil, usagef("--data %s is not empty; the demo starts with nothing", d.data)
+	}
+	return d.data, func() {}, nil
 }
 
-// judge starts a destination with the given rules broken, judges it, prints
-// the result and writes it as HTML, and as JSON for 'destkit replay'.
-func (d *demo) judge(ctx context.Context, name string, violate ...string) (_ *conformance.Report, err error) {
-	sim, err := destsim.New(destsim.Config{Token: demoToken, Violate: violate})
-	if err != nil {
-		return nil, untested(err)
+// whereDataIs says how to look at data that was kept.
+func (d *demo) whereDataIs() {
+	if d.data == "" {
+		return
 	}
-	defer sim.Close()
-	certificates, err := destsim.NewCertificates(nil)
-	if err != nil {
-		return nil, untested(err)
-	}
-	port := &service{addr: "127.0.0.1:0", handler: sim}
-	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
-		return nil, untested(err)
-	}
-	ln, url, err := port.listen()
-	if err != nil {
-		return nil, err
-	}
-	serving, stop := context.WithCancel(ctx)
-	served := make(chan error, 1)
-	go func() { served <- port.serve(serving, ln) }()
-	defer func() {
-		stop()
-		if failed := <-served; err == nil {
-			err = failed
-		}
-	}()
-
-	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM(certificates.CAPEM())
-	hooks, err := decodeHooks("hooks", destsim.HooksFile(url, ""))
-	if err != nil {
-		return nil, err
-	}
-	step, done := progress(d.screen, true)
-	result, err := conformance.Run(ctx, conformance.Target{URL: url + "/", Token: demoToken}, conformance.Options{
-		Write: true, Objects: []string{"contact"}, Roots: roots, Hooks: hooks, Progress: step,
-		Readback: conformance.HookSpec{URL: url + "/_control/readback"}, Version: readBuild().Version,
-	})
-	done()
-	if err != nil {
-		return nil, judgeError(err)
-	}
-	return result, d.deliver(name, result)
-}
-
-// deliver writes the files of one judgement and shows it.
-func (d *demo) deliver(name string, result *conformance.Report) error {
-	page, data := filepath.Join(d.dir, name+".html"), filepath.Join(d.dir, name+".json")
-	files := outputs{{report.HTML, page}, {report.JSON, data}}
-	if err := files.write(d.out, result); err != nil {
-		return untested(err)
-	}
-	err := report.WriteText(d.out, result, report.Options{
-		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data,
-	})
-	if err != nil {
-		return untested(err)
-	}
-	return nil
+	world := demoFiles(d.data)
+	fmt.Fprintf(d.out, `data:   destkit serve --data %[1]s --key-file %[2]s
+        destkit serve new-token --data %[1]s --key-file %[2]s
+        destkit destsim --store sqlite:%[3]s
+`, world.service, world.key, world.destination)
 }

@@ -1,0 +1,96 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/destsim"
+)
+
+// judged is one judgement of the demo.
+type judged struct {
+	Title  string
+	Report *conformance.Report
+	Page   string // its whole HTML report
+	Want   int    // exit status
+}
+
+// judgeAll judges the destination as it should be, and with a rule broken.
+func (d *demo) judgeAll(ctx context.Context) error {
+	for _, j := range []struct {
+		name, title string
+		violate     []string
+		want        int
+	}{
+		{"clean", "A destination that obeys every rule", nil, statusOK},
+		{"broken", "The same destination with " + demoBroken + " broken", []string{demoBroken}, statusGate},
+	} {
+		fmt.Fprintf(d.out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
+		result, err := d.judge(ctx, j.violate)
+		if err != nil {
+			return err
+		}
+		one := judged{Title: j.title, Report: result, Want: j.want}
+		if err := d.deliver(j.name, &one); err != nil {
+			return err
+		}
+		d.judgements = append(d.judgements, one)
+		if result.ExitStatus != j.want {
+			d.wrong("the judge of %q ends with the exit status %d instead of %d", j.title, result.ExitStatus, j.want)
+		}
+	}
+	return nil
+}
+
+// judge starts a destination with the given rules broken and judges it. It goes
+// the way of any user, over TLS and through the hooks file.
+func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Report, err error) {
+	port, err := newDemoDestination(ctx, destsim.Config{Violate: violate})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if failed := port.stop(); err == nil {
+			err = failed
+		}
+	}()
+	hooks, err := decodeHooks("hooks", destsim.HooksFile(port.url, ""))
+	if err != nil {
+		return nil, err
+	}
+	step, done := progress(d.screen, true)
+	result, err := conformance.Run(ctx, conformance.Target{URL: port.url + "/", Token: demoToken}, conformance.Options{
+		Write: true, Objects: []string{demoObject}, Roots: port.roots(), Hooks: hooks, Progress: step,
+		Readback: conformance.HookSpec{URL: port.url + "/_control/readback"}, Version: readBuild().Version,
+	})
+	done()
+	if err != nil {
+		return nil, judgeError(err)
+	}
+	return result, nil
+}
+
+// deliver shows one judgement, keeps its page, and writes it as JSON for
+// 'destkit replay'.
+func (d *demo) deliver(name string, one *judged) error {
+	data := filepath.Join(d.dir, name+".json")
+	if err := (outputs{{report.JSON, data}}).write(d.out, one.Report); err != nil {
+		return untested(err)
+	}
+	var page bytes.Buffer
+	if err := report.Write(report.HTML, &page, one.Report); err != nil {
+		return untested(err)
+	}
+	one.Page = page.String()
+	err := report.WriteText(d.out, one.Report, report.Options{
+		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data,
+	})
+	if err != nil {
+		return untested(err)
+	}
+	return nil
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// demoStep is a change of the world, the run after it, and what that must show.
+type demoStep struct {
+	title                    string
+	change                   string // SQL, "" for none
+	mirror                   bool   // the sync becomes a mirror first
+	source, updates, deletes int64
+	stored                   int64
+}
+
+// demoSteps are the runs of the demo for a table of so many rows.
+func demoSteps(rows int64) []demoStep {
+	added, changed, gone := rows/100, rows/50, rows/200
+	all := rows + added
+	return []demoStep{
+		{title: "everything is new", source: rows, updates: rows, stored: rows},
+		{title: "nothing has changed", source: rows, stored: rows},
+		{title: fmt.Sprintf("%s new, %s changed", grouped(added), grouped(changed)), change: demoInsert(rows+1, all) + demoUpdate(changed),
+			source: all, updates: added + changed, stored: all},
+		{title: fmt.Sprintf("mirror, %s gone", grouped(gone)), change: demoDelete(rows/2+1, rows/2+gone), mirror: true,
+			source: all - gone, deletes: gone, stored: all - gone},
+	}
+}
+
+// demoRun is one line of the table.
+type demoRun struct {
+	Number                                               int
+	Title                                                string
+	Source, Updates, Deletes, Processed, Updated, Failed int64
+	Requests, Stored                                     int64
+	Seconds                                              float64
+	PerSecond                                            int64
+}
+
+const demoHeader = "  run                            source  updates  deletes  processed  updated  failed  requests   stored  seconds  records/s"
+
+// String is the line as text.
+func (r demoRun) String() string {
+	return fmt.Sprintf("  %d %-24s %10s %8s %8s %10s %8s %7s %9s %8s %8.2f %10s", r.Number, r.Title, grouped(r.Source), grouped(r.Updates),
+		grouped(r.Deletes), grouped(r.Processed), grouped(r.Updated), grouped(r.Failed), grouped(r.Requests), grouped(r.Stored), r.Seconds, grouped(r.PerSecond))
+}
+
+// step changes the world, runs the sync and compares.
+func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
+	if step.mirror {
+		if err := w.mirror(ctx); err != nil {
+			return fmt.Errorf("make the sync a mirror: %w", err)
+		}
+	}
+	if step.change != "" {
+		if err := w.change(ctx, step.change); err != nil {
+			return fmt.Errorf("change the table: %w", err)
+		}
+	}
+	before, err := w.held(ctx)
+	if err != nil {
+		return fmt.Errorf("read the counts of the destination: %w", err)
+	}
+	v, err := w.runOnce(ctx, d)
+	if err != nil {
+		return err
+	}
+	after, err := w.held(ctx)
+	if err != nil {
+		return fmt.Errorf("read the counts of the destination: %w", err)
+	}
+	r := demoRun{
+		Number: len(d.runs) + 1, Title: step.title, Source: number(v.run.SourceRecordCount), Updates: number(v.run.SourceRecordUpdates),
+		Deletes: number(v.run.SourceRecordDeletes), Processed: number(v.run.RecordsProcessed), Updated: number(v.run.RecordsUpdated),
+		Failed: number(v.run.RecordsFailed), Requests: after.batches - before.batches, Stored: after.records,
+		Seconds: v.elapsed.Seconds(), PerSecond: int64(v.recordsPerSecond),
+	}
+	d.runs = append(d.runs, r)
+	fmt.Fprintln(d.out, r)
+	d.compare(r, step, v.run)
+	return nil
+}
+
+// runOnce triggers the sync and waits for the end of the run.
+func (w *demoWorld) runOnce(ctx context.Context, d *demo) (v view, err error) {
+	f := &follower{client: w.api, show: quietDisplay{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
+	if terminal(d.screen) {
+		f.show = &barDisplay{out: d.screen, screen: d.screen}
+	}
+	p := newPulse(f.now(), nil)
+	run, err := w.api.trigger(ctx, w.sync, false)
+	if err != nil {
+		return v, fmt.Errorf("trigger the sync: %w", err)
+	}
+	return f.follow(ctx, restSync{ID: w.sync, Label: api.Ptr("Contacts")}, run, p)
+}
+
+// compare notes every number that is not what it must be (spec 2.9): what is to
+// be sent is what has changed, all of it arrives, and the destination holds it.
+func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
+	if !is(run.Status, api.RunCompleted) {
+		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, words(run.ErrorCode), oneLine(words(run.ErrorMessage)))
+	}
+	if run.FullSync {
+		d.wrong("run %d was a full sync, for no reason", r.Number)
+	}
+	moved := step.updates + step.deletes
+	for _, n := range []struct {
+		name      string
+		got, want int64
+	}{
+		{"source_record_count", r.Source, step.source}, {"source_record_updates", r.Updates, step.updates},
+		{"source_record_deletes", r.Deletes, step.deletes}, {"source_record_invalids", number(run.SourceRecordInvalids), 0},
+		{"records_processed", r.Processed, moved}, {"records_updated", r.Updated, moved},
+		{"records_failed", r.Failed, 0}, {"records_invalid", number(run.RecordsInvalid), 0},
+		{"the number of records in the destination", r.Stored, step.stored},
+	} {
+		if n.got != n.want {
+			d.wrong("run %d: %s is %s instead of %s", r.Number, n.name, grouped(n.got), grouped(n.want))
+		}
+	}
+	if (r.Requests > 0) != (moved > 0) {
+		d.wrong("run %d: the destination got %d batches for %s records", r.Number, r.Requests, grouped(moved))
+	}
+}

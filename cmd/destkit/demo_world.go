@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"net/http"
+	"path/filepath"
+	"time"
+
+	"github.com/destkit/destkit/destsim"
+)
+
+// demoPlaces are the parts of the demo's data.
+type demoPlaces struct{ service, key, destination string }
+
+func demoFiles(dir string) demoPlaces {
+	return demoPlaces{filepath.Join(dir, "service"), filepath.Join(dir, "master.key"), filepath.Join(dir, "destination.db")}
+}
+
+// demoPort is a handler that is served on loopback.
+type demoPort struct {
+	url  string
+	end  context.CancelFunc
+	done chan error
+	// close lets go of what is behind the port.
+	close        func() error
+	certificates *destsim.Certificates // nil: plain http
+}
+
+// serveDemo opens a port.
+func serveDemo(ctx context.Context, port *service, closing func() error) (*demoPort, error) {
+	ln, url, err := port.listen()
+	if err != nil {
+		return nil, errors.Join(err, closing())
+	}
+	ctx, end := context.WithCancel(ctx)
+	p := &demoPort{url: url, end: end, done: make(chan error, 1), close: closing}
+	go func() { p.done <- port.serve(ctx, ln) }()
+	return p, nil
+}
+
+// stop ends it once calls in flight are over.
+func (p *demoPort) stop() error {
+	p.end()
+	if err := errors.Join(<-p.done, p.close()); err != nil {
+		return untested(err)
+	}
+	return nil
+}
+
+// roots trusts the destination alone.
+func (p *demoPort) roots() *x509.CertPool {
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(p.certificates.CAPEM())
+	return roots
+}
+
+// newDemoDestination serves a simulator over https.
+func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, error) {
+	config.Token = demoToken
+	sim, err := destsim.New(config)
+	if err != nil {
+		return nil, untested(err)
+	}
+	certificates, err := destsim.NewCertificates(nil)
+	if err != nil {
+		return nil, untested(errors.Join(err, sim.Close()))
+	}
+	port := &service{addr: "127.0.0.1:0", handler: sim}
+	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
+		return nil, untested(errors.Join(err, sim.Close()))
+	}
+	p, err := serveDemo(ctx, port, sim.Close)
+	if err == nil {
+		p.certificates = certificates
+	}
+	return p, err
+}
+
+// newDemoService serves the service on a data directory, as 'destkit serve'
+// does, and returns a client of it with the key of its workspace.
+func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*demoPort, *restClient, error) {
+	key, err := makeKeyFile(files.key)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := serving{}
+	s.config.Dir, s.config.MasterKey, s.config.Trusted = files.service, key.bytes, trusted
+	s.config.Version, s.config.Owner = readBuild().Version, "destkit demo"
+	s.config.CallTimeout = 30 * time.Second
+	world, err := s.open(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	port, err := serveDemo(ctx, &service{addr: "127.0.0.1:0", handler: world}, world.Close)
+	if err != nil {
+		return nil, nil, err
+	}
+	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: time.Minute}}
+	return port, client, nil
+}
