@@ -153,7 +153,8 @@ func (s *Sync) merge(x *index, meta Meta) error {
 	return errors.Join(s.files.remove(damagedFile), s.files.remove(metaFile))
 }
 
-// mergeState writes a new state: the old one with what a run learnt over it.
+// mergeState writes a new state: the old one with what a run learnt over it, or
+// an empty one where x is nil.
 // The old state is whole until the new one takes its name.
 func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 	s.crash(BeforeMerge)
@@ -167,15 +168,10 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 			_ = s.files.remove(stateFile + newSuffix) // else Begin does it
 		}
 	}()
-	old, err := s.readItems()
-	if err != nil {
-		return err
-	}
-	defer old.Close()
 	w := &sortedWriter{f: f, limit: cmp.Or(s.o.block, blockSize)}
 	err = w.start()
-	if err == nil {
-		err = s.overlay(w, x.sorted(), old, meta.Below)
+	if err == nil && x != nil {
+		err = s.writeMerged(w, x, meta.Meta)
 	}
 	if err == nil {
 		err = w.finish(meta)
@@ -191,8 +187,17 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 	return nil
 }
 
+// writeMerged writes the items of a run over those of the state.
+func (s *Sync) writeMerged(w *sortedWriter, x *index, meta Meta) error {
+	old, err := s.readItems()
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.overlay(w, x.sorted(), old, meta.Delta, meta.Below), old.Close())
+}
+
 // overlay goes through both in key order, and leaves out what is below a key.
-func (s *Sync) overlay(w *sortedWriter, run, state items, below []byte) error {
+func (s *Sync) overlay(w *sortedWriter, run, state items, delta bool, below []byte) error {
 	var now, old item
 	nowErr, oldErr := run.next(&now), state.next(&old)
 	// What the run learnt goes over the entry with the same key; entries that it
@@ -217,7 +222,7 @@ func (s *Sync) overlay(w *sortedWriter, run, state items, below []byte) error {
 			if c < 0 {
 				before = nil
 			}
-			if merged, keep := now.over(before); keep {
+			if merged, keep := now.over(before, delta); keep {
 				err = w.add(&merged)
 			}
 		}
