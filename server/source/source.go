@@ -5,8 +5,9 @@
 //
 // It refuses to know workspaces, syncs, mappings and destinations, where
 // credentials are kept, and which columns a sync wants. It never writes into a
-// source, except into the emulated warehouses that it keeps itself. No message
-// of it holds a secret.
+// source, except into the emulated warehouses that it keeps itself, and the
+// state of syncs into a schema of its own where the user has chosen the engine
+// that does so. No message of it holds a secret.
 package source
 
 import (
@@ -67,6 +68,9 @@ type Options struct {
 	// Scratch is the folder for rows that are sorted on disk; "" is the
 	// system's folder for temporary files.
 	Scratch string
+	// Advanced: the source keeps the state of its syncs itself, and its test
+	// tries whether it may.
+	Advanced bool
 }
 
 // Errors of this package, to be found with errors.Is.

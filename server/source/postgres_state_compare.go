@@ -1,0 +1,274 @@
+package source
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// compareSQL is one comparison: one statement, so one snapshot of rows and
+// state. found has every key of either side once, so that a key that stands
+// twice is known before anything of it is handed out; the rows themselves are
+// joined to the few keys that matter.
+//
+//	1 NOT MATERIALIZED or MATERIALIZED  2 key  3 columns  4 their fingerprint  5 FROM  6 state
+//	7 which keys are written  8 the columns of src  9 a NULL for each  10 which keys are gone
+const compareSQL = `WITH src AS %[1]s (SELECT %[2]s AS k, %[4]s AS h%[3]s FROM %[5]s),
+found AS MATERIALIZED (
+	SELECT d.k, d.h, d.n, s.* FROM (SELECT k, min(h) AS h, count(*) AS n FROM src GROUP BY k) d
+	FULL JOIN %[6]s s ON d.k = s.key)
+SELECT * FROM (
+SELECT 3::int4 AS kind, f.k, 0::int8 AS n, f.h, f.key IS NOT NULL AS has, f.known, f.rejected, f.deleted, f.record_print, f.row_print%[8]s
+FROM found f JOIN src ON src.k = f.k WHERE f.n = 1 AND %[7]s
+UNION ALL
+SELECT 0, NULL, coalesce(sum(n), 0)::int8, (coalesce(sum(n) FILTER (WHERE k IS NULL), 0))::int8, NULL, NULL, NULL, NULL,
+	(coalesce(sum(n) FILTER (WHERE k IS NOT NULL AND n > 1), 0))::int8,
+	count(*) FILTER (WHERE n IS NULL)%[9]s FROM found f
+UNION ALL
+SELECT 1, NULL, count(*) FILTER (WHERE k IS NOT NULL AND n = 1 AND %[7]s), NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found f
+UNION ALL
+(SELECT 2, k, n, NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found WHERE k IS NOT NULL AND n > 1 ORDER BY k LIMIT 100)
+UNION ALL
+SELECT 4, key, NULL, NULL, true, known, rejected, deleted, record_print, row_print%[9]s FROM found WHERE n IS NULL AND %[10]s
+) u ORDER BY kind, k COLLATE "C"`
+
+// fixedColumns are those before the cells of a row.
+const fixedColumns = 10
+
+// wholeSQL gives a state in key order.
+const wholeSQL = `SELECT 5::int4, key, NULL::int8, NULL::int8, true, known, rejected, deleted, record_print, row_print FROM %s ORDER BY key`
+
+// Kinds of rows on the wire: those of StateRowKind, with the totals in two.
+const (
+	wireTotals    = 0
+	wireWrites    = 1
+	wireDuplicate = 2
+	wireWrite     = 3
+	wireGone      = 4
+	wireWhole     = 5
+)
+
+// Read gives the differences that c asks for, in the order of their kinds and
+// keys, or all entries in key order where c is nil. Memory does not grow with
+// their number. The error is an ErrNotInSQL where the server cannot compute the
+// keys as this program does.
+func (s *PostgresState) Read(ctx context.Context, c *Comparison) (_ StateReader, err error) {
+	conn, err := s.p.connect(ctx)
+	if err != nil {
+		return nil, s.p.clean(err)
+	}
+	defer func() {
+		if err != nil {
+			err = s.p.clean(err)
+			closeConn(conn)
+		}
+	}()
+	if err := begin(ctx, conn); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Exec(ctx, stateSettings); err != nil {
+		return nil, readError(err)
+	}
+	r := &stateReader{p: s.p, conn: conn}
+	sql := fmt.Sprintf(wholeSQL, s.table)
+	if c != nil {
+		if sql, err = s.compare(ctx, conn, c, r); err != nil {
+			return nil, err
+		}
+	}
+	described, err := conn.PgConn().Prepare(ctx, "", sql, nil)
+	if err != nil {
+		return nil, postgresQueryError(err)
+	}
+	formats := make([]int16, len(described.Fields))
+	for i, f := range described.Fields {
+		if i < fixedColumns {
+			formats[i] = pgx.BinaryFormatCode
+			continue
+		}
+		write, binary := postgresWriter(f.DataTypeOID)
+		if r.structures[i-fixedColumns] {
+			write, binary = appendJSONText, false
+		}
+		if binary {
+			formats[i] = pgx.BinaryFormatCode
+		}
+		r.writers = append(r.writers, write)
+	}
+	r.row = newRow(len(r.writers))
+	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
+	return r, nil
+}
+
+// compare makes the statement.
+func (s *PostgresState) compare(ctx context.Context, conn *pgx.Conn, c *Comparison, r *stateReader) (string, error) {
+	all, from, err := s.p.columns(ctx, conn, c.Object)
+	if err != nil {
+		return "", err
+	}
+	chosen, err := choose(c.Object, all, c.Columns, []string{c.Key})
+	if err != nil {
+		return "", err
+	}
+	described, err := conn.PgConn().Prepare(ctx, "", "SELECT "+quote(c.Key)+" FROM "+from, nil)
+	if err != nil {
+		return "", postgresQueryError(err)
+	}
+	key := stateKey(conn, described.Fields[0].DataTypeOID, quote(c.Key), c.KeyText)
+	if key == "" || isStructure(all[chosen.wanted[chosen.order[0]]]) {
+		return "", fmt.Errorf("compare by column %q: %w", c.Key, ErrNotInSQL)
+	}
+	var columns, names, nulls, values strings.Builder
+	for i, column := range chosen.wanted[:chosen.width] {
+		fmt.Fprintf(&columns, ", %s AS c%d", selectExpr(all[column]), i)
+		fmt.Fprintf(&names, ", src.c%d", i)
+		nulls.WriteString(", NULL")
+		if i > 0 {
+			values.WriteString(", ")
+		}
+		values.WriteString(quote(all[column].Name))
+		r.structures = append(r.structures, isStructure(all[column]))
+	}
+	// A query is run once: it may be expensive, and need not give the same rows
+	// twice.
+	once := "NOT MATERIALIZED"
+	if c.Object.Query != "" {
+		once = "MATERIALIZED"
+	}
+	return fmt.Sprintf(compareSQL, once, key, columns.String(), `hashtextextended(ROW(`+values.String()+`)::text COLLATE "C", 0)`,
+		from, s.table, c.written(), names.String(), nulls.String(), fmt.Sprint(c.Gone)), nil
+}
+
+// written is the condition on a key that stands once. A superset is harmless:
+// who asks decides by the record.
+func (c *Comparison) written() string {
+	switch {
+	case c.Every:
+		return "true"
+	case c.Once:
+		return "f.known IS NOT true"
+	}
+	return "(f.key IS NULL OR f.rejected OR NOT f.known OR f.row_print <> f.h)"
+}
+
+// stateKey is the expression of a key's JSON text, in the order of its bytes, or
+// "". Only types whose text is the same here and there are taken, and texts
+// only while the server stores them in UTF-8, as to_json escapes bytes then as
+// appendString does.
+func stateKey(conn *pgx.Conn, oid uint32, column string, asText bool) string {
+	switch oid {
+	case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID:
+		if !asText {
+			return column + `::text COLLATE "C"`
+		}
+		return `('"' || ` + column + `::text || '"') COLLATE "C"`
+	case pgtype.UUIDOID:
+		return `('"' || ` + column + `::text || '"') COLLATE "C"`
+	case pgtype.TextOID, pgtype.VarcharOID:
+		if conn.PgConn().ParameterStatus("server_encoding") == "UTF8" {
+			return "to_json(" + column + `)::text COLLATE "C"`
+		}
+	}
+	return ""
+}
+
+// stateReader reads the stream of one statement.
+type stateReader struct {
+	p          *postgres
+	conn       *pgx.Conn
+	result     *pgconn.ResultReader
+	structures []bool
+	writers    []func(dst, value []byte) []byte
+	row        row
+	totals     StateCounts
+	written    int64
+	given      bool // the totals
+}
+
+// Next implements StateReader.
+func (r *stateReader) Next() (StateRow, error) {
+	for {
+		if !r.result.NextRow() {
+			if _, err := r.result.Close(); err != nil {
+				return StateRow{}, r.p.clean(readError(err))
+			}
+			if r.written != r.totals.Writes {
+				return StateRow{}, fmt.Errorf("read rows: %d of %d rows came: the source gave other rows when it was read again in one statement", r.written, r.totals.Writes)
+			}
+			return StateRow{}, io.EOF
+		}
+		got, whole := r.decode(r.result.Values())
+		if whole {
+			return got, nil
+		}
+	}
+}
+
+// decode reads a row. The totals come in two, of which the first is kept back.
+func (r *stateReader) decode(v [][]byte) (StateRow, bool) {
+	number := func(i int) int64 {
+		if len(v[i]) != 8 {
+			return 0
+		}
+		return int64(binary.BigEndian.Uint64(v[i]))
+	}
+	flag := func(i int) bool { return len(v[i]) == 1 && v[i][0] == 1 }
+	got := StateRow{
+		Entry: StateEntry{Key: v[1], Known: flag(5), Rejected: flag(6), Deleted: flag(7), Record: number(8), Row: number(9)},
+		Has:   flag(4),
+	}
+	switch binary.BigEndian.Uint32(v[0]) {
+	case wireTotals:
+		r.totals = StateCounts{Rows: number(2), Nulls: number(3), Duplicates: number(8), Gone: number(9)}
+		return got, false
+	case wireWrites:
+		r.totals.Writes = number(2)
+		return StateRow{Kind: StateTotals, Totals: r.totals}, true
+	case wireDuplicate:
+		got.Kind, got.Copies = StateDuplicate, number(2)
+	case wireWrite:
+		got.Kind, got.Print = StateWrite, number(3)
+		got.Cells = r.cells(v[fixedColumns:])
+		r.written++
+	case wireGone:
+		got.Kind = StateGone
+	case wireWhole:
+		got.Kind = StateWhole
+	}
+	return got, true
+}
+
+// cells writes the values of a row as JSON.
+func (r *stateReader) cells(values [][]byte) [][]byte {
+	r.row.reset()
+	for i, value := range values {
+		if value == nil {
+			r.row.buf = append(r.row.buf, jsonNull...)
+		} else {
+			r.row.buf = r.writers[i](r.row.buf, value)
+		}
+		r.row.end()
+	}
+	return r.row.values()
+}
+
+// Close drops the connection where something is still coming.
+func (r *stateReader) Close() error {
+	if r.conn == nil {
+		return nil
+	}
+	conn := r.conn
+	r.conn = nil
+	if conn.PgConn().IsBusy() {
+		_ = conn.PgConn().Conn().Close()
+		return nil
+	}
+	closeConn(conn)
+	return nil
+}
