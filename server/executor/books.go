@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 
@@ -21,6 +22,12 @@ type notes struct {
 	Events     bool   `json:"events,omitempty"` // the keys are positions
 }
 
+// keptNotes are the notes of a state with what only this package reads.
+type keptNotes struct {
+	notes
+	warehouseNotes
+}
+
 func (r *run) notes() notes {
 	n := notes{Connection: r.job.Connection, Object: r.job.DestinationObject.FullName, Identifier: r.plan.Identifier()}
 	if r.stream != nil {
@@ -35,16 +42,16 @@ func (r *run) notes() notes {
 // begin opens the log of the run and decides whether every row has to be sent.
 // What an interrupted run of the same number has acknowledged goes into the
 // state first, so that the comparison sees it.
-func (r *run) begin() error {
+func (r *run) begin(ctx context.Context) error {
 	r.books = r.e.options.Ledger.Sync(r.job.Sync)
 	if err := r.openLog(); err != nil {
 		return err
 	}
 	was, readable := r.noted()
-	kept := was.Rows
-	mark := r.before.HighWater
-	if was.Rows = false; !readable || was != r.notes() {
-		if err := r.forget(); err != nil {
+	kept, mark := was.Rows, r.before.HighWater
+	was.Rows = false
+	if !readable || was.notes != r.notes() || was.Advanced && r.job.Warehouse == nil {
+		if err := r.forget(was.notes == r.notes()); err != nil {
 			return err
 		}
 		// Each message is sent once in the life of the sync, wherever to.
@@ -53,6 +60,10 @@ func (r *run) begin() error {
 		}
 	}
 	r.kept = kept || r.before.Rows == 0
+	behind, err := r.openWarehouse(ctx)
+	if err != nil {
+		return errors.Join(err, r.log.Close())
+	}
 	r.decideFull()
 	if r.stream != nil {
 		if err := r.stream.resume(r.before, r.full); err != nil {
@@ -60,23 +71,23 @@ func (r *run) begin() error {
 		}
 	}
 	r.skipping = r.skips()
-	if !r.log.Resumed() {
+	if !r.log.Resumed() && !behind {
 		return nil
 	}
-	return r.restart()
+	return r.restart(ctx)
 }
 
 // noted are the notes of the state; those of this run where it has none.
-func (r *run) noted() (was notes, readable bool) {
+func (r *run) noted() (was keptNotes, readable bool) {
 	if len(r.before.Notes) == 0 {
-		return r.notes(), true
+		return keptNotes{notes: r.notes()}, true
 	}
 	err := json.Unmarshal(r.before.Notes, &was)
 	return was, err == nil
 }
 
 func (r *run) openLog() error {
-	log, err := r.books.Begin(r.job.Run, ledger.Meta{})
+	log, err := r.books.Begin(r.job.Run, ledger.Meta{Delta: r.job.Warehouse != nil})
 	if err != nil {
 		return failed(CodeState, err, "open the log of the run: %v", err)
 	}
@@ -90,8 +101,9 @@ func (r *run) openLog() error {
 }
 
 // forget drops a state whose keys are those of another identifier or another
-// object: a mirror would delete what they happen to name there.
-func (r *run) forget() error {
+// object: a mirror would delete what they happen to name there. So it is with
+// what is left of a state that a warehouse has.
+func (r *run) forget(moved bool) error {
 	err := r.log.Close()
 	if err == nil {
 		err = r.books.Forget()
@@ -101,6 +113,9 @@ func (r *run) forget() error {
 	}
 	if r.operation.changed && !r.full {
 		r.full, r.reason = true, "the identifier or the destination object has changed"
+		if moved {
+			r.reason = engineChanged
+		}
 	}
 	return r.openLog()
 }
@@ -117,8 +132,11 @@ func (r *run) decideFull() {
 	case r.rows && !r.kept:
 		r.full, r.reason = true, "delete records carry the whole row from now on"
 	case !r.operation.changed:
-	case mapping != (ledger.Fingerprint{}) && mapping != ledger.Fingerprint(r.plan.Fingerprint()):
+	case mapping != (ledger.Fingerprint{}) && mapping != r.mapping():
 		r.full, r.reason = true, "the mappings have changed"
+		if r.job.Warehouse != nil {
+			r.reason = "the mappings, the types of the columns or the version of the warehouse have changed"
+		}
 	}
 }
 
@@ -167,12 +185,27 @@ func (r *run) skipper() *packer {
 
 // restart merges what was acknowledged so far into the state and goes on with
 // the same log.
-func (r *run) restart() error {
-	r.resumed = true
-	if err := r.log.Finish(r.meta()); err != nil {
-		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
+func (r *run) restart(ctx context.Context) error {
+	r.resumed = r.resumed || r.log.Resumed()
+	if err := r.merge(ctx, r.meta()); err != nil {
+		return err
 	}
 	return r.openLog()
+}
+
+// merge puts the log into the state. Where a warehouse has the state, the log
+// is merged into what has to be applied there, and applied.
+func (r *run) merge(ctx context.Context, meta ledger.Meta) error {
+	if r.job.Warehouse != nil {
+		meta = r.beforeApply(meta)
+	}
+	if err := r.log.Finish(meta); err != nil {
+		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
+	}
+	if r.job.Warehouse == nil {
+		return nil
+	}
+	return r.apply(ctx, meta)
 }
 
 // promise notes, before anything of a batch is sent, that its records have to be
@@ -203,21 +236,19 @@ func (d *delivery) promise(items []item) error {
 // meta is what the state says of itself after a run that did not reach its end.
 func (r *run) meta() ledger.Meta {
 	m := r.before
-	now := r.notes()
-	now.Rows = r.rows && r.kept
-	m.Notes, _ = json.Marshal(now) // numbers and texts always marshal
+	m.Notes = r.keptNotes()
 	return m
 }
 
 // finish merges what was acknowledged into the state, whatever became of the
 // run. Only a run that came to its end may say that the state is whole.
-func (r *run) finish(cause error) error {
+func (r *run) finish(ctx context.Context, cause error) error {
 	if cause == nil {
 		r.kept = r.rows
 	}
 	meta := r.meta()
 	if cause == nil {
-		meta.Mapping, meta.Damaged = ledger.Fingerprint(r.plan.Fingerprint()), false
+		meta.Mapping, meta.Damaged = r.mapping(), false
 	}
 	if r.water != nil {
 		if mark := r.water.next(cause == nil, r.skipping); mark != nil {
@@ -227,8 +258,5 @@ func (r *run) finish(cause error) error {
 	if r.stream != nil {
 		r.stream.settled(&meta, cause == nil)
 	}
-	if err := r.log.Finish(meta); err != nil {
-		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
-	}
-	return nil
+	return r.merge(ctx, meta)
 }

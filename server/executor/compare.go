@@ -15,9 +15,11 @@ const invalidDuplicate = "the primary identifier stands more than once in the so
 // often is how many rows go by between two looks at the context.
 const often = 256
 
-// state is the state of a sync in ascending order of keys; a *ledger.Cursor.
+// state is the state of a sync in ascending order of keys: a *ledger.Cursor, or
+// what a warehouse has.
 type state interface {
 	Next() (ledger.Entry, error)
+	Close() error
 }
 
 // compare merges rows and state in the order of their keys and hands what has
@@ -89,6 +91,9 @@ func (r *run) meet(row *entry, old *ledger.Entry) error {
 	if r.water != nil {
 		print = printOf(append(print[:], row.stamp[:]...))
 	}
+	if r.job.Warehouse != nil {
+		print = r.withRow(print, row, old)
+	}
 	if r.operation.decide(row, print, old, r.full) != write && !r.lacksRow(old) {
 		return nil
 	}
@@ -135,6 +140,12 @@ func (r *run) invalid(row entry) {
 	r.tally.rows += row.copies
 	r.tally.invalids += row.copies
 	if len(r.samples) < samples {
-		r.samples = append(r.samples, Sample{string(row.key), row.invalid, row.copies})
+		r.sample(Sample{string(row.key), row.invalid, row.copies})
+	}
+}
+
+func (r *run) sample(s Sample) {
+	if len(r.samples) < samples {
+		r.samples = append(r.samples, s)
 	}
 }

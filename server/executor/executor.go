@@ -52,7 +52,7 @@ type Options struct {
 	// records.
 	Payloads bool
 	// Crash is told of every named point at which a killed process must lose
-	// nothing: before-send and after-send; the ledger
+	// nothing: before-send and after-send, and WarehouseCrashPoints; the ledger
 	// has more. nil: nobody.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
@@ -94,6 +94,9 @@ type Job struct {
 	Source  source.Reader
 	Object  source.Object
 	Columns []api.Column
+	// Warehouse keeps the state of the sync beside its source (the engine
+	// "advanced"); nil: the ledger does.
+	Warehouse Warehouse
 
 	Destination       destination.Sender
 	DestinationObject *api.DestinationObject

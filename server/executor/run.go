@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/source"
 )
 
 // run is one run under way.
@@ -36,7 +37,8 @@ type run struct {
 	water  *water  // nil without a high-water mark
 	stream *stream // nil unless the source is a topic
 	swap   *swap   // nil: records count one by one
-	sends  sender  // the destination, or its replacement under way
+	state  warehouseState
+	sends  sender // the destination, or its replacement under way
 
 	// Of the goroutine that reads.
 	tally    tally
@@ -81,7 +83,7 @@ func (r *run) work(ctx context.Context) error {
 	if err := r.pace(ctx); err != nil {
 		return err
 	}
-	if err := r.begin(); err != nil {
+	if err := r.begin(ctx); err != nil {
 		return err
 	}
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
@@ -90,7 +92,7 @@ func (r *run) work(ctx context.Context) error {
 		return err // the log stays open for the one who resumes
 	}
 	r.enter(StepRecording)
-	return errors.Join(err, r.finish(err))
+	return errors.Join(err, r.finish(ctx, err))
 }
 
 // move reads, compares and sends.
@@ -159,13 +161,20 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 	if r.stream != nil {
 		return r.readStream(ctx, p)
 	}
-	byColumn := r.plan.KeyColumn()
+	byColumn, inSQL := r.plan.KeyColumn(), r.comparesInSQL()
 	for {
-		err := r.readOnce(ctx, p, byColumn)
-		if byColumn == "" || !errors.Is(err, errUnordered) {
+		err := r.readOnce(ctx, p, byColumn, inSQL)
+		switch {
+		case errors.Is(err, source.ErrNotInSQL):
+			inSQL = false
+			if r.tally == (tally{}) { // it knew before it began
+				continue
+			}
+		case byColumn == "" || !errors.Is(err, errUnordered):
 			return err
+		default:
+			byColumn = ""
 		}
-		byColumn = ""
 		r.tally, r.samples = tally{}, nil
 		err = r.removals.close()
 		if p.refused != nil { // they come again
@@ -174,29 +183,25 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 		if err != nil {
 			return failed(CodeInternal, err, "%v", err)
 		}
-		if err := r.restart(); err != nil {
+		r.resumed = true
+		if err := r.restart(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-func (r *run) readOnce(ctx context.Context, p *phase, byColumn string) error {
-	rows, err := r.openRows(ctx, byColumn)
+func (r *run) readOnce(ctx context.Context, p *phase, byColumn string, inSQL bool) error {
+	find, done, err := r.openBoth(ctx, byColumn, inSQL)
 	if err != nil {
 		return r.explain(ctx, err)
 	}
-	defer rows.Close()
-	before, err := r.books.Scan()
-	if err != nil {
-		return failed(CodeState, err, "read the state of the sync: %v", err)
-	}
-	defer before.Close()
+	defer done()
 	pack := r.packer(ctx, p)
 	if r.skipping {
 		pack = r.skipper()
 	}
 	r.sink = pack.add
-	return r.drain(ctx, pack, r.compare(ctx, &group{feed: rows}, before))
+	return r.drain(ctx, pack, find(ctx))
 }
 
 // drain sends what is left of a pass that ended with err and waits until
@@ -216,11 +221,29 @@ func (r *run) drain(ctx context.Context, pack *packer, err error) error {
 	return r.explain(ctx, err)
 }
 
+// openBoth opens source and state and gives the comparison of the two: one
+// statement where a warehouse can make it, else a merge in the order of keys.
+func (r *run) openBoth(ctx context.Context, byColumn string, inSQL bool) (find func(context.Context) error, done func(), err error) {
+	if inSQL {
+		return r.openDifferences(ctx, byColumn)
+	}
+	rows, err := r.openRows(ctx, byColumn)
+	if err != nil {
+		return nil, nil, err
+	}
+	before, err := r.scan(ctx)
+	if err != nil {
+		return nil, nil, errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), rows.Close())
+	}
+	return func(ctx context.Context) error { return r.compare(ctx, &group{feed: rows}, before) },
+		func() { _, _ = before.Close(), rows.Close() }, nil
+}
+
 // explain turns an error of reading into a failure.
 func (r *run) explain(ctx context.Context, err error) error {
 	var src *sourceError
 	switch {
-	case err == nil, errors.Is(err, errUnordered):
+	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

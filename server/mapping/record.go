@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"slices"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -74,6 +75,18 @@ func (p *Plan) Generated() bool { return p.generated }
 // may hold values of other types than its columns are declared with, so a
 // reader checks the order all the same.
 func (p *Plan) KeyColumn() string { return p.keyColumn }
+
+// KeyText tells that keys are JSON strings.
+func (p *Plan) KeyText() bool { return p.keyStep < 0 || p.steps[p.keyStep].wire == wireString }
+
+// Timed tells that a record may depend on the time of the run, since a template
+// uses the filter date, whose input may be "now": equal rows need not give equal
+// records then.
+func (p *Plan) Timed() bool {
+	return slices.ContainsFunc(p.steps, func(s planStep) bool {
+		return s.template != nil && slices.Contains(s.template.reads.filters, "date")
+	})
+}
 
 // Fields are the members of the records in their order, one for each top-level
 // name.

@@ -71,7 +71,7 @@ func (s *PostgresState) checkStamp(ctx context.Context, conn *pgx.Conn, c *State
 	case err != nil:
 		return err
 	}
-	if !c.Force && stamp != c.From && stamp != c.To {
+	if stamp != c.From && stamp != c.To {
 		return ErrStateElsewhere
 	}
 	return nil

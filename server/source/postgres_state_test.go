@@ -188,7 +188,7 @@ func TestStateApplies(t *testing.T) {
 
 	err = s.Apply(t.Context(), StateChange{From: "two", To: "other"})
 	require.ErrorIs(t, err, ErrStateElsewhere)
-	require.NoError(t, s.Apply(t.Context(), StateChange{To: "four", Force: true, Clear: true, Run: 9, Notes: json.RawMessage(`{"a":1}`)}))
+	require.NoError(t, s.Apply(t.Context(), StateChange{From: "three", To: "four", Clear: true, Run: 9, Notes: json.RawMessage(`{"a":1}`)}))
 	info, err := s.Open(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, StateInfo{Stamp: "four", Run: 9, Notes: json.RawMessage(`{"a":1}`), Version: info.Version}, info)

@@ -56,9 +56,7 @@ type StateInfo struct {
 type StateChange struct {
 	// From is the stamp that the state must have, To the one it has afterwards. A
 	// change that is there already has To, and is made again: nothing changes.
-	// Force takes any stamp.
 	From, To string
-	Force    bool
 	Clear    bool // drop all entries first
 	// Run, Mapping, HighWater and Notes are kept beside the entries. People read
 	// them; only Notes are given back.
