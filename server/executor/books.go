@@ -86,13 +86,25 @@ func (r *run) noted() (was keptNotes, readable bool) {
 	return was, err == nil
 }
 
+// openLog begins the log, or goes on with it. A process that was killed after the
+// state had taken over what the run learnt, and before anybody noted how the run
+// ended, begins where the run began: with its mapping and its high-water mark. Not
+// so in a topic, of which the state keeps nothing below the mark.
 func (r *run) openLog() error {
-	log, err := r.books.Begin(r.job.Run, ledger.Meta{Delta: r.job.Warehouse != nil})
+	now, err := r.books.Meta()
+	if err != nil {
+		return failed(CodeState, err, "read the state of the sync: %v", err)
+	}
+	now.Delta = r.job.Warehouse != nil
+	log, err := r.books.Begin(r.job.Run, now)
 	if err != nil {
 		return failed(CodeState, err, "open the log of the run: %v", err)
 	}
 	if r.before, err = r.books.Meta(); err != nil { // after Begin, which finds damage
 		return errors.Join(failed(CodeState, err, "read the state of the sync: %v", err), log.Close())
+	}
+	if began := log.Began(); !r.before.Damaged && r.stream == nil {
+		r.before.Mapping, r.before.HighWater = began.Mapping, began.HighWater
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -88,19 +88,30 @@ func (r *run) meet(row *entry, old *ledger.Entry) error {
 	r.tally.rows++
 	r.tally.valid++
 	print := printOf(r.plan.Compared(row.record))
-	if r.water != nil {
-		print = printOf(append(print[:], row.stamp[:]...))
+	if r.water != nil { // an event is its key and its moment: it is not another one when a mapping changes
+		print = printOf(row.stamp[:])
 	}
 	if r.job.Warehouse != nil {
 		print = r.withRow(print, row, old)
 	}
-	if r.operation.decide(row, print, old, r.full) != write && !r.lacksRow(old) {
+	if r.operation.decide(row, print, old, r.full) != write && !r.lacksRow(old) || r.delivered(row.key, print) {
 		return nil
 	}
 	if !r.skipping {
 		r.tally.updates++
 	}
 	return r.sink(item{key: row.key, record: row.record, print: print, stamp: row.stamp})
+}
+
+// delivered tells that this run has sent exactly this already, before it was
+// interrupted: where every row is sent, the state alone does not say so. A table
+// that is replaced begins anew.
+func (r *run) delivered(key []byte, print ledger.Fingerprint) bool {
+	if !r.resumed || r.swap != nil || !r.full && !r.operation.all {
+		return false
+	}
+	verdict, was, spoken := r.log.Last(key)
+	return spoken && verdict == ledger.Acknowledged && was == print
 }
 
 // gone deals with a key that the source no longer has.

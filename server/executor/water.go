@@ -97,18 +97,22 @@ func (w *water) place(raw []byte) (t time.Time, now bool, invalid string) {
 }
 
 // next is the mark after the run: the top, unless something below it was not
-// acknowledged. What lies between is read again then, and not sent again.
+// acknowledged. What lies between is read again then, and not sent again. The
+// mark never moves back, also when the latest rows of the source are deleted:
+// what it has passed would be seen as new.
 func (w *water) next(complete, skipped bool) *time.Time {
+	mark := w.mark
 	switch {
-	case skipped && complete, complete && w.lowest == nil:
-		if w.top == nil {
-			return w.mark
+	case !complete:
+		return mark
+	case skipped || w.lowest == nil:
+		if mark == nil || w.top != nil && w.top.After(*mark) {
+			return w.top
 		}
-		return w.top
-	case complete && w.mark == nil, complete && w.lowest.After(*w.mark):
+	case mark == nil || w.lowest.After(*mark):
 		return w.lowest
 	}
-	return w.mark
+	return mark
 }
 
 // refuse notes that a record was refused to the end.
@@ -166,8 +170,8 @@ func (t *timed) Next() ([][]byte, error) {
 }
 
 // stamp is the moment of a row on its way; all zero without a high-water mark.
-// It is part of the fingerprint: two rows of one key with different moments are
-// two events.
+// It is the fingerprint then: two rows of one key with different moments are two
+// events.
 type stamp [12]byte
 
 func stampOf(t time.Time) (s stamp) {
