@@ -71,6 +71,7 @@ var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
+	"github.com/hashicorp/":       {"server/executor"},
 	"github.com/jackc/pgx/":       {"server/source"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/liquid":   {"server/mapping"},

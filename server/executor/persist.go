@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"net/http"
+	"net/url"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/destkit/destkit/server/destination"
 )
@@ -15,45 +20,106 @@ import (
 // *wholeError when the call failed as often as it may, and a *Failure when the
 // run has to end.
 func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	var throttle throttle
-	for try, reach := 1, 1; ; {
-		if err := r.gate.pass(ctx, n); err != nil {
-			return err
+	if err := r.gate.pass(ctx, n); err != nil {
+		return err
+	}
+	c := &persistent{run: r, tries: tries, records: n, deadline: deadline, call: call, try: 1, reach: 1}
+	return c.do(ctx)
+}
+
+// persistent is one call from its first try to its last, under
+// go-retryablehttp. A try is a round trip to it: the whole call, with its
+// answer read and judged, since most failures stand in the body of a 200 (spec
+// 7.2) and each try is a request with an id of its own (spec 4.2).
+type persistent struct {
+	run            *run
+	tries, records int
+	deadline       time.Duration
+	call           func(context.Context) (limit int64, err error)
+
+	failure    error // of the last try
+	reaction   reaction
+	try, reach int // counted tries so far, and those that reached nobody
+	throttle   throttle
+}
+
+// anywhere stands for the endpoint, whose URL is a secret and no business of
+// the loop (spec 5.2.3).
+var anywhere = &url.URL{Scheme: "https", Host: "destination"}
+
+func (p *persistent) do(ctx context.Context) error {
+	client := retryablehttp.Client{
+		HTTPClient: &http.Client{Transport: p}, RetryMax: math.MaxInt, // check counts
+		CheckRetry: p.check, Backoff: noBackoff, PrepareRetry: p.prepare,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+	request := (&http.Request{Method: http.MethodPost, URL: anywhere}).WithContext(ctx)
+	reply, err := client.Do(&retryablehttp.Request{Request: request})
+	if err != nil {
+		return err
+	}
+	return reply.Body.Close()
+}
+
+// noBackoff leaves all waiting to prepare: the library sleeps in real time, and
+// believes any Retry-After.
+func noBackoff(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 }
+
+// RoundTrip is one try.
+func (p *persistent) RoundTrip(request *http.Request) (*http.Response, error) {
+	limit, err := p.run.bounded(request.Context(), p.deadline, p.call)
+	p.run.gate.limiter.Announce(max(limit, limitOf(err)))
+	if p.failure = err; err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: request}, nil
+}
+
+// check says whether there is another try, or why not. A 429 counts for nothing.
+func (p *persistent) check(ctx context.Context, _ *http.Response, err error) (retry bool, _ error) {
+	if err == nil {
+		return false, nil
+	}
+	p.reaction = react(ctx, p.failure)
+	if p.reaction != pause {
+		p.throttle = throttle{}
+	}
+	switch p.reaction {
+	case canceled:
+		if cause := context.Cause(ctx); cause != nil {
+			return false, cause
 		}
-		limit, err := r.bounded(ctx, deadline, call)
-		r.gate.limiter.Announce(max(limit, limitOf(err)))
-		if err == nil {
-			return nil
+		return false, &wholeError{p.failure}
+	case giveUp:
+		return false, ofCall(p.failure)
+	case waitFor:
+		if p.reach++; p.reach > p.run.backoff.Reach {
+			return false, ofCall(p.failure)
 		}
-		reaction := react(ctx, err)
-		if reaction != pause {
-			throttle.since = time.Time{}
-		}
-		switch reaction {
-		case canceled:
-			if cause := context.Cause(ctx); cause != nil {
-				return cause
-			}
-			return &wholeError{err}
-		case giveUp:
-			return ofCall(err)
-		case pause:
-			err = r.pause(&throttle, err)
-		case waitFor:
-			if reach++; reach > r.backoff.Reach {
-				return ofCall(err)
-			}
-			err = r.rest(ctx, err, reach)
-		case again:
-			if try++; try > r.limitOfTries(tries, err) {
-				return &wholeError{err}
-			}
-			err = r.rest(ctx, err, try)
-		}
-		if err != nil {
-			return err
+	case again:
+		if p.try++; p.try > p.run.limitOfTries(p.tries, p.failure) {
+			return false, &wholeError{p.failure}
 		}
 	}
+	return true, nil
+}
+
+// prepare waits before another try: for what the destination asks or what the
+// backoff says, and then for the limits.
+func (p *persistent) prepare(request *http.Request) (err error) {
+	ctx := request.Context()
+	switch p.reaction {
+	case pause:
+		err = p.run.pause(&p.throttle, p.failure)
+	case waitFor:
+		err = p.run.rest(ctx, p.failure, p.reach)
+	default:
+		err = p.run.rest(ctx, p.failure, p.try)
+	}
+	if err != nil {
+		return err
+	}
+	return p.run.gate.pass(ctx, p.records)
 }
 
 // throttle is how long 429s have followed one another.
