@@ -244,7 +244,7 @@ func (s *Server) books() (err error) {
 // run lets syncs run: first those that were interrupted, then what falls due.
 func (s *Server) run(ctx context.Context) error {
 	s.executor = executor.New(executor.Options{
-		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.CallTimeout, PlanTimeout: s.config.CallTimeout,
+		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
 		Payloads: true, Log: s.log,
 	})
 	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx))

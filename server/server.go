@@ -35,6 +35,11 @@ const BasePath = "/api/v1"
 const (
 	DefaultMaxBody  = 4 << 20
 	DefaultCacheTTL = 15 * time.Minute
+	// DefaultCallTimeout is Config.CallTimeout where it is zero, and so on.
+	DefaultCallTimeout    = 30 * time.Second
+	DefaultBatchTimeout   = time.Minute
+	DefaultConnectTimeout = 10 * time.Second
+	DefaultWebhookTimeout = 10 * time.Second
 )
 
 // Config describes a service. The zero value is a service in memory, in the
@@ -76,8 +81,13 @@ type Config struct {
 	Trusted []byte
 	// AllowPlainHTTP permits destinations over http beyond loopback.
 	AllowPlainHTTP bool
-	// CallTimeout bounds one outgoing call; 30 s when zero.
-	CallTimeout time.Duration
+	// The deadlines of calls, in real time; none is published (spec 8). CallTimeout
+	// bounds one call of a destination but sync_batch, DefaultCallTimeout when
+	// zero; BatchTimeout one sync_batch, CallTimeout where that is set and
+	// DefaultBatchTimeout otherwise; ConnectTimeout looking up, connecting and
+	// shaking hands, DefaultConnectTimeout when zero; WebhookTimeout one call of a
+	// webhook, DefaultWebhookTimeout when zero.
+	CallTimeout, BatchTimeout, ConnectTimeout, WebhookTimeout time.Duration
 	// Private are files and folders that sources may not read, beside Dir (all of
 	// it but its folder "files"), /proc and /sys: for example the key file.
 	Private []string

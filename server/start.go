@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -29,6 +30,12 @@ func (c *Config) complete() error {
 	if c.CacheTTL == 0 {
 		c.CacheTTL = DefaultCacheTTL
 	}
+	if c.BatchTimeout == 0 {
+		c.BatchTimeout = cmp.Or(c.CallTimeout, DefaultBatchTimeout)
+	}
+	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
+	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
+	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
@@ -78,7 +85,9 @@ func assemble(config Config) (*Server, error) {
 		Roots:          config.Roots,
 		AllowPlainHTTP: config.AllowPlainHTTP,
 		UserAgent:      "destkit/" + config.Version,
+		ConnectTimeout: config.ConnectTimeout,
 		CallTimeout:    config.CallTimeout,
+		BatchTimeout:   config.BatchTimeout,
 		Observe:        s.journal.observe,
 		Emulate:        config.Emulate,
 		FilesRoot:      s.below(filesFolder),

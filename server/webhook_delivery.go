@@ -14,13 +14,9 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-const (
-	// deliveryTimeout is how long a webhook may take to answer, in real time.
-	deliveryTimeout = 10 * time.Second
-	// keptDeliveries is how long a delivery is kept after it is over, as long as
-	// the records of a run.
-	keptDeliveries = 14 * 24 * time.Hour
-)
+// keptDeliveries is how long a delivery is kept after it is over, as long as the
+// records of a run.
+const keptDeliveries = 14 * 24 * time.Hour
 
 // deliveryDelays are the waits before each retry on the service's clock (facts
 // C: up to five, the first after 4 s, growing).
@@ -109,7 +105,7 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 		return time.Time{}, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {signature(secret, d.Body)}}
-	status, err := l.s.gate.Post(ctx, hook.Endpoint, header, []byte(d.Body), deliveryTimeout)
+	status, err := l.s.gate.Post(ctx, hook.Endpoint, header, []byte(d.Body), l.s.config.WebhookTimeout)
 	if ctx.Err() != nil { // not the webhook's fault: the attempt does not count
 		return time.Time{}, ctx.Err()
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -90,7 +89,10 @@ reads the secrets of the directory, its snapshots and its backups.`,
 	s.key.register(f)
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.BoolVar(&s.config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
-	f.DurationVar(&s.config.CallTimeout, "request-timeout", 30*time.Second, "deadline of one call to a destination")
+	f.DurationVar(&s.config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
+	f.DurationVar(&s.config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
+	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
+	f.DurationVar(&s.config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
 	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`")
 	s.profiling.register(cmd)
 	cmd.AddCommand(newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/store"
@@ -22,12 +23,21 @@ func (s *serving) resolve(stderr io.Writer) (err error) {
 	switch {
 	case s.config.Dialect != server.DialectSpec && s.config.Dialect != server.DialectLive:
 		return usagef("--dialect %q is neither spec nor live", s.dialect)
-	case s.config.CallTimeout <= 0:
-		return usagef("--request-timeout must be longer than nothing, not %s", s.config.CallTimeout)
 	// A seed makes an organization of its own; after a restore it would be one
 	// too many, or collide.
 	case s.seed != "" && s.restore != "":
 		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
+	}
+	for _, deadline := range []struct {
+		flag string
+		d    time.Duration
+	}{
+		{"request-timeout", s.config.CallTimeout}, {"batch-timeout", s.config.BatchTimeout},
+		{"connect-timeout", s.config.ConnectTimeout}, {"webhook-timeout", s.config.WebhookTimeout},
+	} {
+		if deadline.d <= 0 {
+			return usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
+		}
 	}
 	if s.config.Log, err = logger(stderr, s.level); err != nil {
 		return err
