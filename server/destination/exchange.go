@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -202,13 +203,18 @@ func (c *caller) checked(
 	if c.problem != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
 	}
-	if failed := c.pass(ctx, method); failed != nil {
+	written, failed := c.pass(ctx, method)
+	if failed != nil {
 		return nil, x, failed
 	}
+	defer written()
 	begin := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
 	defer cancel()
 	var raw json.RawMessage
+	if ctx.Value(pacedKey{}) == nil {
+		bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{WroteHeaders: written})
+	}
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
 	x.Duration = time.Since(begin)
 	for name, values := range x.Header {
@@ -218,7 +224,6 @@ func (c *caller) checked(
 		}
 		x.Header[name] = clean
 	}
-	var failed *CallError
 	if err != nil {
 		failed = c.explain(ctx, x, err)
 	} else if check != nil {

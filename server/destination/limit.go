@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/pace"
@@ -43,28 +44,31 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	return l
 }
 
-// pass waits until a call of planning or of a test may be made. Limits are about
+// pass waits until a call of planning or of a test may be made; written is to be
+// called with its first byte, and at its end. Limits are about
 // the service's clock; but somebody waits for the answer of such a call, so it
 // waits in real time, never longer than it may take itself, and a clock that
 // stands still meanwhile does not hold it.
-func (c *caller) pass(ctx context.Context, method string) *CallError {
+func (c *caller) pass(ctx context.Context, method string) (written func(), failed *CallError) {
 	if ctx.Value(pacedKey{}) != nil {
-		return nil
+		return func() {}, nil
 	}
 	most := c.gate.timeout(method)
 	for last := (time.Time{}); ; {
 		now := c.gate.options.Now()
 		wait := c.limiter.Take(now, nil, 0)
 		switch {
-		case wait <= 0, now.Equal(last):
-			return nil
+		case wait <= 0:
+			return sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) }), nil
+		case now.Equal(last):
+			return func() {}, nil
 		case wait > most:
-			return &CallError{Method: method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
+			return nil, &CallError{Method: method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
 				"the connection has to rest for another %s: the destination answered 429, or its limit of requests per second is used up; try again later",
 				seconds(wait))}
 		}
 		if c.gate.options.Pause(ctx, wait) != nil {
-			return &CallError{Method: method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
+			return nil, &CallError{Method: method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 		}
 		last, most = now, most-wait
 	}

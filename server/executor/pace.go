@@ -38,6 +38,13 @@ func (g *gate) try(n int64) time.Duration {
 	return g.limiter.Take(g.clock.Now(), &g.records, n)
 }
 
+// written tells that a send with n records is on its way.
+func (g *gate) written(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limiter.Written(g.clock.Now(), &g.records, int64(n))
+}
+
 // connections are limiters for an executor that is given none.
 type connections struct {
 	mu  sync.Mutex

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
+	"sync"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
@@ -65,9 +67,13 @@ func (p *persistent) do(ctx context.Context) error {
 // believes any Retry-After.
 func noBackoff(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 }
 
-// RoundTrip is one try.
+// RoundTrip is one try. The limits are about its first byte: a connection that
+// must be made first takes time.
 func (p *persistent) RoundTrip(request *http.Request) (*http.Response, error) {
-	limit, err := p.run.bounded(request.Context(), p.deadline, p.call)
+	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
+	defer written()
+	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{WroteHeaders: written})
+	limit, err := p.run.bounded(ctx, p.deadline, p.call)
 	p.run.gate.limiter.Announce(max(limit, limitOf(err)))
 	if p.failure = err; err != nil {
 		return nil, err

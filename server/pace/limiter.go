@@ -47,8 +47,9 @@ func (l *Limiter) Reset() {
 	l.requests.Rate, l.paused = DefaultLimit, time.Time{}
 }
 
-// Take counts one request with n records as sent at the moment now, or says how
-// long to wait and counts nothing. records is the pacer of the sync, nil for a
+// Take lets one request with n records go at the moment now, or says how long to
+// wait. Whoever may go calls Written, once, as soon as the first byte is written
+// or never will be. records is the pacer of the sync, nil for a
 // call that carries none: both limits are taken together, so that waiting for
 // one does not use the other up.
 func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Duration) {
@@ -66,4 +67,14 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 		records.Take(now, n)
 	}
 	return 0
+}
+
+// Written tells that what Take let go was sent at the moment now.
+func (l *Limiter) Written(now time.Time, records *Pacer, n int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.requests.Written(now, 1)
+	if records != nil {
+		records.Written(now, n)
+	}
 }

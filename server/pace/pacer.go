@@ -20,12 +20,15 @@ const (
 )
 
 // Pacer keeps sends evenly spaced and below a rate in every window of one
-// second. The zero value has no limit. It is not safe for parallel use.
+// second. What was taken and is not written yet counts in every window: its
+// connection may still have to be made. The zero value has no limit. It is not
+// safe for parallel use.
 type Pacer struct {
 	Rate  int64 // units per second; 0 is no limit
 	next  time.Time
 	sends []send // those of the last second, oldest first
-	sum   int64
+	sum   int64  // of sends
+	open  int64  // taken, not written
 }
 
 // send is what was sent within one grain.
@@ -42,26 +45,34 @@ func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
 	}
 	p.forget(now)
 	until := p.next.Add(-slack)
-	room := p.Rate - p.sum
+	room := p.Rate - p.sum - p.open
 	for i := 0; i < len(p.sends) && room < n; i++ {
 		room += p.sends[i].n
 		if at := p.sends[i].at.Add(window); at.After(until) {
 			until = at
 		}
 	}
+	if room < n && p.open > 0 && !until.After(now) { // nobody knows when it is written
+		until = now.Add(slack)
+	}
 	return max(until.Sub(now), 0)
 }
 
-// Take counts n units as sent now.
+// Take lets n units go at the moment now; Written must follow.
 func (p *Pacer) Take(now time.Time, n int64) {
-	if p.Rate <= 0 {
-		return
-	}
-	p.forget(now)
 	if now.After(p.next) {
 		p.next = now
 	}
-	p.next = p.next.Add(time.Duration(n) * window / time.Duration(p.Rate))
+	if p.Rate > 0 {
+		p.next = p.next.Add(time.Duration(n) * window / time.Duration(p.Rate))
+	}
+	p.open += n
+}
+
+// Written counts n units that were taken as sent now: their first byte is.
+func (p *Pacer) Written(now time.Time, n int64) {
+	p.open -= n
+	p.forget(now)
 	p.sum += n
 	at := now.Truncate(grain).Add(grain)
 	if last := len(p.sends) - 1; last >= 0 && !p.sends[last].at.Before(at) {

@@ -33,6 +33,9 @@ func TestNoWindowOfASecondHoldsMoreThanTheLimit(t *testing.T) {
 				now = now.Add(d)
 			}
 			p.Take(now, n)
+			// Until it is written time passes, and nothing else may slip in.
+			now = now.Add(time.Duration(rapid.Int64Range(0, int64(time.Second)).Draw(t, "connecting")) / time.Duration(rapid.SampledFrom([]int{1, 100, 1_000_000}).Draw(t, "scale")))
+			p.Written(now, n)
 			sent = append(sent, one{now, n})
 			sum := int64(0)
 			for _, s := range sent {
@@ -54,6 +57,7 @@ func TestThePaceIsEvenAndReachesTheRate(t *testing.T) {
 		largest = max(largest, d)
 		now = now.Add(d)
 		p.Take(now, 1)
+		p.Written(now, 1)
 	}
 	require.Less(t, largest, 50*time.Millisecond, "no burst and no pause of a second")
 	require.InDelta(t, 10.0, now.Sub(epoch).Seconds(), 0.2)
@@ -64,6 +68,33 @@ func TestAClockThatIsSetBackDoesNotStopTheSending(t *testing.T) {
 	for range 10 {
 		now := epoch.Add(p.Wait(epoch, 1))
 		p.Take(now, 1)
+		p.Written(now, 1)
 	}
 	require.LessOrEqual(t, p.Wait(epoch.Add(-time.Hour), 1), window)
+}
+
+// TestWhatIsNotWrittenCountsInEveryWindow: batches whose connections are slow to
+// come up do not pile up.
+func TestWhatIsNotWrittenCountsInEveryWindow(t *testing.T) {
+	p := Pacer{Rate: 10}
+	now := epoch
+	for range 10 {
+		now = now.Add(p.Wait(now, 1))
+		p.Take(now, 1)
+	}
+	now = now.Add(time.Hour)
+	for range 5 {
+		require.Equal(t, slack, p.Wait(now, 1), "ten are on their way")
+	}
+	for range 10 {
+		p.Written(now, 1)
+	}
+	require.Equal(t, window+grain, p.Wait(now, 1))
+	now = now.Add(window + grain)
+	require.Zero(t, p.Wait(now, 1))
+	p.Rate = 0
+	p.Take(now, 1)
+	p.Rate = 1
+	p.Written(now, 1)
+	require.Positive(t, p.Wait(now, 1), "a limit that is named while a call is under way counts the call")
 }
