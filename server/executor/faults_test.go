@@ -76,7 +76,7 @@ func TestFaults(t *testing.T) {
 		for _, c := range faultCases() {
 			t.Run(operation+"/"+c.name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t, setup{options: Options{BatchTimeout: 200 * time.Millisecond}})
+				w := newWorld(t, setup{options: Options{BatchTimeout: time.Second}})
 				w.fill(1, 200)
 				if operation != api.OperationUpsert { // there must be something to change and to delete
 					require.Equal(t, api.RunCompleted, w.sync().Status)
