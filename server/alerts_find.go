@@ -56,7 +56,9 @@ func findFailure(o occasion, completed bool) finding {
 		return finding{verdict: fulfilled, message: "Sync Recovered", details: "Sync has recovered"}
 	}
 	why := given(o.run.ErrorMessage)
-	if detail := given(o.run.ErrorDetail); detail != "" {
+	if detail := given(o.run.ErrorDetail); strings.Contains(detail, why) {
+		why = detail // which says it and more
+	} else if detail != "" {
 		why = strings.TrimPrefix(why+": "+detail, ": ")
 	}
 	if why == "" {

@@ -67,7 +67,9 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 			s.log.Warn("old objects are shown", "destination", d.ID, "error", err)
 			return cached.Objects, nil
 		}
-		return nil, refuse(http.StatusBadRequest, "the destination could not be asked for its objects: %v", err)
+		f := refuse(http.StatusBadRequest, "the destination could not be asked for its objects: %v", err)
+		f.cause = err
+		return nil, f
 	}
 	if cached, err = s.cachedObjects(ctx, d.ID); err != nil {
 		return nil, err

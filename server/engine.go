@@ -172,6 +172,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	defer progress.mu.Unlock()
 	status := api.SyncUpToDate
 	var ended *store.SyncRun
+	var again *retry
 	err := e.s.store.Update(ctx, func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
@@ -197,6 +198,9 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 			return err
 		}
 		ended = kept
+		if again, err = e.s.retries.ended(tx, y, kept, o.Transient); err != nil {
+			return err
+		}
 		if kept.Run.Status == api.RunCompleted {
 			if err := progress.to.keep(tx, y.ID); err != nil {
 				return err
@@ -210,6 +214,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	e.s.lifecycle.ended(ctx, y, ended)
 	e.s.retention.ended()
 	e.s.live.ended(ctx, y, o, canceled)
+	e.s.retries.put(y.WorkspaceID, y.ID, again)
 	if o.Status == api.RunCompleted && !canceled {
 		return e.s.schedule.after(ctx, y)
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/source"
@@ -18,6 +19,7 @@ const errorPlanning = "PLANNING_FAILED"
 // planError is why a run cannot be planned.
 type planError struct {
 	code, message, detail string
+	transient             bool // it may pass by itself
 }
 
 func (p *planError) Error() string { return p.message }
@@ -27,7 +29,7 @@ func planFailure(err error) executor.Outcome {
 	if !errors.As(err, &p) {
 		p = &planError{code: errorPlanning, message: err.Error()}
 	}
-	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail}
+	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail, Transient: p.transient}
 }
 
 // job resolves a sync: its source, its destination, and whether its
@@ -64,7 +66,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	}
 	objects, err := s.objects(ctx, d)
 	if err != nil {
-		return nil, nil, &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error()}
+		return nil, nil, unplanned(err)
 	}
 	subject := mapping.Subject{
 		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown,
@@ -88,7 +90,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
 	from, err := access.open(ctx)
 	if err != nil {
-		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error())}
+		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error()), transient: true}
 	}
 	reader, ok := from.(source.Reader)
 	if !ok {
@@ -106,6 +108,23 @@ func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun,
 		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
 	}
 	return job, func() { from.Close(); to.Close() }, nil
+}
+
+// unplanned is the failure of a run whose destination could not be asked for its
+// objects.
+func unplanned(err error) *planError {
+	p := &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error(), transient: passing(err)}
+	var call *destination.CallError
+	if errors.As(err, &call) {
+		p.message += ": " + call.Message
+	}
+	return p
+}
+
+// passing tells of a failed call whether the next one may well succeed.
+func passing(err error) bool {
+	var call *destination.CallError
+	return errors.As(err, &call) && call.Outcome != destination.OutcomeRefused && call.Outcome != destination.OutcomeURL
 }
 
 // readable is the source object as readers name it.

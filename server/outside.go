@@ -14,6 +14,8 @@ type outside struct {
 	destinations []*store.Destination
 	sources      []*store.Source
 	syncs        []int64
+	// kept says that the settings of syncs belong to others with their ids.
+	kept bool
 }
 
 // gather adds what an organization keeps outside.
@@ -65,22 +67,33 @@ func (o *outside) drop(s *Server) error {
 		}
 	}
 	for _, id := range o.syncs {
-		failures = append(failures, s.forgetSync(id))
+		if !o.kept {
+			failures = append(failures, s.forgetSync(id))
+			continue
+		}
+		failures = append(failures, s.haltSync(id))
 	}
 	return errors.Join(failures...)
 }
 
+// haltSync ends what a sync does, and drops its books.
+func (s *Server) haltSync(id int64) error {
+	s.schedule.drop(id)
+	s.retries.drop(id)
+	s.engine.halt(id)
+	return s.ledger.Sync(id).Forget()
+}
+
 // forgetSync drops what a deleted sync leaves behind.
 func (s *Server) forgetSync(id int64) error {
-	s.schedule.drop(id)
-	s.engine.halt(id)
+	halted := s.haltSync(id)
 	err := s.store.Update(s.background.ctx, func(tx *store.Tx) error {
-		return tx.DeleteSetting(endpointSetting(id))
+		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil // it never ran
 	}
-	return errors.Join(err, s.ledger.Sync(id).Forget())
+	return errors.Join(err, halted)
 }
 
 // booked tells whether a sync has ever run.

@@ -70,6 +70,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	s.replies.forget()
 	// The ids of the new world may be those of the old one, so its records go
 	// before the others come.
+	old.kept = true
 	if err := old.drop(s); err != nil {
 		return err
 	}

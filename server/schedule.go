@@ -30,6 +30,9 @@ func (p *schedule) all(ctx context.Context) error {
 		var some []*store.Sync
 		err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
 			some, err = tx.EverySync(after, at)
+			for _, y := range some {
+				err = errors.Join(err, p.s.retries.resume(tx, y))
+			}
 			return err
 		})
 		if err != nil || len(some) == 0 {

@@ -132,6 +132,7 @@ type Server struct {
 	schedule   *schedule
 	retention  *retention
 	live       *live
+	retries    *retries
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.

@@ -79,7 +79,8 @@ func assemble(config Config) (*Server, error) {
 	s.replies = newRendered()
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(maxForks)
-	s.engine, s.schedule, s.retention, s.live = newEngine(s), newSchedule(s), newRetention(s), newLive(s)
+	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
+	s.live, s.retries = newLive(s), newRetries(s)
 	s.gate = destination.New(destination.Options{
 		Now:            s.clock.Now,
 		Roots:          config.Roots,

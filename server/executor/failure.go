@@ -49,7 +49,8 @@ func (f *Failure) Error() string { return f.Message }
 func (f *Failure) Unwrap() error { return f.cause }
 
 func failed(code string, cause error, format string, args ...any) *Failure {
-	return &Failure{Code: code, Message: fmt.Sprintf(format, args...), cause: cause}
+	// A disk that is full, or locked, may be free a little later.
+	return &Failure{Code: code, Message: fmt.Sprintf(format, args...), Transient: code == CodeState, cause: cause}
 }
 
 // codes of the outcomes of calls.
