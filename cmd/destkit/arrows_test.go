@@ -34,8 +34,11 @@ var arrows = map[string][]string{
 	"openapi":             {},
 	"server":              {"server/...", "destsim/rpc", "openapi"},
 	"server/api":          {},
-	"server/clock":        {},
-	"server/destination":  {"server/api", "server/clock", "server/pace", "server/yamldoc", "destsim/rpc"},
+	"server/audit": {
+		"server/api", "server/executor", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
+	},
+	"server/clock":       {},
+	"server/destination": {"server/api", "server/clock", "server/pace", "server/yamldoc", "destsim/rpc"},
 	"server/executor": {
 		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/pace", "server/source", "destsim/rpc",
 	},

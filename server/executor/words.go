@@ -1,5 +1,11 @@
 package executor
 
+import (
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+)
+
 // What the ledger says of a record where no destination said it.
 const (
 	// InDoubt is the message of a record that was sent and not answered.
@@ -11,3 +17,11 @@ const (
 	// (historical_sync_operation skip_current_records, spec 2.6).
 	OperationSkip = operationSkip
 )
+
+// HighWaterColumn names the column of the high-water mark of a sync, in its
+// present or its deprecated form (spec 2.6); "" without one.
+func HighWaterColumn(c *api.SyncConfig) string { return waterColumn(c) }
+
+// Moment reads the value of such a column from its JSON text; false where it is
+// none.
+func Moment(raw []byte) (time.Time, bool) { return momentOf(raw) }

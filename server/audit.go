@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/audit"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/store"
+)
+
+// AuditRequest says what to audit and how the destination is read.
+type AuditRequest struct {
+	SyncID int64 `json:"sync_id"`
+	// Readback is needed for custom destinations only: the service has the store
+	// of emulated ones, and the files of local_files.
+	Readback *AuditHook `json:"readback"`
+	// Limit is the most findings that are listed, 1 to 10,000; 100 when zero.
+	Limit int64 `json:"limit"`
+	// LedgerOnly leaves the source out, for one that has changed since the last
+	// run.
+	LedgerOnly bool `json:"ledger_only"`
+	// SkipsAcknowledged is for destinations that answer a skipped record with
+	// success (facts A5).
+	SkipsAcknowledged bool `json:"skips_acknowledged"`
+}
+
+// AuditHook is a read-back hook (docs/judge.md) with the headers of its calls.
+type AuditHook struct {
+	URL     string            `json:"url"`
+	Headers map[string]string `json:"headers"`
+}
+
+// maxFindings bounds what one audit lists.
+const maxFindings = 10_000
+
+// auditRoutes prove what runs have claimed.
+func (s *Server) auditRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/audit", "sync_id, readback (url, headers), limit, ledger_only, skips_acknowledged: holds what a destination has stored against the ledger and the source", func(c *controlCall) (any, error) {
+			var q AuditRequest
+			if err := c.body(&q); err != nil {
+				return nil, err
+			}
+			return s.Audit(c.r.Context(), q)
+		}},
+	}
+}
+
+// Audit reads what the destination of a sync has stored and holds it against
+// the ledger and the source (house: the invariant). Nothing is changed. A sync
+// that is not there, a request that is wrong, a source or a hook that cannot be
+// read are errors; what is wrong with records is in the report.
+func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {
+	if q.SyncID < 1 {
+		return nil, invalidField("sync_id", "is required: the id of a sync")
+	}
+	if q.Limit < 0 || q.Limit > maxFindings {
+		return nil, invalidField("limit", "must be 1 to %d", maxFindings)
+	}
+	y, runs, err := s.syncWithRuns(ctx, q.SyncID)
+	if err != nil {
+		return nil, err
+	}
+	view, done, err := s.viewOf(ctx, y, lastOf(runs))
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	job := audit.Job{
+		Sync: y.ID, Config: y.Config, Plan: view.plan, Books: s.ledger.Sync(y.ID),
+		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
+		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,
+		Handled: view.job.DestinationType != api.TypeCustomAPI && !s.gate.FileSystem(view.job.DestinationType),
+		Limit:   int(q.Limit),
+	}
+	for _, run := range runs {
+		switch run.Run.Status {
+		case api.RunCompleted, api.RunFailed:
+			job.Runs = append(job.Runs, run.Run)
+		case api.RunQueued, api.RunWorking:
+			job.Active = true
+		}
+	}
+	if job.Destination, err = s.auditedDestination(&q, view); err != nil {
+		return nil, err
+	}
+	report, err := audit.Audit(ctx, job)
+	var hook *audit.HookError
+	if errors.As(err, &hook) {
+		return nil, refuse(http.StatusBadRequest, "readback: %v", hook)
+	}
+	return report, err
+}
+
+// auditedDestination chooses the way by which the destination is read.
+func (s *Server) auditedDestination(q *AuditRequest, view *syncView) (audit.Destination, error) {
+	job := view.job
+	if q.Readback != nil {
+		client, problem := s.gate.HookClient(q.Readback.URL)
+		if problem != "" {
+			return audit.Destination{}, invalidField("readback.url", "%s", problem)
+		}
+		hook := &audit.Hook{
+			URL: q.Readback.URL, Header: http.Header{}, Client: client, Timeout: s.config.CallTimeout,
+			Object: job.DestinationObject.FullName, Identifier: view.plan.Identifier(),
+		}
+		for name, value := range q.Readback.Headers {
+			hook.Header.Set(name, value)
+		}
+		return audit.Destination{Lookup: hook.Lookup}, nil
+	}
+	if job.DestinationType == api.TypeCustomAPI {
+		return audit.Destination{}, invalidField("readback", "is required: a custom destination is read by its read-back hook only; give url and headers")
+	}
+	return audit.Destination{List: func(_ context.Context, fn func(map[string]json.RawMessage) error) error {
+		return s.gate.EachStored(job.Connection, job.DestinationType, job.DestinationObject.FullName, fn)
+	}}, nil
+}
+
+// syncView is a sync as its next run would see it.
+type syncView struct {
+	job  *executor.Job
+	plan *mapping.Plan
+}
+
+// viewOf opens both ends of a sync; done closes them. run may be nil.
+func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) (*syncView, func(), error) {
+	if run == nil {
+		run = &store.SyncRun{}
+	}
+	var to endpoint
+	job, done, err := s.engine.job(ctx, y, run, &to)
+	var p *planError
+	if errors.As(err, &p) {
+		message := p.message
+		if p.detail != "" {
+			message += ": " + p.detail
+		}
+		return nil, nil, refuse(http.StatusConflict, "%s", message)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	plan, problems := mapping.Compile(job.Config, job.DestinationObject, job.Columns, mapping.Env{
+		RunID: run.ID, SyncID: y.ID, Now: s.clock.Now(), DestinationType: job.DestinationType,
+		HiddenIdentifier: job.HiddenIdentifier, SegmentName: job.SegmentName,
+	})
+	if len(problems) > 0 {
+		done()
+		return nil, nil, refuse(http.StatusConflict, "the sync does not fit its source and destination any more: %s", problems[0])
+	}
+	return &syncView{job, plan}, done, nil
+}
+
+// syncWithRuns finds a sync of any workspace, with its runs in ascending order.
+func (s *Server) syncWithRuns(ctx context.Context, id int64) (y *store.Sync, runs []*store.SyncRun, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		found, err := tx.EverySync(id-1, 1)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || found[0].ID != id {
+			return gone("sync", id)
+		}
+		y = found[0]
+		runs, _, err = tx.SyncRuns(id, store.Page{Ascending: true})
+		return err
+	})
+	return y, runs, err
+}
+
+// lastOf is the newest run that was not skipped; nil: there is none.
+func lastOf(runs []*store.SyncRun) *store.SyncRun {
+	for i := len(runs) - 1; i >= 0; i-- {
+		if runs[i].Run.Status != api.RunSkipped {
+			return runs[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,247 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/audit"
+	"github.com/destkit/destkit/server/store"
+)
+
+// batch writes to the simulator behind the service's back.
+func (w *syncWorld) batch(operation string, records ...map[string]any) {
+	w.t.Helper()
+	client := rpc.Client{URL: w.destination(), Token: "destination-token"}
+	object := rpc.ObjectRef{APIName: "person", Label: "Person"}
+	fields, err := client.ListFields(w.t.Context(), object)
+	require.NoError(w.t, err)
+	schema := map[string]rpc.SchemaField{}
+	for _, f := range fields {
+		if _, sent := records[0][f.APIName]; sent {
+			schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == "email", Field: f}
+		}
+	}
+	plan := rpc.SyncPlan{Object: object, Operation: operation, SyncRunID: 1, SyncID: 1, Schema: schema}
+	var result rpc.BatchResult
+	require.NoError(w.t, client.Call(w.t.Context(), rpc.MethodSyncBatch, map[string]any{"sync_plan": plan, "records": records}, &result))
+	for _, r := range result.RecordResults {
+		require.True(w.t, r.Success, r.ErrorMessage)
+	}
+}
+
+// audits asks for an audit through the simulator's hook.
+func (w *syncWorld) audits(id int64, changes map[string]any) *audit.Report {
+	w.t.Helper()
+	body := map[string]any{"sync_id": id, "readback": map[string]any{"url": w.dest0() + "/_control/readback"}}
+	maps.Copy(body, changes)
+	a := w.control("POST", "/audit", body).want(http.StatusOK)
+	var report audit.Report
+	require.NoError(w.t, json.Unmarshal(a.text, &report))
+	return &report
+}
+
+// dest0 is the address of the simulator.
+func (w *syncWorld) dest0() string { w.destination(); return w.world.dest.URL }
+
+// said are the findings of a report as kind, identifier and field.
+func said(r *audit.Report) (list []string) {
+	for _, f := range r.Findings {
+		line := f.Kind + " " + string(f.Identifier)
+		if f.Field != nil {
+			line += " " + *f.Field
+		}
+		list = append(list, line)
+	}
+	slices.Sort(list)
+	return list
+}
+
+const threePeople = `INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace'), (3, 'alan@example.com', 'Alan')`
+
+// TestAuditNamesEachLie plants one lie after the other by hand, each in a world of
+// its own, and the audit names the record and the kind.
+func TestAuditNamesEachLie(t *testing.T) {
+	grace := map[string]any{"email": "grace@example.com"}
+	for name, lie := range map[string]struct {
+		operation string
+		plant     func(w *syncWorld, id int64)
+		changes   map[string]any
+		want      []string
+	}{
+		"lost": {plant: func(w *syncWorld, _ int64) { w.batch("delete", grace) }, want: []string{`lost "grace@example.com"`}},
+		"changed": {
+			plant: func(w *syncWorld, _ int64) {
+				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Other"})
+			},
+			want: []string{`changed "grace@example.com" last_name`},
+		},
+		"changed in the source": {
+			plant: func(w *syncWorld, _ int64) { w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`) },
+			want:  []string{`changed "grace@example.com" last_name`},
+		},
+		"changed in the source, not looked at": {
+			plant:   func(w *syncWorld, _ int64) { w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`) },
+			changes: map[string]any{"ledger_only": true},
+		},
+		"never sent": {
+			plant: func(w *syncWorld, _ int64) {
+				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
+			},
+			want: []string{`counter null source_record_count`, `missing "new@example.com"`},
+		},
+		"stored and not acknowledged": {
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
+				w.failing(id, "new@example.com", false)
+				w.batch("upsert", map[string]any{"email": "new@example.com", "last_name": "New"})
+			},
+			want: []string{`unacknowledged "new@example.com"`},
+		},
+		"a value that was not acknowledged": {
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`)
+				w.failing(id, "grace@example.com", false)
+				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Amazing"})
+			},
+			want: []string{`unacknowledged "grace@example.com" last_name`},
+		},
+		"refused and said so": {
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`UPDATE customers SET name = 'Amazing' WHERE id = 2`)
+				w.failing(id, "grace@example.com", false)
+			},
+			want: []string{`refused "grace@example.com"`},
+		},
+		"removed and there again": {
+			operation: "mirror",
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`DELETE FROM customers WHERE id = 2`)
+				w.runs(id)
+				w.batch("upsert", map[string]any{"email": "grace@example.com", "last_name": "Grace"})
+			},
+			want: []string{`leftover "grace@example.com"`},
+		},
+		"gone from the source of a mirror": {
+			operation: "mirror",
+			plant:     func(w *syncWorld, _ int64) { w.changeSource(`DELETE FROM customers WHERE id = 2`) },
+			want:      []string{`counter null source_record_count`, `leftover "grace@example.com"`},
+		},
+		"a removal that was not acknowledged": {
+			operation: "mirror",
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`DELETE FROM customers WHERE id = 2`)
+				w.failing(id, "grace@example.com", true)
+				w.batch("delete", grace)
+			},
+			want: []string{`unacknowledged "grace@example.com"`},
+		},
+		"a refused removal that was said": {
+			operation: "mirror",
+			plant: func(w *syncWorld, id int64) {
+				w.changeSource(`DELETE FROM customers WHERE id = 2`)
+				w.failing(id, "grace@example.com", true)
+			},
+			want: []string{`refused "grace@example.com"`},
+		},
+		"a counter off by one": {
+			plant: func(w *syncWorld, id int64) {
+				w.tamper(id, func(run *store.SyncRun) { *run.Run.RecordsUpdated-- })
+			},
+			want: []string{"counter null records_updated"},
+		},
+		"every counter": {
+			plant: func(w *syncWorld, id int64) {
+				w.tamper(id, func(run *store.SyncRun) {
+					for _, c := range []**int64{
+						&run.Run.RecordsFailed, &run.Run.RecordsProcessed, &run.Run.RecordsInvalid, &run.Run.SourceRecordUpdates, &run.Run.SourceRecordDeletes,
+					} {
+						**c += 2
+					}
+					run.Run.SourceRecordCount = nil
+				})
+			},
+			want: []string{
+				"counter null records_failed", "counter null records_invalid", "counter null records_processed",
+				"counter null source_record_count", "counter null source_record_deletes", "counter null source_record_updates",
+			},
+		},
+		"a foreign record": {
+			plant: func(w *syncWorld, _ int64) {
+				w.changeSource(`INSERT INTO customers (id, email, name) VALUES (9, 'new@example.com', 'New')`)
+				w.batch("upsert", map[string]any{"email": "new@example.com", "last_name": "Foreign"})
+			},
+			changes: map[string]any{"ledger_only": true},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newSyncWorld(t)
+			w.changeSource(threePeople)
+			operation := lie.operation
+			if operation == "" {
+				operation = "upsert"
+			}
+			id := w.kept(map[string]any{"operation": operation}).id("data.id")
+			w.runs(id)
+			clean := w.audits(id, nil)
+			require.True(t, clean.Clean, "%+v", clean.Findings)
+			require.Equal(t, audit.Checked{Source: 3, Ledger: 3, Destination: 3, Runs: 1}, clean.Checked)
+			lie.plant(w, id)
+			found := w.audits(id, lie.changes)
+			require.Equal(t, lie.want, said(found), "%+v", found.Findings)
+			harmless := len(lie.want) == 0 || strings.HasPrefix(lie.want[0], audit.Refused)
+			require.Equal(t, harmless, found.Clean)
+		})
+	}
+}
+
+// failing runs the sync while the destination refuses one record, and stores
+// nothing of it.
+func (w *syncWorld) failing(id int64, email string, deleted bool) {
+	w.t.Helper()
+	before := w.world.dest.Config.Handler
+	w.world.dest.Config.Handler = refusing(before, email)
+	run := w.runs(id)
+	w.world.dest.Config.Handler = before
+	require.EqualValues(w.t, 1, run.id("data.records_failed"), string(run.text))
+	if deleted {
+		require.EqualValues(w.t, 1, run.id("data.source_record_deletes"))
+	}
+}
+
+// refusing answers a failure for one record of a batch that holds it alone.
+func refusing(next http.Handler, email string) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err == nil && bytes.Contains(text, []byte(rpc.MethodSyncBatch)) && bytes.Contains(text, []byte(email)) {
+			var q rpc.Request
+			_ = json.Unmarshal(text, &q)
+			fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%q,"result":{"record_results":[{"identifier":%q,"success":false,"error_message":"not now"}]}}`, q.ID, email)
+			return
+		}
+		r.Body = io.NopCloser(bytes.NewReader(text))
+		next.ServeHTTP(rw, r)
+	})
+}
+
+// tamper changes the newest run behind the engine's back.
+func (w *syncWorld) tamper(id int64, change func(*store.SyncRun)) {
+	w.t.Helper()
+	require.NoError(w.t, w.s.store.Update(w.t.Context(), func(tx *store.Tx) error {
+		run, err := tx.LastRun(id)
+		if err != nil {
+			return err
+		}
+		change(run)
+		return tx.SaveSyncRun(run)
+	}))
+}
