@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"fmt"
+	"runtime/debug"
 	"sync"
 )
 
@@ -36,31 +38,41 @@ type flight struct {
 }
 
 // once runs fn unless the same key is in the air; then it waits for that one.
-func (f *flights) once(ctx context.Context, key string, fn func() error) error {
+func (f *flights) once(ctx context.Context, later func(name string, fn func(context.Context)), key string, fn func(context.Context) error) error {
 	f.mu.Lock()
-	if running, ok := f.air[key]; ok {
-		f.mu.Unlock()
-		select {
-		case <-running.landed:
-			return running.err
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	own, ok := f.air[key]
+	if !ok {
+		own = f.start(later, key, fn)
 	}
+	f.mu.Unlock()
+	select {
+	case <-own.landed:
+		return own.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// start begins an attempt, which no caller can end; the lock is held.
+func (f *flights) start(later func(name string, fn func(context.Context)), key string, fn func(context.Context) error) *flight {
 	own := &flight{landed: make(chan struct{})}
 	if f.air == nil {
 		f.air = map[string]*flight{}
 	}
 	f.air[key] = own
-	f.mu.Unlock()
-	// Before landed is closed, so that whoever waits and asks again gets a new
-	// attempt.
-	defer func() {
-		f.mu.Lock()
-		delete(f.air, key)
-		f.mu.Unlock()
-		close(own.landed)
-	}()
-	own.err = fn()
-	return own.err
+	later(key, func(ctx context.Context) {
+		// Before landed is closed, so that whoever waits and asks again gets a new
+		// attempt.
+		defer func() {
+			if p := recover(); p != nil { // it must not take the service with it
+				own.err = fmt.Errorf("panic in %s: %v\n%s", key, p, debug.Stack())
+			}
+			f.mu.Lock()
+			delete(f.air, key)
+			f.mu.Unlock()
+			close(own.landed)
+		}()
+		own.err = fn(ctx)
+	})
+	return own
 }

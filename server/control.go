@@ -102,6 +102,7 @@ func (s *Server) controlWorld(w http.ResponseWriter, r *http.Request, handle con
 	s.control(w, r, func(c *controlCall) (any, error) {
 		s.world.RLock()
 		defer s.world.RUnlock()
+		c.r = c.r.WithContext(holding(c.r.Context()))
 		return handle(c)
 	})
 }

@@ -29,7 +29,15 @@ func (q checkedQuery) set(tx *store.Tx, d *store.Dataset) {
 
 // checkQuery asks the source whether it can run a query, and what comes out. A
 // query that cannot be checked is refused: nobody could map its columns.
-func (s *Server) checkQuery(ctx context.Context, a sourceAccess, query string) (checkedQuery, error) {
+func (s *Server) checkQuery(ctx context.Context, a sourceAccess, query string) (found checkedQuery, err error) {
+	err = s.aside(ctx, func(ctx context.Context) error {
+		found, err = s.askForQuery(ctx, a, query)
+		return err
+	})
+	return found, err
+}
+
+func (s *Server) askForQuery(ctx context.Context, a sourceAccess, query string) (checkedQuery, error) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
 	src, err := a.open(ctx)

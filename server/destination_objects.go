@@ -99,9 +99,8 @@ func keptObjects(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 // refreshObjects asks the destination for its objects and keeps them. Calls
 // that come together share one attempt, which no single client can abort.
 func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error {
-	return s.plans.once(ctx, fmt.Sprintf("objects %d", d.ID), func() error {
-		// The first caller may go away; the others still want the answer.
-		ctx := context.WithoutCancel(ctx)
+	world := s.worlds.Load()
+	fetch := func(ctx context.Context) error {
 		var credentials map[string]json.RawMessage
 		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
 			credentials, err = tx.DestinationCredentials(d.ID)
@@ -121,8 +120,14 @@ func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error
 			return err
 		}
 		return s.store.Update(ctx, func(tx *store.Tx) error {
+			if s.worlds.Load() != world {
+				return errOtherWorld
+			}
 			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
 		})
+	}
+	return s.aside(ctx, func(ctx context.Context) error {
+		return s.plans.once(ctx, s.later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
 	})
 }
 

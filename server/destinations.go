@@ -125,16 +125,24 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 	defer conn.Close()
 	// Outside of any transaction: a slow destination must not stop other
 	// writers.
-	results := conn.Test(ctx)
-	passed := destination.Succeeded(results)
-	d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, s.clock.Now()
 	var objects []*api.DestinationObject
-	planned := passed
-	if passed {
+	var passed, planned bool
+	err = s.aside(ctx, func(ctx context.Context) error {
+		results := conn.Test(ctx)
+		passed = destination.Succeeded(results)
+		planned = passed
+		d.TestResults, d.TestSucceeded, d.TestedAt = &results, &passed, s.clock.Now()
+		if !passed {
+			return nil
+		}
 		if objects, err = conn.Objects(ctx); err != nil {
 			planned = false
 			s.log.Warn("planning failed", "destination", d.ID, "error", err)
 		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
 	}
 	s.log.Info("destination tested", "destination", d.ID, "url", s.sealedURL(d.Type, credentials), "passed", passed, "planned", planned)
 	err = s.store.Update(ctx, func(tx *store.Tx) error {

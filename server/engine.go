@@ -19,6 +19,8 @@ type engine struct {
 
 	mu      sync.Mutex
 	working map[int64]*workingRun // by the id of the run
+	held    bool                  // nothing starts
+	turn    chan struct{}         // of the one who holds
 }
 
 // workingRun is one run that has been started in this process.
@@ -32,7 +34,9 @@ type workingRun struct {
 // errCanceledByClient ends a run that a client has cancelled.
 var errCanceledByClient = errors.New("cancelled through the API")
 
-func newEngine(s *Server) *engine { return &engine{s: s, working: map[int64]*workingRun{}} }
+func newEngine(s *Server) *engine {
+	return &engine{s: s, working: map[int64]*workingRun{}, turn: make(chan struct{}, 1)}
+}
 
 // resume starts the runs that a stopped process left behind (house: what was
 // not acknowledged is sent again).
@@ -48,10 +52,17 @@ func (e *engine) resume(ctx context.Context) error {
 	return err
 }
 
-// start runs a queued run beside the caller. The clock waits for it.
+// start runs a queued run beside the caller, unless it is started already. The
+// clock waits for it. While the engine is held it stays in the store, where
+// resume finds it.
 func (e *engine) start(workspaceID, runID int64) {
 	ctx, cancel := context.WithCancelCause(e.s.background.ctx)
 	e.mu.Lock()
+	if e.held || e.working[runID] != nil {
+		e.mu.Unlock()
+		cancel(nil)
+		return
+	}
 	working := &workingRun{cancel: cancel, done: make(chan struct{})}
 	e.working[runID] = working
 	e.mu.Unlock()
@@ -65,7 +76,7 @@ func (e *engine) start(workspaceID, runID int64) {
 		delete(e.working, runID)
 		e.mu.Unlock()
 		// A run whose sync was deleted meanwhile has nowhere to be recorded.
-		if err != nil && e.s.background.ctx.Err() == nil && !errors.Is(err, store.ErrNotFound) {
+		if err != nil && !stopped(ctx) && !errors.Is(err, store.ErrNotFound) {
 			e.s.log.Error("sync run cannot be recorded", "run", runID, "error", err)
 		}
 	})
@@ -114,8 +125,8 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx), run: run}
 	progress.step(executor.StepPlanning)
 	outcome, audience := e.execute(ctx, y, run, progress)
-	if e.s.background.ctx.Err() != nil {
-		return nil // the process stops: the run goes on after its next start
+	if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
+		return nil // stopped: the run goes on later
 	}
 	if audience != "" {
 		if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
@@ -148,6 +159,9 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.S
 // the destination when the object is an audience.
 func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
 	job, done, err := e.job(ctx, y, run, &progress.to)
+	if err != nil && stopped(ctx) {
+		return executor.Outcome{Status: api.RunWorking}, ""
+	}
 	if err != nil {
 		return planFailure(err), ""
 	}

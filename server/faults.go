@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"path"
@@ -196,7 +197,8 @@ func (f *faults) strike(c *call, phase string) error {
 	}
 	wait, fatal := f.decide(c, phase)
 	if wait > 0 {
-		if err := pause(c, min(wait, maxLatency)); err != nil {
+		err := f.s.aside(c.ctx, func(ctx context.Context) error { return pause(ctx, min(wait, maxLatency)) })
+		if err != nil {
 			return err
 		}
 	}
@@ -207,14 +209,14 @@ func (f *faults) strike(c *call, phase string) error {
 }
 
 // pause waits in real time, as a network does.
-func pause(c *call, d time.Duration) error {
+func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return nil
-	case <-c.ctx.Done():
-		return c.ctx.Err()
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }
 

@@ -57,7 +57,8 @@ func (s *Server) end() error {
 }
 
 // Fork makes an independent copy of the world, or one of a snapshot when r is
-// not nil. base is the address at which the caller will serve it, for the URLs
+// not nil. Runs under way go on in both; webhooks and e-mails that were open are
+// delivered by the first world alone. base is the address at which the caller will serve it, for the URLs
 // in replies; "" takes it from each request. The fork is closed with s.
 func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
 	if !forkName.MatchString(name) {
@@ -110,6 +111,7 @@ func (s *Server) forkConfig(name, base string, r io.Reader) Config {
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, r
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
+	config.forked = true
 	config.Random = nil // the sequence of the first world is its own
 	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.trusted...)
 	config.Log = s.log.With("fork", name)

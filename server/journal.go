@@ -94,6 +94,7 @@ type recorder struct {
 // begin takes the next id. Ids count, so the same calls get the same ids.
 func (j *journal) begin(c *call) *recorder {
 	j.s.world.RLock()
+	c.ctx = holding(c.ctx)
 	// Durations are real time: the service's clock may stand still or jump.
 	return &recorder{j: j, c: c, seq: j.counter.Add(1), began: time.Now()}
 }

@@ -13,7 +13,8 @@ import (
 
 // Restore replaces the whole world by that of a snapshot: all of it or, on an
 // error, nothing. Calls wait meanwhile. Journals are emptied and faults taken
-// away; forks stay. A snapshot under another master key is refused with
+// away; forks stay. Runs that were under way in the snapshot go on from where
+// they stood. A snapshot under another master key is refused with
 // store.ErrWrongKey.
 func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	a, err := s.readArchive(r)
@@ -21,9 +22,11 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer a.spool.close()
-	if err := s.clock.Settle(ctx); err != nil {
+	release, err := s.engine.hold(ctx)
+	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
+	defer release() // starts the runs of the world that is there then
 	s.world.Lock()
 	defer s.world.Unlock()
 	// Simulators and warehouses cannot be checked before they are replaced, so the
@@ -67,7 +70,11 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
 		return err
 	}
+	s.worlds.Add(1)
 	s.replies.forget()
+	if err := s.store.Update(ctx, abandonRefreshes); err != nil {
+		return err
+	}
 	// The ids of the new world may be those of the old one, so its records go
 	// before the others come.
 	old.kept = true
@@ -143,7 +150,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 func (s *Server) worldRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed},
-		{"GET", "/snapshot", "the whole world as a tar stream; secrets in it stay sealed", s.controlSnapshot},
+		{"GET", "/snapshot", "the whole world as a tar stream; runs stop between two batches and go on; ?settle=true lets them end first", s.controlSnapshot},
 		{"POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore},
 		{"POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork},
 		{"GET", "/forks", "lists the forks", s.controlForks},
@@ -154,6 +161,19 @@ func (s *Server) worldRoutes() []controlRoute {
 // controlSnapshot sends what was spooled; a client that reads slowly holds
 // nothing up.
 func (s *Server) controlSnapshot(c *controlCall) (any, error) {
+	query, err := c.query("settle")
+	if err != nil {
+		return nil, err
+	}
+	switch query.Get("settle") {
+	case "", "false":
+	case "true":
+		if err := s.Settle(c.r.Context()); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, invalidField("settle", "must be true or false")
+	}
 	spooled, err := s.takeSnapshot(c.r.Context())
 	if err != nil {
 		return nil, err

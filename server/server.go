@@ -19,6 +19,7 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
@@ -102,7 +103,8 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
-	dirs []string // the data directories of this world and of those it was forked from
+	dirs   []string // the data directories of this world and of those it was forked from
+	forked bool     // from another world, which delivers what was open there
 }
 
 // Server is the service. It is safe for parallel use.
@@ -136,7 +138,8 @@ type Server struct {
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.
-	world sync.RWMutex
+	world  sync.RWMutex
+	worlds atomic.Int64 // counts the worlds of this process
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
@@ -187,6 +190,10 @@ func (s *Server) Close() error {
 	}
 	return nil
 }
+
+// Settle waits until nothing runs any more and nothing is due on the service's
+// clock.
+func (s *Server) Settle(ctx context.Context) error { return s.clock.Settle(ctx) }
 
 // FirstTokens are those of the first organization when this start made it;
 // otherwise nil.

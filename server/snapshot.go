@@ -48,8 +48,10 @@ type snapshotPart struct {
 	Type string `json:"type"`
 }
 
-// Snapshot writes the whole world as one consistent state: it waits until
-// nothing runs, and calls wait while it is taken.
+// Snapshot writes the whole world as one consistent state. Runs under way stop
+// between two batches, as they do when a process stops, and go on when it is
+// taken; where it is restored they go on too. Calls wait meanwhile. Settle first
+// for a world in which nothing runs.
 func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 	spooled, err := s.takeSnapshot(ctx)
 	if err != nil {
@@ -64,9 +66,11 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 
 // takeSnapshot spools a snapshot, so that a slow reader does not hold the world.
 func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
-	if err := s.clock.Settle(ctx); err != nil {
+	release, err := s.engine.hold(ctx)
+	if err != nil {
 		return nil, err
 	}
+	defer release()
 	s.world.Lock()
 	defer s.world.Unlock()
 	return s.spoolWorld(ctx)

@@ -125,6 +125,15 @@ func (a sourceAccess) probe(ctx context.Context) (tables []api.Table, why string
 	return tables, ""
 }
 
+// probe lets go of the world while a source is tried.
+func (s *Server) probe(ctx context.Context, a sourceAccess) (tables []api.Table, why string, err error) {
+	err = s.aside(ctx, func(ctx context.Context) error {
+		tables, why = a.probe(ctx)
+		return nil
+	})
+	return tables, why, err
+}
+
 // clean takes the secrets of the connection out of a text. Very short ones are
 // left: no driver prints them, and a message without any "e" helps nobody.
 func (a sourceAccess) clean(text string) string {

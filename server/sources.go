@@ -60,7 +60,10 @@ func (s *Server) createSource(c *call) (*reply, error) {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why := a.probe(c.ctx)
+	tables, why, err := s.probe(c.ctx, a)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.ctx.Err(); err != nil {
 		return nil, err // nobody waits for the answer: leave nothing behind
 	}
@@ -105,7 +108,10 @@ func (s *Server) updateSource(c *call) (*reply, error) {
 	if err := c.applySource(connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why := a.probe(c.ctx)
+	tables, why, err := s.probe(c.ctx, a)
+	if err != nil {
+		return nil, err
+	}
 	if err := c.ctx.Err(); err != nil {
 		return nil, err
 	}

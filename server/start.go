@@ -143,9 +143,13 @@ func (s *Server) open(ctx context.Context) error {
 // tokens of the configuration.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		// A refresh that a stopped process left behind ends as failed.
-		if _, err := tx.AbandonRefreshes("the service was stopped"); err != nil {
+		if err := abandonRefreshes(tx); err != nil {
 			return err
+		}
+		if s.config.forked {
+			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {
+				return err
+			}
 		}
 		first, err := tx.Setting(settingFirst)
 		if errors.Is(err, store.ErrNotFound) {
@@ -156,6 +160,13 @@ func (s *Server) begin(ctx context.Context) error {
 		}
 		return s.adopt(tx, first)
 	})
+}
+
+// abandonRefreshes ends those that a stopped process, or the world of a
+// snapshot, has left behind.
+func abandonRefreshes(tx *store.Tx) error {
+	_, err := tx.AbandonRefreshes("the service was stopped")
+	return err
 }
 
 // beginOrganization makes the first organization and remembers which it is.

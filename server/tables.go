@@ -67,9 +67,8 @@ func (s *Server) refreshSourceTables(c *call) (*reply, error) {
 // same time share one attempt, which no single client can end. The error holds
 // no secret.
 func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
-	return s.plans.once(ctx, fmt.Sprintf("tables of source %d", a.id), func() error {
-		// The service's own context, which ends when it stops.
-		ctx, cancel := context.WithTimeout(s.background.ctx, sourceTimeout)
+	discover := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 		defer cancel()
 		tables, err := a.tables(ctx)
 		if err != nil {
@@ -81,6 +80,9 @@ func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
 			}
 			return tx.PutSourceTables(a.id, tables)
 		})
+	}
+	return s.aside(ctx, func(ctx context.Context) error {
+		return s.plans.once(ctx, s.later, fmt.Sprintf("tables of source %d", a.id), discover)
 	})
 }
 

@@ -1,0 +1,83 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/destkit/destkit/server/executor"
+)
+
+// hold stops the runs under way where they stand, each between two batches, and
+// keeps others from starting, so that store, books and destinations can be
+// copied or replaced as they are at one moment. It waits for calls of
+// destinations that are on their way for as long as the executor's grace, no
+// longer. The clock does not pass for quiet meanwhile. Release starts what the
+// store then says is to run.
+func (e *engine) hold(ctx context.Context) (release func(), err error) {
+	select {
+	case e.turn <- struct{}{}: // one at a time
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	busy := e.s.clock.Busy("stopped sync runs")
+	release = func() {
+		e.mu.Lock()
+		e.held = false
+		e.mu.Unlock()
+		// The context of a caller who gives up must not leave runs behind.
+		if err := e.resume(e.s.background.ctx); err != nil && e.s.background.ctx.Err() == nil {
+			e.s.log.Error("stopped runs cannot be read", "error", err)
+		}
+		busy()
+		<-e.turn
+	}
+	e.mu.Lock()
+	e.held = true
+	var ends []chan struct{}
+	for _, run := range e.working {
+		run.cancel(executor.ErrStop)
+		ends = append(ends, run.done)
+	}
+	e.mu.Unlock()
+	for _, end := range ends {
+		select {
+		case <-end:
+		case <-ctx.Done():
+			release()
+			return nil, ctx.Err()
+		}
+	}
+	return release, nil
+}
+
+// stopped tells that a run was told to stop and go on later.
+func stopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), executor.ErrStop) }
+
+// worldKey marks the context of a call that holds the world.
+type worldKey struct{}
+
+// holding is the context of a call that has taken the world for reading.
+func holding(ctx context.Context) context.Context { return context.WithValue(ctx, worldKey{}, true) }
+
+// aside lets go of the world while fn waits for somebody else: a destination, a
+// source, the latency of a fault. So no snapshot waits for them. A call whose
+// world was replaced meanwhile is refused: its ids mean other things now.
+func (s *Server) aside(ctx context.Context, fn func(ctx context.Context) error) error {
+	if ctx.Value(worldKey{}) != true {
+		return fn(ctx)
+	}
+	was := s.worlds.Load()
+	err := s.apart(ctx, fn)
+	if s.worlds.Load() != was {
+		return refuse(http.StatusServiceUnavailable, "the world was replaced by a snapshot while this call waited; make it again")
+	}
+	return err
+}
+
+// apart takes the world again whatever becomes of fn.
+func (s *Server) apart(ctx context.Context, fn func(ctx context.Context) error) error {
+	s.world.RUnlock()
+	defer s.world.RLock()
+	return fn(context.WithValue(ctx, worldKey{}, false))
+}

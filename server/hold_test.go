@@ -1,0 +1,174 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// heldWorld is a world with a sync of 300 rows in batches of 10.
+func heldWorld(t *testing.T, change ...func(*Config)) (w *syncWorld, id int64) {
+	w = newSyncWorld(t, change...)
+	w.changeSource(`WITH RECURSIVE n(i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 300) INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User' FROM n`)
+	_, err := w.sim.ArmFault(destsim.Fault{
+		Kind: "speed", Speeds: []rpc.Speed{{MaximumBatchSize: 10, MaximumParallelBatches: 2, MaximumRecordsPerSecond: 1_000_000}},
+		When: destsim.Trigger{Method: rpc.MethodGetSyncSpeed},
+	})
+	require.NoError(t, err)
+	return w, w.kept(nil).id("data.id")
+}
+
+// during runs fn beside the destination's call number n, which goes on when the
+// runs are being stopped.
+func (w *syncWorld) during(n int, fn func()) (done <-chan struct{}) {
+	over, calls := make(chan struct{}), make(chan int, 1)
+	calls <- 0
+	hook := func() {
+		count := <-calls + 1
+		calls <- count
+		if count != n {
+			return
+		}
+		go func() {
+			defer close(over)
+			fn()
+		}()
+		for held := false; !held; runtime.Gosched() {
+			w.s.engine.mu.Lock()
+			held = w.s.engine.held
+			w.s.engine.mu.Unlock()
+		}
+	}
+	w.onCall.Store(&hook)
+	return over
+}
+
+func (w *syncWorld) batches() (n int) {
+	w.t.Helper()
+	for _, entry := range w.control("GET", "/journal/calls?limit=1000", nil).want(200).at("entries").([]any) {
+		if entry.(map[string]any)["method"] == rpc.MethodSyncBatch {
+			n++
+		}
+	}
+	return n
+}
+
+// TestSnapshotStopsRuns: a run stops between two batches, goes on afterwards, and
+// goes on from there in the world that is restored and in a fork.
+func TestSnapshotStopsRuns(t *testing.T) {
+	for name, where := range map[string]func(*Config){"in memory": func(*Config) {}, "in a directory": inDir(t)} {
+		t.Run(name, func(t *testing.T) {
+			w, id := heldWorld(t, where)
+			var snapshot []byte
+			taken := w.during(12, func() { snapshot = w.control("GET", "/snapshot", nil).want(200).text })
+			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+			<-taken
+			w.control("POST", "/settle", nil).want(200)
+			path := fmt.Sprintf("/sync_runs/%d", run)
+			ended := w.do("GET", path, w.key, nil).want(200)
+			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+			require.EqualValues(t, 300, ended.id("data.records_updated"), "each record counts once")
+			require.EqualValues(t, 300, ended.id("data.source_record_updates"))
+			require.LessOrEqual(t, w.batches(), 32, "what was acknowledged is not sent again")
+
+			w.control("DELETE", "/journal/calls", nil).want(200)
+			w.control("POST", "/restore", snapshot).want(200)
+			w.control("POST", "/settle", nil).want(200)
+			again := w.do("GET", path, w.key, nil).want(200)
+			require.Equal(t, "completed", again.at("data.status"), string(again.text))
+			require.EqualValues(t, 300, again.id("data.records_updated"))
+			require.Less(t, w.batches(), 30)
+			require.Equal(t, [7]int64{300, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
+
+			w.control("POST", "/fork?name=other", snapshot).want(201)
+			fork := w.s.forks.get("other")
+			require.NoError(t, fork.Settle(t.Context()))
+			other := &world{t: t, s: fork, key: w.key, seen: map[string]map[int]bool{}}
+			require.EqualValues(t, 300, other.do("GET", path, w.key, nil).want(200).id("data.records_updated"))
+		})
+	}
+}
+
+// TestRestoreDuringARun: the run of the world before is gone, whatever it was
+// about to write.
+func TestRestoreDuringARun(t *testing.T) {
+	w, id := heldWorld(t)
+	before := w.control("GET", "/snapshot", nil).want(200).text
+	restored := w.during(5, func() { w.control("POST", "/restore", before).want(200) })
+	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
+	<-restored
+	w.control("POST", "/settle", nil).want(200)
+	require.Empty(t, w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).at("data"))
+	require.Equal(t, [7]int64{300, 300, 0, 0, 300, 300, 0}, w.runs(id).counts())
+}
+
+// TestSnapshotAfterSettling lets runs end first where that is asked for.
+func TestSnapshotAfterSettling(t *testing.T) {
+	w, id := heldWorld(t)
+	w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200)
+	snapshot := w.control("GET", "/snapshot?settle=true", nil).want(200).text
+	w.control("POST", "/restore", snapshot).want(200)
+	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).at("data.0.status"))
+	w.control("GET", "/snapshot?settle=perhaps", nil).want(400)
+	w.control("GET", "/snapshot?wait=true", nil).want(400)
+}
+
+// TestSnapshotDoesNotWaitForALatency: nor does a restore, after which the call
+// that waited is refused.
+func TestSnapshotDoesNotWaitForALatency(t *testing.T) {
+	w := newWorld(t)
+	arm := func() {
+		w.control("POST", "/faults", map[string]any{"kind": "latency", "latency": "1m", "operation": "listWebhooks"}).want(201)
+	}
+	arm()
+	ctx, giveUp := context.WithCancel(t.Context())
+	defer giveUp()
+	answered := make(chan int, 1)
+	call := func() {
+		r := httptest.NewRequest("GET", BasePath+"/webhooks", nil).WithContext(ctx)
+		r.Header.Set("Authorization", "Bearer "+w.key)
+		recorder := httptest.NewRecorder()
+		w.s.ServeHTTP(recorder, r)
+		answered <- recorder.Code
+	}
+	go call()
+	for struck := int64(0); struck == 0; runtime.Gosched() {
+		struck = w.control("GET", "/faults", nil).want(200).id("faults.0.fired")
+	}
+	snapshot := w.control("GET", "/snapshot", nil).want(200).text
+	require.Empty(t, answered, "the call still waits")
+	w.control("POST", "/restore", snapshot).want(200)
+	giveUp()
+	require.Equal(t, http.StatusServiceUnavailable, <-answered)
+}
+
+// TestForkDeliversNothingTwice: what was open stays with the first world.
+func TestForkDeliversNothingTwice(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	w.hook(l, "sync.failed")
+	l.answers(500)
+	w.run(id, "broken")
+	require.Len(t, l.take(), 1)
+	w.control("POST", "/fork", `{"name":"other"}`).want(201)
+	fork := w.s.forks.get("other")
+	require.NoError(t, fork.Settle(t.Context()))
+	_, err := fork.clock.Advance(t.Context(), 5*60*1e9)
+	require.NoError(t, err)
+	require.Empty(t, l.take())
+	other := &world{t: t, s: fork, key: w.key, seen: map[string]map[int]bool{}}
+	kept := other.control("GET", "/webhook_deliveries", nil).want(200)
+	require.Equal(t, "failed", kept.at("deliveries.0.status"))
+	require.Contains(t, kept.at("deliveries.0.error"), "forked")
+	w.advance(5 * 60 * 1e9)
+	require.Len(t, l.take(), 1, "the first world delivers it")
+}
