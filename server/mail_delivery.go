@@ -55,34 +55,46 @@ type mailer struct {
 
 // newMailer checks the configuration; the error holds no password.
 func newMailer(s *Server, smtp SMTP) (*mailer, error) {
+	if err := smtp.Check(); err != nil {
+		return nil, err
+	}
 	m := &mailer{s: s, smtp: smtp}
 	m.outbox = &outbox{s: s, name: "mail", open: openMails, send: m.deliver}
-	if smtp.Addr == "" {
-		if smtp != (SMTP{}) {
-			return nil, errors.New("mail server: an address is needed: host:port")
+	if smtp.Addr != "" {
+		m.host, m.port, _ = net.SplitHostPort(smtp.Addr)
+		m.secrets = passwordMasks(smtp)
+	}
+	return m, nil
+}
+
+// Check tells what is wrong with the configuration, without the password; nil
+// for the zero value. Nothing is sent.
+func (c SMTP) Check() error {
+	if c.Addr == "" {
+		if c != (SMTP{}) {
+			return errors.New("mail server: an address is needed: host:port")
 		}
-		return m, nil
+		return nil
 	}
-	var err error
-	if m.host, m.port, err = net.SplitHostPort(smtp.Addr); err != nil || m.host == "" {
-		return nil, fmt.Errorf("mail server: the address %q is not host:port", clipped(smtp.Addr))
+	host, port, err := net.SplitHostPort(c.Addr)
+	if err != nil || host == "" {
+		return fmt.Errorf("mail server: the address %q is not host:port", clipped(c.Addr))
 	}
-	if n, err := strconv.Atoi(m.port); err != nil || n < 1 || n > 65535 {
-		return nil, fmt.Errorf("mail server: the port of %q is not 1 to 65535", clipped(smtp.Addr))
+	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+		return fmt.Errorf("mail server: the port of %q is not 1 to 65535", clipped(c.Addr))
 	}
-	if from, err := mail.ParseAddress(smtp.From); err != nil || from.Address != smtp.From {
-		return nil, fmt.Errorf("mail server: the sender %q is not an address such as alerts@example.com", clipped(smtp.From))
+	if from, err := mail.ParseAddress(c.From); err != nil || from.Address != c.From {
+		return fmt.Errorf("mail server: the sender %q is not an address such as alerts@example.com", clipped(c.From))
 	}
-	switch smtp.TLS {
+	switch c.TLS {
 	case "", SMTPStartTLS, SMTPImplicit, SMTPPlain:
 	default:
-		return nil, fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", clipped(smtp.TLS), SMTPStartTLS, SMTPImplicit, SMTPPlain)
+		return fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", clipped(c.TLS), SMTPStartTLS, SMTPImplicit, SMTPPlain)
 	}
-	if (smtp.Username == "") != (smtp.Password == "") {
-		return nil, errors.New("mail server: user name and password go together")
+	if (c.Username == "") != (c.Password == "") {
+		return errors.New("mail server: user name and password go together")
 	}
-	m.secrets = passwordMasks(smtp)
-	return m, nil
+	return nil
 }
 
 // sender is the address that e-mails come from.

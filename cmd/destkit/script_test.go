@@ -47,6 +47,8 @@ func TestScript(t *testing.T) {
 			"interrupts": cmdInterrupts,
 			"asks":       cmdAsks,
 			"words":      cmdWords,
+			"mailserver": cmdMailserver,
+			"mail":       cmdMail,
 		},
 	})
 }
@@ -80,7 +82,7 @@ func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	cmd := exec.Command("destkit", args...)
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
-	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
+	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "SMTP_PASSWORD", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {
 		if value := ts.Getenv(name); value != "" {
 			cmd.Env = append(cmd.Env, name+"="+value)
 		}

@@ -26,6 +26,7 @@ const (
 type serving struct {
 	config server.Config
 	key    keySource
+	mail   mailFlags
 
 	addr, dialect, seed, restore  string
 	destinationCA, control, level string
@@ -58,6 +59,8 @@ reads the secrets of the directory, its snapshots and its backups.`,
 		Example: `  destkit serve
   destkit serve --addr 127.0.0.1:0 --data ./data
   destkit serve --seed seed.yaml --dialect live
+  destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
+      --smtp-user alerts --smtp-password-env SMTP_PASSWORD
   destkit serve --explain-dialect
   destkit serve backup --data ./data --to backup.db
   destkit serve --data ./restored --restore backup.db`,
@@ -89,6 +92,7 @@ reads the secrets of the directory, its snapshots and its backups.`,
 	s.key.register(f)
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.BoolVar(&s.config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
+	s.mail.register(f, &s.config.SMTP)
 	f.DurationVar(&s.config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
 	f.DurationVar(&s.config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
 	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
@@ -103,6 +107,9 @@ reads the secrets of the directory, its snapshots and its backups.`,
 // last: a slip in a flag leaves nothing behind.
 func (s *serving) run(cmd *cobra.Command) error {
 	if err := s.resolve(cmd.ErrOrStderr()); err != nil {
+		return err
+	}
+	if err := s.mail.resolve(cmd, &s.config.SMTP); err != nil {
 		return err
 	}
 	seed, err := s.readSeed()
