@@ -51,6 +51,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newDestsim(),
 		newServe(),
 		newSync(),
+		newExplainRecord(),
 		newDemo(),
 		newVersion(),
 	)

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/spf13/cobra"
+)
+
+// recordExplainer holds the flags of `destkit explain-record`.
+type recordExplainer struct {
+	rest            restFlags
+	run, sync       int64
+	control         string
+	asJSON, verbose bool
+}
+
+// explainExitTable stands in the help text of explain-record.
+const explainExitTable = `Exit status:
+  0  explained
+  2  usage or configuration: a flag, no such run or record
+  3  the service gave no answer or refused the token`
+
+func newExplainRecord() *cobra.Command {
+	var e recordExplainer
+	cmd := &cobra.Command{
+		Use:   "explain-record IDENTIFIER",
+		Short: "Show one record's way through a run of a sync",
+		Long: `Show one record's way through a run of a sync: its row in the source as it is
+now, the record that this is mapped to, what the comparison decided and why, each
+attempt to send it with the call that carried it, the verdict, and when it is sent
+again. It asks the control API of 'destkit serve', which answers on loopback, or
+with a control token.
+
+IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and '"42"'
+find the same record.`,
+		Example: `  destkit explain-record --sync-run 12 ada@example.com
+  destkit explain-record --sync 7 42 --verbose
+  destkit explain-record --sync 7 42 --json | jq .attempts`,
+		Args: arguments(1, 1, "the IDENTIFIER of the record"),
+		RunE: func(cmd *cobra.Command, args []string) error { return e.explain(cmd, args[0]) },
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.Int64Var(&e.run, "sync-run", 0, "the run `N`")
+	f.Int64Var(&e.sync, "sync", 0, "the latest run of the sync `N`")
+	e.rest.register(cmd)
+	f.StringVar(&e.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
+	f.BoolVar(&e.asJSON, "json", false, "print the service's answer as it is")
+	f.BoolVarP(&e.verbose, "verbose", "v", false, "show requests and responses whole")
+	cmd.MarkFlagsMutuallyExclusive("sync-run", "sync")
+	cmd.MarkFlagsOneRequired("sync-run", "sync")
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + explainExitTable + "\n")
+	return cmd
+}
+
+func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
+	query := url.Values{"identifier": {identifier}}
+	for _, id := range []struct {
+		name, flag string
+		value      int64
+	}{{"sync_run_id", "sync-run", e.run}, {"sync_id", "sync", e.sync}} {
+		if !cmd.Flags().Changed(id.flag) {
+			continue
+		}
+		if id.value < 1 {
+			return usagef("--%s must be a whole number from 1, not %d", id.flag, id.value)
+		}
+		query.Set(id.name, strconv.FormatInt(id.value, 10))
+	}
+	e.rest.token = tokenFlag{flag: "control-token-env", variable: e.control}
+	client, err := e.rest.open()
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	if err := client.control(cmd.Context(), http.MethodGet, "/explain?"+query.Encode(), nil, &answer); err != nil {
+		return controlFailure("explain "+clip(oneLine(identifier), 100), err)
+	}
+	if e.asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", answer)
+		return nil
+	}
+	var way recordWay
+	if err := json.Unmarshal(answer, &way); err != nil {
+		return untested(fmt.Errorf("read the service's answer: %w", err))
+	}
+	fmt.Fprint(cmd.OutOrStdout(), way.text(e.verbose))
+	return nil
+}
+
+// controlFailure is restFailure for calls of the control API.
+func controlFailure(what string, err error) error {
+	var refused *restError
+	if errors.As(err, &refused) && (refused.code == http.StatusUnauthorized || refused.code == http.StatusForbidden) {
+		return untested(fmt.Errorf("%s: %w; from elsewhere than loopback it needs --control-token-env", what, err))
+	}
+	return restFailure(what, err)
+}

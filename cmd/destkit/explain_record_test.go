@@ -1,0 +1,96 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// wayText is an answer of the control API.
+const wayText = `{"sync_id": 1, "sync_run_id": 2, "identifier": "ada@example.com",
+ "source_row": {"email": "ada@example.com", "id": 9007199254740993}, "record": {"email": "ada@example.com"}, "invalid": null,
+ "fingerprints": {"before": "0c3d", "after": null, "now": "91be"}, "decision": "sent", "reason": "the record has changed",
+ "attempts": [
+  {"number": 1, "operation": "upsert", "started_at": "2026-12-01T08:00:00.000Z", "completed_at": "2026-12-01T08:00:00.120Z",
+   "verdict": "failed", "message": "", "record": {"email": "ada@example.com"}, "call": "4f",
+   "exchange": {"id": "call_000000000012", "request": {"method": "sync_batch"}, "response": null, "response_bytes": 20000, "status": 503, "error": "busy\nnow", "outcome": "failed"}},
+  {"number": 2, "operation": "upsert", "started_at": "2026-12-01T08:00:04.000Z", "completed_at": null,
+   "verdict": "rejected", "message": "no \u001b[2J such country", "record": null, "exchange": null}],
+ "verdict": "rejected", "message": "no such country", "next_retry": {"when": "next run", "at": "2026-12-02T08:00:00.000Z"}}`
+
+func TestExplainRecord(t *testing.T) {
+	var asked string
+	served := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.URL.RequestURI()
+		switch {
+		case r.Header.Get("Authorization") == "Bearer another":
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"status":"error","message":"wrong control token"}`))
+		case r.URL.Query().Get("identifier") == "nobody":
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(`{"status":"error","message":"neither the source nor the ledger has it"}`))
+		case r.URL.Query().Get("identifier") == "gone":
+			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"invalid":"the identifier is NULL","decision":"invalid","attempts":[],"next_retry":{"when":"none","at":null}}`))
+		default:
+			_, _ = w.Write([]byte(wayText))
+		}
+	}))
+	defer served.Close()
+	t.Setenv("WRONG_TOKEN", "another")
+	for name, tc := range map[string]struct {
+		args   []string
+		status int
+		asked  string
+		said   string // the whole output, or a part of the complaint
+	}{
+		"a run": {[]string{"--sync-run", "2", "ada@example.com"}, statusOK, "/_control/explain?identifier=ada%40example.com&sync_run_id=2",
+			`"ada@example.com" in run 2 of sync 1
+  source row    {"email":"ada@example.com","id":9007199254740993}
+  record        {"email":"ada@example.com"}
+  fingerprint   before 0c3d, after none, of the row as it is now 91be
+  decision      sent: the record has changed
+  attempt 1: upsert at 2026-12-01T08:00:00.000Z, 120ms
+    sent        {"email":"ada@example.com"}
+    call        call_000000000012 HTTP 503: busy now
+    request     {"method":"sync_batch"}
+    response    20,000 bytes
+    verdict     failed
+  attempt 2: upsert at 2026-12-01T08:00:04.000Z
+    sent        not kept
+    call        the journal has forgotten it
+    verdict     rejected: no  [2J such country
+  verdict       rejected: no such country
+  next retry    next run, 2026-12-02T08:00:00.000Z
+`},
+		"an invalid row": {[]string{"--sync", "1", "gone"}, statusOK, "/_control/explain?identifier=gone&sync_id=1",
+			`7 in run 2 of sync 1
+  source row    the source has none now
+  invalid       the identifier is NULL
+  fingerprint   before none, after none, of the row as it is now none
+  decision      invalid
+  verdict       none: it was not sent in this run
+  next retry    none
+`},
+		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, statusOK, "/_control/explain?identifier=%2242%22&sync_id=1", wayText + "\n"},
+		"nobody":        {[]string{"--sync", "1", "nobody"}, statusUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
+		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, statusUntested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
+		"no run":        {[]string{"a"}, statusUsage, "", "at least one of the flags in the group [sync-run sync] is required"},
+		"both":          {[]string{"a", "--sync", "1", "--sync-run", "1"}, statusUsage, "", "[sync sync-run]"},
+		"a run below 1": {[]string{"a", "--sync-run", "0"}, statusUsage, "", "--sync-run must be a whole number from 1, not 0"},
+		"no record":     {[]string{"--sync", "1"}, statusUsage, "", "missing the IDENTIFIER of the record"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked = ""
+			status, out, screen := command(t.Context(), append([]string{"explain-record", "--url", served.URL}, tc.args...)...)
+			require.Equal(t, tc.status, status, screen)
+			require.Equal(t, tc.asked, asked)
+			if status == statusOK {
+				require.Equal(t, tc.said, out)
+				return
+			}
+			require.Contains(t, screen, tc.said)
+		})
+	}
+}
