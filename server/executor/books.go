@@ -48,22 +48,23 @@ func (r *run) begin(ctx context.Context) error {
 		return err
 	}
 	was, readable := r.noted()
-	kept, mark := was.Rows, r.before.HighWater
+	mark, kept := r.before.HighWater, was.Rows
 	was.Rows = false
-	if !readable || was.notes != r.notes() || was.Advanced && r.job.Warehouse == nil {
-		if err := r.forget(was.notes == r.notes()); err != nil {
+	if moved := was.Advanced && r.job.Warehouse == nil; !readable || moved || was.notes != r.notes() {
+		if err := r.forget(moved && was.notes == r.notes()); err != nil {
 			return err
 		}
 		// Each message is sent once in the life of the sync, wherever to.
 		if r.stream != nil && r.stream.events && was.Topic == r.stream.topic {
 			r.before.HighWater = mark
 		}
+		was = keptNotes{}
 	}
-	r.kept = kept || r.before.Rows == 0
-	behind, err := r.openWarehouse(ctx)
+	behind, entries, err := r.openWarehouse(ctx, was)
 	if err != nil {
 		return errors.Join(err, r.log.Close())
 	}
+	r.kept = kept || r.before.Rows+entries == 0
 	r.decideFull()
 	if r.stream != nil {
 		if err := r.stream.resume(r.before, r.full); err != nil {

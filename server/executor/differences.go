@@ -51,7 +51,7 @@ func (w *wholeState) Close() error { return w.rows.Close() }
 func (r *run) openDifferences(ctx context.Context, key string) (find func(context.Context) error, done func(), err error) {
 	rows, err := r.job.Warehouse.Read(ctx, &source.Comparison{
 		Object: r.job.Object, Columns: r.plan.Columns(), Key: key, KeyText: r.plan.KeyText(),
-		Every: r.full || r.operation.all, Once: !r.operation.changed, Gone: r.operation.deletes,
+		Every: r.full || r.operation.all, Once: !r.operation.changed, Gone: r.operation.deletes, Sent: r.rows,
 	})
 	if err != nil {
 		if errors.Is(err, source.ErrNotInSQL) {

@@ -66,32 +66,29 @@ type warehouseNotes struct {
 const engineChanged = "the sync engine of the source has changed"
 
 func (r *run) keptNotes() json.RawMessage {
-	now := r.notes()
+	now := keptNotes{r.notes(), r.state.warehouseNotes}
 	now.Rows = r.rows && r.kept
-	text, _ := json.Marshal(keptNotes{now, r.state.warehouseNotes}) // numbers and texts always marshal
+	text, _ := json.Marshal(now) // numbers and texts always marshal
 	return text
 }
 
-// openWarehouse looks whether the state is the one that the ledger left. behind
-// tells that something has to be applied before anything is compared.
-func (r *run) openWarehouse(ctx context.Context) (behind bool, err error) {
+// openWarehouse looks whether the state is the one that the ledger left, by what
+// it has noted. behind tells that something has to be applied before anything is
+// compared; entries are those that the warehouse has.
+func (r *run) openWarehouse(ctx context.Context, was keptNotes) (behind bool, entries int64, err error) {
 	if r.job.Warehouse == nil {
-		return false, nil
+		return false, 0, nil
 	}
 	info, err := r.job.Warehouse.Open(ctx)
 	switch {
 	case errors.Is(err, source.ErrStateReadOnly):
-		return false, failed(CodeConfiguration, err, "%v", err)
+		return false, 0, failed(CodeConfiguration, err, "%v", err)
 	case err != nil && ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return false, 0, context.Cause(ctx)
 	case err != nil:
 		f := failed(CodeState, err, "%v", err)
 		f.Transient = true
-		return false, f
-	}
-	var was keptNotes
-	if len(r.before.Notes) > 0 {
-		_ = json.Unmarshal(r.before.Notes, &was) // begin has looked at them
+		return false, 0, f
 	}
 	clear := info.Rows > 0 && r.foreign(info, was)
 	if doubt := doubtOf(was.warehouseNotes, info); doubt != "" && !clear && !r.before.Damaged {
@@ -104,7 +101,7 @@ func (r *run) openWarehouse(ctx context.Context) (behind bool, err error) {
 		warehouseNotes: warehouseNotes{Advanced: true, Stamp: info.Stamp},
 		clear:          clear, version: info.Version,
 	}
-	return r.before.Rows > 0 || clear, nil
+	return r.before.Rows > 0 || clear, info.Rows, nil
 }
 
 // doubtOf says why acknowledgements may be missing in a state (spec 7.2.5).
@@ -168,7 +165,7 @@ func (r *run) withRow(print ledger.Fingerprint, row *entry, old *ledger.Entry) l
 // entryOf is an entry of a warehouse as the ledger has it, and stateEntryOf the
 // other way round.
 func entryOf(e *source.StateEntry) ledger.Entry {
-	out := ledger.Entry{Key: e.Key, Known: e.Known, Verdict: ledger.Acknowledged, Deleted: e.Deleted}
+	out := ledger.Entry{Key: e.Key, Known: e.Known, Verdict: ledger.Acknowledged, Deleted: e.Deleted, Row: e.Sent}
 	if e.Rejected {
 		out.Verdict = ledger.Rejected
 	}
@@ -179,7 +176,7 @@ func entryOf(e *source.StateEntry) ledger.Entry {
 
 func stateEntryOf(e *ledger.Entry) source.StateEntry {
 	return source.StateEntry{
-		Key: e.Key, Known: e.Known, Rejected: e.Verdict == ledger.Rejected, Deleted: e.Deleted, Removed: e.Removed,
+		Key: e.Key, Known: e.Known, Rejected: e.Verdict == ledger.Rejected, Deleted: e.Deleted, Removed: e.Removed, Sent: e.Row,
 		Record: int64(binary.BigEndian.Uint64(e.Print[:])), Row: int64(binary.BigEndian.Uint64(e.Print[8:])),
 	}
 }

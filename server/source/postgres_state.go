@@ -24,9 +24,9 @@ const makeSyncs = `CREATE TABLE IF NOT EXISTS ` + syncsTable + ` (
 // longer than an index takes.
 const makeState = ` (
 	key text COLLATE "C" NOT NULL, known boolean NOT NULL, rejected boolean NOT NULL, deleted boolean NOT NULL,
-	record_print bigint NOT NULL, row_print bigint NOT NULL)`
+	record_print bigint NOT NULL, row_print bigint NOT NULL, sent text)`
 
-const stateColumns = "key, known, rejected, deleted, record_print, row_print"
+const stateColumns = "key, known, rejected, deleted, record_print, row_print, sent"
 
 // stateSettings make the text of values, of which fingerprints are made, the
 // same in every session, and let the server join in memory.

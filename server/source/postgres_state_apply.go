@@ -14,11 +14,11 @@ import (
 // or delete replaces what was known; a refusal only marks it, since the
 // destination still has what it acknowledged.
 var applyEntries = []string{
-	`UPDATE %[1]s s SET rejected = p.rejected, deleted = p.deleted
+	`UPDATE %[1]s s SET rejected = p.rejected, deleted = p.deleted, sent = CASE WHEN s.known OR p.sent IS NULL THEN s.sent ELSE p.sent END
 	FROM pending p WHERE s.key = p.key AND NOT p.known AND NOT p.removed`,
 	`DELETE FROM %[1]s s USING pending p WHERE s.key = p.key AND (p.known OR p.removed)`,
 	`INSERT INTO %[1]s (` + stateColumns + `)
-	SELECT key, known, rejected, deleted, record_print, row_print FROM pending p
+	SELECT ` + stateColumns + ` FROM pending p
 	WHERE p.known OR p.rejected AND NOT EXISTS (SELECT FROM %[1]s s WHERE s.key = p.key)`,
 }
 
@@ -80,12 +80,12 @@ func (s *PostgresState) checkStamp(ctx context.Context, conn *pgx.Conn, c *State
 // applyAll copies the entries to the server and merges them there.
 func (s *PostgresState) applyAll(ctx context.Context, conn *pgx.Conn, next func() (StateEntry, error)) error {
 	_, err := conn.Exec(ctx, `CREATE TEMP TABLE pending (key text COLLATE "C", known boolean, rejected boolean, deleted boolean, removed boolean,
-		record_print bigint, row_print bigint) ON COMMIT DROP`)
+		record_print bigint, row_print bigint, sent text) ON COMMIT DROP`)
 	if err != nil {
 		return err
 	}
 	from := &entriesSource{next: next}
-	_, err = conn.CopyFrom(ctx, pgx.Identifier{"pending"}, []string{"key", "known", "rejected", "deleted", "removed", "record_print", "row_print"}, from)
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"pending"}, []string{"key", "known", "rejected", "deleted", "removed", "record_print", "row_print", "sent"}, from)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (s *PostgresState) note(ctx context.Context, conn *pgx.Conn, c *StateChange
 type entriesSource struct {
 	next  func() (StateEntry, error)
 	count int64
-	row   [7]any
+	row   [8]any
 	err   error
 }
 
@@ -146,7 +146,10 @@ func (e *entriesSource) Next() bool {
 		return false
 	}
 	e.count++
-	e.row = [7]any{string(entry.Key), entry.Known, entry.Rejected, entry.Deleted, entry.Removed, entry.Record, entry.Row}
+	e.row = [8]any{string(entry.Key), entry.Known, entry.Rejected, entry.Deleted, entry.Removed, entry.Record, entry.Row, nil}
+	if entry.Sent != nil {
+		e.row[7] = string(entry.Sent)
+	}
 	return true
 }
 

@@ -15,7 +15,8 @@ import (
 // compareSQL is one comparison: one statement, so one snapshot of rows and
 // state. found has every key of either side once, so that a key that stands
 // twice is known before anything of it is handed out; the rows themselves are
-// joined to the few keys that matter.
+// joined to the few keys that matter. Of what was sent before, a row only says
+// whether it is there.
 //
 //	1 NOT MATERIALIZED or MATERIALIZED  2 key  3 columns  4 their fingerprint  5 FROM  6 state
 //	7 which keys are written  8 the columns of src  9 a NULL for each  10 which keys are gone
@@ -24,25 +25,25 @@ found AS MATERIALIZED (
 	SELECT d.k, d.h, d.n, s.* FROM (SELECT k, min(h) AS h, count(*) AS n FROM src GROUP BY k) d
 	FULL JOIN %[6]s s ON d.k = s.key)
 SELECT * FROM (
-SELECT 3::int4 AS kind, f.k, 0::int8 AS n, f.h, f.key IS NOT NULL AS has, f.known, f.rejected, f.deleted, f.record_print, f.row_print%[8]s
+SELECT 3::int4 AS kind, f.k, 0::int8 AS n, f.h, f.key IS NOT NULL AS has, f.known, f.rejected, f.deleted, f.record_print, f.row_print, CASE WHEN f.sent IS NOT NULL THEN '' END%[8]s
 FROM found f JOIN src ON src.k = f.k WHERE f.n = 1 AND %[7]s
 UNION ALL
 SELECT 0, NULL, coalesce(sum(n), 0)::int8, (coalesce(sum(n) FILTER (WHERE k IS NULL), 0))::int8, NULL, NULL, NULL, NULL,
 	(coalesce(sum(n) FILTER (WHERE k IS NOT NULL AND n > 1), 0))::int8,
-	count(*) FILTER (WHERE n IS NULL)%[9]s FROM found f
+	count(*) FILTER (WHERE n IS NULL), NULL%[9]s FROM found f
 UNION ALL
-SELECT 1, NULL, count(*) FILTER (WHERE k IS NOT NULL AND n = 1 AND %[7]s), NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found f
+SELECT 1, NULL, count(*) FILTER (WHERE k IS NOT NULL AND n = 1 AND %[7]s), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found f
 UNION ALL
-(SELECT 2, k, n, NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found WHERE k IS NOT NULL AND n > 1 ORDER BY k LIMIT 100)
+(SELECT 2, k, n, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL%[9]s FROM found WHERE k IS NOT NULL AND n > 1 ORDER BY k LIMIT 100)
 UNION ALL
-SELECT 4, key, NULL, NULL, true, known, rejected, deleted, record_print, row_print%[9]s FROM found WHERE n IS NULL AND %[10]s
+SELECT 4, key, NULL, NULL, true, known, rejected, deleted, record_print, row_print, sent%[9]s FROM found WHERE n IS NULL AND %[10]s
 ) u ORDER BY kind, k COLLATE "C"`
 
 // fixedColumns are those before the cells of a row.
-const fixedColumns = 10
+const fixedColumns = 11
 
 // wholeSQL gives a state in key order.
-const wholeSQL = `SELECT 5::int4, key, NULL::int8, NULL::int8, true, known, rejected, deleted, record_print, row_print FROM %s ORDER BY key`
+const wholeSQL = `SELECT 5::int4, key, NULL::int8, NULL::int8, true, known, rejected, deleted, record_print, row_print, sent FROM %s ORDER BY key`
 
 // Kinds of rows on the wire: those of StateRowKind, with the totals in two.
 const (
@@ -154,7 +155,11 @@ func (c *Comparison) written() string {
 	case c.Once:
 		return "f.known IS NOT true"
 	}
-	return "(f.key IS NULL OR f.rejected OR NOT f.known OR f.row_print <> f.h)"
+	condition := "f.key IS NULL OR f.rejected OR NOT f.known OR f.row_print <> f.h"
+	if c.Sent {
+		condition += " OR f.sent IS NULL"
+	}
+	return "(" + condition + ")"
 }
 
 // stateKey is the expression of a key's JSON text, in the order of its bytes, or
@@ -220,7 +225,7 @@ func (r *stateReader) decode(v [][]byte) (StateRow, bool) {
 	}
 	flag := func(i int) bool { return len(v[i]) == 1 && v[i][0] == 1 }
 	got := StateRow{
-		Entry: StateEntry{Key: v[1], Known: flag(5), Rejected: flag(6), Deleted: flag(7), Record: number(8), Row: number(9)},
+		Entry: StateEntry{Key: v[1], Known: flag(5), Rejected: flag(6), Deleted: flag(7), Record: number(8), Row: number(9), Sent: v[10]},
 		Has:   flag(4),
 	}
 	switch binary.BigEndian.Uint32(v[0]) {

@@ -35,10 +35,11 @@ type StateEntry struct {
 	// of the record, and of the columns that it was made of. Without Known they
 	// mean nothing.
 	Record, Row int64
-	Known       bool // the destination has acknowledged a record and no delete since
-	Rejected    bool // the last verdict was a refusal
-	Deleted     bool // … of a delete
-	Removed     bool // in a change only: a delete was acknowledged
+	Sent        []byte // the record itself, JSON text, where it was to be kept; else nil
+	Known       bool   // the destination has acknowledged a record and no delete since
+	Rejected    bool   // the last verdict was a refusal
+	Deleted     bool   // … of a delete
+	Removed     bool   // in a change only: a delete was acknowledged
 }
 
 // StateInfo is what a state says of itself.
@@ -82,6 +83,7 @@ type Comparison struct {
 	Every   bool     // hand out every row
 	Once    bool     // hand out rows without a Known entry; else also changed and rejected ones
 	Gone    bool     // hand out entries without a row
+	Sent    bool     // hand out rows whose entry has no Sent, too
 }
 
 // StateRowKind says what a row of a StateReader is.
