@@ -67,6 +67,24 @@ type Options struct {
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Crash is called at each of CrashPoints, so that a test can end the process
+	// there. Nil: nothing.
+	Crash func(point string)
+}
+
+// The points at which a test can end a process that writes files.
+const (
+	BeforeFileJournal = "before-file-journal" // of a batch of local_files
+	AfterFileJournal  = "after-file-journal"  // the batch is announced, nothing of it written
+	MidFileWrite      = "mid-file-write"      // half of it is written
+	AfterFileWrite    = "after-file-write"    // it is durable, nobody knows
+	BeforeFileSwap    = "before-file-swap"    // the new file is durable beside the old one
+	AfterFileSwap     = "after-file-swap"     // it took its place, nobody knows
+)
+
+// CrashPoints lists them in the order of a run.
+func CrashPoints() []string {
+	return []string{BeforeFileJournal, AfterFileJournal, MidFileWrite, AfterFileWrite, BeforeFileSwap, AfterFileSwap}
 }
 
 // Gate is the way to destinations. It is safe for parallel use.

@@ -45,13 +45,14 @@ func (l *fileLocks) of(path string) *sync.Mutex {
 type filesSender struct {
 	*filesConnection
 	locks *fileLocks
+	crash func(point string) // nil: nobody
 
 	mu        sync.Mutex
 	inherited map[string]keySet // by file and sync: what may be sent again
 }
 
 func newFilesSender(g *Gate, c *filesConnection) *filesSender {
-	return &filesSender{filesConnection: c, locks: &g.locks, inherited: map[string]keySet{}}
+	return &filesSender{filesConnection: c, locks: &g.locks, crash: g.options.Crash, inherited: map[string]keySet{}}
 }
 
 // Speed implements Sender.
@@ -155,16 +156,25 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 	if len(text) == 0 { // the journal keeps what it has
 		return nil
 	}
+	s.pass(BeforeFileJournal)
 	if err := j.write(f, end, int64(len(text)), plan, written, known); err != nil {
 		return err
 	}
-	return writeEnd(f, end, text)
+	s.pass(AfterFileJournal)
+	return s.writeEnd(f, end, text)
 }
 
 // writeEnd adds text to a file and makes it durable; what could only be written
 // in part is cut off again.
-func writeEnd(f *os.File, end int64, text []byte) error {
-	_, err := f.WriteAt(text, end)
+func (s *filesSender) writeEnd(f *os.File, end int64, text []byte) (err error) {
+	if s.crash != nil {
+		// A process that dies in the middle of its write leaves this much.
+		_, err = f.WriteAt(text[:len(text)/2], end)
+		s.crash(MidFileWrite)
+	}
+	if err == nil {
+		_, err = f.WriteAt(text, end)
+	}
 	if err == nil {
 		err = f.Sync()
 	}
@@ -172,7 +182,15 @@ func writeEnd(f *os.File, end int64, text []byte) error {
 		_ = f.Truncate(end)
 		return fmt.Errorf("write file: %w", err)
 	}
+	s.pass(AfterFileWrite)
 	return nil
+}
+
+// pass tells a test where the process is.
+func (s *filesSender) pass(point string) {
+	if s.crash != nil {
+		s.crash(point)
+	}
 }
 
 // known gives the keys that may have been written before by this run of the

@@ -118,12 +118,14 @@ func (w *filesSwap) Commit(context.Context) error {
 	if err := forgetJournal(w.root, w.name); err != nil {
 		return failedWrite(err)
 	}
+	w.sender.pass(BeforeFileSwap)
 	if err := w.root.Rename(w.temporary, w.name); err != nil {
 		return failedWrite(fmt.Errorf("replace file: %w", err))
 	}
 	if err := syncFolder(w.root); err != nil {
 		return failedWrite(err)
 	}
+	w.sender.pass(AfterFileSwap)
 	w.ended = true
 	if err := errors.Join(w.file.Close(), w.root.Close()); err != nil {
 		return failedWrite(fmt.Errorf("close file: %w", err))
