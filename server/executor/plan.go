@@ -31,9 +31,6 @@ func (r *run) prepare() error {
 	}
 	r.operation = operationOf(&r.job.Config)
 	r.rows = r.operation.deletes && r.deletesWhole()
-	if r.rows && r.job.Warehouse != nil {
-		return failed(CodeConfiguration, nil, "advanced_configuration.%s is %s, and the advanced sync engine keeps no rows: set it to identifier, or use a source with the basic engine", mapping.DeleteRecords, mapping.DeleteWhole)
-	}
 	if r.stream = streamOf(&r.job); r.stream != nil && r.stream.events {
 		r.operation.changed, r.operation.events = false, false
 	}
