@@ -196,10 +196,10 @@ func TestHangingHandshake(t *testing.T) {
 	hold := make(chan struct{})
 	port := silentListener(t, hold)
 	t.Cleanup(func() { close(hold) })
-	g := newGate(t, Options{ConnectTimeout: 5 * time.Millisecond})
+	g := newGate(t, Options{ConnectTimeout: 250 * time.Millisecond})
 	results := openURL(t, g, "https://127.0.0.1:"+port).Test(t.Context())
 	require.Equal(t, "TLS failed", steps(results)[2])
-	require.Contains(t, failure(results), "did not answer within 5ms to connect")
+	require.Contains(t, failure(results), "did not answer within 250ms to connect")
 }
 
 // Every call is told of, with what a journal needs and nothing else.
