@@ -1,10 +1,8 @@
 package server
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,7 +11,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/audit"
 	"github.com/destkit/destkit/server/store"
 )
@@ -208,29 +208,25 @@ func TestAuditNamesEachLie(t *testing.T) {
 // nothing of it.
 func (w *syncWorld) failing(id int64, email string, deleted bool) {
 	w.t.Helper()
-	before := w.world.dest.Config.Handler
-	w.world.dest.Config.Handler = refusing(before, email)
-	run := w.runs(id)
-	w.world.dest.Config.Handler = before
+	fault, err := w.sim.ArmFault(destsim.Fault{Kind: "record_failure", Message: "not now", When: destsim.Trigger{Identifier: api.Raw(email)}})
+	require.NoError(w.t, err)
+	run := w.runsThrough(id)
+	require.NoError(w.t, w.sim.DisarmFault(fault))
 	require.EqualValues(w.t, 1, run.id("data.records_failed"), string(run.text))
 	if deleted {
 		require.EqualValues(w.t, 1, run.id("data.source_record_deletes"))
 	}
 }
 
-// refusing answers a failure for one record of a batch that holds it alone.
-func refusing(next http.Handler, email string) http.Handler {
-	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		text, err := io.ReadAll(r.Body)
-		if err == nil && bytes.Contains(text, []byte(rpc.MethodSyncBatch)) && bytes.Contains(text, []byte(email)) {
-			var q rpc.Request
-			_ = json.Unmarshal(text, &q)
-			fmt.Fprintf(rw, `{"jsonrpc":"2.0","id":%q,"result":{"record_results":[{"identifier":%q,"success":false,"error_message":"not now"}]}}`, q.ID, email)
-			return
-		}
-		r.Body = io.NopCloser(bytes.NewReader(text))
-		next.ServeHTTP(rw, r)
-	})
+// runsThrough is runs for a destination that has to be asked again: it waits on
+// the clock.
+func (w *syncWorld) runsThrough(id int64) *answer {
+	w.t.Helper()
+	run := w.runs(id).id("data.id")
+	w.control("POST", "/clock", map[string]any{"advance": "10m"}).want(http.StatusOK)
+	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+	require.NotNil(w.t, ended.at("data.completed_at"), string(ended.text))
+	return ended
 }
 
 // tamper changes the newest run behind the engine's back.

@@ -150,6 +150,17 @@ func (j *journal) observe(x destination.Exchange) {
 	})
 }
 
+// exchange finds an outgoing call by the id of its request, with its bodies; nil
+// when it is forgotten.
+func (j *journal) exchange(id string) *CallEntry {
+	list, _, _, _ := j.calls.page(0, 1, func(e *CallEntry) bool { return e.RequestID == id })
+	if len(list) == 0 {
+		return nil
+	}
+	list[0].show()
+	return &list[0]
+}
+
 // clean takes the secrets of a call out of a text: its token, and every value
 // of its body that the journal would replace.
 func (j *journal) clean(c *call, text string) string {

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
 )
 
 // What the ledger says of a record where no destination said it.
@@ -25,3 +27,16 @@ func HighWaterColumn(c *api.SyncConfig) string { return waterColumn(c) }
 // Moment reads the value of such a column from its JSON text; false where it is
 // none.
 func Moment(raw []byte) (time.Time, bool) { return momentOf(raw) }
+
+// Fingerprint is what the comparison of a run keeps of a record (service.md:
+// compare). mark is the value of the high-water mark column of its row, nil
+// without one.
+func Fingerprint(p *mapping.Plan, record, mark []byte) ledger.Fingerprint {
+	print := printOf(p.Compared(record))
+	if mark != nil {
+		t, _ := momentOf(mark)
+		stamp := stampOf(t)
+		print = printOf(append(print[:], stamp[:]...))
+	}
+	return print
+}

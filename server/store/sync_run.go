@@ -64,6 +64,9 @@ func (tx *Tx) SyncRun(workspaceID, id int64) (*SyncRun, error) {
 	return syncRuns.one(tx, "id = ? AND workspace_id = ?", id, workspaceID)
 }
 
+// AnySyncRun reads one run of whichever workspace.
+func (tx *Tx) AnySyncRun(id int64) (*SyncRun, error) { return syncRuns.one(tx, "id = ?", id) }
+
 // SyncRuns lists the runs of a sync.
 func (tx *Tx) SyncRuns(syncID int64, p Page) ([]*SyncRun, int64, error) {
 	return syncRuns.list(tx, p, syncID)

@@ -1,0 +1,360 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/store"
+)
+
+// Explained is one record's way through a run (GET /_control/explain).
+type Explained struct {
+	SyncID     int64           `json:"sync_id"`
+	RunID      int64           `json:"sync_run_id"`
+	Identifier json.RawMessage `json:"identifier"`
+	// SourceRow is the row as the source has it now, Record what it is mapped to,
+	// Invalid why it cannot be sent, Copies how often its identifier stands there.
+	SourceRow   json.RawMessage `json:"source_row"`
+	SourceError *string         `json:"source_error"` // the source cannot be read now
+	Copies      int64           `json:"copies"`
+	Record      json.RawMessage `json:"record"`
+	Invalid     *string         `json:"invalid"`
+	Prints      ExplainedPrints `json:"fingerprints"`
+	// Decision is sent, deleted, skipped, invalid or left, Reason why.
+	Decision string             `json:"decision"`
+	Reason   string             `json:"reason"`
+	Attempts []ExplainedAttempt `json:"attempts"`
+	Verdict  *string            `json:"verdict"` // that counts; nil: nothing was sent
+	Message  string             `json:"message"`
+	Next     ExplainedRetry     `json:"next_retry"`
+}
+
+// ExplainedPrints are fingerprints in hex; nil where there is none.
+type ExplainedPrints struct {
+	Before *string `json:"before"` // of what was acknowledged before the run
+	After  *string `json:"after"`  // and after it
+	Now    *string `json:"now"`    // of Record
+}
+
+// ExplainedAttempt is one call that carried the record.
+type ExplainedAttempt struct {
+	Number      int64           `json:"number"`
+	Operation   string          `json:"operation"`
+	StartedAt   *api.Time       `json:"started_at"`
+	CompletedAt *api.Time       `json:"completed_at"`
+	Verdict     string          `json:"verdict"`
+	Message     string          `json:"message"`
+	Record      json.RawMessage `json:"record"`
+	Call        *string         `json:"call"` // the JSON-RPC id
+	// Exchange is the call in the journal; nil when that has forgotten it.
+	Exchange *ExplainedExchange `json:"exchange"`
+}
+
+// ExplainedExchange is a call as the journal has it: params and result without
+// secrets, null above 16 KiB.
+type ExplainedExchange struct {
+	ID            string          `json:"id"` // in /_control/journal/calls
+	Request       json.RawMessage `json:"request"`
+	Response      json.RawMessage `json:"response"`
+	RequestBytes  int64           `json:"request_bytes"`
+	ResponseBytes int64           `json:"response_bytes"`
+	Status        int             `json:"status"`
+	Outcome       string          `json:"outcome"`
+	Error         string          `json:"error"`
+}
+
+// ExplainedRetry says when the record is sent again: this run, next run or none.
+type ExplainedRetry struct {
+	When string    `json:"when"`
+	At   *api.Time `json:"at"` // of the next scheduled run
+}
+
+// The decisions, and when a record is sent again.
+const (
+	decisionSent    = "sent"
+	decisionDeleted = "deleted"
+	decisionSkipped = "skipped"
+	decisionInvalid = "invalid"
+	decisionLeft    = "left"
+
+	retryThisRun = "this run"
+	retryNextRun = "next run"
+	retryNone    = "none"
+
+	verdictDoubt  = "in doubt"
+	verdictFailed = "failed"
+)
+
+// explainRoutes tell what became of one record.
+func (s *Server) explainRoutes() []controlRoute {
+	return []controlRoute{
+		{"GET", "/explain", "?sync_run_id= or ?sync_id=, &identifier= tells one record's way through a run", func(c *controlCall) (any, error) {
+			query, err := c.query("sync_run_id", "sync_id", "identifier")
+			if err != nil {
+				return nil, err
+			}
+			run, err := integer(query, "sync_run_id", 0, 1, 1<<62)
+			if err != nil {
+				return nil, err
+			}
+			sync, err := integer(query, "sync_id", 0, 1, 1<<62)
+			if err != nil {
+				return nil, err
+			}
+			if (run == 0) == (sync == 0) {
+				return nil, invalidField("sync_run_id", "give sync_run_id, or sync_id for its latest run")
+			}
+			if query.Get("identifier") == "" {
+				return nil, invalidField("identifier", "is required: the primary identifier of a record, as text or as JSON")
+			}
+			return s.Explain(c.r.Context(), sync, run, query.Get("identifier"))
+		}},
+	}
+}
+
+// Explain tells one record's way through a run; with runID 0 through the latest
+// run of the sync. identifier is JSON text or plain text.
+func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier string) (*Explained, error) {
+	x := &explaining{s: s}
+	if err := x.find(ctx, syncID, runID); err != nil {
+		return nil, err
+	}
+	x.key, x.other = identifierKeys(identifier)
+	if err := x.readLedger(); err != nil {
+		return nil, err
+	}
+	if err := x.readSource(ctx); err != nil {
+		return nil, err
+	}
+	if x.found == nil {
+		if x.sourceFault != "" {
+			return nil, refuse(http.StatusNotFound, "the ledger of sync %d has no %s, and its source cannot be asked: %s", x.sync.ID, clip(identifier, 100), x.sourceFault)
+		}
+		return nil, refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, clip(identifier, 100))
+	}
+	return x.tell(), nil
+}
+
+// explaining gathers what is known of one record.
+type explaining struct {
+	s          *Server
+	sync       *store.Sync
+	run        *store.SyncRun
+	latest     bool   // no run came after it
+	key, other []byte // forms of the identifier
+	found      []byte // the one that somebody has; nil: nobody
+
+	// Of the ledger.
+	before  *ledger.Logged  // the last record of the runs before
+	acked   *ledger.Logged  // the last acknowledgement of those
+	events  []ledger.Logged // of the run
+	later   *ledger.Logged  // the last record of the runs after
+	state   *ledger.Entry
+	logKept bool
+	sent    []int64 // runs before that have sent something
+	lost    bool    // the log of one of them is gone
+
+	// Of the source, as it is now.
+	view        *syncView
+	sourceFault string
+	row         json.RawMessage
+	record      []byte
+	invalid     string
+	mark        []byte // of the high-water mark
+	copies      int64
+}
+
+// find reads the run and its sync, of whichever workspace.
+func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
+	return x.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		if runID == 0 {
+			x.run, err = tx.LastRun(syncID)
+			if errors.Is(err, store.ErrNotFound) {
+				return refuse(http.StatusNotFound, "there is no sync %d, or it has never run", syncID)
+			}
+		} else if x.run, err = tx.AnySyncRun(runID); errors.Is(err, store.ErrNotFound) {
+			return gone("sync run", runID)
+		}
+		if err != nil {
+			return err
+		}
+		if x.sync, err = tx.Sync(x.run.WorkspaceID, x.run.SyncID); err != nil {
+			return err
+		}
+		runs, _, err := tx.SyncRuns(x.sync.ID, store.Page{Ascending: true})
+		for _, run := range runs {
+			if x.latest = run.ID == x.run.ID; run.ID < x.run.ID && run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0 {
+				x.sent = append(x.sent, run.ID)
+			}
+		}
+		return err
+	})
+}
+
+// tell puts it together.
+func (x *explaining) tell() *Explained {
+	e := &Explained{
+		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
+		Attempts: x.attempts(),
+	}
+	if x.sourceFault != "" {
+		e.SourceError = &x.sourceFault
+	}
+	if x.invalid != "" {
+		e.Invalid = &x.invalid
+	}
+	e.Prints = x.prints()
+	e.Decision, e.Reason = x.decide()
+	if last := x.last(); last != nil {
+		word := last.Verdict.String()
+		if inDoubt(last) {
+			word = verdictDoubt
+		}
+		e.Verdict, e.Message = &word, last.Message
+	}
+	e.Next = x.next()
+	return e
+}
+
+func orNull(text []byte) json.RawMessage {
+	if len(text) == 0 {
+		return json.RawMessage("null")
+	}
+	return text
+}
+
+// last is the record of the run that counts; nil: there is none.
+func (x *explaining) last() *ledger.Logged {
+	if len(x.events) == 0 {
+		return nil
+	}
+	return &x.events[len(x.events)-1]
+}
+
+// inDoubt tells of a record that was sent and not answered.
+func inDoubt(l *ledger.Logged) bool {
+	return l.Verdict == ledger.Rejected && l.Message == executor.InDoubt
+}
+
+// prints are the fingerprints of before, after and now.
+func (x *explaining) prints() (p ExplainedPrints) {
+	shown := func(print ledger.Fingerprint) *string {
+		if print == (ledger.Fingerprint{}) {
+			return nil
+		}
+		return api.Ptr(hex.EncodeToString(print[:]))
+	}
+	switch {
+	case x.acked != nil && !x.acked.Delete:
+		p.Before = shown(x.acked.Print)
+	case x.acked == nil && x.untouched() && x.state != nil && x.state.Known:
+		p.Before = shown(x.state.Print) // its log is gone
+	}
+	p.After = p.Before
+	for i := range x.events {
+		if one := &x.events[i]; one.Verdict == ledger.Acknowledged {
+			if p.After = nil; !one.Delete {
+				p.After = shown(one.Print)
+			}
+		}
+	}
+	if x.record != nil && x.invalid == "" && x.view != nil {
+		p.Now = shown(executor.Fingerprint(x.view.plan, x.record, x.mark))
+	}
+	return p
+}
+
+// untouched tells that neither the run nor a later one has anything of the key.
+func (x *explaining) untouched() bool { return len(x.events) == 0 && x.later == nil }
+
+// attempts are the calls that carried the record.
+func (x *explaining) attempts() []ExplainedAttempt {
+	list := []ExplainedAttempt{}
+	for i := range x.events {
+		one := &x.events[i]
+		// What is noted before a batch is sent is an attempt only where no verdict
+		// followed: the process was killed.
+		if inDoubt(one) && len(one.Batch.Calls) == 0 && i+1 < len(x.events) && !inDoubt(&x.events[i+1]) {
+			continue
+		}
+		if one.Verdict == ledger.Invalid || one.Batch.Operation == executor.OperationSkip {
+			continue
+		}
+		for n, call := range one.Batch.Calls {
+			if n < len(one.Batch.Calls)-1 {
+				list = append(list, x.attempt(one, call, true))
+			}
+		}
+		call := ""
+		if n := len(one.Batch.Calls); n > 0 {
+			call = one.Batch.Calls[n-1]
+		}
+		list = append(list, x.attempt(one, call, false))
+	}
+	for i := range list {
+		list[i].Number = int64(i + 1)
+	}
+	return list
+}
+
+// attempt is one call; failed ones brought no verdict.
+func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) ExplainedAttempt {
+	a := ExplainedAttempt{
+		Operation: one.Batch.Operation, Verdict: one.Verdict.String(), Message: one.Message, Record: orNull(one.Payload),
+		StartedAt: api.At(one.Batch.StartedAt), CompletedAt: api.At(one.Batch.CompletedAt),
+	}
+	switch {
+	case failed:
+		a.Verdict, a.Message, a.StartedAt, a.CompletedAt = verdictFailed, "the call brought no verdict", nil, nil
+	case inDoubt(one):
+		a.Verdict, a.CompletedAt = verdictDoubt, nil
+	}
+	if call == "" {
+		return a
+	}
+	a.Call = &call
+	entry := x.s.journal.exchange(call)
+	if entry == nil {
+		return a
+	}
+	a.Exchange = &ExplainedExchange{
+		ID: entry.ID, Request: orNull(entry.Request), Response: orNull(entry.Response), RequestBytes: entry.Sent,
+		ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error,
+	}
+	if failed {
+		a.Message = entry.Error
+		a.StartedAt, a.CompletedAt = api.At(entry.Started), api.At(entry.Started.Add(entry.Duration))
+	}
+	return a
+}
+
+// next tells when the record is sent again (facts A6).
+func (x *explaining) next() ExplainedRetry {
+	last := x.last()
+	if last == nil {
+		last = x.before
+	}
+	if x.later != nil {
+		last = x.later
+	}
+	none := ExplainedRetry{When: retryNone}
+	gone := x.row == nil && x.sourceFault == ""
+	switch {
+	case last == nil || last.Verdict != ledger.Rejected, !last.Delete && (gone || x.invalid != ""):
+		return none
+	case x.run.Run.Status == api.RunWorking || x.run.Run.Status == api.RunQueued:
+		return ExplainedRetry{When: retryThisRun}
+	}
+	retry := ExplainedRetry{When: retryNextRun}
+	if at := nextRun(&x.sync.Config, x.s.clock.Now()); at != (time.Time{}) {
+		retry.At = api.At(at)
+	}
+	return retry
+}
