@@ -74,6 +74,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	job := audit.Job{
 		Sync: y.ID, Config: y.Config, Plan: view.plan, Books: s.ledger.Sync(y.ID),
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
+		Events:   eventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,
 		Handled: view.job.DestinationType != api.TypeCustomAPI && !s.gate.FileSystem(view.job.DestinationType),
 		Limit:   int(q.Limit),

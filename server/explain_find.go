@@ -28,7 +28,7 @@ func (x *explaining) is(key []byte) bool {
 
 // readLedger reads what the runs have written of the record.
 func (x *explaining) readLedger() error {
-	books := x.s.ledger.Sync(x.sync.ID)
+	books, event := x.s.ledger.Sync(x.sync.ID), eventField(x.sync)
 	runs, err := books.Runs()
 	if err != nil {
 		return err
@@ -37,7 +37,14 @@ func (x *explaining) readLedger() error {
 		x.lost = x.lost || !slices.Contains(runs, run)
 	}
 	for _, run := range runs {
-		told, err := books.History(run, x.key, x.other)
+		err := books.Each(run, func(l *ledger.Logged) error {
+			if key := identifierOf(event, &l.Record); len(key) > 0 && x.is(key) {
+				one := *l
+				one.Record = one.Clone()
+				x.keep(run, &one)
+			}
+			return nil
+		})
 		if errors.Is(err, ledger.ErrNoRun) {
 			continue // dropped meanwhile
 		}
@@ -47,11 +54,9 @@ func (x *explaining) readLedger() error {
 		if run == x.run.ID {
 			x.logKept = true
 		}
-		for i := range told {
-			if one := &told[i]; len(one.Key) > 0 && x.is(one.Key) {
-				x.keep(run, one)
-			}
-		}
+	}
+	if event != "" { // the keys of its state are positions
+		return nil
 	}
 	state, err := books.Scan()
 	if err != nil {

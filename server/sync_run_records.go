@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -21,8 +22,11 @@ const recordsKept = 14 * 24 * time.Hour
 // fetchSyncRunRecords lists what became of each record of a run (facts B3).
 func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	var run *store.SyncRun
+	var y *store.Sync
 	err := c.view(func(tx *store.Tx) (err error) {
-		run, err = tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+		if run, err = tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id")); err == nil {
+			y, err = tx.Sync(c.who.WorkspaceID, run.SyncID)
+		}
 		return err
 	})
 	if err != nil {
@@ -31,10 +35,16 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	if s.forgotten(run) {
 		return nil, refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
 	}
-	query := c.r.URL.Query()
+	query, event := c.r.URL.Query(), eventField(y)
 	filter := ledger.Filter{Operation: query.Get("operation")}
 	if text := query.Get("primary_identifier"); text != "" {
-		filter.Key, filter.OrKey = identifierKeys(text)
+		key, other := identifierKeys(text)
+		if filter.Key, filter.OrKey = key, other; event != "" {
+			filter = ledger.Filter{Operation: filter.Operation, Also: func(r *ledger.Record) bool {
+				got := identifierOf(event, r)
+				return got != nil && (bytes.Equal(got, key) || other != nil && bytes.Equal(got, other))
+			}}
+		}
 	}
 	for _, verdict := range []ledger.Verdict{ledger.Acknowledged, ledger.Rejected, ledger.Invalid} {
 		if verdict.String() == query.Get("status") {
@@ -62,7 +72,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	}
 	shown := make([]api.SyncRunRecord, len(records))
 	for i := range records {
-		shown[i] = recordOf(&records[i])
+		shown[i] = recordOf(&records[i], event)
 	}
 	return c.list(page, total, shown)
 }
@@ -73,9 +83,9 @@ func (s *Server) forgotten(run *store.SyncRun) bool {
 }
 
 // recordOf shows one record of the ledger.
-func recordOf(l *ledger.Logged) api.SyncRunRecord {
+func recordOf(l *ledger.Logged, event string) api.SyncRunRecord {
 	r := api.SyncRunRecord{
-		RecordPayload: l.Payload, Identifier: l.Key, Operation: l.Batch.Operation, Status: l.Verdict.String(),
+		RecordPayload: l.Payload, Identifier: identifierOf(event, &l.Record), Operation: l.Batch.Operation, Status: l.Verdict.String(),
 		BatchStartedAt: api.Time{Time: l.Batch.StartedAt}, BatchCompletedAt: api.Time{Time: l.Batch.CompletedAt},
 	}
 	if r.RecordPayload == nil {
@@ -95,6 +105,33 @@ func recordOf(l *ledger.Logged) api.SyncRunRecord {
 		r.Status = api.RecordDuplicate
 	}
 	return r
+}
+
+// eventField is the field of the identifier in the records of a sync whose
+// ledger goes by the position of messages; "" where it goes by identifiers.
+func eventField(y *store.Sync) string {
+	if kind := y.Config.SourceAttributes.Object.Type; kind != api.ObjectTopic || !executor.SentOnce(&y.Config) {
+		return ""
+	}
+	for i := range y.Config.Mappings {
+		if m := &y.Config.Mappings[i]; m.IsPrimaryIdentifier {
+			return m.To
+		}
+	}
+	return ""
+}
+
+// identifierOf is the identifier of a logged record. Of a message it stands in
+// what was sent; one that is under way has none yet.
+func identifierOf(event string, r *ledger.Record) []byte {
+	if event == "" || r.Verdict == ledger.Invalid {
+		return r.Key
+	}
+	var record map[string]json.RawMessage
+	if json.Unmarshal(r.Payload, &record) != nil || record[event] == nil {
+		return nil
+	}
+	return mapping.AppendCanonical(nil, record[event])
 }
 
 // identifierKeys are the forms that an identifier may have in the ledger: what people

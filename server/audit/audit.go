@@ -51,6 +51,9 @@ type Job struct {
 	Source     source.Reader
 	Object     source.Object
 	LedgerOnly bool
+	// Events tells that the ledger has a record for each message of a topic, by
+	// its position and not by its identifier.
+	Events bool
 
 	// Destination is what is stored.
 	Destination Destination
@@ -115,6 +118,9 @@ type audit struct {
 	sums      map[int64]*sums
 	invalids  int64      // rows of the source that a run would not send
 	mark      *time.Time // rows before it were dealt with; nil: all
+	log       source.Log // of a topic; nil: the source has tables
+	position  int64      // messages up to here were dealt with
+	gaps      bool       // what was sent long ago is not known any more
 }
 
 // Audit looks at every record once. Errors are of what cannot be read: source,

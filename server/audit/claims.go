@@ -3,13 +3,16 @@ package audit
 import (
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/source"
 )
 
@@ -52,12 +55,13 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 		defer close(rows.wait)
 		for _, run := range runs {
 			rows.err = a.job.Books.Each(run, func(l *ledger.Logged) error {
-				if l.Verdict == ledger.Invalid {
+				key := a.identifier(l)
+				if l.Verdict == ledger.Invalid || key == nil {
 					return nil
 				}
 				place++
 				select {
-				case rows.wait <- eventRow(run, place, l):
+				case rows.wait <- eventRow(key, run, place, l):
 					return nil
 				case <-rows.done:
 					return errors.New("the audit has ended")
@@ -78,8 +82,21 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 	return e, e.advance()
 }
 
+// identifier is that of a logged record; nil where it is not known: a message
+// under way is told by its position alone.
+func (a *audit) identifier(l *ledger.Logged) []byte {
+	if !a.job.Events {
+		return l.Key
+	}
+	var record map[string]json.RawMessage
+	if json.Unmarshal(l.Payload, &record) != nil || record[a.job.Plan.Identifier()] == nil {
+		return nil
+	}
+	return mapping.AppendCanonical(nil, record[a.job.Plan.Identifier()])
+}
+
 // eventRow copies: the log's memory is used again.
-func eventRow(run int64, place uint64, l *ledger.Logged) [][]byte {
+func eventRow(key []byte, run int64, place uint64, l *ledger.Logged) [][]byte {
 	marks := byte(0)
 	if l.Delete {
 		marks |= markDeleted
@@ -92,7 +109,7 @@ func eventRow(run int64, place uint64, l *ledger.Logged) [][]byte {
 	}
 	head := binary.AppendVarint([]byte{byte(l.Verdict), marks}, run)
 	return [][]byte{
-		append([]byte(nil), l.Key...), binary.BigEndian.AppendUint64(nil, place), head, []byte(l.Message), append([]byte(nil), l.Payload...),
+		append([]byte(nil), key...), binary.BigEndian.AppendUint64(nil, place), head, []byte(l.Message), append([]byte(nil), l.Payload...),
 	}
 }
 
@@ -185,6 +202,8 @@ func (h *history) claims(skips bool) claim {
 		return removed
 	case h.acked != nil:
 		return stored
+	case h.state != nil && h.state.Removed:
+		return removed
 	case h.state == nil || !h.state.Known:
 		return nothing
 	case skips: // whether it was sent or skipped stood in a log that is gone
@@ -202,16 +221,43 @@ func (e *event) runID() *int64 {
 	return &run
 }
 
-// readMark takes the high-water mark from the state: rows behind it wait for
-// the next run (spec 2.6).
+// readMark takes from the state how far the source was dealt with: rows and
+// messages behind the mark wait for the next run (spec 2.6).
 func (a *audit) readMark() error {
+	meta, err := a.job.Books.Meta()
+	if err != nil {
+		return err
+	}
+	if meta.Delta { // the rest of the state is in the warehouse
+		if err := a.findGaps(); err != nil {
+			return err
+		}
+	}
+	marked := len(meta.HighWater) > 0 && string(meta.HighWater) != "null"
+	if a.log, _ = a.job.Source.(source.Log); a.log != nil {
+		if marked {
+			return json.Unmarshal(meta.HighWater, &a.position)
+		}
+		return nil
+	}
 	if executor.HighWaterColumn(&a.job.Config) == "" {
 		return nil
 	}
 	a.mark = &time.Time{} // before the first run nothing was dealt with
-	meta, err := a.job.Books.Meta()
-	if err != nil || len(meta.HighWater) == 0 || string(meta.HighWater) == "null" {
-		return err
+	if marked {
+		return json.Unmarshal(meta.HighWater, a.mark)
 	}
-	return a.mark.UnmarshalJSON(meta.HighWater)
+	return nil
+}
+
+// findGaps looks for runs that have sent something and whose log is gone.
+func (a *audit) findGaps() error {
+	kept, err := a.job.Books.Runs()
+	for i := range a.job.Runs {
+		run := &a.job.Runs[i]
+		if sent := run.RecordsProcessed; sent != nil && *sent > 0 && !slices.Contains(kept, run.ID) {
+			a.gaps = true
+		}
+	}
+	return err
 }

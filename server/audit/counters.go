@@ -49,7 +49,7 @@ func (a *audit) counters() error {
 		if !has[run.ID] {
 			continue
 		}
-		invalid, err := a.job.Books.Sums(run.ID)
+		ledgers, err := a.job.Books.Sums(run.ID)
 		if errors.Is(err, ledger.ErrNoRun) {
 			continue
 		}
@@ -57,16 +57,20 @@ func (a *audit) counters() error {
 			return err
 		}
 		a.report.Checked.Runs++
-		a.countersOf(run, invalid.Invalid)
+		a.countersOf(run, ledgers)
 	}
 	return nil
 }
 
-func (a *audit) countersOf(run *api.SyncRun, invalid int64) {
+func (a *audit) countersOf(run *api.SyncRun, ledgers ledger.Counters) {
 	s := a.sums[run.ID]
-	if s == nil {
+	switch {
+	case a.job.Events: // several messages may have one identifier
+		s = &sums{updated: ledgers.Updated, failed: ledgers.Failed, deletes: ledgers.Deleted}
+	case s == nil:
 		s = &sums{}
 	}
+	invalid := ledgers.Invalid
 	processed := s.updated + s.failed
 	a.counter(run, "records_updated", run.RecordsUpdated, s.updated)
 	a.counter(run, "records_failed", run.RecordsFailed, s.failed)
@@ -78,7 +82,7 @@ func (a *audit) countersOf(run *api.SyncRun, invalid int64) {
 	}
 	a.counter(run, "source_record_updates", run.SourceRecordUpdates, processed-s.deletes)
 	a.counter(run, "source_record_deletes", run.SourceRecordDeletes, s.deletes)
-	if run != a.last || !a.completed || a.mark != nil {
+	if run != a.last || !a.completed || a.mark != nil || a.log != nil {
 		return
 	}
 	a.ofSource(run, "source_record_count", run.SourceRecordCount, a.report.Checked.Source)

@@ -80,10 +80,11 @@ func (a *audit) judgeLoss(one *subject) bool {
 // judgeValue: an acknowledged record is stored; as it was sent?
 func (a *audit) judgeValue(one *subject) bool {
 	h := &one.history
-	if h.acked == nil || len(h.acked.payload) == 0 {
+	sent := h.payload()
+	if len(sent) == 0 {
 		return false // what was sent is not known any more
 	}
-	d := a.compare(h.acked.payload, one.stored.Fields, false)
+	d := a.compare(sent, one.stored.Fields, false)
 	if d == nil {
 		return false
 	}
@@ -168,6 +169,8 @@ func (a *audit) judgeSource(one *subject, claim claim) bool {
 		a.find(Finding{Kind: Leftover, Identifier: one.key, RunID: h.acked.runID(), Actual: one.stored.text(), Message: "the source no longer has it, and the mirror has not removed it"})
 	case row.copies > 1 || row.invalid != "" || row.waits || h.pending != nil:
 		return false
+	case claim == nothing && (a.gaps || a.log != nil && a.skipsHistory()):
+		return false // whether it was sent, or taken as sent, is not known
 	case claim == nothing || claim == removed:
 		a.find(Finding{Kind: Missing, Identifier: one.key, RunID: &a.last.ID, Expected: row.record, Message: "valid in the source, and never acknowledged, though the last run says completed"})
 	case !a.changed || claim != stored || one.stored == nil:
@@ -217,10 +220,13 @@ func inRun(e *event) string {
 
 // payload is what was acknowledged last, as far as it is known.
 func (h *history) payload() []byte {
-	if h.acked == nil {
-		return nil
+	switch {
+	case h.acked != nil:
+		return h.acked.payload
+	case h.state != nil && h.state.Verdict == ledger.Acknowledged:
+		return h.state.Row
 	}
-	return h.acked.payload
+	return nil
 }
 
 // text is a stored record as JSON.

@@ -22,12 +22,13 @@ type row struct {
 
 // mappedRows maps rows for the sort: key, record, reason, and whether it waits.
 type mappedRows struct {
-	a     *audit
-	rows  source.Rows
-	width int // cells of the plan
-	at    int // the cell of the high-water mark
-	cells [4][]byte
-	dst   []byte
+	a        *audit
+	rows     source.Rows
+	messages source.LogRows // of a topic: rows again
+	width    int            // cells of the plan
+	at       int            // the cell of the high-water mark
+	cells    [4][]byte
+	dst      []byte
 }
 
 // Next implements source.Rows. A row without a key counts and is left out.
@@ -49,6 +50,9 @@ func (m *mappedRows) Next() ([][]byte, error) {
 				waits = "w"
 			}
 		}
+		if m.messages != nil && m.messages.Position() > m.a.position {
+			waits = "w"
+		}
 		if key == nil {
 			m.a.invalids++
 			continue
@@ -67,6 +71,7 @@ type rows struct {
 	ahead  *row
 	first  []byte // of equal keys that tell equal rows apart
 	count  int64
+	latest bool // of equal keys the last one counts: messages supersede one another
 	unique bool // the plan makes keys from the content: equal rows are several records
 	ended  bool
 }
@@ -84,14 +89,20 @@ func (a *audit) openRows(ctx context.Context) (*rows, error) {
 		}
 	}
 	var err error
-	if m.rows, err = a.job.Source.Rows(ctx, a.job.Object, columns, nil); err != nil {
+	if a.log != nil {
+		m.messages, err = a.log.After(ctx, a.job.Object, columns, 0)
+		m.rows = m.messages
+	} else {
+		m.rows, err = a.job.Source.Rows(ctx, a.job.Object, columns, nil)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read source: %w", err)
 	}
 	sorted, err := source.Sorted(ctx, m, []int{0}, a.job.Scratch)
 	if err != nil {
 		return nil, fmt.Errorf("read source: %w", err)
 	}
-	return &rows{sorted: sorted, unique: a.job.Plan.Generated()}, nil
+	return &rows{sorted: sorted, unique: a.job.Plan.Generated(), latest: a.log != nil}, nil
 }
 
 // next gives the next identifier; nil at the end.
@@ -113,7 +124,11 @@ func (r *rows) next() (*row, error) {
 			r.tell(one)
 		}
 		if before := r.ahead; before != nil && string(before.key) == string(one.key) {
-			before.copies++
+			if r.latest && one.invalid == "" {
+				before.record, before.invalid = one.record, ""
+			} else if !r.latest {
+				before.copies++
+			}
 			before.waits = before.waits || one.waits
 			continue
 		}

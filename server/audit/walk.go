@@ -31,6 +31,7 @@ type streams struct {
 	row    *row
 	entry  *ledger.Entry
 	stored *Stored
+	ended  bool // the state says nothing
 }
 
 // walk goes through all identifiers that anybody knows, page by page.
@@ -73,6 +74,9 @@ func (a *audit) walk(ctx context.Context) error {
 // error.
 func (a *audit) open(ctx context.Context) (s *streams, err error) {
 	s = &streams{}
+	if a.job.Events { // the keys of its state are positions
+		s.ended = true
+	}
 	// The state before the logs, the logs before the destination: a run that
 	// works meanwhile adds to what is read later, and never takes away.
 	if s.state, err = a.job.Books.Scan(); err != nil {
@@ -97,6 +101,9 @@ func (a *audit) open(ctx context.Context) (s *streams, err error) {
 }
 
 func (s *streams) nextEntry() error {
+	if s.ended {
+		return nil
+	}
 	e, err := s.state.Next()
 	if errors.Is(err, io.EOF) {
 		s.entry = nil
@@ -105,7 +112,7 @@ func (s *streams) nextEntry() error {
 	if err != nil {
 		return err
 	}
-	e.Key = bytes.Clone(e.Key)
+	e.Key, e.Row = bytes.Clone(e.Key), bytes.Clone(e.Row)
 	s.entry = &e
 	return nil
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// Each reads the whole log of a run in its order: every record that was ever
-// appended, those that a later one replaces too. What it hands out is good until
+// Each reads the whole log of a run in its order (spec 7.2.4): what was under
+// way, what was refused, what was acknowledged, those that a later one replaces
+// too. What it hands out is good until
 // fn returns. ErrNoRun when the log is not there (any more).
 func (s *Sync) Each(run int64, fn func(*Logged) error) error {
 	f, end, err := s.logFile(run)
@@ -28,22 +29,10 @@ func (s *Sync) Each(run int64, fn func(*Logged) error) error {
 	return nil
 }
 
-// History is every record of a key that a run has appended, in order: what was
-// under way, what was refused, what was acknowledged (spec 7.2.4). A record has
-// one of the keys, which are forms of one identifier.
-func (s *Sync) History(run int64, keys ...[]byte) ([]Logged, error) {
-	var found []Logged
-	err := s.Each(run, func(l *Logged) error {
-		for _, key := range keys {
-			if string(key) == string(l.Key) {
-				r := logged{Record: l.Record}
-				found = append(found, Logged{Record: r.clone(), Batch: l.Batch})
-				return nil
-			}
-		}
-		return nil
-	})
-	return found, err
+// Clone makes a record independent of the memory that it was read from.
+func (r *Record) Clone() Record {
+	l := logged{Record: *r}
+	return l.clone()
 }
 
 // Sums are the counters of a run, added up anew from its log (house: counters are

@@ -10,10 +10,11 @@ import (
 
 // Filter chooses records; the zero value takes all.
 type Filter struct {
-	Key       []byte  // canonical JSON text of the identifier
-	OrKey     []byte  // another form of Key that is taken too, such as "42" for 42
-	Verdict   Verdict // 0: any
-	Operation string  // of the batch: upsert, delete, …
+	Key       []byte             // canonical JSON text of the identifier
+	OrKey     []byte             // another form of Key that is taken too, such as "42" for 42
+	Verdict   Verdict            // 0: any
+	Operation string             // of the batch: upsert, delete, …
+	Also      func(*Record) bool // nil: any; it must not keep the record
 }
 
 // Logged is a record of a run's log, with the batch that it was in (its
@@ -26,7 +27,7 @@ type Logged struct {
 func (f *Filter) takes(r *logged, operation string) bool {
 	return (f.Key == nil || string(f.Key) == string(r.Key) || f.OrKey != nil && string(f.OrKey) == string(r.Key)) &&
 		(f.Verdict == 0 || f.Verdict == r.Verdict) &&
-		(f.Operation == "" || f.Operation == operation)
+		(f.Operation == "" || f.Operation == operation) && (f.Also == nil || f.Also(&r.Record))
 }
 
 // bitmap has a bit for each record of a log: 10 M of them take 1.25 MB.
