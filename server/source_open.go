@@ -37,13 +37,15 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 	if err != nil {
 		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
-	return sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, credentials, s.sourceOptions(src.ID)}, nil
+	options := s.sourceOptions(src.ID)
+	options.Since = src.CreatedAt
+	return sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, credentials, options}, nil
 }
 
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of
 // its own below the data directory, or in memory.
 func (s *Server) sourceOptions(id int64) source.Options {
-	options := source.Options{Withheld: s.withheld, Topics: storedTopics{s, id}}
+	options := source.Options{Withheld: s.withheld, Topics: storedTopics{s, id}, Now: s.clock.Now}
 	if options.Warehouse = s.warehouseFile(id); options.Warehouse == "" {
 		options.Key = s.warehouseKey(fmt.Sprintf("source-%d", id))
 	}

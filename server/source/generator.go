@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -27,23 +28,38 @@ func generatorType() *sourceType {
 		"A list of {name, type, distinct, null_percent}. Types: "+strings.Join(generatedTypeNames(), ", ")+
 			". distinct is the number of different values (all rows differ when left out, as far as the type has values), null_percent 0 to 100. Ten columns when left out."))
 	columns.Type, columns.InputType = fieldArray, "textarea"
-	d := describe("generator", "Generator", rows, seed, columns)
-	return &sourceType{Description: d, check: checkGenerator,
-		steps: opening,
-		open: func(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			columns, err := generatedColumns(s["columns"])
-			if err != nil {
-				return nil, err
-			}
-			return &generator{rows: s.integer("rows", 0), seed: s.integer("seed", 0), columns: columns, scratch: o.Scratch}, nil
-		}}
+	schedule := optional(text("changes", "Changes", `{"every": "1h", "inserts": 10, "updates": 5, "deletes": 2}`,
+		"What becomes of the rows on the service's clock: {every, from, inserts, updates, deletes}. The oldest rows are removed; updates leave columns of the types id, uuid and email. Steps count from the creation of the source when from is left out."))
+	schedule.Type, schedule.InputType = fieldObject, "textarea"
+	d := describe("generator", "Generator", rows, seed, columns, schedule)
+	return &sourceType{Description: d, check: checkGenerator, steps: opening, open: openGenerator}
+}
+
+func openGenerator(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
+	columns, err := generatedColumns(s["columns"])
+	if err != nil {
+		return nil, err
+	}
+	g := &generator{rows: s.integer("rows", 0), seed: s.integer("seed", 0), columns: columns, scratch: o.Scratch, now: o.Now}
+	if g.now == nil {
+		g.now = time.Now
+	}
+	since := o.Since
+	if since.IsZero() {
+		since = g.now()
+	}
+	g.changes, err = generatedChanges(s["changes"], since)
+	return g, err
 }
 
 // generator makes rows up: the value of a cell is a function of seed, row and
-// column, so that any number of rows needs no memory.
+// column, and of the moment where the rows change, so that any number of rows
+// needs no memory.
 type generator struct {
 	rows, seed int64
 	columns    []generatedColumn
+	changes    changes
+	now        func() time.Time
 	scratch    string
 }
 
@@ -85,8 +101,12 @@ func generatedColumns(raw json.RawMessage) ([]generatedColumn, error) {
 	return columns, nil
 }
 
-// checkGenerator reports everything that is wrong with the columns.
+// checkGenerator reports everything that is wrong with columns and changes.
 func checkGenerator(s settings) []api.Problem {
+	return append(checkGeneratedColumns(s), checkChanges(s)...)
+}
+
+func checkGeneratedColumns(s settings) []api.Problem {
 	const place = "credentials.columns"
 	if !s.has("columns") {
 		return nil
@@ -150,6 +170,8 @@ func checkGeneratedColumn(at string, members settings) []api.Problem {
 			object(range_.name, fmt.Sprintf("must be a whole number of %d to %d", range_.from, range_.to))
 		} else if typ == "id" {
 			object(range_.name, "does not go with type id, which is unique and never null")
+		} else if typ == changedType {
+			object(range_.name, "does not go with type "+changedType+", which is the moment of the last change")
 		}
 	}
 	return problems

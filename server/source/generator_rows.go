@@ -3,11 +3,12 @@ package source
 import (
 	"context"
 	"io"
+	"time"
 )
 
 var _ Reader = (*generator)(nil)
 
-// Rows makes rows up. In the order of a column of type id nothing is sorted:
+// Rows makes rows up, as they are at the moment of the call. In the order of a column of type id nothing is sorted:
 // the numbers themselves are made in the order of their digits.
 func (g *generator) Rows(ctx context.Context, object Object, columns, order []string) (Rows, error) {
 	if err := g.find(object); err != nil {
@@ -17,10 +18,13 @@ func (g *generator) Rows(ctx context.Context, object Object, columns, order []st
 	if err != nil {
 		return nil, err
 	}
-	r := &generatedRows{g: g, ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
+	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
 	if len(chosen.order) > 0 {
 		first := g.columns[chosen.wanted[chosen.order[0]]]
 		r.byDigits = first.Type == "id"
+	}
+	if !r.byDigits { // the oldest are gone
+		r.seen, r.last = r.history.gone, r.history.gone
 	}
 	return arranged(ctx, r, chosen, r.byDigits, g.scratch)
 }
@@ -28,10 +32,11 @@ func (g *generator) Rows(ctx context.Context, object Object, columns, order []st
 // generatedRows counts through the rows.
 type generatedRows struct {
 	g        *generator
+	history  *history
 	ctx      context.Context
 	wanted   []int
 	row      row
-	made     int64
+	seen     int64 // rows that ever were, those that are gone too
 	last     int64 // the number of the last row, from 1
 	byDigits bool
 }
@@ -39,25 +44,39 @@ type generatedRows struct {
 func (r *generatedRows) Close() error { return nil }
 
 func (r *generatedRows) Next() ([][]byte, error) {
-	if r.made == r.g.rows {
-		return nil, io.EOF
-	}
-	// Not for each row: asking costs more than making one.
-	if r.made&1023 == 0 && r.ctx.Err() != nil {
-		return nil, context.Cause(r.ctx)
-	}
-	if r.made++; r.byDigits {
-		r.last = nextByDigits(r.last, r.g.rows)
-	} else {
-		r.last++
+	var l life
+	for !l.there {
+		if r.seen == r.history.total {
+			return nil, io.EOF
+		}
+		// Not for each row: asking costs more than making one.
+		if r.seen&1023 == 0 && r.ctx.Err() != nil {
+			return nil, context.Cause(r.ctx)
+		}
+		if r.seen++; r.byDigits {
+			r.last = nextByDigits(r.last, r.history.total)
+		} else {
+			r.last++
+		}
+		l = r.history.of(r.last)
 	}
 	r.row.reset()
 	for _, column := range r.wanted {
-		r.row.buf = r.g.appendCell(r.row.buf, r.last-1, column)
+		if r.g.columns[column].Type == changedType {
+			r.row.buf = append(appendTime(append(r.row.buf, '"'), r.history.moment(l.changed)), '"')
+		} else {
+			r.row.buf = r.g.appendVersion(r.row.buf, r.last-1, column, l.updated)
+		}
 		r.row.end()
 	}
 	return r.row.values(), nil
 }
+
+// changedType is the type of a column that says when a row came or was changed.
+const changedType = "changed_at"
+
+// appendTime writes a moment in UTC, to the second.
+func appendTime(dst []byte, t time.Time) []byte { return t.UTC().AppendFormat(dst, time.RFC3339) }
 
 // nextByDigits is the number after n among 1 to limit when they are sorted as
 // texts: 1, 10, 100, 101, 11, 2. Before the first is 0.

@@ -34,6 +34,7 @@ var generatedTypes = map[string]*generatedType{
 
 	"date":      {api.KindDate, appendDay},
 	"date_time": {api.KindDateTime, appendMoment},
+	changedType: {api.KindDateTime, appendMoment},
 	"object":    {api.KindObject, appendObject},
 	"array":     {api.KindArray, appendTags},
 }
@@ -50,12 +51,20 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// appendCell writes the value of a cell: a function of seed, row and column and
-// of nothing else.
+// appendCell writes the value of a cell that was never updated: a function of
+// seed, row and column and of nothing else.
 func (g *generator) appendCell(dst []byte, row int64, column int) []byte {
+	return g.appendVersion(dst, row, column, 0)
+}
+
+// appendVersion is appendCell for a row that was updated in a step.
+func (g *generator) appendVersion(dst []byte, row int64, column int, updated int64) []byte {
 	c := &g.columns[column]
 	// The bits of different questions about a cell must not depend on each other.
 	base := mix(uint64(g.seed) ^ mix(uint64(column)+1))
+	if updated > 0 && !lasting[c.Type] {
+		base = mix(base ^ uint64(updated))
+	}
 	if c.NullPercent != nil && mix(base+1^uint64(row))%100 < uint64(*c.NullPercent) {
 		return append(dst, jsonNull...)
 	}

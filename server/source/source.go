@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -62,6 +63,10 @@ type Options struct {
 	Key       string
 	// Topics hands out the messages of a topic_log source; nil: it has none.
 	Topics Topics
+	// Now is the clock on which generated rows change, nil: time.Now; Since is
+	// when the source was made, from which their steps count; zero: now.
+	Now   func() time.Time
+	Since time.Time
 	// Withheld tells of a path, absolute and without links, that no source may
 	// read it; nil: only /proc and /sys are withheld.
 	Withheld func(path string) bool
