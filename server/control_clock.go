@@ -63,6 +63,11 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 		if err := s.clock.Set(body.Set.Time); err != nil {
 			return nil, clockRefused("set", err)
 		}
+		// What was overdue runs; the rest falls due by the new time, also where that
+		// lies before the old one.
+		if err := s.schedule.again(c.r.Context()); err != nil {
+			return nil, err
+		}
 	default:
 		d, err := time.ParseDuration(*body.Advance)
 		if err != nil {

@@ -25,6 +25,22 @@ func newSchedule(s *Server) *schedule { return &schedule{s: s, timers: map[int64
 
 // all schedules every sync of the store, as at a start.
 func (p *schedule) all(ctx context.Context) error {
+	return p.some(ctx, func(int64) bool { return true })
+}
+
+// again schedules by a clock that was set. What is overdue by it runs as it is.
+func (p *schedule) again(ctx context.Context) error {
+	now := p.s.clock.Now()
+	return p.some(ctx, func(id int64) bool {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		timer := p.timers[id]
+		return timer != nil && timer.When().After(now)
+	})
+}
+
+// some schedules the syncs whose ids are wanted.
+func (p *schedule) some(ctx context.Context, wanted func(id int64) bool) error {
 	const at = 500
 	for after := int64(0); ; {
 		var some []*store.Sync
@@ -39,7 +55,9 @@ func (p *schedule) all(ctx context.Context) error {
 			return err
 		}
 		for _, y := range some {
-			p.put(y)
+			if wanted(y.ID) {
+				p.put(y)
+			}
 			after = y.ID
 		}
 	}
@@ -162,6 +180,8 @@ func nextRun(config *api.SyncConfig, now time.Time) time.Time {
 	}
 	now = now.UTC()
 	day := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, time.UTC)
+	// Facts B4: hour is 0 to 24; at 24 a day ends and the next one begins.
+	ofDay := time.Duration(number(at.Hour))*time.Hour + time.Duration(number(at.Minute))*time.Minute
 	every := func(start time.Time, step time.Duration) time.Time {
 		for !start.After(now) {
 			start = start.Add(step)
@@ -176,12 +196,13 @@ func nextRun(config *api.SyncConfig, now time.Time) time.Time {
 	case api.FrequencyHourly:
 		return every(now.Truncate(time.Hour).Add(time.Duration(number(at.Minute))*time.Minute), time.Hour)
 	case api.FrequencyDaily:
-		return every(day.Add(time.Duration(number(at.Hour))*time.Hour+time.Duration(number(at.Minute))*time.Minute), 24*time.Hour)
+		return every(day.Add(ofDay).AddDate(0, 0, -1), 24*time.Hour)
 	case api.FrequencyWeekly:
-		start := day.Add(time.Duration(number(at.Hour))*time.Hour + time.Duration(number(at.Minute))*time.Minute)
-		for i := range 8 {
-			if on := start.AddDate(0, 0, i); at.Day != nil && on.Weekday().String() == *at.Day && on.After(now) {
-				return on
+		// From the day before: hour 24 of it is still to come.
+		for i := range 9 {
+			on := day.AddDate(0, 0, i-1)
+			if at.Day != nil && on.Weekday().String() == *at.Day && on.Add(ofDay).After(now) {
+				return on.Add(ofDay)
 			}
 		}
 	case api.FrequencyExpression:
