@@ -64,14 +64,15 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 	d := &delivery{run: r, phase: p, scratch: scratches.Get().(*scratch)}
 	d.calls = d.calls[:0]
 	var err error
+	n := int64(len(b.items))
+	r.begun.Add(n)    // before the log counts them
 	if p.round == 1 { // later on the refusal stands in the log already
 		err = d.promise(b.items)
 	}
 	if err == nil {
-		r.open.Add(int64(len(b.items)))
 		err = d.send(ctx, b.items)
-		r.open.Add(-int64(len(b.items)))
 	}
+	r.over.Add(n)
 	if err != nil {
 		r.end(err)
 		return

@@ -43,8 +43,11 @@ func (r *run) counters() Counters {
 	if r.log == nil || r.skipping { // nothing is sent then
 		return c
 	}
+	// In this order: a batch that comes or goes meanwhile counts as under way, and
+	// is never shown as failed.
+	over := r.over.Load()
 	sums := r.log.Counters()
-	ofLedger(&c, sums, r.open.Load())
+	ofLedger(&c, sums, r.begun.Load()-over)
 	if r.resumed && r.step == StepRecording {
 		// The comparison no longer finds what was acknowledged before the
 		// interruption, and the log has every record once.

@@ -50,11 +50,13 @@ type run struct {
 	removals spool
 	sink     func(item) error
 
-	calls   atomic.Int64
-	open    atomic.Int64 // records on their way, which the ledger counts as failed so far
-	spared  atomic.Int64 // deletes that were refused to the end
-	silence atomic.Int64 // calls that failed since one succeeded
-	cancel  context.CancelCauseFunc
+	calls atomic.Int64
+	// Records that were put on their way, and those that have arrived at the end
+	// of it. Those in between are counted as failed by the ledger so far.
+	begun, over atomic.Int64
+	spared      atomic.Int64 // deletes that were refused to the end
+	silence     atomic.Int64 // calls that failed since one succeeded
+	cancel      context.CancelCauseFunc
 
 	mu     sync.Mutex
 	shown  tally
