@@ -44,7 +44,8 @@ sample rows, and sync it through the REST API as any client would:
   4. the sync becomes a mirror, and what is gone from the table is deleted
 
 After each run its counters, the calls that the destination saw and the records
-that it holds are compared with what they must be. Then the destination is judged
+that it holds are compared with what they must be. An audit reads every record back
+and holds it against the table and the ledger. Then the destination is judged
 with writes, a read-back hook and all other hooks, and once more with the rule
 ` + demoBroken + ` broken, to show how a finding looks. All of it is on one page, ` + demoReport + `.
 Nothing outside this machine is called.`,
@@ -71,6 +72,7 @@ type demo struct {
 	out, screen io.Writer
 
 	runs       []demoRun
+	audit      demoAudit
 	judgements []judged
 	problems   []string
 }

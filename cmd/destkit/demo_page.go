@@ -17,7 +17,7 @@ var demoPage = template.Must(template.New("demo").Funcs(template.FuncMap{"groupe
 func (d *demo) writePage(file string) error {
 	var page bytes.Buffer
 	err := demoPage.Execute(&page, map[string]any{
-		"Rows": grouped(d.rows), "Runs": d.runs, "Judgements": d.judgements, "Problems": d.problems,
+		"Rows": grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
 	})
 	if err != nil {
 		return untested(fmt.Errorf("write %s: %w", demoReport, err))

@@ -57,10 +57,14 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 	}
 	fmt.Fprintf(d.out, "a table of %s rows, made in %s; a sync of it, over https, through the REST API:\n\n", grouped(d.rows), roughly(time.Since(began)))
 	fmt.Fprintln(d.out, demoHeader)
-	for _, step := range demoSteps(d.rows) {
+	steps := demoSteps(d.rows)
+	for _, step := range steps {
 		if err := d.step(ctx, w, step); err != nil {
 			return restFailure(step.title, err)
 		}
+	}
+	if err := d.prove(ctx, w, steps[len(steps)-1]); err != nil {
+		return restFailure("audit", err)
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"net/http"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -41,6 +43,34 @@ func TestDemoNotices(t *testing.T) {
 				return
 			}
 			require.Equal(t, []string{tc.want}, d.problems)
+		})
+	}
+}
+
+// TestDemoAudit: findings are told, and an audit that looked at nothing is none.
+func TestDemoAudit(t *testing.T) {
+	last := demoStep{source: 995, stored: 995}
+	for name, tc := range map[string]struct {
+		answer string
+		want   []string
+	}{
+		"clean": {`{"clean":true,"checked":{"source":995,"ledger":1000,"destination":995,"runs":1},"totals":{},"findings":[]}`, nil},
+		"a lost record": {`{"clean":false,"checked":{"source":995,"ledger":1000,"destination":995,"runs":1},"totals":{"lost":1},
+			"findings":[{"kind":"lost","identifier":"ada@example.com","message":"acknowledged in run 1, and not stored"}]}`,
+			[]string{`audit: lost "ada@example.com": acknowledged in run 1, and not stored`}},
+		"not clean, and no word why": {`{"clean":false,"checked":{"source":995,"ledger":1000,"destination":995,"runs":1}}`, []string{"the audit is not clean"}},
+		"it looked at nothing":       {`{"clean":true,"checked":{}}`, []string{"the audit looked at 0 rows, 0 records and 0 runs instead of 995, 995 and 1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, url := answering(t, map[string][]string{"POST /_control/audit": {"200 " + tc.answer}})
+			var out bytes.Buffer
+			d := demo{out: &out, runs: make([]demoRun, 1)}
+			w := &demoWorld{sync: 1, api: &restClient{root: url, token: "the-key-of-the-test", http: http.DefaultClient},
+				destination: &restClient{root: "https://127.0.0.1:1"}}
+			require.NoError(t, d.prove(t.Context(), w, last))
+			require.Equal(t, tc.want, d.problems)
+			require.Equal(t, []string{`POST /_control/audit {"readback":{"url":"https://127.0.0.1:1/_control/readback"},"sync_id":1}`}, s.said())
+			require.Contains(t, out.String(), "identifiers of the ledger compared")
 		})
 	}
 }
