@@ -23,7 +23,11 @@ func (d *barDisplay) moment(active []view) {
 		d.wipe()
 		return
 	}
+	columns, wide := terminalColumns(d.screen), 20
 	text, share := runName(active[0])+": "+progressText(active[0]), active[0].share
+	if columns > 0 && columns < 120 {
+		text, wide = shortText(active[0]), 10
+	}
 	if len(active) > 1 {
 		text, share = sumText(active)
 	}
@@ -34,15 +38,15 @@ func (d *barDisplay) moment(active []view) {
 			most = -1
 		}
 		d.spinning = unknown
-		d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.screen), progressbar.OptionSetWidth(20),
+		d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.screen), progressbar.OptionSetWidth(wide),
 			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionUseANSICodes(true),
 			// A spinner that turns by itself would go on after its end.
 			progressbar.OptionSetSpinnerChangeInterval(0))
 	}
 	// A line that is broken cannot be drawn over.
-	if columns := terminalColumns(d.screen); columns > 40 {
-		text = clip(text, columns-34) // what the bar itself takes
+	if rest := columns - wide - 12; rest > 0 {
+		text = clip(text, rest)
 	}
 	d.bar.Describe(text) // a bar that cannot be drawn must not stop anything
 	_ = d.bar.Set64(min(int64(max(share, 0)*barParts), barParts-1))

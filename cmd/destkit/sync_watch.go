@@ -146,7 +146,11 @@ func (w *watch) list(ctx context.Context, first bool) error {
 		}
 	}
 	if first && !w.once {
-		w.show.note(fmt.Sprintf("watching %d syncs", len(all)))
+		what := "syncs"
+		if len(all) == 1 {
+			what = "sync"
+		}
+		w.show.note(fmt.Sprintf("watching %s %s", grouped(int64(len(all))), what))
 	}
 	return nil
 }

@@ -40,6 +40,30 @@ func progressText(v view) string {
 	return text
 }
 
+// shortText says where a run stands in some fifty letters.
+func shortText(v view) string {
+	r := v.run
+	toSend := number(r.SourceRecordUpdates) + number(r.SourceRecordDeletes)
+	text := fmt.Sprintf("run %d", r.ID)
+	if step := words(r.CurrentStep); step != "" {
+		text += " " + strings.ToLower(step)
+	}
+	switch {
+	case toSend > 0:
+		text += fmt.Sprintf(": %s of %s sent", grouped(number(r.RecordsUpdated)), grouped(toSend))
+	case r.SourceRecordCount != nil:
+		text += fmt.Sprintf(": %s read", grouped(number(r.SourceRecordCount)))
+	}
+	text += trouble(r)
+	if v.recordsPerSecond >= 1 {
+		text += fmt.Sprintf(", %s/s", grouped(int64(v.recordsPerSecond)))
+	}
+	if v.left > 0 {
+		text += ", " + v.left.String() + " left"
+	}
+	return text
+}
+
 // trouble names what went wrong with records, and nothing when all went well.
 func trouble(r api.SyncRun) (text string) {
 	if n := number(r.RecordsFailed); n > 0 {
