@@ -1,0 +1,45 @@
+package main
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
+)
+
+// TestBar draws what a terminal gets.
+func TestBar(t *testing.T) {
+	var out, screen bytes.Buffer
+	d := &barDisplay{out: &out, screen: &screen}
+	v := view{restSync{1, api.Ptr("Contacts")}, at("reading", 400, 400, 200), figures{recordsPerSecond: 50, left: 16 * time.Second, share: 0.3}}
+	unknown := v
+	unknown.share, unknown.left = -1, -1
+	d.moment([]view{unknown})
+	require.Contains(t, screen.String(), "sync 1 (Contacts), run 3: reading, 400 read, 400 to send, 200 sent, 50/s")
+	require.NotContains(t, screen.String(), "%")
+	d.moment([]view{v})
+	require.Contains(t, screen.String(), "30%")
+	require.Contains(t, screen.String(), "about 16s left")
+	d.moment([]view{v, v})
+	require.Contains(t, screen.String(), "2 runs: 400 sent, 100/s")
+	require.Empty(t, out.String())
+	v.run.Status = api.RunCompleted
+	d.ended(v)
+	require.Contains(t, out.String(), "run 3: completed")
+}
+
+func TestWords(t *testing.T) {
+	v := view{restSync{1, nil}, at("Reading", 22784, 22784, 19000), figures{recordsPerSecond: 5709, left: 49 * time.Second}}
+	require.Equal(t, "run 3 reading: 19,000 of 22,784 sent, 5,709/s, 49s left", shortText(v))
+	v.run.SourceRecordUpdates, v.recordsPerSecond, v.left = nil, 0, -1
+	require.Equal(t, "run 3 reading: 22,784 read", shortText(v))
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567", -12: "-12"} {
+		require.Equal(t, want, grouped(n))
+	}
+	require.Equal(t, "a b [2J c", oneLine("a\nb\x1b[2J\u2028c\r\n"))
+	require.Equal(t, "1.5s", roughly(1520*time.Millisecond))
+	require.Equal(t, "12ms", roughly(12340*time.Microsecond))
+}
