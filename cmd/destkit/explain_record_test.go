@@ -32,7 +32,7 @@ func TestExplainRecord(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"status":"error","message":"neither the source nor the ledger has it"}`))
 		case r.URL.Query().Get("identifier") == "gone":
-			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"invalid":"the identifier is NULL","decision":"invalid","attempts":[],"next_retry":{"when":"none","at":null}}`))
+			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"source_error":"no such table","copies":2,"invalid":"the identifier is NULL","decision":"invalid","attempts":[],"next_retry":{"when":"none","at":null}}`))
 		default:
 			_, _ = w.Write([]byte(wayText))
 		}
@@ -66,7 +66,7 @@ func TestExplainRecord(t *testing.T) {
 `},
 		"an invalid row": {[]string{"--sync", "1", "gone"}, statusOK, "/_control/explain?identifier=gone&sync_id=1",
 			`7 in run 2 of sync 1
-  source row    the source has none now
+  source row    cannot be read now: no such table (one of 2 with this identifier)
   invalid       the identifier is NULL
   fingerprint   before none, after none, of the row as it is now none
   decision      invalid

@@ -17,6 +17,8 @@ type recordWay struct {
 	Run          int64           `json:"sync_run_id"`
 	Identifier   json.RawMessage `json:"identifier"`
 	Row          json.RawMessage `json:"source_row"`
+	RowError     *string         `json:"source_error"` // why the source cannot be read now
+	Copies       int64           `json:"copies"`       // rows with the identifier
 	Record       json.RawMessage `json:"record"`
 	Invalid      json.RawMessage `json:"invalid"`
 	Fingerprints struct {
@@ -75,7 +77,14 @@ func (w *recordWay) text(verbose bool) string {
 		fmt.Fprintf(&b, "%s%-*s  %s\n", indent, 14-len(indent), name, value)
 	}
 	fmt.Fprintf(&b, "%s in run %d of sync %d\n", oneLine(compacted(w.Identifier)), w.Run, w.Sync)
-	line("  ", "source row", cmp.Or(compacted(w.Row), "the source has none now"))
+	row := cmp.Or(compacted(w.Row), "the source has none now")
+	if w.RowError != nil {
+		row = joined("cannot be read now", *w.RowError)
+	}
+	if w.Copies > 1 {
+		row += fmt.Sprintf(" (one of %d with this identifier)", w.Copies)
+	}
+	line("  ", "source row", row)
 	if invalid := compacted(w.Invalid); invalid != "" {
 		line("  ", "invalid", unquoted(invalid))
 	} else {
@@ -129,7 +138,7 @@ func during(try wayTry) string {
 		return ""
 	}
 	text := " at " + clock(try.StartedAt)
-	if try.CompletedAt != nil {
+	if try.CompletedAt != nil && try.CompletedAt.After(try.StartedAt.Time) {
 		text += ", " + roughly(try.CompletedAt.Sub(try.StartedAt.Time))
 	}
 	return text
