@@ -97,13 +97,18 @@ func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun,
 		from.Close()
 		return nil, nil, &planError{code: executor.CodeSource, message: "the source has no rows to read"}
 	}
+	state, err := e.s.stateIn(ctx, access, from, y.ID)
+	if err != nil {
+		from.Close()
+		return nil, nil, err
+	}
 	to, err := e.s.gate.Sender(d.ID, d.Type, credentials)
 	if err != nil {
 		from.Close()
 		return nil, nil, err
 	}
 	job := &executor.Job{
-		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: readable(sh), Columns: sh.Columns,
+		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: readable(sh), Columns: sh.Columns, Warehouse: state,
 		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
 		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
 	}

@@ -55,7 +55,8 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
 		problems = append(problems, applyEngine(b, src, described)...)
-		a.typ = src.Type
+		a.typ, a.engine = src.Type, src.Engine
+		a.options.Advanced = a.keepsState()
 		a.credentials = mergeCredentials(a.credentials, b.Credentials)
 		// The merged ones: an update has to leave something complete behind.
 		for _, p := range source.CheckCredentials(src.Type, a.credentials) {

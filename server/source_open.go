@@ -27,6 +27,7 @@ type sourceAccess struct {
 	id          int64 // 0 for one that is not stored yet
 	version     int64 // of the row that the credentials belong to
 	typ         string
+	engine      string // basic, advanced
 	credentials map[string]json.RawMessage
 	options     source.Options
 }
@@ -37,9 +38,9 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 	if err != nil {
 		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
-	options := s.sourceOptions(src.ID)
-	options.Since = src.CreatedAt
-	return sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, credentials, options}, nil
+	a := sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, s.sourceOptions(src.ID)}
+	a.options.Advanced, a.options.Since = a.keepsState(), src.CreatedAt
+	return a, nil
 }
 
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of

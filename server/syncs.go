@@ -220,9 +220,13 @@ func numberAlerts(y *store.Sync) {
 // deleteSync refuses while a run is active; finished runs go with the sync.
 func (s *Server) deleteSync(c *call) (*reply, error) {
 	id := c.id("sync_id")
+	var from sourceAccess
 	err := c.update(func(tx *store.Tx) error {
 		y, err := tx.Sync(c.who.WorkspaceID, id)
 		if err != nil {
+			return err
+		}
+		if from, err = s.stateAccess(tx, y); err != nil {
 			return err
 		}
 		run, err := tx.ActiveRun(y.ID)
@@ -240,5 +244,6 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 	if err := s.forgetSync(id); err != nil {
 		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
+	s.dropState(from, id)
 	return deleted()
 }

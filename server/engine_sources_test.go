@@ -1,0 +1,247 @@
+//go:build unix
+
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/parquet-go/parquet-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source/postgrestest"
+)
+
+func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+
+// customer is a row of the source of these tests.
+type customer struct {
+	Email string `parquet:"email"`
+	Name  string `parquet:"name"`
+}
+
+// origin is a real source: what it holds can be replaced.
+type origin struct {
+	connection, object map[string]any
+	put                func(rows []customer)
+}
+
+// postgresOrigin is a table in a database of its own.
+func postgresOrigin(w *world, engine string) (o origin, exec func(sql string)) {
+	t := w.t
+	server := postgrestest.Start(t)
+	ctx := context.Background() // also after the test
+	connect := func(database string) *pgx.Conn {
+		conn, err := pgx.Connect(ctx, fmt.Sprintf("host=%s port=%d user=%s password=%s dbname=%s", server.Folder, server.Port, postgrestest.User, postgrestest.Password, database))
+		require.NoError(t, err)
+		return conn
+	}
+	run := func(database, sql string) {
+		conn := connect(database)
+		defer conn.Close(ctx)
+		_, err := conn.Exec(ctx, sql)
+		require.NoError(t, err)
+	}
+	run("postgres", "DROP DATABASE IF EXISTS shop WITH (FORCE)")
+	run("postgres", "CREATE DATABASE shop")
+	exec = func(sql string) { run("shop", sql) }
+	exec("CREATE TABLE customers (email text, name text)")
+	credentials := server.Credentials()
+	credentials["database"] = "shop"
+	o.connection = map[string]any{"name": "Shop", "type": "postgres", "sync_engine": engine, "credentials": credentials}
+	o.object = map[string]any{"type": "table", "table_catalog": "shop", "table_schema": "public", "table_name": "customers"}
+	o.put = func(rows []customer) {
+		exec("TRUNCATE customers")
+		conn := connect("shop")
+		defer conn.Close(ctx)
+		_, err := conn.CopyFrom(ctx, pgx.Identifier{"customers"}, []string{"email", "name"}, pgx.CopyFromSlice(len(rows), func(i int) ([]any, error) {
+			return []any{rows[i].Email, rows[i].Name}, nil
+		}))
+		require.NoError(t, err)
+	}
+	return o, exec
+}
+
+// parquetOrigin is a file, which is written anew.
+func parquetOrigin(w *world) (o origin) {
+	t := w.t
+	file := filepath.Join(w.t.(interface{ TempDir() string }).TempDir(), "customers.parquet")
+	o.put = func(rows []customer) { require.NoError(t, parquet.WriteFile(file, rows)) }
+	o.put([]customer{{"x", "x"}})
+	o.connection = map[string]any{"name": "Shop", "type": "parquet", "credentials": map[string]any{"path": file}}
+	o.object = map[string]any{"type": "table", "table_catalog": "main", "table_schema": "main", "table_name": "customers"}
+	return o
+}
+
+// customers are so many rows from a number on.
+func customers(from, n int, suffix string) (rows []customer) {
+	for i := range n {
+		rows = append(rows, customer{fmt.Sprintf("user%05d@example.com", from+i), fmt.Sprintf("User %d%s", from+i, suffix)})
+	}
+	return rows
+}
+
+// fastDestination takes as many records as come.
+func (w *world) fastDestination() {
+	sim, err := destsim.New(destsim.Config{
+		Preset: "crm", Token: "destination-token", Speed: rpc.Speed{MaximumBatchSize: 1000, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1_000_000},
+	})
+	require.NoError(w.t, err)
+	w.sim, w.dest = sim, httptest.NewServer(sim)
+	w.t.Cleanup(func() { w.dest.Close(); sim.Close() })
+}
+
+// stored are all people of the destination.
+func (w *world) stored() map[string]string {
+	w.t.Helper()
+	out := map[string]string{}
+	for after := int64(0); ; {
+		list, _, err := w.sim.Records("person", after, 10_000)
+		require.NoError(w.t, err)
+		for _, record := range list {
+			var fields map[string]any
+			require.NoError(w.t, json.Unmarshal(record.Fields, &fields))
+			require.NotContains(w.t, out, fields["email"])
+			out[fields["email"].(string)] = fields["last_name"].(string)
+			after = record.ID
+		}
+		if len(list) == 0 {
+			return out
+		}
+	}
+}
+
+func expected(rows ...[]customer) map[string]string {
+	out := map[string]string{}
+	for _, list := range rows {
+		for _, c := range list {
+			out[c.Email] = c.Name
+		}
+	}
+	return out
+}
+
+// TestMainJobFromEachSource: a first run sends all, a second nothing, a third
+// what has changed, and a mirror removes what is gone, from every kind of source
+// (spec 1, 2.9).
+func TestMainJobFromEachSource(t *testing.T) {
+	const n = 5000
+	for name, make := range map[string]func(*world) origin{
+		"postgres basic":    func(w *world) origin { o, _ := postgresOrigin(w, api.EngineBasic); return o },
+		"postgres advanced": func(w *world) origin { o, _ := postgresOrigin(w, api.EngineAdvanced); return o },
+		"parquet":           parquetOrigin,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.fastDestination()
+			o := make(w)
+			id := w.syncFrom(o, nil)
+			o.put(customers(0, n, ""))
+			first := w.runs(id)
+			require.Equal(t, "completed", first.at("data.status"), string(first.text))
+			require.Equal(t, [7]int64{n, n, 0, 0, n, n, 0}, first.counts())
+			require.Equal(t, expected(customers(0, n, "")), w.stored())
+			require.Equal(t, [7]int64{n}, w.runs(id).counts(), "nothing has changed")
+
+			changed, more := customers(70, 30, " changed"), customers(n, 20, "")
+			o.put(append(append(append(customers(0, 70, ""), changed...), customers(100, n-100, "")...), more...))
+			require.Equal(t, [7]int64{n + 20, 50, 0, 0, 50, 50, 0}, w.runs(id).counts())
+			require.Equal(t, expected(customers(0, n, ""), changed, more), w.stored())
+
+			mirror := w.syncFrom(o, map[string]any{"operation": "mirror"})
+			require.Equal(t, [7]int64{n + 20, n + 20, 0, 0, n + 20, n + 20, 0}, w.runs(mirror).counts())
+			o.put(append(customers(0, n-40, ""), customer{"new@example.com", "New"}))
+			last := w.runs(mirror)
+			require.Equal(t, "completed", last.at("data.status"), string(last.text))
+			require.Equal(t, [7]int64{n - 39, 31, 60, 0, 91, 91, 0}, last.counts())
+			require.Equal(t, expected(customers(0, n-40, ""), []customer{{"new@example.com", "New"}}), w.stored())
+			require.Equal(t, false, last.at("data.full_sync"))
+		})
+	}
+}
+
+// syncFrom makes a source and a sync of its table.
+func (w *world) syncFrom(o origin, changes map[string]any) int64 {
+	w.t.Helper()
+	created := w.do("POST", "/sources", w.key, connection(o.connection)).want(201)
+	require.Equal(w.t, true, created.at("data.last_test_succeeded"), created.header)
+	body := syncBody(created.id("data.id"), w.newDestination())
+	body["source_attributes"].(map[string]any)["object"] = o.object
+	for key, value := range changes {
+		body[key] = value
+	}
+	return w.do("POST", "/syncs", w.key, body).want(200).id("data.sync_id")
+}
+
+// TestAdvancedStateLivesInTheWarehouse: the books of the service are empty, the
+// warehouse has an entry for each record, and a table that somebody drops costs
+// a full sync that says so (facts C).
+func TestAdvancedStateLivesInTheWarehouse(t *testing.T) {
+	w := newWorld(t)
+	o, exec := postgresOrigin(w, api.EngineAdvanced)
+	id := w.syncFrom(o, nil)
+	o.put(customers(0, 3, ""))
+	w.runs(id)
+	cursor, err := w.s.ledger.Sync(id).Scan()
+	require.NoError(t, err)
+	defer cursor.Close()
+	_, err = cursor.Next()
+	require.ErrorContains(t, err, "EOF")
+	name, err := w.s.installation(t.Context())
+	require.NoError(t, err)
+	table := fmt.Sprintf("destkit.state_%s_%d", name, id)
+	exec(fmt.Sprintf("DO $$ BEGIN ASSERT (SELECT count(*) FROM %s WHERE known) = 3; ASSERT (SELECT run FROM destkit.syncs) = %d; END $$", table, 1))
+	require.Len(t, w.objectNames(w.do("GET", "/sources", w.key, nil).id("data.0.id")), 1, "states are not shown as tables")
+
+	exec("DROP TABLE " + table)
+	again := w.runs(id)
+	require.Equal(t, true, again.at("data.full_sync"))
+	require.Contains(t, again.at("data.sync_trigger_reason.ui_detail"), "full sync: the state in the warehouse has 0 of 3 entries")
+	require.Equal(t, [7]int64{3, 3, 0, 0, 3, 3, 0}, again.counts())
+
+	// A world of before knows less than the warehouse: everything is sent again.
+	snapshot := w.control("GET", "/snapshot", nil).want(200).text
+	o.put(customers(0, 4, ""))
+	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
+	w.control("POST", "/restore", snapshot).want(200)
+	restored := w.runs(id)
+	require.Contains(t, restored.at("data.sync_trigger_reason.ui_detail"), "not the one that this service left")
+	require.Equal(t, [7]int64{4, 4, 0, 0, 4, 4, 0}, restored.counts())
+	require.Equal(t, [7]int64{4}, w.runs(id).counts())
+
+	w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
+	w.control("POST", "/settle", nil).want(200)
+	exec(fmt.Sprintf("DO $$ BEGIN ASSERT to_regclass('%s') IS NULL; ASSERT (SELECT count(*) FROM destkit.syncs) = 0; END $$", table))
+}
+
+// TestAdvancedNeedsAWarehouseToWrite: the test of the connection says what is
+// missing, and so does a run.
+func TestAdvancedNeedsAWarehouseToWrite(t *testing.T) {
+	w := newWorld(t)
+	o, exec := postgresOrigin(w, api.EngineAdvanced)
+	exec("CREATE ROLE only_reads LOGIN PASSWORD 'reads-0nly'; GRANT SELECT ON customers TO only_reads")
+	t.Cleanup(func() { exec("DROP OWNED BY only_reads; DROP ROLE only_reads") })
+	credentials := o.connection["credentials"].(map[string]any)
+	credentials["username"], credentials["password"] = "only_reads", "reads-0nly"
+	created := w.do("POST", "/sources", w.key, connection(o.connection)).want(201)
+	require.Equal(t, false, created.at("data.last_test_succeeded"))
+	require.Contains(t, created.header.Get("Warning"), "CREATE SCHEMA destkit AUTHORIZATION")
+	exec("CREATE SCHEMA destkit AUTHORIZATION only_reads")
+	id := w.syncFrom(o, nil)
+	exec("DROP SCHEMA destkit")
+	run := w.runs(id)
+	require.Equal(t, "failed", run.at("data.status"))
+	require.Equal(t, "CONFIGURATION", run.at("data.error_code"))
+	require.Contains(t, run.at("data.error_message"), "CREATE SCHEMA destkit AUTHORIZATION")
+	require.NotContains(t, string(run.text), "reads-0nly")
+	require.Empty(t, w.stored())
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// keepsState tells that the state of syncs lives in the source (facts C: the
+// advanced engine).
+func (a sourceAccess) keepsState() bool { return source.KeepsState(a.typ, a.engine) }
+
+// installationSetting holds a name of this service: several may keep states in
+// one warehouse, and all number their syncs from 1.
+const installationSetting = "installation"
+
+// installation gives the name, and makes it when it is first asked for.
+func (s *Server) installation(ctx context.Context) (name string, err error) {
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
+		if name, err = tx.Setting(installationSetting); !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		var id [6]byte
+		if _, err := io.ReadFull(s.config.Random, id[:]); err != nil {
+			return fmt.Errorf("name the service: %w", err)
+		}
+		name = hex.EncodeToString(id[:])
+		return tx.SetSetting(installationSetting, name)
+	})
+	return name, err
+}
+
+// stateIn is where the state of a sync lives: nil is the ledger of the service.
+func (s *Server) stateIn(ctx context.Context, a sourceAccess, from source.Source, syncID int64) (executor.Warehouse, error) {
+	if !a.keepsState() {
+		return nil, nil
+	}
+	name, err := s.installation(ctx)
+	if err != nil {
+		return nil, err
+	}
+	state, ok := source.StateIn(from, fmt.Sprintf("%s_%d", name, syncID))
+	if !ok {
+		return nil, fmt.Errorf("keep the state of sync %d in its source: %w", syncID, source.ErrReadOnly)
+	}
+	return state, nil
+}
+
+// stateAccess is what it takes to drop the state of a sync; the zero value where
+// the service keeps it.
+func (s *Server) stateAccess(tx *store.Tx, y *store.Sync) (sourceAccess, error) {
+	src, err := tx.Source(y.WorkspaceID, y.SourceID)
+	if err != nil || !source.KeepsState(src.Type, src.Engine) {
+		return sourceAccess{}, err
+	}
+	return s.sourceAccess(tx, src)
+}
+
+// dropState removes the state of a deleted sync from its warehouse, beside the
+// caller: a warehouse that does not answer must not keep a sync alive.
+func (s *Server) dropState(a sourceAccess, syncID int64) {
+	if !a.keepsState() {
+		return
+	}
+	s.later(fmt.Sprintf("drop the state of sync %d", syncID), func(ctx context.Context) {
+		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+		defer cancel()
+		if err := s.tryDropState(ctx, a, syncID); err != nil {
+			s.log.Warn("the state of a deleted sync stays in its warehouse", "sync", syncID, "error", a.clean(err.Error()))
+		}
+	})
+}
+
+func (s *Server) tryDropState(ctx context.Context, a sourceAccess, syncID int64) error {
+	name, err := s.installation(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := a.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	state, ok := source.StateIn(from, fmt.Sprintf("%s_%d", name, syncID))
+	if !ok {
+		return nil
+	}
+	return state.Drop(ctx)
+}
