@@ -473,7 +473,7 @@ func (m *millionMemory) answer(method string) []byte {
 	case rpc.MethodSupportedOperations:
 		return []byte(`{"operations":["upsert","insert","update","mirror"]}`)
 	case rpc.MethodGetSyncSpeed:
-		return []byte(`{"maximum_batch_size":1000,"maximum_parallel_batches":8,"maximum_records_per_second":100000000}`)
+		return []byte(`{"maximum_batch_size":1000,"maximum_parallel_batches":4,"maximum_records_per_second":100000000}`)
 	}
 	result := []byte(`{"record_results":[`)
 	for i := range m.batch.Len() {

@@ -44,6 +44,6 @@
 //
 // The files win wherever both were measured (a log in SQLite with one bulk
 // merge at the end was not), and what is durable is simpler to say. Memory does
-// not grow with the keys: a run keeps 32 Ki keys in a table and the rest in
+// not grow with the keys: a run keeps 16 Ki keys in a table and the rest in
 // sorted scratch files, which can always be made again from the log.
 package ledger

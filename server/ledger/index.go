@@ -39,7 +39,7 @@ type indexed struct {
 }
 
 const (
-	indexItems = 32 << 10
+	indexItems = 16 << 10
 	indexKeys  = 4 << 20 // bytes of keys and rows after which a segment is written too
 	indexFan   = 64
 	segmentCut = 16 << 10
