@@ -5,9 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -39,6 +37,18 @@ type childWork struct {
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childEnv); text != "" {
 		var work childWork
+		err := json.Unmarshal([]byte(text), &work)
+		if err == nil {
+			err = work.do()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if text := os.Getenv(crashEnv); text != "" {
+		var work crashWork
 		err := json.Unmarshal([]byte(text), &work)
 		if err == nil {
 			err = work.do()
@@ -121,71 +131,6 @@ func (c childWork) config() api.SyncConfig {
 		out.AdvancedConfiguration = map[string]json.RawMessage{"delete_records": api.Raw(deletes)}
 	}
 	return out
-}
-
-// TestKillAtEveryPoint kills the process in a run that changes, adds and
-// deletes, changes the source back, and goes on with the same run.
-func TestKillAtEveryPoint(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts a process for each point")
-	}
-	points := append([]string{"before-send", "after-send"}, ledger.CrashPoints()...)
-	for _, operation := range []string{api.OperationUpsert, api.OperationMirror} {
-		for _, point := range points {
-			for _, at := range []int64{1, 4} {
-				once := strings.Contains(point, "merge") || strings.Contains(point, "rename")
-				if once && at > 1 {
-					continue
-				}
-				t.Run(fmt.Sprint(operation, " ", point, " ", at), func(t *testing.T) {
-					t.Parallel()
-					dir := t.TempDir()
-					books, err := ledger.Open(ledger.Options{Dir: dir})
-					require.NoError(t, err)
-					w := newWorld(t, setup{options: Options{Ledger: books}})
-					server := httptest.NewServer(w.sim)
-					t.Cleanup(server.Close)
-					w.config.Operation = operation
-					w.fill(1, 100)
-					require.Equal(t, api.RunCompleted, w.sync().Status)
-					require.NoError(t, books.Close())
-
-					w.sql("UPDATE people SET level = 50 WHERE id <= 40")
-					w.sql("DELETE FROM people WHERE id > 80")
-					w.fill(200, 20)
-					w.run++
-					work, err := json.Marshal(childWork{server.URL, dir, w.file, operation, point, w.run, at})
-					require.NoError(t, err)
-					child := exec.Command(os.Args[0])
-					child.Env = append(os.Environ(), childEnv+"="+string(work))
-					out, err := child.CombinedOutput()
-					var exit *exec.ExitError
-					require.ErrorAs(t, err, &exit, "the child was not killed: %s", out)
-					require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
-
-					// What the process had in its hands is in doubt: the source goes back.
-					w.sql("UPDATE people SET level = id % 7 WHERE id <= 20")
-					w.sql("DELETE FROM people WHERE id > 210")
-					w.fill(90, 5)
-					books, err = ledger.Open(ledger.Options{Dir: dir})
-					require.NoError(t, err)
-					w.ledger, w.executor.options.Ledger = books, books
-					o := w.again(t.Context())
-					require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
-					require.LessOrEqual(t, o.Failed, int64(9), "only rows that have gone before their answer came")
-					want := w.rows()
-					if operation == api.OperationMirror {
-						require.Equal(t, want, w.stored())
-					}
-					for id, value := range want {
-						require.Equal(t, value, w.stored()[id], "record "+id)
-					}
-					require.Zero(t, w.sync().Processed)
-					require.NoError(t, books.Close())
-				})
-			}
-		}
-	}
 }
 
 func TestAStoppedRunGoesOn(t *testing.T) {

@@ -1,0 +1,253 @@
+package executor
+
+import (
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/source"
+)
+
+// place is a destination of the matrices, as a child process can be told of it.
+type place struct {
+	Type        string
+	Credentials destination.Credentials
+}
+
+// matrixPairs are the mappings of the crash matrix.
+var matrixPairs = []string{"id:id", "level:level", "at:at"}
+
+// simulated is a simulator behind HTTP.
+func simulated(t *testing.T, speed rpc.Speed) (place, *destsim.Sim) {
+	t.Helper()
+	config := people()
+	config.Speed, config.SkipConvention = speed, "success"
+	config.Objects[0].Fields = append(config.Objects[0].Fields, destsim.FieldConfig{Name: "at", Type: rpc.TypeInteger})
+	sim, err := destsim.New(config)
+	require.NoError(t, err)
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() {
+		server.Close()
+		require.NoError(t, sim.Close())
+	})
+	return place{api.TypeCustomAPI, destination.Credentials{"webhook_url": api.Raw(server.URL), "api_version": api.Raw(1)}}, sim
+}
+
+// inFile is a folder with one CSV file.
+func inFile(t *testing.T) (place, string) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "people.csv")
+	require.NoError(t, os.WriteFile(file, []byte("id,level,at\n"), 0o600))
+	return place{api.TypeLocalFiles, destination.Credentials{"path": api.Raw(dir), "format": api.Raw("csv")}}, file
+}
+
+// counted counts what is sent, and cuts the batches of a file smaller.
+type counted struct {
+	destination.Sender
+	small bool
+	sent  *atomic.Int64
+}
+
+// Speed implements destination.Sender.
+func (c counted) Speed(ctx context.Context) (destination.Speed, error) {
+	if !c.small {
+		return c.Sender.Speed(ctx)
+	}
+	return destination.Speed{Speed: rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1_000_000}}, nil
+}
+
+// Send implements destination.Sender.
+func (c counted) Send(ctx context.Context, plan *destination.Plan, records [][]byte) (destination.Reply, error) {
+	c.sent.Add(int64(len(records)))
+	return c.Sender.Send(ctx, plan, records)
+}
+
+// countedSwap is counted where the table can be replaced.
+type countedSwap struct {
+	counted
+	swapper destination.Swapper
+}
+
+// Swap implements destination.Swapper.
+func (c countedSwap) Swap(ctx context.Context, plan *destination.Plan) (destination.Swap, error) {
+	s, err := c.swapper.Swap(ctx, plan)
+	return countedTable{s, c.sent}, err
+}
+
+// countedTable counts what is sent to a new table.
+type countedTable struct {
+	destination.Swap
+	sent *atomic.Int64
+}
+
+// Send implements destination.Swap.
+func (c countedTable) Send(ctx context.Context, plan *destination.Plan, records [][]byte) (destination.Reply, error) {
+	c.sent.Add(int64(len(records)))
+	return c.Swap.Send(ctx, plan, records)
+}
+
+// open makes the parts of a job that are about the destination.
+func (p place) open(ctx context.Context, job *Job, crash func(string), sent *atomic.Int64) error {
+	gate := destination.New(destination.Options{Crash: crash})
+	credentials, problems := gate.CheckConnection(p.Type, p.Credentials, nil)
+	if len(problems) > 0 {
+		return errors.New(problems[0].String())
+	}
+	connection, err := gate.Open(1, p.Type, credentials)
+	if err != nil {
+		return err
+	}
+	objects, err := connection.Objects(ctx)
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if strings.Contains(o.FullName, "people") || o.FullName == person {
+			job.DestinationObject = o
+		}
+	}
+	sender, err := gate.Sender(1, p.Type, credentials)
+	if err != nil {
+		return err
+	}
+	with := counted{sender, p.Type == api.TypeLocalFiles, sent}
+	if job.Destination = with; p.Type == api.TypeLocalFiles {
+		job.Destination = countedSwap{with, sender.(destination.Swapper)}
+	}
+	job.DestinationType, job.Connection = p.Type, 1
+	job.HiddenIdentifier = gate.HiddenIdentifier(p.Type, job.DestinationObject.FullName)
+	return nil
+}
+
+// matrixRun makes one run of a promise with books in a folder; in the parent
+// and in the process that is killed.
+func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, rows []row, run int64, crash func(string)) (Outcome, int64, error) {
+	var sent atomic.Int64
+	c := clock.New(nil)
+	defer c.Close()
+	job := Job{
+		Run: run, Sync: 7, Source: &table{rows: rows}, Object: source.Object{Name: "t"},
+		Columns: []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "level", Kind: api.KindInteger}, {Name: "at", Kind: api.KindInteger}},
+	}
+	if err := to.open(ctx, &job, crash, &sent); err != nil {
+		return Outcome{}, 0, err
+	}
+	job.Config = p.config(matrixPairs...)
+	job.Config.DestinationAttributes.Object = job.DestinationObject.FullName
+	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
+	o := e.Run(ctx, job)
+	return o, sent.Load(), nil
+}
+
+// simContent is what a simulator holds, as key to record; a key that stands
+// twice fails the test.
+func simContent(t *testing.T, sim *destsim.Sim) map[string]map[string]string {
+	t.Helper()
+	out := map[string]map[string]string{}
+	for after := int64(0); ; {
+		list, _, err := sim.Records(person, after, 10_000)
+		require.NoError(t, err)
+		for _, record := range list {
+			var members map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(record.Fields, &members))
+			fields := map[string]string{}
+			for name, value := range members {
+				fields[name] = string(value)
+			}
+			require.NotContains(t, out, fields["id"], "stored twice")
+			out[fields["id"]], after = fields, record.ID
+		}
+		if len(list) == 0 {
+			return out
+		}
+	}
+}
+
+// fileContent is what a file holds.
+func fileContent(t *testing.T, file string) map[string]map[string]string {
+	t.Helper()
+	f, err := os.Open(file)
+	require.NoError(t, err)
+	defer f.Close()
+	lines, err := csv.NewReader(f).ReadAll()
+	require.NoError(t, err, "the file is torn")
+	require.NotEmpty(t, lines)
+	out := map[string]map[string]string{}
+	for _, line := range lines[1:] {
+		fields := map[string]string{}
+		for i, name := range lines[0] {
+			fields[name] = line[i]
+		}
+		require.NotContains(t, out, fields["id"], "added twice")
+		out[fields["id"]] = fields
+	}
+	return out
+}
+
+// applied is what the destination holds after a run that came to its end, by
+// the words of the promise; sent are the keys that the sync has sent before.
+func (p promise) applied(stored map[string]map[string]string, t *task, sent map[string]known, replaced bool) map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for key, fields := range stored {
+		_, own := sent[key]
+		if replaced || p.deletes() && own && !t.present[key] {
+			continue
+		}
+		out[key] = fields
+	}
+	for key, r := range t.valid {
+		_, there := out[key]
+		switch {
+		case t.skips, p.once() && (there || !t.write[key]), p.operation == api.OperationUpdate && !there:
+			continue
+		}
+		out[key] = r.mapped(matrixPairs)
+	}
+	return out
+}
+
+// sameContent compares what is stored and names the first few differences.
+func sameContent(t require.TestingT, want, got map[string]map[string]string, what string) {
+	var differences []string
+	for key := range either(keySet(want), keySet(got)) {
+		if !maps.Equal(want[key], got[key]) && len(differences) < 5 {
+			differences = append(differences, fmt.Sprintf("record %s is %v and should be %v", key, got[key], want[key]))
+		}
+	}
+	require.Empty(t, differences, "%s: %d records, %d expected", what, len(got), len(want))
+}
+
+func keySet[V any](m map[string]V) map[string]bool {
+	out := map[string]bool{}
+	for key := range m {
+		out[key] = true
+	}
+	return out
+}
+
+// numberedRows from one id to another; the moment of a row is its id.
+func numberedRows(from, to int, level func(id int) int) []row {
+	var rows []row
+	for id := from; id <= to; id++ {
+		rows = append(rows, row{"id": fmt.Sprint(id), "level": fmt.Sprint(level(id)), "at": fmt.Sprint(id)})
+	}
+	return rows
+}
