@@ -15,17 +15,18 @@ import (
 	"github.com/destkit/destkit/server/destination"
 )
 
-// journal keeps the last requests of the API and the last calls of
-// destinations, without any secret: they are taken out before an entry is kept.
+// journal keeps the last requests of the API and the last calls of destinations
+// and webhooks, without any secret: they are taken out before an entry is kept.
 type journal struct {
 	s        *Server
 	counter  atomic.Int64 // of requests: their ids follow from it
 	bodies   atomic.Bool
 	requests ring[RequestEntry]
 	calls    ring[CallEntry]
+	webhooks ring[WebhookEntry]
 }
 
-// The bounds of each of the two journals; a body above maxKeptBody is kept as
+// The bounds of each of the journals; a body above maxKeptBody is kept as
 // its length only.
 const (
 	journalEntries = 10_000
@@ -43,6 +44,9 @@ func newJournal(s *Server) *journal {
 	})
 	j.calls = newRing(journalEntries, callBytes, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
+	})
+	j.webhooks = newRing(journalEntries, journalBytes, func(e *WebhookEntry) int {
+		return 512 + len(e.Error) + len(e.Body)
 	})
 	return j
 }
@@ -167,10 +171,11 @@ func (j *journal) clean(c *call, text string) string {
 	return secretsOf(c).text(text)
 }
 
-// forget empties both journals. Numbers and ids count on.
+// forget empties all journals. Numbers and ids count on.
 func (j *journal) forget() {
 	j.requests.clear()
 	j.calls.clear()
+	j.webhooks.clear()
 }
 
 // secretsOf gathers what must not be kept of a call.

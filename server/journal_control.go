@@ -9,13 +9,15 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// journalRoutes read, filter and empty the two journals.
+// journalRoutes read, filter and empty the journals.
 func (s *Server) journalRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", s.controlRequests},
 		{"DELETE", "/journal/requests", "forgets them", func(*controlCall) (any, error) { s.journal.requests.clear(); return done, nil }},
 		{"GET", "/journal/calls", "?organization=&destination=&method=&outcome=&status=&after=&limit= lists calls of destinations, oldest first", s.controlCalls},
 		{"DELETE", "/journal/calls", "forgets them", func(*controlCall) (any, error) { s.journal.calls.clear(); return done, nil }},
+		{"GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first", s.controlWebhookCalls},
+		{"DELETE", "/journal/webhooks", "forgets them", func(*controlCall) (any, error) { s.journal.webhooks.clear(); return done, nil }},
 		{"POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", s.controlJournal},
 	}
 }
@@ -55,7 +57,7 @@ func statusFilter(text string) (func(int) bool, error) {
 	return func(status int) bool { return status == wanted }, nil
 }
 
-// journalFilter reads what both journals have in common.
+// journalFilter reads what all journals have in common.
 type journalFilter struct {
 	organization, limit, after int64
 	status                     func(int) bool

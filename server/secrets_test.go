@@ -34,7 +34,7 @@ func TestNoSecretAnywhere(t *testing.T) {
 
 	var haystack bytes.Buffer
 	haystack.Write(logged.Bytes())
-	for _, path := range []string{"/journal/requests?limit=10000", "/journal/calls?limit=10000", "/snapshot", "/metrics", "/mailbox", "/faults"} {
+	for _, path := range []string{"/journal/requests?limit=10000", "/journal/calls?limit=10000", "/journal/webhooks?limit=10000", "/snapshot", "/metrics", "/mailbox", "/faults"} {
 		haystack.Write(w.control("GET", path, nil).want(200).text)
 	}
 	metrics, err := http.NewRequest("GET", "http://127.0.0.1/metrics", nil)

@@ -90,12 +90,16 @@ func signature(secret, body string) string {
 func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
 	var d *store.WebhookDelivery
 	var hook *store.Webhook
+	var workspace *store.Workspace
 	var secret string
 	err := l.s.store.View(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.WebhookDelivery(id); err != nil {
 			return err
 		}
 		if hook, err = tx.Webhook(d.WorkspaceID, d.WebhookID); err != nil {
+			return err
+		}
+		if workspace, err = tx.WorkspaceByID(d.WorkspaceID); err != nil {
 			return err
 		}
 		secret, err = tx.WebhookSecret(hook.ID)
@@ -105,11 +109,13 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 		return time.Time{}, err
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {signature(secret, d.Body)}}
+	began := time.Now() // durations are real time
 	status, err := l.s.gate.Post(ctx, hook.Endpoint, header, []byte(d.Body), l.s.config.WebhookTimeout)
 	if ctx.Err() != nil { // not the webhook's fault: the attempt does not count
 		return time.Time{}, ctx.Err()
 	}
 	l.judge(d, status, err)
+	l.s.journal.webhook(workspace.OrganizationID, hook, d, time.Since(began))
 	if d.Status != store.DeliveryDelivered {
 		l.s.log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
 			"event", d.Event, "attempt", d.Attempts, "http_status", d.HTTPStatus, "error", d.Error)

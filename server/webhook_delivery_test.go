@@ -51,6 +51,53 @@ func TestDeliveryRetries(t *testing.T) {
 	}
 }
 
+// TestJournalOfWebhooks: each attempt stands in the journal, with what was sent
+// and what came of it, and without a secret.
+func TestJournalOfWebhooks(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	hook, secret := w.hook(l, "sync.failed", "sync.triggered")
+	l.answers(200, 500, 200)
+	start := w.s.Now()
+	run := w.run(id, "broken")
+	w.advance(time.Minute)
+	page := w.control("GET", "/journal/webhooks", nil).want(200)
+	require.Len(t, page.at("entries"), 3)
+	for i, want := range []struct {
+		event           string
+		attempt, status int64
+		after           time.Duration
+	}{{"sync.triggered", 1, 200, 0}, {"sync.failed", 1, 500, 0}, {"sync.failed", 2, 200, 4 * time.Second}} {
+		at := func(key string) string { return fmt.Sprintf("entries.%d.%s", i, key) }
+		require.Equal(t, want.event, page.at(at("event")))
+		require.Equal(t, want.attempt, page.id(at("attempt")))
+		require.Equal(t, want.status, page.id(at("http_status")))
+		require.Equal(t, start.Add(want.after).Format("2006-01-02T15:04:05.000Z"), page.at(at("at")))
+		require.Equal(t, l.URL, page.at(at("endpoint")))
+		require.Equal(t, want.event, page.at(at("body.event")))
+		require.Equal(t, want.status != 200, page.at(at("next_attempt_at")) != nil)
+		require.Equal(t, want.status != 200, page.at(at("error")) != "")
+	}
+	require.Equal(t, page.id("entries.1.delivery_id"), page.id("entries.2.delivery_id"))
+	for _, hidden := range []string{"unguessable", secret, l.take()[0].signature} {
+		require.NotContains(t, string(page.text), hidden)
+	}
+	for filter, want := range map[string]int{
+		"status=5xx": 1, "event=sync.failed": 2, "event=sync.started": 0, fmt.Sprintf("webhook=%d", hook): 3, "webhook=99": 0,
+		fmt.Sprintf("sync=%d&sync_run=%d", id, run.ID): 3, "sync_run=99": 0, "organization=1&workspace=1": 3, "organization=2": 0,
+		"after=1&limit=1": 1,
+	} {
+		require.Len(t, w.control("GET", "/journal/webhooks?"+filter, nil).want(200).at("entries"), want, filter)
+	}
+	w.control("GET", "/journal/webhooks?webhok=1", nil).want(400)
+	w.control("POST", "/journal", `{"bodies":false}`).want(200)
+	w.run(id, "broken")
+	require.Nil(t, w.control("GET", "/journal/webhooks?after=3", nil).want(200).at("entries.0.body"))
+	w.control("DELETE", "/journal/webhooks", nil).want(200)
+	require.Empty(t, w.control("GET", "/journal/webhooks", nil).want(200).at("entries"))
+}
+
 // TestDeliveriesOfSeveralWebhooks: retries fall due in the order of their
 // moments, and one webhook that fails delays nobody else.
 func TestDeliveriesOfSeveralWebhooks(t *testing.T) {
