@@ -202,8 +202,13 @@ func (s *Server) configure(c *call, y *store.Sync) error {
 // overlay lays the body over the stored configuration: what it holds replaces
 // the stored value whole, null included, and what it leaves out stays.
 func (c *call) overlay(dst *api.SyncConfig) error {
+	before := *dst
 	mapping.Supersede(dst, c.keys())
-	return c.decode(dst)
+	if err := c.decode(dst); err != nil {
+		return err
+	}
+	mapping.FollowDeprecated(&before, dst, c.keys())
+	return nil
 }
 
 // numberAlerts gives each new alert its id.

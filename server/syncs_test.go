@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -167,6 +168,35 @@ func TestConcurrentUpdates(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, won[winner])
 	require.Equal(t, winner%2 == 0, a.at("data.advanced_configuration.allow_empty_source"))
+}
+
+// TestDeprecatedAlertsCanBeChanged: by themselves, as long as the alerts are
+// those that they have made; alert_attributes win wherever a client uses them
+// (spec 2.6).
+func TestDeprecatedAlertsCanBeChanged(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(map[string]any{"failed_record_notifications_threshold_percent": 20}).id("data.id")
+	update := func(changes map[string]any) (alerts []string) {
+		for _, a := range w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(changes)).want(200).at("data.alert_attributes").([]any) {
+			a := a.(map[string]any)
+			shown := fmt.Sprint(a["id"], " ", strings.TrimSuffix(a["type"].(string), "AlertConfiguration"))
+			if options, ok := a["options"].(map[string]any); ok && options["threshold"] != nil {
+				shown += fmt.Sprint(" ", options["threshold"])
+			}
+			alerts = append(alerts, shown)
+		}
+		return alerts
+	}
+	require.Equal(t, []string{"1 Failure", "2 InvalidRecordPercent 20"}, update(nil))
+	require.Equal(t, []string{"1 Failure", "2 InvalidRecordPercent 30"}, update(map[string]any{"failed_record_notifications_threshold_percent": 30}))
+	require.Equal(t, []string{"2 InvalidRecordPercent 30"}, update(map[string]any{"failed_run_notifications_enabled": false}))
+	require.Empty(t, update(map[string]any{"failed_record_notifications_enabled": false}))
+	require.Equal(t, []string{"3 Failure"}, update(map[string]any{"failed_run_notifications_enabled": true}))
+	own := map[string]any{"alert_attributes": []any{map[string]any{"id": 3, "type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true}}}
+	require.Equal(t, []string{"3 Failure"}, update(own))
+	require.Equal(t, []string{"3 Failure"}, update(map[string]any{"failed_run_notifications_enabled": false, "failed_record_notifications_enabled": true}), "alerts of a client's own stay")
+	own["failed_record_notifications_enabled"] = true
+	require.Equal(t, []string{"3 Failure"}, update(own))
 }
 
 // TestDeprecatedFields work and are marked (spec 9).
