@@ -204,7 +204,7 @@ func unknownColumn(name string) error {
 	return publishedf("Column being referenced in template can't be found in data source [%s]", name)
 }
 
-// checkMembership: segments are named, or given by their ids.
+// checkMembership: segments are named; no other way is published (facts B4).
 func (c *checker) checkMembership(at string, data json.RawMessage) {
 	var membership struct {
 		IdentifyBy string `json:"identify_by"`
@@ -213,5 +213,5 @@ func (c *checker) checkMembership(at string, data json.RawMessage) {
 		c.bad(at, "must be %s", dataShape[api.FromSegmentMembership])
 		return
 	}
-	c.oneOf(at+".identify_by", membership.IdentifyBy, "name", "id")
+	c.oneOf(at+".identify_by", membership.IdentifyBy, identifyByName)
 }

@@ -222,6 +222,7 @@ func TestCheckFrom(t *testing.T) {
 		{"run id", add(mapData("sync_metadata", `"sync_run_id"`, "seats")), ""},
 		{"unknown metadata", add(mapData("sync_metadata", `"run"`, "seats")), at + ".data: one of sync_run_id"},
 		{"membership", add(mapData("segment_membership", `{"identify_by":"name"}`, "tags")), ""},
+		{"membership by id", add(mapData("segment_membership", `{"identify_by":"id"}`, "tags")), at + ".data.identify_by: unknown value"},
 		{"membership by something", add(mapData("segment_membership", `{"identify_by":"colour"}`, "tags")), at + ".data.identify_by: unknown value"},
 		{"compound_key", add(mapData("compound_key", `{}`, "code")), at + ".type: made by the service only"},
 	})

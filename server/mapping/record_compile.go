@@ -241,6 +241,9 @@ func (k *compiler) constant(at string, m placed, one *member) api.Kind {
 	return k.membership(at, m, one)
 }
 
+// identifyByName is the one published way to write a segment (facts B4).
+const identifyByName = "name"
+
 // membership is the segment that the sync reads: every row is in it.
 func (k *compiler) membership(at string, m placed, one *member) api.Kind {
 	var by struct {
@@ -253,11 +256,8 @@ func (k *compiler) membership(at string, m placed, one *member) api.Kind {
 	if segment == nil {
 		segment = k.config.CohortID
 	}
-	switch one.step.literal = nullText; {
-	case by.IdentifyBy == "id" && segment != nil:
-		one.step.literal = api.Raw(*segment)
-		return api.KindInteger
-	case by.IdentifyBy == "name" && segment != nil && k.env.SegmentName != "":
+	one.step.literal = nullText
+	if by.IdentifyBy == identifyByName && segment != nil && k.env.SegmentName != "" {
 		one.step.literal = api.Raw(k.env.SegmentName)
 	}
 	return api.KindString

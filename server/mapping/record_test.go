@@ -95,7 +95,6 @@ func TestRecordMappings(t *testing.T) {
 		{"run", api.Mapping{From: from(api.FromSyncMetadata, `"sync_run_id"`), To: "run"}, texts(`1`), `"run":"602"`},
 		{"sync", api.Mapping{From: from(api.FromSyncMetadata, `"sync_id"`), To: "price"}, texts(`1`), `"price":"309"`},
 		{"segment", api.Mapping{From: from(api.FromSegmentMembership, `{"identify_by":"name"}`), To: "name"}, texts(`1`), `"name":"Best"`},
-		{"segment by id", api.Mapping{From: from(api.FromSegmentMembership, `{"identify_by":"id"}`), To: "name"}, texts(`1`), `"name":"77"`},
 		{"template", template(`{{ record['name'] | upcase }}-{{ record["n"] }}`, "name"), texts(`1`, `5`, `"x"`), `"name":"X-5"`},
 		{"template bare", api.Mapping{From: from(api.FromLiquid, `"{{ record['n'] | plus: 1 }}"`), To: "name"}, texts(`1`, `5`), `"name":"6"`},
 		{"template of a number", template(`{{ record['n'] | times: 2 }}`, "price"), texts(`1`, `5`), `"price":"10"`},
