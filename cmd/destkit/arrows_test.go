@@ -43,13 +43,14 @@ var arrows = map[string][]string{
 		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/pace", "server/source", "destsim/rpc",
 	},
 	"server/ledger":  {},
-	"server/mapping": {"server/api"},
+	"server/mapping": {"server/api", "server/nearest"},
+	"server/nearest": {},
 	"server/pace":    {},
 	"server/source":  {"server/api"},
 	"server/store":   {"server/api"},
 	// Only tests import it.
 	"server/source/postgrestest": {},
-	"server/yamldoc":             {},
+	"server/yamldoc":             {"server/nearest"},
 }
 
 // testArrows are what tests may import beyond that.

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/server/nearest"
 )
 
 // newChecks lists the catalogue. It reads what the judge runs, so that no list
@@ -104,7 +104,7 @@ func unknownCheck(catalogue *conformance.Catalogue, id string) error {
 	for _, check := range catalogue.Checks {
 		ids = append(ids, check.ID)
 	}
-	if near := yamldoc.Nearest(strings.ToUpper(id), ids); near != "" {
+	if near := nearest.Word(strings.ToUpper(id), ids); near != "" {
 		return usagef("no check matches %q, did you mean %s?", id, near)
 	}
 	return usagef("no check matches %q; 'destkit checks' lists them", id)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/server/nearest"
 )
 
 // clip keeps a quoted value of a payload short enough for a message.
@@ -22,7 +24,7 @@ func suggest(name string, known []string) string {
 	// At most half of the letters may differ, or it is another word.
 	best, distance := "", utf8.RuneCountInString(name)/2+1
 	for _, k := range known {
-		if d := editDistance(strings.ToLower(name), strings.ToLower(clip(k))); d < distance {
+		if d := nearest.Distance(strings.ToLower(name), strings.ToLower(clip(k))); d < distance {
 			best, distance = k, d
 		}
 	}
@@ -33,27 +35,4 @@ func suggest(name string, known []string) string {
 		return fmt.Sprintf(" (known: %s)", strings.Join(known, ", "))
 	}
 	return ""
-}
-
-// editDistance counts the single-character edits between two words.
-func editDistance(from, to string) int {
-	a, b := []rune(from), []rune(to)
-	// One row of the table is enough: each cell needs its three neighbours
-	// only.
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		diagonal := row[0]
-		row[0] = i
-		for j := 1; j <= len(b); j++ {
-			cost := diagonal
-			if a[i-1] != b[j-1] {
-				cost = 1 + min(diagonal, row[j], row[j-1])
-			}
-			diagonal, row[j] = row[j], cost
-		}
-	}
-	return row[len(b)]
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/destkit/destkit/server/nearest"
 )
 
 // Error is one mistake in a document. Line and Column count from 1 and are 0
@@ -65,7 +67,7 @@ func UnknownKey(key string, known []string) string {
 	message := fmt.Sprintf("unknown key %q", key)
 	if slices.Contains(known, key) {
 		message = fmt.Sprintf("the key %q does not belong here", key) // but elsewhere in the document
-	} else if near := Nearest(key, known); near != "" {
+	} else if near := nearest.Word(key, known); near != "" {
 		message += fmt.Sprintf(", did you mean %q?", near)
 	} else if len(known) > 0 && len(known) <= 12 {
 		message += "; known are " + strings.Join(known, ", ")

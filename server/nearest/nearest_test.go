@@ -1,4 +1,4 @@
-package yamldoc
+package nearest
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestNearest(t *testing.T) {
+func TestWord(t *testing.T) {
 	for _, tc := range []struct {
 		word string
 		from []string
@@ -19,11 +19,11 @@ func TestNearest(t *testing.T) {
 		{"", []string{"write"}, ""},
 		{"x", nil, ""},
 	} {
-		require.Equal(t, tc.want, Nearest(tc.word, tc.from), tc.word)
+		require.Equal(t, tc.want, Word(tc.word, tc.from), tc.word)
 	}
 }
 
-func TestEditDistance(t *testing.T) {
+func TestDistance(t *testing.T) {
 	for _, tc := range []struct {
 		a, b string
 		want int
@@ -31,6 +31,6 @@ func TestEditDistance(t *testing.T) {
 		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
 		{"abc", "abd", 1}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"kitten", "sitting", 3}, {"é", "e", 1},
 	} {
-		require.Equal(t, tc.want, editDistance(tc.a, tc.b), "%s %s", tc.a, tc.b)
+		require.Equal(t, tc.want, Distance(tc.a, tc.b), "%s %s", tc.a, tc.b)
 	}
 }

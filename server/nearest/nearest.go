@@ -1,21 +1,23 @@
-package yamldoc
+// Package nearest owns the guess of what a mistyped name was meant to be. It
+// refuses to know what the names are, and how the guess is worded.
+package nearest
 
-// Nearest returns the candidate that is most like word, or "" when none is
+// Word returns the candidate that is most like word, or "" when none is
 // near enough to be a slip of the keyboard: at most a third of its letters
 // differ.
-func Nearest(word string, candidates []string) string {
+func Word(word string, candidates []string) string {
 	best, bestDistance := "", len([]rune(word))/3+1
 	for _, candidate := range candidates {
-		if d := editDistance(word, candidate); d < bestDistance || (d == bestDistance && best == "") {
+		if d := Distance(word, candidate); d < bestDistance || (d == bestDistance && best == "") {
 			best, bestDistance = candidate, d
 		}
 	}
 	return best
 }
 
-// editDistance counts the insertions, deletions, replacements and swaps of
+// Distance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b.
-func editDistance(a, b string) int {
+func Distance(a, b string) int {
 	from, to := []rune(a), []rune(b)
 	older, previous := make([]int, len(to)+1), make([]int, len(to)+1)
 	for j := range previous {
