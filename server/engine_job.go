@@ -64,26 +64,49 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := s.objects(ctx, d)
-	if err != nil {
-		return nil, nil, unplanned(err)
-	}
 	subject := mapping.Subject{
 		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown,
 		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
 	}
-	for _, o := range objects {
-		if o.FullName == y.Config.DestinationAttributes.Object {
-			subject.Object = o
+	misfits, err := e.fit(ctx, d, &subject)
+	if err != nil {
+		return nil, nil, err
+	}
+	if problems = append(problems, misfits...); len(problems) > 0 {
+		return nil, nil, &planError{
+			code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination: " + problems[0].String(), detail: invalid(problems).message,
 		}
 	}
-	if subject.Object == nil {
-		problems = append(problems, api.Problem{Field: "destination_attributes.object", Message: "the destination no longer has the object"})
-	}
-	if problems = append(problems, mapping.Check(subject)...); len(problems) > 0 {
-		return nil, nil, &planError{code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination", detail: invalid(problems).message}
-	}
 	return e.connect(ctx, y, run, d, credentials, access, sh, subject.Object)
+}
+
+// fit checks a sync against what the destination says of itself. What does not
+// fit any more may be the fault of an old answer, so the destination is asked
+// again before the run fails (service.md 2.1).
+func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject) ([]api.Problem, error) {
+	for asked := false; ; asked = true {
+		objects, err := e.s.objects(ctx, d)
+		if err != nil {
+			return nil, unplanned(err)
+		}
+		subject.Object = nil
+		for _, o := range objects {
+			if o.FullName == subject.Config.DestinationAttributes.Object {
+				subject.Object = o
+			}
+		}
+		problems := mapping.Check(*subject)
+		if subject.Object == nil {
+			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
+		}
+		if len(problems) == 0 || asked {
+			return problems, nil
+		}
+		if err := e.s.refreshObjects(ctx, d); err != nil {
+			e.s.log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
+			return problems, nil
+		}
+	}
 }
 
 // connect opens both ends of a job; done closes them.

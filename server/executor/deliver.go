@@ -149,9 +149,11 @@ func (d *delivery) count(err error) {
 	if err == nil {
 		d.failures = 0
 		d.run.silence.Store(0)
+		d.run.answered.Store(true)
 		return
 	}
 	d.failures++
+	d.run.fault.Store(&err)
 	d.run.e.options.Log.Debug("call failed", "sync", d.run.job.Sync, "run", d.run.job.Run, "error", err)
 	var call *destination.CallError
 	switch {
@@ -167,6 +169,18 @@ func (d *delivery) count(err error) {
 // desperate tells that nothing gets through any more.
 func (r *run) desperate() bool {
 	return r.silence.Load() >= hopeless*max(despair, r.speed.MaximumParallelBatches)
+}
+
+// unanswered is the failure of a run that came to its end without one reply that
+// could be used. So a destination that breaks the protocol, or refuses
+// everything, is told apart from one that refuses records (spec 7.2), also where
+// there was little to send.
+func (r *run) unanswered() error {
+	fault := r.fault.Load()
+	if fault == nil || r.answered.Load() {
+		return nil
+	}
+	return ofCall(*fault)
 }
 
 // settle writes the verdicts of one reply into the ledger, in one piece, and

@@ -56,7 +56,11 @@ type run struct {
 	begun, over atomic.Int64
 	spared      atomic.Int64 // deletes that were refused to the end
 	silence     atomic.Int64 // calls that failed since one succeeded
-	cancel      context.CancelCauseFunc
+	// answered: some call brought a reply that could be used; fault is why the
+	// last of the others brought none.
+	answered atomic.Bool
+	fault    atomic.Pointer[error]
+	cancel   context.CancelCauseFunc
 
 	mu     sync.Mutex
 	shown  tally
@@ -90,6 +94,9 @@ func (r *run) work(ctx context.Context) error {
 	}
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
 	err := r.move(ctx)
+	if err == nil {
+		err = r.unanswered()
+	}
 	if r.stopped(ctx, err) {
 		return err // the log stays open for the one who resumes
 	}

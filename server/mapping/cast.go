@@ -73,6 +73,9 @@ func castOne(value any, fieldType string) (any, error) {
 
 // decodeValue reads one JSON value and keeps the digits of its numbers.
 func decodeValue(data []byte) (any, error) {
+	if bytes.Contains(data, lostByte) {
+		return nil, errNotUTF8
+	}
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var value any
@@ -93,7 +96,7 @@ func castString(value any) (any, error) {
 	switch v := value.(type) {
 	case string:
 		if !utf8.ValidString(v) {
-			return nil, errors.New("the text is not valid UTF-8")
+			return nil, errNotUTF8
 		}
 		return v, nil
 	case []byte:

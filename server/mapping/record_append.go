@@ -5,8 +5,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // AppendRecord appends the record of a row to dst: a JSON object with its
@@ -63,7 +66,7 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 			return p.invalid(dst[:start], row, s, err)
 		}
 		if i == p.keyStep {
-			if bytes.IndexByte(dst[from:], '\\') >= 0 {
+			if bytes.IndexByte(dst[from:], '\\') >= 0 && !bytes.Contains(dst[from:], lostByte) {
 				dst = AppendCanonical(dst[:from], bytes.Clone(dst[from:]))
 			}
 			keyFrom, keyTo = from, len(dst)
@@ -72,6 +75,9 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 		}
 	}
 	dst = append(dst, '}')
+	if bytes.Contains(dst[start:], lostByte) {
+		return p.damaged(dst[:start], row)
+	}
 	switch {
 	case p.generated:
 		key = p.generate(dst[start:], repeat)
@@ -164,12 +170,28 @@ func (p *Plan) invalid(dst []byte, row [][]byte, s *planStep, err error) (record
 	var templates scope
 	key, err = p.appendValue(nil, &p.steps[p.keyStep], row, &templates)
 	switch {
-	case err != nil:
+	case err != nil, bytes.Contains(key, lostByte):
 		return dst, nil, invalid
 	case isNullText(key):
 		return dst, nil, InvalidNull
 	}
 	return dst, AppendCanonical(nil, key), invalid
+}
+
+// lostByte is where a text of the source was no UTF-8. What a destination would
+// get in its place is not what the source holds.
+var lostByte = []byte(api.LostByte)
+
+var errNotUTF8 = errors.New("the text is not valid UTF-8")
+
+// damaged finds the field of a record whose text is damaged.
+func (p *Plan) damaged(dst []byte, row [][]byte) (record, key []byte, invalid string) {
+	for i := range p.steps {
+		if s := &p.steps[i]; s.kind == stepColumn && bytes.Contains(row[s.column], lostByte) {
+			return p.invalid(dst, row, s, errNotUTF8)
+		}
+	}
+	return dst, nil, errNotUTF8.Error()
 }
 
 // generatedDigits is the length of a generated key without its repeat.

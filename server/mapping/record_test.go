@@ -582,3 +582,40 @@ func plainFloats(value any) any {
 	}
 	return value
 }
+
+// What a source could not read as UTF-8 is not sent in another form (service.md
+// 2.4), wherever it stands; the character that it reads as is a text like any
+// other.
+func TestDamagedText(t *testing.T) {
+	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{
+		field("id", api.TypeString), field("v", api.TypeString), field("t", api.TypeString),
+	}}
+	columns := []api.Column{column("id", api.KindString), column("v", api.KindString)}
+	template := api.Mapping{From: api.MappingFrom{Type: api.FromLiquid, Data: api.Raw("{{ record['v'] }}")}, To: "t"}
+	lost := `"a` + api.LostByte + `b"`
+	for name, c := range map[string]struct {
+		mappings []api.Mapping
+		row      [][]byte
+		key      string
+		invalid  string
+	}{
+		"value":      {[]api.Mapping{identifier("id", "id"), mapped("v", "v")}, texts(`"k"`, lost), `"k"`, `field "v": the text is not valid UTF-8`},
+		"identifier": {[]api.Mapping{identifier("id", "id"), mapped("v", "v")}, texts(lost, `"x"`), "", `field "id": the text is not valid UTF-8`},
+		"both":       {[]api.Mapping{mapped("v", "v"), identifier("id", "id")}, texts(lost, lost), "", "the text is not valid UTF-8"},
+		"template":   {[]api.Mapping{identifier("id", "id"), template}, texts(`"k"`, lost), `"k"`, "the text is not valid UTF-8"},
+		"not mapped": {[]api.Mapping{identifier("id", "id")}, texts(`"k"`, lost), `"k"`, ""},
+		"character":  {[]api.Mapping{identifier("id", "id"), mapped("v", "v")}, texts(`"k"`, "\"\ufffd\""), `"k"`, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := compiledPlan(t, api.SyncConfig{Operation: api.OperationUpsert, Mappings: c.mappings}, object, columns, testEnv)
+			row := make([][]byte, len(p.Columns()))
+			for i, at := range p.Columns() {
+				row[i] = c.row[map[string]int{"id": 0, "v": 1}[at]]
+			}
+			_, key, invalid := p.AppendRecord(nil, row)
+			require.Equal(t, c.key, string(key))
+			require.Contains(t, invalid, c.invalid)
+			require.Equal(t, c.invalid == "", invalid == "")
+		})
+	}
+}

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // Values as JSON text. The forms are fixed for good: keys compare as these
@@ -15,7 +17,7 @@ var jsonNull = []byte("null")
 const hexDigits = "0123456789abcdef"
 
 // appendString writes a JSON string with the fewest escapes, as PostgreSQL's
-// to_json does. Bytes that are not UTF-8 become U+FFFD.
+// to_json does. Bytes that are not UTF-8 become api.LostByte.
 func appendString[T string | []byte](dst []byte, v T) []byte {
 	dst = append(dst, '"')
 	start := 0
@@ -33,7 +35,7 @@ func appendString[T string | []byte](dst []byte, v T) []byte {
 		}
 		r, size := utf8.DecodeRuneInString(string(v[i:min(i+utf8.UTFMax, len(v))]))
 		if r == utf8.RuneError && size == 1 {
-			dst = append(append(dst, v[start:i]...), "\ufffd"...)
+			dst = append(append(dst, v[start:i]...), api.LostByte...)
 			start = i + 1
 		}
 		i += size

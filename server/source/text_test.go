@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -88,7 +89,8 @@ func TestAppendString(t *testing.T) {
 		got := appendString(nil, text)
 		require.True(t, utf8.Valid(got))
 		require.Equal(t, got, appendString(nil, []byte(text)))
-		require.Equal(t, got, appendCanonical(nil, got))
+		require.Equal(t, strings.ReplaceAll(string(got), api.LostByte, "\ufffd"), string(appendCanonical(nil, got)))
+		require.Equal(t, !utf8.ValidString(text), strings.Contains(string(got), api.LostByte))
 		var back string
 		require.NoError(t, json.Unmarshal(got, &back))
 		require.Equal(t, string([]rune(text)), back, "%q", got)

@@ -1,0 +1,175 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/ledger"
+)
+
+// outcome is one thing that goes wrong, and how a run of three rows ends then.
+// What it must end like stands in docs/outcomes.md.
+type outcome struct {
+	what   string
+	method string // the calls that bad answers
+	bad    misbehave
+	slow   bool                            // bad needs the deadline of a call each time
+	first  bool                            // a run completes before it goes wrong
+	sync   func(h *hostile) map[string]any // changes of the sync; nil: none
+	sql    string                          // of the source, before the run
+	heal   string                          // … before the next one
+	do     func(h *hostile, id int64)      // before the run
+	check  func(h *hostile)                // after all
+}
+
+// shown is a run in the columns of the document.
+type shown struct {
+	status, code, message, record string
+	counts                        [7]int64
+}
+
+// TestOutcomes holds every outcome against docs/outcomes.md; -update writes it.
+// Whatever happened, the next run repairs it: what could be sent is stored then,
+// once.
+func TestOutcomes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes a service for each outcome")
+	}
+	var mu sync.Mutex
+	rows := map[string]string{}
+	groups := []struct {
+		title string
+		cases []outcome
+	}{{"The destination", brokenRules()}, {"The source", badRows()}}
+	t.Run("cases", func(t *testing.T) {
+		for _, g := range groups {
+			for _, o := range g.cases {
+				t.Run(o.what, func(t *testing.T) {
+					t.Parallel()
+					row := o.show(t)
+					mu.Lock()
+					defer mu.Unlock()
+					rows[o.what] = row
+				})
+			}
+		}
+	})
+	if t.Failed() {
+		return
+	}
+	const file = "../docs/outcomes.md"
+	kept, err := os.ReadFile(file)
+	require.NoError(t, err)
+	want := string(kept)
+	for _, g := range groups {
+		begin, end := "<!-- "+g.title+" -->\n", "<!-- end -->"
+		at := strings.Index(want, begin)
+		require.Positive(t, at, g.title)
+		at += len(begin)
+		var table strings.Builder
+		table.WriteString("| what | run | error_message | records | next run |\n|---|---|---|---|---|\n")
+		for _, o := range g.cases {
+			table.WriteString(rows[o.what])
+		}
+		want = want[:at] + table.String() + want[at+strings.Index(want[at:], end):]
+	}
+	if *updateLedger {
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o600))
+		return
+	}
+	require.Equal(t, want, string(kept), "run go test ./server -run TestOutcomes -update")
+}
+
+// show makes the outcome happen and gives its row of the document.
+func (o outcome) show(t *testing.T) string {
+	timeout := 5 * time.Second
+	if o.slow {
+		timeout = 150 * time.Millisecond
+	}
+	h := newHostile(t, timeout, o.method, o.bad)
+	var changes map[string]any
+	if o.sync != nil {
+		changes = o.sync(h)
+	}
+	id := h.kept(changes).id("data.id")
+	if o.first {
+		require.Equal(t, "completed", h.runs(id).at("data.status"))
+	}
+	if o.sql != "" {
+		h.changeSource(o.sql)
+	}
+	h.armed.Store(true)
+	if o.do != nil {
+		o.do(h, id)
+	}
+	run := h.ended(id)
+	h.armed.Store(false)
+	if o.heal != "" {
+		h.changeSource(o.heal)
+	}
+	next := h.ended(id)
+	if o.check != nil {
+		o.check(h)
+	}
+	code := run.status
+	if run.code != "" {
+		code += ", `" + run.code + "`"
+	}
+	message := run.message
+	if message == "" && run.record != "" {
+		message = "record: " + run.record
+	}
+	again := fmt.Sprintf("%s, %d updated", next.status, next.counts[5])
+	if next.counts[6] > 0 {
+		again += fmt.Sprintf(", %d failed", next.counts[6])
+	}
+	c := run.counts
+	counts := fmt.Sprintf("%d read, %d invalid; %d updated, %d failed", c[0], c[3], c[5], c[6])
+	return fmt.Sprintf("| %s | %s | %s | %s | %s |\n", o.what, code, strings.ReplaceAll(message, "|", `\|`), counts, again)
+}
+
+// ended triggers a run and moves the clock until it is over.
+func (h *hostile) ended(id int64) (s shown) {
+	h.t.Helper()
+	run := h.trigger(id)
+	for range 2000 {
+		a := h.do("GET", fmt.Sprintf("/sync_runs/%d", run), h.key, nil).want(200)
+		if s.status = a.at("data.status").(string); s.status != api.RunQueued && s.status != api.RunWorking {
+			text := func(name string) string {
+				value, _ := a.at("data." + name).(string)
+				return strings.ReplaceAll(value, strings.TrimPrefix(h.world.dest.URL, "http://"), "HOST")
+			}
+			s.code, s.message = text("error_code"), text("error_message")
+			if a.at("data.source_record_count") != nil {
+				s.counts = a.counts()
+			}
+			s.record = h.reason(id, run)
+			return s
+		}
+		h.advance(5 * time.Second)
+	}
+	require.Fail(h.t, "the run does not end")
+	return s
+}
+
+// reason is the message of the first record that was not taken.
+func (h *hostile) reason(id, run int64) string {
+	h.t.Helper()
+	for _, verdict := range []ledger.Verdict{ledger.Invalid, ledger.Rejected} {
+		found, _, err := h.s.ledger.Sync(id).Records(run, ledger.Filter{Verdict: verdict}, 0, 1)
+		if err != nil { // it never came to its books
+			return ""
+		}
+		if len(found) > 0 {
+			return found[0].Message
+		}
+	}
+	return ""
+}
