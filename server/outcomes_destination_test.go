@@ -45,12 +45,12 @@ func brokenRules() []outcome {
 			_, _ = w.Write(reply[:len(reply)/2])
 			panic(http.ErrAbortHandler)
 		}},
-		{what: "a reply of 20 MB", method: batch, bad: func(w http.ResponseWriter, _ *http.Request, _ string, _ func() []byte) {
-			_, _ = io.CopyN(w, zeros{}, 20<<20)
+		{what: "a reply of 17 MB", method: batch, bad: func(w http.ResponseWriter, _ *http.Request, _ string, _ func() []byte) {
+			_, _ = io.CopyN(w, zeros{}, 17<<20)
 		}},
 		{what: "a gzip bomb", method: batch, bad: func(w http.ResponseWriter, _ *http.Request, _ string, _ func() []byte) {
 			w.Header().Set("Content-Encoding", "gzip")
-			_, _ = w.Write(gzipped(100 << 20))
+			_, _ = w.Write(bomb())
 		}},
 		{what: "gzip that is none", method: batch, bad: func(w http.ResponseWriter, _ *http.Request, _ string, pass func() []byte) {
 			w.Header().Set("Content-Encoding", "gzip")

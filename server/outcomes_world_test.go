@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -92,13 +93,14 @@ func results(change func(list []any) []any) misbehave {
 	})
 }
 
-func gzipped(n int64) []byte {
+// bomb is a small reply that becomes 20 MB.
+var bomb = sync.OnceValue(func() []byte {
 	var packed bytes.Buffer
 	w := gzip.NewWriter(&packed)
-	_, _ = io.CopyN(w, zeros{}, n)
+	_, _ = io.CopyN(w, zeros{}, 20<<20)
 	_ = w.Close()
 	return packed.Bytes()
-}
+})
 
 type zeros struct{}
 
