@@ -207,6 +207,56 @@ func TestAuditOfAppends(t *testing.T) {
 	require.True(t, own(skipping).Clean, "%+v", own(skipping).Findings)
 }
 
+// TestAuditBehindTheMark: rows at the high-water mark wait for the next run, and
+// rows behind it that nobody has sent are missing (spec 2.6).
+func TestAuditBehindTheMark(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(`UPDATE customers SET signed_up = '2026-01-01T00:00:00Z'`)
+	w.changeSource(`INSERT INTO customers (id, name, signed_up) VALUES (2, 'Grace', '2026-01-02T00:00:00Z'), (3, 'Alan', '2026-01-03T00:00:00Z')`)
+	id := w.do("POST", "/syncs", w.key, w.body(w.spreadsheet(map[string]any{"high_water_mark_attribute": "signed_up"}))).want(200).id("data.sync_id")
+	own := func() *audit.Report { return w.audits(id, map[string]any{"readback": nil}) }
+	run := w.runsThrough(id)
+	require.EqualValues(t, 2, run.id("data.records_updated"), "the last moment waits")
+	clean := own()
+	require.True(t, clean.Clean, "%+v", clean.Findings)
+	require.Equal(t, audit.Checked{Source: 3, Ledger: 2, Destination: 2, Runs: 1}, clean.Checked)
+	w.changeSource(`INSERT INTO customers (id, name, signed_up) VALUES (4, 'Behind', '2026-01-01T12:00:00Z')`)
+	missing := own()
+	require.EqualValues(t, 1, missing.Totals[audit.Missing])
+	require.Contains(t, string(missing.Findings[0].Expected), "Behind")
+}
+
+// TestAuditOfHandledValues: an emulated application keeps what is there, and
+// stores the id of what a value refers to: that is no other value (facts B4).
+func TestAuditOfHandledValues(t *testing.T) {
+	w := newSyncWorld(t)
+	crm := w.emulated("salesforce").id("data.id")
+	column := func(name, to string, more map[string]any) map[string]any {
+		m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
+		for key, value := range more {
+			m[key] = value
+		}
+		return m
+	}
+	sync := func(preserve bool) int64 {
+		return w.do("POST", "/syncs", w.key, w.body(map[string]any{
+			"operation":              "upsert",
+			"destination_attributes": map[string]any{"connection_id": crm, "object": "Contact"},
+			"mappings": []any{
+				column("email", "Email", map[string]any{"is_primary_identifier": true}),
+				column("name", "LastName", map[string]any{"preserve_values": preserve}),
+			},
+		})).want(200).id("data.sync_id")
+	}
+	first, second := sync(false), sync(true)
+	w.runsThrough(first)
+	w.changeSource(`UPDATE customers SET name = 'Another'`)
+	require.EqualValues(t, 1, w.runsThrough(second).id("data.records_updated"))
+	found := w.audits(second, map[string]any{"readback": nil})
+	require.True(t, found.Clean, "%+v", found.Findings)
+	require.Equal(t, []string{`changed "ada@example.com" LastName`}, said(w.audits(first, map[string]any{"readback": nil})), "a run would change it")
+}
+
 // TestAuditOfTopics: the latest message of an identifier counts, or each message,
 // as the family of the sync says.
 func TestAuditOfTopics(t *testing.T) {

@@ -137,6 +137,9 @@ func (x *explaining) readSource(ctx context.Context) error {
 		var key []byte
 		var invalid string
 		record, key, invalid = view.plan.AppendRecord(record[:0], row[:width])
+		if key != nil && invalid == "" && mark >= 0 && view.plan.Generated() {
+			executor.MarkKey(key, row[mark])
+		}
 		if key == nil || !x.is(key) {
 			continue
 		}

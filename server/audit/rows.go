@@ -50,6 +50,9 @@ func (m *mappedRows) Next() ([][]byte, error) {
 				waits = "w"
 			}
 		}
+		if key != nil && invalid == "" && m.a.job.Plan.Generated() {
+			m.tell(key, cells)
+		}
 		if m.messages != nil && m.messages.Position() > m.a.position {
 			waits = "w"
 		}
@@ -59,6 +62,18 @@ func (m *mappedRows) Next() ([][]byte, error) {
 		}
 		m.cells = [4][]byte{key, record, []byte(invalid), []byte(waits)}
 		return m.cells[:], nil
+	}
+}
+
+// tell gives a row whose key is a hash of its content the key that a run gives
+// it: equal rows of different moments, and equal messages, are several records.
+func (m *mappedRows) tell(key []byte, cells [][]byte) {
+	switch {
+	case m.messages != nil && m.a.job.Events:
+		digits := strconv.AppendInt(nil, m.messages.Position(), 10)
+		copy(key[max(1, len(key)-1-len(digits)):len(key)-1], digits)
+	case m.a.mark != nil:
+		executor.MarkKey(key, cells[m.at])
 	}
 }
 

@@ -40,3 +40,12 @@ func Fingerprint(p *mapping.Plan, record, mark []byte) ledger.Fingerprint {
 	}
 	return print
 }
+
+// MarkKey gives a row whose key is a hash of its content the key of its moment,
+// in place: with a high-water mark equal rows of different moments are several
+// records. key lies within the record.
+func MarkKey(key, mark []byte) {
+	if t, ok := momentOf(mark); ok {
+		moment(key, stampOf(t))
+	}
+}
