@@ -101,6 +101,7 @@ func (w *demoWorld) make(ctx context.Context, endpoint string, rows int64) error
 		return fmt.Errorf("create the destination: %w", err)
 	}
 	w.target = made.ID
+	// spec 2.6: no mode, so it runs when it is triggered.
 	if err := w.api.post(ctx, "/syncs", w.config(api.OperationUpsert), &made); err != nil {
 		return fmt.Errorf("create the sync: %w", err)
 	}
@@ -132,6 +133,7 @@ func (w *demoWorld) change(ctx context.Context, sql string) error {
 
 // mirror makes the sync a mirror.
 func (w *demoWorld) mirror(ctx context.Context) error {
+	// spec 4.1.1: an update carries operation, mappings and both attributes.
 	return w.api.call(ctx, http.MethodPatch, fmt.Sprintf("%s/syncs/%d", server.BasePath, w.sync), w.config(api.OperationMirror), nil)
 }
 

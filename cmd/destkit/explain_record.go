@@ -25,6 +25,8 @@ const explainExitTable = `Exit status:
   2  usage or configuration: a flag, no such run or record
   3  the service gave no answer or refused the token`
 
+// newExplainRecord is a door to the control API: the published API has no such
+// call.
 func newExplainRecord() *cobra.Command {
 	var e recordExplainer
 	cmd := &cobra.Command{
@@ -58,6 +60,7 @@ find the same record.`,
 	return cmd
 }
 
+// explain asks the service, and shows its answer as text or as it came.
 func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 	query := url.Values{"identifier": {identifier}}
 	for _, id := range []struct {
@@ -72,6 +75,7 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 		}
 		query.Set(id.name, strconv.FormatInt(id.value, 10))
 	}
+	// The key of the workspace is none of the control API's business.
 	e.rest.token = tokenFlag{flag: "control-token-env", variable: e.control}
 	client, err := e.rest.open()
 	if err != nil {

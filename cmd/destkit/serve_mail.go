@@ -27,6 +27,7 @@ func (m *mailFlags) register(f *pflag.FlagSet, smtp *server.SMTP) {
 
 // resolve reads the password and checks all of it, before anything is opened.
 func (m *mailFlags) resolve(cmd *cobra.Command, smtp *server.SMTP) (err error) {
+	// A flag without effect is a slip: who gives it believes that mail is sent.
 	if smtp.Addr == "" {
 		var alone string
 		cmd.Flags().Visit(func(f *pflag.Flag) {

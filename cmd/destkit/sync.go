@@ -11,6 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// newSync groups what is done with syncs of a running service. It goes through the
+// REST API alone, so that it works with every service that speaks it.
 func newSync() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
@@ -32,6 +34,8 @@ type runner struct {
 	full, cancel, detach bool
 }
 
+// newSyncRun triggers a run (facts B3) and shows it as spec 2.9 lets clients see
+// it: current_step and the counters.
 func newSyncRun() *cobra.Command {
 	var r runner
 	cmd := &cobra.Command{
@@ -72,6 +76,8 @@ func identity(what, text string) (int64, error) {
 	return id, nil
 }
 
+// run starts a run and follows it; everything that can be refused is refused
+// before the trigger.
 func (r *runner) run(cmd *cobra.Command, arg string) error {
 	ctx := cmd.Context()
 	id, err := identity("sync", arg)
@@ -86,6 +92,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return restFailure(fmt.Sprintf("read sync %d", id), err)
 	}
+	// Before the trigger, or the new run would be among them.
 	earlier, err := f.client.lastRuns(ctx, id, 20)
 	if err != nil {
 		return restFailure(fmt.Sprintf("read runs of sync %d", id), err)
@@ -117,7 +124,7 @@ const cancelTime = time.Minute
 
 // interrupted leaves the run alone, or cancels it and waits for its end.
 func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run int64, p *pulse) (v view, err error) {
-	f.show.moment(nil)
+	f.show.moment(nil) // takes the bar away
 	if !r.cancel {
 		return v, untested(fmt.Errorf("interrupted; run %d goes on: 'destkit sync watch %d' follows it, 'destkit sync cancel %d' cancels it", run, s.ID, run))
 	}
@@ -135,6 +142,8 @@ func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run i
 	return v, nil
 }
 
+// newSyncCancel is what an interrupted `sync run` points at: a cancelled run ends
+// as failed with canceled true.
 func newSyncCancel() *cobra.Command {
 	var flags restFlags
 	cmd := &cobra.Command{

@@ -28,7 +28,7 @@ func (d *barDisplay) moment(active []view) {
 	if columns > 0 && columns < 120 {
 		text, wide = shortText(active[0]), 10
 	}
-	if len(active) > 1 {
+	if len(active) > 1 { // one bar for all: others would need lines of their own
 		text, share = sumText(active)
 	}
 	if unknown := share < 0; d.bar == nil || unknown != d.spinning {

@@ -18,6 +18,8 @@ type looker struct {
 	once bool
 }
 
+// newSyncWatch shows runs that others start: schedules, other clients, syncs that
+// wait for one another.
 func newSyncWatch() *cobra.Command {
 	var l looker
 	cmd := &cobra.Command{
@@ -40,6 +42,8 @@ other syncs, and ends; the exit status is that of the worst run.`,
 	return cmd
 }
 
+// run watches until it is told to stop, which is no failure, or with --once until
+// nothing is active.
 func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	var only int64
 	if len(args) > 0 {
@@ -106,7 +110,7 @@ func (w *watch) run(ctx context.Context) error {
 			return err
 		}
 		if w.once {
-			continue
+			continue // what begins later is not asked for
 		}
 		if err := w.lookAround(ctx); err != nil {
 			return err
@@ -200,6 +204,7 @@ func missing(err error) bool {
 
 // lookAround looks for new runs of the syncs whose turn it is.
 func (w *watch) lookAround(ctx context.Context) error {
+	// A round is over: there may be new syncs, or new labels.
 	if len(w.turn) == 0 {
 		if err := w.list(ctx, false); err != nil {
 			return err
@@ -224,6 +229,7 @@ func (w *watch) lookAround(ctx context.Context) error {
 			one.seen = r.ID
 			p := newPulse(w.now(), one.ended)
 			p.late = true
+			// Too short to be seen at work, and told of all the same.
 			if over(r) {
 				w.end(one, r, p)
 				continue
@@ -244,7 +250,7 @@ func (w *watch) activeRuns(ctx context.Context) (active []view, err error) {
 				return err
 			})
 			switch {
-			case missing(err):
+			case missing(err): // deleted with its sync, or by a reset
 				delete(one.active, id)
 			case err != nil:
 				return nil, err
