@@ -85,7 +85,11 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 // again before the run fails (service.md 2.1).
 func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject) ([]api.Problem, error) {
 	for asked := false; ; asked = true {
-		objects, err := e.s.objects(ctx, d)
+		var objects []*api.DestinationObject
+		err := e.s.executor.Ask(ctx, d.ID, func(ctx context.Context) (err error) {
+			objects, err = e.s.objects(ctx, d)
+			return err
+		})
 		if err != nil {
 			return nil, unplanned(err)
 		}

@@ -103,7 +103,7 @@ func react(ctx context.Context, err error) reaction {
 		return giveUp
 	}
 	switch {
-	case call.Status == statusThrottled:
+	case call.Status == statusThrottled, call.Outcome == destination.OutcomeLimit:
 		return pause
 	case call.Outcome == destination.OutcomeCanceled:
 		return canceled

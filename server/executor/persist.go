@@ -25,7 +25,15 @@ func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration,
 	if err := r.gate.pass(ctx, n); err != nil {
 		return err
 	}
-	c := &persistent{run: r, tries: tries, records: n, deadline: deadline, call: call, try: 1, reach: 1}
+	c := &persistent{run: r, tries: tries, deadline: deadline, try: 1, reach: 1}
+	c.pass = func(ctx context.Context) error { return r.gate.pass(ctx, n) }
+	// The limits are about the first byte of a try: a connection that must be made
+	// first takes time.
+	c.call = func(ctx context.Context) (int64, error) {
+		written := sync.OnceFunc(func() { r.gate.written(n) })
+		defer written()
+		return call(destination.Paced(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: written})))
+	}
 	return c.do(ctx)
 }
 
@@ -34,10 +42,11 @@ func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration,
 // answer read and judged, since most failures stand in the body of a 200 (spec
 // 7.2) and each try is a request with an id of its own (spec 4.2).
 type persistent struct {
-	run            *run
-	tries, records int
-	deadline       time.Duration
-	call           func(context.Context) (limit int64, err error)
+	run      *run
+	tries    int
+	deadline time.Duration
+	pass     func(context.Context) error // the limits, before another try
+	call     func(context.Context) (limit int64, err error)
 
 	failure    error // of the last try
 	reaction   reaction
@@ -67,13 +76,9 @@ func (p *persistent) do(ctx context.Context) error {
 // believes any Retry-After.
 func noBackoff(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 }
 
-// RoundTrip is one try. The limits are about its first byte: a connection that
-// must be made first takes time.
+// RoundTrip is one try.
 func (p *persistent) RoundTrip(request *http.Request) (*http.Response, error) {
-	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
-	defer written()
-	ctx := httptrace.WithClientTrace(request.Context(), &httptrace.ClientTrace{WroteHeaders: written})
-	limit, err := p.run.bounded(ctx, p.deadline, p.call)
+	limit, err := p.run.bounded(request.Context(), p.deadline, p.call)
 	p.run.gate.limiter.Announce(max(limit, limitOf(err)))
 	if p.failure = err; err != nil {
 		return nil, err
@@ -125,7 +130,7 @@ func (p *persistent) prepare(request *http.Request) (err error) {
 	if err != nil {
 		return err
 	}
-	return p.run.gate.pass(ctx, p.records)
+	return p.pass(ctx)
 }
 
 // throttle is how long 429s have followed one another.
@@ -192,5 +197,5 @@ func (r *run) bounded(ctx context.Context, deadline time.Duration, call func(con
 		timer := time.AfterFunc(r.e.options.Grace, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
 	})()
-	return call(destination.Paced(own))
+	return call(own)
 }

@@ -39,6 +39,13 @@ func (l *Limiter) Pause(until time.Time) {
 	}
 }
 
+// Rest is how much of a pause is left at the moment now.
+func (l *Limiter) Rest(now time.Time) time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return max(l.paused.Sub(now), 0)
+}
+
 // Reset forgets what the endpoint said, for a connection that has got another
 // one. What was sent in this second counts on.
 func (l *Limiter) Reset() {
