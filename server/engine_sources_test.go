@@ -124,14 +124,14 @@ func expected(rows ...[]customer) map[string]string {
 // (spec 1, 2.9).
 func TestMainJobFromEachSource(t *testing.T) {
 	const n = 5000
-	for name, make := range map[string]func(*world) origin{
+	for name, open := range map[string]func(*world) origin{
 		"postgres basic":    func(w *world) origin { o, _ := postgresOrigin(w, api.EngineBasic); return o },
 		"postgres advanced": func(w *world) origin { o, _ := postgresOrigin(w, api.EngineAdvanced); return o },
 		"parquet":           parquetOrigin,
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
-			o := make(w)
+			o := open(w)
 			id := w.syncFrom(o, nil)
 			o.put(customers(0, n, ""))
 			first := w.runs(id)

@@ -102,7 +102,12 @@ func (c childWork) do() error {
 	if err != nil {
 		return err
 	}
-	src, err := source.Open(context.Background(), "sqlite", map[string]json.RawMessage{"path": api.Raw(c.Source)}, source.Options{})
+	kind, from := "sqlite", map[string]json.RawMessage{"path": api.Raw(c.Source)}
+	if json.Valid([]byte(c.Source)) { // credentials of a warehouse
+		kind, from = "postgres", nil
+		_ = json.Unmarshal([]byte(c.Source), &from)
+	}
+	src, err := source.Open(context.Background(), kind, from, source.Options{})
 	if err != nil {
 		return err
 	}
@@ -112,11 +117,15 @@ func (c childWork) do() error {
 		return err
 	}
 	e := New(Options{Clock: time, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
-	o := e.Run(context.Background(), Job{
+	job := Job{
 		Run: c.Run, Sync: 7, Config: c.config(),
 		Source: src.(source.Reader), Object: object, Columns: columns,
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
-	})
+	}
+	if state, ok := source.StateIn(src, "test_7"); ok {
+		job.Warehouse = state
+	}
+	o := e.Run(context.Background(), job)
 	if o.Status != api.RunCompleted {
 		return errors.New(o.Message)
 	}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ import (
 // newState is a table of people in a database of its own, with a state beside it.
 func newState(t *testing.T, columns string) (*PostgresState, func(sql string)) {
 	t.Helper()
-	exec, src := stateDatabase(t, nil)
+	exec, src := stateDatabase(t)
 	exec("CREATE TABLE people (" + columns + ")")
 	s, ok := StateIn(src, "abc_1")
 	require.True(t, ok)
@@ -231,7 +232,7 @@ func TestStateIsNotBelieved(t *testing.T) {
 // TestStateNeedsRights: a connection that may only read is refused by the test
 // of the connection and by opening, with what to do.
 func TestStateNeedsRights(t *testing.T) {
-	exec, _ := stateDatabase(t, nil)
+	exec, _ := stateDatabase(t)
 	exec("CREATE ROLE reader LOGIN PASSWORD '" + postgresPassword + "'; GRANT USAGE ON SCHEMA public TO reader")
 	defer exec("DROP OWNED BY reader; DROP ROLE reader")
 	exec("CREATE TABLE people (id integer); GRANT SELECT ON people TO reader")
@@ -281,8 +282,10 @@ func stateSource(t *testing.T, changes map[string]any) (map[string]json.RawMessa
 	return credentials, src
 }
 
-// stateDatabase makes an empty database for one test.
-func stateDatabase(t *testing.T, changes map[string]any) (exec func(sql string), src Source) {
+var madeStates sync.Once
+
+// stateDatabase empties the database of these tests.
+func stateDatabase(t *testing.T) (exec func(sql string), src Source) {
 	t.Helper()
 	_, admin := stateSource(t, nil)
 	run := func(src Source, sql string) {
@@ -296,7 +299,8 @@ func stateDatabase(t *testing.T, changes map[string]any) (exec func(sql string),
 			require.NoError(t, err)
 		}
 	}
-	run(admin, "DROP DATABASE IF EXISTS states WITH (FORCE); CREATE DATABASE states")
+	madeStates.Do(func() { run(admin, "CREATE DATABASE states") })
 	_, src = stateSource(t, map[string]any{"database": "states"})
+	run(src, "DROP SCHEMA IF EXISTS destkit CASCADE; DROP TABLE IF EXISTS people")
 	return func(sql string) { run(src, sql) }, src
 }
