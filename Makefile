@@ -48,7 +48,7 @@ docs: ## write the generated tables in docs/ again
 	$(GO) test -count=1 -run '^TestFidelityLedger$$' ./server -update
 
 bench: ## measure, against the peers that are installed
-	PATH="$(CURDIR)/build/node_modules/.bin:$$PATH" $(GO) test -run '^$$' -bench . -benchmem ./...
+	PATH="$(CURDIR)/build/node_modules/.bin:$$PATH" $(GO) test -run '^$$' -timeout 90m -bench . -benchmem ./...
 
 bench-peers: ## install what make bench compares with (needs npm): Prism, a mock of OpenAPI documents
 	npm install --no-fund --no-audit --prefix build @stoplight/prism-cli@5.14.2
