@@ -95,6 +95,23 @@ func (r row) mapped(pairs []string) map[string]string {
 	return out
 }
 
+// record is mapped as one text, but for the key: how the tables of the matrices
+// keep what is stored.
+func (r row) record(pairs []string) string {
+	var b strings.Builder
+	for _, pair := range pairs[1:] {
+		column, field, _ := strings.Cut(pair, ":")
+		b.WriteString(field)
+		b.WriteByte('=')
+		b.WriteString(r[column])
+		b.WriteByte(';')
+	}
+	return b.String()
+}
+
+// contents are what a destination holds: records by key.
+type contents map[string]string
+
 // known is what the sync knows of a key.
 type known struct {
 	sent  bool   // it was acknowledged, and no delete since
@@ -215,7 +232,7 @@ func (m *model) value(r row, pairs []string) string {
 	if m.water { // another moment is another event
 		return r["at"]
 	}
-	return text(r.mapped(pairs))
+	return r.record(pairs)
 }
 
 // word is the last answer about a record that a run got.

@@ -3,7 +3,6 @@ package executor
 import (
 	"context"
 	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -157,23 +156,19 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	return o, sent.Load(), nil
 }
 
-// simContent is what a simulator holds, as key to record; a key that stands
-// twice fails the test.
-func simContent(t *testing.T, sim *destsim.Sim) map[string]map[string]string {
+// simContent is what a simulator holds; a key that stands twice fails the test.
+func simContent(t testing.TB, sim *destsim.Sim, object string, pairs []string) contents {
 	t.Helper()
-	out := map[string]map[string]string{}
+	out := contents{}
 	for after := int64(0); ; {
-		list, _, err := sim.Records(person, after, 10_000)
+		list, _, err := sim.Records(object, after, 50_000)
 		require.NoError(t, err)
 		for _, record := range list {
-			var members map[string]json.RawMessage
-			require.NoError(t, json.Unmarshal(record.Fields, &members))
-			fields := map[string]string{}
-			for name, value := range members {
-				fields[name] = string(value)
+			key, text := flat(record.Fields, pairs)
+			if _, twice := out[key]; twice {
+				require.Fail(t, "record "+key+" is stored twice")
 			}
-			require.NotContains(t, out, fields["id"], "stored twice")
-			out[fields["id"]], after = fields, record.ID
+			out[key], after = text, record.ID
 		}
 		if len(list) == 0 {
 			return out
@@ -181,8 +176,24 @@ func simContent(t *testing.T, sim *destsim.Sim) map[string]map[string]string {
 	}
 }
 
+// flat reads a record of numbers as row.record writes it. In a sheet identifiers
+// are text.
+func flat(raw []byte, pairs []string) (key, text string) {
+	members := map[string]string{}
+	for member := range strings.SplitSeq(strings.Trim(string(raw), "{}"), ",") {
+		name, value, _ := strings.Cut(member, ":")
+		members[strings.Trim(name, ` "`)] = strings.Trim(value, ` "`)
+	}
+	var b strings.Builder
+	for _, pair := range pairs[1:] {
+		_, field, _ := strings.Cut(pair, ":")
+		b.WriteString(field + "=" + strings.TrimSuffix(members[field], ".0") + ";")
+	}
+	return members["id"], b.String()
+}
+
 // fileContent is what a file holds.
-func fileContent(t *testing.T, file string) map[string]map[string]string {
+func fileContent(t *testing.T, file string) contents {
 	t.Helper()
 	f, err := os.Open(file)
 	require.NoError(t, err)
@@ -190,22 +201,22 @@ func fileContent(t *testing.T, file string) map[string]map[string]string {
 	lines, err := csv.NewReader(f).ReadAll()
 	require.NoError(t, err, "the file is torn")
 	require.NotEmpty(t, lines)
-	out := map[string]map[string]string{}
+	out := contents{}
 	for _, line := range lines[1:] {
-		fields := map[string]string{}
+		fields := row{}
 		for i, name := range lines[0] {
 			fields[name] = line[i]
 		}
-		require.NotContains(t, out, fields["id"], "added twice")
-		out[fields["id"]] = fields
+		require.NotContains(t, out, fields.key(), "added twice")
+		out[fields.key()] = fields.record(matrixPairs)
 	}
 	return out
 }
 
 // applied is what the destination holds after a run that came to its end, by
 // the words of the promise; sent are the keys that the sync has sent before.
-func (p promise) applied(stored map[string]map[string]string, t *task, sent map[string]known, replaced bool) map[string]map[string]string {
-	out := map[string]map[string]string{}
+func (p promise) applied(pairs []string, stored contents, t *task, sent map[string]known, replaced bool) contents {
+	out := contents{}
 	for key, fields := range stored {
 		_, own := sent[key]
 		if replaced || p.deletes() && own && !t.present[key] {
@@ -219,17 +230,20 @@ func (p promise) applied(stored map[string]map[string]string, t *task, sent map[
 		case t.skips, p.once() && (there || !t.write[key]), p.operation == api.OperationUpdate && !there:
 			continue
 		}
-		out[key] = r.mapped(matrixPairs)
+		out[key] = r.record(pairs)
 	}
 	return out
 }
 
 // sameContent compares what is stored and names the first few differences.
-func sameContent(t require.TestingT, want, got map[string]map[string]string, what string) {
+func sameContent(t require.TestingT, want, got contents, what string) {
+	if maps.Equal(want, got) {
+		return
+	}
 	var differences []string
 	for key := range either(keySet(want), keySet(got)) {
-		if !maps.Equal(want[key], got[key]) && len(differences) < 5 {
-			differences = append(differences, fmt.Sprintf("record %s is %v and should be %v", key, got[key], want[key]))
+		if want[key] != got[key] && len(differences) < 5 {
+			differences = append(differences, fmt.Sprintf("record %s is %q and should be %q", key, got[key], want[key]))
 		}
 	}
 	require.Empty(t, differences, "%s: %d records, %d expected", what, len(got), len(want))
