@@ -21,7 +21,6 @@ import (
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // childEnv hands a child process of this test its work: it makes one run and is
@@ -32,46 +31,6 @@ type childWork struct {
 	URL, Ledger, Source, Operation, Point string
 	Run                                   int64
 	At                                    int64 // the point's number at which the process dies
-}
-
-func TestMain(m *testing.M) {
-	if text := os.Getenv(childEnv); text != "" {
-		var work childWork
-		err := json.Unmarshal([]byte(text), &work)
-		if err == nil {
-			err = work.do()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if text := os.Getenv(crashEnv); text != "" {
-		var work crashWork
-		err := json.Unmarshal([]byte(text), &work)
-		if err == nil {
-			err = work.do()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	if text := os.Getenv(millionEnv); text != "" {
-		var work millionWork
-		err := json.Unmarshal([]byte(text), &work)
-		if err == nil {
-			err = work.do()
-		}
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(postgrestest.Run(m))
 }
 
 // do makes the run, in the child.
