@@ -90,7 +90,11 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	if job.Destination, err = s.auditedDestination(&q, view); err != nil {
 		return nil, err
 	}
-	report, err := audit.Audit(ctx, job)
+	var report *audit.Report
+	err = s.aside(ctx, func(ctx context.Context) error {
+		report, err = audit.Audit(ctx, job)
+		return err
+	})
 	var hook *audit.HookError
 	if errors.As(err, &hook) {
 		return nil, refuse(http.StatusBadRequest, "readback: %v", hook)
