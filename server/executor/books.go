@@ -67,7 +67,7 @@ func (r *run) begin(ctx context.Context) error {
 	r.kept = kept || r.before.Rows+entries == 0
 	r.decideFull()
 	if r.stream != nil {
-		if err := r.stream.resume(r.before, r.full); err != nil {
+		if err := r.stream.resume(r.before, r.log, r.full); err != nil {
 			return err
 		}
 	}

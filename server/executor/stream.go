@@ -24,6 +24,7 @@ type stream struct {
 	events bool   // every message is a record of its own, once (spec 2.6)
 	topic  string // the id of the topic
 	mark   int64  // messages up to here are settled; 0: none
+	from   int64  // this run reads behind it; before the mark it only counts
 	begun  bool   // a run has set a mark before
 	last   int64  // this run reads up to here
 	lowest int64  // of those refused to the end; 0: none
@@ -51,18 +52,32 @@ func SentOnce(c *api.SyncConfig) bool {
 }
 
 // resume finds the mark of the runs before. A full run reads everything that
-// the topic still has.
-func (s *stream) resume(before ledger.Meta, full bool) error {
-	if text := before.HighWater; len(text) > 0 && string(text) != "null" {
-		if err := json.Unmarshal(text, &s.mark); err != nil {
-			return failed(CodeState, err, "read the position in the topic: %v", err)
-		}
-		s.begun = true
-	}
-	if full {
+// the topic still has. One that had come to its end, and was killed before
+// anybody noted it, reads from where it began, so that its counters are the same.
+func (s *stream) resume(before ledger.Meta, log *ledger.Run, full bool) (err error) {
+	if s.mark, s.begun, err = markOf(before); err != nil || full {
 		s.mark = 0
+		return err
 	}
-	return nil
+	s.from = s.mark
+	if log.Resumed() {
+		var began int64
+		if began, _, err = markOf(log.Began()); err == nil {
+			s.from = min(s.mark, began)
+		}
+	}
+	return err
+}
+
+// markOf reads the mark of a state; false where no run has set one.
+func markOf(meta ledger.Meta) (mark int64, begun bool, err error) {
+	if text := meta.HighWater; len(text) > 0 && string(text) != "null" {
+		if err := json.Unmarshal(text, &mark); err != nil {
+			return 0, false, failed(CodeState, err, "read the position in the topic: %v", err)
+		}
+		begun = true
+	}
+	return mark, begun, nil
 }
 
 // refuse notes that a message was refused to the end.
@@ -112,7 +127,7 @@ func (r *run) bookKey(it *item) []byte {
 
 // readStream is the one pass over the new messages.
 func (r *run) readStream(ctx context.Context, p *phase) error {
-	rows, err := r.stream.log.After(ctx, r.job.Object, r.plan.Columns(), r.stream.mark)
+	rows, err := r.stream.log.After(ctx, r.job.Object, r.plan.Columns(), r.stream.from)
 	if err != nil {
 		return r.explain(ctx, &sourceError{err})
 	}
@@ -170,14 +185,14 @@ func (r *run) readEvents(ctx context.Context, rows source.LogRows, before state)
 		got := mapped{stamp: stampAt(rows.Position())}
 		got.record, got.key, got.invalid = r.plan.AppendRecord(record[:0], row)
 		record = got.record
-		if err := r.event(got, known); err != nil {
+		if err := r.event(got, place, known); err != nil {
 			return err
 		}
 	}
 }
 
-// event deals with one message.
-func (r *run) event(got mapped, known *ledger.Entry) error {
+// event deals with one message, whose key in the books is place.
+func (r *run) event(got mapped, place []byte, known *ledger.Entry) error {
 	if got.invalid != "" {
 		got.invalid = ofMessage(got.stamp, got.invalid)
 		r.invalid(entry{got, 1})
@@ -189,7 +204,7 @@ func (r *run) event(got mapped, known *ledger.Entry) error {
 		got = numbered(got, got.stamp.position())
 	}
 	print := printOf(r.plan.Compared(got.record))
-	if r.operation.decide(&entry{got, 1}, print, known, r.full) != write {
+	if got.stamp.position() <= r.stream.mark || r.operation.decide(&entry{got, 1}, print, known, r.full) != write || r.delivered(place, print) {
 		return nil
 	}
 	r.tally.updates++

@@ -150,6 +150,33 @@ func TestStreamGoesOnWhereItWasStopped(t *testing.T) {
 	}
 }
 
+// TestStreamIsEndedOnce: a run that had come to its end, and whose end nobody has
+// noted, sends nothing again and has the same counters; a full one too.
+func TestStreamIsEndedOnce(t *testing.T) {
+	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {
+		for _, full := range []bool{false, true} {
+			t.Run(fmt.Sprint(family, " ", full), func(t *testing.T) {
+				w, log := newStream(t, family, setup{})
+				for i := range 40 {
+					log.post(i%20, "n", i)
+				}
+				w.sync()
+				for i := range 30 {
+					log.post(i%10, "m", i)
+				}
+				w.change = func(j *Job) { j.Full = full }
+				first := w.sync()
+				require.Equal(t, api.RunCompleted, first.Status, "%+v", first)
+				second := w.again(t.Context())
+				require.Equal(t, counts(first), counts(second))
+				require.Zero(t, second.Calls)
+				w.change = nil
+				require.Zero(t, w.sync().SourceRecords)
+			})
+		}
+	}
+}
+
 // TestStreamMatchesAModel: random messages, refusals and stops. Every valid
 // message is acknowledged exactly once as an event, and the destination holds
 // the latest of each identifier as a record.
