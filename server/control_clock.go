@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"time"
@@ -15,12 +16,18 @@ func (s *Server) clockRoutes() []controlRoute {
 		{"GET", "/clock", "shows the service's clock", func(*controlCall) (any, error) { return s.shownClock(nil), nil }},
 		{"POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run`, s.controlClock},
 		{"POST", "/settle", "answers when nothing runs any more and nothing is due", func(c *controlCall) (any, error) {
-			if err := s.clock.Settle(c.r.Context()); err != nil {
+			if err := s.settled(c.r.Context()); err != nil {
 				return nil, err
 			}
 			return s.shownClock(nil), nil
 		}},
 	}
+}
+
+// settled waits until all is quiet, for a call that holds the world: it lets go
+// of it meanwhile.
+func (s *Server) settled(ctx context.Context) error {
+	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.clock.Settle) })
 }
 
 // clockShown is the clock as the control API shows it.
@@ -73,7 +80,13 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 		if err != nil {
 			return nil, invalidField("advance", "must be a duration such as 24h or 90m")
 		}
-		report, err := s.clock.Advance(c.r.Context(), d)
+		var report clock.Report
+		err = s.aside(c.r.Context(), func(ctx context.Context) error {
+			return s.passages.through(ctx, func(ctx context.Context) (err error) {
+				report, err = s.clock.Advance(ctx, d)
+				return err
+			})
+		})
 		if err != nil {
 			return nil, clockRefused("advance", err)
 		}

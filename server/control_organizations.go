@@ -216,7 +216,7 @@ func (s *Server) clearOrganization(ctx context.Context, id int64, change func(*s
 func (s *Server) controlReset(c *controlCall) (any, error) {
 	ctx := c.r.Context()
 	// Work that was begun must not write into what is emptied.
-	if err := s.clock.Settle(ctx); err != nil {
+	if err := s.settled(ctx); err != nil {
 		return nil, err
 	}
 	var left outside

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 
 	"github.com/destkit/destkit/server/executor"
 )
@@ -80,4 +81,64 @@ func (s *Server) apart(ctx context.Context, fn func(ctx context.Context) error) 
 	s.world.RUnlock()
 	defer s.world.RLock()
 	return fn(context.WithValue(ctx, worldKey{}, false))
+}
+
+// passages are the calls that wait for the clock to move. They hold no world, so
+// that a snapshot can be taken meanwhile, and end when it is replaced.
+type passages struct {
+	mu     sync.Mutex
+	closed bool
+	ends   map[*passage]bool
+}
+
+type passage struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// errReplaced ends a passage.
+var errReplaced = errors.New("the world is replaced by a snapshot")
+
+// through runs fn until the world is replaced.
+func (p *passages) through(ctx context.Context, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	own := &passage{cancel, make(chan struct{})}
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return errReplaced
+	}
+	if p.ends == nil {
+		p.ends = map[*passage]bool{}
+	}
+	p.ends[own] = true
+	p.mu.Unlock()
+	defer func() {
+		p.mu.Lock()
+		delete(p.ends, own)
+		p.mu.Unlock()
+		close(own.done)
+	}()
+	return fn(ctx)
+}
+
+// stop ends all of them and lets none begin until open is called.
+func (p *passages) stop() (open func()) {
+	p.mu.Lock()
+	p.closed = true
+	var ends []*passage
+	for one := range p.ends {
+		ends = append(ends, one)
+	}
+	p.mu.Unlock()
+	for _, one := range ends {
+		one.cancel()
+		<-one.done
+	}
+	return func() {
+		p.mu.Lock()
+		p.closed = false
+		p.mu.Unlock()
+	}
 }

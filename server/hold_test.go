@@ -110,6 +110,32 @@ func TestRestoreDuringARun(t *testing.T) {
 	require.Equal(t, [7]int64{300, 300, 0, 0, 300, 300, 0}, w.runs(id).counts())
 }
 
+// TestSnapshotDuringAnAdvance: neither waits for the other, and a restore ends
+// the advance.
+func TestSnapshotDuringAnAdvance(t *testing.T) {
+	w, id := heldWorld(t)
+	w.do("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, w.body(map[string]any{
+		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}},
+	})).want(200)
+	var snapshot []byte
+	taken := w.during(9, func() { snapshot = w.control("GET", "/snapshot", nil).want(200).text })
+	w.control("POST", "/clock", `{"advance":"150m"}`).want(200)
+	<-taken
+	runs := w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200)
+	require.GreaterOrEqual(t, len(runs.at("data").([]any)), 2)
+	require.EqualValues(t, 300, runs.id("data.0.records_updated"))
+	require.EqualValues(t, 0, runs.id("data.1.records_updated"))
+
+	w.changeSource(`UPDATE customers SET name = 'Later'`)
+	restored := w.during(3, func() { w.control("POST", "/restore", snapshot).want(200) })
+	w.control("POST", "/clock", `{"advance":"2h"}`).want(http.StatusServiceUnavailable)
+	<-restored
+	w.control("POST", "/settle", nil).want(200)
+	runs = w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200)
+	require.Len(t, runs.at("data"), 1)
+	require.Equal(t, "completed", runs.at("data.0.status"), string(runs.text))
+}
+
 // TestSnapshotAfterSettling lets runs end first where that is asked for.
 func TestSnapshotAfterSettling(t *testing.T) {
 	w, id := heldWorld(t)

@@ -29,6 +29,7 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	defer release() // starts the runs of the world that is there then
 	s.world.Lock()
 	defer s.world.Unlock()
+	defer s.passages.stop()()
 	// Simulators and warehouses cannot be checked before they are replaced, so the
 	// present world is kept to go back to.
 	before, err := s.spoolWorld(ctx)

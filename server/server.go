@@ -138,8 +138,9 @@ type Server struct {
 
 	// world is held for reading by every request, and for writing by what must
 	// see or replace everything at one moment: snapshot, restore, some seeds.
-	world  sync.RWMutex
-	worlds atomic.Int64 // counts the worlds of this process
+	world    sync.RWMutex
+	passages passages
+	worlds   atomic.Int64 // counts the worlds of this process
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
