@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/audit"
+	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/store"
@@ -87,6 +88,9 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 			job.Active = true
 		}
 	}
+	if own, listed := view.job.Destination.(destination.Lister); listed && q.Readback == nil {
+		job.Content, job.Texts = s.gate.FileSystem(view.job.DestinationType), own.Texts()
+	}
 	if job.Destination, err = s.auditedDestination(&q, view); err != nil {
 		return nil, err
 	}
@@ -98,6 +102,14 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	var hook *audit.HookError
 	if errors.As(err, &hook) {
 		return nil, refuse(http.StatusBadRequest, "readback: %v", hook)
+	}
+	var end *audit.ReadError
+	if errors.As(err, &end) && ctx.Err() == nil {
+		message := "the " + end.What + " cannot be read"
+		if end.What == "destination" { // what its source says may hold a secret
+			message += ": " + end.Err.Error()
+		}
+		return nil, &failure{code: http.StatusConflict, message: message, cause: err}
 	}
 	return report, err
 }
@@ -122,8 +134,12 @@ func (s *Server) auditedDestination(q *AuditRequest, view *syncView) (audit.Dest
 	if job.DestinationType == api.TypeCustomAPI {
 		return audit.Destination{}, invalidField("readback", "is required: a custom destination is read by its read-back hook only; give url and headers")
 	}
+	own, listed := job.Destination.(destination.Lister)
+	if !listed {
+		return audit.Destination{}, invalidField("readback", "is required: the service cannot read destinations of type %s itself; give url and headers", job.DestinationType)
+	}
 	return audit.Destination{List: func(_ context.Context, fn func(map[string]json.RawMessage) error) error {
-		return s.gate.EachStored(job.Connection, job.DestinationType, job.DestinationObject.FullName, fn)
+		return own.EachStored(job.DestinationObject.FullName, fn)
 	}}, nil
 }
 

@@ -62,6 +62,9 @@ type Job struct {
 	// Handled tells that the destination does what mappings ask for beside
 	// storing: preserved values, merged arrays, lookups (facts B4).
 	Handled bool
+	// Content tells that records are told by their content, since no identifier of
+	// them is stored; Texts that all of it is stored as text.
+	Content, Texts bool
 	// SkipsAcknowledged is for a destination that answers success to an insert of
 	// a record that exists and to an update of one that does not (facts A5).
 	SkipsAcknowledged bool
@@ -123,6 +126,15 @@ type audit struct {
 	gaps      bool       // what was sent long ago is not known any more
 }
 
+// ReadError says that one of the two ends could not be read.
+type ReadError struct {
+	What string // source or destination
+	Err  error
+}
+
+func (e *ReadError) Error() string { return "read " + e.What + ": " + e.Err.Error() }
+func (e *ReadError) Unwrap() error { return e.Err }
+
 // Audit looks at every record once. Errors are of what cannot be read: source,
 // ledger, destination; what is wrong with records is in the report.
 func Audit(ctx context.Context, job Job) (*Report, error) {
@@ -135,7 +147,11 @@ func Audit(ctx context.Context, job Job) (*Report, error) {
 	}
 	a.completed = !job.LedgerOnly && !job.Active && a.last != nil && a.last.Status == api.RunCompleted
 	a.readConfig()
-	if err := a.walk(ctx); err != nil {
+	walk := a.walk
+	if job.Content {
+		walk = a.walkContent
+	}
+	if err := walk(ctx); err != nil {
 		return nil, err
 	}
 	if err := a.counters(); err != nil {

@@ -65,7 +65,7 @@ func (a *audit) counters() error {
 func (a *audit) countersOf(run *api.SyncRun, ledgers ledger.Counters) {
 	s := a.sums[run.ID]
 	switch {
-	case a.job.Events: // several messages may have one identifier
+	case a.job.Events, a.job.Content: // several records may have one identifier, or none
 		s = &sums{updated: ledgers.Updated, failed: ledgers.Failed, deletes: ledgers.Deleted}
 	case s == nil:
 		s = &sums{}

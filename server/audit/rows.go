@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -111,11 +110,11 @@ func (a *audit) openRows(ctx context.Context) (*rows, error) {
 		m.rows, err = a.job.Source.Rows(ctx, a.job.Object, columns, nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read source: %w", err)
+		return nil, &ReadError{"source", err}
 	}
 	sorted, err := source.Sorted(ctx, m, []int{0}, a.job.Scratch)
 	if err != nil {
-		return nil, fmt.Errorf("read source: %w", err)
+		return nil, &ReadError{"source", err}
 	}
 	return &rows{sorted: sorted, unique: a.job.Plan.Generated(), latest: a.log != nil}, nil
 }
@@ -129,7 +128,7 @@ func (r *rows) next() (*row, error) {
 			break
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read source: %w", err)
+			return nil, &ReadError{"source", err}
 		}
 		one := &row{
 			key: append([]byte(nil), cells[0]...), record: append([]byte(nil), cells[1]...),

@@ -89,7 +89,7 @@ func (a *audit) open(ctx context.Context) (s *streams, err error) {
 		return s, err
 	}
 	if s.listed, err = a.list(ctx); err != nil {
-		return s, fmt.Errorf("read destination: %w", err)
+		return s, &ReadError{"destination", err}
 	}
 	if s.row, err = s.rows.next(); err != nil {
 		return s, err

@@ -1,9 +1,17 @@
 package destination
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"os"
+
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // HookClient gives the client for a read-back hook: its name is resolved, its
@@ -18,37 +26,113 @@ func (g *Gate) HookClient(address string) (client *http.Client, problem string) 
 	return &http.Client{Transport: p.transport, CheckRedirect: noRedirect}, ""
 }
 
-// EachStored hands all records of an object to fn, as the store of an emulated
-// destination has them: no call of the protocol is made. Errors of fn come back
-// as they are.
-func (g *Gate) EachStored(id int64, typ, object string, fn func(fields map[string]json.RawMessage) error) error {
-	store, err := g.Store(id, typ)
+// Lister is a Sender whose destination the service keeps itself: emulated types
+// and local_files. Reading makes no call of the protocol.
+type Lister interface {
+	// EachStored hands all records of an object to fn, in any order. Cells of a CSV
+	// file are strings. Errors of fn come back as they are.
+	EachStored(object string, fn func(fields map[string]json.RawMessage) error) error
+	// Texts tells that everything is stored as text, without types.
+	Texts() bool
+}
+
+var (
+	_ Lister = (*emulatedSender)(nil)
+	_ Lister = (*filesSender)(nil)
+)
+
+// EachStored implements Lister.
+func (s *emulatedSender) EachStored(object string, fn func(fields map[string]json.RawMessage) error) error {
+	var failed error
+	err := s.eachRecord(object, func(_ int64, fields map[string]json.RawMessage) {
+		if failed == nil {
+			failed = fn(fields)
+		}
+	})
+	return errors.Join(err, failed)
+}
+
+// Texts implements Lister.
+func (s *emulatedSender) Texts() bool { return false }
+
+// Texts implements Lister: a cell of a CSV file has no type.
+func (s *filesSender) Texts() bool { return s.format == FormatCSV }
+
+// EachStored implements Lister: the rows of the file. A last line without its
+// end was being written when a process was killed, and is no row: the next
+// writer cuts it.
+func (s *filesSender) EachStored(object string, fn func(fields map[string]json.RawMessage) error) error {
+	root, err := s.folder()
 	if err != nil {
 		return err
 	}
-	if store.Records == nil {
-		return fmt.Errorf("list records of %q: the store does not show them", clip(object, 64))
+	defer root.Close()
+	f, err := root.Open(FileName(object, s.format))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
 	}
-	for after := int64(0); ; {
-		page, _, err := store.Records(object, after, swapPage)
-		if err != nil {
-			return fmt.Errorf("list records of %q: %w", clip(object, 64), err)
-		}
-		for _, text := range page {
-			var record struct {
-				ID     int64                      `json:"id"`
-				Fields map[string]json.RawMessage `json:"fields"`
-			}
-			if err := json.Unmarshal(text, &record); err != nil {
-				return fmt.Errorf("read record of %q: %w", clip(object, 64), err)
-			}
-			after = max(after, record.ID)
-			if err := fn(record.Fields); err != nil {
-				return err
-			}
-		}
-		if len(page) < swapPage {
+	if err != nil {
+		return fmt.Errorf("open file: %w", err)
+	}
+	defer f.Close()
+	if s.format == FormatCSV {
+		err = eachLine(f, fn)
+	} else {
+		err = eachObject(f, fn)
+	}
+	if err != nil {
+		return fmt.Errorf("read file %s: %w", FileName(object, s.format), err)
+	}
+	return nil
+}
+
+// eachObject reads JSON lines.
+func eachObject(f io.Reader, fn func(map[string]json.RawMessage) error) error {
+	in := bufio.NewReaderSize(f, 256<<10)
+	for n := 1; ; n++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
+		if err != nil {
+			return err
+		}
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var fields map[string]json.RawMessage
+		if err := json.Unmarshal(line, &fields); err != nil {
+			return fmt.Errorf("line %d is no JSON object", n)
+		}
+		if err := fn(fields); err != nil {
+			return err
+		}
 	}
+}
+
+// eachLine reads CSV with a header line.
+func eachLine(f io.Reader, fn func(map[string]json.RawMessage) error) error {
+	in := csv.NewReader(bufio.NewReaderSize(f, 256<<10))
+	in.FieldsPerRecord = -1
+	names, err := in.Read()
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	for err == nil {
+		var cells []string
+		if cells, err = in.Read(); err != nil {
+			break
+		}
+		fields := make(map[string]json.RawMessage, len(cells))
+		for i, cell := range cells {
+			if i < len(names) {
+				fields[names[i]] = rpc.AppendString(nil, cell)
+			}
+		}
+		err = fn(fields)
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
