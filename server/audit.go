@@ -73,7 +73,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	}
 	defer done()
 	job := audit.Job{
-		Sync: y.ID, Config: y.Config, Plan: view.plan, Books: s.ledger.Sync(y.ID),
+		Sync: y.ID, Config: y.Config, Plan: view.plan, Books: s.ledger.Sync(y.ID), Warehouse: view.job.Warehouse,
 		Source: view.job.Source, Object: view.job.Object, LedgerOnly: q.LedgerOnly,
 		Events:   eventField(y) != "",
 		TrueSwap: view.job.DestinationType != api.TypeCustomAPI, SkipsAcknowledged: q.SkipsAcknowledged,

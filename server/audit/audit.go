@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/source"
@@ -46,6 +47,9 @@ type Job struct {
 	// Active tells that one is not, so that its source and counters say nothing yet.
 	Runs   []api.SyncRun
 	Active bool
+
+	// Warehouse has the state that the ledger has not; nil: the ledger has all.
+	Warehouse executor.Warehouse
 
 	// Source is left out with LedgerOnly.
 	Source     source.Reader

@@ -228,7 +228,7 @@ func (a *audit) readMark() error {
 	if err != nil {
 		return err
 	}
-	if meta.Delta { // the rest of the state is in the warehouse
+	if meta.Delta && a.job.Warehouse == nil { // the rest of the state cannot be read
 		if err := a.findGaps(); err != nil {
 			return err
 		}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-
-	"github.com/destkit/destkit/server/ledger"
 )
 
 // subject is one identifier with all that is known of it.
@@ -25,13 +22,11 @@ const pageBytes = 8 << 20
 type streams struct {
 	rows   *rows
 	events *events
-	state  *ledger.Cursor
+	state  *states
 	listed *listed
 
 	row    *row
-	entry  *ledger.Entry
 	stored *Stored
-	ended  bool // the state says nothing
 }
 
 // walk goes through all identifiers that anybody knows, page by page.
@@ -74,12 +69,9 @@ func (a *audit) walk(ctx context.Context) error {
 // error.
 func (a *audit) open(ctx context.Context) (s *streams, err error) {
 	s = &streams{}
-	if a.job.Events { // the keys of its state are positions
-		s.ended = true
-	}
 	// The state before the logs, the logs before the destination: a run that
 	// works meanwhile adds to what is read later, and never takes away.
-	if s.state, err = a.job.Books.Scan(); err != nil {
+	if s.state, err = a.openStates(ctx); err != nil {
 		return s, err
 	}
 	if s.events, err = a.openEvents(ctx); err != nil {
@@ -94,27 +86,8 @@ func (a *audit) open(ctx context.Context) (s *streams, err error) {
 	if s.row, err = s.rows.next(); err != nil {
 		return s, err
 	}
-	if s.stored, err = s.listed.next(); err != nil {
-		return s, err
-	}
-	return s, s.nextEntry()
-}
-
-func (s *streams) nextEntry() error {
-	if s.ended {
-		return nil
-	}
-	e, err := s.state.Next()
-	if errors.Is(err, io.EOF) {
-		s.entry = nil
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	e.Key, e.Row = bytes.Clone(e.Key), bytes.Clone(e.Row)
-	s.entry = &e
-	return nil
+	s.stored, err = s.listed.next()
+	return s, err
 }
 
 // next gathers all that is known of the least identifier; nil at the end.
@@ -128,9 +101,7 @@ func (s *streams) next(a *audit) (*subject, error) {
 	if s.row != nil {
 		least(s.row.key)
 	}
-	if s.entry != nil {
-		least(s.entry.Key)
-	}
+	least(s.state.key())
 	if s.stored != nil {
 		least(s.stored.Identifier)
 	}
@@ -153,11 +124,11 @@ func (s *streams) gather(a *audit, one *subject) (err error) {
 		}
 	}
 	known := false
-	if s.entry != nil && bytes.Equal(s.entry.Key, one.key) {
-		known, one.history.state = true, s.entry
-		if err := s.nextEntry(); err != nil {
+	if bytes.Equal(s.state.key(), one.key) {
+		if one.history.state, err = s.state.take(one.key); err != nil {
 			return err
 		}
+		known = true
 	}
 	if !s.events.end && bytes.Equal(s.events.key, one.key) {
 		known = true
