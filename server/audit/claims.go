@@ -50,7 +50,7 @@ func (a *audit) openEvents(ctx context.Context) (*events, error) {
 		return nil, err
 	}
 	var place uint64
-	rows := &pushed{wait: make(chan [][]byte), done: make(chan struct{})}
+	rows := newPushed()
 	go func() {
 		defer close(rows.wait)
 		for _, run := range runs {

@@ -42,7 +42,7 @@ func (a *audit) walkContent(ctx context.Context) error {
 	if err := errors.Join(a.readMark(), a.findGaps()); err != nil {
 		return fmt.Errorf("read state: %w", err)
 	}
-	all := &pushed{wait: make(chan [][]byte), done: make(chan struct{})}
+	all := newPushed()
 	go func() {
 		defer close(all.wait)
 		all.err = a.pushContent(ctx, func(row [][]byte) error {

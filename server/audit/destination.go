@@ -42,7 +42,7 @@ func (a *audit) list(ctx context.Context) (*listed, error) {
 	if a.job.Destination.List == nil {
 		return &listed{ended: true}, nil
 	}
-	rows := &pushed{wait: make(chan [][]byte), done: make(chan struct{})}
+	rows := newPushed()
 	go func() {
 		defer close(rows.wait)
 		rows.err = a.job.Destination.List(ctx, func(fields map[string]json.RawMessage) error {
@@ -75,6 +75,11 @@ type pushed struct {
 	done chan struct{}
 	err  error // once wait is closed
 }
+
+// ahead is how many rows wait, so that two sides need not take turns.
+const ahead = 256
+
+func newPushed() *pushed { return &pushed{wait: make(chan [][]byte, ahead), done: make(chan struct{})} }
 
 // Next implements source.Rows.
 func (p *pushed) Next() ([][]byte, error) {
