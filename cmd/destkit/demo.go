@@ -61,7 +61,7 @@ Nothing outside this machine is called.`,
 	f.SortFlags = false
 	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")
 	f.StringVar(&d.data, "data", "", "keep the data of service and destination in `DIR`, which must be new or empty (default: gone at the end)")
-	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 10000000")
+	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 1000000")
 	return cmd
 }
 
@@ -83,8 +83,8 @@ func (d *demo) wrong(format string, args ...any) {
 }
 
 func (d *demo) run(ctx context.Context) error {
-	if d.rows < 1000 || d.rows > 10_000_000 {
-		return usagef("--rows must be 1000 to 10000000, not %d", d.rows)
+	if d.rows < 1000 || d.rows > 1_000_000 {
+		return usagef("--rows must be 1000 to 1000000, not %d", d.rows)
 	}
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return usagef("make folder for the report: %w", err)

@@ -41,11 +41,11 @@ type demoRun struct {
 	PerSecond                                            int64
 }
 
-const demoHeader = "  run                            source  updates  deletes  processed  updated  failed  requests   stored  seconds  records/s"
+const demoHeader = "  run                            source   updates  deletes  processed   updated  failed  requests    stored  seconds  records/s"
 
 // String is the line as text.
 func (r demoRun) String() string {
-	return fmt.Sprintf("  %d %-24s %10s %8s %8s %10s %8s %7s %9s %8s %8.2f %10s", r.Number, r.Title, grouped(r.Source), grouped(r.Updates),
+	return fmt.Sprintf("  %d %-24s %10s %9s %8s %10s %9s %7s %9s %9s %8.2f %10s", r.Number, r.Title, grouped(r.Source), grouped(r.Updates),
 		grouped(r.Deletes), grouped(r.Processed), grouped(r.Updated), grouped(r.Failed), grouped(r.Requests), grouped(r.Stored), r.Seconds, grouped(r.PerSecond))
 }
 

@@ -90,8 +90,10 @@ func (w *demoWorld) make(ctx context.Context, endpoint string, rows int64) error
 		return fmt.Errorf("create the source: %w", err)
 	}
 	w.source = made.ID
-	if err := w.change(ctx, demoTable(rows)); err != nil {
-		return fmt.Errorf("fill the table: %w", err)
+	for _, sql := range demoTable(rows) {
+		if err := w.change(ctx, sql); err != nil {
+			return fmt.Errorf("fill the table: %w", err)
+		}
 	}
 	err = w.api.post(ctx, "/destinations", map[string]any{"service_connection": map[string]any{
 		"name": "Simulated destination", "type": "custom_api", "credentials": map[string]any{

@@ -21,11 +21,18 @@ var demoMappings = []struct{ column, field string }{
 	{"SEEN_AT", "last_seen_at"},
 }
 
-// demoTable makes the table with rows numbered from 1.
-func demoTable(rows int64) string {
-	return `CREATE TABLE CONTACTS (ID INTEGER PRIMARY KEY, EMAIL TEXT, LAST_NAME TEXT, FIRST_NAME TEXT,
-  AGE INTEGER, BALANCE DECIMAL(12,2), SUBSCRIBED BOOLEAN, SEEN_AT DATETIME);
-` + demoInsert(1, rows)
+// demoPortion is how many rows one call inserts: the service bounds its time.
+const demoPortion = 100_000
+
+// demoTable are the statements, a call each, that make the table with rows
+// numbered from 1.
+func demoTable(rows int64) []string {
+	all := []string{`CREATE TABLE CONTACTS (ID INTEGER PRIMARY KEY, EMAIL TEXT, LAST_NAME TEXT, FIRST_NAME TEXT,
+  AGE INTEGER, BALANCE DECIMAL(12,2), SUBSCRIBED BOOLEAN, SEEN_AT DATETIME)`}
+	for from := int64(1); from <= rows; from += demoPortion {
+		all = append(all, demoInsert(from, min(from+demoPortion-1, rows)))
+	}
+	return all
 }
 
 // demoInsert adds the rows from to to.

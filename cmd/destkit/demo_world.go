@@ -78,6 +78,9 @@ func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, 
 	return p, err
 }
 
+// demoPatience bounds one call of the demo: an audit of many rows takes minutes.
+const demoPatience = 15 * time.Minute
+
 // newDemoService serves the service on a data directory, as 'destkit serve'
 // does, and returns a client of it with the key of its workspace.
 func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*demoPort, *restClient, error) {
@@ -97,6 +100,6 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*dem
 	if err != nil {
 		return nil, nil, err
 	}
-	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: time.Minute}}
+	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: demoPatience}}
 	return port, client, nil
 }
