@@ -50,7 +50,7 @@ func TestExplainRecord(t *testing.T) {
   source row    {"email":"ada@example.com","id":9007199254740993}
   record        {"email":"ada@example.com"}
   fingerprint   before 0c3d, after none, of the row as it is now 91be
-  decision      sent: the record has changed
+  decision      sent; the record has changed
   attempt 1: upsert at 2026-12-01T08:00:00.000Z, 120ms
     sent        {"email":"ada@example.com"}
     call        call_000000000012 HTTP 503: busy now

@@ -92,7 +92,7 @@ func (w *recordWay) text(verbose bool) string {
 	}
 	line("  ", "fingerprint", fmt.Sprintf("before %s, after %s, of the row as it is now %s",
 		cmp.Or(words(w.Fingerprints.Before), "none"), cmp.Or(words(w.Fingerprints.After), "none"), cmp.Or(words(w.Fingerprints.Now), "none")))
-	line("  ", "decision", joined(w.Decision, w.Reason))
+	line("  ", "decision", strings.TrimSuffix(w.Decision+"; "+w.Reason, "; "))
 	for _, try := range w.Attempts {
 		fmt.Fprintf(&b, "  attempt %d: %s%s\n", try.Number, oneLine(try.Operation), during(try))
 		line("    ", "sent", cmp.Or(compacted(try.Record), "not kept"))
