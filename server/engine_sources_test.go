@@ -153,6 +153,9 @@ func TestMainJobFromEachSource(t *testing.T) {
 			require.Equal(t, [7]int64{n - 39, 31, 60, 0, 91, 91, 0}, last.counts())
 			require.Equal(t, expected(customers(0, n-40, ""), []customer{{"new@example.com", "New"}}), w.stored())
 			require.Equal(t, false, last.at("data.full_sync"))
+			report := (&syncWorld{world: w}).audits(mirror, nil)
+			require.True(t, report.Clean, "%+v", report)
+			require.EqualValues(t, n-39, report.Checked.Destination)
 		})
 	}
 }
@@ -189,6 +192,10 @@ func TestAdvancedStateLivesInTheWarehouse(t *testing.T) {
 	table := fmt.Sprintf("destkit.state_%s_%d", name, id)
 	exec(fmt.Sprintf("DO $$ BEGIN ASSERT (SELECT count(*) FROM %s WHERE known) = 3; ASSERT (SELECT run FROM destkit.syncs) = %d; END $$", table, 1))
 	require.Len(t, w.objectNames(w.do("GET", "/sources", w.key, nil).id("data.0.id")), 1, "states are not shown as tables")
+
+	way := w.control("GET", fmt.Sprintf("/explain?sync_id=%d&identifier=user00001@example.com", id), nil).want(200)
+	require.NotEmpty(t, way.at("fingerprints.now"))
+	require.Equal(t, way.at("fingerprints.now"), way.at("fingerprints.after"))
 
 	exec("DROP TABLE " + table)
 	again := w.runs(id)
