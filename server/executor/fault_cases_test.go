@@ -20,6 +20,7 @@ type faultCase struct {
 	code     string // of the run, where it must fail; "" any, or none
 	named    int64  // so many records are named as failed; 0 any number
 	lies     bool   // the destination reports what is not so: nobody but an audit can tell
+	mild     bool   // an operation may not mind it at all
 	late     bool   // outlasts the deadline of a batch
 	deletes  bool   // acts on the deletes of a mirror only
 	many     bool   // of a kind with commit phases, which it can pass: also with ten times the records
@@ -135,7 +136,7 @@ func schemaCases() []faultCase {
 		{name: "schema: a field is gone", fault: drift(destsim.Drift{Action: "remove_field", Field: "level"})},
 		{name: "schema: a new field", fault: drift(destsim.Drift{Action: "add_field", Field: "fresh"}), repaired: true},
 		{name: "schema: a field of another type", fault: drift(destsim.Drift{Action: "retype_field", Field: "level", Type: rpc.TypeBoolean})},
-		{name: "schema: another field is required", fault: drift(destsim.Drift{Action: "require_field", Field: "name"})},
+		{name: "schema: another field is required", fault: drift(destsim.Drift{Action: "require_field", Field: "name"}), mild: true},
 		{name: "schema: the object is gone", fault: drift(destsim.Drift{Action: "remove_object", Object: person}), code: CodeRPC},
 		{name: "schema: no operation is left", fault: drift(destsim.Drift{Action: "set_operations"}), code: CodeRPC},
 	}
