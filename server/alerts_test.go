@@ -81,6 +81,7 @@ func (w *world) says(l *listener, hooks ...string) {
 }
 
 func TestFailureAlert(t *testing.T) {
+	proves(t, "F-6-06")
 	w, l := alerting(t)
 	for sendFor, second := range map[string][]string{"first_time": nil, "every_time": {"+Sync Failed"}} {
 		t.Run(sendFor, func(t *testing.T) {

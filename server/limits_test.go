@@ -99,6 +99,7 @@ func oneCall(destsim.JournalEntry) int { return 1 }
 // TestOneLimitForAllCallsOfAConnection: two runs at once, their planning and
 // get_sync_speed together stay below the limit that replies announce (spec 8).
 func TestOneLimitForAllCallsOfAConnection(t *testing.T) {
+	proves(t, "F-8-10", "F-8-11")
 	t.Parallel()
 	const limit, records = 100, 110
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 1_000_000}, limit)
@@ -122,6 +123,7 @@ func TestOneLimitForAllCallsOfAConnection(t *testing.T) {
 // TestBatchesKeepTheSpeedOfTheirSync: a batch is never larger than the records
 // of a second, and no second sees more than one batch too much (spec 8).
 func TestBatchesKeepTheSpeedOfTheirSync(t *testing.T) {
+	proves(t, "F-8-12")
 	t.Parallel()
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 500, MaximumParallelBatches: 10, MaximumRecordsPerSecond: 60}, 0)
 	l.customers(150)
@@ -136,6 +138,7 @@ func TestBatchesKeepTheSpeedOfTheirSync(t *testing.T) {
 
 // TestALimitThatChangesUnderARun binds from the next send.
 func TestALimitThatChangesUnderARun(t *testing.T) {
+	proves(t, "F-8-11")
 	t.Parallel()
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1_000_000}, 0)
 	l.customers(90)
@@ -160,6 +163,7 @@ func TestALimitThatChangesUnderARun(t *testing.T) {
 // TestThrottlingHoldsAllRunsOfAConnection: after a 429 nothing is sent for as
 // long as it asks, by no run, and no record is the worse for it (facts A6).
 func TestThrottlingHoldsAllRunsOfAConnection(t *testing.T) {
+	proves(t, "F-8-13")
 	for name, tc := range map[string]struct {
 		fault destsim.Fault
 		rest  time.Duration
@@ -228,6 +232,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 
 // TestDeadlinesOfCalls: a batch has a deadline of its own (spec 8).
 func TestDeadlinesOfCalls(t *testing.T) {
+	proves(t, "F-8-09")
 	for name, tc := range map[string]struct {
 		method  string
 		config  Config

@@ -174,6 +174,7 @@ func TestConcurrentUpdates(t *testing.T) {
 // those that they have made; alert_attributes win wherever a client uses them
 // (spec 2.6).
 func TestDeprecatedAlertsCanBeChanged(t *testing.T) {
+	proves(t, "F-2.6-30")
 	w := newSyncWorld(t)
 	id := w.kept(map[string]any{"failed_record_notifications_threshold_percent": 20}).id("data.id")
 	update := func(changes map[string]any) (alerts []string) {

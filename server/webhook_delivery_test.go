@@ -19,6 +19,7 @@ import (
 
 // TestDeliveryRetries: five retries after 4, 8, 16, 32 and 64 s, then no more.
 func TestDeliveryRetries(t *testing.T) {
+	proves(t, "F-6-05")
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	var log bytes.Buffer
