@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http/httptest"
+	"net/http/httptrace"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -52,6 +55,45 @@ func TestTheDestinationSeesNoMoreThanItAllows(t *testing.T) {
 			require.LessOrEqual(t, busiest(entries, func(destsim.JournalEntry) int { return 1 }), c.calls)
 			for _, e := range entries {
 				require.LessOrEqual(t, e.Records, c.largest)
+			}
+		})
+	}
+}
+
+// TestFirstBytesKeepTheLimits: by the clock of the one who writes them there is
+// no tolerance, though each connection must be made first (spec 8).
+func TestFirstBytesKeepTheLimits(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		speed    rpc.Speed
+		requests int64
+		most     int // batches in any second
+	}{
+		{"records", rpc.Speed{MaximumBatchSize: 5, MaximumParallelBatches: 20, MaximumRecordsPerSecond: 300}, 0, 60},
+		{"requests", rpc.Speed{MaximumBatchSize: 5, MaximumParallelBatches: 20, MaximumRecordsPerSecond: 100_000}, 60, 60},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			sim := people()
+			sim.Speed, sim.RateLimit = c.speed, c.requests
+			w := newWorld(t, setup{sim: sim})
+			w.fill(1, 700)
+			var mu sync.Mutex
+			var written []time.Time
+			// The connection stands, so the first byte follows; a hook behind it could be
+			// held up, and would see less than there was.
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+				mu.Lock()
+				defer mu.Unlock()
+				written = append(written, w.clock.Now())
+			}})
+			w.run = 1
+			require.Equal(t, int64(700), w.again(ctx).Updated)
+			batches := written[1:] // after get_sync_speed
+			require.Len(t, batches, 140)
+			slices.SortFunc(batches, time.Time.Compare)
+			for i := range batches[:len(batches)-c.most] {
+				require.GreaterOrEqual(t, batches[i+c.most].Sub(batches[i]), time.Second, "batch %d", i)
 			}
 		})
 	}

@@ -14,6 +14,9 @@ const (
 	// grain is how exactly moments of sends are remembered: a thousand grains
 	// bound the memory of any rate.
 	grain = time.Millisecond
+	// late is how much later than the truth a send may be counted: its grain, and
+	// one more for what lies between the count and the wire.
+	late = 2 * grain
 	// slack is how much earlier than evenly spaced a send may be: without it a
 	// high rate would sleep for microseconds.
 	slack = 5 * time.Millisecond
@@ -33,7 +36,7 @@ type Pacer struct {
 
 // send is what was sent within one grain.
 type send struct {
-	at time.Time // the end of the grain: later than the truth, never earlier
+	at time.Time // later than the truth by up to late, never earlier
 	n  int64
 }
 
@@ -74,7 +77,7 @@ func (p *Pacer) Written(now time.Time, n int64) {
 	p.open -= n
 	p.forget(now)
 	p.sum += n
-	at := now.Truncate(grain).Add(grain)
+	at := now.Truncate(grain).Add(late)
 	if last := len(p.sends) - 1; last >= 0 && !p.sends[last].at.Before(at) {
 		p.sends[last].n += n
 		return

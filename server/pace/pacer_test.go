@@ -29,7 +29,7 @@ func TestNoWindowOfASecondHoldsMoreThanTheLimit(t *testing.T) {
 				if d <= 0 {
 					break
 				}
-				require.LessOrEqual(t, d, window+grain+time.Duration(n)*window/time.Duration(rate))
+				require.LessOrEqual(t, d, window+late+time.Duration(n)*window/time.Duration(rate))
 				now = now.Add(d)
 			}
 			p.Take(now, n)
@@ -89,8 +89,8 @@ func TestWhatIsNotWrittenCountsInEveryWindow(t *testing.T) {
 	for range 10 {
 		p.Written(now, 1)
 	}
-	require.Equal(t, window+grain, p.Wait(now, 1))
-	now = now.Add(window + grain)
+	require.Equal(t, window+late, p.Wait(now, 1))
+	now = now.Add(window + late)
 	require.Zero(t, p.Wait(now, 1))
 	p.Rate = 0
 	p.Take(now, 1)
