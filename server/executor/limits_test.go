@@ -80,12 +80,22 @@ func TestFirstBytesKeepTheLimits(t *testing.T) {
 			w.fill(1, 700)
 			var mu sync.Mutex
 			var written []time.Time
-			// The connection stands, so the first byte follows; a hook behind it could be
-			// held up, and would see less than there was.
+			begun, connected := 0, make(chan struct{})
+			// The first batches get their connection when many others are through. Then
+			// the first byte follows.
 			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
 				mu.Lock()
+				begun++
+				late := begun > 1 && begun <= 11
+				mu.Unlock()
+				if late {
+					<-connected
+				}
+				mu.Lock()
 				defer mu.Unlock()
-				written = append(written, w.clock.Now())
+				if written = append(written, w.clock.Now()); len(written) == 40 {
+					close(connected)
+				}
 			}})
 			w.run = 1
 			require.Equal(t, int64(700), w.again(ctx).Updated)
