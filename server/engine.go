@@ -29,6 +29,8 @@ type workingRun struct {
 	canceled bool
 	syncID   int64         // 0 until the run has been read
 	done     chan struct{} // closed at its end
+	stuck    chan struct{} // closed when its end cannot be recorded yet
+	at       *executor.Progress
 }
 
 // errCanceledByClient ends a run that a client has cancelled.
@@ -63,7 +65,7 @@ func (e *engine) start(workspaceID, runID int64) {
 		cancel(nil)
 		return
 	}
-	working := &workingRun{cancel: cancel, done: make(chan struct{})}
+	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{})}
 	e.working[runID] = working
 	e.mu.Unlock()
 	ctx, done := e.s.clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
@@ -87,9 +89,19 @@ func (e *engine) cancel(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	run, ok := e.working[runID]
-	if ok {
+	if ok && !run.canceled {
 		run.canceled = true
 		run.cancel(errCanceledByClient)
+		// Who asks the clock to settle waits for the end of the run, also when it
+		// slept as it was cancelled.
+		_, done := e.s.clock.Work(e.s.background.ctx, fmt.Sprintf("end of sync run %d", runID))
+		e.s.background.work.Go(func() {
+			defer done()
+			select {
+			case <-run.done:
+			case <-run.stuck:
+			}
+		})
 	}
 	return ok
 }
@@ -133,12 +145,12 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
 			e.s.log.Warn("match rate cannot be measured", "run", runID, "error", err)
 		}
 	}
-	return e.finish(context.WithoutCancel(ctx), y, run, outcome, progress)
+	return e.finish(ctx, y, run, outcome, progress)
 }
 
 // take marks a queued run as working. A run that was cancelled meanwhile is nil.
 func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.Sync, run *store.SyncRun, err error) {
-	err = e.s.store.Update(ctx, func(tx *store.Tx) error {
+	err = e.record(ctx, runID, func(tx *store.Tx) error {
 		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
 			return err
 		}
@@ -187,7 +199,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	status := api.SyncUpToDate
 	var ended *store.SyncRun
 	var again *retry
-	err := e.s.store.Update(ctx, func(tx *store.Tx) error {
+	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
 			return err
@@ -205,7 +217,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 			r.CurrentStep = api.Ptr(progress.now)
 		}
 		if canceled {
-			r.Status, r.Canceled = api.RunFailed, true
+			status, r.Status, r.Canceled = api.SyncFailing, api.RunFailed, true
 			r.ErrorCode, r.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
 		}
 		if err := tx.SaveSyncRun(kept); err != nil {
@@ -225,6 +237,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	if err != nil {
 		return err
 	}
+	ctx = context.WithoutCancel(ctx)
 	e.s.lifecycle.ended(ctx, y, ended)
 	e.s.retention.ended()
 	e.s.live.ended(ctx, y, o, canceled)

@@ -38,6 +38,7 @@ func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}
 // report stores where the run stands. A failure is only logged: the ledger
 // knows the truth.
 func (p *runProgress) report(at executor.Progress) {
+	p.e.show(p.run.ID, at)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.Step == p.now && time.Since(p.wrote) < progressEvery {

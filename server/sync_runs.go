@@ -17,7 +17,7 @@ func (s *Server) listSyncRuns(c *call) (*reply, error) {
 			return nil, 0, err
 		}
 		return tx.SyncRuns(y.ID, page)
-	}, syncRunOf)
+	}, s.engine.shown)
 }
 
 // syncRunOf shows a run (spec 2.9).
@@ -32,7 +32,7 @@ func syncRunOf(run *store.SyncRun) api.SyncRun {
 func (s *Server) fetchSyncRun(c *call) (*reply, error) {
 	return oneOf(c, func(tx *store.Tx) (*store.SyncRun, error) {
 		return tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
-	}, syncRunOf)
+	}, s.engine.shown)
 }
 
 // triggerSync queues a run. While an earlier one of the sync is active the new

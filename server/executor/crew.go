@@ -51,6 +51,13 @@ func (c *crew) wait(ctx context.Context) {
 	c.give(c.size)
 }
 
+// busy tells whether something is on its way.
+func (c *crew) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.free < c.size
+}
+
 func (c *crew) take(ctx context.Context, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err

@@ -219,6 +219,9 @@ func (r *run) drain(ctx context.Context, pack *packer, err error) error {
 	if err == nil {
 		err = pack.flush()
 	}
+	if err == nil && r.crew.busy() {
+		r.enter(StepSending)
+	}
 	r.crew.wait(ctx)
 	r.publish()
 	if err == nil {

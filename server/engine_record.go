@@ -1,0 +1,89 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/store"
+)
+
+// The waits between two tries to write down what became of a run; doubled from
+// try to try.
+const (
+	recordFirst = time.Second
+	recordMost  = time.Minute
+)
+
+// record makes a change of the store that must not be lost: a store that is
+// locked or full may be free a little later, and a run that stands as working
+// for ever would let all later ones be skipped. It gives up when the run goes on
+// after a restart, or its sync is gone.
+func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(e.s.background.ctx, cancel)()
+	defer context.AfterFunc(ctx, func() {
+		if stopped(ctx) {
+			cancel()
+		}
+	})()
+	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
+		err := e.s.store.Update(own, change)
+		if err == nil || errors.Is(err, store.ErrNotFound) || own.Err() != nil {
+			return err
+		}
+		e.s.log.Error("sync run cannot be recorded yet", "run", run, "error", err)
+		if wait == recordFirst {
+			e.lag(run)
+		}
+		if err := e.s.clock.Sleep(own, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// lag says that a run waits for the store: nobody has to wait for its end.
+func (e *engine) lag(run int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	working := e.working[run]
+	if working == nil {
+		return
+	}
+	select {
+	case <-working.stuck:
+	default:
+		close(working.stuck)
+	}
+}
+
+// show keeps how far a run is, for those who ask.
+func (e *engine) show(run int64, at executor.Progress) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if working := e.working[run]; working != nil {
+		working.at = &at
+	}
+}
+
+// shown is a run with the sums of this moment (spec 2.9): what is stored of one
+// that works is a little older.
+func (e *engine) shown(run *store.SyncRun) api.SyncRun {
+	out := syncRunOf(run)
+	if out.Status != api.RunWorking {
+		return out
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if working := e.working[run.ID]; working != nil && working.at != nil {
+		at := *working.at
+		out.CurrentStep = &at.Step
+		if at.Counters != (executor.Counters{}) { // before that they are not known
+			countersOf(&out, at.Counters)
+		}
+	}
+	return out
+}

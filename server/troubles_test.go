@@ -1,0 +1,158 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// lasting is a sync world whose data are in a directory.
+func lasting(t *testing.T) (w *syncWorld, dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	world := newWorld(t, func(c *Config) { c.Dir, c.MasterKey = dir, bytes.Repeat([]byte{3}, 32) })
+	return &syncWorld{world, world.newSource(), world.newDestination()}, dir
+}
+
+// TestAStoreThatTakesNothing: a run whose end cannot be written down, because
+// the store is full or locked, stands as working until it can, and no longer.
+func TestAStoreThatTakesNothing(t *testing.T) {
+	w, dir := lasting(t)
+	id := w.kept(nil).id("data.id")
+	files, err := filepath.Glob(filepath.Join(dir, "*.db"))
+	require.NoError(t, err)
+	require.Len(t, files, 1)
+	other, err := sqlite.OpenConn(files[0], sqlite.OpenReadWrite)
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, sqlitex.ExecuteScript(other, `CREATE TRIGGER full BEFORE UPDATE ON sync_runs
+		WHEN NEW.status = 'completed' BEGIN SELECT RAISE(ABORT, 'database or disk is full'); END`, nil))
+	run := w.trigger(id)
+	w.advance(10 * time.Minute)
+	path := fmt.Sprintf("/sync_runs/%d", run)
+	require.Equal(t, "working", w.do("GET", path, w.key, nil).want(200).at("data.status"))
+	require.NoError(t, sqlitex.ExecuteScript(other, `DROP TRIGGER full`, nil))
+	w.advance(2 * time.Minute)
+	ended := w.do("GET", path, w.key, nil).want(200)
+	require.Equal(t, "completed", ended.at("data.status"))
+	require.EqualValues(t, 1, ended.id("data.records_updated"))
+	require.Equal(t, "completed", w.runs(id).at("data.status"))
+}
+
+// TestALedgerThatTakesNothing: nothing is sent that could not be written down.
+// The run fails with STATE_ERROR and is tried again.
+func TestALedgerThatTakesNothing(t *testing.T) {
+	w, dir := lasting(t)
+	id := w.kept(nil).id("data.id")
+	inTheWay := filepath.Join(dir, "ledger", fmt.Sprintf("sync-%d", id))
+	require.NoError(t, os.WriteFile(inTheWay, nil, 0o600))
+	failed := w.runs(id)
+	require.Equal(t, "failed", failed.at("data.status"))
+	require.Equal(t, "STATE_ERROR", failed.at("data.error_code"))
+	require.NotContains(t, string(failed.text), dir, "no path of this machine")
+	_, total, err := w.sim.Records("person", 0, 1)
+	require.NoError(t, err)
+	require.Zero(t, total)
+	require.NoError(t, os.Remove(inTheWay))
+	w.advance(2 * time.Minute)
+	require.Equal(t, []string{"failed Manual", "completed Retry"}, w.history(id))
+}
+
+// TestADestinationThatComesBack within a run: it is waited for, and the run
+// completes.
+func TestADestinationThatComesBack(t *testing.T) {
+	w := newSyncWorld(t)
+	w.destination()
+	id := w.kept(nil).id("data.id")
+	require.Equal(t, "completed", w.runs(id).at("data.status"))
+	w.changeSource(`UPDATE customers SET name = 'Later'`)
+	address, handler := w.world.dest.Listener.Addr().String(), w.world.dest.Config.Handler
+	w.world.dest.Close()
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	run := w.trigger(id)
+	w.advance(8 * time.Second) // three of the waits: 1, 2 and 4 s
+	path := fmt.Sprintf("/sync_runs/%d", run)
+	require.Equal(t, "working", w.do("GET", path, w.key, nil).want(200).at("data.status"))
+	listener, err := net.Listen("tcp", address)
+	require.NoError(t, err)
+	back := &httptest.Server{Listener: listener, Config: &http.Server{Handler: handler}}
+	back.Start()
+	t.Cleanup(back.Close)
+	w.advance(30 * time.Second)
+	ended := w.do("GET", path, w.key, nil).want(200)
+	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	require.EqualValues(t, 1, ended.id("data.records_updated"))
+}
+
+// TestADestinationThatStaysAway: UNREACHABLE, and the next tries find it.
+func TestADestinationThatStaysAway(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	w.world.dest.Close()
+	run := w.trigger(id)
+	w.advance(50 * time.Second)
+	failed := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200)
+	require.Equal(t, "UNREACHABLE", failed.at("data.error_code"), string(failed.text))
+	require.Contains(t, failed.at("data.error_message"), "refuses the connection")
+}
+
+// TestASourceThatBreaksInTheMiddle: what was acknowledged before the broken line
+// stays, and the run after the repair sends the rest alone.
+func TestASourceThatBreaksInTheMiddle(t *testing.T) {
+	w := newSyncWorld(t)
+	file := filepath.Join(t.TempDir(), "people.jsonl")
+	lines := make([]string, 5000)
+	for i := range lines {
+		lines[i] = fmt.Sprintf(`{"email":"a%05d@example.com","name":"A"}`, i)
+	}
+	write := func(broken string) {
+		all := append(append(append([]string{}, lines[:4000]...), broken), lines[4000:]...)
+		require.NoError(t, os.WriteFile(file, []byte(strings.Join(all, "\n")), 0o600))
+	}
+	write(`{"email":"b","name":"B"}`)
+	made := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{
+		"name": "File", "type": "jsonl", "credentials": map[string]any{"path": file},
+	}}).want(201)
+	object := w.do("GET", fmt.Sprintf("/sources/%d/objects", made.id("data.id")), w.key, nil).want(200)
+	from := map[string]any{"type": "table"}
+	for _, name := range []string{"table_catalog", "table_schema", "table_name"} {
+		from[name] = object.at("data.0." + name)
+	}
+	id := w.kept(map[string]any{"source_attributes": map[string]any{"connection_id": made.id("data.id"), "object": from}}).id("data.id")
+	write(`{"email":"b","name":`)
+	failed := w.runs(id)
+	require.Equal(t, "SOURCE_ERROR", failed.at("data.error_code"), string(failed.text))
+	require.Contains(t, failed.at("data.error_message"), "4001", "the line")
+	sent := failed.id("data.records_updated")
+	_, total, err := w.sim.Records("person", 0, 1)
+	require.NoError(t, err)
+	require.EqualValues(t, total, sent)
+	write(`{"email":"b","name":"B"}`)
+	require.EqualValues(t, 5001-sent, w.runs(id).id("data.records_updated"))
+}
+
+// TestOneProcessHasTheData: a second process on the same data refuses to start,
+// so that two can never run the same sync; the syncs of the first go on.
+func TestOneProcessHasTheData(t *testing.T) {
+	w, dir := lasting(t)
+	id := w.kept(nil).id("data.id")
+	reached, release := w.hold()
+	run := w.trigger(id)
+	<-reached
+	_, err := New(t.Context(), Config{Dir: dir, MasterKey: bytes.Repeat([]byte{3}, 32)})
+	require.ErrorContains(t, err, "in use")
+	release()
+	w.control("POST", "/settle", nil).want(200)
+	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
+}
