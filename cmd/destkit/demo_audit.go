@@ -43,13 +43,14 @@ func (a demoAudit) String() string {
 
 // prove has the service audited, after the last run.
 func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
+	fmt.Fprint(d.out, "\naudit ") // it takes a moment
 	began := time.Now()
 	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.root + "/_control/readback"}}
 	if err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit); err != nil {
 		return err
 	}
 	d.audit.Seconds = time.Since(began).Seconds()
-	fmt.Fprintf(d.out, "\naudit %s\n", d.audit)
+	fmt.Fprintln(d.out, d.audit)
 	a := d.audit
 	for i, finding := range a.Findings {
 		if i == demoFindings {

@@ -65,7 +65,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 	if err != nil {
 		return fmt.Errorf("read the counts of the destination: %w", err)
 	}
-	v, err := w.runOnce(ctx, d)
+	v, err := w.runOnce(ctx, d, step.source)
 	if err != nil {
 		return err
 	}
@@ -85,13 +85,14 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 	return nil
 }
 
-// runOnce triggers the sync and waits for the end of the run.
-func (w *demoWorld) runOnce(ctx context.Context, d *demo) (v view, err error) {
+// runOnce triggers the sync and waits for the end of the run; rows are in the
+// table, by which the end is foretold.
+func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v view, err error) {
 	f := &follower{client: w.api, show: quietDisplay{}, every: 200 * time.Millisecond, now: time.Now, wait: rest}
 	if terminal(d.screen) {
 		f.show = &barDisplay{out: d.screen, screen: d.screen}
 	}
-	p := newPulse(f.now(), nil)
+	p := newPulse(f.now(), &api.SyncRun{SourceRecordCount: &rows})
 	run, err := w.api.trigger(ctx, w.sync, false)
 	if err != nil {
 		return v, fmt.Errorf("trigger the sync: %w", err)
