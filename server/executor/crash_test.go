@@ -65,7 +65,12 @@ func (c childWork) do() error {
 		kind, from = "postgres", nil
 		_ = json.Unmarshal([]byte(c.Source), &from)
 	}
-	src, err := source.Open(context.Background(), kind, from, source.Options{})
+	log := &topic{}
+	if c.ofTopic() {
+		kind, from = "topic_log", nil
+		_ = json.Unmarshal([]byte(c.Source), &log.messages)
+	}
+	src, err := source.Open(context.Background(), kind, from, source.Options{Topics: log})
 	if err != nil {
 		return err
 	}
@@ -90,10 +95,17 @@ func (c childWork) do() error {
 	return nil
 }
 
-// config is that of the parent; "mirror full" deletes with whole rows.
+// ofTopic tells that Source is the list of the messages of a topic.
+func (c childWork) ofTopic() bool { return strings.HasPrefix(c.Source, "[") }
+
+// config is that of the parent; "mirror full" deletes with whole rows, and over a
+// topic the second word is the family.
 func (c childWork) config() api.SyncConfig {
 	operation, deletes, _ := strings.Cut(c.Operation, " ")
 	out := config(operation, "id:id", "name:name", "level:level")
+	if c.ofTopic() {
+		return ofTopic(out, deletes)
+	}
 	if deletes != "" {
 		out.AdvancedConfiguration = map[string]json.RawMessage{"delete_records": api.Raw(deletes)}
 	}

@@ -4,8 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -44,9 +48,15 @@ func newStream(t testing.TB, family string, s setup) (*world, *topic) {
 	src, err := source.Open(t.Context(), "topic_log", nil, source.Options{Topics: log})
 	require.NoError(t, err)
 	w.source = src
-	w.config.SyncBehaviorFamily = &family
-	w.config.SourceAttributes.Object = api.SourceObject{Type: api.ObjectTopic, ID: api.Ptr(int64(3))}
+	w.config = ofTopic(w.config, family)
 	return w, log
+}
+
+// ofTopic lets a sync read a topic.
+func ofTopic(c api.SyncConfig, family string) api.SyncConfig {
+	c.SyncBehaviorFamily = &family
+	c.SourceAttributes.Object = api.SourceObject{Type: api.ObjectTopic, ID: api.Ptr(int64(3))}
+	return c
 }
 
 func TestStreamOfEvents(t *testing.T) {
@@ -172,6 +182,65 @@ func TestStreamIsEndedOnce(t *testing.T) {
 				require.Zero(t, second.Calls)
 				w.change = nil
 				require.Zero(t, w.sync().SourceRecords)
+			})
+		}
+	}
+}
+
+// TestStreamKilledAtEveryPoint kills the process in a run over a topic and goes on
+// with it: no message is lost, and each counts once.
+func TestStreamKilledAtEveryPoint(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process for each point")
+	}
+	for _, family := range []string{api.FamilyMapRecords, api.FamilyActivateEvents} {
+		for _, point := range append([]string{"before-send", "after-send"}, ledger.CrashPoints()...) {
+			if family == api.FamilyActivateEvents && point == ledger.MidMerge {
+				continue // the state keeps no event below the position: nothing is merged
+			}
+			t.Run(family+" "+point, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				books, err := ledger.Open(ledger.Options{Dir: dir})
+				require.NoError(t, err)
+				w, log := newStream(t, family, setup{options: Options{Ledger: books}})
+				server := httptest.NewServer(w.sim)
+				t.Cleanup(server.Close)
+				for i := range 60 {
+					log.post(i, "n", i)
+				}
+				require.EqualValues(t, 60, w.sync().Updated)
+				require.NoError(t, books.Close())
+				for i := range 60 {
+					log.post(30+i, "m", i)
+				}
+				w.run++
+				at := int64(3)
+				if strings.Contains(point, "merge") || strings.Contains(point, "rename") {
+					at = 1
+				}
+				messages, err := json.Marshal(log.messages)
+				require.NoError(t, err)
+				work, err := json.Marshal(childWork{server.URL, dir, string(messages), w.config.Operation + " " + family, point, w.run, at})
+				require.NoError(t, err)
+				child := exec.Command(os.Args[0])
+				child.Env = append(os.Environ(), childEnv+"="+string(work))
+				out, err := child.CombinedOutput()
+				var exit *exec.ExitError
+				require.ErrorAs(t, err, &exit, "the child was not killed: %s", out)
+				require.Equal(t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
+
+				log.post(200, "late", 1)
+				books, err = ledger.Open(ledger.Options{Dir: dir})
+				require.NoError(t, err)
+				w.ledger, w.executor.options.Ledger = books, books
+				o := w.again(t.Context())
+				require.Equal(t, [8]int64{61, 61, 0, 0, 61, 61, 0, 0}, counts(o), "%+v", o)
+				require.Len(t, w.stored(), 91)
+				require.Equal(t, `"m" 59`, w.stored()["89"])
+				require.Equal(t, `"n" 29`, w.stored()["29"])
+				require.Zero(t, w.sync().SourceRecords)
+				require.NoError(t, books.Close())
 			})
 		}
 	}
