@@ -17,6 +17,7 @@ func TestAuditOfFiles(t *testing.T) {
 	for _, format := range []string{"csv", "jsonl"} {
 		for operation, strategy := range map[string]any{"append": nil, "mirror": "upload_and_swap"} {
 			t.Run(format+" "+operation, func(t *testing.T) {
+				briefly(t, "csv append")
 				w := newSyncWorld(t)
 				dir := t.TempDir()
 				file := filepath.Join(dir, "records."+format)
