@@ -3,6 +3,7 @@ package executor
 import (
 	"bufio"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,6 +47,7 @@ type millionWork struct {
 	Credentials map[string]json.RawMessage // of the source
 	Object      source.Object
 	Ledger      string // folder
+	Advanced    bool   // the state lives in the source
 	Passes      []string
 }
 
@@ -354,10 +356,18 @@ func (w millionWork) job(ctx context.Context, src source.Source, columns []api.C
 	for i, name := range millionColumns {
 		pairs[i] = name + ":" + name
 	}
-	return Job{
+	job := Job{
 		Sync: 7, Config: config(api.OperationUpsert, pairs...), Source: src.(source.Reader), Object: w.Object, Columns: columns,
 		Destination: sender, DestinationObject: objects[0], DestinationType: api.TypeCustomAPI, Connection: 1,
-	}, err
+	}
+	if w.Advanced {
+		state, ok := source.StateIn(src, fmt.Sprintf("%x", sha256.Sum224([]byte(w.Ledger))))
+		if !ok {
+			return job, errors.New("the source keeps no state")
+		}
+		job.Warehouse = state
+	}
+	return job, err
 }
 
 // alone reads, maps and fingerprints all rows in key order, and does nothing

@@ -29,9 +29,10 @@ const makeState = ` (
 const stateColumns = "key, known, rejected, deleted, record_print, row_print, sent"
 
 // stateSettings make the text of values, of which fingerprints are made, the
-// same in every session, and let the server join in memory.
+// same in every session, and let the server join by hashes, since a merge would
+// sort whole rows.
 const stateSettings = `SET LOCAL datestyle = 'ISO, MDY'; SET LOCAL intervalstyle = 'postgres'; SET LOCAL extra_float_digits = 1;
-SET LOCAL bytea_output = 'hex'; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'; SET LOCAL lock_timeout = '30s'`
+SET LOCAL bytea_output = 'hex'; SET LOCAL jit = off; SET LOCAL work_mem = '64MB'; SET LOCAL enable_mergejoin = off; SET LOCAL lock_timeout = '30s'`
 
 // write lends a connection in a transaction that may write, and commits it.
 func (s *PostgresState) write(ctx context.Context, use func(context.Context, *pgx.Conn) error) error {

@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // compareSQL is one comparison: one statement, so one snapshot of rows and
@@ -117,23 +120,20 @@ func (s *PostgresState) compare(ctx context.Context, conn *pgx.Conn, c *Comparis
 	if err != nil {
 		return "", err
 	}
-	described, err := conn.PgConn().Prepare(ctx, "", "SELECT "+quote(c.Key)+" FROM "+from, nil)
+	types, err := postgresTypes(ctx, conn, all, chosen.wanted, from)
 	if err != nil {
-		return "", postgresQueryError(err)
+		return "", err
 	}
-	key := stateKey(conn, described.Fields[0].DataTypeOID, quote(c.Key), c.KeyText)
-	if key == "" || isStructure(all[chosen.wanted[chosen.order[0]]]) {
+	at := chosen.order[0]
+	key := stateKey(conn, types[at], quote(c.Key), c.KeyText)
+	if key == "" || isStructure(all[chosen.wanted[at]]) {
 		return "", fmt.Errorf("compare by column %q: %w", c.Key, ErrNotInSQL)
 	}
-	var columns, names, nulls, values strings.Builder
+	var columns, names, nulls strings.Builder
 	for i, column := range chosen.wanted[:chosen.width] {
 		fmt.Fprintf(&columns, ", %s AS c%d", selectExpr(all[column]), i)
 		fmt.Fprintf(&names, ", src.c%d", i)
 		nulls.WriteString(", NULL")
-		if i > 0 {
-			values.WriteString(", ")
-		}
-		values.WriteString(quote(all[column].Name))
 		r.structures = append(r.structures, isStructure(all[column]))
 	}
 	// A query is run once: it may be expensive, and need not give the same rows
@@ -142,8 +142,55 @@ func (s *PostgresState) compare(ctx context.Context, conn *pgx.Conn, c *Comparis
 	if c.Object.Query != "" {
 		once = "MATERIALIZED"
 	}
-	return fmt.Sprintf(compareSQL, once, key, columns.String(), `hashtextextended(ROW(`+values.String()+`)::text COLLATE "C", 0)`,
+	return fmt.Sprintf(compareSQL, once, key, columns.String(), rowPrint(conn, all, chosen.wanted[:chosen.width], types),
 		from, s.table, c.written(), names.String(), nulls.String(), fmt.Sprint(c.Gone)), nil
+}
+
+// postgresTypes are the types of some columns, by their numbers.
+func postgresTypes(ctx context.Context, conn *pgx.Conn, all []api.Column, wanted []int, from string) (oids []uint32, err error) {
+	names := make([]string, len(wanted))
+	for i, column := range wanted {
+		names[i] = quote(all[column].Name)
+	}
+	described, err := conn.PgConn().Prepare(ctx, "", "SELECT "+strings.Join(names, ", ")+" FROM "+from, nil)
+	if err != nil {
+		return nil, postgresQueryError(err)
+	}
+	for _, f := range described.Fields {
+		oids = append(oids, f.DataTypeOID)
+	}
+	return oids, nil
+}
+
+// rowPrint is the expression of a row's fingerprint. Two values with the same
+// one must be the same value as far as records go, so a type that takes
+// different texts for equal (numeric, jsonb, texts by a collation) is hashed by
+// its text, and floats by their bytes.
+func rowPrint(conn *pgx.Conn, all []api.Column, wanted []int, types []uint32) string {
+	var parts []string
+	for i, column := range wanted {
+		name := quote(all[column].Name)
+		switch types[i] {
+		case pgtype.Int2OID, pgtype.Int4OID, pgtype.Int8OID, pgtype.BoolOID, pgtype.DateOID, pgtype.TimestampOID, pgtype.TimestamptzOID,
+			pgtype.UUIDOID, pgtype.ByteaOID:
+		case pgtype.TextOID, pgtype.VarcharOID:
+			name += ` COLLATE "C"`
+		case pgtype.Float4OID:
+			name = "float4send(" + name + ")"
+		case pgtype.Float8OID:
+			name = "float8send(" + name + ")"
+		default:
+			name += `::text COLLATE "C"`
+		}
+		parts = append(parts, name)
+	}
+	row := "ROW(" + strings.Join(parts, ", ") + ")"
+	const hashesRecords = 14 // the first version that does
+	major, _, _ := strings.Cut(conn.PgConn().ParameterStatus("server_version"), ".")
+	if n, err := strconv.Atoi(major); err != nil || n < hashesRecords {
+		return "hashtextextended(" + row + `::text COLLATE "C", 0)`
+	}
+	return "hash_record_extended(" + row + ", 0)"
 }
 
 // written is the condition on a key that stands once. A superset is harmless:

@@ -158,6 +158,34 @@ func TestStateKeys(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoColumn)
 }
 
+// TestStateSeesEveryChange: whatever changes the text of a value changes the
+// fingerprint of its row, also where the server calls the two values equal.
+func TestStateSeesEveryChange(t *testing.T) {
+	for column, values := range map[string][2]string{
+		"smallint": {"1", "2"}, "boolean": {"true", "false"}, "date": {"'2026-01-01'", "'2026-01-02'"},
+		"float8": {"0", "'-0'"}, "float4": {"0.1", "0.1000001"}, "numeric": {"1.0", "1.00"}, "jsonb": {`'{"a": 1.0}'`, `'{"a": 1.00}'`},
+		"json": {`'{}'`, `'{"a":1}'`}, "text": {"'a'", "NULL"}, "varchar": {"''", "NULL"}, "text[]": {"'{a,b}'", `'{"a,b"}'`},
+		"bytea": {"'a'", "'b'"}, "uuid": {"'00000000-0000-0000-0000-000000000001'", "NULL"}, "interval": {"'24 hours'", "'1 day'"},
+		"timestamptz": {"'2026-01-01Z'", "'2026-01-01 00:00:00.000001Z'"}, "point": {"'(1,2)'", "'(1,3)'"}, "char(3)": {"'a'", "'b'"},
+		`text COLLATE "same"`: {"'A'", "'a'"},
+	} {
+		t.Run(column, func(t *testing.T) {
+			exec, src := stateDatabase(t)
+			exec(`CREATE COLLATION IF NOT EXISTS same (provider = icu, locale = 'und-u-ks-level2', deterministic = false)`)
+			s, _ := StateIn(src, "abc_1")
+			_, err := s.Open(t.Context())
+			require.NoError(t, err)
+			exec("CREATE TABLE people (id integer, v " + column + ")")
+			exec("INSERT INTO people VALUES (1, " + values[0] + "), (2, " + values[0] + ")")
+			exec("INSERT INTO people VALUES (3, " + values[1] + ")")
+			got := prints(t, s, Comparison{Object: Object{Name: "people"}, Columns: []string{"v"}, Key: "id"})
+			require.Len(t, got, 3)
+			require.Equal(t, got["1"], got["2"])
+			require.NotEqual(t, got["1"], got["3"])
+		})
+	}
+}
+
 // TestStateApplies: a change may come twice, a refusal keeps what was
 // acknowledged, a removed key is gone, and a key may be of any length.
 func TestStateApplies(t *testing.T) {
