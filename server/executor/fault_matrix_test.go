@@ -36,6 +36,10 @@ func (c column) String() string {
 	return c.name
 }
 
+// large tells the operations that meet faults with the larger number too. A sheet
+// is filled like any other destination, so append alone is enough of it.
+func (c column) large() bool { return !c.sheet || c.operation == api.OperationAppend && !c.skip }
+
 // columns: append goes to an emulated type, since a custom destination does not
 // take it, and swap to both.
 func columns() []column {
@@ -68,7 +72,7 @@ func faultCells() []faultCell {
 			if !f.deletes || c.deletes() && !c.sheet {
 				cells = append(cells, faultCell{f, c, fewRecords})
 			}
-			if f.many && (!f.deletes || c.deletes() && !c.sheet) {
+			if f.many && c.large() && (!f.deletes || c.deletes()) {
 				cells = append(cells, faultCell{f, c, manyRecords})
 			}
 		}
@@ -242,12 +246,15 @@ func (s *faultScene) repair(task *task, want contents, lost []string) string {
 	require.Equal(s.t, api.RunCompleted, o.Status, "%+v", o)
 	require.Zero(s.t, o.Failed, "%+v", o)
 	sameContent(s.t, want, s.content(), "stored after the next run")
-	s.learn(task)
-	left := s.model.expect(s.rows, s.pairs)
-	require.Empty(s.t, left.remove)
+	left := 0
+	if s.p.strategy == api.MirrorSwap { // each row is sent in each run
+		left = len(task.valid)
+	}
 	o = s.sync()
-	require.Equal(s.t, [2]int64{int64(len(left.write)), int64(len(left.write))}, [2]int64{o.Processed, o.Updated}, "nothing is left to do: %+v", o)
-	sameContent(s.t, want, s.content(), "stored in the end")
+	require.Equal(s.t, [2]int64{int64(left), int64(left)}, [2]int64{o.Processed, o.Updated}, "nothing is left to do: %+v", o)
+	if left > 0 {
+		sameContent(s.t, want, s.content(), "stored in the end")
+	}
 	return word
 }
 
