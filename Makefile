@@ -32,7 +32,7 @@ test: ## run every test except the long axes of the matrices
 race: ## run the short tests under the race detector
 	DESTKIT_TIER=test $(GO) test -race -short -timeout 20m ./...
 
-matrix: ## break every rule once and see that its check, and only what is listed, notices
+matrix: ## break every rule once, kill at every point, meet every fault, in every operation
 	DESTKIT_TIER=matrix $(GO) test -count=1 -parallel 8 -timeout 20m -run 'Matrix' ./...
 
 lint: ## check formatting, go vet and the linters
@@ -45,6 +45,7 @@ format: ## format the source
 
 docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Fault)Matrix$$' ./server/executor -update
 	$(GO) test -count=1 -run '^TestFidelityLedger$$' ./server -update
 
 bench: ## measure, against the peers that are installed
