@@ -353,7 +353,7 @@ func (h *history) disturb(kills bool) {
 	h.source.fails = rapid.SampledFrom([]int{0, 0, 0, 0, 1, 5}).Draw(h.t, "source fails")
 	h.kill = kill{}
 	if kills && rapid.Bool().Draw(h.t, "kill") {
-		h.kill = kill{point: rapid.SampledFrom(deathPoints()).Draw(h.t, "point"), after: rapid.IntRange(1, 5).Draw(h.t, "passings")}
+		h.kill = kill{point: rapid.SampledFrom(deathPoints()).Draw(h.t, "point"), after: rapid.SampledFrom([]int{1, 1, 2, 3, 5}).Draw(h.t, "passings")}
 	}
 }
 
@@ -500,7 +500,7 @@ func TestHistoriesMatrix(t *testing.T) {
 		}
 	})
 	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
-	if testing.Short() || t.Failed() || namedByRun() {
+	if !wholeMatrix() || t.Failed() || namedByRun() { // a few histories may miss what is drawn rarely
 		return
 	}
 	require.Positive(t, tally.resumed)
