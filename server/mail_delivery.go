@@ -33,6 +33,8 @@ type SMTP struct {
 	From string
 	// TLS is SMTPStartTLS (default), SMTPImplicit or SMTPPlain.
 	TLS string
+	// Timeout bounds one conversation, in real time; DefaultSMTPTimeout when zero.
+	Timeout time.Duration
 }
 
 // defaultSender stands where no mail server is named; the domain exists nowhere
@@ -90,6 +92,9 @@ func (c SMTP) Check() error {
 	case "", SMTPStartTLS, SMTPImplicit, SMTPPlain:
 	default:
 		return fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", clipped(c.TLS), SMTPStartTLS, SMTPImplicit, SMTPPlain)
+	}
+	if c.Timeout < 0 {
+		return fmt.Errorf("mail server: the deadline must be longer than nothing, not %s", c.Timeout)
 	}
 	if (c.Username == "") != (c.Password == "") {
 		return errors.New("mail server: user name and password go together")

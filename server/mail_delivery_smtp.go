@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -16,8 +17,8 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// smtpTimeout bounds one conversation with the mail server, in real time.
-const smtpTimeout = 30 * time.Second
+// DefaultSMTPTimeout is SMTP.Timeout where it is zero.
+const DefaultSMTPTimeout = 30 * time.Second
 
 // transmit hands one e-mail to the mail server. permanent: the server has
 // refused this e-mail for good (a code of 500 or more, RFC 5321 4.2.1).
@@ -75,7 +76,7 @@ func (m *mailer) client(whole context.Context) (*mail.Client, error) {
 		policy = mail.TLSOpportunistic
 	}
 	options := []mail.Option{
-		mail.WithPort(port), mail.WithTimeout(smtpTimeout), mail.WithTLSPolicy(policy), mail.WithTLSConfig(secure),
+		mail.WithPort(port), mail.WithTimeout(cmp.Or(m.smtp.Timeout, DefaultSMTPTimeout)), mail.WithTLSPolicy(policy), mail.WithTLSConfig(secure),
 		mail.WithDialContextFunc(func(ctx context.Context, network, address string) (net.Conn, error) {
 			raw, err := (&net.Dialer{}).DialContext(ctx, network, address)
 			if err != nil {

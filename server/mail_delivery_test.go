@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"crypto/tls"
+	"fmt"
 	"io"
 	"log"
 	"log/slog"
@@ -280,6 +281,26 @@ func TestMailServerIsAway(t *testing.T) {
 	require.Equal(t, []string{"ada@example.com"}, list[0].to)
 	w.advance(24 * time.Hour)
 	require.Empty(t, p.take())
+}
+
+// TestMailServerThatSaysNothing: an attempt ends with its deadline, and the run
+// that it tells of has ended before.
+func TestMailServerThatSaysNothing(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer silent.Close()
+	w := frozen(t, func(c *Config) {
+		c.SMTP = SMTP{Addr: silent.Addr().String(), From: "alerts@example.com", TLS: SMTPPlain, Timeout: 50 * time.Millisecond}
+	})
+	id := w.do("POST", "/syncs", w.key, syncBody(w.newSource(), w.newDestination())).want(200).id("data.sync_id")
+	w.changeSource("DROP TABLE customers")
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
+	w.settle()
+	require.Equal(t, "failed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
+	mails := w.mailbox()
+	require.Equal(t, "open", mails.at("mails.0.delivery"))
+	require.Contains(t, mails.at("mails.0.error"), "timeout")
+	require.EqualValues(t, 1, mails.id("mails.0.attempts"))
 }
 
 // TestMailPasswordStaysSecret: also where a server repeats it, and it is not

@@ -20,6 +20,7 @@ func (m *mailFlags) register(f *pflag.FlagSet, smtp *server.SMTP) {
 	f.StringVar(&smtp.Addr, "smtp", "", "`HOST:PORT` of a mail server that gets what is in the mailbox, too (default: the mailbox only)")
 	f.StringVar(&smtp.From, "smtp-from", "", "sender `ADDRESS` of every e-mail; needed with --smtp")
 	f.StringVar(&smtp.TLS, "smtp-tls", server.SMTPStartTLS, "how it is encrypted: `starttls|tls|none` (STARTTLS or nothing is sent; from the first byte; not at all, for tests)")
+	f.DurationVar(&smtp.Timeout, "smtp-timeout", server.DefaultSMTPTimeout, "deadline of handing over one e-mail")
 	f.StringVar(&smtp.Username, "smtp-user", "", "`NAME` to log in with (default: no login)")
 	f.StringVar(&m.passwordVariable, "smtp-password-env", "", "environment variable `NAME` that holds the password")
 	f.StringVar(&m.passwordFile, "smtp-password-file", "", "`FILE` that holds the password, with or without a line break at its end")
