@@ -64,7 +64,7 @@ func (p *persistent) do(ctx context.Context) error {
 		CheckRetry: p.check, Backoff: noBackoff, PrepareRetry: p.prepare,
 		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	request := (&http.Request{Method: http.MethodPost, URL: anywhere}).WithContext(ctx)
+	request := (&http.Request{Method: http.MethodPost, URL: anywhere, Header: http.Header{}}).WithContext(ctx)
 	reply, err := client.Do(&retryablehttp.Request{Request: request})
 	if err != nil {
 		return err
