@@ -124,7 +124,7 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 		return nil, err
 	}
 	x.key, x.other = identifierKeys(identifier)
-	if err := x.readLedger(); err != nil {
+	if err := x.readLedger(ctx); err != nil {
 		return nil, err
 	}
 	if err := x.readSource(ctx); err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/store"
 )
 
 // is tells whether a key is the record's, and remembers its form.
@@ -27,7 +28,7 @@ func (x *explaining) is(key []byte) bool {
 }
 
 // readLedger reads what the runs have written of the record.
-func (x *explaining) readLedger() error {
+func (x *explaining) readLedger(ctx context.Context) error {
 	books, event := x.s.ledger.Sync(x.sync.ID), eventField(x.sync)
 	runs, err := books.Runs()
 	if err != nil {
@@ -58,7 +59,7 @@ func (x *explaining) readLedger() error {
 	if event != "" { // the keys of its state are positions
 		return nil
 	}
-	state, err := books.Scan()
+	state, err := x.scanState(ctx, books)
 	if err != nil {
 		return err
 	}
@@ -77,6 +78,33 @@ func (x *explaining) readLedger() error {
 			return nil
 		}
 	}
+}
+
+// scanState opens the state. A warehouse that cannot be asked leaves out what it
+// knows: the logs say the rest.
+func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executor.State, error) {
+	var from sourceAccess
+	err := x.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		from, err = x.s.stateAccess(tx, x.sync)
+		return err
+	})
+	if err != nil || !from.keepsState() {
+		return books.Scan()
+	}
+	src, err := from.open(ctx)
+	if err != nil {
+		return books.Scan()
+	}
+	defer src.Close() // it does not end the reading
+	warehouse, err := x.s.stateIn(ctx, from, src, x.sync.ID)
+	if err != nil {
+		return nil, err
+	}
+	state, err := executor.ScanState(ctx, books, warehouse)
+	if err != nil && ctx.Err() == nil {
+		return books.Scan()
+	}
+	return state, err
 }
 
 // keep sorts a record of a log by its run.

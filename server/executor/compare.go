@@ -15,16 +15,17 @@ const invalidDuplicate = "the primary identifier stands more than once in the so
 // often is how many rows go by between two looks at the context.
 const often = 256
 
-// state is the state of a sync in ascending order of keys: a *ledger.Cursor, or
-// what a warehouse has.
-type state interface {
+// State is the state of a sync in ascending order of keys: a *ledger.Cursor, or
+// what a warehouse has. An entry is good until the next one; io.EOF follows the
+// last.
+type State interface {
 	Next() (ledger.Entry, error)
 	Close() error
 }
 
 // compare merges rows and state in the order of their keys and hands what has
 // to be sent to the sink. Both streams are read once, so memory does not grow.
-func (r *run) compare(ctx context.Context, rows *group, before state) error {
+func (r *run) compare(ctx context.Context, rows *group, before State) error {
 	row, rowErr := rows.next()
 	old, oldErr := before.Next()
 	for n := 0; ; n++ {

@@ -21,7 +21,7 @@ func (r *run) comparesInSQL() bool {
 }
 
 // scan opens the state in key order.
-func (r *run) scan(ctx context.Context) (state, error) {
+func (r *run) scan(ctx context.Context) (State, error) {
 	if r.job.Warehouse == nil {
 		return r.books.Scan()
 	}
@@ -31,21 +31,6 @@ func (r *run) scan(ctx context.Context) (state, error) {
 	}
 	return &wholeState{rows}, nil
 }
-
-// wholeState is the state of a warehouse as the merge reads it.
-type wholeState struct{ rows source.StateReader }
-
-// Next implements state.
-func (w *wholeState) Next() (ledger.Entry, error) {
-	row, err := w.rows.Next()
-	if err != nil {
-		return ledger.Entry{}, err
-	}
-	return entryOf(&row.Entry), nil
-}
-
-// Close implements state.
-func (w *wholeState) Close() error { return w.rows.Close() }
 
 // openDifferences has the warehouse compare.
 func (r *run) openDifferences(ctx context.Context, key string) (find func(context.Context) error, done func(), err error) {

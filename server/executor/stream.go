@@ -154,7 +154,7 @@ func (r *run) readStream(ctx context.Context, p *phase) error {
 
 // readEvents merges messages and state, which both come in the order of the
 // positions.
-func (r *run) readEvents(ctx context.Context, rows source.LogRows, before state) error {
+func (r *run) readEvents(ctx context.Context, rows source.LogRows, before State) error {
 	old, oldErr := before.Next()
 	var record, place []byte
 	for n := 0; ; n++ {
@@ -255,7 +255,7 @@ func (r *run) apart(ctx context.Context, pack *packer) func(item) error {
 }
 
 // readLatest compares the latest message of each identifier with the state.
-func (r *run) readLatest(ctx context.Context, rows source.LogRows, before state) error {
+func (r *run) readLatest(ctx context.Context, rows source.LogRows, before State) error {
 	in := &messageRows{rows: rows, mapper: r.plan}
 	sorted, err := source.Sorted(ctx, in, []int{0}, r.e.options.Scratch)
 	if err != nil {

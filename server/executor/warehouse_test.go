@@ -288,6 +288,41 @@ func TestAcknowledgementsWaitForTheWarehouse(t *testing.T) {
 	require.Len(t, w.stored(), 27)
 }
 
+// TestScanStateBeforeItIsApplied: what the ledger has and the warehouse does not
+// counts, for whoever looks at the state from outside.
+func TestScanStateBeforeItIsApplied(t *testing.T) {
+	credentials, exec := warehouseDatabase(t, peopleColumns)
+	w := newWorld(t, setup{})
+	w.fromPostgres(credentials)
+	state := w.advanced()
+	w.config.Operation = api.OperationMirror
+	scan := func() (all []string) {
+		entries, err := ScanState(t.Context(), w.ledger.Sync(7), state)
+		require.NoError(t, err)
+		defer entries.Close()
+		for {
+			e, err := entries.Next()
+			if errors.Is(err, io.EOF) {
+				return all
+			}
+			require.NoError(t, err)
+			all = append(all, fmt.Sprint(string(e.Key), " ", e.Known, " ", e.Verdict, " ", e.Deleted))
+		}
+	}
+	require.Empty(t, scan(), "nothing was ever made")
+	exec(fmt.Sprintf(fillPeople, 1, 5))
+	w.arm(destsim.Fault{Kind: "record_failure", When: destsim.Trigger{Identifier: api.Raw(4)}})
+	require.EqualValues(t, 1, w.sync().Failed)
+	first := []string{"1 true succeeded false", "2 true succeeded false", "3 true succeeded false", "4 false rejected false", "5 true succeeded false"}
+	require.Equal(t, first, scan())
+	exec("ALTER TABLE destkit.syncs ADD CHECK (false) NOT VALID; DELETE FROM people WHERE id IN (1, 4); UPDATE people SET level = 9 WHERE id = 3; INSERT INTO people VALUES (0)")
+	require.Equal(t, CodeState, w.sync().Code)
+	want := append([]string{"0 true succeeded false"}, first[1:3]...)
+	want = append(want, "4 false rejected true", first[4])
+	require.Equal(t, want, scan())
+	require.Len(t, wholeOf(t, state), 5)
+}
+
 // wholeOf are the entries of a state.
 func wholeOf(t *testing.T, state Warehouse) (all []ledger.Entry) {
 	t.Helper()

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -87,6 +88,12 @@ func (s *PostgresState) Read(ctx context.Context, c *Comparison) (_ StateReader,
 		}
 	}
 	described, err := conn.PgConn().Prepare(ctx, "", sql, nil)
+	var server *pgconn.PgError
+	const undefinedTable = "42P01"
+	if c == nil && errors.As(err, &server) && server.Code == undefinedTable {
+		closeConn(conn)
+		return noState{}, nil
+	}
 	if err != nil {
 		return nil, postgresQueryError(err)
 	}
@@ -109,6 +116,15 @@ func (s *PostgresState) Read(ctx context.Context, c *Comparison) (_ StateReader,
 	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
 	return r, nil
 }
+
+// noState is a state that was never made.
+type noState struct{}
+
+// Next implements StateReader.
+func (noState) Next() (StateRow, error) { return StateRow{}, io.EOF }
+
+// Close implements StateReader.
+func (noState) Close() error { return nil }
 
 // compare makes the statement.
 func (s *PostgresState) compare(ctx context.Context, conn *pgx.Conn, c *Comparison, r *stateReader) (string, error) {
