@@ -66,6 +66,9 @@ func TestCancelAtEachStep(t *testing.T) {
 		{step: "deleting", method: "sync_batch", rows: 2500, mirror: true},
 	} {
 		t.Run(c.step, func(t *testing.T) {
+			if testing.Short() && c.rows > 10_000 {
+				t.Skip("sends many records")
+			}
 			t.Parallel()
 			hold := newBlocking(c.pass)
 			bad := hold.answer
