@@ -40,7 +40,7 @@ func mirror(more map[string]any) func(*hostile) map[string]any {
 }
 
 // dest1 is the id of the destination.
-func (h *hostile) dest1() int64 { return h.syncWorld.dest }
+func (h *hostile) dest1() int64 { return h.dest }
 
 // stores demands that some record of an object holds a text.
 func stores(object, text string) func(*hostile) {

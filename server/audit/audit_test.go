@@ -293,7 +293,6 @@ func BenchmarkAudit(b *testing.B) {
 	}
 	w.ran(api.RunCompleted, n, 0, ledger.Batch{Operation: rpc.OperationUpsert, Records: records})
 	job := w.job(false)
-	records = nil
 	runtime.GC()
 	for b.Loop() {
 		report, err := Audit(b.Context(), job)

@@ -94,7 +94,7 @@ func TestFaultMatrix(t *testing.T) {
 			table.skipped = true
 			continue
 		}
-		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.faultCase.name, c.records), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
 			t.Parallel()
 			table.add(c, c.meet(t))
 		})
@@ -268,14 +268,14 @@ type faultTable struct {
 func (f *faultTable) add(c faultCell, said string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	name := c.faultCase.name
+	name := c.name
 	if c.many {
 		name = fmt.Sprintf("%s, %d records", name, c.records)
 	}
 	if f.cells[name] == nil {
 		f.cells[name] = map[string]string{}
 	}
-	f.cells[name][c.column.String()] = said
+	f.cells[name][c.String()] = said
 }
 
 const faultHead = `# Fault matrix

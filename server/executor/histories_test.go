@@ -43,7 +43,6 @@ type history struct {
 	empty    bool // allow_empty_source
 	run      int64
 	resume   bool
-	settling bool // an earlier run was left where it was
 	ever     map[string]map[string]bool
 	foreign  map[string]stored
 	skipped  map[string]bool // rows that an append has taken as sent, perhaps

@@ -256,7 +256,6 @@ type stateReader struct {
 	row        row
 	totals     StateCounts
 	written    int64
-	given      bool // the totals
 }
 
 // Next implements StateReader.
