@@ -69,18 +69,25 @@ func (s *PostgresState) explain(err error) error {
 // make makes what is missing. Somebody may have made the schema for a user who
 // may not, so it is looked for first.
 func (s *PostgresState) make(ctx context.Context, conn *pgx.Conn) error {
+	const makersLock = 0x6465_7374_6b69_74 // "destkit"
 	var exists bool
+	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", syncsTable).Scan(&exists)
+	if err == nil && !exists { // two syncs may come here at once
+		_, err = conn.Exec(ctx, fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", makersLock))
+	}
+	if err != nil {
+		return err
+	}
 	if err := conn.QueryRow(ctx, "SELECT to_regnamespace($1) IS NOT NULL", StateSchema).Scan(&exists); err != nil {
 		return err
 	}
 	if !exists {
-		// Two syncs may come here at once.
 		if _, err := conn.Exec(ctx, "CREATE SCHEMA IF NOT EXISTS "+StateSchema); err != nil {
 			return err
 		}
 	}
 	var syncs, state bool
-	err := conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NOT NULL", syncsTable, s.table).Scan(&syncs, &state)
+	err = conn.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL, to_regclass($2) IS NOT NULL", syncsTable, s.table).Scan(&syncs, &state)
 	if err == nil && !syncs {
 		_, err = conn.Exec(ctx, makeSyncs)
 	}

@@ -135,6 +135,20 @@ func TestStateCompares(t *testing.T) {
 	}, read(t, s, nil))
 }
 
+// TestStatesAreMadeAtOnce: the first runs of several syncs do not get in each
+// other's way.
+func TestStatesAreMadeAtOnce(t *testing.T) {
+	_, src := stateDatabase(t)
+	var together sync.WaitGroup
+	failures := make([]error, 8)
+	for i := range failures {
+		s, _ := StateIn(src, fmt.Sprint("abc_", i))
+		together.Go(func() { _, failures[i] = s.Open(context.Background()) })
+	}
+	together.Wait()
+	require.NoError(t, errors.Join(failures...))
+}
+
 // TestStateKeys: the server's keys are those that records have here, byte by
 // byte, or it is not asked.
 func TestStateKeys(t *testing.T) {
