@@ -97,6 +97,7 @@ type store struct {
 	parallel int64
 	records  map[string]stored
 	next     map[string]stored // of the replacement under way; nil: none
+	commits  int               // replacements that took the place of the table
 
 	armed   []string // fates that may be drawn, "" among them
 	seed    uint32
@@ -296,6 +297,7 @@ func (s swapStore) Commit(context.Context) error {
 	}
 	if s.next != nil { // else an earlier try has done it, and its answer was lost
 		s.records, s.next = s.next, nil
+		s.commits++
 	}
 	switch fate {
 	case fateStored, fateLost, fateHalf:
