@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -208,7 +209,7 @@ func (c faultCell) outcome(t *testing.T, o Outcome, lost []string) string {
 		require.Zero(t, o.Failed, info)
 		require.Equal(t, c.lies, len(lost) > 0, info)
 		if c.lies {
-			return "a lie: the audit names it"
+			return "a lie, seen by reading back"
 		}
 		return "repaired"
 	case o.Code != "":
@@ -286,7 +287,7 @@ has delivered everything; a code is the error_code with which it failed; "named"
 reports as failed, with their messages. In every cell a model compares what the destination stores with
 what the run says: what it calls sent is stored, nothing is stored twice, the counters are those of the
 books; and the next run, without the fault, delivers what was left, nothing else, and leaves nothing to do.
-A destination that lies (acknowledge_unstored) can only be found by the audit. Written by ` + "`make docs`" + `.
+A destination that lies (acknowledge_unstored) can only be found by reading back. Written by ` + "`make docs`" + `.
 
 `
 
@@ -301,8 +302,8 @@ func (f *faultTable) finish(t *testing.T) {
 	for i, name := range slices.Sorted(maps.Keys(f.cells)) {
 		line := "| " + name + " |"
 		for _, c := range columns() {
-			line += " " + f.cells[name][c.String()] + " |"
-			if f.cells[name][c.String()] != "" {
+			said, met := f.cells[name][c.String()]
+			if line += " " + cmp.Or(said, "–") + " |"; met {
 				n++
 			}
 		}
