@@ -125,7 +125,7 @@ func (s *streams) gather(a *audit, one *subject) (err error) {
 	}
 	known := false
 	if bytes.Equal(s.state.key(), one.key) {
-		if one.history.state, err = s.state.take(one.key); err != nil {
+		if one.history.state, err = s.state.take(); err != nil {
 			return err
 		}
 		known = true
