@@ -46,13 +46,12 @@ func (c column) large() bool { return !c.sheet || c.operation == api.OperationAp
 func columns() []column {
 	var list []column
 	for _, p := range promises() {
-		if p.water {
-			continue // a moment is not among the columns of the sheet; the histories have it
-		}
-		if p.operation != api.OperationAppend {
+		// A moment is not among the columns of the sheet, so that append goes over
+		// the protocol, as inserts.
+		if p.operation != api.OperationAppend || p.water {
 			list = append(list, column{p, false})
 		}
-		if p.operation == api.OperationAppend || p.strategy == api.MirrorSwap {
+		if p.operation == api.OperationAppend && !p.water || p.strategy == api.MirrorSwap {
 			list = append(list, column{p, true})
 		}
 	}
