@@ -451,7 +451,7 @@ func TestHostileMethods(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			opts := hostileOptions()
 			opts.Timeout = 3 * time.Second // some of them would go on for hours
-			if c.failed != "" { // a busy machine must come that far
+			if c.failed != "" {            // a busy machine must come that far
 				opts.Timeout = 8 * time.Second
 			}
 			opts.Write, opts.Objects = true, []string{"contact"}
