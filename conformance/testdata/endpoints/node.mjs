@@ -187,7 +187,7 @@ async function syncBatch({ sync_plan: plan, records }) {
   const table = tableOf(plan);
   if (wrong('plan-in-a-global')) {
     currentPlan = plan;
-    await sleep(2); // a look-up of the connection
+    await sleep(25); // a look-up of the connection, on a slow day
     plan = currentPlan;
   }
   const { operation } = plan;
