@@ -306,7 +306,7 @@ func TestMailServerThatSaysNothing(t *testing.T) {
 // TestMailPasswordStaysSecret: also where a server repeats it, and it is not
 // sent over a connection that anybody can read.
 func TestMailPasswordStaysSecret(t *testing.T) {
-	var said bytes.Buffer
+	var said sayings
 	p := newPost(t, true, false)
 	for name, way := range map[string]string{"wrong password": SMTPStartTLS, "in clear": SMTPPlain} {
 		t.Run(name, func(t *testing.T) {

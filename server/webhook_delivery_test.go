@@ -22,7 +22,7 @@ func TestDeliveryRetries(t *testing.T) {
 	proves(t, "F-6-05")
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	var log bytes.Buffer
+	var log sayings
 	w := frozen(t, func(c *Config) { c.Log = slog.New(slog.NewTextHandler(&log, nil)) })
 	l := w.listen()
 	t.Cleanup(l.CloseClientConnections)
