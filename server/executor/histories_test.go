@@ -107,7 +107,11 @@ func (h *history) pass() Outcome {
 		h.settle(t, completed, killed)
 	}
 	if completed {
-		h.counted(o, t, resumed)
+		by := t
+		if !resumed {
+			by = h.model.countedBy(t, h.source.rows, pairs, o.SourceRecords)
+		}
+		h.counted(o, by, resumed)
 	}
 	h.model.learn(t, pairs, h.store.words, completed, killed)
 	switch {

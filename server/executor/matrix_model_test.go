@@ -131,7 +131,8 @@ type model struct {
 	doubt   bool   // a run was killed, perhaps after it had ended
 	mark    int64  // high-water mark
 	marked  bool
-	swapped bool // the destination replaces its table
+	passed  []int64 // marks of runs that were killed, perhaps after they had ended
+	swapped bool    // the destination replaces its table
 }
 
 func newModel(p promise) *model { return &model{promise: p, keys: map[string]known{}} }
@@ -227,6 +228,23 @@ func (m *model) expect(rows []row, pairs []string) *task {
 	return t
 }
 
+// countedBy is the task by which the rows of a run are counted: that of the
+// mark, or of one that a killed run has left when it had ended all the same.
+// What lies below such a mark was acknowledged, and must have arrived.
+func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task {
+	for _, mark := range m.passed {
+		if t.rows == read {
+			return t
+		}
+		after := *m
+		after.mark, after.marked = mark, true
+		if other := after.expect(rows, pairs); other.rows == read {
+			return other
+		}
+	}
+	return t
+}
+
 // value is what tells whether a row has to be sent again.
 func (m *model) value(r row, pairs []string) string {
 	if m.water { // another moment is another event
@@ -255,12 +273,15 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	}
 	if killed {
 		m.doubt = true
+		if m.water && t.topped {
+			m.passed = append(m.passed, m.nextMark(t, words))
+		}
 		return
 	}
 	if !completed {
 		return
 	}
-	m.pairs, m.ended, m.doubt = text(pairs), true, false
+	m.pairs, m.ended, m.doubt, m.passed = text(pairs), true, false, nil
 	if m.water && t.topped {
 		if mark := m.nextMark(t, words); !m.marked || mark > m.mark {
 			m.mark, m.marked = mark, true
