@@ -32,6 +32,7 @@ test: ## run every test except the long axes of the matrices
 race: ## run the short tests under the race detector
 	DESTKIT_TIER=test $(GO) test -race -short -timeout 20m ./...
 
+# One package after another: some rules are about time, and a second package would take it.
 matrix: ## break every rule once, kill at every point, meet every fault, in every operation
 	DESTKIT_TIER=matrix $(GO) test -count=1 -p 1 -parallel 8 -timeout 20m -run 'Matrix' ./...
 
