@@ -31,7 +31,7 @@ func (o *following) register(cmd *cobra.Command) {
 	f.BoolVarP(&o.quiet, "quiet", "q", false, "show nothing; the exit status tells")
 	f.DurationVar(&o.interval, "interval", 500*time.Millisecond, "time between two looks at a run")
 	f.DurationVar(&o.patience, "patience", 30*time.Second, "how long a service that gives no answer is waited for")
-	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid (default: any number may)")
+	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
 }
