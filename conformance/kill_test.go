@@ -161,11 +161,15 @@ func tripped(r *conformance.Report) []string {
 	return out
 }
 
-// late tells that every surplus finding is a missed deadline: on a busy machine
-// a cut-down deadline can pass without any fault, and such a run proves nothing.
+// late tells that every surplus finding is a missed deadline, or that the judge
+// could not send as fast as a wanted check needs: on a busy machine a cut-down
+// deadline can pass without any fault, and such a run proves nothing.
 func late(r *conformance.Report, want []string) bool {
 	surplus := 0
 	for _, c := range r.Checks {
+		if c.Status == conformance.Inconclusive && slices.Contains(want, c.ID) && strings.Contains(c.Reason, "the judge reached only") {
+			return true
+		}
 		if !slices.Contains(tripped(r), c.ID) || slices.Contains(want, c.ID) {
 			continue
 		}
@@ -187,7 +191,7 @@ func judgeUnhurried(t *testing.T, want []string, build func() *bench) *conforman
 		if !late(r, want) {
 			break
 		}
-		t.Logf("deadlines missed in %v: the machine was busy, judged again", tripped(r))
+		t.Logf("%v, wanted %v: the machine was too busy, judged again", tripped(r), want)
 		r = build().judge(t)
 	}
 	return r

@@ -106,8 +106,8 @@ func (h *history) pass() Outcome {
 	if h.model.once() {
 		h.settle(t, completed, killed)
 	}
+	by := t
 	if completed {
-		by := t
 		if !resumed {
 			by = h.model.countedBy(t, h.source.rows, pairs, o.SourceRecords)
 		}
@@ -116,7 +116,7 @@ func (h *history) pass() Outcome {
 	h.model.learn(t, pairs, h.store.words, completed, killed)
 	switch {
 	case completed:
-		h.arrived(t, pairs)
+		h.arrived(by, pairs)
 	case killed:
 		h.reborn()
 	case h.swaps && o.Status == api.RunFailed && h.store.commits == commits:
@@ -192,6 +192,10 @@ func between(t require.TestingT, n int64, must, may map[string]bool, info string
 // else.
 func (h *history) arrived(t *task, pairs []string) {
 	named := h.named()
+	for key, r := range t.below {
+		_, there := h.store.records[key]
+		require.True(h.t, there || named[key], "record %s of %v lies below the mark of a run that ended", key, r)
+	}
 	for key, r := range t.valid {
 		record, there := h.store.records[key]
 		_, others := h.foreign[key]

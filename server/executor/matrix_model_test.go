@@ -131,8 +131,14 @@ type model struct {
 	doubt   bool   // a run was killed, perhaps after it had ended
 	mark    int64  // high-water mark
 	marked  bool
-	passed  []int64 // marks of runs that were killed, perhaps after they had ended
+	passed  []passed // runs that were killed, perhaps after they had ended
 	swapped bool    // the destination replaces its table
+}
+
+// passed is a killed run by its mark: the mark holds when the run had ended.
+type passed struct {
+	mark  int64
+	valid map[string]row // what it had to send
 }
 
 func newModel(p promise) *model { return &model{promise: p, keys: map[string]known{}} }
@@ -145,7 +151,8 @@ type task struct {
 	write, remove map[string]bool
 	// What a run may do beside that, after one that ended in the middle.
 	mayWrite, mayRemove map[string]bool
-	skips               bool // the rows are taken as sent
+	skips               bool           // the rows are taken as sent
+	below               map[string]row // what lies below the mark of a killed run and was its to send
 	top                 int64
 	topped              bool
 }
@@ -230,15 +237,22 @@ func (m *model) expect(rows []row, pairs []string) *task {
 
 // countedBy is the task by which the rows of a run are counted: that of the
 // mark, or of one that a killed run has left when it had ended all the same.
-// What lies below such a mark was acknowledged, and must have arrived.
+// What that run had to send lies below, was acknowledged, and must have arrived;
+// what has come below its mark since is no new event.
 func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task {
-	for _, mark := range m.passed {
+	for _, p := range m.passed {
 		if t.rows == read {
 			return t
 		}
 		after := *m
-		after.mark, after.marked = mark, true
+		after.mark, after.marked = p.mark, true
 		if other := after.expect(rows, pairs); other.rows == read {
+			other.below = map[string]row{}
+			for key, r := range t.valid {
+				if _, again := other.valid[key]; !again && p.valid[key] != nil && p.valid[key]["at"] == r["at"] {
+					other.below[key] = r
+				}
+			}
 			return other
 		}
 	}
@@ -274,7 +288,7 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	if killed {
 		m.doubt = true
 		if m.water && t.topped {
-			m.passed = append(m.passed, m.nextMark(t, words))
+			m.passed = append(m.passed, passed{m.nextMark(t, words), t.valid})
 		}
 		return
 	}
