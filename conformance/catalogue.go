@@ -38,6 +38,7 @@ type Check struct {
 	Load             bool   `json:"load"`
 	Probe            bool   `json:"probe"` // an extra network probe
 	Alone            bool   `json:"alone"` // never beside other checks
+	Clock            bool   `json:"clock"` // moves the clock of a service, or waits for real
 	EachObject       bool   `json:"each_object"`
 	Acquit           bool   `json:"acquit"`  // a second run may acquit
 	Records          int    `json:"records"` // at most, for each object
@@ -61,6 +62,11 @@ type Catalogue struct {
 // LoadCatalogue reads the embedded catalogue of checks for a destination.
 func LoadCatalogue() (*Catalogue, error) {
 	return readCatalogue(features.FS, "destination", false)
+}
+
+// LoadServiceCatalogue reads the embedded catalogue of checks for a service.
+func LoadServiceCatalogue() (*Catalogue, error) {
+	return readCatalogue(features.FS, "service", false)
 }
 
 // Check finds a check by its id.
@@ -271,6 +277,8 @@ func (c *Check) tag(name string) error {
 		c.Probe = true
 	case "alone":
 		c.Alone = true
+	case "clock": // moving time disturbs everything else that is under way
+		c.Clock, c.Alone = true, true
 	case "each-object":
 		c.EachObject = true
 	case "first-object":

@@ -11,7 +11,7 @@ func TestEveryStepIsDefined(t *testing.T) {
 	cat, err := LoadCatalogue()
 	require.NoError(t, err)
 	for _, c := range cat.Checks {
-		require.Empty(t, undefinedSteps(c), "%s:%d", c.File, c.Line)
+		require.Empty(t, undefinedSteps(c, definitions()), "%s:%d", c.File, c.Line)
 	}
 }
 

@@ -51,7 +51,7 @@ func (s *session) cleanKeys(ctx context.Context, res *Residue) {
 	for _, g := range order {
 		for part := range slices.Chunk(groups[g], 500) {
 			// Each part is a sync run of its own.
-			w := &world{session: s, ctx: ctx, check: cleanUpCheck}
+			w := s.newWorld(ctx, cleanUpCheck, nil)
 			w.cleanGroup(g.object, g.field, part, res)
 		}
 	}

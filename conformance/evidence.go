@@ -91,7 +91,7 @@ func (s *session) testReadback(ctx context.Context, checks []*Check) error {
 		if o == nil {
 			continue
 		}
-		w := &world{session: s, ctx: ctx, object: o, check: &Check{ID: "HOOK-000", Title: "The read-back hook is sound"}}
+		w := s.newWorld(ctx, &Check{ID: "HOOK-000", Title: "The read-back hook is sound"}, o)
 		// An interrupted test says nothing about the hook.
 		if err := w.testHook(); asOutcome(err).status == HarnessError {
 			return err

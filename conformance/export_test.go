@@ -34,8 +34,8 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 	}
 	status := NotApplicable
 	for _, o := range objects {
-		w := &world{session: s, ctx: ctx, check: &altered, object: o, vars: map[string]any{}}
-		out := runScenario(ctx, w, altered.source, negated)
+		w := s.newWorld(ctx, &altered, o)
+		out := runScenario(ctx, &altered, definitions(), w, negated)
 		if err := w.endHooks(); err != nil {
 			return "", err
 		}

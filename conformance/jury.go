@@ -14,7 +14,8 @@ import (
 // jury schedules the checks of a run: what a check builds on comes first, checks
 // that disturb others run alone and last, a failure is confirmed by a second run.
 type jury struct {
-	s         *session
+	court     court
+	opts      *Options
 	checks    []*Check
 	results   map[string]*CheckResult
 	hookFault *outcome // the read-back hook failed its own test
@@ -28,18 +29,23 @@ type jury struct {
 	wake    chan struct{}
 }
 
+// court runs one check, with what it needs of the side that is judged.
+type court interface {
+	judge(ctx context.Context, c *Check, j *jury) *CheckResult
+}
+
 // parallelChecks is the number of checks under way at once.
 const parallelChecks = 8
 
-func newJury(s *session, checks []*Check) *jury {
-	return &jury{s: s, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
+func newJury(by court, opts *Options, checks []*Check) *jury {
+	return &jury{court: by, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
 }
 
 // run judges every check. It always ends: checks that the run's deadline cuts
 // off are NOT_RUN.
 func (j *jury) run(ctx context.Context) {
 	width := parallelChecks
-	if j.s.opts.Serial {
+	if j.opts.Serial {
 		width = 1
 	}
 	for {
@@ -166,7 +172,7 @@ func (j *jury) first(ctx context.Context, c *Check) {
 		r = c.result(NotRun, "the certificate of the endpoint does not verify, so nothing is sent to it")
 		r.Decider = "a certificate that verifies"
 	default:
-		r = j.s.judge(ctx, c, j)
+		r = j.court.judge(ctx, c, j)
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -184,7 +190,7 @@ func (j *jury) first(ctx context.Context, c *Check) {
 // confirm runs a failed check once more, alone and with new keys. The second run
 // never acquits, save where time or a lost connection may be to blame.
 func (j *jury) confirm(ctx context.Context, c *Check) {
-	again := j.s.judge(ctx, c, j)
+	again := j.court.judge(ctx, c, j)
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active--
@@ -217,15 +223,15 @@ func lostConnection(r *CheckResult) bool {
 
 // settle makes a result final: gate, waiver, progress.
 func (j *jury) settle(c *Check, r *CheckResult) {
-	r.Gating = gates(c, j.s.opts.Profile)
+	r.Gating = gates(c, j.opts.Profile)
 	if !r.Gating && (r.Status == Fail || r.Status == Flaky) {
 		r.Status = Warn
 	}
-	j.s.waive(c, r)
+	j.opts.waive(c, r)
 	j.results[c.ID] = r
 	j.done++
-	if j.s.opts.Progress != nil {
-		j.s.opts.Progress(Progress{Done: j.done, Total: len(j.checks), Result: *r})
+	if j.opts.Progress != nil {
+		j.opts.Progress(Progress{Done: j.done, Total: len(j.checks), Result: *r})
 	}
 }
 
@@ -242,7 +248,7 @@ func (j *jury) collect(r *Report) {
 		res := j.results[c.ID]
 		if res == nil {
 			res = c.result(NotRun, "the run ended before it")
-			res.Gating = gates(c, j.s.opts.Profile)
+			res.Gating = gates(c, j.opts.Profile)
 		}
 		if c.own {
 			r.Own = append(r.Own, *res)
@@ -317,37 +323,19 @@ func (s *session) permitted(c *Check, j *jury) *CheckResult {
 
 // judgeOnce runs the scenario of a check once, for one object or none.
 func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResult {
-	w := &world{session: s, ctx: ctx, check: c, object: o, vars: map[string]any{}}
+	w := s.newWorld(ctx, c, o)
 	var out *outcome
 	if ctx.Err() != nil {
 		out = asOutcome(overtime(ctx))
 	} else {
-		out = runScenario(ctx, w, c.source, "")
+		out = runScenario(ctx, c, definitions(), w, "")
 		if err := w.endHooks(); err != nil {
 			out = asOutcome(err)
 		}
 	}
-	if out.status == Pass && w.weak != nil {
-		out = w.weak
-	}
-	if len(w.findings) > 0 && out.status != HarnessError && ctx.Err() == nil {
-		out = &outcome{status: Fail}
-	}
-	r := c.result(out.status, s.redactor.String(out.reason))
-	r.Decider, r.Notes = out.decider, w.notes
-	r.Evidence = strings.Join(w.evidence, "; ")
-	if out.status == Fail {
-		r.Reason = c.Reason
-		r.Findings = w.findings
-		if r.Findings == nil {
-			r.Findings = []Finding{}
-		}
-		if w.hookAsked && !s.shown(w.object) {
-			r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", w.object))
-		}
-		if w.surplus > 0 {
-			r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", w.surplus))
-		}
+	r := w.result(out, ctx.Err() != nil)
+	if r.Status == Fail && w.hookAsked && !s.shown(w.object) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", w.object))
 	}
 	return r
 }

@@ -168,7 +168,7 @@ func TestASkippedNeedDoesNotBlock(t *testing.T) {
 
 func TestOrderOfChecks(t *testing.T) {
 	plain, alone, needy := &Check{ID: "AAA-001"}, &Check{ID: "BBB-001", Alone: true}, &Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
-	j := newJury(&session{}, []*Check{alone, plain, needy})
+	j := newJury(&session{}, &Options{}, []*Check{alone, plain, needy})
 	want := func(c *Check, kind turn) {
 		t.Helper()
 		got, how := j.next(2)
@@ -191,7 +191,7 @@ func TestOrderOfChecks(t *testing.T) {
 }
 
 func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
-	j := newJury(&session{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
+	j := newJury(&session{}, &Options{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
 	require.Panics(t, func() { j.next(1) })
 }
 

@@ -77,7 +77,7 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 }
 
 func (s *session) planObjects(p *PlanReport) {
-	w := &world{session: s, check: &Check{ID: "RES-002"}}
+	w := s.newWorld(context.Background(), &Check{ID: "RES-002"}, nil)
 	for _, o := range s.catalog.objects {
 		po := PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
 		switch {

@@ -9,6 +9,12 @@ import (
 // SchemaVersion of the JSON report. It grows when a field changes its meaning.
 const SchemaVersion = "1"
 
+// The suites: each side of the protocol has one.
+const (
+	SuiteDestination = "destination"
+	SuiteService     = "service"
+)
+
 // Exchange is one recorded and redacted HTTP exchange.
 type Exchange = wire.Exchange
 
@@ -86,7 +92,7 @@ const (
 type Report struct {
 	SchemaVersion string    `json:"schema_version"`
 	Tool          Tool      `json:"tool"`
-	Suite         string    `json:"suite"` // "destination"
+	Suite         string    `json:"suite"` // "destination" or "service"
 	Target        string    `json:"target"`
 	RunID         string    `json:"run_id"`
 	Seed          uint64    `json:"seed"`

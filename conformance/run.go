@@ -60,8 +60,8 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
 	s.cleanUp(ctx, r)
-	s.interrupted(ctx, limited, r)
-	s.decide(r, j)
+	s.opts.interrupted(ctx, limited, r)
+	s.decide(r)
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	r.Summary = summary(r)
 	return r, nil
@@ -74,36 +74,47 @@ func (s *session) prepare() (*jury, error) {
 		return nil, err
 	}
 	s.cat = cat
-	if err := s.checkWaivers(); err != nil {
+	if err := s.opts.checkWaivers(); err != nil {
 		return nil, err
 	}
-	selected, err := s.selectChecks(cat)
+	selected, err := s.opts.selectChecks(cat)
 	if err != nil {
 		return nil, err
 	}
-	if s.opts.Features != nil {
-		own, err := readCatalogue(s.opts.Features, ".", true)
-		if err != nil {
-			return nil, usage("%v", err)
-		}
-		for _, c := range own.Checks {
-			if odd := undefinedSteps(c); len(odd) > 0 {
-				return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; destkit checks --steps lists the steps",
-					c.File, c.Line, c.Title, odd[0])
-			}
-		}
-		if len(own.Checks) == 0 {
-			return nil, usage("the features directory holds no scenario: it needs *.feature files")
-		}
-		selected = append(selected, own.Checks...)
+	own, err := s.opts.ownChecks(definitions())
+	if err != nil {
+		return nil, err
 	}
-	return newJury(s, selected), nil
+	return newJury(s, &s.opts, append(selected, own...)), nil
+}
+
+// ownChecks are those of the author's own feature files.
+func (o *Options) ownChecks(known []Step) ([]*Check, error) {
+	if o.Features == nil {
+		return nil, nil
+	}
+	own, err := readCatalogue(o.Features, ".", true)
+	if err != nil {
+		return nil, usage("%v", err)
+	}
+	for _, c := range own.Checks {
+		if odd := undefinedSteps(c, known); len(odd) > 0 {
+			return nil, usage("%s:%d: scenario %q has a step that is not known (or matches twice): %s; destkit checks --steps lists the steps",
+				c.File, c.Line, c.Title, odd[0])
+		}
+	}
+	if len(own.Checks) == 0 {
+		return nil, usage("the features directory holds no scenario: it needs *.feature files")
+	}
+	return own.Checks, nil
 }
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
-func Steps() []string {
+func Steps() []string { return sentences(definitions()) }
+
+func sentences(known []Step) []string {
 	var out []string
-	for _, d := range definitions() {
+	for _, d := range known {
 		out = append(out, d.pattern.String())
 	}
 	return out
@@ -172,11 +183,11 @@ func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
 }
 
 // interrupted reports a run that did not reach its end.
-func (s *session) interrupted(ctx, limited context.Context, r *Report) {
+func (o *Options) interrupted(ctx, limited context.Context, r *Report) {
 	switch {
 	case ctx.Err() != nil:
 		r.Problems = append(r.Problems, Problem{Kind: "interrupted", ExitStatus: 3, Message: "the run was interrupted before its end"})
 	case limited.Err() != nil:
-		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", s.opts.Timeout))
+		r.Notes = append(r.Notes, fmt.Sprintf("the run reached its --timeout of %s: what was not reached is NOT_RUN", o.Timeout))
 	}
 }

@@ -14,17 +14,31 @@ import (
 	messages "github.com/cucumber/messages/go/v21"
 )
 
-// definition is one step definition: a sentence and what it does to a world.
-type definition struct {
+// Step is one step definition: a sentence and what it does to the actor of a
+// scenario.
+type Step struct {
 	pattern *regexp.Regexp
-	bind    func(*world) any
+	bind    func(actor any) any
 }
 
-// step declares a definition; the function that bind returns has one argument
-// for each group of the pattern (and a *godog.Table or *godog.DocString last).
-func step(pattern string, bind func(*world) any) definition {
-	return definition{pattern: regexp.MustCompile(pattern), bind: bind}
+// NewStep declares a sentence by a regular expression for the actors of a suite,
+// of type A. The function that bind returns has one argument for each group of
+// the pattern (and a *Table or a *DocString last), and returns an error or
+// nothing; see Outcome and Scene.Held.
+func NewStep[A any](pattern string, bind func(A) any) Step {
+	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
 }
+
+// Table and DocString are what may stand below a step.
+type (
+	Table     = godog.Table
+	DocString = godog.DocString
+)
+
+// definition is a step of the destination suite.
+type definition = Step
+
+func step(pattern string, bind func(*world) any) definition { return NewStep(pattern, bind) }
 
 // definitions are all sentences that a feature file may use.
 var definitions = sync.OnceValue(func() []definition {
@@ -37,11 +51,11 @@ var definitions = sync.OnceValue(func() []definition {
 
 // undefinedSteps returns the steps of a check that no definition, or more than
 // one, understands.
-func undefinedSteps(c *Check) []string {
+func undefinedSteps(c *Check, known []Step) []string {
 	var out []string
 	for _, text := range c.Steps {
 		n := 0
-		for _, d := range definitions() {
+		for _, d := range known {
 			if d.pattern.MatchString(sentence(text)) {
 				n++
 			}
@@ -82,22 +96,22 @@ func init() {
 	})
 }
 
-// runScenario lets godog run the steps of a check in a world.
-func runScenario(ctx context.Context, w *world, source []byte, negated string) *outcome {
-	name := fmt.Sprintf("%s-%d", w.check.ID, suiteCounter.Add(1))
+// runScenario lets godog run the steps of a check with an actor.
+func runScenario(ctx context.Context, c *Check, known []Step, actor any, negated string) *outcome {
+	name := fmt.Sprintf("%s-%d", c.ID, suiteCounter.Add(1))
 	col := &collector{negated: negated}
 	collectors.Store(name, col)
 	defer collectors.Delete(name)
 	suite := godog.TestSuite{
 		Name: name,
 		ScenarioInitializer: func(sc *godog.ScenarioContext) {
-			for _, d := range definitions() {
-				sc.Step(d.pattern, d.bind(w))
+			for _, d := range known {
+				sc.Step(d.pattern, d.bind(actor))
 			}
 		},
 		Options: &godog.Options{
 			Format: "destkit", Output: io.Discard, Strict: true, NoColors: true, DefaultContext: ctx,
-			FeatureContents: []godog.Feature{{Name: w.check.File, Contents: source}},
+			FeatureContents: []godog.Feature{{Name: c.File, Contents: c.source}},
 		},
 	}
 	suite.Run()

@@ -4,14 +4,14 @@ import "slices"
 
 // selectChecks applies --select and --skip and adds what the selected checks
 // build on, so that a verdict never rests on an unjudged rule.
-func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
+func (o *Options) selectChecks(cat *Catalogue) ([]*Check, error) {
 	chosen, asked := map[string]bool{}, map[string]bool{}
-	if len(s.opts.Select) == 0 {
+	if len(o.Select) == 0 {
 		for _, c := range cat.Checks {
 			chosen[c.ID], asked[c.ID] = true, true
 		}
 	}
-	for _, glob := range s.opts.Select {
+	for _, glob := range o.Select {
 		found, err := matching(cat, "--select", glob)
 		if err != nil {
 			return nil, err
@@ -21,7 +21,7 @@ func (s *session) selectChecks(cat *Catalogue) ([]*Check, error) {
 			asked[c.ID] = true
 		}
 	}
-	for _, glob := range s.opts.Skip {
+	for _, glob := range o.Skip {
 		found, err := matching(cat, "--skip", glob)
 		if err != nil {
 			return nil, err

@@ -11,8 +11,8 @@ import (
 // selected are the ids that a run with these options would judge.
 func selected(t *testing.T, cat *Catalogue, sel, skip []string) []string {
 	t.Helper()
-	s := &session{opts: Options{Select: sel, Skip: skip}}
-	checks, err := s.selectChecks(cat)
+	opts := &Options{Select: sel, Skip: skip}
+	checks, err := opts.selectChecks(cat)
 	require.NoError(t, err)
 	var ids []string
 	for _, c := range checks {

@@ -260,11 +260,11 @@ func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*se
 	require.NoError(t, err)
 	t.Cleanup(s.close)
 	s.cat = cat
-	require.NoError(t, s.checkWaivers())
+	require.NoError(t, s.opts.checkWaivers())
 	for _, c := range cat.Checks {
-		require.Empty(t, undefinedSteps(c), c.ID)
+		require.Empty(t, undefinedSteps(c, definitions()), c.ID)
 	}
-	return s, newJury(s, cat.Checks)
+	return s, newJury(s, &s.opts, cat.Checks)
 }
 
 // judged runs a catalogue of the test's own.

@@ -11,20 +11,6 @@ import (
 	"github.com/destkit/destkit/destsim"
 )
 
-// thens are the claims of a check, without their keywords.
-func thens(c *conformance.Check) []string {
-	var out []string
-	claims := false
-	for _, step := range c.Steps {
-		keyword, text, _ := strings.Cut(step, " ")
-		claims = keyword == "Then" || keyword == "And" && claims
-		if claims {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
 func same(source string) string { return source }
 
 // TestNegatedThenFails: on the clean destination the opposite of each claim is
@@ -38,7 +24,7 @@ func TestNegatedThenFails(t *testing.T) {
 		}
 		t.Run(c.ID, func(t *testing.T) {
 			t.Parallel()
-			for _, claim := range thens(c) {
+			for _, claim := range c.Claims() {
 				b := inMemory(t, simConfig())
 				plain, err := conformance.JudgeAltered(context.Background(), b.target, b.opts, c.ID, same, "")
 				require.NoError(t, err)
@@ -60,7 +46,7 @@ func TestDroppedThenLetsViolationsLive(t *testing.T) {
 	require.NoError(t, err)
 	n := 0
 	for _, c := range cat.Checks {
-		claims := thens(c)
+		claims := c.Claims()
 		if len(claims) < 2 || c.Level == conformance.Info {
 			continue // without its only claim a scenario cannot fail
 		}

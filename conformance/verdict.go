@@ -28,21 +28,27 @@ func gates(c *Check, p Profile) bool {
 
 func (s *session) newReport(started time.Time) *Report {
 	o := s.opts
-	r := &Report{
-		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: orDefault(o.Version, "dev")}, Suite: "destination",
-		Target: s.redactor.String(s.target.URL), RunID: o.RunID, Seed: o.Seed, Started: started.UTC().Truncate(time.Millisecond),
+	r := o.newReport(SuiteDestination, s.redactor.String(s.target.URL), started)
+	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
+	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
+	return r
+}
+
+// newReport is an empty report of a suite.
+func (o *Options) newReport(suite, target string, started time.Time) *Report {
+	return &Report{
+		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: orDefault(o.Version, "dev")}, Suite: suite,
+		Target: target, RunID: o.RunID, Seed: o.Seed, Started: started.UTC().Truncate(time.Millisecond),
 		Profile: o.Profile, Counts: map[Status]int{}, Failed: []string{}, Undecided: []string{},
 		Problems: []Problem{}, Notes: []string{}, Checks: []CheckResult{},
 		Residue: Residue{Refused: []Leftover{}, Unknown: []Leftover{}},
 		Settings: Settings{
-			Write: o.Write, Objects: append([]string{}, o.Objects...), Readback: s.readback != nil, Hooks: s.hookNames(),
-			Load: o.Load, Development: s.dev, Roots: s.rootsName(),
+			Write: o.Write, Objects: append([]string{}, o.Objects...), Hooks: []string{}, Load: o.Load, Roots: "none",
 			PlanningTimeoutMS: ms(o.PlanningTimeout), BatchTimeoutMS: ms(o.BatchTimeout), TimeoutMS: ms(o.Timeout),
 			ReadbackWindowMS: ms(o.ReadbackWindow), MaxRecords: o.MaxRecords, SkipConvention: o.SkipConvention,
 			Selected: o.Select, Skipped: o.Skip, WaiverCount: len(o.Waivers),
 		},
 	}
-	return r
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -83,14 +89,61 @@ func (s *session) tier() Tier {
 }
 
 // decide sums up: counts, verdict, exit status.
-func (s *session) decide(r *Report, j *jury) {
-	gateFailed, harnessError := false, false
+func (s *session) decide(r *Report) {
+	r.Tier = s.tier()
+	if s.catalog != nil && s.catalog.speed != nil {
+		v := s.catalog.speed
+		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
+			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+	}
+	if s.catalog != nil {
+		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
+	}
+	r.Calls, r.Records = s.client.Calls(), s.budget.sent
+	s.opts.decide(r, s.cat)
+}
+
+// decide is the part of the verdict that no side of the protocol knows better.
+func (o *Options) decide(r *Report, cat *Catalogue) {
+	gateFailed := r.count()
+	o.staleWaivers(r, cat)
+	if r.Counts[HarnessError] > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
+			Message: "the judge or a hook failed in " + list(idsWith(r, HarnessError)) + ": the verdict is unknown"})
+	}
+	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
+		len(r.Problems) == 0 && len(r.Undecided) > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
+			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
+	}
+	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
+	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
+	if o.RequireClean && left > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
+			Message: fmt.Sprintf("%d %s are left behind, and --require-clean asks for none", left, r.leftovers())})
+	}
+	if o.RequireComplete && len(r.Undecided) > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%d MUSTs stay undecided, and --require-complete asks for none", len(r.Undecided))})
+	}
+	switch {
+	case gateFailed:
+		r.Verdict = NonConformant
+		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + list(r.Failed)})
+	case unknown:
+		r.Verdict = Unknown
+	case len(r.Undecided) > 0 || len(o.Select) > 0 || len(o.Skip) > 0:
+		r.Verdict = ConformantInPart
+	default:
+		r.Verdict = Conformant
+	}
+	r.ExitStatus = exitStatus(r.Problems)
+}
+
+// count fills in the counts; it tells whether a gate failed.
+func (r *Report) count() (gateFailed bool) {
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		r.Counts[c.Status]++
-		if c.Status == HarnessError {
-			harnessError = true
-		}
 		if !c.Gating {
 			continue
 		}
@@ -107,46 +160,15 @@ func (s *session) decide(r *Report, j *jury) {
 			}
 		}
 	}
-	r.Tier = s.tier()
-	if s.catalog != nil && s.catalog.speed != nil {
-		v := s.catalog.speed
-		r.Settings.DeclaredSpeed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
-			v.MaximumBatchSize, v.MaximumParallelBatches, v.MaximumRecordsPerSecond)
+	return gateFailed
+}
+
+// leftovers is what a run of the suite may leave behind.
+func (r *Report) leftovers() string {
+	if r.Suite == SuiteService {
+		return "things"
 	}
-	if s.catalog != nil {
-		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
-	}
-	r.Calls, r.Records = s.client.Calls(), s.budget.sent
-	s.staleWaivers(r)
-	if harnessError {
-		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
-			Message: "the judge or a hook failed in " + list(idsWith(r, HarnessError)) + ": the verdict is unknown"})
-	}
-	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
-		len(r.Problems) == 0 && len(r.Undecided) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
-			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
-	}
-	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
-	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
-	if s.opts.RequireClean && left > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5, Message: fmt.Sprintf("%d records are left behind, and --require-clean asks for none", left)})
-	}
-	if s.opts.RequireComplete && len(r.Undecided) > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%d MUSTs stay undecided, and --require-complete asks for none", len(r.Undecided))})
-	}
-	switch {
-	case gateFailed:
-		r.Verdict = NonConformant
-		r.Problems = append(r.Problems, Problem{Kind: "gate", ExitStatus: 1, Message: "gated checks failed: " + list(r.Failed)})
-	case unknown:
-		r.Verdict = Unknown
-	case len(r.Undecided) > 0 || len(s.opts.Select) > 0 || len(s.opts.Skip) > 0:
-		r.Verdict = ConformantInPart
-	default:
-		r.Verdict = Conformant
-	}
-	r.ExitStatus = exitStatus(r.Problems)
+	return "records"
 }
 
 // exitStatus is the first of 2, 1, 3, 4, 5, 6 that any problem asks for.
@@ -198,7 +220,7 @@ func summary(r *Report) string {
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
 		fmt.Fprintf(&b, "; only %d checks were selected", len(r.Checks))
 	}
-	fmt.Fprintf(&b, "; %d records left behind; tier %s; %.1f s", len(r.Residue.Refused)+len(r.Residue.Unknown), r.Tier, r.DurationMS/1000)
+	fmt.Fprintf(&b, "; %d %s left behind; tier %s; %.1f s", len(r.Residue.Refused)+len(r.Residue.Unknown), r.leftovers(), r.Tier, r.DurationMS/1000)
 	return b.String()
 }
 

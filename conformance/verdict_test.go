@@ -69,13 +69,13 @@ func TestProfilesGateTheCatalogue(t *testing.T) {
 // decided sums up made-up results.
 func decided(t *testing.T, opts Options, problems []Problem, left int, results ...CheckResult) *Report {
 	t.Helper()
-	s, j := prepared(t, newSmall(), healthCheck, opts)
+	s, _ := prepared(t, newSmall(), healthCheck, opts)
 	r := s.newReport(time.Now())
 	r.Checks, r.Problems = results, problems
 	for range left {
 		r.Residue.Refused = append(r.Residue.Refused, Leftover{Object: "contact", Identifier: `"a"`})
 	}
-	s.decide(r, j)
+	s.decide(r)
 	r.Summary = summary(r)
 	return r
 }

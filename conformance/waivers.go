@@ -7,8 +7,8 @@ import (
 
 // checkWaivers refuses waivers that say nothing; stale, expired and unknown ones
 // are problems of the report (exit status 4), since the run itself is sound.
-func (s *session) checkWaivers() error {
-	for i, w := range s.opts.Waivers {
+func (o *Options) checkWaivers() error {
+	for i, w := range o.Waivers {
 		if w.Check == "" || w.Reason == "" {
 			return usage("waiver %d needs a check and a reason", i+1)
 		}
@@ -36,26 +36,26 @@ func (w Waiver) covers(f Finding) bool {
 }
 
 // waive turns a failure whose every finding is accepted into WAIVED.
-func (s *session) waive(c *Check, r *CheckResult) {
+func (o *Options) waive(c *Check, r *CheckResult) {
 	if r.Status != Fail && r.Status != Warn && r.Status != Flaky {
 		return
 	}
 	for _, f := range r.Findings {
-		if s.waiverFor(c.ID, f) == nil {
+		if o.waiverFor(c.ID, f) == nil {
 			return
 		}
 	}
 	if len(r.Findings) == 0 {
 		return
 	}
-	w := s.waiverFor(c.ID, r.Findings[0])
+	w := o.waiverFor(c.ID, r.Findings[0])
 	r.Status, r.Waiver = Waived, w
 	r.Reason = "waived: " + w.Reason
 }
 
-func (s *session) waiverFor(id string, f Finding) *Waiver {
-	for i := range s.opts.Waivers {
-		w := &s.opts.Waivers[i]
+func (o *Options) waiverFor(id string, f Finding) *Waiver {
+	for i := range o.Waivers {
+		w := &o.Waivers[i]
 		if w.Check == id && w.covers(f) && !w.expired(time.Now()) {
 			return w
 		}
@@ -64,13 +64,13 @@ func (s *session) waiverFor(id string, f Finding) *Waiver {
 }
 
 // staleWaivers reports waivers that no longer waive anything.
-func (s *session) staleWaivers(r *Report) {
+func (o *Options) staleWaivers(r *Report, cat *Catalogue) {
 	problem := func(format string, args ...any) {
 		r.Problems = append(r.Problems, Problem{Kind: "waiver", ExitStatus: 4, Message: fmt.Sprintf(format, args...),
 			Fix: "remove or correct the waiver"})
 	}
-	for _, w := range s.opts.Waivers {
-		if _, ok := s.cat.Check(w.Check); !ok {
+	for _, w := range o.Waivers {
+		if _, ok := cat.Check(w.Check); !ok {
 			problem("the waiver of %s names no check of the catalogue", w.Check)
 			continue
 		}

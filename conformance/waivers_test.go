@@ -96,9 +96,9 @@ func TestWaive(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := &session{opts: Options{Waivers: c.waivers}}
+			opts := &Options{Waivers: c.waivers}
 			r := &CheckResult{Status: c.status, Findings: c.findings, Reason: "before"}
-			s.waive(&Check{ID: "AAA-001"}, r)
+			opts.waive(&Check{ID: "AAA-001"}, r)
 			require.Equal(t, c.want, r.Status)
 			if c.want == Waived {
 				require.Equal(t, "waived: "+c.waivers[0].Reason, r.Reason)
@@ -137,9 +137,9 @@ func TestStaleWaivers(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			cat := &Catalogue{byID: map[string]*Check{"AAA-001": {ID: "AAA-001"}}}
-			s := &session{opts: Options{Waivers: c.waivers}, cat: cat}
+			opts := &Options{Waivers: c.waivers}
 			r := &Report{Checks: []CheckResult{{ID: "AAA-001", Status: c.status, Findings: c.findings}}}
-			s.staleWaivers(r)
+			opts.staleWaivers(r, cat)
 			if c.want == "" {
 				require.Empty(t, r.Problems)
 				return
@@ -153,10 +153,10 @@ func TestStaleWaivers(t *testing.T) {
 
 // TestWaiverOfAnUnselectedCheck: what was not judged cannot be stale.
 func TestWaiverOfAnUnselectedCheck(t *testing.T) {
-	s := &session{opts: Options{Waivers: []Waiver{{Check: "AAA-001", Reason: "r"}}},
-		cat: &Catalogue{byID: map[string]*Check{"AAA-001": {ID: "AAA-001"}}}}
+	opts := &Options{Waivers: []Waiver{{Check: "AAA-001", Reason: "r"}}}
+	cat := &Catalogue{byID: map[string]*Check{"AAA-001": {ID: "AAA-001"}}}
 	r := &Report{Checks: []CheckResult{{ID: "BBB-001", Status: Pass}}}
-	s.staleWaivers(r)
+	opts.staleWaivers(r, cat)
 	require.Empty(t, r.Problems)
 }
 

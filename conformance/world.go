@@ -5,16 +5,14 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-
-	"github.com/destkit/destkit/conformance/wire"
 )
 
 // world is the state of one scenario on its way: what was sent, what came
 // back, and what was found.
 type world struct {
 	*session
-	ctx   context.Context
-	check *Check
+	Scene
+	ctx context.Context
 	// object is the destination object under judgement, nil in checks that
 	// look at no single object.
 	object *object
@@ -36,74 +34,43 @@ type world struct {
 	endings      []func(context.Context) error // hooks to end
 	vars         map[string]any                // what one step leaves for another
 
-	run      int64 // the sync_run_id of the scenario
-	runOnce  sync.Once
-	findings []Finding
-	surplus  int // findings beyond maxFindings
-	notes    []string
-	evidence []string
-	weak     *outcome // set when a claim holds on weak evidence only
+	run     int64 // the sync_run_id of the scenario
+	runOnce sync.Once
 	// hookAsked tells that the read-back hook was asked about the object.
 	hookAsked bool
 }
 
-const maxFindings = 8
-
-// note keeps an observation that is no finding.
-func (w *world) note(format string, args ...any) {
-	n := fmt.Sprintf(format, args...)
-	for _, old := range w.notes {
-		if old == n {
-			return
-		}
-	}
-	w.notes = append(w.notes, n)
+// newWorld is a scenario of a check for an object, or for none.
+func (s *session) newWorld(ctx context.Context, c *Check, o *object) *world {
+	return &world{session: s, Scene: Scene{check: c, secrets: s.redactor}, ctx: ctx, object: o, vars: map[string]any{}}
 }
 
-// proof says what a PASS rests on.
-func (w *world) proof(format string, args ...any) {
-	w.evidence = append(w.evidence, fmt.Sprintf(format, args...))
-}
+func (w *world) note(format string, args ...any)  { w.Note(format, args...) }
+func (w *world) proof(format string, args ...any) { w.Proof(format, args...) }
+func (w *world) held() error                      { return w.Held() }
 
-// broken adds a finding: what was expected, what was seen, on which exchanges.
+// broken adds a finding: what was expected, what was seen, in which replies.
 func (w *world) broken(expected, actual string, where ...*reply) {
 	w.brokenFor("", expected, actual, where...)
 }
 
 // brokenFor is broken for one operation.
 func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
-	if len(w.findings) >= maxFindings {
-		w.surplus++
-		return
-	}
-	f := Finding{
-		Rule: w.check.Title, Expected: expected, Actual: w.redactor.String(actual), Operation: operation,
-		Cause: w.check.Cause, Fix: w.check.Fix, Exchanges: []Exchange{},
-	}
+	f := Finding{Expected: expected, Actual: actual, Operation: operation}
 	if w.object != nil {
 		f.Object = w.object.APIName
 	}
-	for i, r := range where {
-		if r == nil || i >= 4 {
+	var exchanges []Exchange
+	for _, r := range where {
+		if r == nil {
 			continue
 		}
-		f.Exchanges = append(f.Exchanges, r.Exchange)
-		if f.Curl == "" {
-			f.Curl = wire.Curl(r.Exchange)
-		}
+		exchanges = append(exchanges, r.Exchange)
 		if f.Object == "" && r.object != "" {
 			f.Object = r.object
 		}
 	}
-	w.findings = append(w.findings, f)
-}
-
-// held ends a Then: nil when nothing was found.
-func (w *world) held() error {
-	if len(w.findings) > 0 {
-		return errBroken
-	}
-	return nil
+	w.add(f, exchanges)
 }
 
 // need asks for a read-back hook where nothing else can decide.

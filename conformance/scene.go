@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// Scene is what a scenario has found so far, whatever it judges.
+type Scene struct {
+	check    *Check
+	secrets  *wire.Redactor
+	findings []Finding
+	surplus  int // findings beyond maxFindings
+	notes    []string
+	evidence []string
+	weak     *outcome // set when a claim holds on weak evidence only
+}
+
+const maxFindings = 8
+
+// Check is the check under way.
+func (s *Scene) Check() *Check { return s.check }
+
+// Note keeps an observation that is no finding.
+func (s *Scene) Note(format string, args ...any) {
+	n := fmt.Sprintf(format, args...)
+	if !slices.Contains(s.notes, n) {
+		s.notes = append(s.notes, n)
+	}
+}
+
+// Proof says what a PASS rests on.
+func (s *Scene) Proof(format string, args ...any) {
+	s.evidence = append(s.evidence, fmt.Sprintf(format, args...))
+}
+
+// Broken adds a finding: what was expected, what was seen, on which exchanges
+// (at most four are kept). Secrets are taken out of actual.
+func (s *Scene) Broken(expected, actual string, where ...Exchange) {
+	s.add(Finding{Expected: expected, Actual: actual}, where)
+}
+
+func (s *Scene) add(f Finding, where []Exchange) {
+	if len(s.findings) >= maxFindings {
+		s.surplus++
+		return
+	}
+	f.Rule, f.Cause, f.Fix = s.check.Title, s.check.Cause, s.check.Fix
+	f.Actual = s.secrets.String(f.Actual)
+	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
+	if len(f.Exchanges) > 0 {
+		f.Curl = wire.Curl(f.Exchanges[0])
+	}
+	s.findings = append(s.findings, f)
+}
+
+// Held ends a Then: nil when nothing was found.
+func (s *Scene) Held() error {
+	if len(s.findings) > 0 {
+		return errBroken
+	}
+	return nil
+}
+
+// Outcome is what a step returns when it neither holds nor breaks the rule: status
+// is NotApplicable (the rule does not bind what is judged), NotRun (a permission,
+// a part or a budget is missing), Inconclusive (the evidence does not decide) or
+// HarnessError (the judge failed). decider names what would decide it, such as
+// "--control-url"; "" when nothing does.
+func Outcome(status Status, decider, format string, args ...any) error {
+	return &outcome{status: status, decider: decider, reason: fmt.Errorf(format, args...).Error()}
+}
+
+// result is what a scenario comes to.
+func (s *Scene) result(out *outcome, interrupted bool) *CheckResult {
+	if out.status == Pass && s.weak != nil {
+		out = s.weak
+	}
+	if len(s.findings) > 0 && out.status != HarnessError && !interrupted {
+		out = &outcome{status: Fail}
+	}
+	r := s.check.result(out.status, s.secrets.String(out.reason))
+	r.Decider, r.Notes = out.decider, s.notes
+	r.Evidence = strings.Join(s.evidence, "; ")
+	if out.status != Fail {
+		return r
+	}
+	r.Reason = s.check.Reason
+	r.Findings = append(r.Findings, s.findings...)
+	if s.surplus > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", s.surplus))
+	}
+	return r
+}
