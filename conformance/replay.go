@@ -54,6 +54,9 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 func (s *session) resend(ctx context.Context, check string, x Exchange, write bool) ReplayResult {
 	res := ReplayResult{Check: check, Before: x}
 	switch {
+	case x.Incoming:
+		res.Skipped = "the service sent it, not the judge"
+		return res
 	case x.Request.Body.Truncated:
 		res.Skipped = "the report keeps only the beginning of this request"
 		return res

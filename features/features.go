@@ -13,7 +13,7 @@ import "embed"
 // FS holds the feature files, destination/*.feature. A tag line of a feature
 // applies to all of its scenarios.
 //
-//go:embed destination/*.feature
+//go:embed destination/*.feature service/*.feature
 var FS embed.FS
 
 // IDs is the list of all check ids ever given, one per line, in the order of

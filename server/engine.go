@@ -277,7 +277,7 @@ func (s *Server) books() (err error) {
 func (s *Server) run(ctx context.Context) error {
 	s.executor = executor.New(executor.Options{
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
-		Payloads: true, Log: s.log,
+		Payloads: true, Log: s.log, Deviations: s.broken.deviations(),
 	})
 	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx))
 }

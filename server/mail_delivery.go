@@ -113,6 +113,9 @@ func (m *mailer) sender() string {
 // keep puts an e-mail into the mailbox within a change, and has it sent when
 // that is done.
 func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
+	if !m.s.broken.mailed(message) {
+		return nil
+	}
 	message.From = m.sender()
 	if m.smtp.Addr == "" {
 		return tx.CreateMail(message)

@@ -98,6 +98,8 @@ type Config struct {
 	// SMTP is the mail server that gets a copy of every e-mail; the zero value
 	// has none. The password never leaves the process but for that server.
 	SMTP SMTP
+	// Violate names rules to break on purpose, see Violations.
+	Violate []string
 	// Log gets what happens; nil drops it. It never holds a secret.
 	Log *slog.Logger
 	// Version of the program, for the user agent and the root of the API.
@@ -122,6 +124,7 @@ type Server struct {
 	figures    *figures
 	plans      flights
 	forks      forks
+	broken     broken
 	ready      map[string]*operation
 	replies    *rendered
 	callers    callers
@@ -210,6 +213,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// get JSON.
 	if at := r.URL.EscapedPath(); at != "" && strings.TrimSuffix(path.Clean(at), "/") != strings.TrimSuffix(at, "/") {
 		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
+		return
+	}
+	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, BasePath) {
+		s.broken.disturbed(w, r, s.mux)
 		return
 	}
 	s.mux.ServeHTTP(w, r)

@@ -69,6 +69,9 @@ func assemble(config Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
+	if err := s.arm(); err != nil {
+		return nil, err
+	}
 	s.clock = clock.New(config.SystemClock)
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
@@ -92,6 +95,8 @@ func assemble(config Config) (*Server, error) {
 		Observe:        s.journal.observe,
 		Emulate:        config.Emulate,
 		FilesRoot:      s.below(filesFolder),
+		Carry:          s.broken.carriers(),
+		TLS:            s.broken.tls(),
 	})
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {

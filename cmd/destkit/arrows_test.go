@@ -28,6 +28,7 @@ var arrows = map[string][]string{
 	"conformance/hook":    {},
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
+	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
 	"destsim":             {"destsim/rpc"},
 	"destsim/rpc":         {},
 	"features":            {},
@@ -55,16 +56,17 @@ var arrows = map[string][]string{
 
 // testArrows are what tests may import beyond that.
 var testArrows = map[string][]string{
-	"conformance":        {"destsim", "conformance/report"},
-	"conformance/report": {"destsim"},
-	"conformance/wire":   {"destsim"},
-	"destsim":            {"openapi"},
-	"destsim/rpc":        {"openapi"},
-	"openapi":            {"destsim/rpc", "server/api"},
-	"server":             {"destsim", "conformance/wire", "server/source/postgrestest"},
-	"server/destination": {"destsim"},
-	"server/executor":    {"destsim", "server/source/postgrestest"},
-	"server/source":      {"server/source/postgrestest"},
+	"conformance":         {"destsim", "conformance/report"},
+	"conformance/report":  {"destsim"},
+	"conformance/service": {"destsim", "server"},
+	"conformance/wire":    {"destsim"},
+	"destsim":             {"openapi"},
+	"destsim/rpc":         {"openapi"},
+	"openapi":             {"destsim/rpc", "server/api"},
+	"server":              {"destsim", "conformance/wire", "server/source/postgrestest"},
+	"server/destination":  {"destsim"},
+	"server/executor":     {"destsim", "server/source/postgrestest"},
+	"server/source":       {"server/source/postgrestest"},
 }
 
 // doors are the packages by which a module enters, mostly one alone. What

@@ -22,6 +22,9 @@ var placeholderName = regexp.MustCompile(`\$(?:DESTKIT_[A-Z0-9_]+|\{DESTKIT_[A-Z
 // stand as $DESTKIT_URL, $DESTKIT_TOKEN and the like, to be set by whoever runs
 // it; a long or binary body as a file, see CurlBodyFile.
 func Curl(e Exchange) string {
+	if e.Incoming {
+		return "" // the service sent it, not the judge
+	}
 	words := []string{"curl -sS"}
 	if e.Request.Method != "POST" || e.Request.Body.Size == 0 {
 		words = append(words, "-X "+shellQuote(e.Request.Method))

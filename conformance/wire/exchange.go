@@ -15,6 +15,8 @@ type Exchange struct {
 	RPCID      string    `json:"rpc_id,omitempty"`
 	Started    time.Time `json:"started"`
 	DurationMS float64   `json:"duration_ms"`
+	// Incoming tells that the judged service sent it to a destination of the judge.
+	Incoming bool `json:"incoming,omitempty"`
 	// ReusedConnection tells that a kept-alive connection carried the call.
 	ReusedConnection bool `json:"reused_connection,omitempty"`
 	// Retried tells that a kept-alive connection turned out to be dead and the

@@ -114,7 +114,20 @@ func (c *Client) recordResponse(r *Reply) Body {
 
 // recordBody redacts and cuts one body of size bytes.
 func (c *Client) recordBody(body []byte, size int64, limit int) Body {
-	shown := c.redact.cut(body, limit)
+	return c.redact.body(body, size, limit)
+}
+
+// Request and Response give a whole body as an exchange keeps it: redacted, and
+// cut where it is long.
+func (r *Redactor) Request(body []byte) Body { return r.body(body, int64(len(body)), recordedRequest) }
+
+// Response is like Request for the other half.
+func (r *Redactor) Response(body []byte) Body {
+	return r.body(body, int64(len(body)), recordedResponse)
+}
+
+func (r *Redactor) body(body []byte, size int64, limit int) Body {
+	shown := r.cut(body, limit)
 	b := Body{Size: size, Truncated: size > int64(len(body)) || len(body) > limit}
 	if b.Truncated {
 		shown = wholeRunes(shown)

@@ -49,12 +49,16 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 	if !shared {
 		c.own = p
 	}
+	var network http.RoundTripper = p.transport
+	if g.options.Carry != nil {
+		network = g.options.Carry(network)
+	}
 	c.caller = &caller{
 		gate: g, limiter: g.Limiter(id), id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
 		clean: newRedactor(g.Secrets(api.TypeCustomAPI, credentials)),
 		client: rpc.Client{
 			URL: address, Token: token, Header: header, MaxReply: g.options.MaxReply,
-			HTTP: &http.Client{Transport: observer{p.transport}, CheckRedirect: noRedirect},
+			HTTP: &http.Client{Transport: observer{network}, CheckRedirect: noRedirect},
 		},
 	}
 	return c, nil

@@ -10,11 +10,13 @@ package destination
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -67,6 +69,11 @@ type Options struct {
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Carry stands around the network of custom destinations, and TLS changes how
+	// their certificates are checked: a service that breaks a rule on purpose has
+	// them. Nil: nothing.
+	Carry func(http.RoundTripper) http.RoundTripper
+	TLS   func(*tls.Config)
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)

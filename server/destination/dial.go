@@ -136,9 +136,13 @@ func (g *Gate) dialTLS(ctx context.Context, address string) (net.Conn, error) {
 		return nil, err
 	}
 	host, _, _ := net.SplitHostPort(address)
-	conn := tls.Client(raw, &tls.Config{
+	config := &tls.Config{
 		RootCAs: g.roots.Load(), ServerName: host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
-	})
+	}
+	if g.options.TLS != nil {
+		g.options.TLS(config)
+	}
+	conn := tls.Client(raw, config)
 	if err := conn.HandshakeContext(ctx); err != nil {
 		_ = raw.Close()
 		return nil, &handshakeError{err}

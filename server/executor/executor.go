@@ -56,6 +56,8 @@ type Options struct {
 	// has more. nil: nobody.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
+	// Deviations are rules to break on purpose.
+	Deviations Deviations
 }
 
 // Executor carries out runs. It is safe for parallel use; runs of the same sync

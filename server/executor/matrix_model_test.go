@@ -132,7 +132,7 @@ type model struct {
 	mark    int64  // high-water mark
 	marked  bool
 	passed  []passed // runs that were killed, perhaps after they had ended
-	swapped bool    // the destination replaces its table
+	swapped bool     // the destination replaces its table
 }
 
 // passed is a killed run by its mark: the mark holds when the run had ended.

@@ -1,0 +1,63 @@
+package service_test
+
+import (
+	"flag"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+)
+
+// namedByRun tells that somebody asked for single subtests with -run.
+func namedByRun() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
+
+// TestStepsAreKnown: each step of the catalogue has one meaning.
+func TestStepsAreKnown(t *testing.T) {
+	b := serve(t)
+	require.Empty(t, service.SuiteOf(t, b.target, b.opts).Undefined())
+}
+
+// TestNegatedClaimsFail: on the clean service the opposite of each claim is
+// false, so that no claim is empty words.
+func TestNegatedClaimsFail(t *testing.T) {
+	cat, err := conformance.LoadServiceCatalogue()
+	require.NoError(t, err)
+	b := serve(t)
+	suite := service.SuiteOf(t, b.target, b.opts)
+	same := func(source string) string { return source }
+	for i, c := range cat.Checks {
+		if c.Level == conformance.Info || !tenth(t, i) {
+			continue
+		}
+		t.Run(c.ID, func(t *testing.T) {
+			for _, claim := range c.Claims() {
+				r := suite.Try(t.Context(), c.ID, same, claim)
+				require.Equal(t, conformance.Fail, r.Status, "%s: %s", claim, r.Reason)
+			}
+		})
+	}
+}
+
+// TestAreas: the ids of a feature share their prefix, and no other feature has it:
+// a violation is judged with the checks of its area.
+func TestAreas(t *testing.T) {
+	cat, err := conformance.LoadServiceCatalogue()
+	require.NoError(t, err)
+	other, err := conformance.LoadCatalogue()
+	require.NoError(t, err)
+	areas := map[string]string{}
+	for _, c := range other.Checks {
+		prefix, _, _ := strings.Cut(c.ID, "-")
+		areas[prefix] = c.Area
+	}
+	for _, c := range cat.Checks {
+		prefix, _, _ := strings.Cut(c.ID, "-")
+		if areas[prefix] == "" {
+			areas[prefix] = c.Area
+		}
+		require.Equal(t, areas[prefix], c.Area, "%s shares its prefix with another feature", c.ID)
+	}
+}

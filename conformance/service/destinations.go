@@ -1,0 +1,162 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// destination is a connection of the service to a part of the stage.
+type destination struct {
+	*part
+	id   int64
+	name string
+	url  string // as the service was told
+}
+
+// connecting says what is special about a connection. The zero value is an
+// ordinary one to the ordinary simulator.
+type connecting struct {
+	sim         SimulatorConfig
+	credentials map[string]any // beside or in place of api_version and webhook_url
+	suffix      string         // of the URL, such as "/deep/path?key=value"
+	script      func(*call) *reply
+}
+
+// thingFields are the fields of the ordinary object "thing": the identifier and
+// one field of every type that the protocol has.
+func thingFields() []rpc.Field {
+	field := func(name, kind string) rpc.Field {
+		return rpc.Field{APIName: name, Label: name, Type: kind, Createable: true, Updateable: true}
+	}
+	id := field("id", "string")
+	id.Identifier, id.Required = true, true
+	tags := field("tags", "string")
+	tags.Array = true
+	return []rpc.Field{
+		id, field("name", "string"), field("count", "integer"), field("price", "decimal"), field("ratio", "float"),
+		field("active", "boolean"), field("day", "date"), field("moment", "date_time"), tags,
+	}
+}
+
+const thingObject = "thing"
+
+// ordinary fills in what a simulator was not told.
+func (c SimulatorConfig) ordinary() SimulatorConfig {
+	if c.Objects == nil {
+		c.Objects = []rpc.Object{{APIName: thingObject, Label: "Thing"}}
+	}
+	if c.Fields == nil {
+		c.Fields = map[string][]rpc.Field{}
+	}
+	if c.Operations == nil {
+		c.Operations = map[string][]string{}
+	}
+	for _, o := range c.Objects {
+		if c.Fields[o.APIName] == nil {
+			c.Fields[o.APIName] = thingFields()
+		}
+		if c.Operations[o.APIName] == nil {
+			c.Operations[o.APIName] = []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}
+		}
+	}
+	if c.Speed == (rpc.Speed{}) {
+		c.Speed = rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 100_000}
+	}
+	if c.RateLimit == 0 {
+		c.RateLimit = -1
+	}
+	return c
+}
+
+// place puts a destination on the stage; the service does not know it yet.
+func (p *play) place(c connecting) (*destination, error) {
+	sim, err := p.opts.NewSimulator(c.sim.ordinary())
+	if err != nil {
+		return nil, fmt.Errorf("make simulator: %w", err)
+	}
+	name := p.called("part")
+	d := &destination{part: p.stage.add(name, sim), name: name, url: p.address + "/" + name + c.suffix}
+	d.plays(c.script)
+	p.endings = append(p.endings, func(context.Context) error {
+		p.stage.drop(d.part)
+		return sim.Close()
+	})
+	return d, nil
+}
+
+// stored are the records of an object at a destination, by the text of their
+// identifiers.
+func (d *destination) stored(object, identifier string) (map[string]map[string]json.RawMessage, error) {
+	out := map[string]map[string]json.RawMessage{}
+	for after, more := int64(0), true; more; {
+		page, _, err := d.sim.RecordsJSON(object, after, pageOfRecords)
+		if err != nil {
+			return nil, fmt.Errorf("read records of the simulator: %w", err)
+		}
+		for _, text := range page {
+			var record struct {
+				ID     int64
+				Fields map[string]json.RawMessage
+			}
+			if err := json.Unmarshal(text, &record); err != nil {
+				return nil, fmt.Errorf("read record of the simulator: %w", err)
+			}
+			out[textOf(record.Fields[identifier])] = record.Fields
+			after = record.ID
+		}
+		more = len(page) == pageOfRecords
+	}
+	return out, nil
+}
+
+const pageOfRecords = 10_000
+
+// textOf is a string as it reads, and any other value as its JSON.
+func textOf(value json.RawMessage) string {
+	var s string
+	if json.Unmarshal(value, &s) == nil {
+		return s
+	}
+	return string(value)
+}
+
+// connection is the body that makes or changes a connection to a destination.
+func (d *destination) connection(credentials map[string]any) map[string]any {
+	c := map[string]any{"api_version": 1, "webhook_url": d.url}
+	for k, v := range credentials {
+		c[k] = v
+	}
+	return map[string]any{"service_connection": map[string]any{"name": d.name, "type": "custom_api", "credentials": c}}
+}
+
+// connect makes a destination on the stage and a connection to it.
+func (p *play) connect(c connecting) (*destination, error) {
+	d, err := p.place(c)
+	if err != nil {
+		return nil, err
+	}
+	a, err := p.must(request{method: "POST", path: "/destinations", body: d.connection(c.credentials)})
+	if err != nil {
+		return nil, err
+	}
+	d.id = a.id("data", "id")
+	p.made(thing{kind: "destinations", id: d.id, name: d.name})
+	p.dest = d
+	return d, nil
+}
+
+// made notes a thing of the scenario, and deletes it at its end.
+func (p *play) made(t thing) {
+	if t.path == "" {
+		t.path = "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
+	}
+	p.keep(t)
+	p.endings = append(p.endings, func(ctx context.Context) error {
+		p.remove(ctx, t) // what cannot be deleted now stays in the list of the run
+		return nil
+	})
+}

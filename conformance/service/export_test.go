@@ -1,0 +1,24 @@
+package service
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// SuiteOf is an open suite, for tests of the catalogue.
+func SuiteOf(t *testing.T, target Target, opts Options) *conformance.Suite {
+	t.Helper()
+	opts.RunID, opts.Timeout = "tests", time.Hour
+	r, err := newRun(target, &opts)
+	require.NoError(t, err)
+	t.Cleanup(r.close)
+	s := r.suite()
+	var report conformance.Report
+	require.NoError(t, s.Open(t.Context(), &report))
+	require.Empty(t, report.Problems)
+	return s
+}

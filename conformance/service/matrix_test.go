@@ -1,0 +1,97 @@
+package service_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/server"
+)
+
+// smoke are the checks that every violation is judged with beside those of its
+// area: they tell that the rest still works.
+var smoke = []string{"TOK-001", "CALL-001", "CALL-002"}
+
+// checkOf is the check that a violation is named for.
+func checkOf(violation string) string {
+	id, _, _ := strings.Cut(violation, ".")
+	return id
+}
+
+// tenth tells how much of a matrix runs: all of it, a fixed tenth, or nothing.
+func tenth(t *testing.T, i int) bool {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	return os.Getenv("DESTKIT_TIER") == "matrix" || i%10 == 3 || namedByRun()
+}
+
+// TestServiceKillMatrix breaks one rule at a time: the named check fails, what
+// else trips is listed with its reason, and nothing more.
+func TestServiceKillMatrix(t *testing.T) {
+	for i, v := range server.Violations() {
+		if !tenth(t, i) {
+			continue
+		}
+		t.Run(v.ID, func(t *testing.T) {
+			t.Parallel()
+			want := []string{checkOf(v.ID)}
+			for _, a := range v.Also {
+				want = append(want, a.ID)
+				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
+			}
+			require.LessOrEqual(t, len(v.Also), 4)
+			b := serve(t, v.ID)
+			area, _, _ := strings.Cut(v.ID, "-")
+			b.opts.Select = append([]string{area + "-*"}, smoke...)
+			r := b.judge(t)
+			got := tripped(r)
+			slices.Sort(want)
+			slices.Sort(got)
+			require.Equal(t, want, got, "%s: %s\n%s", v.ID, v.Changes, explain(r))
+		})
+	}
+}
+
+// TestEveryCheckIsKilled: a check that nothing breaks proves nothing.
+func TestEveryCheckIsKilled(t *testing.T) {
+	cat, err := conformance.LoadServiceCatalogue()
+	require.NoError(t, err)
+	killed := map[string]bool{}
+	for _, v := range server.Violations() {
+		_, known := cat.Check(checkOf(v.ID))
+		require.True(t, known, "%s breaks no check of the catalogue", v.ID)
+		require.False(t, killed[v.ID], "%s stands twice", v.ID)
+		killed[v.ID], killed[checkOf(v.ID)] = true, true
+		for _, a := range v.Also {
+			_, known := cat.Check(a.ID)
+			require.True(t, known, "%s also names %s", v.ID, a.ID)
+		}
+	}
+	for _, c := range cat.Checks {
+		require.True(t, killed[c.ID] || c.Level == conformance.Info, "nothing kills %s", c.ID)
+	}
+}
+
+// explain prints what is not green.
+func explain(r *conformance.Report) string {
+	var b strings.Builder
+	b.WriteString(r.Summary + "\n")
+	for _, c := range r.Checks {
+		if c.Status == conformance.Pass {
+			continue
+		}
+		b.WriteString(string(c.Status) + " " + c.ID + " " + c.Reason + "\n")
+		for i, f := range c.Findings {
+			if i < 3 {
+				b.WriteString("   expected " + f.Expected + "\n   actual " + f.Actual + "\n")
+			}
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,78 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// play is one scenario on its way: what it has made, called and seen.
+type play struct {
+	*run
+	*conformance.Scene
+	ctx context.Context
+
+	parts map[string]*part // destinations by the name that the scenario gives them
+	dest  *destination     // the latest
+	syncs []*syncing       // in the order of their making
+	last  *answer          // of the latest call of the API
+	// answers are all calls of the API that the scenario made on purpose.
+	answers []*answer
+	endings []func(context.Context) error
+	vars    map[string]any // what one step leaves for another
+}
+
+// end undoes what the scenario began, the latest first, also when the run was
+// interrupted. What cannot be deleted is tried again at the end of the run.
+func (p *play) end() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), callTimeout)
+	defer cancel()
+	var errs []error
+	for i := len(p.endings) - 1; i >= 0; i-- {
+		errs = append(errs, p.endings[i](ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// api calls the service's API and remembers the answer.
+func (p *play) api(q request) (*answer, error) {
+	a, err := p.send(p.ctx, p.Check().ID, q)
+	if err != nil {
+		return nil, err
+	}
+	p.last = a
+	p.answers = append(p.answers, a)
+	return a, nil
+}
+
+// must calls the API for something that the scenario only builds on: whatever
+// is no success ends it undecided, since another check is about it.
+func (p *play) must(q request) (*answer, error) {
+	a, err := p.send(p.ctx, p.Check().ID, q)
+	switch {
+	case err != nil:
+		return nil, err
+	case !a.OK() || a.Status >= 300 || a.json == nil:
+		return nil, conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", p.secrets.String(a.short()))
+	}
+	return a, nil
+}
+
+// broken adds a finding about answers of the API.
+func (p *play) broken(expected, actual string, where ...*answer) {
+	var exchanges []conformance.Exchange
+	for _, a := range where {
+		exchanges = append(exchanges, a.Exchange)
+	}
+	p.Broken(expected, actual, exchanges...)
+}
+
+// brokenCall adds a finding about calls that the service made.
+func (p *play) brokenCall(expected, actual string, where ...*call) {
+	var exchanges []conformance.Exchange
+	for _, c := range where {
+		exchanges = append(exchanges, c.exchange(p.Check().ID, int(p.numbers.Add(1))))
+	}
+	p.Broken(expected, actual, exchanges...)
+}

@@ -1,0 +1,161 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// run is what all scenarios of a run share.
+type run struct {
+	target  Target
+	opts    *Options
+	base    *url.URL
+	client  *wire.Client
+	secrets *wire.Redactor
+	stage   *stage
+	address string // under which the service reaches the stage
+	unplug  func() // ends the stage's listener
+	key     string // of the run's workspace
+
+	workspace int64 // made by the run; 0 when it was given a key
+	source    int64 // the SQL source that all scenarios read from
+
+	numbers   atomic.Int64 // of things and exchanges
+	things    things
+	clockTurn sync.Mutex // who may move time
+}
+
+func newRun(target Target, opts *Options) (*run, error) {
+	base, err := checkTarget(&target)
+	if err != nil {
+		return nil, err
+	}
+	if opts.NewSimulator == nil || opts.Listen == nil {
+		return nil, usage("a service is judged with a simulator and something that listens: both are missing")
+	}
+	switch opts.Dialect {
+	case "":
+		opts.Dialect = dialectSpec
+	case dialectSpec, dialectLive:
+	default:
+		return nil, usage(fmt.Sprintf("unknown dialect %q: use spec or live", opts.Dialect))
+	}
+	if opts.Timeout == 0 {
+		opts.Timeout = defaultTimeout
+	}
+	r := &run{target: target, opts: opts, base: base, secrets: wire.NewRedactor(), key: target.WorkspaceAPIKey}
+	r.secrets.Add(target.PersonalAccessToken, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
+	r.secrets.Add(target.WorkspaceAPIKey, "$DESTKIT_WORKSPACE_API_KEY")
+	r.secrets.Add(target.ControlToken, "$DESTKIT_CONTROL_TOKEN")
+	r.client, err = wire.New(wire.Options{
+		URL: target.BaseURL, Redactor: r.secrets, UserAgent: "destkit/" + opts.Version,
+		TLS: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: target.Roots},
+	})
+	if err != nil {
+		return nil, usage(r.secrets.String(err.Error()))
+	}
+	r.stage = newStage(r.secrets)
+	return r, nil
+}
+
+const (
+	dialectSpec = "spec"
+	dialectLive = "live"
+)
+
+// close ends what the run has opened.
+func (r *run) close() {
+	r.client.Close()
+	if r.unplug != nil {
+		r.unplug()
+	}
+}
+
+// suite is the run as the engine judges it.
+func (r *run) suite() *conformance.Suite {
+	return &conformance.Suite{
+		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
+		Permitted: r.permitted,
+		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
+			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{}}
+			return p, p.end
+		},
+		Open: r.open, Finish: r.finish,
+	}
+}
+
+// catalogue is embedded and held by tests.
+var catalogue = sync.OnceValue(func() *conformance.Catalogue {
+	c, err := conformance.LoadServiceCatalogue()
+	if err != nil {
+		panic(err)
+	}
+	return c
+})
+
+// permitted says what a check lacks.
+func (r *run) permitted(c *conformance.Check) error {
+	if c.Clock && r.target.ControlURL == "" && !r.opts.Patient {
+		return conformance.Outcome(conformance.NotRun, "--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
+	}
+	return nil
+}
+
+// open looks whether the service answers, and prepares the workspace.
+func (r *run) open(ctx context.Context, report *conformance.Report) error {
+	report.Tier = conformance.TierProtocol
+	address, unplug, err := r.opts.Listen(nil, r.stage)
+	if err != nil {
+		return fmt.Errorf("listen for the service's calls: %w", err)
+	}
+	r.address, r.unplug = strings.TrimRight(address, "/"), unplug
+	problem := func(kind, message, fix string) {
+		report.Problems = append(report.Problems, conformance.Problem{Kind: kind, ExitStatus: 3, Message: r.secrets.String(message), Fix: fix})
+	}
+	first, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1", as: asWorkspace})
+	switch {
+	case err != nil:
+		return nil // the run has ended; the report says so
+	case !first.OK() && first.Status == 0:
+		problem("unreachable", "no HTTP response from the service: "+first.Err.Error(), "check the base URL, that the service runs, and that this machine may reach it")
+		return nil
+	case !first.OK() || first.json == nil:
+		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
+		return nil
+	}
+	if message, fix := r.prepare(ctx); message != "" {
+		problem("preparation", message, fix)
+	}
+	return nil
+}
+
+// finish takes away what the run has made.
+func (r *run) finish(ctx context.Context, report *conformance.Report) {
+	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+	defer cancel()
+	r.cleanUp(clean, &report.Residue)
+	report.Calls = r.client.Calls()
+	report.Tier = r.tier()
+}
+
+// tier says how much could be looked at: with the clock everything.
+func (r *run) tier() conformance.Tier {
+	switch {
+	case r.target.ControlURL != "":
+		return conformance.TierOperations
+	case r.opts.Patient:
+		return conformance.TierSemantics
+	}
+	return conformance.TierResults
+}
+
+const cleanUpTime = 60 * time.Second

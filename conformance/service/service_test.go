@@ -1,0 +1,91 @@
+package service_test
+
+import (
+	"context"
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server"
+)
+
+// bench is one service with what it is judged with.
+type bench struct {
+	target service.Target
+	opts   service.Options
+}
+
+// serve starts the reference service, which breaks the given rules.
+func serve(t *testing.T, violations ...string) *bench {
+	t.Helper()
+	s, err := server.New(t.Context(), server.Config{Violate: violations})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	web := httptest.NewServer(s)
+	t.Cleanup(web.Close)
+	tokens := s.FirstTokens()
+	return &bench{
+		target: service.Target{
+			BaseURL: web.URL + "/api/v1", ControlURL: web.URL + "/_control",
+			PersonalAccessToken: tokens.PersonalAccessToken, WorkspaceAPIKey: tokens.WorkspaceAPIKey,
+		},
+		opts: service.Options{Options: conformance.Options{Seed: 1}, NewSimulator: simulator, Listen: listen},
+	}
+}
+
+// judge runs the suite and fails the test when the judge itself fails.
+func (b *bench) judge(t *testing.T) *conformance.Report {
+	t.Helper()
+	r, err := service.Run(context.Background(), b.target, b.opts)
+	require.NoError(t, err)
+	return r
+}
+
+func simulator(c service.SimulatorConfig) (service.Simulator, error) {
+	config := destsim.Config{Speed: c.Speed, RateLimit: c.RateLimit}
+	for _, o := range c.Objects {
+		config.Objects = append(config.Objects, destsim.Described(o, c.Operations[o.APIName], c.Fields[o.APIName]))
+	}
+	return destsim.New(config)
+}
+
+func listen(config *tls.Config, h http.Handler) (string, func(), error) {
+	s := httptest.NewUnstartedServer(h)
+	if config != nil {
+		s.TLS = config
+		s.StartTLS()
+	} else {
+		s.Start()
+	}
+	return s.URL, s.Close, nil
+}
+
+// tripped lists the checks that are FAIL, FLAKY, WARN or HARNESS_ERROR.
+func tripped(r *conformance.Report) []string {
+	out := []string{}
+	for _, c := range r.Checks {
+		switch c.Status {
+		case conformance.Fail, conformance.Flaky, conformance.Warn, conformance.HarnessError:
+			out = append(out, c.ID)
+		}
+	}
+	return out
+}
+
+func TestCleanService(t *testing.T) {
+	b := serve(t)
+	r := b.judge(t)
+	for _, c := range r.Checks {
+		t.Logf("%s %s %s %s %v", c.Status, c.ID, c.Reason, c.Evidence, c.Findings)
+	}
+	require.Empty(t, r.Problems, r.Summary)
+	require.Empty(t, tripped(r))
+	require.Empty(t, r.Residue.Refused)
+	require.Equal(t, conformance.Conformant, r.Verdict, r.Summary)
+}

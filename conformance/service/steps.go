@@ -1,0 +1,18 @@
+package service
+
+import (
+	"slices"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// steps are all sentences that a feature file of the suite may use.
+func steps() []conformance.Step {
+	return slices.Concat(tokenSteps(), runSteps(), envelopeSteps())
+}
+
+// step declares a sentence; the function that bind returns has one argument for
+// each group of the pattern.
+func step(pattern string, bind func(*play) any) conformance.Step {
+	return conformance.NewStep(pattern, bind)
+}

@@ -1,0 +1,166 @@
+package service
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// syncing is a sync of the scenario with the runs that it has seen.
+type syncing struct {
+	id   int64
+	dest *destination
+	rows *dataset
+	body map[string]any
+	runs []*answer // of GET /sync_runs/{id}, each as it ended
+}
+
+// mapping is a column that goes to a field.
+func mapping(column, field string) map[string]any {
+	return map[string]any{"from": map[string]any{"type": "column", "data": column}, "to": field}
+}
+
+// identifies marks a mapping as the primary identifier.
+func identifies(m map[string]any) map[string]any {
+	m["is_primary_identifier"] = true
+	return m
+}
+
+// syncBody is the body of an ordinary sync of a dataset: the columns go to the
+// fields of the same names, the first is the identifier; it never runs by
+// itself and alerts nobody.
+func (p *play) syncBody(d *destination, rows *dataset, operation string) map[string]any {
+	var mappings []map[string]any
+	for i, column := range rows.table.columns {
+		m := mapping(column, column)
+		if i == 0 {
+			m = identifies(m)
+		}
+		mappings = append(mappings, m)
+	}
+	return map[string]any{
+		"label": p.called("sync"), "operation": operation, "mappings": mappings,
+		"source_attributes":      map[string]any{"connection_id": p.source, "object": map[string]any{"type": "dataset", "id": rows.id}},
+		"destination_attributes": map[string]any{"connection_id": d.id, "object": thingObject},
+		"mode":                   map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "never"}}},
+		"alert_attributes":       []any{},
+	}
+}
+
+// newSync makes a sync; changes go over the ordinary body, nil takes a field out.
+func (p *play) newSync(d *destination, rows *dataset, operation string, changes map[string]any) (*syncing, error) {
+	body := p.syncBody(d, rows, operation)
+	maps.Copy(body, changes)
+	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
+	a, err := p.must(request{method: "POST", path: "/syncs", body: body})
+	if err != nil {
+		return nil, err
+	}
+	s := &syncing{id: a.id("data", "sync_id"), dest: d, rows: rows, body: body}
+	p.made(thing{kind: "syncs", id: s.id, name: fmt.Sprint(body["label"])})
+	p.syncs = append(p.syncs, s)
+	return s, nil
+}
+
+// trigger starts a run and gives its id.
+func (p *play) trigger(s *syncing, full bool) (int64, error) {
+	path := "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger"
+	if full {
+		path += "?force_full_sync=true"
+	}
+	a, err := p.must(request{method: "POST", path: path})
+	if err != nil {
+		return 0, err
+	}
+	return a.id("data", "sync_run_id"), nil
+}
+
+// over are the statuses of a run that has ended (facts B5).
+func over(status string) bool {
+	switch status {
+	case "completed", "failed", "skipped", "canceled", "cancelled":
+		return true
+	}
+	return false
+}
+
+// runLimit bounds the real time of one run, and pollEvery how often it is asked
+// about; a backoff of the service is skipped where time can be moved.
+const (
+	runLimit   = 60 * time.Second
+	patience   = 20 * time.Minute
+	pollEvery  = 5 * time.Millisecond
+	pollAtMost = 250 * time.Millisecond
+	clockStep  = "2s"
+)
+
+// ends waits until a run is over and gives it as it then is. A check that may
+// move time does so while the run waits.
+func (p *play) ends(s *syncing, id int64) (*answer, error) {
+	limit := runLimit
+	if p.Check().Clock && p.target.ControlURL == "" {
+		limit = patience
+	}
+	pause, deadline := pollEvery, time.Now().Add(limit)
+	for {
+		a, err := p.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(id, 10)})
+		if err != nil {
+			return nil, err
+		}
+		if over(a.text("data", "status")) {
+			s.runs = append(s.runs, a)
+			return a, nil
+		}
+		if time.Now().After(deadline) {
+			return nil, conformance.Outcome(conformance.Inconclusive, "", "run %d was still %q after %s", id, a.text("data", "status"), limit)
+		}
+		if p.Check().Clock && p.target.ControlURL != "" && pause > 4*pollEvery {
+			if err := p.advance(clockStep); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.sleep(pause); err != nil {
+			return nil, err
+		}
+		pause = min(pause*5/4, pollAtMost)
+	}
+}
+
+// runs triggers a run and waits for its end.
+func (p *play) runs(s *syncing) (*answer, error) {
+	id, err := p.trigger(s, false)
+	if err != nil {
+		return nil, err
+	}
+	return p.ends(s, id)
+}
+
+// sleep waits in real time, or ends with the run.
+func (p *play) sleep(d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.ctx.Done():
+		return conformance.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited")
+	}
+}
+
+// advance moves the service's clock, by a duration such as "24h", and returns
+// when everything that fell due has run.
+func (p *play) advance(by string) error {
+	_, err := p.control("POST", "/clock", map[string]any{"advance": by})
+	return err
+}
+
+// control calls the control API of a stand-in.
+func (p *play) control(method, path string, body any) (*answer, error) {
+	if p.target.ControlURL == "" {
+		return nil, conformance.Outcome(conformance.NotRun, "--control-url", "needs the control API: give --control-url")
+	}
+	return p.must(request{method: method, path: path, body: body, control: true})
+}

@@ -1,0 +1,114 @@
+package service
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Target is the service under judgement.
+type Target struct {
+	// BaseURL of the API; it ends in /api/v1 (spec 9).
+	BaseURL string
+	// ControlURL ends in /_control, "" where there is none: then checks that
+	// move time do not run, or wait for real.
+	ControlURL   string
+	ControlToken string
+	// PersonalAccessToken opens what belongs to an organization, WorkspaceAPIKey
+	// what belongs to a workspace (spec 5.1). Without the key the run makes a
+	// workspace of its own, which it needs the other one for.
+	PersonalAccessToken string
+	WorkspaceAPIKey     string
+	// Roots verify the service's certificate; nil: the system's.
+	Roots *x509.CertPool
+}
+
+// Simulator is a simulated destination.
+type Simulator interface {
+	http.Handler
+	// RecordsJSON gives at most limit records of an object, {"id":…,"fields":{…}}
+	// in the order of their making, whose id is above after, and how many there are.
+	RecordsJSON(object string, after int64, limit int) ([]json.RawMessage, int, error)
+	Close() error
+}
+
+// SimulatorConfig is what a simulator has to be.
+type SimulatorConfig struct {
+	Objects    []rpc.Object
+	Fields     map[string][]rpc.Field // by object
+	Operations map[string][]string    // by object
+	Speed      rpc.Speed
+	RateLimit  int64 // X-RateLimit-Limit; -1 leaves it out
+}
+
+// Listen makes a handler reachable for the service, over TLS where config is not
+// nil, and says under which address. Plain http where config is nil.
+type Listen func(config *tls.Config, h http.Handler) (address string, stop func(), err error)
+
+// Options of a run. Those of conformance.Options that speak of destinations are
+// ignored.
+type Options struct {
+	conformance.Options
+	// Dialect is "spec" (default) or "live": there the named differences are known
+	// and waived.
+	Dialect string
+	// NewSimulator and Listen make destinations; both are needed.
+	NewSimulator func(SimulatorConfig) (Simulator, error)
+	Listen       Listen
+	// SourceID is an SQL source of the workspace to read from; 0 makes an emulated
+	// one.
+	SourceID int64
+	// Patient waits for real where there is no clock to move.
+	Patient bool
+}
+
+// Run judges a service. As with conformance.Run a report comes back whenever
+// there was something to judge; a *conformance.UsageError is a mistake of the
+// caller.
+func Run(ctx context.Context, target Target, opts Options) (*conformance.Report, error) {
+	r, err := newRun(target, &opts)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	return r.suite().Run(ctx, opts.Options)
+}
+
+// defaults of the run as a whole; the clean service takes seconds.
+const defaultTimeout = 10 * time.Minute
+
+func usage(message string) error { return &conformance.UsageError{Message: message} }
+
+// checkTarget refuses what cannot be meant.
+func checkTarget(t *Target) (*url.URL, error) {
+	u, err := url.Parse(t.BaseURL)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, usage("the base URL of the service must start with https:// or http:// and have a host")
+	}
+	t.BaseURL = strings.TrimRight(t.BaseURL, "/")
+	if !strings.HasSuffix(u.Path, "/api/v1") && !strings.HasSuffix(u.Path, "/api/v1/") {
+		return nil, usage("the base URL must end in /api/v1, the version that is judged (spec 9): try " + t.BaseURL + "/api/v1")
+	}
+	if u.RawQuery != "" || u.User != nil || u.Fragment != "" {
+		return nil, usage("the base URL must have no query, no fragment and no user: tokens come from the environment")
+	}
+	if t.ControlURL != "" {
+		c, err := url.Parse(t.ControlURL)
+		if err != nil || c.Host == "" || !strings.HasSuffix(strings.TrimRight(c.Path, "/"), "/_control") {
+			return nil, usage("the control URL must end in /_control, for example http://127.0.0.1:8080/_control")
+		}
+		t.ControlURL = strings.TrimRight(t.ControlURL, "/")
+	}
+	if t.PersonalAccessToken == "" && t.WorkspaceAPIKey == "" {
+		return nil, usage("no token: set DESTKIT_PERSONAL_ACCESS_TOKEN and DESTKIT_WORKSPACE_API_KEY")
+	}
+	return u, nil
+}

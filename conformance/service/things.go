@@ -1,0 +1,139 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// things are what the run has made in the service, oldest first.
+type things struct {
+	mu   sync.Mutex
+	made []thing
+}
+
+// thing is one resource of the service.
+type thing struct {
+	kind string // "destinations", "syncs", … as in the path
+	id   int64
+	name string
+	as   identity
+	path string
+}
+
+// called makes a name of the run: what it names was made by the run, and only
+// that is ever deleted.
+func (r *run) called(what string) string {
+	return fmt.Sprintf("zz-conf-%s-%s-%d", r.opts.RunID, what, r.numbers.Add(1))
+}
+
+// keep notes a thing that was made, to be deleted at the end.
+func (r *run) keep(t thing) {
+	if t.path == "" {
+		t.path = "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
+	}
+	r.things.mu.Lock()
+	defer r.things.mu.Unlock()
+	r.things.made = append(r.things.made, t)
+}
+
+// forget tells that a thing is gone.
+func (r *run) forget(kind string, id int64) {
+	r.things.mu.Lock()
+	defer r.things.mu.Unlock()
+	r.things.made = slices.DeleteFunc(r.things.made, func(t thing) bool { return t.kind == kind && t.id == id })
+}
+
+// cleanUp deletes what is left, the newest first.
+func (r *run) cleanUp(ctx context.Context, residue *conformance.Residue) {
+	r.things.mu.Lock()
+	made := slices.Clone(r.things.made)
+	r.things.mu.Unlock()
+	for _, t := range slices.Backward(made) {
+		if why := r.remove(ctx, t); why != "" {
+			residue.Refused = append(residue.Refused, conformance.Leftover{
+				Object: t.kind, Field: "id", Identifier: strconv.FormatInt(t.id, 10), Reason: r.secrets.String(why),
+			})
+			continue
+		}
+		residue.Cleaned++
+	}
+}
+
+// remove deletes one thing; what is gone already is well.
+func (r *run) remove(ctx context.Context, t thing) (why string) {
+	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.path, as: t.as})
+	switch {
+	case err != nil:
+		return err.Error()
+	case a.OK() && (a.Status < 300 || a.Status == http.StatusNotFound):
+		r.forget(t.kind, t.id)
+		return ""
+	}
+	return a.short()
+}
+
+// prepare makes the workspace of the run, unless a key was given, and a source
+// that every scenario reads from.
+func (r *run) prepare(ctx context.Context) (problem, fix string) {
+	if r.key == "" {
+		name := r.called("workspace")
+		a, err := r.send(ctx, "", request{method: "POST", path: "/workspaces", as: asOrganization,
+			body: map[string]any{"name": name, "return_workspace_api_key": true}})
+		switch {
+		case err != nil:
+			return err.Error(), ""
+		case a.text("data", "api_key") == "":
+			return "no workspace could be made: " + a.short(), "give a key in DESTKIT_WORKSPACE_API_KEY, or a personal access token that may make workspaces"
+		}
+		r.workspace, r.key = a.id("data", "id"), a.text("data", "api_key")
+		r.secrets.Add(r.key, "$DESTKIT_WORKSPACE_API_KEY")
+		r.keep(thing{kind: "workspaces", id: r.workspace, name: name, as: asOrganization})
+	}
+	if r.source = r.opts.SourceID; r.source != 0 {
+		return "", ""
+	}
+	return r.makeSource(ctx)
+}
+
+// emulated is the warehouse that scenarios read from where none is named: its
+// rows stand in the queries of their datasets.
+var emulated = map[string]any{
+	"type": "snowflake",
+	"credentials": map[string]any{
+		"account": "zz-conf", "warehouse": "CONF", "database": "CONF", "user": "CONF", "password": "conf",
+	},
+}
+
+func (r *run) makeSource(ctx context.Context) (problem, fix string) {
+	name := r.called("source")
+	connection := map[string]any{"name": name}
+	for k, v := range emulated {
+		connection[k] = v
+	}
+	a, err := r.send(ctx, "", request{method: "POST", path: "/sources", as: asWorkspace, body: map[string]any{"connection": connection}})
+	switch {
+	case err != nil:
+		return err.Error(), ""
+	case a.id("data", "id") == 0:
+		return "no source could be made: " + a.short(), "name an SQL source of the workspace with --source ID"
+	}
+	r.source = a.id("data", "id")
+	r.keep(thing{kind: "sources", id: r.source, name: name})
+	return "", ""
+}
+
+// raw is a value as JSON; it cannot fail for what the judge makes.
+func raw(v any) json.RawMessage {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

@@ -1,0 +1,140 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"slices"
+
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/nearest"
+	"github.com/destkit/destkit/server/store"
+)
+
+// Violation describes one way in which the service can break one rule on
+// purpose, so that a judge of services can be judged. ID is the id of the check
+// that must notice it ("TOK-001"), with a suffix for the second and further ways
+// ("TOK-001.2").
+type Violation struct {
+	ID string `json:"id"`
+	// Changes says in one sentence what differs from the clean service.
+	Changes string `json:"changes"`
+	// Also lists the other checks that the same behaviour trips.
+	Also []Also `json:"also"`
+}
+
+// Also is one more check that a violation trips, and why.
+type Also struct {
+	ID  string `json:"id"`
+	Why string `json:"why"`
+}
+
+// A violation is exactly one changed behaviour, put into the narrowest place
+// where its check looks. arm is called once for every service that is configured
+// with it; what it has to remember are variables of arm, guarded by a lock or
+// atomics. It decides by what the protocol says (operation, field, method, count
+// of calls), never by a name, user agent or order of a judge.
+//
+// Nil seams do not exist: a service without violations runs as if they had never
+// been written. Where seams are too coarse, Config of the part that is concerned
+// gets a field of executor.Deviations or the like.
+type violation struct {
+	Violation
+	arm func(s *Server) seams
+}
+
+type seams struct {
+	// ask sees a request of the API before the service does, and may rewrite it.
+	ask func(*apiRequest)
+	// tell sees the answer, and may rewrite it.
+	tell func(*apiAnswer)
+	// carry stands for the way of one call to a destination: it may rewrite the
+	// request, hand it on (also more than once, or not at all) and rewrite the
+	// answer. Batches, planning calls and connection tests pass here.
+	carry func(c *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error)
+	// tls changes how certificates of destinations are looked at.
+	tls func(*tls.Config)
+	// mail sees every e-mail, and may change it; false drops it.
+	mail func(*store.Mail) bool
+	// engine changes how runs work.
+	engine func(*executor.Deviations)
+}
+
+// violations are all there are, by area.
+func violations() []violation {
+	return slices.Concat(
+		tokenViolations(), requestViolations(),
+	)
+}
+
+// Violations lists what Config.Violate takes.
+func Violations() []Violation {
+	var out []Violation
+	for _, v := range violations() {
+		if v.Also == nil {
+			v.Also = []Also{}
+		}
+		out = append(out, v.Violation)
+	}
+	return out
+}
+
+// breaks is a violation with a single seam set.
+func breaks(id, changes string, s seams) violation {
+	return violation{Violation{ID: id, Changes: changes}, func(*Server) seams { return s }}
+}
+
+// broken are the seams of the configured violations.
+type broken []seams
+
+// arm finds the violations of a configuration; an unknown id is an error that
+// names the nearest one.
+func (s *Server) arm() error {
+	all := violations()
+	for _, id := range s.config.Violate {
+		i := slices.IndexFunc(all, func(v violation) bool { return v.ID == id })
+		if i < 0 {
+			var ids []string
+			for _, v := range all {
+				ids = append(ids, v.ID)
+			}
+			if near := nearest.Word(id, ids); near != "" {
+				return fmt.Errorf("there is no violation %q, did you mean %s?", id, near)
+			}
+			return fmt.Errorf("there is no violation %q", id)
+		}
+		s.broken = append(s.broken, all[i].arm(s))
+	}
+	return nil
+}
+
+// deviations are those of the engine's violations.
+func (b broken) deviations() executor.Deviations {
+	var d executor.Deviations
+	for _, s := range b {
+		if s.engine != nil {
+			s.engine(&d)
+		}
+	}
+	return d
+}
+
+// tls is nil where no violation looks at certificates.
+func (b broken) tls() func(*tls.Config) {
+	for _, s := range b {
+		if s.tls != nil {
+			return s.tls
+		}
+	}
+	return nil
+}
+
+// mailed lets violations see an e-mail; false drops it.
+func (b broken) mailed(m *store.Mail) bool {
+	for _, s := range b {
+		if s.mail != nil && !s.mail(m) {
+			return false
+		}
+	}
+	return true
+}
