@@ -42,6 +42,8 @@ type Check struct {
 	EachObject       bool   `json:"each_object"`
 	Acquit           bool   `json:"acquit"`  // a second run may acquit
 	Records          int    `json:"records"` // at most, for each object
+	// Differs are the named differences of the live dialect that the check meets.
+	Differs []string `json:"differs,omitempty"`
 
 	File  string   `json:"file"`
 	Line  int      `json:"line"`
@@ -298,6 +300,8 @@ func (c *Check) prefixedTag(name string) error {
 		c.Sections = append(c.Sections, rest)
 	case prefix == "needs" && rest != "":
 		c.Needs = append(c.Needs, rest)
+	case prefix == "differs" && rest != "":
+		c.Differs = append(c.Differs, rest)
 	case prefix == "hook" && rest != "":
 		c.Hook = rest
 	case prefix == "records" && rest != "":

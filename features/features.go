@@ -10,7 +10,7 @@ package features
 
 import "embed"
 
-// FS holds the feature files, destination/*.feature. A tag line of a feature
+// FS holds the feature files, destination/*.feature and service/*.feature. A tag line of a feature
 // applies to all of its scenarios.
 //
 //go:embed destination/*.feature service/*.feature

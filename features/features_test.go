@@ -30,13 +30,13 @@ var (
 	// knownTag lists every other tag, so that a misspelt one cannot slip by.
 	knownTag = regexp.MustCompile(`^(must|should|info|spec|jsonrpc|published|policy|write|write-optional|` +
 		`readback-required|readback-decides|hook-(restart|alter_schema|break_downstream|rotate_token)|` +
-		`load|probe|records-\d+|alone|each-object|first-object|acquit|needs-[A-Z]+-\d{3})$`)
+		`load|probe|clock|differs-[a-z-]+|records-\d+|alone|each-object|first-object|acquit|needs-[A-Z]+-\d{3})$`)
 )
 
 // load parses all feature files with the inherited tags in every check.
 func load(t *testing.T) (checks []check, names []string) {
 	t.Helper()
-	files, err := fs.Glob(features.FS, "destination/*.feature")
+	files, err := fs.Glob(features.FS, "*/*.feature")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {

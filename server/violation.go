@@ -64,6 +64,27 @@ type seams struct {
 func violations() []violation {
 	return slices.Concat(
 		tokenViolations(), requestViolations(),
+		listsViolations(),
+		failuresViolations(),
+		versionsViolations(),
+		organizationViolations(),
+		destinationsViolations(),
+		objectsViolations(),
+		sourcesViolations(),
+		syncsViolations(),
+		mappingsViolations(),
+		modesViolations(),
+		syncRunsViolations(),
+		trustViolations(),
+		planningViolations(),
+		repliesViolations(),
+		paceViolations(),
+		throttlingViolations(),
+		retriesViolations(),
+		operationsViolations(),
+		countersViolations(),
+		alertsViolations(),
+		lifeViolations(),
 	)
 }
 

@@ -8,7 +8,30 @@ import (
 
 // steps are all sentences that a feature file of the suite may use.
 func steps() []conformance.Step {
-	return slices.Concat(tokenSteps(), runSteps(), envelopeSteps())
+	return slices.Concat(
+		tokenSteps(), runSteps(), envelopeSteps(),
+		listsSteps(),
+		failuresSteps(),
+		versionsSteps(),
+		organizationSteps(),
+		destinationsSteps(),
+		objectsSteps(),
+		sourcesSteps(),
+		syncsSteps(),
+		mappingsSteps(),
+		modesSteps(),
+		syncRunsSteps(),
+		trustSteps(),
+		planningSteps(),
+		repliesSteps(),
+		paceSteps(),
+		throttlingSteps(),
+		retriesSteps(),
+		operationsSteps(),
+		countersSteps(),
+		alertsSteps(),
+		lifeSteps(),
+	)
 }
 
 // step declares a sentence; the function that bind returns has one argument for
