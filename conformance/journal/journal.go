@@ -18,7 +18,10 @@ import (
 
 // Header is the first line of a journal.
 type Header struct {
-	Run     string    `json:"run"`
+	Run string `json:"run"`
+	// Suite is "service" in the journal of a judged service: its identifiers are
+	// then beginnings of names. "" is a destination.
+	Suite   string    `json:"suite,omitempty"`
 	Target  string    `json:"target"` // redacted by the caller
 	Started time.Time `json:"started"`
 }

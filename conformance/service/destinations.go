@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strconv"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -151,9 +150,6 @@ func (p *play) connect(c connecting) (*destination, error) {
 
 // made notes a thing of the scenario, and deletes it at its end.
 func (p *play) made(t thing) {
-	if t.path == "" {
-		t.path = "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
-	}
 	p.keep(t)
 	p.endings = append(p.endings, func(ctx context.Context) error {
 		p.remove(ctx, t) // what cannot be deleted now stays in the list of the run

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/destkit/destkit/conformance"
 )
@@ -33,6 +34,12 @@ func (p *play) end() error {
 		errs = append(errs, p.endings[i](ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// called makes a name of the scenario: what it names was made by it, and only
+// that is ever deleted.
+func (p *play) called(what string) string {
+	return fmt.Sprintf("%s%s-%d", p.prefix(p.Check().ID), what, p.numbers.Add(1))
 }
 
 // api calls the service's API and remembers the answer.

@@ -4,14 +4,18 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/journal"
 	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/openapi"
 )
 
 // run is what all scenarios of a run share.
@@ -31,6 +35,7 @@ type run struct {
 
 	numbers   atomic.Int64 // of things and exchanges
 	things    things
+	journal   *journal.Journal
 	clockTurn sync.Mutex // who may move time
 }
 
@@ -67,6 +72,18 @@ func newRun(target Target, opts *Options) (*run, error) {
 	return r, nil
 }
 
+// openJournal starts the write-ahead journal; a run without a file keeps it in
+// memory.
+func (r *run) openJournal(report *conformance.Report) (err error) {
+	header := journal.Header{Run: report.RunID, Suite: conformance.SuiteService, Target: report.Target, Started: report.Started}
+	if r.opts.Journal == "" {
+		r.journal = journal.Memory(header)
+	} else if r.journal, err = journal.Create(r.opts.Journal, header); err != nil {
+		return usage(err.Error())
+	}
+	return r.announce("run")
+}
+
 const (
 	dialectSpec = "spec"
 	dialectLive = "live"
@@ -75,6 +92,9 @@ const (
 // close ends what the run has opened.
 func (r *run) close() {
 	r.client.Close()
+	if r.journal != nil {
+		_ = r.journal.Close() // every line is on disk already
+	}
 	if r.unplug != nil {
 		r.unplug()
 	}
@@ -84,7 +104,7 @@ func (r *run) close() {
 func (r *run) suite() *conformance.Suite {
 	return &conformance.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
-		Permitted: r.permitted,
+		Permitted: r.permitted, Known: r.known,
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
 			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{}}
 			return p, p.end
@@ -102,8 +122,25 @@ var catalogue = sync.OnceValue(func() *conformance.Catalogue {
 	return c
 })
 
-// permitted says what a check lacks.
+// known is the named difference of the live dialect that a check meets.
+func (r *run) known(c *conformance.Check) string {
+	if r.opts.Dialect != dialectLive {
+		return ""
+	}
+	for _, d := range openapi.Differences() {
+		if slices.Contains(c.Differs, d.Name) {
+			return d.Name + ": " + d.Live
+		}
+	}
+	return ""
+}
+
+// permitted says what a check lacks. It is asked just before the check runs, and
+// journals the names that it will give.
 func (r *run) permitted(c *conformance.Check) error {
+	if err := r.announce(c.ID); err != nil {
+		return fmt.Errorf("write journal: %w", err)
+	}
 	if c.Clock && r.target.ControlURL == "" && !r.opts.Patient {
 		return conformance.Outcome(conformance.NotRun, "--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
 	}
@@ -113,6 +150,10 @@ func (r *run) permitted(c *conformance.Check) error {
 // open looks whether the service answers, and prepares the workspace.
 func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	report.Tier = conformance.TierProtocol
+	r.opts.RunID = report.RunID // the engine chooses one where the caller did not
+	if err := r.openJournal(report); err != nil {
+		return err
+	}
 	address, unplug, err := r.opts.Listen(nil, r.stage)
 	if err != nil {
 		return fmt.Errorf("listen for the service's calls: %w", err)
@@ -131,8 +172,14 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	case !first.OK() || first.json == nil:
 		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
 		return nil
+	case r.key != "" && (first.Status == http.StatusUnauthorized || first.Status == http.StatusForbidden):
+		return usage(fmt.Sprintf("the service refuses DESTKIT_WORKSPACE_API_KEY (HTTP %d): it must be the API key of a workspace, no personal access token", first.Status))
 	}
-	if message, fix := r.prepare(ctx); message != "" {
+	message, fix := r.prepare(ctx)
+	if message == "" {
+		message, fix = r.reach(ctx)
+	}
+	if message != "" {
 		problem("preparation", message, fix)
 	}
 	return nil
@@ -142,7 +189,12 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 func (r *run) finish(ctx context.Context, report *conformance.Report) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
+	report.Residue.Journal = r.opts.Journal
 	r.cleanUp(clean, &report.Residue)
+	if len(report.Problems) == 0 && r.lost(clean) {
+		report.Problems = append(report.Problems, conformance.Problem{Kind: "lost", ExitStatus: 3,
+			Message: "the service stopped answering in the middle of the run", Fix: "see its log, and judge again"})
+	}
 	report.Calls = r.client.Calls()
 	report.Tier = r.tier()
 }

@@ -24,20 +24,38 @@ type thing struct {
 	id   int64
 	name string
 	as   identity
-	path string
+	path string // "" is the ordinary one
 }
 
-// called makes a name of the run: what it names was made by the run, and only
-// that is ever deleted.
-func (r *run) called(what string) string {
-	return fmt.Sprintf("zz-conf-%s-%s-%d", r.opts.RunID, what, r.numbers.Add(1))
+// at is where the thing stands below the base URL.
+func (t thing) at() string {
+	if t.path != "" {
+		return t.path
+	}
+	return "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
 }
+
+// prefix begins every name that a part of the run gives: a check, or the run
+// itself. The journal keeps it, so that what a killed run leaves can be told
+// from everything else.
+func (r *run) prefix(part string) string { return fmt.Sprintf("zz-conf-%s-%s-", r.opts.RunID, part) }
+
+// called makes a name of the run itself.
+func (r *run) called(what string) string {
+	return fmt.Sprintf("%s%s-%d", r.prefix("run"), what, r.numbers.Add(1))
+}
+
+// announce notes that things with the names of a part of the run will be made.
+func (r *run) announce(part string) error {
+	_, err := r.journal.Begin(journalObject, "name", "create", []json.RawMessage{raw(r.prefix(part))})
+	return err
+}
+
+// journalObject stands where the journal of a destination names an object.
+const journalObject = "names that begin with"
 
 // keep notes a thing that was made, to be deleted at the end.
 func (r *run) keep(t thing) {
-	if t.path == "" {
-		t.path = "/" + t.kind + "/" + strconv.FormatInt(t.id, 10)
-	}
 	r.things.mu.Lock()
 	defer r.things.mu.Unlock()
 	r.things.made = append(r.things.made, t)
@@ -68,7 +86,7 @@ func (r *run) cleanUp(ctx context.Context, residue *conformance.Residue) {
 
 // remove deletes one thing; what is gone already is well.
 func (r *run) remove(ctx context.Context, t thing) (why string) {
-	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.path, as: t.as})
+	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.at(), as: t.as})
 	switch {
 	case err != nil:
 		return err.Error()

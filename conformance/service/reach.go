@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// reach looks whether the service gets to the stage at all: without that nothing
+// is known about how it calls destinations, and every check would fail alike.
+func (r *run) reach(ctx context.Context) (problem, fix string) {
+	sim, err := r.opts.NewSimulator(SimulatorConfig{}.ordinary())
+	if err != nil {
+		return "no simulator could be made: " + err.Error(), ""
+	}
+	defer sim.Close()
+	name := r.called("reach")
+	d := &destination{part: r.stage.add(name, sim), name: name, url: r.address + "/" + name}
+	defer r.stage.drop(d.part)
+	a, err := r.send(ctx, "", request{method: "POST", path: "/destinations", body: d.connection(nil)})
+	switch {
+	case err != nil:
+		return err.Error(), ""
+	case a.id("data", "id") == 0:
+		return "no destination could be made: " + a.short(), "see what the service says about the body; it needs connections of type custom_api"
+	}
+	d.id = a.id("data", "id")
+	made := thing{kind: "destinations", id: d.id, name: name}
+	r.keep(made)
+	path := "/destinations/" + strconv.FormatInt(d.id, 10)
+	// The connection is tested when it is made (facts A3); looking at its objects
+	// makes a service call that has not done so yet.
+	for range reachTries {
+		if len(d.seen("")) > 0 {
+			break
+		}
+		if a, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
+			return err.Error(), ""
+		}
+		select {
+		case <-time.After(reachPause):
+		case <-ctx.Done():
+		}
+	}
+	if len(d.seen("")) == 0 {
+		told := ""
+		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
+			told = fmt.Sprintf("; the service says: %s", rawOf(a.at("data", "last_test_results")))
+		}
+		r.remove(ctx, made)
+		return "the service cannot reach the simulator at " + r.address + told,
+			"give an address that it reaches with --simulator-url, or run the judge where the service runs"
+	}
+	if why := r.remove(ctx, made); why != "" {
+		return "a destination could not be deleted again: " + why, ""
+	}
+	return "", ""
+}
+
+const (
+	reachTries = 40
+	reachPause = 250 * time.Millisecond
+)
+
+// lost tells that the service no longer answers.
+func (r *run) lost(ctx context.Context) bool {
+	a, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1"})
+	return err != nil || a.Status == 0
+}
