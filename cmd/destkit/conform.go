@@ -18,9 +18,23 @@ import (
 // judgement is a `conform` on its way: what to judge and where to write it.
 type judgement struct {
 	judging
+	verdicts
+}
+
+// verdicts says how the outcome of a judgement is told.
+type verdicts struct {
 	reports   []string
 	noColor   bool
 	profiling profiling
+}
+
+func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left string) {
+	f := cmd.Flags()
+	f.StringArrayVar(&v.reports, "report", nil, "write a report, `FORMAT=FILE` (repeatable)")
+	f.BoolVar(&o.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
+	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 when "+left+" are left behind")
+	f.BoolVar(&v.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	v.profiling.register(cmd)
 }
 
 func newConform() *cobra.Command { return conformCommand(&judgement{}) }
@@ -65,13 +79,9 @@ FILE "-" is standard output. Formats: ` + formatWords() + `.`,
 		Args: arguments(1, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
 	}
-	j.register(cmd)
-	f := cmd.Flags()
-	f.StringArrayVar(&j.reports, "report", nil, "write a report, `FORMAT=FILE` (repeatable)")
-	f.BoolVar(&j.options.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
-	f.BoolVar(&j.options.RequireClean, "require-clean", false, "exit 5 when records are left behind")
-	f.BoolVar(&j.noColor, "no-color", false, "no colours, also when standard output is a terminal")
-	j.profiling.register(cmd)
+	j.judging.register(cmd)
+	j.verdicts.register(cmd, &j.options, "records")
+	cmd.AddCommand(newConformService())
 	return cmd
 }
 
@@ -92,8 +102,8 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	defer stopProfile()
-	if info, err := os.Stat(options.Journal); err == nil && !info.Mode().IsRegular() {
-		return usagef("--journal %s is no regular file; a journal must survive the end of the program", options.Journal)
+	if err := checkJournal(options.Journal); err != nil {
+		return err
 	}
 	ownJournal := options.Write && options.Journal == ""
 	if ownJournal {
@@ -113,11 +123,19 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		dropJournal(options.Journal, result)
 	}
-	return j.deliver(cmd, result, outputs)
+	return j.deliver(cmd, result, outputs, j.verbose)
+}
+
+// checkJournal refuses what would not survive the end of the program.
+func checkJournal(name string) error {
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return usagef("--journal %s is no regular file; a journal must survive the end of the program", name)
+	}
+	return nil
 }
 
 // deliver writes the reports, shows the result and decides the exit status.
-func (j *judgement) deliver(cmd *cobra.Command, result *conformance.Report, outputs outputs) error {
+func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outputs outputs, verbose bool) error {
 	status := result.ExitStatus
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
@@ -130,7 +148,7 @@ func (j *judgement) deliver(cmd *cobra.Command, result *conformance.Report, outp
 		screen = cmd.ErrOrStderr()
 	}
 	options := report.Options{
-		Color: colourful(screen, j.noColor), Width: width(screen), Verbose: j.verbose, ReportFile: outputs.file(report.JSON),
+		Color: colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: outputs.file(report.JSON),
 	}
 	if err := report.WriteText(screen, result, options); err != nil {
 		return untested(fmt.Errorf("print report: %w", err))

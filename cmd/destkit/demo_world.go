@@ -29,7 +29,7 @@ type demoPort struct {
 }
 
 // serveDemo opens a port.
-func serveDemo(ctx context.Context, port *service, closing func() error) (*demoPort, error) {
+func serveDemo(ctx context.Context, port *listener, closing func() error) (*demoPort, error) {
 	ln, url, err := port.listen()
 	if err != nil {
 		return nil, errors.Join(err, closing())
@@ -67,7 +67,7 @@ func newDemoDestination(ctx context.Context, config destsim.Config) (*demoPort, 
 	if err != nil {
 		return nil, untested(errors.Join(err, sim.Close()))
 	}
-	port := &service{addr: "127.0.0.1:0", handler: sim}
+	port := &listener{addr: "127.0.0.1:0", handler: sim}
 	if port.tls, err = certificates.TLSConfig(sim.TLSViolation()); err != nil {
 		return nil, untested(errors.Join(err, sim.Close()))
 	}
@@ -96,7 +96,7 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*dem
 	if err != nil {
 		return nil, nil, err
 	}
-	port, err := serveDemo(ctx, &service{addr: "127.0.0.1:0", handler: world}, world.Close)
+	port, err := serveDemo(ctx, &listener{addr: "127.0.0.1:0", handler: world}, world.Close)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -107,7 +107,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &service{addr: s.addr, handler: sim}
+	port := &listener{addr: s.addr, handler: sim}
 	if err := s.secureWith(port, sim.TLSViolation()); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 
 // secureWith chooses the certificate: a good one, or the bad one that a broken
 // TLS rule asks for.
-func (s *simulator) secureWith(port *service, violation string) error {
+func (s *simulator) secureWith(port *listener, violation string) error {
 	switch {
 	case violation == "TLS-001":
 		// Its whole breach is that the endpoint is not https, whatever --tls says.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +16,10 @@ import (
 // rest into it.
 type judging struct {
 	connection
-	options conformance.Options
+	choosing
 
-	readbackURL, readbackCommand     string
-	hooks, config, waivers, features string
-	keyRange, profile                string
-	verbose                          bool
+	readbackURL, readbackCommand string
+	hooks, keyRange              string
 }
 
 // register adds the flags that decide what is sent and how it is judged. Every
@@ -46,19 +43,8 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
 	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
 
-	f.StringVar(&j.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict` (spec: MUSTs of the specification and of JSON-RPC; v1: published MUSTs too; strict: everything)")
-	f.StringArrayVar(&o.Select, "select", nil, "run only the checks that match `GLOB`, for example 'RES-*' (repeatable)")
-	f.StringArrayVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
-	f.StringVar(&j.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
-	f.StringVar(&j.features, "features", "", "`DIR` of your own feature files; shown, never scored")
-
-	f.DurationVar(&o.Timeout, "timeout", 2*time.Minute, "bound of the whole run; what is not reached is NOT_RUN")
 	f.IntVar(&o.ProbePlainHTTP, "probe-plain-http", 0, "`PORT` on which plain http must not answer the protocol (0: not probed)")
-	f.BoolVar(&o.Serial, "serial", false, "judge one check at a time, slower and easier to follow in a log")
-	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
-
-	f.StringVar(&j.config, "config", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")
-	f.BoolVar(&j.verbose, "verbose", false, "list what would else be summed up, with its evidence")
+	j.choosing.register(cmd, 2*time.Minute, "'RES-*'")
 }
 
 // resolve reads the configuration file and all files that flags name, and
@@ -72,7 +58,7 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 		}
 	}
 	target, err := j.connection.resolve(endpoint, &j.options)
-	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.resolveFiles} {
+	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {
 			err = step()
 		}
@@ -84,10 +70,7 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 // the range of keys.
 func (j *judging) resolveBounds() error {
 	o := &j.options
-	o.Profile = conformance.Profile(j.profile)
 	switch {
-	case o.Timeout <= 0:
-		return usagef("--timeout must be longer than nothing, not %s", o.Timeout)
 	case o.ProbePlainHTTP < 0 || o.ProbePlainHTTP > 65535:
 		return usagef("--probe-plain-http %d is no port (1 to 65535)", o.ProbePlainHTTP)
 	case o.MaxRecords < 1:
@@ -124,30 +107,6 @@ func (j *judging) resolveHooks() error {
 		j.options.Hooks, err = readHooks(j.hooks)
 	}
 	return err
-}
-
-// resolveFiles reads the waivers and opens the folder of features.
-func (j *judging) resolveFiles() error {
-	if j.waivers != "" {
-		waivers, err := readWaivers(j.waivers)
-		if err != nil {
-			return err
-		}
-		j.options.Waivers = waivers
-	}
-	if j.features == "" {
-		return nil
-	}
-	info, err := os.Stat(j.features)
-	if err != nil {
-		return usagef("open --features: %w", err)
-	}
-	if !info.IsDir() {
-		return usagef("--features %s is a file; give the folder that holds the .feature files", j.features)
-	}
-	// A file system, not a path: the library opens nothing by itself.
-	j.options.Features = os.DirFS(j.features)
-	return nil
 }
 
 // checkURL demands an absolute http or https URL with a host. The URL may carry

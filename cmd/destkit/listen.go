@@ -16,8 +16,8 @@ import (
 // stopGrace is how long calls in flight may take after SIGINT or SIGTERM.
 const stopGrace = 5 * time.Second
 
-// service is one port that a command serves.
-type service struct {
+// listener is one port that a command serves.
+type listener struct {
 	addr    string // HOST:PORT; port 0 lets the system choose
 	handler http.Handler
 	tls     *tls.Config // nil: plain http
@@ -28,7 +28,7 @@ type service struct {
 }
 
 // listen opens the port. The URL has the address that was really taken.
-func (s *service) listen() (net.Listener, string, error) {
+func (s *listener) listen() (net.Listener, string, error) {
 	ln, err := net.Listen("tcp", s.addr)
 	if err != nil {
 		return nil, "", usageError(fmt.Errorf("listen on %s: %w", s.addr, err))
@@ -50,7 +50,7 @@ func reachable(addr net.Addr) string {
 }
 
 // serve answers on ln until ctx ends, then lets calls in flight finish.
-func (s *service) serve(ctx context.Context, ln net.Listener) error {
+func (s *listener) serve(ctx context.Context, ln net.Listener) error {
 	logger := log.New(io.Discard, "", 0)
 	if s.log != nil {
 		logger = log.New(s.log, "", 0)

@@ -21,7 +21,7 @@ func start(t *testing.T, alsoPlain bool) string {
 	require.NoError(t, err)
 	config, err := certificates.TLSConfig("")
 	require.NoError(t, err)
-	s := &service{addr: "127.0.0.1:0", tls: config, alsoPlain: alsoPlain, handler: http.HandlerFunc(
+	s := &listener{addr: "127.0.0.1:0", tls: config, alsoPlain: alsoPlain, handler: http.HandlerFunc(
 		func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Method) })}
 	ln, url, err := s.listen()
 	require.NoError(t, err)
@@ -68,11 +68,11 @@ func TestTLSPortMayAlsoAnswerPlainHTTP(t *testing.T) {
 }
 
 func TestListenSaysWhichAddressIsTaken(t *testing.T) {
-	first := &service{addr: "127.0.0.1:0"}
+	first := &listener{addr: "127.0.0.1:0"}
 	ln, url, err := first.listen()
 	require.NoError(t, err)
 	defer ln.Close()
-	second := &service{addr: strings.TrimPrefix(url, "http://")}
+	second := &listener{addr: strings.TrimPrefix(url, "http://")}
 	_, _, err = second.listen()
 	require.ErrorContains(t, err, "address already in use")
 }

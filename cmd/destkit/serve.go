@@ -123,7 +123,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer stopProfile()
-	port := &service{addr: s.addr}
+	port := &listener{addr: s.addr}
 	// Before the directory is opened, so that its owner is known by an address.
 	ln, url, err := port.listen()
 	if err != nil {

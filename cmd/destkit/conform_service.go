@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/destsim"
+)
+
+// serviceJudgement is a `conform service` on its way.
+type serviceJudgement struct {
+	choosing
+	verdicts
+	target       service.Target
+	roots        string
+	control      tokenFlag
+	simulatorURL string
+	simulatorAt  string
+	dialect      string
+	source       int64
+	patient      bool
+}
+
+func newConformService() *cobra.Command {
+	j := &serviceJudgement{control: tokenFlag{flag: "control-token-env"}}
+	cmd := &cobra.Command{
+		Use:   "service BASE_URL",
+		Short: "Judge a service: its REST API, and how it calls destinations",
+		Long: `Judge the service whose API stands at BASE_URL (it ends in /api/v1): which rules
+of the API hold, and which of those by which it calls custom destinations:
+envelopes, planning, speed, limits, retries, statelessness, certificates, alerts.
+
+The judge makes what it needs through the API (destinations, datasets, syncs), all
+with names that begin with zz-conf-, and deletes it again; nothing else is
+touched. The destinations lead to simulators that this program starts, so the
+service must reach it: on the same machine it does, elsewhere --simulator-url
+names the address that leads to --simulator-listen.
+
+Tokens come from the environment: ` + envWorkspaceKey + ` (the workspace that
+is worked in) and ` + envAccessToken + ` (organization, invitations, users;
+without a key a workspace is made with it). Rows are read from queries: of an
+emulated warehouse that is made for the run, or of the SQL source named by
+--source.
+
+Rules about time (schedules, backoffs, caches, alerts) need a clock that can be
+moved: --control-url of the reference service, or any stand-in with the same
+control API. Otherwise they are not run, or with --patient waited for.
+
+With --dialect live, failures that come from a named difference between the
+specification and what clients depend on are WAIVED with its name
+('destkit serve --explain-dialect' lists them).
+
+Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
+		Example: `  destkit conform service http://127.0.0.1:8080/api/v1 --control-url http://127.0.0.1:8080/_control
+  destkit conform service https://api.example.com/api/v1 --simulator-url https://tunnel.example.com --source 12
+  destkit conform service http://127.0.0.1:8080/api/v1 --select 'CALL-*' --report junit=junit.xml`,
+		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			j.target.BaseURL = args[0]
+			return j.conform(cmd)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&j.target.ControlURL, "control-url", "", "`URL` of the control API of a stand-in, which ends in /_control")
+	f.StringVar(&j.control.variable, "control-token-env", "", "environment variable `NAME` that holds the token of the control API")
+	f.StringVar(&j.simulatorURL, "simulator-url", "", "`URL` by which the service reaches the simulators (default: the address that they listen on)")
+	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
+	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
+	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
+	f.BoolVar(&j.patient, "patient", false, "wait for real where there is no clock to move; some rules take many minutes")
+	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
+	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
+	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'")
+	j.verdicts.register(cmd, &j.options, "things")
+	return cmd
+}
+
+// conform judges, writes the reports and returns the exit status as an error.
+func (j *serviceJudgement) conform(cmd *cobra.Command) error {
+	options, err := j.resolve(cmd)
+	if err != nil {
+		return err
+	}
+	outputs, err := parseOutputs(j.reports)
+	if err != nil {
+		return err
+	}
+	stopProfile, err := j.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	ownJournal := options.Journal == ""
+	if ownJournal {
+		options.Journal = journalName(time.Now())
+	}
+	step, done := progress(cmd.ErrOrStderr(), true)
+	options.Progress = step
+	result, err := service.Run(cmd.Context(), j.target, options)
+	done()
+	if err != nil {
+		var usage *conformance.UsageError
+		if ownJournal && errors.As(err, &usage) {
+			os.Remove(options.Journal) // refused before anything was made
+		}
+		return judgeError(err)
+	}
+	if ownJournal {
+		dropJournal(options.Journal, result)
+	}
+	return j.deliver(cmd, result, outputs, j.verbose)
+}
+
+// resolve reads the configuration file, the tokens and the files that flags name.
+func (j *serviceJudgement) resolve(cmd *cobra.Command) (service.Options, error) {
+	var o service.Options
+	if j.config != "" {
+		if _, err := applyConfig(cmd, j.config); err != nil {
+			return o, err
+		}
+	}
+	if err := j.choosing.resolve(); err != nil {
+		return o, err
+	}
+	if err := j.resolveTarget(); err != nil {
+		return o, err
+	}
+	if err := checkJournal(j.options.Journal); err != nil {
+		return o, err
+	}
+	if j.simulatorURL != "" {
+		if err := checkURL("--simulator-url", j.simulatorURL); err != nil {
+			return o, err
+		}
+	}
+	o = service.Options{
+		Options: j.options, Dialect: j.dialect, SourceID: j.source, Patient: j.patient,
+		NewSimulator: newStageSimulator, Listen: j.listen,
+	}
+	return o, nil
+}
+
+func (j *serviceJudgement) resolveTarget() (err error) {
+	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(envAccessToken), os.Getenv(envWorkspaceKey)
+	if j.target.ControlToken, err = j.control.read(); err != nil {
+		return err
+	}
+	j.target.Roots, err = readRoots(j.roots)
+	return err
+}
+
+// listen serves the judge's destinations on a port of this program.
+func (j *serviceJudgement) listen(config *tls.Config, h http.Handler) (string, func(), error) {
+	port := &listener{addr: j.simulatorAt, handler: h, tls: config}
+	if config != nil {
+		port.addr = "127.0.0.1:0" // one more port, beside the ordinary one
+	}
+	ln, url, err := port.listen()
+	if err != nil {
+		return "", nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = port.serve(ctx, ln)
+	}()
+	if j.simulatorURL != "" && config == nil {
+		url = j.simulatorURL
+	}
+	return url, func() { stop(); <-ended }, nil
+}
+
+// newStageSimulator is a simulated destination in the words of the judge.
+func newStageSimulator(c service.SimulatorConfig) (service.Simulator, error) {
+	config := destsim.Config{Speed: c.Speed, RateLimit: c.RateLimit}
+	for _, o := range c.Objects {
+		config.Objects = append(config.Objects, destsim.Described(o, c.Operations[o.APIName], c.Fields[o.APIName]))
+	}
+	return destsim.New(config)
+}
