@@ -141,25 +141,30 @@ type Problem struct {
 // Settings are the choices that decide what a verdict means; they are printed
 // in every report.
 type Settings struct {
-	Write              bool     `json:"write"`
-	Objects            []string `json:"objects"`
-	Readback           bool     `json:"readback"`
-	Hooks              []string `json:"hooks"`
-	Load               bool     `json:"load"`
-	Development        bool     `json:"development"`
-	Roots              string   `json:"roots"` // public, private, none
-	PlanningTimeoutMS  float64  `json:"planning_timeout_ms"`
-	BatchTimeoutMS     float64  `json:"batch_timeout_ms"`
-	TimeoutMS          float64  `json:"timeout_ms"`
-	ReadbackWindowMS   float64  `json:"readback_window_ms"`
-	MaxRecords         int      `json:"max_records"`
-	SkipConvention     string   `json:"skip_convention,omitempty"`
-	DeclaredSpeed      string   `json:"declared_speed,omitempty"`
-	DeclaredRateLimit  int64    `json:"declared_rate_limit,omitempty"`
-	Selected           []string `json:"selected,omitempty"`
-	Skipped            []string `json:"skipped,omitempty"`
-	WaiverCount        int      `json:"waivers"`
-	SuppliedRunTimeout bool     `json:"-"`
+	Write             bool     `json:"write"`
+	Objects           []string `json:"objects"`
+	Readback          bool     `json:"readback"`
+	Hooks             []string `json:"hooks"`
+	Load              bool     `json:"load"`
+	Development       bool     `json:"development"`
+	Roots             string   `json:"roots"` // public, private, none
+	PlanningTimeoutMS float64  `json:"planning_timeout_ms"`
+	BatchTimeoutMS    float64  `json:"batch_timeout_ms"`
+	TimeoutMS         float64  `json:"timeout_ms"`
+	ReadbackWindowMS  float64  `json:"readback_window_ms"`
+	MaxRecords        int      `json:"max_records"`
+	SkipConvention    string   `json:"skip_convention,omitempty"`
+	DeclaredSpeed     string   `json:"declared_speed,omitempty"`
+	DeclaredRateLimit int64    `json:"declared_rate_limit,omitempty"`
+	Selected          []string `json:"selected,omitempty"`
+	Skipped           []string `json:"skipped,omitempty"`
+	WaiverCount       int      `json:"waivers"`
+	// Of a judged service: what it follows, whose time passes (virtual, real or
+	// untouched), where it finds the simulators, and what rows come from.
+	Dialect    string `json:"dialect,omitempty"`
+	Clock      string `json:"clock,omitempty"`
+	Simulators string `json:"simulators,omitempty"`
+	Source     string `json:"source,omitempty"`
 }
 
 // CheckResult is the outcome of one check.

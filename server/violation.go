@@ -108,25 +108,41 @@ func breaks(id, changes string, s seams) violation {
 // broken are the seams of the configured violations.
 type broken []seams
 
-// arm finds the violations of a configuration; an unknown id is an error that
-// names the nearest one.
-func (s *Server) arm() error {
+// CheckViolations tells whether there is a violation of each id; the error names
+// the nearest one.
+func CheckViolations(ids []string) error {
+	_, err := find(ids)
+	return err
+}
+
+func find(ids []string) ([]violation, error) {
 	all := violations()
-	for _, id := range s.config.Violate {
+	var found []violation
+	for _, id := range ids {
 		i := slices.IndexFunc(all, func(v violation) bool { return v.ID == id })
-		if i < 0 {
-			var ids []string
-			for _, v := range all {
-				ids = append(ids, v.ID)
-			}
-			if near := nearest.Word(id, ids); near != "" {
-				return fmt.Errorf("there is no violation %q, did you mean %s?", id, near)
-			}
-			return fmt.Errorf("there is no violation %q", id)
+		if i >= 0 {
+			found = append(found, all[i])
+			continue
 		}
-		s.broken = append(s.broken, all[i].arm(s))
+		var known []string
+		for _, v := range all {
+			known = append(known, v.ID)
+		}
+		if near := nearest.Word(id, known); near != "" {
+			return nil, fmt.Errorf("there is no violation %q, did you mean %s?", id, near)
+		}
+		return nil, fmt.Errorf("there is no violation %q", id)
 	}
-	return nil
+	return found, nil
+}
+
+// arm makes the configured violations work.
+func (s *Server) arm() error {
+	chosen, err := find(s.config.Violate)
+	for _, v := range chosen {
+		s.broken = append(s.broken, v.arm(s))
+	}
+	return err
 }
 
 // deviations are those of the engine's violations.

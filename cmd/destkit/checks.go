@@ -3,11 +3,14 @@ package main
 import (
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/server/nearest"
 )
 
@@ -15,12 +18,14 @@ import (
 // in a document or in this program can fall behind it.
 func newChecks() *cobra.Command {
 	var asJSON, asMarkdown, steps bool
+	var suite string
 	cmd := &cobra.Command{
 		Use:   "checks [GLOB...]",
 		Short: "List the catalogue of checks",
 		Long: `List every check with its level, who asks for it, the section of the
-specification, and what it needs:
+specification, and what it needs. There are two suites, destination and service.
 
+Of a destination:
   nothing        planning calls only; no record is written
   write          records are written (--write --object NAME)
   readback       undecidable without a read-back hook
@@ -28,6 +33,9 @@ specification, and what it needs:
   hook NAME      a hook of the author (--hooks FILE)
   load           sends at the declared speed (--load)
   probe          one more port (--probe-plain-http PORT)
+Of a service:
+  nothing        things that the run makes and deletes again
+  clock          a clock that can be moved (--control-url), or --patient
 
 Who asks for a rule: spec (the specification of the service), jsonrpc (JSON-RPC
 2.0), published (published documentation), policy (this toolkit alone). With the
@@ -38,12 +46,9 @@ The list is read from the feature files that the judge runs; there is no other.`
 		Example: "  destkit checks\n  destkit checks 'RES-*' SEM-005\n  destkit checks --markdown > checks.md",
 		RunE: func(cmd *cobra.Command, globs []string) error {
 			if steps {
-				for _, step := range conformance.Steps() {
-					fmt.Fprintln(cmd.OutOrStdout(), step)
-				}
-				return nil
+				return printSteps(cmd.OutOrStdout(), suite)
 			}
-			checks, err := selectChecks(globs)
+			checks, err := selectChecks(globs, suite)
 			if err != nil {
 				return err
 			}
@@ -58,6 +63,7 @@ The list is read from the feature files that the judge runs; there is no other.`
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&suite, "suite", "", "only those of one suite: `destination|service`")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print a Markdown table")
 	cmd.Flags().BoolVar(&steps, "steps", false, "list the sentences that a feature file may use, as regular expressions")
@@ -65,43 +71,86 @@ The list is read from the feature files that the judge runs; there is no other.`
 	return cmd
 }
 
-// selectChecks returns the checks that match any of the globs in the order of
-// the catalogue, all without globs. A glob that matches nothing is an error:
-// a slip in a pipeline must not look like success.
-func selectChecks(globs []string) ([]*conformance.Check, error) {
-	catalogue, err := conformance.LoadCatalogue()
-	if err != nil {
-		return nil, untested(err)
+// printSteps lists the sentences of one suite; own feature files are judged with
+// that of a destination unless the service is asked for.
+func printSteps(w io.Writer, suite string) error {
+	var steps []string
+	switch suite {
+	case "", conformance.SuiteDestination:
+		steps = conformance.Steps()
+	case conformance.SuiteService:
+		steps = service.Steps()
+	default:
+		return unknownSuite(suite)
 	}
-	if len(globs) == 0 {
-		return catalogue.Checks, nil
+	for _, step := range steps {
+		fmt.Fprintln(w, step)
 	}
-	chosen := map[string]bool{}
-	for _, glob := range globs {
-		matched, err := catalogue.Match(glob)
-		if err != nil {
-			return nil, usageError(err)
-		}
-		if len(matched) == 0 {
-			return nil, unknownCheck(catalogue, glob)
-		}
-		for _, check := range matched {
-			chosen[check.ID] = true
-		}
+	return nil
+}
+
+func unknownSuite(suite string) error {
+	return usagef("--suite %q is no suite: use %s or %s", suite, conformance.SuiteDestination, conformance.SuiteService)
+}
+
+// catalogues are the checks of one suite, or of both with "".
+func catalogues(suite string) ([]*conformance.Check, error) {
+	loaders := []struct {
+		name string
+		load func() (*conformance.Catalogue, error)
+	}{
+		{conformance.SuiteDestination, conformance.LoadCatalogue}, {conformance.SuiteService, conformance.LoadServiceCatalogue},
 	}
 	var checks []*conformance.Check
-	for _, check := range catalogue.Checks {
-		if chosen[check.ID] {
-			checks = append(checks, check)
+	known := suite == ""
+	for _, l := range loaders {
+		if suite != "" && suite != l.name {
+			continue
 		}
+		known = true
+		catalogue, err := l.load()
+		if err != nil {
+			return nil, untested(err)
+		}
+		checks = append(checks, catalogue.Checks...)
+	}
+	if !known {
+		return nil, unknownSuite(suite)
 	}
 	return checks, nil
 }
 
+// selectChecks returns the checks of a suite, or of both, that match any of the
+// globs in the order of the catalogue, all without globs. A glob that matches
+// nothing is an error: a slip in a pipeline must not look like success.
+func selectChecks(globs []string, suite string) ([]*conformance.Check, error) {
+	all, err := catalogues(suite)
+	if err != nil || len(globs) == 0 {
+		return all, err
+	}
+	chosen := map[string]bool{}
+	for _, glob := range globs {
+		matched := false
+		for _, check := range all {
+			ok, err := path.Match(glob, check.ID)
+			if err != nil {
+				return nil, usageError(fmt.Errorf("match selector %q: %w", glob, err))
+			}
+			if ok {
+				chosen[check.ID], matched = true, true
+			}
+		}
+		if !matched {
+			return nil, unknownCheck(all, glob)
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(c *conformance.Check) bool { return !chosen[c.ID] }), nil
+}
+
 // unknownCheck is the error for an id or glob that matches nothing.
-func unknownCheck(catalogue *conformance.Catalogue, id string) error {
+func unknownCheck(checks []*conformance.Check, id string) error {
 	var ids []string
-	for _, check := range catalogue.Checks {
+	for _, check := range checks {
 		ids = append(ids, check.ID)
 	}
 	if near := nearest.Word(strings.ToUpper(id), ids); near != "" {
@@ -125,6 +174,7 @@ func checkNeed(c *conformance.Check) string {
 	add(c.Hook != "", "hook "+c.Hook)
 	add(c.Load, "load")
 	add(c.Probe, "probe")
+	add(c.Clock, "clock")
 	if len(needs) == 0 {
 		return "nothing"
 	}

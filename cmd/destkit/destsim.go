@@ -78,8 +78,12 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 
 // listViolations prints one line, or one JSON object, for each violation.
 func (s *simulator) listViolations(w io.Writer) error {
-	all := destsim.Violations()
-	if s.asJSON {
+	return printViolations(w, destsim.Violations(), s.asJSON)
+}
+
+// printViolations lists what can be broken on purpose.
+func printViolations(w io.Writer, all []destsim.Violation, asJSON bool) error {
+	if asJSON {
 		return printJSON(w, all)
 	}
 	for _, v := range all {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server"
 )
 
 // textWidth is where explanations are wrapped.
@@ -31,7 +32,7 @@ and the ways in which the simulated destination can break it.`,
 			for i, id := range ids {
 				globs[i], _, _ = strings.Cut(id, ".") // the id of a violation names its check
 			}
-			checks, err := selectChecks(globs)
+			checks, err := selectChecks(globs, "")
 			if err != nil {
 				return err
 			}
@@ -58,18 +59,41 @@ and the ways in which the simulated destination can break it.`,
 // explanation is one check with the ways in which the simulator breaks it.
 type explanation struct {
 	*conformance.Check
-	Violations []destsim.Violation `json:"violations"`
+	Violations []violation `json:"violations"`
 }
 
-// violationsOf returns the violations that are named for a check.
-func violationsOf(id string) []destsim.Violation {
-	found := []destsim.Violation{}
+// violation is a way to break a check on purpose, with the command that does.
+type violation struct {
+	destsim.Violation
+	command string
+}
+
+// violationsOf returns the violations that are named for a check. Ids are given
+// once over both suites.
+func violationsOf(id string) []violation {
+	found := []violation{}
+	named := func(v string) bool { return v == id || strings.HasPrefix(v, id+".") }
 	for _, v := range destsim.Violations() {
-		if v.ID == id || strings.HasPrefix(v.ID, id+".") {
-			found = append(found, v)
+		if named(v.ID) {
+			found = append(found, violation{v, "destkit destsim --violate "})
+		}
+	}
+	for _, v := range server.Violations() {
+		if named(v.ID) {
+			found = append(found, violation{shownViolation(v), "destkit serve --violate "})
 		}
 	}
 	return found
+}
+
+// shownViolation is a violation of the service in the shape of those of the
+// simulator; neither of the two knows the other.
+func shownViolation(v server.Violation) destsim.Violation {
+	out := destsim.Violation{ID: v.ID, Changes: v.Changes, Also: []destsim.Also{}}
+	for _, a := range v.Also {
+		out.Also = append(out.Also, destsim.Also(a))
+	}
+	return out
 }
 
 func (e explanation) print(w io.Writer) {
@@ -94,7 +118,7 @@ func (e explanation) print(w io.Writer) {
 		if i == 0 {
 			fmt.Fprintf(w, "Broken on purpose by\n")
 		}
-		fmt.Fprintf(w, "  destkit destsim --violate %s\n%s\n", v.ID, indent("  "+v.Changes))
+		fmt.Fprintf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
 	}
 }
 

@@ -6,9 +6,11 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/store"
 )
@@ -30,7 +32,7 @@ type serving struct {
 
 	addr, dialect, seed, restore  string
 	destinationCA, control, level string
-	explainDialect, asJSON        bool
+	explainDialect, asJSON, list  bool
 	profiling                     profiling
 }
 
@@ -69,8 +71,10 @@ reads the secrets of the directory, its snapshots and its backups.`,
 			switch {
 			case s.explainDialect:
 				return explainDialect(cmd.OutOrStdout(), s.asJSON)
+			case s.list:
+				return listServiceViolations(cmd.OutOrStdout(), s.asJSON)
 			case s.asJSON:
-				return usagef("--json goes with --explain-dialect")
+				return usagef("--json goes with --explain-dialect and --list-violations")
 			}
 			return s.run(cmd)
 		},
@@ -86,7 +90,9 @@ reads the secrets of the directory, its snapshots and its backups.`,
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
 	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
-	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect: print JSON")
+	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable)")
+	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
+	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect or --list-violations: print JSON")
 	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
 	f.BoolVar(&s.config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
 	s.key.register(f)
@@ -103,6 +109,15 @@ reads the secrets of the directory, its snapshots and its backups.`,
 	return cmd
 }
 
+// listServiceViolations prints what --violate takes.
+func listServiceViolations(w io.Writer, asJSON bool) error {
+	var all []destsim.Violation
+	for _, v := range server.Violations() {
+		all = append(all, shownViolation(v))
+	}
+	return printViolations(w, all, asJSON)
+}
+
 // run serves until a signal comes. The data directory and the key are touched
 // last: a slip in a flag leaves nothing behind.
 func (s *serving) run(cmd *cobra.Command) error {
@@ -111,6 +126,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	if err := s.mail.resolve(cmd, &s.config.SMTP); err != nil {
 		return err
+	}
+	if err := server.CheckViolations(s.config.Violate); err != nil {
+		return usageError(fmt.Errorf("--violate: %w; destkit serve --list-violations lists them", err))
 	}
 	seed, err := s.readSeed()
 	if err != nil {
@@ -151,6 +169,11 @@ func (s *serving) run(cmd *cobra.Command) error {
 	fmt.Fprintf(out, "listening %s\n", url)
 	if key.made != "" {
 		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, s.config.Dir)
+	}
+	for _, v := range server.Violations() {
+		if slices.Contains(s.config.Violate, v.ID) {
+			fmt.Fprintf(out, "breaking %s: %s\n", v.ID, v.Changes)
+		}
 	}
 	s.printFirst(out, world.FirstTokens())
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {

@@ -14,6 +14,30 @@ type setting struct{ Name, Value string }
 // nothing, so that they stand in every format that a person reads.
 func settings(r *c.Report) []setting {
 	s := r.Settings
+	list := destinationSettings(r)
+	if r.Suite == c.SuiteService {
+		list = []setting{
+			{"profile", line(string(r.Profile))},
+			{"dialect", line(s.Dialect)},
+			{"clock", line(s.Clock)},
+			{"simulators", line(s.Simulators)},
+			{"source", line(s.Source)},
+			{"deadline", "run " + duration(s.TimeoutMS)},
+			{"waivers", fmt.Sprint(s.WaiverCount)},
+		}
+	}
+	if len(s.Selected) > 0 {
+		list = append(list, setting{"selected", orNone(s.Selected)})
+	}
+	if len(s.Skipped) > 0 {
+		list = append(list, setting{"skipped", orNone(s.Skipped)})
+	}
+	return append(list, setting{"seed", fmt.Sprint(r.Seed)}, setting{"run", line(r.RunID)})
+}
+
+// destinationSettings are those of a judged destination.
+func destinationSettings(r *c.Report) []setting {
+	s := r.Settings
 	list := []setting{
 		{"profile", line(string(r.Profile))},
 		{"write", writeScope(s)},
@@ -33,13 +57,7 @@ func settings(r *c.Report) []setting {
 	if s.DeclaredRateLimit != 0 {
 		list = append(list, setting{"declared limit", fmt.Sprintf("%d requests/s", s.DeclaredRateLimit)})
 	}
-	if len(s.Selected) > 0 {
-		list = append(list, setting{"selected", orNone(s.Selected)})
-	}
-	if len(s.Skipped) > 0 {
-		list = append(list, setting{"skipped", orNone(s.Skipped)})
-	}
-	return append(list, setting{"seed", fmt.Sprint(r.Seed)}, setting{"run", line(r.RunID)})
+	return list
 }
 
 // writeScope says what the run was allowed to write.

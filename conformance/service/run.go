@@ -150,6 +150,7 @@ func (r *run) permitted(c *conformance.Check) error {
 // open looks whether the service answers, and prepares the workspace.
 func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	report.Tier = conformance.TierProtocol
+	report.Settings.Dialect, report.Settings.Clock = r.opts.Dialect, r.whoseTime()
 	r.opts.RunID = report.RunID // the engine chooses one where the caller did not
 	if err := r.openJournal(report); err != nil {
 		return err
@@ -159,6 +160,10 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 		return fmt.Errorf("listen for the service's calls: %w", err)
 	}
 	r.address, r.unplug = strings.TrimRight(address, "/"), unplug
+	report.Settings.Simulators, report.Settings.Source = r.address, "an emulated warehouse"
+	if r.opts.SourceID != 0 {
+		report.Settings.Source = fmt.Sprintf("source %d", r.opts.SourceID)
+	}
 	problem := func(kind, message, fix string) {
 		report.Problems = append(report.Problems, conformance.Problem{Kind: kind, ExitStatus: 3, Message: r.secrets.String(message), Fix: fix})
 	}
@@ -197,6 +202,17 @@ func (r *run) finish(ctx context.Context, report *conformance.Report) {
 	}
 	report.Calls = r.client.Calls()
 	report.Tier = r.tier()
+}
+
+// whoseTime says how checks about time are judged.
+func (r *run) whoseTime() string {
+	switch {
+	case r.target.ControlURL != "":
+		return "virtual"
+	case r.opts.Patient:
+		return "real"
+	}
+	return "untouched"
 }
 
 // tier says how much could be looked at: with the clock everything.

@@ -34,6 +34,9 @@ func steps() []conformance.Step {
 	)
 }
 
+// Steps lists the sentences that a feature file may use, as regular expressions.
+func Steps() []string { return (&conformance.Suite{Steps: steps()}).Sentences() }
+
 // step declares a sentence; the function that bind returns has one argument for
 // each group of the pattern.
 func step(pattern string, bind func(*play) any) conformance.Step {
