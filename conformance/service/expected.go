@@ -1,0 +1,121 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// misses says where a value of the API lacks something that is wanted, "" when
+// it has all of it: objects may have more members, lists have the same elements
+// in any order, and numbers count by their value.
+func misses(wanted, got any, at string) string {
+	switch w := wanted.(type) {
+	case map[string]any:
+		g, ok := got.(map[string]any)
+		if !ok {
+			return fmt.Sprintf("%s is %s, not an object", at, brief(got))
+		}
+		for name, value := range w {
+			if why := misses(value, g[name], at+"."+name); why != "" {
+				return why
+			}
+		}
+		return ""
+	case []any:
+		g, ok := got.([]any)
+		if !ok {
+			return fmt.Sprintf("%s is %s, not a list", at, brief(got))
+		}
+		return missesElements(w, g, at)
+	}
+	if !reflect.DeepEqual(wanted, got) {
+		return fmt.Sprintf("%s is %s, not %s", at, brief(got), brief(wanted))
+	}
+	return ""
+}
+
+func missesElements(wanted, got []any, at string) string {
+	if len(wanted) != len(got) {
+		return fmt.Sprintf("%s has %d elements, not %d: %s", at, len(got), len(wanted), brief(got))
+	}
+	left := slices.Clone(got)
+	for _, w := range wanted {
+		i := slices.IndexFunc(left, func(g any) bool { return misses(w, g, at) == "" })
+		if i < 0 {
+			return fmt.Sprintf("%s has no %s: %s", at, brief(w), brief(got))
+		}
+		left = slices.Delete(left, i, i+1)
+	}
+	return ""
+}
+
+// brief is a value as JSON, cut where it is long.
+func brief(v any) string {
+	text := string(raw(v))
+	if len(text) > 200 {
+		text = text[:200] + "…"
+	}
+	return text
+}
+
+// valueOf is a node as encoding/json sees it; nil of an absent one.
+func valueOf(n *wire.Node) any {
+	var v any
+	if n == nil || json.Unmarshal(n.Raw, &v) != nil {
+		return nil
+	}
+	return v
+}
+
+// down goes into a value by a path with dots, such as "mode.triggers.schedule".
+func down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
+
+// hasType tells whether a value is of one of the types that are named in words:
+// "integer", "timestamp or null".
+func hasType(n *wire.Node, types string) bool {
+	return slices.ContainsFunc(strings.Split(types, " or "), func(one string) bool { return isA(n, strings.TrimSpace(one)) })
+}
+
+// isA knows the types of the specification's tables. "text" is a string that is
+// not empty; timestamps are ISO 8601 in UTC (spec 2).
+func isA(n *wire.Node, kind string) bool {
+	switch kind {
+	case "integer":
+		return n.IsInteger()
+	case "text":
+		return n.Is(wire.String) && n.Text != ""
+	case "timestamp":
+		t, err := time.Parse(time.RFC3339Nano, stringOf(n))
+		_, offset := t.Zone()
+		return err == nil && offset == 0
+	case "absent":
+		return n == nil
+	}
+	return n != nil && n.Kind.String() == kind
+}
+
+// put sets a value of a body by a path with dots; missing objects on the way are
+// made.
+func put(body map[string]any, path string, value any) {
+	first, rest, deeper := strings.Cut(path, ".")
+	if !deeper {
+		body[first] = value
+		return
+	}
+	inner, ok := body[first].(map[string]any)
+	if !ok {
+		inner = map[string]any{}
+	}
+	copied := make(map[string]any, len(inner)+1)
+	for k, v := range inner {
+		copied[k] = v
+	}
+	put(copied, rest, value)
+	body[first] = copied
+}

@@ -1,0 +1,69 @@
+package service
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+func TestMisses(t *testing.T) {
+	for _, c := range []struct{ wanted, got, why string }{
+		{`{"a":1}`, `{"a":1.0,"b":2}`, ""},
+		{`{"a":{"b":[1,{"c":2}]}}`, `{"a":{"b":[{"c":2,"d":3},1]}}`, ""},
+		{`[]`, `[]`, ""},
+		{`null`, `null`, ""},
+		{`{"a":null}`, `{}`, ""},
+		{`{"a":1}`, `{"a":"1"}`, `data.a is "1", not 1`},
+		{`{"a":1}`, `[]`, `data is [], not an object`},
+		{`[1]`, `{"0":1}`, `data is {"0":1}, not a list`},
+		{`[]`, `[1]`, `data has 1 elements, not 0: [1]`},
+		{`[1,1]`, `[1,2]`, `data has no 1: [1,2]`},
+		{`true`, `null`, `data is null, not true`},
+	} {
+		var wanted, got any
+		require.NoError(t, json.Unmarshal([]byte(c.wanted), &wanted))
+		require.NoError(t, json.Unmarshal([]byte(c.got), &got))
+		require.Equal(t, c.why, misses(wanted, got, "data"), "%s against %s", c.wanted, c.got)
+	}
+}
+
+func TestHasType(t *testing.T) {
+	for _, c := range []struct {
+		value, types string
+		is           bool
+	}{
+		{`7`, "integer", true},
+		{`7.0`, "integer", false},
+		{`7.5`, "number", true},
+		{`"7"`, "integer", false},
+		{`""`, "string", true},
+		{`""`, "text", false},
+		{`null`, "text or null", true},
+		{`false`, "boolean", true},
+		{`{}`, "object", true},
+		{`[]`, "array or null", true},
+		{`"2026-03-04T09:30:00.000Z"`, "timestamp", true},
+		{`"2026-03-04T09:30:00+00:00"`, "timestamp", true},
+		{`"2026-03-04T09:30:00+01:00"`, "timestamp", false},
+		{`"2026-03-04 09:30:00"`, "timestamp", false},
+		{`1772616600`, "timestamp", false},
+	} {
+		n, err := wire.Parse([]byte(c.value))
+		require.NoError(t, err)
+		require.Equal(t, c.is, hasType(n, c.types), "%s as %s", c.value, c.types)
+	}
+	require.True(t, hasType(nil, "absent"))
+	require.False(t, hasType(nil, "string or null"))
+}
+
+func TestPut(t *testing.T) {
+	shared := map[string]any{"type": "triggered"}
+	body := map[string]any{"mode": shared}
+	put(body, "mode.triggers.schedule.frequency", "daily")
+	put(body, "paused", true)
+	require.JSONEq(t, `{"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"daily"}}},"paused":true}`, string(raw(body)))
+	require.Len(t, shared, 1, "what others hold stays as it is")
+}
