@@ -21,6 +21,7 @@ type play struct {
 	// answers are all calls of the API that the scenario made on purpose.
 	answers []*answer
 	endings []func(context.Context) error
+	trials  []*trial       // requests that the scenario is about
 	vars    map[string]any // what one step leaves for another
 }
 

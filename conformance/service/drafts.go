@@ -1,0 +1,143 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// ground is what the next sync of a scenario stands on. The zero value is an
+// ordinary destination and three rows.
+type ground struct {
+	rows *dataset
+	over map[string]any // laid over the ordinary body
+}
+
+// ground gives what the scenario has prepared so far.
+func (p *play) ground() *ground {
+	g, ok := p.vars["ground"].(*ground)
+	if !ok {
+		g = &ground{over: map[string]any{}}
+		p.vars["ground"] = g
+	}
+	return g
+}
+
+// draft is the body of a sync as the scenario would have it, and what it stands
+// on.
+func (p *play) draft() (map[string]any, error) {
+	g := p.ground()
+	if p.dest == nil {
+		if _, err := p.connect(connecting{}); err != nil {
+			return nil, err
+		}
+	}
+	if g.rows == nil {
+		rows, err := p.newDataset(numbered(1, 3))
+		if err != nil {
+			return nil, err
+		}
+		g.rows = rows
+	}
+	body := p.syncBody(p.dest, g.rows, "upsert")
+	maps.Copy(body, g.over)
+	return body, nil
+}
+
+// creates asks the service for a sync and notes it where one is made.
+func (p *play) creates(body map[string]any) (*answer, error) {
+	a, err := p.api(request{method: "POST", path: "/syncs", body: body})
+	if err != nil {
+		return nil, err
+	}
+	if id := a.id("data", "sync_id"); accepted(a) && id != 0 {
+		p.made(thing{kind: "syncs", id: id, name: fmt.Sprint(body["label"])})
+		p.syncs = append(p.syncs, &syncing{id: id, dest: p.dest, rows: p.ground().rows, body: body})
+	}
+	return a, nil
+}
+
+// syncPath is where the latest sync stands.
+func (p *play) syncPath() string { return "/syncs/" + strconv.FormatInt(p.latest().id, 10) }
+
+// accepted tells that a call did what it was asked to.
+func accepted(a *answer) bool {
+	return a.OK() && a.Status < http.StatusMultipleChoices && a.text("status") != "error"
+}
+
+// refused tells that a service has seen what is wrong with a call. A fault of
+// the service is no refusal, and which status it gives is not shown (spec 7.1).
+func refused(a *answer) bool {
+	return a.OK() && a.Status < http.StatusInternalServerError &&
+		(a.Status >= http.StatusBadRequest || a.text("status") == "error" || a.text("status") == "not_found")
+}
+
+// laid gives a body with the rows of a table laid over it: a field by its path
+// with dots, and its value as JSON. The value "nothing" leaves the field out.
+func (p *play) laid(body map[string]any, t *conformance.Table) (map[string]any, error) {
+	out := maps.Clone(body)
+	for _, row := range cells(t) {
+		if row["value"] == "nothing" {
+			delete(out, row["field"])
+			continue
+		}
+		value, err := p.value(row["value"])
+		if err != nil {
+			return nil, err
+		}
+		put(out, row["field"], value)
+	}
+	return out, nil
+}
+
+// cells are the rows of a table by the names in its first one.
+func cells(t *conformance.Table) []map[string]string {
+	var out []map[string]string
+	for _, row := range t.Rows[1:] {
+		one := map[string]string{}
+		for i, cell := range row.Cells {
+			one[t.Rows[0].Cells[i].Value] = cell.Value
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// placeholder is what a cell may say for an id of the scenario.
+var placeholder = regexp.MustCompile(`<[a-z ]+>`)
+
+// nobody is an id that no service will have given.
+const nobody = 987_654_321_987
+
+// value reads a cell: JSON in which <destination>, <source>, <dataset>, <sync>,
+// <first sync> and <nobody> stand for ids.
+func (p *play) value(cell string) (any, error) {
+	text := placeholder.ReplaceAllStringFunc(cell, func(name string) string {
+		switch strings.Trim(name, "<>") {
+		case "destination":
+			return strconv.FormatInt(p.dest.id, 10)
+		case "source":
+			return strconv.FormatInt(p.source, 10)
+		case "dataset":
+			return strconv.FormatInt(p.ground().rows.id, 10)
+		case "sync":
+			return strconv.FormatInt(p.latest().id, 10)
+		case "first sync":
+			return strconv.FormatInt(p.syncs[0].id, 10)
+		case "nobody":
+			return strconv.FormatInt(nobody, 10)
+		}
+		return name
+	})
+	var v any
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		return nil, fmt.Errorf("read cell %q: %w", cell, err)
+	}
+	return v, nil
+}
