@@ -1,0 +1,121 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// sent is one record of a sync_batch.
+type sent struct {
+	call       *call
+	operation  string
+	identifier string // the text of the active identifier
+	fields     map[string]json.RawMessage
+}
+
+// batchesOf are the batches of a run of a sync, from 1.
+func (p *play) batchesOf(s *syncing, run int) ([]*call, error) {
+	if run > len(s.marks) {
+		return nil, fmt.Errorf("the scenario has no run %d", run)
+	}
+	from := 0
+	if run > 1 {
+		from = s.marks[run-2]
+	}
+	return s.dest.batches()[from:s.marks[run-1]], nil
+}
+
+// activeIdentifier names the identifier of a batch by its schema, "" where the
+// plan has none.
+func activeIdentifier(c *call) string {
+	schema := c.param("sync_plan", "schema")
+	if schema == nil {
+		return ""
+	}
+	for _, m := range schema.Members {
+		if yes := m.Value.Get("active_identifier"); yes != nil && string(yes.Raw) == "true" {
+			return m.Name
+		}
+	}
+	return ""
+}
+
+// unpack gives the records of batches in the order of their arrival.
+func unpack(batches []*call) []sent {
+	var out []sent
+	for _, c := range batches {
+		field := activeIdentifier(c)
+		for _, r := range c.records() {
+			one := sent{call: c, operation: stringOf(c.param("sync_plan", "operation")), fields: map[string]json.RawMessage{}}
+			for _, m := range r.Members {
+				one.fields[m.Name] = m.Value.Raw
+			}
+			one.identifier = textOf(one.fields[field])
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// sentIn are the records of a run.
+func (p *play) sentIn(run int) ([]sent, error) {
+	batches, err := p.batchesOf(p.latest(), run)
+	return unpack(batches), err
+}
+
+// runSends compares what a run sent with a table of operations and identifiers,
+// each of which has to come exactly as often as it stands there.
+func (p *play) runSends(run int, want *conformance.Table) error {
+	got, err := p.sentIn(run)
+	if err != nil {
+		return err
+	}
+	left := map[string]int{}
+	for _, line := range want.Rows {
+		for _, id := range strings.Fields(line.Cells[1].Value) {
+			left[line.Cells[0].Value+" "+id]++
+		}
+	}
+	for _, r := range got {
+		key := r.operation + " " + r.identifier
+		if left[key]--; left[key] < 0 {
+			p.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), fmt.Sprintf("it also sends %s (or sends it more often)", key), r.call)
+		}
+	}
+	var missing []string
+	for key, n := range left {
+		if n > 0 {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		p.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
+	}
+	p.Proof("run %d: %d records", run, len(got))
+	return p.Held()
+}
+
+// wording of a table of operations.
+func wording(t *conformance.Table) string {
+	var parts []string
+	for _, line := range t.Rows {
+		parts = append(parts, line.Cells[0].Value+" "+line.Cells[1].Value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+// callsOf are the calls that records came with, each once.
+func callsOf(records []sent) []*call {
+	var out []*call
+	for _, r := range records {
+		if len(out) == 0 || out[len(out)-1] != r.call {
+			out = append(out, r.call)
+		}
+	}
+	return out
+}
