@@ -11,16 +11,28 @@ import (
 // with 1: a warning more or a check out of sight is shown and no failure.
 func newDiff() *cobra.Command {
 	var asJSON, asMarkdown bool
+	var marker string
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
 		Short: "Compare the reports of two runs",
 		Long: `Compare two JSON reports, A before B: what fails newly, what was fixed, what else
 changed, and which settings differ so that the comparison is not fair.
 
-The exit status is 1 when a gate fails in B that did not fail in A.`,
+The exit status is 1 when a gate fails in B that did not fail in A, or was not
+among its checks. What failed in A already is no reason, nor is a warning, a check
+that nobody can decide any more or a run that could not test: for those the
+verdicts stand beside each other, and 'destkit conform' has its own exit status.
+
+--markdown is made for a comment of a change: what got worse is in sight, the
+rest folded away, never more than 65,536 characters. Its first line is a hidden
+marker, by which a program finds the comment of the last run to update it;
+--marker gives it another name where several comparisons stand side by side.`,
 		Example: "  destkit diff yesterday.json today.json\n  destkit diff main.json branch.json --markdown >> \"$GITHUB_STEP_SUMMARY\"",
 		Args:    arguments(2, 2, "the JSON reports of two runs"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if marker != "" && !asMarkdown {
+				return usagef("--marker needs --markdown")
+			}
 			a, err := readReport(args[0])
 			if err != nil {
 				return err
@@ -30,6 +42,9 @@ The exit status is 1 when a gate fails in B that did not fail in A.`,
 				return err
 			}
 			comparison := report.Compare(a, b)
+			if marker != "" {
+				comparison.Name = marker
+			}
 			switch {
 			case asJSON:
 				err = printJSON(cmd.OutOrStdout(), newComparisonJSON(comparison))
@@ -48,7 +63,8 @@ The exit status is 1 when a gate fails in B that did not fail in A.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown")
+	cmd.Flags().BoolVar(&asMarkdown, "markdown", false, "print Markdown for a comment or a summary")
+	cmd.Flags().StringVar(&marker, "marker", "", "`NAME` in the hidden first line of the Markdown (default: the suite)")
 	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
 }
@@ -81,7 +97,7 @@ type changeJSON struct {
 	ID     string             `json:"id"`
 	Title  string             `json:"title"`
 	Level  conformance.Level  `json:"level"`
-	From   conformance.Status `json:"from"`
+	From   conformance.Status `json:"from"` // "" when A did not have the check
 	To     conformance.Status `json:"to"`
 	Gating bool               `json:"gating"`
 	Reason string             `json:"reason"`

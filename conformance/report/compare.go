@@ -13,8 +13,9 @@ import (
 // Comparison is the difference between two runs, a before b.
 type Comparison struct {
 	A, B Side
-	// NewlyFailing fail or gate in b and did not in a; Fixed failed in a and
-	// pass in b; Changed are all other changes of a status.
+	// NewlyFailing fail or gate in b and did not in a, among them those that gate
+	// in b and do not stand in a; Fixed failed in a and pass in b; Changed are all
+	// other changes of a status.
 	NewlyFailing []Change
 	Fixed        []Change
 	Changed      []Change
@@ -22,6 +23,9 @@ type Comparison struct {
 	Findings []FindingChange
 	// OnlyA and OnlyB are ids of checks that stand in one report alone.
 	OnlyA, OnlyB []string
+	// Name tells comparisons apart that are shown in the same place, such as the
+	// comments of two endpoints: Compare sets it to the suite of b. See [Marker].
+	Name string
 	// Unfair are the settings that differ: a change of a status may come from
 	// them and not from the endpoint.
 	Unfair []Difference
@@ -39,7 +43,7 @@ type Side struct {
 type Change struct {
 	ID, Title string
 	Level     c.Level
-	From, To  c.Status
+	From, To  c.Status // From is "" for a check that the older run did not have
 	// Gating tells that the newer result decides the verdict.
 	Gating bool
 	// Reason is the one of the newer result.
@@ -71,7 +75,7 @@ func (d Comparison) Same() bool {
 // Compare compares two runs check by check. The order of the results is that
 // of b, then that of a.
 func Compare(a, b *c.Report) Comparison {
-	d := Comparison{A: newSide(a), B: newSide(b), Unfair: differences(a, b)}
+	d := Comparison{A: newSide(a), B: newSide(b), Unfair: differences(a, b), Name: b.Suite}
 	before := map[string]c.CheckResult{}
 	for _, r := range a.Checks {
 		before[r.ID] = r
@@ -82,6 +86,11 @@ func Compare(a, b *c.Report) Comparison {
 		old, ok := before[r.ID]
 		if !ok {
 			d.OnlyB = append(d.OnlyB, r.ID)
+			// A newer program brings new checks, and one that gates is a
+			// failure that was not there before.
+			if gates(r) {
+				d.NewlyFailing = append(d.NewlyFailing, newChange("", r))
+			}
 			continue
 		}
 		d.add(old, r, a.RunID, b.RunID)
@@ -113,11 +122,16 @@ func gates(r c.CheckResult) bool {
 	return r.Gating && (r.Status == c.Fail || r.Status == c.Flaky)
 }
 
+// newChange is a check that has another status than before.
+func newChange(from c.Status, now c.CheckResult) Change {
+	return Change{ID: now.ID, Title: now.Title, Level: now.Level, From: from, To: now.Status,
+		Gating: gates(now), Reason: now.Reason}
+}
+
 // add files one check that stands in both reports. The ids of the runs are
 // needed to recognise keys that were made for one run.
 func (d *Comparison) add(old, now c.CheckResult, runA, runB string) {
-	change := Change{ID: now.ID, Title: now.Title, Level: now.Level, From: old.Status, To: now.Status,
-		Gating: gates(now), Reason: now.Reason}
+	change := newChange(old.Status, now)
 	switch {
 	case failed(now) && !failed(old), gates(now) && !gates(old):
 		d.NewlyFailing = append(d.NewlyFailing, change)

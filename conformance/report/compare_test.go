@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -158,4 +159,69 @@ func TestDifferencesCoverEverySetting(t *testing.T) {
 	for _, name := range []string{"target", "profile", "tool"} {
 		require.True(t, got[name], name)
 	}
+}
+
+// TestCompareNewGate holds that a check which only the newer run has and which
+// gates is a regression, and one that passes or warns is none.
+func TestCompareNewGate(t *testing.T) {
+	for status, want := range map[c.Status]bool{c.Fail: true, c.Flaky: true, c.Warn: false, c.Pass: false, c.NotRun: false} {
+		x := check("X-001", "x", "x", c.Must, status)
+		d := Compare(&c.Report{}, &c.Report{Checks: []c.CheckResult{x}})
+		require.Equal(t, want, d.Regressed(), status)
+		require.Equal(t, []string{"X-001"}, d.OnlyB)
+		if want {
+			require.Contains(t, comparisonText(d), "new → "+string(status))
+		}
+	}
+}
+
+func TestMarker(t *testing.T) {
+	for name, want := range map[string]string{
+		"service":        "<!-- destkit diff: service -->",
+		"":               "<!-- destkit diff: destination -->",
+		"nightly/crm.v2": "<!-- destkit diff: nightly/crm.v2 -->",
+		"a --> b\n# c":   "<!-- destkit diff: a-b-c -->",
+		"--->":           "<!-- destkit diff: destination -->",
+	} {
+		require.Equal(t, want, Marker(name), "%q", name)
+	}
+}
+
+func TestComparisonMarkdown(t *testing.T) {
+	show := func(d Comparison) string {
+		var b strings.Builder
+		require.NoError(t, WriteComparison(Markdown, &b, d))
+		return b.String()
+	}
+	t.Run("one line is enough for the same", func(t *testing.T) {
+		s := show(Compare(conformant(), conformant()))
+		require.Contains(t, s, "### destkit: conformant, as before")
+		require.Contains(t, s, "**no difference**")
+		require.NotContains(t, s, "<details>")
+	})
+	t.Run("a verdict that changes stands in the heading", func(t *testing.T) {
+		b := conformant()
+		b.Verdict, b.Checks[0].Status, b.Suite = c.Unknown, c.NotRun, "service"
+		s := show(Compare(conformant(), b))
+		require.True(t, strings.HasPrefix(s, Marker("service")+"\n"), "the marker is the first line")
+		require.Contains(t, s, "### destkit: unknown, was conformant")
+		require.Contains(t, s, "1 no longer decided")
+		require.Contains(t, s, "> Settings that differ: 1.")
+	})
+	t.Run("it fits into a comment", func(t *testing.T) {
+		for _, h := range []string{hostile, strings.Repeat("@", 5000), strings.Repeat("ü", 5000)} {
+			a, b := &c.Report{}, &c.Report{Summary: h}
+			for i := range 400 {
+				x := check(fmt.Sprintf("X-%04d", i), h, "x", c.Must, c.Pass)
+				a.Checks = append(a.Checks, x)
+				x.Status, x.Reason = []c.Status{c.Fail, c.Warn, c.NotRun, c.NotApplicable}[i%4], h
+				b.Checks = append(b.Checks, x)
+			}
+			s := show(Compare(a, b))
+			require.Less(t, len(s), 65_000)
+			require.Contains(t, s, "more, in `destkit diff --json`")
+			require.Equal(t, strings.Count(s, "\n<details>"), strings.Count(s, "\n</details>"), "every fold is closed")
+			outline(t, []byte(s))
+		}
+	})
 }

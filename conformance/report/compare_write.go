@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"strings"
 )
 
 // WriteComparison writes d as text or markdown, the formats of destkit diff.
@@ -29,6 +28,12 @@ type part struct {
 	items []item
 }
 
+// The lists that both formats show alike.
+const (
+	partUnfair   = "Settings that differ: the comparison is not fair"
+	partFindings = "Findings that changed"
+)
+
 // item is one line: an id with what is said of it.
 type item struct{ id, says, more string }
 
@@ -52,9 +57,9 @@ func (d Comparison) parts() []part {
 		findings = append(findings, item{id: x.ID, says: says})
 	}
 	all := []part{
-		{"Settings that differ: the comparison is not fair", unfair},
+		{partUnfair, unfair},
 		{"Changed", changes(d.Changed)},
-		{"Findings that changed", findings},
+		{partFindings, findings},
 		{"Only in the first report", bare(d.OnlyA)},
 		{"Only in the second report", bare(d.OnlyB)},
 		{"Fixed", changes(d.Fixed)},
@@ -73,9 +78,17 @@ func (d Comparison) parts() []part {
 func changes(list []Change) []item {
 	var out []item
 	for _, x := range list {
-		out = append(out, item{x.ID, fmt.Sprintf("%s → %s: %s (%s)", word(x.From), word(x.To), line(x.Title), x.Level), x.Reason})
+		out = append(out, item{x.ID, statuses(x) + ": " + line(x.Title) + " (" + line(string(x.Level)) + ")", x.Reason})
 	}
 	return out
+}
+
+// statuses are those before and after; a check may be new.
+func statuses(x Change) string {
+	if x.From == "" {
+		return "new → " + word(x.To)
+	}
+	return word(x.From) + " → " + word(x.To)
 }
 
 // bare makes lines that hold an id and nothing else.
@@ -130,27 +143,4 @@ func comparisonText(d Comparison) string {
 	}
 	t.printf("\n%s", d.lastLine())
 	return t.String()
-}
-
-// comparisonMarkdown has the same parts in the same order; both sides stand in
-// a table, since a step summary is read without the command that made it.
-func comparisonMarkdown(d Comparison) string {
-	m := &markdown{}
-	m.printf("## destkit diff: %s\n", md(d.lastLine()))
-	m.printf("| | run | target | verdict | summary |\n|---|---|---|---|---|")
-	for _, s := range []struct {
-		name string
-		Side
-	}{{"a", d.A}, {"b", d.B}} {
-		m.printf("| %s | %s | %s | %s | %s |", s.name, md(s.RunID), md(s.Target), md(string(s.Verdict)), md(s.Summary))
-	}
-	m.printf("")
-	for _, p := range d.parts() {
-		m.printf("### %s (%d)\n", md(p.title), len(p.items))
-		for _, i := range p.items {
-			m.printf("- %s", strings.TrimSuffix(md(i.id)+": "+strings.TrimSuffix(md(i.says)+" — "+md(i.more), " — "), ": "))
-		}
-		m.printf("")
-	}
-	return strings.TrimRight(m.String(), "\n") + "\n"
 }
