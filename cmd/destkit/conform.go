@@ -42,7 +42,7 @@ func newConform() *cobra.Command { return conformCommand(&judgement{}) }
 // conformCommand is newConform with the place that its flags bind to.
 func conformCommand(j *judgement) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "conform URL",
+		Use:   "conform [URL]",
 		Short: "Judge a custom destination",
 		Long: `Judge the custom destination at URL: which rules hold, which are broken and how
 to mend them, and which cannot be decided without more evidence.
@@ -69,15 +69,22 @@ tier, how much was looked at: protocol (no writes), results (writes), semantics
 (writes and read-back), operations (all hooks and load). What could not be decided
 is INCONCLUSIVE or not run, never a pass.
 
-A report is written for each --report FORMAT=FILE, on every exit status but 2;
+A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
+line. A report is written for each --report FORMAT=FILE, on every exit status but 2;
 FILE "-" is standard output. Formats: ` + formatWords() + `.`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \
       --readback-url https://example.com/readback --report html=report.html
   destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
   destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml`,
-		Args: arguments(1, 1, "the URL of the endpoint"),
-		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
+		Args: arguments(0, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			url, err := endpointURL(cmd, args)
+			if err != nil {
+				return err
+			}
+			return j.conform(cmd, url)
+		},
 	}
 	j.judging.register(cmd)
 	j.verdicts.register(cmd, &j.options, "records")

@@ -17,17 +17,22 @@ func newPlan() *cobra.Command {
 	var j judging
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "plan URL",
+		Use:   "plan [URL]",
 		Short: "Say what conform would send, and what would stay undecided",
 		Long: `Make the planning calls that read, write nothing, and say what 'destkit conform'
 would do with the same flags: which objects it would write into, how many
 records at most, what their keys look like, how they are removed again, which
-checks would not run, and which MUSTs would stay undecided.`,
+checks would not run, and which MUSTs would stay undecided. The URL can stand in
+$DESTKIT_URL instead.`,
 		Example: `  destkit plan https://example.com/destination --token-env TOKEN
   destkit plan https://example.com/destination --write --object contact --json`,
-		Args: arguments(1, 1, "the URL of the endpoint"),
+		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, options, err := j.resolve(cmd, args[0])
+			url, err := endpointURL(cmd, args)
+			if err != nil {
+				return err
+			}
+			target, options, err := j.resolve(cmd, url)
 			if err != nil {
 				return err
 			}

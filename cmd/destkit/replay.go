@@ -14,11 +14,9 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 )
 
-// The variables that stand in a report for the secrets of its endpoint.
-const (
-	urlVariable   = "DESTKIT_URL"
-	tokenVariable = "DESTKIT_TOKEN"
-)
+// tokenVariable is the environment variable that stands in a report for the
+// token of its endpoint.
+const tokenVariable = "DESTKIT_TOKEN"
 
 // newReplay sends a finding again after a repair. The secrets that a report
 // leaves out come from the environment, never from the command line.
