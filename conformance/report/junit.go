@@ -67,7 +67,7 @@ func writeJUnit(w io.Writer, r *c.Report) error {
 	}
 	bad := 0
 	for _, a := range areas(r.Checks) {
-		s := newSuite(r, "destination", a.Name)
+		s := newSuite(r, orWord(r.Suite, "destination"), a.Name)
 		for _, check := range a.Checks {
 			s.add(check, true)
 		}

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"encoding/xml"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -69,7 +70,64 @@ func reports() map[string]*c.Report {
 	unreachable := &c.Report{SchemaVersion: c.SchemaVersion, Started: started, Profile: c.ProfileV1, Tier: c.TierProtocol,
 		Verdict: c.Unknown, ExitStatus: 3, Summary: "unknown: no answer", Target: "$DESTKIT_URL",
 		Problems: []c.Problem{{Kind: "unreachable", ExitStatus: 3, Message: "connection refused"}}}
-	return map[string]*c.Report{"sample": sample(), "conformant": conformant(), "poisoned": poisoned(hostile), "unreachable": unreachable}
+	all := map[string]*c.Report{"sample": sample(), "conformant": conformant(), "poisoned": poisoned(hostile), "unreachable": unreachable,
+		"empty": empty(), "own": ownOnly(), "waivers": waived(), "suite of a hostile name": sample()}
+	all["suite of a hostile name"].Suite = strings.ToValidUTF8(hostile, "?")
+	for _, suite := range []string{"destination", "service"} {
+		for _, status := range statusOrder {
+			all[suite+" "+string(status)] = single(suite, status)
+		}
+	}
+	return all
+}
+
+// odd adds the report of a caller who filled in nothing, which is no JSON report
+// but must still give a file that others can read.
+func odd() map[string]*c.Report {
+	all := reports()
+	all["zero"] = &c.Report{}
+	return all
+}
+
+// empty is a run that ended before its first check.
+func empty() *c.Report {
+	r := conformant()
+	r.Checks, r.Counts, r.Musts, r.Verdict, r.ExitStatus = nil, nil, 0, c.Unknown, 3
+	return r
+}
+
+// single is a run of one check, with and without findings, and an own check of
+// the same status.
+func single(suite string, status c.Status) *c.Report {
+	r := conformant()
+	r.Suite = suite
+	bare, full := check("SVC-001", "lists have their envelope", "Envelopes", c.Must, status), sample().Checks[3]
+	full.Status, full.Gating = status, status != c.Warn
+	if status == c.Waived {
+		full.Waiver = &c.Waiver{Check: full.ID, Reason: "known"}
+	}
+	r.Checks = []c.CheckResult{bare, full}
+	own := full
+	own.ID = "MY-001"
+	r.Own = []c.CheckResult{own}
+	r.Counts = map[c.Status]int{status: 2}
+	return r
+}
+
+// ownOnly is a run in which nothing but the author's own checks was selected.
+func ownOnly() *c.Report {
+	r := single("destination", c.Fail)
+	r.Checks = nil
+	return r
+}
+
+// waived has waivers with all of their fields, with few, and one that is stale.
+func waived() *c.Report {
+	r := single("service", c.Waived)
+	r.Checks[0].Waiver = &c.Waiver{Check: "SVC-001", Object: "contact", Operation: "upsert", Reason: "known", Owner: "us", Until: "2027-01-31", Issue: "https://x.example/1?a=b&c=<d>"}
+	r.Problems = []c.Problem{{Kind: "waiver", ExitStatus: 4, Message: "the waiver of RES-003 covers nothing", Fix: "remove it"}}
+	r.ExitStatus = 4
+	return r
 }
 
 func TestJSONMatchesItsSchema(t *testing.T) {
@@ -147,9 +205,15 @@ func TestSARIFMatchesThePublishedSchema(t *testing.T) {
 	b, err := os.ReadFile(published(t, "sarif-2.1.0.schema.json"))
 	require.NoError(t, err)
 	s := compile(t, b)
-	for name, r := range reports() {
+	for name, r := range odd() {
 		t.Run(name, func(t *testing.T) { validate(t, s, render(t, SARIF, r)) })
 	}
+	t.Run("the schema can fail", func(t *testing.T) {
+		bad := strings.Replace(string(render(t, SARIF, sample())), `"ruleId"`, `"rule"`, 1)
+		v, err := jsonschema.UnmarshalJSON(strings.NewReader(strings.Replace(bad, `"level": "error"`, `"level": "fatal"`, 1)))
+		require.NoError(t, err)
+		require.Error(t, s.Validate(v))
+	})
 }
 
 func TestJUnitMatchesThePublishedSchema(t *testing.T) {
@@ -158,12 +222,39 @@ func TestJUnitMatchesThePublishedSchema(t *testing.T) {
 	if err != nil {
 		missing(t, "xmllint is not installed (package libxml2-utils)")
 	}
-	for name, r := range reports() {
-		t.Run(name, func(t *testing.T) {
-			file := filepath.Join(t.TempDir(), "junit.xml")
-			require.NoError(t, WriteFile(JUnit, file, r))
-			out, err := exec.Command(tool, "--nonet", "--noout", "--schema", xsd, file).CombinedOutput()
-			require.NoError(t, err, string(out))
-		})
+	// One call for all files: it names each that does not match.
+	dir := t.TempDir()
+	args := []string{"--nonet", "--noout", "--schema", xsd}
+	for name, r := range odd() {
+		file := filepath.Join(dir, slug(name)+".xml")
+		require.NoError(t, WriteFile(JUnit, file, r))
+		args = append(args, file)
+	}
+	out, err := exec.Command(tool, args...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, len(odd()), strings.Count(string(out), " validates\n"), string(out))
+
+	t.Run("the schema can fail", func(t *testing.T) {
+		bad := filepath.Join(dir, "bad.xml")
+		good := string(render(t, JUnit, sample()))
+		require.NoError(t, os.WriteFile(bad, []byte(strings.Replace(good, ` hostname=`, ` host=`, 1)), 0o600))
+		require.Error(t, exec.Command(tool, "--nonet", "--noout", "--schema", xsd, bad).Run())
+	})
+}
+
+// TestSuitesKeepTheirNames holds that a report of a service is not shown as one
+// of a destination.
+func TestSuitesKeepTheirNames(t *testing.T) {
+	for _, suite := range []string{"destination", "service"} {
+		r := single(suite, c.Fail)
+		var junit junitSuites
+		require.NoError(t, xml.Unmarshal(render(t, JUnit, r), &junit))
+		require.Equal(t, "destkit."+suite, junit.Suites[0].Package)
+		require.Equal(t, "destkit."+suite+".Envelopes", junit.Suites[0].Cases[0].Classname)
+		var log sarifLog
+		require.NoError(t, json.Unmarshal(render(t, SARIF, r), &log))
+		require.Equal(t, "destkit/"+suite+"/v1/", log.Runs[0].Automation.ID)
+		require.Equal(t, "features/"+suite+"/envelopes.feature", log.Runs[0].Results[0].Locations[0].Physical.Artifact.URI)
+		require.Contains(t, string(render(t, Badge, r)), "destkit "+suite)
 	}
 }
