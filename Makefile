@@ -15,13 +15,16 @@ FUZZTIME    ?= 20s
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test race matrix lint format docs bench bench-peers fuzz ci clean
+.PHONY: help build release demo test race matrix lint format docs bench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build the program into bin/destkit
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/destkit
+
+release: ## build the program for every platform into build/release, with checksums
+	$(GO) run .ci/release.go -version '$(VERSION)'
 
 demo: build ## sync 100,000 rows to a simulated destination over https, then judge it
 	$(BIN) demo
@@ -39,6 +42,7 @@ matrix: ## break every rule once, kill at every point, meet every fault, in ever
 lint: ## check formatting, go vet and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet .ci/release.go
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
 format: ## format the source
