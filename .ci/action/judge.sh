@@ -125,9 +125,8 @@ done
 if [[ -s $(file github) ]]; then cat "$(file github)"; fi
 if [[ -s $(file markdown) ]]; then cat "$(file markdown)" >>"$GITHUB_STEP_SUMMARY"; fi
 if [[ -s $(file json) ]] && command -v jq >/dev/null 2>&1; then
-  for name in verdict tier summary; do
-    # One line each: a second one would be another output.
-    printf '%s=%s\n' "$name" "$(jq -r --arg name "$name" '.[$name] // "" | tostring | gsub("[\\r\\n]"; " ")' "$(file json)")" >>"$GITHUB_OUTPUT"
-  done
+  # One line each: a second one would be another output.
+  jq -r '("verdict", "tier", "summary") as $name | $name + "=" + (.[$name] // "" | tostring | gsub("[\\r\\n]"; " "))' \
+    "$(file json)" >>"$GITHUB_OUTPUT"
 fi
 finish "$status"

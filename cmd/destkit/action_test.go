@@ -274,39 +274,46 @@ func TestActionIsNoShell(t *testing.T) {
 	t.Parallel()
 	g := newGitHub(t)
 	const bad = "$(touch hurt)`touch hurt`';touch hurt;\"&& touch hurt #"
-	free := []string{"url", "profile", "objects", "config", "waivers", "args", "report-dir", "baseline", "comment-name", "comment-author", "github-token"}
 	program := filepath.Join(t.TempDir(), "program") // writes its report, and is always content
 	require.NoError(t, os.WriteFile(program, []byte("#!/bin/sh\nfor a; do case $a in --report=json=*) echo '{}' >\"${a#--report=json=}\" ;; esac; done\n"), 0o755))
-	for name := range readAction(t).Inputs {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			suite := "destination"
-			if name == "personal-access-token-env" || name == "workspace-api-key-env" {
-				suite = "service"
-			}
-			with := map[string]string{"url": "http://127.0.0.1:1/", "suite": suite, "baseline": "known.json", "comment": "true"}
+	run := func(t *testing.T, inputs ...string) *job {
+		t.Helper()
+		with := map[string]string{"url": "http://127.0.0.1:1/", "baseline": "known.json", "comment": "true"}
+		for _, name := range inputs {
 			with[name] = bad
-			j := newJob(t, g, with)
-			known, event := filepath.Join(j.dir, "known.json"), filepath.Join(j.dir, "event.json")
-			require.NoError(t, os.WriteFile(known, []byte("{}"), 0o600))
-			require.NoError(t, os.WriteFile(event, []byte(`{"pull_request":{"number":17}}`), 0o600))
-			j.env["REAL"], j.env["GITHUB_EVENT_NAME"], j.env["GITHUB_EVENT_PATH"] = program, "pull_request", event
-			j.run(t)
-			require.NoFileExists(t, filepath.Join(j.dir, "hurt"))
-			if !slices.Contains(free, name) {
-				require.Equal(t, 2, j.status)
-				return
-			}
-			require.Equal(t, 0, j.status)
-			switch name {
-			case "profile", "objects", "config", "waivers", "args", "report-dir", "comment-name":
-				require.Contains(t, readOrEmpty(j.env["ARGUMENTS"]), bad)
-			case "baseline":
-				require.Contains(t, j.log, "the file of the baseline is not there")
-			case "github-token":
-				require.Contains(t, j.log, "github-token is empty or no token")
-			}
-		})
+		}
+		if strings.HasSuffix(inputs[0], "token-env") || strings.HasSuffix(inputs[0], "key-env") {
+			with["suite"] = "service"
+		}
+		j := newJob(t, g, with)
+		known, event := filepath.Join(j.dir, "known.json"), filepath.Join(j.dir, "event.json")
+		require.NoError(t, os.WriteFile(known, []byte("{}"), 0o600))
+		require.NoError(t, os.WriteFile(event, []byte(`{"pull_request":{"number":17}}`), 0o600))
+		j.env["REAL"], j.env["GITHUB_EVENT_NAME"], j.env["GITHUB_EVENT_PATH"] = program, "pull_request", event
+		j.run(t)
+		require.NoFileExists(t, filepath.Join(j.dir, "hurt"))
+		return j
+	}
+	free := []string{"url", "profile", "objects", "config", "waivers", "args", "report-dir", "comment-name", "comment-author"}
+	t.Run("free text", func(t *testing.T) {
+		j := run(t, free...)
+		require.Equal(t, 0, j.status)
+		for _, flag := range []string{"--profile=", "--object=", "--config=", "--waivers=", "", "--marker="} {
+			require.Contains(t, readOrEmpty(j.env["ARGUMENTS"]), "\n"+flag+bad+"\n")
+		}
+		require.FileExists(t, filepath.Join(j.dir, bad, "report.json"))
+	})
+	t.Run("baseline", func(t *testing.T) {
+		require.Contains(t, run(t, "baseline").log, "the file of the baseline is not there")
+	})
+	t.Run("github-token", func(t *testing.T) {
+		require.Contains(t, run(t, "github-token").log, "github-token is empty or no token")
+	})
+	for name := range readAction(t).Inputs {
+		if slices.Contains(free, name) || name == "baseline" || name == "github-token" {
+			continue
+		}
+		t.Run(name, func(t *testing.T) { require.Equal(t, 2, run(t, name).status) })
 	}
 }
 
