@@ -42,14 +42,8 @@ func newGitHub(t *testing.T) *github {
 	mux.HandleFunc("GET /releases/latest", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/releases/tag/v1.2.3", http.StatusFound)
 	})
-	mux.HandleFunc("GET /releases/download/v1.2.3/{file}", func(w http.ResponseWriter, r *http.Request) {
-		b, ok := g.files[r.PathValue("file")]
-		if !ok {
-			http.NotFound(w, r)
-			return
-		}
-		_, _ = w.Write(b)
-	})
+	mux.HandleFunc("GET /releases/download/v1.2.3/{file}", g.file)
+	mux.HandleFunc("GET /releases/latest/download/{file}", g.file)
 	mux.HandleFunc("GET /api/repos/acme/crm/issues/17/comments", g.list)
 	mux.HandleFunc("POST /api/repos/acme/crm/issues/17/comments", g.write)
 	mux.HandleFunc("PATCH /api/repos/acme/crm/issues/comments/{id}", g.write)
@@ -59,6 +53,16 @@ func newGitHub(t *testing.T) *github {
 	block := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw})
 	require.NoError(t, os.WriteFile(g.roots, block, 0o600))
 	return g
+}
+
+// file serves a file of the release.
+func (g *github) file(w http.ResponseWriter, r *http.Request) {
+	b, ok := g.files[r.PathValue("file")]
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	_, _ = w.Write(b)
 }
 
 // allowed notes a call and tells whether it goes on.

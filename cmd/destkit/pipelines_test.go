@@ -1,0 +1,294 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// gitlabPipeline is docs/ci/gitlab-ci.yml, strictly: the keys of one job.
+type gitlabPipeline struct {
+	Conformance struct {
+		Image         string              `yaml:"image"`
+		Stage         string              `yaml:"stage"`
+		Timeout       string              `yaml:"timeout"`
+		ResourceGroup string              `yaml:"resource_group"`
+		Interruptible bool                `yaml:"interruptible"`
+		Rules         []map[string]string `yaml:"rules"`
+		Variables     map[string]string   `yaml:"variables"`
+		Before        []string            `yaml:"before_script"`
+		Script        []string            `yaml:"script"`
+		After         []string            `yaml:"after_script"`
+		AllowFailure  struct {
+			ExitCodes []int `yaml:"exit_codes"`
+		} `yaml:"allow_failure"`
+		Artifacts struct {
+			When     string            `yaml:"when"`
+			ExpireIn string            `yaml:"expire_in"`
+			Paths    []string          `yaml:"paths"`
+			Reports  map[string]string `yaml:"reports"`
+		} `yaml:"artifacts"`
+	} `yaml:"conformance"`
+}
+
+type branches struct {
+	Branches struct {
+		Include []string `yaml:"include"`
+	} `yaml:"branches"`
+}
+
+// azurePipeline is docs/ci/azure-pipelines.yml, strictly.
+type azurePipeline struct {
+	Trigger   branches `yaml:"trigger"`
+	PR        branches `yaml:"pr"`
+	Schedules []struct {
+		Cron        string `yaml:"cron"`
+		DisplayName string `yaml:"displayName"`
+		Branches    struct {
+			Include []string `yaml:"include"`
+		} `yaml:"branches"`
+		Always bool `yaml:"always"`
+	} `yaml:"schedules"`
+	Pool      map[string]string `yaml:"pool"`
+	Variables map[string]string `yaml:"variables"`
+	Steps     []struct {
+		Bash        string            `yaml:"bash"`
+		Task        string            `yaml:"task"`
+		DisplayName string            `yaml:"displayName"`
+		Condition   string            `yaml:"condition"`
+		Env         map[string]string `yaml:"env"`
+		Inputs      map[string]any    `yaml:"inputs"`
+	} `yaml:"steps"`
+}
+
+// githubWorkflow is docs/ci/github-workflow.yml, strictly.
+type githubWorkflow struct {
+	Name        string            `yaml:"name"`
+	On          map[string]any    `yaml:"on"`
+	Permissions map[string]string `yaml:"permissions"`
+	Concurrency struct {
+		Group  string `yaml:"group"`
+		Cancel bool   `yaml:"cancel-in-progress"`
+	} `yaml:"concurrency"`
+	Jobs map[string]struct {
+		RunsOn  string `yaml:"runs-on"`
+		Timeout int    `yaml:"timeout-minutes"`
+		Steps   []struct {
+			ID   string            `yaml:"id"`
+			If   string            `yaml:"if"`
+			Uses string            `yaml:"uses"`
+			With map[string]any    `yaml:"with"`
+			Run  string            `yaml:"run"`
+			Env  map[string]string `yaml:"env"`
+		} `yaml:"steps"`
+	} `yaml:"jobs"`
+}
+
+// pipeline is the path of an example.
+func pipeline(name string) string { return filepath.Join(repository, "docs", "ci", name) }
+
+// shellRun is a script in its environment, in the manner of the runners of a
+// pipeline: it ends at the first command that fails.
+func shellRun(t *testing.T, dir string, env []string, script string) (int, string) {
+	t.Helper()
+	cmd := exec.Command("bash", "-eo", "pipefail", "-c", script)
+	cmd.Dir, cmd.Env = dir, env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		require.IsType(t, &exec.ExitError{}, err, string(out))
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
+
+// TestPipelinesRun runs the scripts of the examples as they are, against a
+// destination that obeys and one that does not.
+func TestPipelinesRun(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("the scripts run in processes of their own")
+	}
+	needTools(t, "bash", "curl", "sha256sum", "tar")
+	if runtime.GOOS != "linux" || runtime.GOARCH != "amd64" {
+		t.Skip("the examples are made for runners with linux and amd64")
+	}
+	g := newGitHub(t)
+	var gitlab gitlabPipeline
+	require.NoError(t, readYAML(pipeline("gitlab-ci.yml"), &gitlab))
+	var azure azurePipeline
+	require.NoError(t, readYAML(pipeline("azure-pipelines.yml"), &azure))
+	clean, broken := startSimulator(t), startSimulator(t, "RPC-002")
+
+	run := map[string]func(*testing.T, string, []string) (int, string){
+		"gitlab": func(t *testing.T, dir string, env []string) (int, string) {
+			status, log := shellRun(t, dir, env, strings.Join(slices.Concat(gitlab.Conformance.Before, gitlab.Conformance.Script), "\n"))
+			_, more := shellRun(t, dir, env, strings.Join(gitlab.Conformance.After, "\n"))
+			return status, log + more
+		},
+		"azure": func(t *testing.T, dir string, env []string) (int, string) {
+			status, log := 0, ""
+			for _, step := range azure.Steps {
+				if step.Bash == "" || status != 0 && step.Condition != "succeededOrFailed()" {
+					continue
+				}
+				now, more := shellRun(t, dir, env, step.Bash)
+				status, log = max(status, now), log+more
+			}
+			return status, log
+		},
+	}
+	for name, play := range run {
+		t.Run(name, func(t *testing.T) {
+			j := newJob(t, g, nil)
+			known, err := os.ReadFile(filepath.Join(repository, "conformance", "report", "testdata", "sample.json"))
+			require.NoError(t, err)
+			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.dir, "REAL=" + j.env["REAL"], "ARGUMENTS=" + j.env["ARGUMENTS"],
+				"CURL_CA_BUNDLE=" + g.roots, "ENDPOINT_TOKEN=open-sesame-7431",
+				"DESTKIT_RELEASE=" + g.URL + "/releases/latest/download", "RELEASE=" + g.URL + "/releases/latest/download"}
+			status, log := play(t, j.dir, append(env, "DESTKIT_URL="+clean))
+			require.Equal(t, 0, status, log)
+			require.Contains(t, log, "destkit_linux_amd64.tar.gz: OK")
+			require.Contains(t, log, "conformant in part")
+			for _, file := range []string{"junit.xml", "report.json", "report.html", "report.md"} {
+				require.FileExists(t, filepath.Join(j.dir, "destkit-reports", file))
+			}
+			// Now with settings, and with a baseline to compare with.
+			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit.yaml"), []byte("select: [RPC-002]\n"), 0o600))
+			require.NoError(t, os.WriteFile(filepath.Join(j.dir, "destkit-baseline.json"), known, 0o600))
+			status, log = play(t, j.dir, append(env, "DESTKIT_URL="+broken))
+			require.Equal(t, 1, status, log)
+			require.Contains(t, log, "checks were selected")
+			require.Contains(t, readOrEmpty(filepath.Join(j.dir, "destkit-reports", "diff.md")), "Got worse")
+			require.NotContains(t, log+readOrEmpty(j.env["ARGUMENTS"]), "open-sesame-7431")
+		})
+	}
+}
+
+// TestPipelinesPublish holds that what a pipeline publishes is what it wrote.
+func TestPipelinesPublish(t *testing.T) {
+	var gitlab gitlabPipeline
+	require.NoError(t, readYAML(pipeline("gitlab-ci.yml"), &gitlab))
+	require.Contains(t, strings.Join(gitlab.Conformance.Script, "\n"), "junit="+gitlab.Conformance.Artifacts.Reports["junit"])
+	require.Equal(t, []int{statusWaiver}, gitlab.Conformance.AllowFailure.ExitCodes)
+	require.Equal(t, "always", gitlab.Conformance.Artifacts.When)
+	var azure azurePipeline
+	require.NoError(t, readYAML(pipeline("azure-pipelines.yml"), &azure))
+	var scripts string
+	for _, step := range azure.Steps {
+		scripts += step.Bash
+		require.NotEqual(t, step.Bash == "", step.Task == "", step.DisplayName)
+		if file, ok := step.Inputs["testResultsFiles"]; ok {
+			require.Contains(t, scripts, "junit="+file.(string))
+		}
+	}
+	require.NotEmpty(t, azure.Variables["release"], "it reaches the scripts as $RELEASE")
+}
+
+// TestWorkflowUsesTheAction holds the example against action.yml.
+func TestWorkflowUsesTheAction(t *testing.T) {
+	var workflow githubWorkflow
+	require.NoError(t, readYAML(pipeline("github-workflow.yml"), &workflow))
+	a := readAction(t)
+	uses := 0
+	for _, step := range workflow.Jobs["destination"].Steps {
+		require.NotEqual(t, step.Run == "", step.Uses == "")
+		require.NotContains(t, step.Run, "${{", "text of a workflow becomes part of the script")
+		if !strings.HasPrefix(step.Uses, "destkit/destkit@") {
+			continue
+		}
+		uses++
+		for name := range step.With {
+			require.Contains(t, a.Inputs, name)
+		}
+		require.Contains(t, step.Env, step.With["token-env"])
+	}
+	require.Equal(t, 1, uses)
+	source, err := os.ReadFile(pipeline("github-workflow.yml"))
+	require.NoError(t, err)
+	outputs := regexp.MustCompile(`steps\.destkit\.outputs\.([a-z-]+)`).FindAllStringSubmatch(string(source), -1)
+	require.NotEmpty(t, outputs)
+	for _, m := range outputs {
+		require.Contains(t, a.Outputs, m[1])
+	}
+}
+
+// TestPipelineCommands looks at every command line of destkit in the guide, the
+// examples and the README: the command and its flags must exist.
+func TestPipelineCommands(t *testing.T) {
+	files, err := filepath.Glob(pipeline("*"))
+	require.NoError(t, err)
+	require.Len(t, files, 3)
+	files = append(files, filepath.Join(repository, "docs", "ci.md"), filepath.Join(repository, "README.md"))
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		require.NoError(t, err)
+		text := string(b)
+		if strings.HasSuffix(file, ".md") {
+			text = codeOf(text)
+		}
+		commands := commandLines(text)
+		t.Logf("%s: %d commands", filepath.Base(file), len(commands))
+		if !strings.HasSuffix(file, "github-workflow.yml") {
+			require.NotEmpty(t, commands, file)
+		}
+		for _, line := range commands {
+			words, err := splitCommand(line)
+			require.NoError(t, err, line)
+			if slices.Contains(words, "…") { // an example of any command
+				continue
+			}
+			requireCommand(t, words[1:])
+		}
+	}
+}
+
+// codeOf returns the code of a Markdown text: its fenced blocks, and each span in
+// backticks as a line of its own.
+func codeOf(text string) string {
+	var out []string
+	for i, part := range strings.Split(text, "```") {
+		if i%2 == 1 {
+			out = append(out, part)
+			continue
+		}
+		for _, m := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(part, -1) {
+			out = append(out, strings.Join(strings.Fields(m[1]), " "))
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// invocation is where the shell would run destkit: at the start of a line, after
+// a prompt, a list mark of YAML, an assignment or an operator.
+var invocation = regexp.MustCompile(`(?m)(?:^|[;&|] |then |\$ )[ ]*(?:[A-Z_]+=\S* )?((?:\./)?destkit (?:[a-z][a-z-]*|--help).*)$`)
+
+// commandLines returns the command lines of destkit in a text, up to the next
+// operator of the shell.
+func commandLines(text string) []string {
+	text = regexp.MustCompile(`\s*\\\n\s*`).ReplaceAllString(text, " ")
+	text = regexp.MustCompile(`(?m)^\s*- `).ReplaceAllString(text, "")
+	// A folded scalar of YAML is one line.
+	text = regexp.MustCompile(`(?m)^>-\n((?:\s+\S.*\n)+)`).ReplaceAllStringFunc(text, func(s string) string {
+		return strings.Join(strings.Fields(strings.TrimPrefix(s, ">-")), " ") + "\n"
+	})
+	var out []string
+	for _, m := range invocation.FindAllStringSubmatch(text, -1) {
+		line, _, _ := strings.Cut(m[1], " #")
+		line = regexp.MustCompile(`\s*(?:[;|]|&&|&$|\d?>).*$`).ReplaceAllString(line, "")
+		out = append(out, line)
+	}
+	return out
+}
+
+func TestCommandLines(t *testing.T) {
+	require.Equal(t, []string{
+		`destkit conform URL --report "a=b"`, "destkit diff a b", "./destkit plan --write", "destkit clean --journal f u", "./destkit conform x",
+	}, commandLines("$ destkit conform URL \\\n   --report \"a=b\" # why\n- if x; then destkit diff a b >c || true; fi\n"+
+		"  - ./destkit plan --write\nX=1 destkit clean --journal f u | head\nthe word destkit says nothing\n  - >-\n    ./destkit conform\n    x\n"))
+}
