@@ -87,7 +87,8 @@ done <<<"$(lines "$INPUT_ARGS")"
 # file FORMAT: where its report goes. What an earlier step left there is not of
 # this run.
 dir=${INPUT_REPORT_DIR:-destkit-reports}
-mkdir -p "$dir" || refuse 'report-dir cannot be made'
+[[ $dir != *$'\n'* ]] || refuse 'report-dir must be one line' # it becomes an output
+mkdir -p -- "$dir" || refuse 'report-dir cannot be made'
 file() {
   case $1 in
     json) echo "$dir/report.json" ;;

@@ -147,5 +147,11 @@ func TestReleaseNames(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(repository, "Makefile"))
 	require.NoError(t, err)
 	require.Contains(t, string(makefile), "\nrelease: ")
+	// Both builds put the version where `destkit version` finds it.
+	release, err := os.ReadFile(filepath.Join(repository, ".ci", "release.go"))
+	require.NoError(t, err)
+	for _, source := range [][]byte{makefile, release} {
+		require.Contains(t, string(source), "-s -w -X main.version=")
+	}
 	require.Contains(t, string(makefile), "run .ci/release.go -version '$(VERSION)'")
 }
