@@ -32,6 +32,9 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 test: ## run every test except the long axes of the matrices
 	DESTKIT_TIER=test $(GO) test -parallel 4 ./...
 
+self: ## judge our own destination and our own service, as processes (part of make test)
+	$(GO) test -count=1 -v -run '^TestScript$$/^self$$' ./cmd/destkit
+
 race: ## run the short tests under the race detector
 	DESTKIT_TIER=test $(GO) test -race -short -timeout 20m ./...
 
