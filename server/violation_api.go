@@ -109,7 +109,7 @@ func (b broken) disturbed(w http.ResponseWriter, r *http.Request, next http.Hand
 			s.ask(q)
 		}
 	}
-	q.r.Body, q.r.ContentLength = io.NopCloser(bytes.NewReader(q.body)), int64(len(q.body))
+	q.r.Body, q.r.ContentLength = newBody(q.body)
 	recorded := httptest.NewRecorder()
 	next.ServeHTTP(recorded, q.r)
 	a := &apiAnswer{r: original, status: recorded.Code, header: recorded.Header().Clone(), body: recorded.Body.Bytes()}
@@ -124,4 +124,9 @@ func (b broken) disturbed(w http.ResponseWriter, r *http.Request, next http.Hand
 	w.Header().Set("Content-Length", strconv.Itoa(len(a.body)))
 	w.WriteHeader(a.status)
 	_, _ = w.Write(a.body)
+}
+
+// newBody is what a request carries, with its length.
+func newBody(body []byte) (io.ReadCloser, int64) {
+	return io.NopCloser(bytes.NewReader(body)), int64(len(body))
 }

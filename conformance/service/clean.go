@@ -17,7 +17,8 @@ var kinds = []struct {
 	as          identity
 }{
 	{"syncs", "label", asWorkspace}, {"datasets", "name", asWorkspace}, {"destinations", "name", asWorkspace},
-	{"sources", "name", asWorkspace}, {"webhooks", "name", asWorkspace}, {"workspaces", "name", asOrganization},
+	{"sources", "name", asWorkspace}, {"webhooks", "name", asWorkspace},
+	{"invitations", "email", asOrganization}, {"workspaces", "name", asOrganization},
 }
 
 // Clean deletes what a run left behind that was killed: things whose names begin

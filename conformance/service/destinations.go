@@ -150,6 +150,7 @@ func (p *play) connect(c connecting) (*destination, error) {
 
 // made notes a thing of the scenario, and deletes it at its end.
 func (p *play) made(t thing) {
+	t.token = p.signed(request{as: t.as, token: t.token, control: t.control}).token
 	p.keep(t)
 	p.endings = append(p.endings, func(ctx context.Context) error {
 		p.remove(ctx, t) // what cannot be deleted now stays in the list of the run

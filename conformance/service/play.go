@@ -14,12 +14,19 @@ type play struct {
 	*conformance.Scene
 	ctx context.Context
 
+	// key, source and pat shadow those of the run where the scenario has a
+	// workspace or an organization of its own.
+	key    string
+	pat    string
+	source int64
+
 	parts map[string]*part // destinations by the name that the scenario gives them
 	dest  *destination     // the latest
 	syncs []*syncing       // in the order of their making
 	last  *answer          // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
 	answers []*answer
+	batch   []*answer // of the calls that one step made together
 	endings []func(context.Context) error
 	trials  []*trial       // requests that the scenario is about
 	vars    map[string]any // what one step leaves for another
@@ -43,9 +50,22 @@ func (p *play) called(what string) string {
 	return fmt.Sprintf("%s%s-%d", p.prefix(p.Check().ID), what, p.numbers.Add(1))
 }
 
+// signed gives a call the token of the scenario, unless it brings one.
+func (p *play) signed(q request) request {
+	if q.token == "" && !q.control {
+		switch q.as {
+		case asWorkspace:
+			q.token = p.key
+		case asOrganization:
+			q.token = p.pat
+		}
+	}
+	return q
+}
+
 // api calls the service's API and remembers the answer.
 func (p *play) api(q request) (*answer, error) {
-	a, err := p.send(p.ctx, p.Check().ID, q)
+	a, err := p.send(p.ctx, p.Check().ID, p.signed(q))
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +77,7 @@ func (p *play) api(q request) (*answer, error) {
 // must calls the API for something that the scenario only builds on: whatever
 // is no success ends it undecided, since another check is about it.
 func (p *play) must(q request) (*answer, error) {
-	a, err := p.send(p.ctx, p.Check().ID, q)
+	a, err := p.send(p.ctx, p.Check().ID, p.signed(q))
 	switch {
 	case err != nil:
 		return nil, err

@@ -106,7 +106,8 @@ func (r *run) suite() *conformance.Suite {
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
-			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{}}
+			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{},
+				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
 			return p, p.end
 		},
 		Open: r.open, Finish: r.finish,

@@ -1,8 +1,9 @@
 package service
 
 import (
+	"bytes"
 	"fmt"
-	"net/http"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
 )
@@ -10,49 +11,76 @@ import (
 // tokenSteps are about who may call (spec 5.1).
 func tokenSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a client calls "([A-Z]+) (/[^"]*)" with (the workspace API key|the personal access token|no token|an unknown token|a damaged key)$`,
-			func(p *play) any { return p.callsWith }),
-		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(p *play) any { return p.callWas }),
+		step(`^no answer repeats the token$`, func(p *play) any { return p.tokensStayHidden }),
+		step(`^each refusal names the scheme to sign in with$`, func(p *play) any { return p.refusalsNameScheme }),
+		step(`^no workspace has come into being$`, func(p *play) any { return p.noNewWorkspace }),
+		step(`^the workspace is deleted$`, func(p *play) any {
+			return func() error {
+				_, err := p.must(request{method: "DELETE", path: below("workspaces", p.thingID("workspace"), ""), as: asOrganization})
+				return err
+			}
+		}),
+		step(`^no answer shows things of another workspace$`, func(p *play) any { return p.elsewhereUnseen }),
 	}
 }
 
-func (p *play) callsWith(method, path, who string) error {
-	q := request{method: method, path: path}
-	switch who {
-	case "the personal access token":
-		q.as = asOrganization
-	case "no token":
-		q.as = asNobody
-	case "an unknown token":
-		q.token = "secret-token:zz-conf-nobody-has-this-one"
-	case "a damaged key":
-		q.token = p.key[:len(p.key)-1]
+// tokensStayHidden looks for what calls were signed with in their answers.
+func (p *play) tokensStayHidden() error {
+	for _, a := range p.batch {
+		token := p.signed(a.request).token
+		if token != "" && bytes.Contains(a.Body, []byte(token)) {
+			p.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
+		}
 	}
-	_, err := p.api(q)
-	return err
-}
-
-func (p *play) callWas(what string) error {
-	a := p.last
-	switch {
-	case what == "answered" && a.OK() && a.Status < 300:
-	case what == "refused as unauthenticated" && a.Status == http.StatusUnauthorized:
-	case what == "refused" && (a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden):
-	default:
-		p.broken("the call is "+what, a.short(), a)
-		return p.Held()
-	}
-	p.Proof("HTTP %d", a.Status)
+	p.Proof("%d answers", len(p.batch))
 	return p.Held()
 }
 
-// needsBoth says that a check lacks one of the two tokens.
-func (p *play) needsBoth() error {
-	if p.target.PersonalAccessToken == "" {
-		return conformance.Outcome(conformance.NotRun, "DESTKIT_PERSONAL_ACCESS_TOKEN", "needs a personal access token: set DESTKIT_PERSONAL_ACCESS_TOKEN")
+// refusalsNameScheme looks for the header that a 401 must have (RFC 9110, 11.6.1).
+func (p *play) refusalsNameScheme() error {
+	for _, a := range p.batch {
+		if a.Status == 401 && strings.TrimSpace(a.Header.Get("WWW-Authenticate")) == "" {
+			p.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
+		}
 	}
-	if p.key == "" {
-		return fmt.Errorf("the run has no workspace key")
+	p.Proof("%d refusals", len(p.batch))
+	return p.Held()
+}
+
+// noNewWorkspace looks for workspaces with a name of the check.
+func (p *play) noNewWorkspace() error {
+	a, err := p.must(request{method: "GET", path: "/workspaces?per_page=100", as: asOrganization})
+	if err != nil {
+		return err
 	}
-	return nil
+	for _, w := range a.at("data").Items {
+		if name := stringOf(w.Get("name")); strings.HasPrefix(name, p.prefix(p.Check().ID)) {
+			id, _ := w.Get("id").Int()
+			p.made(thing{kind: "workspaces", id: id, name: name, as: asOrganization})
+			p.broken("a refused call makes nothing", "the workspace "+name+" is there", append(p.batch, a)...)
+		}
+	}
+	p.Proof("%d workspaces looked at", len(a.at("data").Items))
+	return p.Held()
+}
+
+// elsewhereUnseen looks for the scenario's destination and sync in answers that
+// another workspace's key was given.
+func (p *play) elsewhereUnseen() error {
+	good := 0
+	for _, a := range p.batch {
+		if a.OK() && a.Status < 300 {
+			good++
+		}
+		for _, name := range []string{p.dest.name, fmt.Sprint(p.latest().body["label"])} {
+			if bytes.Contains(a.Body, []byte(name)) {
+				p.broken("a key shows its own workspace only", fmt.Sprintf("%s %s shows %s", a.request.method, a.request.path, name), a)
+			}
+		}
+	}
+	if good == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
+	}
+	p.Proof("%d answers", good)
+	return p.Held()
 }

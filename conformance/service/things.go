@@ -25,6 +25,9 @@ type thing struct {
 	name string
 	as   identity
 	path string // "" is the ordinary one
+	// token, where it is not that of the run; control: below the control URL.
+	token   string
+	control bool
 }
 
 // at is where the thing stands below the base URL.
@@ -86,7 +89,7 @@ func (r *run) cleanUp(ctx context.Context, residue *conformance.Residue) {
 
 // remove deletes one thing; what is gone already is well.
 func (r *run) remove(ctx context.Context, t thing) (why string) {
-	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.at(), as: t.as})
+	a, err := r.send(ctx, "CLEAN", request{method: "DELETE", path: t.at(), as: t.as, token: t.token, control: t.control})
 	switch {
 	case err != nil:
 		return err.Error()

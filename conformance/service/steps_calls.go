@@ -1,0 +1,322 @@
+package service
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// callSteps make single calls of the API; what they name in braces is a thing
+// of the scenario.
+func callSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^a client calls "([A-Z]+) (/[^"]*)" with (the workspace API key|the personal access token|no token|an unknown token|a damaged key)$`,
+			func(p *play) any { return p.callsWith }),
+		step(`^a client makes each call with (the workspace API key|the personal access token|no token|an unknown token):$`,
+			func(p *play) any { return p.callsEach }),
+		step(`^a client makes each call with its own token:$`,
+			func(p *play) any { return func(t *conformance.Table) error { return p.callsEach(itsOwn, t) } }),
+		step(`^a client calls "([A-Z]+) (/[^"]*)" with each of:$`, func(p *play) any { return p.callsWithEach }),
+		step(`^the call is (answered|refused as unauthenticated|refused)$`, func(p *play) any {
+			return func(what string) error { return p.callsWere(what, p.last) }
+		}),
+		step(`^each call is (answered|let in|refused as unauthenticated|refused)$`, func(p *play) any {
+			return func(what string) error { return p.callsWere(what, p.batch...) }
+		}),
+		step(`^each call is answered with (\d{3})$`, func(p *play) any { return p.callsHaveStatus }),
+		step(`^a workspace of its own$`, func(p *play) any { return p.ownWorkspace }),
+		step(`^an organization of its own$`, func(p *play) any { return p.ownOrganization }),
+		step(`^things of a workspace$`, func(p *play) any { return p.workspaceThings }),
+		step(`^things of an organization$`, func(p *play) any { return p.organizationThings }),
+	}
+}
+
+// nobody is an id that no service has given yet.
+const nobody = 999_999_999_999
+
+// braces are the places of a path or a body that a scenario fills in.
+var braces = regexp.MustCompile(`\{[a-z_]+\}`)
+
+// filled puts the things of the scenario into a text: {sync} is the id of the
+// latest sync, {name} and {email} are new at each place.
+func (p *play) filled(text string) (string, error) {
+	var missing string
+	out := braces.ReplaceAllStringFunc(text, func(place string) string {
+		switch name := strings.Trim(place, "{}"); name {
+		case "name":
+			return p.called("thing")
+		case "email":
+			return p.email("person")
+		case "nobody":
+			return strconv.Itoa(nobody)
+		case "source":
+			return strconv.FormatInt(p.source, 10)
+		case "destination":
+			if p.dest != nil {
+				return strconv.FormatInt(p.dest.id, 10)
+			}
+			missing = name
+		case "sync":
+			if len(p.syncs) > 0 {
+				return strconv.FormatInt(p.latest().id, 10)
+			}
+			missing = name
+		default:
+			switch v := p.vars[name].(type) {
+			case int64:
+				return strconv.FormatInt(v, 10)
+			case string:
+				return v
+			}
+			missing = name
+		}
+		return place
+	})
+	if missing != "" {
+		return "", conformance.Outcome(conformance.HarnessError, "", "the scenario has no %q for %s", missing, text)
+	}
+	return out, nil
+}
+
+// workspaceThings are a destination, a dataset and a sync between them.
+func (p *play) workspaceThings() error {
+	if err := p.aSync(1, "upsert"); err != nil {
+		return err
+	}
+	p.vars["dataset"] = p.latest().rows.id
+	return nil
+}
+
+// organizationThings are a workspace, and an open invitation to each: the
+// organization and the workspace.
+func (p *play) organizationThings() error {
+	id, _, err := p.newWorkspace(nil)
+	if err != nil {
+		return err
+	}
+	p.vars["workspace"] = id
+	a, err := p.must(request{method: "POST", path: "/invitations", as: asOrganization,
+		body: map[string]any{"email": p.email("invited"), "role": "member"}})
+	if err != nil {
+		return err
+	}
+	p.vars["invitation"] = a.id("data", "id")
+	p.madeBy(a)
+	a, err = p.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
+		body: map[string]any{"emails": []string{p.email("invited")}, "role": "viewer"}})
+	p.vars["workspace_invitation"] = a.id("data", "id")
+	return err
+}
+
+// madeBy notes what a call has made, when its answer says so: also what was
+// made against the rule is deleted.
+func (p *play) madeBy(a *answer) {
+	id := a.id("data", "id")
+	if a.request.method != http.MethodPost || !a.OK() || a.Status >= 300 || id == 0 {
+		return
+	}
+	path, _, _ := strings.Cut(a.request.path, "?")
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) == 1 && ofOrganization(path):
+		p.made(thing{kind: parts[0], id: id, as: asOrganization})
+	case len(parts) == 1:
+		p.made(thing{kind: parts[0], id: id})
+	case len(parts) == 3 && parts[0] == "sources":
+		p.made(thing{kind: parts[2], id: id, path: path + "/" + strconv.FormatInt(id, 10)})
+	}
+	// An invitation to a workspace goes with it.
+}
+
+// credentials are what a call may bring, by what a scenario calls it.
+func (p *play) credentials(who string) (request, error) {
+	basic := func(user, password string) request {
+		return request{as: asNobody, header: http.Header{
+			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))},
+		}}
+	}
+	raw := func(value string) request {
+		return request{as: asNobody, header: http.Header{"Authorization": {value}}}
+	}
+	kinds := map[string]func() request{
+		"the workspace API key":     func() request { return request{as: asWorkspace} },
+		"the personal access token": func() request { return request{as: asOrganization} },
+		"no token":                  func() request { return request{as: asNobody} },
+		"an unknown token":          func() request { return request{token: unknownToken} },
+		"a damaged key":             func() request { return request{token: p.key[:len(p.key)-1]} },
+		"a key that goes on":        func() request { return request{token: p.key + "x"} },
+		"a key in other case":       func() request { return request{token: swapCase(p.key)} },
+		"a damaged personal token":  func() request { return request{token: p.pat[:len(p.pat)-1]} },
+		"an empty token":            func() request { return raw("Bearer ") },
+		"the key as password of bearer": func() request {
+			return basic("bearer", p.key)
+		},
+		"the key as password of somebody": func() request { return basic("somebody", p.key) },
+		"an unknown password of bearer":   func() request { return basic("bearer", unknownToken) },
+		"no password of bearer":           func() request { return basic("bearer", "") },
+		"the key without a scheme":        func() request { return raw(p.key) },
+		"the key after Token":             func() request { return raw("Token " + p.key) },
+		"the key after bearer":            func() request { return raw("bearer " + p.key) },
+		"the key after BEARER":            func() request { return raw("BEARER " + p.key) },
+		"the key in X-Api-Key":            func() request { return request{as: asNobody, header: http.Header{"X-Api-Key": {p.key}}} },
+	}
+	kind, ok := kinds[who]
+	if !ok {
+		return request{}, conformance.Outcome(conformance.HarnessError, "", "nobody knows what %q brings", who)
+	}
+	if strings.Contains(who, "personal") {
+		if err := p.needsOrganization(); err != nil {
+			return request{}, err
+		}
+	}
+	return kind(), nil
+}
+
+const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
+
+// swapCase changes the case of every letter after the published prefix.
+func swapCase(token string) string {
+	prefix, rest, found := strings.Cut(token, ":")
+	if !found {
+		prefix, rest = "", token
+	} else {
+		prefix += ":"
+	}
+	return prefix + strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z':
+			return r - 'a' + 'A'
+		case r >= 'A' && r <= 'Z':
+			return r - 'A' + 'a'
+		}
+		return r
+	}, rest)
+}
+
+// calling makes one call of a scenario.
+func (p *play) calling(method, path, body string, q request) (*answer, error) {
+	var err error
+	if q.path, err = p.filled(path); err != nil {
+		return nil, err
+	}
+	if q.method = method; body != "" {
+		text, err := p.filled(body)
+		if err != nil {
+			return nil, err
+		}
+		q.body = json.RawMessage(text)
+	}
+	a, err := p.api(q)
+	if err == nil {
+		p.madeBy(a)
+	}
+	return a, err
+}
+
+func (p *play) callsWith(method, path, who string) error {
+	q, err := p.credentials(who)
+	if err != nil {
+		return err
+	}
+	_, err = p.calling(method, path, "", q)
+	return err
+}
+
+func (p *play) callsWithEach(method, path string, who *conformance.Table) error {
+	p.batch = nil
+	for _, line := range who.Rows {
+		q, err := p.credentials(line.Cells[0].Value)
+		if err != nil {
+			return err
+		}
+		a, err := p.calling(method, path, "", q)
+		if err != nil {
+			return err
+		}
+		p.batch = append(p.batch, a)
+	}
+	return nil
+}
+
+// itsOwn lets each call bring the token that its endpoint takes.
+const itsOwn = "its own token"
+
+// callsEach makes the calls of a table: method and path, and a body or nothing.
+func (p *play) callsEach(who string, calls *conformance.Table) error {
+	p.batch = nil
+	for _, line := range calls.Rows {
+		method, path, _ := strings.Cut(line.Cells[0].Value, " ")
+		by := who
+		if who == itsOwn {
+			by = "the workspace API key"
+			if ofOrganization(path) {
+				by = "the personal access token"
+			}
+		}
+		q, err := p.credentials(by)
+		if err != nil {
+			return err
+		}
+		var body string
+		if len(line.Cells) > 1 {
+			body = line.Cells[1].Value
+		}
+		a, err := p.calling(method, path, body, q)
+		if err != nil {
+			return err
+		}
+		p.batch = append(p.batch, a)
+	}
+	return nil
+}
+
+// ofOrganization tells which token an endpoint takes (spec 5.1).
+func ofOrganization(path string) bool {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	first, _, _ = strings.Cut(first, "?")
+	return slices.Contains([]string{"workspaces", "invitations", "users"}, first)
+}
+
+// callsWere looks at how calls ended: let in is whatever the token was not
+// refused for.
+func (p *play) callsWere(what string, answers ...*answer) error {
+	if len(answers) == 0 {
+		return conformance.Outcome(conformance.HarnessError, "", "no call was made")
+	}
+	for _, a := range answers {
+		refused := a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden
+		var as bool
+		switch what {
+		case "answered":
+			as = a.Status < 300
+		case "let in":
+			as = !refused && a.Status < 500
+		case "refused as unauthenticated":
+			as = a.Status == http.StatusUnauthorized
+		case "refused":
+			as = refused
+		}
+		if !a.OK() || !as {
+			p.broken(fmt.Sprintf("%s %s is %s", a.request.method, a.request.path, what), a.short(), a)
+		}
+	}
+	p.Proof("%d calls, the last with HTTP %d", len(answers), answers[len(answers)-1].Status)
+	return p.Held()
+}
+
+func (p *play) callsHaveStatus(want int) error {
+	for _, a := range p.batch {
+		if !a.OK() || a.Status != want {
+			p.broken(fmt.Sprintf("%s %s answers %d", a.request.method, a.request.path, want), a.short(), a)
+		}
+	}
+	p.Proof("%d calls", len(p.batch))
+	return p.Held()
+}
