@@ -112,9 +112,6 @@ func cells(t *conformance.Table) []map[string]string {
 // placeholder is what a cell may say for an id of the scenario.
 var placeholder = regexp.MustCompile(`<[a-z ]+>`)
 
-// nobody is an id that no service will have given.
-const nobody = 987_654_321_987
-
 // value reads a cell: JSON in which <destination>, <source>, <dataset>, <sync>,
 // <first sync> and <nobody> stand for ids.
 func (p *play) value(cell string) (any, error) {
