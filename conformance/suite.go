@@ -21,6 +21,9 @@ type Suite struct {
 	// Permitted says why a check cannot run with what there is, as an Outcome;
 	// nil when it can.
 	Permitted func(*Check) error
+	// Before is called before each scenario, to journal what it will make; an error
+	// is one of the judge. It may be nil.
+	Before func(*Check) error
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
 	Known func(*Check) string
@@ -105,6 +108,11 @@ func (s *Suite) play(ctx context.Context, c *Check, negated string) *CheckResult
 			return scene.result(asOutcome(err), false)
 		}
 	}
+	if s.Before != nil {
+		if err := s.Before(c); err != nil {
+			return scene.result(asOutcome(err), false)
+		}
+	}
 	actor, end := s.Play(ctx, scene)
 	out := runScenario(ctx, c, s.Steps, actor, negated)
 	if err := end(); err != nil && out.status == Pass {
@@ -121,6 +129,29 @@ func (s *Suite) known(c *Check) string {
 		return ""
 	}
 	return s.Known(c)
+}
+
+// Plan says which checks a run would judge, and what keeps the others from it;
+// nothing is sent.
+func (s *Suite) Plan(opts Options) (*PlanReport, error) {
+	opts = opts.withDefaults()
+	checks, err := s.Select(&opts)
+	if err != nil {
+		return nil, err
+	}
+	p := &PlanReport{Target: s.Target, Objects: []PlanObject{}, Keys: []string{}, Undecidable: []string{}, Notes: []string{}}
+	for _, c := range checks {
+		planned := PlannedCheck{ID: c.ID, Title: c.Title, Level: c.Level, Runs: true}
+		if err := s.Permitted(c); err != nil {
+			o := asOutcome(err)
+			planned.Runs, planned.Reason, planned.Decider = false, o.reason, o.decider
+			if c.Level == Must && gates(c, opts.Profile) {
+				p.Undecidable = append(p.Undecidable, c.ID)
+			}
+		}
+		p.Checks = append(p.Checks, planned)
+	}
+	return p, nil
 }
 
 // suiteCourt is a suite in a run.

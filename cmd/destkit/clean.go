@@ -6,6 +6,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/service"
 )
 
 // newClean is the second chance of a run that did not get to its own clean-up.
@@ -19,7 +21,8 @@ func newClean() *cobra.Command {
 		Short: "Delete the records that an interrupted run left behind",
 		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
 in its journal are deleted, through "delete" batches where the object accepts
-them, else through the hook "cleanup". What cannot be deleted is printed, one
+them, else through the hook "cleanup". The journal of a judged service names the
+beginnings of names; give the base URL then. What cannot be deleted is printed, one
 line for each record, and the exit status is 5.`,
 		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/destination
   destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination`,
@@ -28,6 +31,9 @@ line for each record, and the exit status is 5.`,
 			target, err := conn.resolve(args[0], &options)
 			if err != nil {
 				return err
+			}
+			if j, err := journal.Read(options.Journal); err == nil && j.Header().Suite == conformance.SuiteService {
+				return cleanService(cmd, args[0], options)
 			}
 			if hooks != "" {
 				if options.Hooks, err = readHooks(hooks); err != nil {
@@ -38,7 +44,7 @@ line for each record, and the exit status is 5.`,
 			if err != nil {
 				return judgeError(err)
 			}
-			return printResidue(cmd, residue)
+			return printResidue(cmd, residue, "records")
 		},
 	}
 	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
@@ -47,11 +53,25 @@ line for each record, and the exit status is 5.`,
 	return cmd
 }
 
+// cleanService deletes what a judged service still holds of a run.
+func cleanService(cmd *cobra.Command, url string, options conformance.Options) error {
+	j := serviceJudging{target: service.Target{BaseURL: url, Roots: options.Roots}}
+	if err := j.resolveTokens(); err != nil {
+		return err
+	}
+	o := service.Options{Options: options, NewSimulator: newStageSimulator, Listen: j.listen}
+	residue, err := service.Clean(cmd.Context(), j.target, o)
+	if err != nil {
+		return judgeError(err)
+	}
+	return printResidue(cmd, residue, "things")
+}
+
 // printResidue says what is gone and what is left.
-func printResidue(cmd *cobra.Command, residue *conformance.Residue) error {
+func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string) error {
 	w := cmd.OutOrStdout()
 	left := len(residue.Refused) + len(residue.Unknown)
-	fmt.Fprintf(w, "%d records deleted, %d left behind\n", residue.Cleaned, left)
+	fmt.Fprintf(w, "%d %s deleted, %d left behind\n", residue.Cleaned, what, left)
 	// Refused means that the endpoint answered and kept the record; unknown that
 	// nobody can say whether it is there.
 	for _, part := range []struct {

@@ -17,8 +17,13 @@ import (
 
 // serviceJudgement is a `conform service` on its way.
 type serviceJudgement struct {
-	choosing
+	serviceJudging
 	verdicts
+}
+
+// serviceJudging holds what `conform service` and `plan service` have in common.
+type serviceJudging struct {
+	choosing
 	target       service.Target
 	roots        string
 	control      tokenFlag
@@ -30,7 +35,7 @@ type serviceJudgement struct {
 }
 
 func newConformService() *cobra.Command {
-	j := &serviceJudgement{control: tokenFlag{flag: "control-token-env"}}
+	j := &serviceJudgement{}
 	cmd := &cobra.Command{
 		Use:   "service BASE_URL",
 		Short: "Judge a service: its REST API, and how it calls destinations",
@@ -63,11 +68,16 @@ Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
   destkit conform service https://api.example.com/api/v1 --simulator-url https://tunnel.example.com --source 12
   destkit conform service http://127.0.0.1:8080/api/v1 --select 'CALL-*' --report junit=junit.xml`,
 		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			j.target.BaseURL = args[0]
-			return j.conform(cmd)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
 	}
+	j.serviceJudging.register(cmd)
+	j.verdicts.register(cmd, &j.options, "things")
+	return cmd
+}
+
+// register adds the flags that decide what is judged, and how.
+func (j *serviceJudging) register(cmd *cobra.Command) {
+	j.control.flag = "control-token-env"
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&j.target.ControlURL, "control-url", "", "`URL` of the control API of a stand-in, which ends in /_control")
@@ -80,13 +90,11 @@ Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
 	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'")
-	j.verdicts.register(cmd, &j.options, "things")
-	return cmd
 }
 
 // conform judges, writes the reports and returns the exit status as an error.
-func (j *serviceJudgement) conform(cmd *cobra.Command) error {
-	options, err := j.resolve(cmd)
+func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
+	options, err := j.resolve(cmd, url)
 	if err != nil {
 		return err
 	}
@@ -121,8 +129,9 @@ func (j *serviceJudgement) conform(cmd *cobra.Command) error {
 }
 
 // resolve reads the configuration file, the tokens and the files that flags name.
-func (j *serviceJudgement) resolve(cmd *cobra.Command) (service.Options, error) {
+func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Options, error) {
 	var o service.Options
+	j.target.BaseURL = url
 	if j.config != "" {
 		if _, err := applyConfig(cmd, j.config); err != nil {
 			return o, err
@@ -149,17 +158,21 @@ func (j *serviceJudgement) resolve(cmd *cobra.Command) (service.Options, error) 
 	return o, nil
 }
 
-func (j *serviceJudgement) resolveTarget() (err error) {
-	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(envAccessToken), os.Getenv(envWorkspaceKey)
-	if j.target.ControlToken, err = j.control.read(); err != nil {
+func (j *serviceJudging) resolveTarget() (err error) {
+	if j.target.Roots, err = readRoots(j.roots); err != nil {
 		return err
 	}
-	j.target.Roots, err = readRoots(j.roots)
+	return j.resolveTokens()
+}
+
+func (j *serviceJudging) resolveTokens() (err error) {
+	j.target.PersonalAccessToken, j.target.WorkspaceAPIKey = os.Getenv(envAccessToken), os.Getenv(envWorkspaceKey)
+	j.target.ControlToken, err = j.control.read()
 	return err
 }
 
 // listen serves the judge's destinations on a port of this program.
-func (j *serviceJudgement) listen(config *tls.Config, h http.Handler) (string, func(), error) {
+func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, func(), error) {
 	port := &listener{addr: j.simulatorAt, handler: h, tls: config}
 	if config != nil {
 		port.addr = "127.0.0.1:0" // one more port, beside the ordinary one

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service"
 )
 
 // newPlan is for who must answer for a production system: it says what a run
@@ -49,7 +50,49 @@ $DESTKIT_URL instead.`,
 	}
 	j.register(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newPlanService())
 	return cmd
+}
+
+// newPlanService is the same for a service; nothing is sent at all.
+func newPlanService() *cobra.Command {
+	var j serviceJudging
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "service BASE_URL",
+		Short: "Say what conform service would judge and make",
+		Long: `Say which checks 'destkit conform service' would judge with the same flags, which
+would not run and why, and what would be made in the service on the way. Nothing
+is sent.`,
+		Example: `  destkit plan service https://api.example.com/api/v1
+  destkit plan service http://127.0.0.1:8080/api/v1 --control-url http://127.0.0.1:8080/_control --json`,
+		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			options, err := j.resolve(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			plan, err := service.Plan(j.target, options)
+			if err != nil {
+				return judgeError(err)
+			}
+			if asJSON {
+				return printJSON(cmd.OutOrStdout(), plan)
+			}
+			printServicePlan(cmd.OutOrStdout(), plan, j.verbose)
+			return nil
+		},
+	}
+	j.register(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// printServicePlan has no objects and records to speak of.
+func printServicePlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
+	fmt.Fprintf(w, "%s\n", p.Target)
+	printPlannedChecks(w, p, verbose)
+	printUndecided(w, p)
 }
 
 // printPlan puts first what a careful owner asks first: which objects, how many
@@ -77,6 +120,11 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 		fmt.Fprintf(w, "\nwould write nothing\n")
 	}
 	printPlannedChecks(w, p, verbose)
+	printUndecided(w, p)
+}
+
+// printUndecided ends a plan: what stays open, and what else is worth knowing.
+func printUndecided(w io.Writer, p *conformance.PlanReport) {
 	if len(p.Undecidable) > 0 {
 		fmt.Fprintf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), indent(strings.Join(p.Undecidable, " ")))
 	}

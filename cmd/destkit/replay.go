@@ -54,6 +54,9 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 			if err != nil {
 				return err
 			}
+			if old.Suite == conformance.SuiteService {
+				return usagef("%s is the report of a service, whose findings come from whole scenarios: judge again with destkit conform service --select ID; the report has a curl command for single calls", args[0])
+			}
 			target, err := conn.resolve(url, &options)
 			if err != nil {
 				return err

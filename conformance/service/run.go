@@ -104,7 +104,7 @@ func (r *run) close() {
 func (r *run) suite() *conformance.Suite {
 	return &conformance.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
-		Permitted: r.permitted, Known: r.known,
+		Permitted: r.permitted, Known: r.known, Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
 			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{},
 				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
@@ -136,12 +136,8 @@ func (r *run) known(c *conformance.Check) string {
 	return ""
 }
 
-// permitted says what a check lacks. It is asked just before the check runs, and
-// journals the names that it will give.
+// permitted says what a check lacks.
 func (r *run) permitted(c *conformance.Check) error {
-	if err := r.announce(c.ID); err != nil {
-		return fmt.Errorf("write journal: %w", err)
-	}
 	if c.Clock && r.target.ControlURL == "" && !r.opts.Patient {
 		return conformance.Outcome(conformance.NotRun, "--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
 	}

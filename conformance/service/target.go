@@ -82,6 +82,31 @@ func Run(ctx context.Context, target Target, opts Options) (*conformance.Report,
 	return r.suite().Run(ctx, opts.Options)
 }
 
+// Plan says which checks Run would judge, what keeps the others from it, and what
+// would be made on the way. Nothing is sent.
+func Plan(target Target, opts Options) (*conformance.PlanReport, error) {
+	r, err := newRun(target, &opts)
+	if err != nil {
+		return nil, err
+	}
+	defer r.close()
+	p, err := r.suite().Plan(opts.Options)
+	if err != nil {
+		return nil, err
+	}
+	p.Notes = append(p.Notes, "destinations, datasets, syncs and the like are made, with names that begin with zz-conf-, and deleted again; the destinations lead to simulators of this program")
+	switch {
+	case r.key == "":
+		p.Notes = append(p.Notes, "a workspace is made for the run")
+	case target.PersonalAccessToken == "":
+		p.Notes = append(p.Notes, "without a personal access token, checks about organizations do not run")
+	}
+	if target.ControlURL != "" {
+		p.Notes = append(p.Notes, "the clock of the service is moved forward, by weeks in all, and its mailbox is read")
+	}
+	return p, nil
+}
+
 // defaults of the run as a whole; the clean service takes seconds.
 const defaultTimeout = 10 * time.Minute
 
