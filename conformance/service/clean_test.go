@@ -59,5 +59,5 @@ func TestPlanSendsNothing(t *testing.T) {
 			require.Equal(t, "--control-url", c.Decider, c.ID)
 		}
 	}
-	require.NotEmpty(t, p.Undecidable)
+	require.NotEmpty(t, p.Checks)
 }

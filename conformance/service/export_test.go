@@ -17,7 +17,7 @@ func SuiteOf(t *testing.T, target Target, opts Options) *conformance.Suite {
 	require.NoError(t, err)
 	t.Cleanup(r.close)
 	s := r.suite()
-	var report conformance.Report
+	report := conformance.Report{RunID: "tests", Started: time.Now()}
 	require.NoError(t, s.Open(t.Context(), &report))
 	require.Empty(t, report.Problems)
 	return s
