@@ -62,6 +62,8 @@ case $INPUT_SUITE in
   destination) export DESTKIT_URL=$INPUT_URL ;; # it may hold a secret
   service)
     command+=(service)
+    [[ -z $INPUT_TOKEN_ENV ]] ||
+      refuse 'token-env belongs to the suite destination; for a service name workspace-api-key-env or personal-access-token-env'
     borrow personal-access-token-env "$INPUT_PERSONAL_ACCESS_TOKEN_ENV" DESTKIT_PERSONAL_ACCESS_TOKEN
     borrow workspace-api-key-env "$INPUT_WORKSPACE_API_KEY_ENV" DESTKIT_WORKSPACE_API_KEY
     ;;

@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server"
 )
 
 // platform is that of this machine, as release names it.
@@ -136,6 +138,7 @@ func TestActionPassesTheStatusOn(t *testing.T) {
 		{"no format", map[string]string{"url": clean, "reports": "junit pdf"}, 2, "reports must be words of", ""},
 		{"a token and not its name", map[string]string{"url": clean, "token-env": "a[$(touch hurt)]"}, 2, "token-env must be the name", ""},
 		{"a variable that is not set", map[string]string{"url": clean, "suite": "service", "workspace-api-key-env": "NO_KEY"}, 2, "NO_KEY is not set", ""},
+		{"the token of a destination for a service", map[string]string{"url": clean, "suite": "service", "token-env": "REAL"}, 2, "token-env belongs to the suite destination", ""},
 		{"nobody there", map[string]string{"url": "http://127.0.0.1:1/"}, 3, "::error title=destkit%3A unreachable", ""},
 		{"nobody there, whatever fails", map[string]string{"url": "http://127.0.0.1:1/", "fail-on": "untested"}, 3, "unreachable", ""},
 		{"an expired waiver", map[string]string{"url": clean, "waivers": "expired.yaml"}, 4, "::error title=destkit%3A waiver", ""},
@@ -246,6 +249,36 @@ func TestActionSuites(t *testing.T) {
 				require.Contains(t, environment, "DESTKIT_URL="+j.with["url"]+"\n")
 			}
 			requireCommand(t, lines)
+		})
+	}
+}
+
+// TestActionJudgesAService runs the suite of services for real.
+func TestActionJudgesAService(t *testing.T) {
+	t.Parallel()
+	g := newGitHub(t)
+	for want, violate := range [][]string{nil, {"TOK-001"}} {
+		t.Run(fmt.Sprint("exit ", want), func(t *testing.T) {
+			t.Parallel()
+			service, err := server.New(t.Context(), server.Config{Violate: violate})
+			require.NoError(t, err)
+			api := httptest.NewServer(service)
+			t.Cleanup(func() { api.Close(); service.Close() })
+			tokens, err := service.NewOrganization(t.Context(), "action")
+			require.NoError(t, err)
+			j := newJob(t, g, map[string]string{"suite": "service", "url": api.URL + "/api/v1", "args": "--select=TOK-001",
+				"workspace-api-key-env": "KEY", "personal-access-token-env": "PAT"})
+			j.env["KEY"], j.env["PAT"] = tokens.WorkspaceAPIKey, tokens.PersonalAccessToken
+			j.run(t)
+			require.Equal(t, want, j.status)
+			require.Contains(t, j.log, "TOK-001")
+			report, err := readReport(filepath.Join(j.dir, j.outputs["json"]))
+			require.NoError(t, err)
+			require.Equal(t, conformance.SuiteService, report.Suite)
+			require.Contains(t, readOrEmpty(filepath.Join(j.dir, j.outputs["junit"])), `package="destkit.service"`)
+			for _, token := range []string{tokens.WorkspaceAPIKey, tokens.PersonalAccessToken} {
+				require.NotContains(t, j.log+j.summary+readOrEmpty(j.env["ARGUMENTS"]), token)
+			}
 		})
 	}
 }

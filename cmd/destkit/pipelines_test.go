@@ -148,7 +148,7 @@ func TestPipelinesRun(t *testing.T) {
 			j := newJob(t, g, nil)
 			known, err := os.ReadFile(filepath.Join(repository, "conformance", "report", "testdata", "sample.json"))
 			require.NoError(t, err)
-			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.dir, "REAL=" + j.env["REAL"], "ARGUMENTS=" + j.env["ARGUMENTS"],
+			env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + j.dir, "XDG_CONFIG_HOME=" + os.DevNull, "REAL=" + j.env["REAL"], "ARGUMENTS=" + j.env["ARGUMENTS"],
 				"CURL_CA_BUNDLE=" + g.roots, "ENDPOINT_TOKEN=open-sesame-7431",
 				"DESTKIT_RELEASE=" + g.URL + "/releases/latest/download", "RELEASE=" + g.URL + "/releases/latest/download"}
 			status, log := play(t, j.dir, append(env, "DESTKIT_URL="+clean))
