@@ -43,7 +43,10 @@ no_comment() {
   exit 0
 }
 command -v jq >/dev/null 2>&1 || no_comment 'jq is not installed'
-number=$(jq -r '.pull_request.number // empty' "$GITHUB_EVENT_PATH") || number=''
+
+# query ARGUMENT...: jq without the carriage returns that it writes on Windows.
+query() { jq -r "$@" | tr -d '\r'; }
+number=$(query '.pull_request.number // empty' "$GITHUB_EVENT_PATH") || number=''
 [[ $number =~ ^[0-9]+$ ]] || no_comment 'the event names no pull request'
 [[ $COMMENT_TOKEN =~ ^[A-Za-z0-9._~+/=-]+$ ]] || no_comment 'github-token is empty or no token'
 
@@ -81,8 +84,8 @@ id=''
 for ((page = 1; page <= 100; page++)); do
   code=$(api GET "issues/$number/comments?per_page=100&page=$page")
   [[ $code == 200 ]] || refused "$code"
-  count=$(jq 'length' "$work/answer") || no_comment 'the list of comments is not JSON'
-  id=$(jq -r --arg marker "$marker" --arg author "$INPUT_COMMENT_AUTHOR" \
+  count=$(query 'length' "$work/answer") || no_comment 'the list of comments is not JSON'
+  id=$(query --arg marker "$marker" --arg author "$INPUT_COMMENT_AUTHOR" \
     'first(.[] | select(.user.login == $author and ((.body // "") | startswith($marker))) | .id) // empty' "$work/answer") ||
     no_comment 'the list of comments has another form'
   [[ -z $id && $count -ge 100 ]] || break
@@ -96,4 +99,4 @@ else
   code=$(api POST "issues/$number/comments" "$work/body")
 fi
 [[ $code == 200 || $code == 201 ]] || refused "$code"
-echo "comment: $(jq -r '.html_url // "written"' "$work/answer")"
+echo "comment: $(query '.html_url // "written"' "$work/answer")"

@@ -55,7 +55,11 @@ case $INPUT_FAIL_ON in
   findings | regression | untested) ;;
   *) refuse 'fail-on must be findings, regression or untested' ;;
 esac
-if yes comment "$INPUT_COMMENT"; then :; fi # refused here, and not after minutes of judging
+# What needs a baseline is refused here, and not after minutes of judging.
+if yes comment "$INPUT_COMMENT"; then
+  [[ -n $INPUT_BASELINE ]] || refuse 'comment needs a baseline to compare with'
+fi
+[[ $INPUT_FAIL_ON != regression || -n $INPUT_BASELINE ]] || refuse 'fail-on: regression needs a baseline to compare with'
 
 command=(conform)
 case $INPUT_SUITE in
@@ -106,7 +110,7 @@ file() {
 }
 formats=(json markdown)
 if yes annotations "$INPUT_ANNOTATIONS"; then formats+=(github); fi
-read -ra wanted <<<"${INPUT_REPORTS//[$',\n\r']/ }"
+read -ra wanted <<<"$(tr ',\r\n' '   ' <<<"$INPUT_REPORTS")"
 for format in ${wanted[@]+"${wanted[@]}"}; do # an older bash takes an empty list for unset
   [[ $format =~ ^(text|json|junit|html|markdown|sarif|har|badge)$ ]] ||
     refuse 'reports must be words of text, junit, html, markdown, sarif, har and badge'

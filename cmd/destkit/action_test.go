@@ -128,7 +128,9 @@ func TestActionPassesTheStatusOn(t *testing.T) {
 	}{
 		{"a gate", map[string]string{"url": broken}, 1, "::error title=FAIL RPC-002", ""},
 		{"a gate that may fail", map[string]string{"url": broken, "fail-on": "untested"}, 0, "FAIL  RPC-002", "1"},
-		{"no baseline to compare with", map[string]string{"url": broken, "fail-on": "regression"}, 1, "FAIL  RPC-002", ""},
+		{"a baseline that is not there", map[string]string{"url": broken, "fail-on": "regression", "baseline": "none.json"}, 1, "::warning title=destkit::the file of the baseline is not there", ""},
+		{"a regression of nothing", map[string]string{"url": broken, "fail-on": "regression"}, 2, "regression needs a baseline", ""},
+		{"a comment on nothing", map[string]string{"url": broken, "comment": "true"}, 2, "comment needs a baseline", ""},
 		{"a profile that is none", map[string]string{"url": clean, "profile": "v9"}, 2, "v9", ""},
 		{"no URL", map[string]string{"url": ""}, 2, "::error title=destkit::url is empty", ""},
 		{"no suite", map[string]string{"url": clean, "suite": "page"}, 2, "suite must be destination or service", ""},

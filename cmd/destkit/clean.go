@@ -17,23 +17,28 @@ func newClean() *cobra.Command {
 	var conn connection
 	var hooks string
 	cmd := &cobra.Command{
-		Use:   "clean --journal FILE URL",
+		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that an interrupted run left behind",
 		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
 in its journal are deleted, through "delete" batches where the object accepts
 them, else through the hook "cleanup". The journal of a judged service names the
 beginnings of names; give the base URL then. What cannot be deleted is printed, one
-line for each record, and the exit status is 5.`,
+line for each record, and the exit status is 5. The URL can stand in $DESTKIT_URL
+instead.`,
 		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/destination
   destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination`,
-		Args: arguments(1, 1, "the URL of the endpoint"),
+		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, err := conn.resolve(args[0], &options)
+			url, err := endpointURL(cmd, args)
+			if err != nil {
+				return err
+			}
+			target, err := conn.resolve(url, &options)
 			if err != nil {
 				return err
 			}
 			if j, err := journal.Read(options.Journal); err == nil && j.Header().Suite == conformance.SuiteService {
-				return cleanService(cmd, args[0], options)
+				return cleanService(cmd, url, options)
 			}
 			if hooks != "" {
 				if options.Hooks, err = readHooks(hooks); err != nil {
