@@ -240,10 +240,14 @@ func sarifPlace(r *c.Report, check c.CheckResult) sarifLocation {
 	}
 }
 
-// featureFiles maps the ids of the catalogue to their files.
+// featureFiles maps the ids of both catalogues to their files.
 var featureFiles = sync.OnceValue(func() map[string]string {
 	out := map[string]string{}
-	if cat, err := c.LoadCatalogue(); err == nil {
+	for _, load := range []func() (*c.Catalogue, error){c.LoadCatalogue, c.LoadServiceCatalogue} {
+		cat, err := load()
+		if err != nil {
+			continue // every check then gets a path from the name of its area
+		}
 		for _, check := range cat.Checks {
 			out[check.ID] = "features/" + check.File
 		}

@@ -242,6 +242,16 @@ func TestJUnitMatchesThePublishedSchema(t *testing.T) {
 	})
 }
 
+// TestEveryCheckHasItsFile holds that SARIF points at files of this repository.
+func TestEveryCheckHasItsFile(t *testing.T) {
+	seen := map[string]bool{}
+	for _, file := range featureFiles() {
+		require.FileExists(t, filepath.Join("..", "..", file))
+		seen[filepath.Dir(file)] = true
+	}
+	require.Equal(t, map[string]bool{"features/destination": true, "features/service": true}, seen)
+}
+
 // TestSuitesKeepTheirNames holds that a report of a service is not shown as one
 // of a destination.
 func TestSuitesKeepTheirNames(t *testing.T) {
