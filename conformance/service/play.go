@@ -28,8 +28,11 @@ type play struct {
 	answers []*answer
 	batch   []*answer // of the calls that one step made together
 	endings []func(context.Context) error
-	trials  []*trial       // requests that the scenario is about
-	vars    map[string]any // what one step leaves for another
+	trials  []*trial // requests that the scenario is about
+	lists   []listing
+	// readings of the lists, the latest last.
+	readings [][]reading
+	vars     map[string]any // what one step leaves for another
 }
 
 // end undoes what the scenario began, the latest first, also when the run was

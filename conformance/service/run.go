@@ -36,6 +36,7 @@ type run struct {
 	numbers   atomic.Int64 // of things and exchanges
 	things    things
 	journal   *journal.Journal
+	shelf     shelf
 	clockTurn sync.Mutex // who may move time
 }
 
@@ -192,6 +193,7 @@ func (r *run) finish(ctx context.Context, report *conformance.Report) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	report.Residue.Journal = r.opts.Journal
+	r.shelf.clear()
 	r.cleanUp(clean, &report.Residue)
 	if len(report.Problems) == 0 && r.lost(clean) {
 		report.Problems = append(report.Problems, conformance.Problem{Kind: "lost", ExitStatus: 3,

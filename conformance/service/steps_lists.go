@@ -1,8 +1,168 @@
 package service
 
-import "github.com/destkit/destkit/conformance"
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+)
 
 // listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
 func listsSteps() []conformance.Step {
-	return []conformance.Step{}
+	return []conformance.Step{
+		step(`^lists that nobody else adds to$`, func(p *play) any { return p.shelved }),
+		step(`^a client reads each list$`, func(p *play) any { return func() error { return p.readsEach("") } }),
+		step(`^a client reads each list with "([^"]*)"$`, func(p *play) any { return p.readsEach }),
+		step(`^a client reads each list page by page$`, func(p *play) any { return func() error { return p.readsAll("") } }),
+		step(`^a client reads each list page by page with "([^"]*)"$`, func(p *play) any { return p.readsAll }),
+		step(`^a client reads each list beyond its last page$`, func(p *play) any { return p.readsBeyond }),
+		step(`^a client reads these lists:$`, func(p *play) any { return p.readsThese }),
+		step(`^each answer is a list envelope$`, func(p *play) any { return p.envelopes }),
+		step(`^"(total_records|per_page|prev_page|page|next_page|last_page)" of each list is (an integer|an integer or null)$`,
+			func(p *play) any { return p.memberIs }),
+		step(`^"(total_records|per_page|prev_page|page|next_page|last_page)" of each list is right$`, func(p *play) any { return p.memberIsRight }),
+		step(`^each page holds as many records as there are for it$`, func(p *play) any { return p.pagesAreFull }),
+		step(`^no page holds more than (\d+) records$`, func(p *play) any { return p.pagesAreBounded }),
+		step(`^each record stands on one page$`, func(p *play) any { return p.eachOnce }),
+		step(`^each list stands in the order of creation, the (newest|oldest) first$`, func(p *play) any { return p.inOrder }),
+		step(`^each list shows the same records both times$`, func(p *play) any { return p.sameRecords }),
+		step(`^each list shows the same records backwards$`, func(p *play) any { return p.backwards }),
+		step(`^each list answers no records$`, func(p *play) any { return p.noRecords }),
+		step(`^no list fails$`, func(p *play) any { return p.noListFails }),
+		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, func(p *play) any { return p.nextLeads }),
+	}
+}
+
+// Limits of spec 8.
+const (
+	perPage    = 25
+	perPageMax = 100
+)
+
+// read reads one page of a list.
+func (p *play) read(l listing, query string) (reading, error) {
+	r := reading{list: l, page: 1, size: perPage, asked: query}
+	path := l.path
+	if query != "" {
+		path += "?" + query
+	}
+	a, err := p.api(request{method: http.MethodGet, path: path, as: l.as})
+	if err != nil {
+		return r, err
+	}
+	r.answer = a
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return r, fmt.Errorf("read query %q: %w", query, err)
+	}
+	// spec 8: 0 is page 1, and no page is larger than 100.
+	if n, err := strconv.Atoi(values.Get("page")); err == nil && n > 0 {
+		r.page = n
+	}
+	if n, err := strconv.Atoi(values.Get("per_page")); err == nil && n > 0 {
+		r.size = min(n, perPageMax)
+	}
+	return r, nil
+}
+
+// readsEach reads the lists of the scenario; the reading before is kept.
+func (p *play) readsEach(query string) error {
+	var now []reading
+	for _, l := range p.lists {
+		r, err := p.read(l, query)
+		if err != nil {
+			return err
+		}
+		now = append(now, r)
+	}
+	p.readings = append(p.readings, now)
+	return nil
+}
+
+// lastReading is the latest, of all lists that were answered; what was not has
+// its own check.
+func (p *play) lastReading() ([]reading, error) {
+	if len(p.readings) == 0 {
+		return nil, conformance.Outcome(conformance.HarnessError, "", "no list was read")
+	}
+	all := p.readings[len(p.readings)-1]
+	for _, r := range all {
+		if !r.OK() || r.Status >= 300 || r.json == nil {
+			return nil, conformance.Outcome(conformance.Inconclusive, "", "a list was refused: %s", p.secrets.String(r.short()))
+		}
+	}
+	return all, nil
+}
+
+// maxPages bounds how far a list is followed that does not end.
+const maxPages = 60
+
+// readsAll follows next_page from page to page, a third of the list at a time.
+func (p *play) readsAll(query string) error {
+	var now []reading
+	for _, l := range p.lists {
+		first, err := p.read(l, "per_page=1")
+		if err != nil {
+			return err
+		}
+		total, _ := first.number("total_records")
+		size := min(max((total+2)/3, 1), perPageMax)
+		for page := 1; page <= maxPages; page++ {
+			r, err := p.read(l, strings.Trim(fmt.Sprintf("page=%d&per_page=%d&%s", page, size, query), "&"))
+			if err != nil {
+				return err
+			}
+			now = append(now, r)
+			if next, ok := r.number("next_page"); !ok || next <= page {
+				break
+			}
+		}
+	}
+	p.readings = append(p.readings, now)
+	return nil
+}
+
+func (p *play) readsBeyond() error {
+	var now []reading
+	for _, l := range p.lists {
+		r, err := p.read(l, "page=1000&per_page=100")
+		if err != nil {
+			return err
+		}
+		now = append(now, r)
+	}
+	p.readings = append(p.readings, now)
+	return nil
+}
+
+// readsThese reads lists that spec 4 does not name; a service need not have them.
+func (p *play) readsThese(paths *conformance.Table) error {
+	var now []reading
+	for _, line := range paths.Rows {
+		path, err := p.filled(line.Cells[0].Value)
+		if err != nil {
+			return err
+		}
+		l := listing{path: path}
+		if ofOrganization(path) {
+			l.as = asOrganization
+		}
+		r, err := p.read(l, "per_page=2")
+		if err != nil {
+			return err
+		}
+		if r.Status == http.StatusNotFound {
+			p.Note("there is no list %s", path)
+			continue
+		}
+		now = append(now, r)
+	}
+	if len(now) == 0 {
+		return conformance.Outcome(conformance.NotApplicable, "", "the service has none of these lists")
+	}
+	p.readings = append(p.readings, now)
+	return nil
 }
