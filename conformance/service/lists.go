@@ -13,6 +13,7 @@ import (
 type listing struct {
 	path string
 	as   identity
+	key  string // of another workspace than that of the others
 	// things is how many there are at least; exact when it is known.
 	things int
 	exact  bool
@@ -31,7 +32,7 @@ type shelf struct {
 
 // How many things stand in the lists: objects beyond the largest page.
 const (
-	shelfThings  = 4
+	shelfThings  = 5
 	shelfObjects = 104
 )
 
@@ -58,7 +59,11 @@ func (p *play) fillShelf() ([]listing, error) {
 	if err := p.ownSource(); err != nil {
 		return nil, err
 	}
-	destinations, objects, err := p.shelfDestinations()
+	objects, err := p.shelfObjectList()
+	if err != nil {
+		return nil, err
+	}
+	destinations, err := p.shelfDestinations()
 	if err != nil {
 		return nil, err
 	}
@@ -106,29 +111,40 @@ func (p *play) joined(role string, workspaces []map[string]any) (*answer, error)
 	return p.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
 }
 
-// shelfDestinations makes connections; the first has many objects.
-func (p *play) shelfDestinations() (destinations, objects listing, err error) {
-	var many []rpc.Object
+// shelfDestinations makes connections with one object each.
+func (p *play) shelfDestinations() (listing, error) {
+	l := listing{path: "/destinations", things: shelfThings, exact: true}
+	for range shelfThings {
+		d, err := p.connect(connecting{})
+		if err != nil {
+			return l, err
+		}
+		l.order = append(l.order, strconv.FormatInt(d.id, 10))
+	}
+	return l, nil
+}
+
+// shelfObjectList makes a destination with many objects, in a workspace of its
+// own: a list of destinations shows all their objects.
+func (p *play) shelfObjectList() (listing, error) {
+	_, key, err := p.newWorkspace(nil)
+	if err != nil {
+		return listing{}, err
+	}
+	usual := p.key
+	p.key = key
+	defer func() { p.key = usual }()
+	c := connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{}}}
 	for i := range shelfObjects {
 		name := fmt.Sprintf("thing%03d", i)
-		many = append(many, rpc.Object{APIName: name, Label: name})
+		c.sim.Objects = append(c.sim.Objects, rpc.Object{APIName: name, Label: name})
+		c.sim.Fields[name] = thingFields()[:1]
 	}
-	destinations = listing{path: "/destinations", things: shelfThings, exact: true}
-	for i := range shelfThings {
-		var c connecting
-		if i == 0 {
-			c.sim.Objects = many
-		}
-		d, err := p.connect(c)
-		if err != nil {
-			return destinations, objects, err
-		}
-		if i == 0 {
-			objects = listing{path: below("destinations", d.id, "/objects"), things: shelfObjects, exact: true}
-		}
-		destinations.order = append(destinations.order, strconv.FormatInt(d.id, 10))
+	d, err := p.connect(c)
+	if err != nil {
+		return listing{}, err
 	}
-	return destinations, objects, nil
+	return listing{path: below("destinations", d.id, "/objects"), key: key, things: shelfObjects, exact: true}, nil
 }
 
 // shelfSyncs makes syncs to the latest destination, and runs of the last one.

@@ -49,7 +49,7 @@ func (p *play) read(l listing, query string) (reading, error) {
 	if query != "" {
 		path += "?" + query
 	}
-	a, err := p.api(request{method: http.MethodGet, path: path, as: l.as})
+	a, err := p.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
 	if err != nil {
 		return r, err
 	}
@@ -82,19 +82,18 @@ func (p *play) readsEach(query string) error {
 	return nil
 }
 
-// lastReading is the latest, of all lists that were answered; what was not has
-// its own check.
+// lastReading is the latest; a list that was refused is a finding.
 func (p *play) lastReading() ([]reading, error) {
 	if len(p.readings) == 0 {
 		return nil, conformance.Outcome(conformance.HarnessError, "", "no list was read")
 	}
 	all := p.readings[len(p.readings)-1]
 	for _, r := range all {
-		if !r.OK() || r.Status >= 300 || r.json == nil {
-			return nil, conformance.Outcome(conformance.Inconclusive, "", "a list was refused: %s", p.secrets.String(r.short()))
+		if !r.OK() || r.Status >= http.StatusMultipleChoices || r.json == nil {
+			p.broken(r.request.path+" is answered", r.short(), r.answer)
 		}
 	}
-	return all, nil
+	return all, p.Held()
 }
 
 // maxPages bounds how far a list is followed that does not end.

@@ -41,7 +41,7 @@ Feature: Lists
     Then "prev_page" of each list is an integer or null
     And "next_page" of each list is an integer or null
 
-  @LST-004 @must @spec @spec-2.1 @needs-LST-002
+  @LST-004 @must @spec @spec-2.1 @needs-LST-003
   Scenario: total_records counts the records of all pages
     A client tells by it whether it has seen everything.
     Cause: the records of the page are counted.
@@ -53,7 +53,7 @@ Feature: Lists
     When a client reads each list page by page
     Then "total_records" of each list is right
 
-  @LST-005 @must @published @spec-2.1 @needs-LST-003
+  @LST-005 @must @published @spec-2.1 @needs-LST-013
   Scenario: next_page is the next page, and null on the last one
     Clients loop while there is a next page. A page after the last one makes them loop for ever.
     Cause: next_page is page + 1 in every answer.
@@ -65,7 +65,7 @@ Feature: Lists
     When a client reads each list page by page
     Then "next_page" of each list is right
 
-  @LST-006 @must @published @spec-2.1 @needs-LST-003
+  @LST-006 @must @published @spec-2.1 @needs-LST-013
   Scenario: prev_page is the page before, and null on the first one
     Pages begin with 1; there is no page 0 to go back to.
     Cause: prev_page is page - 1 in every answer.
@@ -77,7 +77,7 @@ Feature: Lists
     When a client reads each list page by page
     Then "prev_page" of each list is right
 
-  @LST-007 @must @published @spec-2.1 @needs-LST-002
+  @LST-007 @must @published @spec-2.1 @needs-LST-013
   Scenario: last_page is the last page that has records
     Some clients stop on it; too small a number hides records from them.
     Cause: the division rounds down, or counts pages from 0.
@@ -117,7 +117,7 @@ Feature: Lists
     Then "page" of each list is right
     And each list shows the same records both times
 
-  @LST-010 @must @spec @spec-8 @needs-LST-002
+  @LST-010 @must @spec @spec-8 @needs-LST-008 @needs-LST-004
   Scenario: Without per_page a page has 25 records
     A client that reads one page reads as much as is written down.
     Cause: another default than 25.
@@ -142,7 +142,7 @@ Feature: Lists
     When a client reads each list with "per_page=200"
     Then no page holds more than 100 records
 
-  @LST-012 @must @published @spec-8 @needs-LST-011
+  @LST-012 @must @published @spec-8 @needs-LST-010 @needs-LST-011 @needs-LST-013
   Scenario: More than 100 records for a page mean 100
     The wish is cut, not refused; clients ask for 500 or 1000 to be sure.
     Cause: per_page above the maximum is answered with 400, or with the default.
@@ -156,7 +156,7 @@ Feature: Lists
     And "per_page" of each list is right
     And each page holds as many records as there are for it
 
-  @LST-013 @must @spec @spec-8 @spec-4 @needs-LST-010
+  @LST-013 @must @spec @spec-8 @spec-4 @needs-LST-004
   Scenario: A page has as many records as per_page says
     A client that shows ten rows asks for ten.
     Cause: an endpoint does not read per_page.
@@ -165,11 +165,11 @@ Feature: Lists
     Bad: GET /syncs?per_page=3 of 4 syncs -> 4 records
 
     Given lists that nobody else adds to
-    When a client reads each list with "per_page=3"
+    When a client reads each list with "page=1&per_page=3"
     Then "per_page" of each list is right
     And each page holds as many records as there are for it
 
-  @LST-014 @must @spec @spec-8 @spec-4 @needs-LST-005
+  @LST-014 @must @spec @spec-8 @spec-4 @needs-LST-005 @needs-LST-004
   Scenario: The pages of a list hold each record once
     A record between two pages is never seen; one on both is counted twice.
     Cause: pages overlap by one, or records of the same time change places between calls.
@@ -181,7 +181,7 @@ Feature: Lists
     When a client reads each list page by page
     Then each record stands on one page
 
-  @LST-015 @must @spec @spec-8 @needs-LST-001
+  @LST-015 @must @spec @spec-8 @needs-LST-008
   Scenario: The newest record comes first
     The default order is desc by creation time; a client reads the first page to see what is new.
     Cause: the order of the database is answered.
@@ -218,7 +218,7 @@ Feature: Lists
     When a client reads each list with "per_page=100&order=asc"
     Then each list stands in the order of creation, the oldest first
 
-  @LST-018 @must @spec @spec-8 @needs-LST-016
+  @LST-018 @must @spec @spec-8 @needs-LST-016 @needs-LST-017 @needs-LST-014
   Scenario: The order concerns the whole list, and not its page
     The first page of order=asc holds the oldest records, not the newest ones backwards.
     Cause: the page is cut first and ordered afterwards.
