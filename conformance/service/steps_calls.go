@@ -38,6 +38,9 @@ func callSteps() []conformance.Step {
 	}
 }
 
+// nobody is an id that no service has given yet.
+const nobody = 999_999_999_999
+
 // braces are the places of a path or a body that a scenario fills in.
 var braces = regexp.MustCompile(`\{[a-z_]+\}`)
 
