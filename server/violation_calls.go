@@ -11,10 +11,11 @@ import (
 
 // sentCall is a call to a custom destination as a violation sees it.
 type sentCall struct {
-	ctx    context.Context
-	r      *http.Request // headers and URL may be changed
-	body   []byte        // may be changed
-	method string        // the JSON-RPC method
+	ctx     context.Context
+	r       *http.Request // headers and URL may be changed
+	body    []byte        // may be changed
+	method  string        // the JSON-RPC method
+	chunked bool          // the length is not announced
 }
 
 // edit changes the body, a JSON object.
@@ -86,6 +87,9 @@ func (c *carrier) send(o *sentCall) (*http.Response, error) {
 	r := o.r.Clone(o.ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(o.body)), int64(len(o.body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(o.body)), nil }
+	if o.chunked {
+		r.ContentLength, r.GetBody = -1, nil
+	}
 	return c.wire.RoundTrip(r)
 }
 

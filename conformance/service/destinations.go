@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -14,6 +15,8 @@ type destination struct {
 	id   int64
 	name string
 	url  string // as the service was told
+	// origin is what stands before the path of url.
+	origin string
 }
 
 // connecting says what is special about a connection. The zero value is an
@@ -71,6 +74,15 @@ func (c SimulatorConfig) ordinary() SimulatorConfig {
 	return c
 }
 
+// originOf is a URL without path and query.
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Scheme + "://" + u.Host
+}
+
 // place puts a destination on the stage; the service does not know it yet.
 func (p *play) place(c connecting) (*destination, error) {
 	sim, err := p.opts.NewSimulator(c.sim.ordinary())
@@ -78,7 +90,7 @@ func (p *play) place(c connecting) (*destination, error) {
 		return nil, fmt.Errorf("make simulator: %w", err)
 	}
 	name := p.called("part")
-	d := &destination{part: p.stage.add(name, sim), name: name, url: p.address + "/" + name + c.suffix}
+	d := &destination{part: p.stage.add(name, sim), name: name, url: p.address + "/" + name + c.suffix, origin: originOf(p.address)}
 	d.plays(c.script)
 	p.endings = append(p.endings, func(context.Context) error {
 		p.stage.drop(d.part)

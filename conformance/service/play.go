@@ -22,6 +22,7 @@ type play struct {
 
 	parts map[string]*part // destinations by the name that the scenario gives them
 	dest  *destination     // the latest
+	tests []*tested        // connections that a client has tried
 	syncs []*syncing       // in the order of their making
 	last  *answer          // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
@@ -103,7 +104,12 @@ func (p *play) broken(expected, actual string, where ...*answer) {
 func (p *play) brokenCall(expected, actual string, where ...*call) {
 	var exchanges []conformance.Exchange
 	for _, c := range where {
-		exchanges = append(exchanges, c.exchange(p.Check().ID, int(p.numbers.Add(1))))
+		exchanges = append(exchanges, p.exchangeOf(c))
 	}
 	p.Broken(expected, actual, exchanges...)
+}
+
+// exchangeOf is a call of the service as it stands in a report.
+func (p *play) exchangeOf(c *call) conformance.Exchange {
+	return c.exchange(p.Check().ID, int(p.numbers.Add(1)))
 }

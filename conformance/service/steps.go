@@ -9,7 +9,7 @@ import (
 // steps are all sentences that a feature file of the suite may use.
 func steps() []conformance.Step {
 	return slices.Concat(
-		callSteps(), tokenSteps(), runSteps(), envelopeSteps(),
+		callSteps(), tokenSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
 		listsSteps(),
 		failuresSteps(),
 		versionsSteps(),

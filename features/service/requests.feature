@@ -24,3 +24,345 @@ Feature: Requests to a destination
     Given a sync of 250 records with operation "upsert"
     When the sync runs
     Then no two calls of the service have the same id
+
+  @CALL-003 @must @spec @spec-4.2
+  Scenario: Every call goes to the URL of the connection
+    A destination has one address for all methods. What comes to another one is lost.
+    Cause: a path for each method is made out of the URL.
+    Fix: POST every method to the URL as it was configured.
+    Good: POST /rpc {"method":"list_fields",…}
+    Bad: POST /rpc/list_fields {"method":"list_fields",…}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service goes to the URL of the connection
+
+  @CALL-004 @must @published @spec-4.2
+  Scenario: A request has the four members and no other
+    A strict JSON-RPC library refuses a request with members that it does not know.
+    Cause: the service adds something of its own, such as its version.
+    Fix: send jsonrpc, method, params and id alone.
+    Good: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"5f0c"}
+    Bad: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"5f0c","api_version":1}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "any" has exactly the members "jsonrpc, method, params, id" in "the request"
+
+  @CALL-005 @should @published @spec-4.2
+  Scenario: The members come in the published order
+    The order of members has no meaning in JSON, but a simple endpoint may read the method off the beginning, and recorded requests compare byte by byte.
+    Cause: the request is written out of a map.
+    Fix: write jsonrpc, method, params, id.
+    Good: {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"5f0c"}
+    Bad: {"id":"5f0c","jsonrpc":"2.0","method":"list_objects","params":{}}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then the members of every call come in the order "jsonrpc, method, params, id"
+
+  @CALL-006 @must @published @spec-4.2
+  Scenario: Methods without parameters are called with an empty object
+    An endpoint on a JSON-RPC library maps params to the arguments of a function, and refuses one that the function does not have.
+    Cause: the plan of the sync is sent along with get_sync_speed, as years ago.
+    Fix: send "params":{} with test_connection, list_objects and get_sync_speed.
+    Good: {"jsonrpc":"2.0","method":"get_sync_speed","params":{},"id":"5f0c"}
+    Bad: {"jsonrpc":"2.0","method":"get_sync_speed","params":{"sync_plan":{…}},"id":"5f0c"}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "test_connection" has exactly the members "" in "params"
+    And every call of "list_objects" has exactly the members "" in "params"
+    And every call of "get_sync_speed" has exactly the members "" in "params"
+
+  @CALL-007 @must @published @spec-4.2
+  Scenario: Planning calls name their object by two members
+    An endpoint finds the object by params.object.object_api_name.
+    Cause: the name is sent alone, or the whole entry of list_objects.
+    Fix: send "params":{"object":{"object_api_name":…,"label":…}}.
+    Good: {"method":"list_fields","params":{"object":{"object_api_name":"thing","label":"Thing"}},…}
+    Bad: {"method":"list_fields","params":{"object":"thing"},…}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "list_fields" has exactly the members "object" in "params"
+    And every call of "list_fields" has exactly the members "object_api_name, label" in "params.object"
+    And every call of "supported_operations" has exactly the members "object" in "params"
+    And every call of "supported_operations" has exactly the members "object_api_name, label" in "params.object"
+
+  @CALL-008 @must @published @spec-4.2
+  Scenario: A batch has a plan and records
+    An endpoint takes sync_plan and records as the two arguments of sync_batch, and one on a library refuses a third.
+    Cause: the service adds something of its own to the batch.
+    Fix: send "params":{"sync_plan":{…},"records":[…]}.
+    Good: {"method":"sync_batch","params":{"sync_plan":{…},"records":[{"id":"r1"}]},…}
+    Bad: {"method":"sync_batch","params":{"sync_plan":{…},"records":[{"id":"r1"}],"batch":1},…}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "sync_batch" has exactly the members "sync_plan, records" in "params"
+    And every call of "sync_batch" has an array in "params.records"
+
+  @CALL-009 @must @published @spec-4.2
+  Scenario: The plan of a batch has its five members
+    An endpoint is stateless: object, operation and schema of a batch are known from its plan alone.
+    Cause: a member is left out, or has another name.
+    Fix: send object, operation, sync_run_id, sync_id and schema with every batch.
+    Good: {"sync_plan":{"object":{"object_api_name":"thing","label":"Thing"},"operation":"upsert","sync_run_id":602,"sync_id":309,"schema":{…}},"records":[…]}
+    Bad: {"sync_plan":{"object":"thing","operation":"upsert","schema":{…}},"records":[…]}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "sync_batch" has exactly the members "object, operation, sync_run_id, sync_id, schema" in "params.sync_plan"
+    And every call of "sync_batch" has exactly the members "object_api_name, label" in "params.sync_plan.object"
+
+  @CALL-010 @must @published @spec-4.2
+  Scenario: The plan names the sync and its run
+    Operators find a batch of their logs in the service by the two numbers.
+    Cause: the ids are those of a queue inside the service, or are sent as strings.
+    Fix: send the ids of the API as integers.
+    Good: "sync_run_id":602,"sync_id":309
+    Bad: "sync_run_id":"602","sync_id":"309"
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"
+    And every call of "sync_batch" has an integer in "params.sync_plan.sync_id"
+    And every plan names the sync and its run
+
+  @CALL-011 @must @published @spec-4.2
+  Scenario: The schema holds the mapped fields and no other
+    An endpoint takes what stands in the schema for what is mapped, and writes that.
+    Cause: all fields of the object are sent.
+    Fix: send a schema keyed by the names of the mapped fields, each with active_identifier and field.
+    Good: "schema":{"id":{"active_identifier":true,"field":{…}},"name":{"active_identifier":false,"field":{…}}}
+    Bad: "schema":{"id":{"active_identifier":true,"field":{…}}, and all other fields of the object}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "sync_batch" has exactly the members "id, name" in "params.sync_plan.schema"
+    And every call of "sync_batch" has exactly the members "active_identifier, field" in "params.sync_plan.schema.*"
+
+  @CALL-012 @must @published @spec-4.2
+  Scenario: The schema describes each field as the destination does
+    A stateless endpoint knows types and flags of a field only from the schema of the batch.
+    Cause: the description goes through a store that keeps only some of the eight members.
+    Fix: send each field as list_fields has told it.
+    Good: "field":{"field_api_name":"id","label":"id","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}
+    Bad: "field":{"field_api_name":"id","type":"text"}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every plan describes its fields as the destination does
+
+  @CALL-013 @must @spec @spec-4.2
+  Scenario: Exactly one field of the plan is the active identifier
+    The destination matches its records by that field; with none or two of them it cannot.
+    Cause: every field that may be an identifier is marked.
+    Fix: mark the field of the primary identifier alone.
+    Good: "schema":{"id":{"active_identifier":true,…},"name":{"active_identifier":false,…}}
+    Bad: "schema":{"id":{"active_identifier":true,…},"name":{"active_identifier":true,…}}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every plan has one active identifier, "id"
+
+  @CALL-014 @must @spec @spec-4.2
+  Scenario: Every record carries its identifier
+    A record without identifier can be matched with nothing, and its result neither.
+    Cause: empty or repeated identifiers are sent.
+    Fix: send the identifier with every record, and each identifier once.
+    Good: "records":[{"id":"r1","name":"a"},{"id":"r2","name":"b"}]
+    Bad: "records":[{"id":"r1","name":"a"},{"name":"b"}]
+
+    Given a sync of 250 records with operation "upsert"
+    When the sync runs
+    Then every record has an own "id"
+
+  @CALL-015 @must @published @spec-4.2
+  Scenario: Records carry the mapped fields and no other
+    Columns that nobody has mapped may be confidential, and an endpoint does not know them.
+    Cause: whole rows of the source are sent.
+    Fix: send the fields of the schema under their names.
+    Good: "records":[{"id":"r1","name":"a"}]
+    Bad: "records":[{"id":"r1","name":"a","_row":1}]
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of "sync_batch" has exactly the members "id, name" in "params.records.*"
+
+  @CALL-016 @must @spec @spec-4.2
+  Scenario: Every batch says its operation
+    The destination enforces insert, update and upsert: it has to know which of them is meant.
+    Cause: upsert is sent whatever the sync does.
+    Fix: send the operation of the sync in sync_plan.operation.
+    Good: "sync_plan":{"operation":"insert",…}
+    Bad: "sync_plan":{"operation":"upsert",…} in a sync that inserts
+
+    Given a sync of 3 records with operation "insert"
+    When the sync runs
+    Then every batch of the sync has the operation "insert"
+    Given a sync of 3 records with operation "update"
+    When the sync runs
+    Then every batch of the sync has the operation "update"
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every batch of the sync has the operation "upsert"
+
+  @CALL-017 @must @published @spec-4.2
+  Scenario: Every batch carries the whole plan
+    A destination keeps no state: it cannot look the plan of the second batch up in the first.
+    Cause: schema or object are sent with the first batch alone.
+    Fix: send the same plan with every batch of a run.
+    Good: {"sync_plan":{"object":{…},…,"schema":{…}},"records":[…]} and then the same plan with other records
+    Bad: {"sync_plan":{"object":{…},…,"schema":{…}},"records":[…]} and then {"sync_plan":{"sync_run_id":602},"records":[…]}
+
+    Given a sync of 250 records with operation "upsert"
+    When the sync runs
+    Then all batches of the sync have the same plan
+
+  @CALL-018 @must @spec @spec-4.2
+  Scenario: Only the six methods of the protocol are called
+    An endpoint knows these six, and answers anything else with an error.
+    Cause: the service looks first whether the endpoint is alive, with a method of its own.
+    Fix: call test_connection, list_objects, list_fields, supported_operations, get_sync_speed and sync_batch.
+    Good: {"method":"test_connection",…}
+    Bad: {"method":"ping",…}
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then the service calls no method but "test_connection, list_objects, list_fields, supported_operations, get_sync_speed, sync_batch"
+
+  @CALL-019 @must @published @spec-4.2
+  Scenario: The body is announced as JSON
+    Frameworks parse a body by its Content-Type, and leave another one unread.
+    Cause: the client library sets the type of a form.
+    Fix: send Content-Type: application/json.
+    Good: Content-Type: application/json
+    Bad: Content-Type: application/x-www-form-urlencoded
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service has the header "Content-Type" with "application/json"
+
+  @CALL-020 @must @published @spec-4.2
+  Scenario: The length of the body is announced
+    Serverless platforms and simple endpoints do not read chunked requests.
+    Cause: the body is streamed while it is made.
+    Fix: send Content-Length.
+    Good: Content-Length: 96
+    Bad: Transfer-Encoding: chunked
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service has the header "Content-Length"
+
+  @CALL-021 @must @published @spec-4.2
+  Scenario: The body is not compressed
+    Compression is offered for replies; hardly any endpoint reads compressed requests.
+    Cause: the client library compresses large bodies.
+    Fix: send the body as it is.
+    Good: no Content-Encoding in the request
+    Bad: Content-Encoding: gzip in the request
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then no call of the service has the header "Content-Encoding"
+
+  @CALL-022 @should @published @spec-4.2
+  Scenario: Every call says who calls
+    Operators tell the calls of the service from others by the User-Agent, and firewalls refuse calls without one.
+    Cause: the header was taken out.
+    Fix: send a User-Agent.
+    Good: User-Agent: Service 1.0
+    Bad: no User-Agent
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service has the header "User-Agent"
+
+  @CALL-023 @should @published @spec-4.2
+  Scenario: Compressed replies are asked for
+    Schemas and results of large batches compress well, and endpoints do so only when asked.
+    Cause: the client library sends no Accept-Encoding.
+    Fix: send Accept-Encoding with gzip and deflate.
+    Good: Accept-Encoding: gzip;q=1.0,deflate;q=0.6,identity;q=0.3
+    Bad: no Accept-Encoding
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service has the header "Accept-Encoding"
+
+  @CALL-024 @must @published @spec-4.2
+  Scenario: Replies in gzip are understood
+    What the service offers in Accept-Encoding is what endpoints answer with.
+    Cause: the header is sent, but the body is not decoded.
+    Fix: decode the reply by its Content-Encoding.
+    Good: Content-Encoding: gzip in the reply -> the connection test passes
+    Bad: Content-Encoding: gzip in the reply -> the reply is not JSON
+
+    When a client connects a destination that answers compressed with "gzip"
+    Then the connection test has passed
+    And the service shows the object "thing"
+
+  @CALL-025 @must @published @spec-4.2
+  Scenario: Replies in deflate are understood
+    What the service offers in Accept-Encoding is what endpoints answer with.
+    Cause: the header is sent, but the body is not decoded.
+    Fix: decode the reply by its Content-Encoding.
+    Good: Content-Encoding: deflate in the reply -> the connection test passes
+    Bad: Content-Encoding: deflate in the reply -> the reply is not JSON
+
+    When a client connects a destination that answers compressed with "deflate"
+    Then the connection test has passed
+    And the service shows the object "thing"
+
+  @CALL-026 @should @published @spec-4.2
+  Scenario: Connections of the network are used again
+    A handshake for every batch costs more than the batch.
+    Cause: a client is made for each call.
+    Fix: keep connections open between calls.
+    Good: ten calls on two connections
+    Bad: ten calls on ten connections
+
+    Given a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then calls share connections of the network
+
+  @CALL-027 @should @policy @spec-4.2
+  Scenario: The headers of the connection come with every call
+    Gateways before an endpoint let a call pass by such a header.
+    Cause: the headers are sent with batches only.
+    Fix: send the custom headers of the connection with every call.
+    Good: custom_headers {"x-client-id":{"value":"a1"}} -> X-Client-Id: a1 in every call
+    Bad: custom_headers {"x-client-id":{"value":"a1"}} -> get_sync_speed without it
+
+    Given a destination with the custom header "x-client-id" of "zz-conf a1"
+    And a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then every call of the service has the header "x-client-id" with "zz-conf a1"
+
+  @CALL-028 @should @policy @spec-4.2
+  Scenario: Cookies are not sent back
+    Calls have nothing in common but the connection; a session of a load balancer would send all of them to one machine.
+    Cause: the client library keeps cookies.
+    Fix: send no Cookie header.
+    Good: Set-Cookie: session=1 in a reply -> no Cookie in the next call
+    Bad: Set-Cookie: session=1 in a reply -> Cookie: session=1 in the next call
+
+    Given a destination that answers with the header "Set-Cookie: session=zz-conf; Path=/"
+    And a sync of 3 records with operation "upsert"
+    When the sync runs
+    Then no call of the service has the header "Cookie"
+
+  @CALL-029 @should @policy @spec-4.2 @spec-5.2
+  Scenario: A redirect is not followed
+    The service calls one URL. Whoever can make it answer with a redirect would get token and records.
+    Cause: the client library follows redirects by itself.
+    Fix: treat a redirect as a failed call.
+    Good: 307 Location: https://other.example/ -> the connection test fails
+    Bad: 307 Location: https://other.example/ -> POST https://other.example/ with the token
+
+    When a client connects a destination that sends every call on to another with status 307
+    Then the connection test has failed
+    And the other destination is not called

@@ -1,0 +1,168 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// batchSteps look at what sync_batch carries (spec 4.2, identifier rule; facts
+// A3).
+func batchSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^every batch of the sync has the operation "([a-z]+)"$`, func(p *play) any { return p.batchOperation }),
+		step(`^every plan names the sync and its run$`, func(p *play) any { return p.planNamesRun }),
+		step(`^every plan describes its fields as the destination does$`, func(p *play) any { return p.planDescribes }),
+		step(`^every plan has one active identifier, "([^"]*)"$`, func(p *play) any { return p.planIdentifier }),
+		step(`^every record has an own "([^"]*)"$`, func(p *play) any { return p.recordsAreTold }),
+		step(`^all batches of the sync have the same plan$`, func(p *play) any { return p.samePlans }),
+	}
+}
+
+// latestBatches are the batches of the sync that was made last.
+func (p *play) latestBatches() ([]*call, error) {
+	var out []*call
+	own := strconv.FormatInt(p.latest().id, 10)
+	for _, c := range p.dest.batches() {
+		// Whether the id is a number is the business of another check.
+		if id := c.param("sync_plan", "sync_id"); id == nil || strings.Trim(rawOf(id), `"`) == own {
+			out = append(out, c)
+		}
+	}
+	if len(out) == 0 {
+		return nil, conformance.Outcome(conformance.Inconclusive, "", "the sync has sent no batch")
+	}
+	return out, nil
+}
+
+// ofBatches asks a question about every batch of the sync: what is expected and
+// what is there, "" for what is well.
+func (p *play) ofBatches(ask func(c *call) (expected, actual string)) error {
+	calls, err := p.latestBatches()
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		if expected, actual := ask(c); expected != "" {
+			p.brokenCall(expected, actual, c)
+		}
+	}
+	p.Proof("%d batches", len(calls))
+	return p.Held()
+}
+
+func (p *play) batchOperation(operation string) error {
+	return p.ofBatches(func(c *call) (string, string) {
+		if got := c.param("sync_plan", "operation"); stringOf(got) != operation {
+			return fmt.Sprintf("sync_plan.operation %q", operation), rawOf(got)
+		}
+		return "", ""
+	})
+}
+
+// planNamesRun compares the numbers with those that the API gives.
+func (p *play) planNamesRun() error {
+	s := p.latest()
+	known := map[string]bool{}
+	for _, run := range s.runs {
+		known[fmt.Sprint(run.id("data", "id"))] = true
+	}
+	sync := fmt.Sprint(s.id)
+	return p.ofBatches(func(c *call) (string, string) {
+		if got := c.param("sync_plan", "sync_id"); rawOf(got) != sync {
+			return "sync_id " + sync + ", the id of the sync", rawOf(got)
+		}
+		if got := c.param("sync_plan", "sync_run_id"); !known[rawOf(got)] {
+			return "a sync_run_id that is the id of a run of the sync", rawOf(got)
+		}
+		return "", ""
+	})
+}
+
+// planDescribes compares the schema with what list_fields was answered.
+func (p *play) planDescribes() error {
+	told, err := toldFields()
+	if err != nil {
+		return err
+	}
+	return p.ofBatches(func(c *call) (string, string) {
+		schema := c.param("sync_plan", "schema")
+		for _, m := range members(schema) {
+			field := m.Value.Get("field")
+			if want := told[m.Name]; want != nil && !sameValue(field, want) {
+				return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, rawOf(want)), rawOf(field)
+			}
+		}
+		return "", ""
+	})
+}
+
+// toldFields are the fields of the ordinary object as JSON, by name.
+func toldFields() (map[string]*wire.Node, error) {
+	out := map[string]*wire.Node{}
+	for _, f := range thingFields() {
+		n, err := wire.Parse(raw(f))
+		if err != nil {
+			return nil, fmt.Errorf("read field %q: %w", f.APIName, err)
+		}
+		out[f.APIName] = n
+	}
+	return out, nil
+}
+
+func (p *play) planIdentifier(name string) error {
+	return p.ofBatches(func(c *call) (string, string) {
+		var active []string
+		for _, m := range members(c.param("sync_plan", "schema")) {
+			if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
+				active = append(active, m.Name)
+			}
+		}
+		if len(active) != 1 || active[0] != name {
+			return fmt.Sprintf("active_identifier true at %q alone, false at the others", name), fmt.Sprintf("true or no boolean at %q", active)
+		}
+		return "", ""
+	})
+}
+
+// recordsAreTold looks for the identifier in every record; within a run none
+// comes twice where nothing has failed.
+func (p *play) recordsAreTold(field string) error {
+	seen := map[string]bool{}
+	return p.ofBatches(func(c *call) (string, string) {
+		for _, r := range c.records() {
+			id := r.Get(field)
+			if !id.Is(wire.String) || id.Text == "" {
+				return "a record with " + field, rawOf(r)
+			}
+			if seen[id.Text] {
+				return "every " + field + " once", id.Text + " twice"
+			}
+			seen[id.Text] = true
+		}
+		return "", ""
+	})
+}
+
+func (p *play) samePlans() error {
+	var first *wire.Node
+	calls := 0
+	err := p.ofBatches(func(c *call) (string, string) {
+		plan := c.param("sync_plan")
+		if calls++; first == nil {
+			first = plan
+		}
+		if !sameValue(plan, first) {
+			return "the plan " + rawOf(first), rawOf(plan)
+		}
+		return "", ""
+	})
+	if err == nil && calls < 2 {
+		return conformance.Outcome(conformance.Inconclusive, "", "the sync has sent only one call of %s", rpc.MethodSyncBatch)
+	}
+	return err
+}
