@@ -20,11 +20,15 @@ func operationsSteps() []conformance.Step {
 		step(`^the source then holds$`, func(p *play) any { return p.sourceHolds }),
 		step(`^the destination already holds$`, func(p *play) any { return p.alreadyHolds }),
 		step(`^the sync no longer maps "([a-z]+)"$`, func(p *play) any { return p.unmaps }),
+		step(`^a client makes a sync with operation "([a-z]+)" and the identifier "([a-z]+)"$`, func(p *play) any { return p.clientMakes }),
+		step(`^the sync is (made|refused)$`, func(p *play) any { return p.syncIs }),
+		step(`^run (\d+) is (completed|failed)$`, func(p *play) any { return p.runIs }),
 		step(`^run (\d+) sends$`, func(p *play) any { return p.runSends }),
 		step(`^run (\d+) sends nothing$`, func(p *play) any { return p.runSendsNothing }),
 		step(`^no record of run (\d+) has the (field|identifier) "([^"]*)"( twice)?$`, func(p *play) any { return p.noRecordHas }),
 		step(`^the destination holds$`, func(p *play) any { return p.destinationHolds }),
 		step(`^every batch has the operation "([a-z]+)"(?: or "([a-z]+)")?$`, func(p *play) any { return p.everyBatchIs }),
+		step(`^no batch of run (\d+) has the operation "([a-z]+)"$`, func(p *play) any { return p.noBatchIs }),
 		step(`^every record of every batch carries the one identifier of its plan$`, func(p *play) any { return p.identifiersStand }),
 	}
 }
@@ -151,6 +155,59 @@ func (p *play) unmaps(field string) error {
 	return p.changes(s, map[string]any{"mappings": kept})
 }
 
+// clientMakes asks for a sync that may be refused.
+func (p *play) clientMakes(operation, identifier string) error {
+	if p.dest == nil {
+		if _, err := p.connect(connecting{}); err != nil {
+			return err
+		}
+	}
+	rows, err := p.newDataset(numbered(1, 2))
+	if err != nil {
+		return err
+	}
+	body := p.syncBody(p.dest, rows, operation)
+	for _, m := range body["mappings"].([]map[string]any) {
+		m["is_primary_identifier"] = m["to"] == identifier
+	}
+	a, err := p.api(request{method: "POST", path: "/syncs", body: body})
+	if err == nil && a.id("data", "sync_id") > 0 {
+		p.made(thing{kind: "syncs", id: a.id("data", "sync_id"), name: fmt.Sprint(body["label"])})
+	}
+	return err
+}
+
+func (p *play) syncIs(what string) error {
+	made := p.last.OK() && p.last.Status < 300 && p.last.id("data", "sync_id") > 0
+	refused := p.last.OK() && p.last.Status >= 400 && p.last.Status < 500
+	if what == "made" && !made || what == "refused" && !refused {
+		p.broken("the sync is "+what, p.last.short(), p.last)
+	}
+	p.Proof("HTTP %d", p.last.Status)
+	return p.Held()
+}
+
+// ran is a run of the latest sync as it ended, from 1.
+func (p *play) ran(run int) (*answer, error) {
+	s := p.latest()
+	if run > len(s.runs) {
+		return nil, fmt.Errorf("the scenario has no run %d", run)
+	}
+	return s.runs[run-1], nil
+}
+
+func (p *play) runIs(run int, status string) error {
+	a, err := p.ran(run)
+	if err != nil {
+		return err
+	}
+	if got := a.text("data", "status"); got != status {
+		p.broken(fmt.Sprintf("run %d is %s", run, status), fmt.Sprintf("%s: %s", got, a.text("data", "error_message")), a)
+	}
+	p.Proof("run %d is %s", run, status)
+	return p.Held()
+}
+
 func (p *play) runSendsNothing(run int) error {
 	batches, err := p.batchesOf(p.latest(), run)
 	if err != nil {
@@ -241,6 +298,23 @@ func (p *play) everyBatchIs(one, other string) error {
 	for _, c := range batches {
 		if got := stringOf(c.param("sync_plan", "operation")); got != one && (other == "" || got != other) {
 			p.brokenCall("the operation "+one+" "+other, rawOf(c.param("sync_plan", "operation")), c)
+		}
+	}
+	p.Proof("%d batches", len(batches))
+	return p.Held()
+}
+
+func (p *play) noBatchIs(run int, operation string) error {
+	batches, err := p.batchesOf(p.latest(), run)
+	if err != nil {
+		return err
+	}
+	if len(batches) == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
+	}
+	for _, c := range batches {
+		if stringOf(c.param("sync_plan", "operation")) == operation {
+			p.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}
 	p.Proof("%d batches", len(batches))

@@ -46,7 +46,9 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 		case rowErr != nil && oldErr != nil:
 			return nil
 		case rowErr == nil && row.key == nil:
-			r.invalid(row)
+			if err := r.unplaced(&row); err != nil {
+				return err
+			}
 			row, rowErr = rows.next()
 			continue
 		}
@@ -77,8 +79,20 @@ func (r *run) compare(ctx context.Context, rows *group, before State) error {
 	}
 }
 
+// unplaced deals with a row that has no key.
+func (r *run) unplaced(row *entry) error {
+	if done, err := r.e.options.Deviations.row(r, row, nil); done {
+		return err
+	}
+	r.invalid(*row)
+	return nil
+}
+
 // meet deals with a key that the source has.
 func (r *run) meet(row *entry, old *ledger.Entry) error {
+	if done, err := r.e.options.Deviations.row(r, row, old); done {
+		return err
+	}
 	if row.copies > 1 {
 		row.invalid = invalidDuplicate
 	}

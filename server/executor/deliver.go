@@ -193,6 +193,9 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 		record := r.entry(it, d.phase.delete)
 		if verdicts == nil || verdicts[i] != accepted {
 			record.Verdict, record.Message = ledger.Rejected, it.message
+			if r.e.options.Deviations.EndsOnRefusal && verdicts != nil {
+				return failed(CodeRPC, nil, "%s", it.message)
+			}
 			if d.phase.refused == nil {
 				r.giveUp(it, d.phase.delete)
 			}

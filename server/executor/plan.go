@@ -30,6 +30,7 @@ func (r *run) prepare() error {
 		return f
 	}
 	r.operation = operationOf(&r.job.Config)
+	r.e.options.Deviations.operation(&r.operation, &r.job.Config)
 	r.rows = r.operation.deletes && r.deletesWhole()
 	if r.stream = streamOf(&r.job); r.stream != nil && r.stream.events {
 		r.operation.changed, r.operation.events = false, false

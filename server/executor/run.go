@@ -133,7 +133,7 @@ func (r *run) move(ctx context.Context) error {
 	if r.swap != nil {
 		return r.commitSwap(ctx)
 	}
-	if r.removals.count == 0 {
+	if r.removals.count == 0 || r.e.options.Deviations.keeps(r) {
 		return nil
 	}
 	r.enter(StepDeleting)
@@ -216,6 +216,9 @@ func (r *run) readOnce(ctx context.Context, p *phase, byColumn string, inSQL boo
 // drain sends what is left of a pass that ended with err and waits until
 // nothing of it is on its way.
 func (r *run) drain(ctx context.Context, pack *packer, err error) error {
+	if r.e.options.Deviations.EmptyBatch && err == nil && r.begun.Load() == 0 && pack.open == nil {
+		err = pack.send(new(batch))
+	}
 	if err == nil {
 		err = pack.flush()
 	}
