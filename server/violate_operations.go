@@ -75,14 +75,7 @@ func inPlan(o *sentCall, change func(plan map[string]any)) {
 
 // eachRecord changes the records of a batch.
 func eachRecord(o *sentCall, change func(record map[string]any)) {
-	inParams(o, func(params map[string]any) {
-		records, _ := params["records"].([]any)
-		for _, r := range records {
-			if record, ok := r.(map[string]any); ok {
-				change(record)
-			}
-		}
-	})
+	inParams(o, func(params map[string]any) { recordsOf(params, change) })
 }
 
 // sentAs rewrites the operation of batches.

@@ -12,16 +12,13 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// carrying is the way of one call, as a violation changes it.
-type carrying = func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error)
-
 // carries is a violation on the way to destinations.
-func carries(id, changes string, c carrying, also ...Also) violation {
+func carries(id, changes string, c carryFunc, also ...Also) violation {
 	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Server) seams { return seams{carry: c} }}
 }
 
 // sends changes the calls of one method.
-func sends(method string, change func(*sentCall)) carrying {
+func sends(method string, change func(*sentCall)) carryFunc {
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		if o.method == method {
 			change(o)
@@ -32,7 +29,7 @@ func sends(method string, change func(*sentCall)) carrying {
 
 // tries sends a changed call first, and the right one where the destination
 // refuses that: so the run goes on.
-func tries(method string, change func(*sentCall)) carrying {
+func tries(method string, change func(*sentCall)) carryFunc {
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		if o.method != method {
 			return next(o)
@@ -242,7 +239,7 @@ func few(change func(map[string]any)) func(*sentCall) {
 }
 
 func batchViolations() []violation {
-	records := func(change func([]any) []any) carrying {
+	records := func(change func([]any) []any) carryFunc {
 		return sends(rpc.MethodSyncBatch, func(o *sentCall) {
 			o.params(func(m map[string]any) {
 				list, _ := m["records"].([]any)
@@ -331,7 +328,7 @@ func gzipped(body []byte) []byte {
 }
 
 // undecoded hides from the client that a reply is compressed.
-func undecoded(encoding string) carrying {
+func undecoded(encoding string) carryFunc {
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		resp, err := next(o)
 		if err == nil && resp.Header.Get("Content-Encoding") == encoding {
@@ -342,7 +339,7 @@ func undecoded(encoding string) carrying {
 }
 
 // cookies keeps the latest cookies of every URL.
-func cookies() carrying {
+func cookies() carryFunc {
 	var jar sync.Map
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		place := o.r.URL.String()

@@ -10,13 +10,15 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
 )
 
 // ground is what the next sync of a scenario stands on. The zero value is an
 // ordinary destination and three rows.
 type ground struct {
-	rows *dataset
-	over map[string]any // laid over the ordinary body
+	rows   *dataset
+	object *wire.Node     // of the destination, where it is no ordinary one
+	over   map[string]any // laid over the ordinary body
 }
 
 // ground gives what the scenario has prepared so far.
@@ -127,6 +129,8 @@ func (p *play) value(cell string) (any, error) {
 			return strconv.FormatInt(p.latest().id, 10)
 		case "first sync":
 			return strconv.FormatInt(p.syncs[0].id, 10)
+		case "table":
+			return string(raw(p.ground().over["source_attributes"]))
 		case "nobody":
 			return strconv.FormatInt(nobody, 10)
 		}

@@ -73,6 +73,15 @@ func valueOf(n *wire.Node) any {
 	return v
 }
 
+// mustParse is a value of the judge's own as a node.
+func mustParse(v any) *wire.Node {
+	n, err := wire.Parse(raw(v))
+	if err != nil {
+		panic(err)
+	}
+	return n
+}
+
 // down goes into a value by a path with dots, such as "mode.triggers.schedule".
 func down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
 

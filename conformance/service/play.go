@@ -30,6 +30,8 @@ type play struct {
 	batch   []*answer // of the calls that one step made together
 	endings []func(context.Context) error
 	trials  []*trial // requests that the scenario is about
+	judged  bool     // … and a claim has looked at them
+	forms   []form   // of names, with what was written
 	lists   []listing
 	// readings of the lists, the latest last.
 	readings [][]reading

@@ -24,7 +24,7 @@ type bench struct {
 // serve starts the reference service, which breaks the given rules.
 func serve(t *testing.T, violations ...string) *bench {
 	t.Helper()
-	s, err := server.New(t.Context(), server.Config{Violate: violations})
+	s, err := server.New(t.Context(), emulating(t, server.Config{Violate: violations}))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	web := httptest.NewServer(s)

@@ -1,13 +1,11 @@
 package service
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
 )
 
 // syncsSteps are about syncs as resources (spec 2.6).
@@ -21,7 +19,16 @@ func syncsSteps() []conformance.Step {
 		step(`^a client updates the sync with:$`, func(p *play) any { return p.clientUpdates }),
 		step(`^a client updates the sync with each of these:$`, func(p *play) any { return p.clientUpdatesEach }),
 		step(`^a client updates the sync with nothing but:$`, func(p *play) any { return p.clientSendsOnly }),
+		step(`^a client updates the sync with its required fields alone$`, func(p *play) any { return p.clientSendsRequired }),
 		step(`^a client reads the sync$`, func(p *play) any { return p.clientReads }),
+
+		step(`^a client deletes the sync$`, func(p *play) any { return p.clientDeletes }),
+		step(`^an object with (field ordering|append|advanced configuration|references)$`, func(p *play) any { return p.anObject }),
+		step(`^(an audience)$`, func(p *play) any { return p.anObject }),
+		step(`^a destination that makes fields on write$`, func(p *play) any { return p.makesFields }),
+		step(`^a topic of a streaming source$`, func(p *play) any { return p.aTopic }),
+		step(`^a table of the source$`, func(p *play) any { return p.aTable }),
+		step(`^a client creates a sync with every key of its advanced configuration$`, func(p *play) any { return p.createsAdvanced }),
 
 		step(`^the answer says:$`, func(p *play) any { return p.answerSays }),
 		step(`^the answer has these types:$`, func(p *play) any { return p.answerHasTypes }),
@@ -29,6 +36,9 @@ func syncsSteps() []conformance.Step {
 		step(`^every request is accepted$`, func(p *play) any { return p.allAccepted }),
 		step(`^every request is refused$`, func(p *play) any { return p.allRefused }),
 		step(`^every sync shows what it was given$`, func(p *play) any { return p.allShown }),
+		step(`^every request is refused, or the sync does not show what was asked for$`, func(p *play) any { return p.noneShown }),
+		step(`^(a|no) sync was made$`, func(p *play) any { return p.wasMade }),
+		step(`^the list of syncs shows the sync as it is read by its id$`, func(p *play) any { return p.listedAlike }),
 	}
 }
 
@@ -59,6 +69,7 @@ func (p *play) given(t *conformance.Table) error {
 // trial is a request that a scenario is about: the fields that it differs in.
 type trial struct {
 	fields map[string]any // by path; nil where one was left out
+	label  any            // of the sync that was asked for
 	answer *answer
 	shown  *answer // the sync as it then stands; nil where none was made
 }
@@ -71,10 +82,19 @@ func (t *trial) String() string {
 	return strings.Join(parts, ", ")
 }
 
-// tries notes the latest request, made with the rows of a table, and what became
-// of the sync.
-func (p *play) tries(t *conformance.Table, made bool) error {
-	one := &trial{fields: map[string]any{}, answer: p.last}
+// asks creates a sync and notes the fields that it is about.
+func (p *play) asks(body, fields map[string]any) error {
+	before := len(p.syncs)
+	if _, err := p.creates(body); err != nil {
+		return err
+	}
+	return p.tries(body, fields, len(p.syncs) > before)
+}
+
+// tries notes the latest request, and what became of the sync.
+func (p *play) tries(body, fields map[string]any, made bool) error {
+	// As JSON has them, to be compared with what is read.
+	one := &trial{fields: valueOf(mustParse(fields)).(map[string]any), label: body["label"], answer: p.last}
 	if made {
 		shown, err := p.must(request{method: "GET", path: p.syncPath()})
 		if err != nil {
@@ -82,19 +102,28 @@ func (p *play) tries(t *conformance.Table, made bool) error {
 		}
 		one.shown = shown
 	}
+	if p.judged {
+		p.trials, p.judged = nil, false
+	}
+	p.trials = append(p.trials, one)
+	return nil
+}
+
+// asked are the rows of a table as fields by path; nil for one that is left out.
+func (p *play) asked(t *conformance.Table) (map[string]any, error) {
+	fields := map[string]any{}
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
-			one.fields[row["field"]] = nil
+			fields[row["field"]] = nil
 			continue
 		}
 		v, err := p.value(row["value"])
 		if err != nil {
-			return err
+			return nil, err
 		}
-		one.fields[row["field"]] = v
+		fields[row["field"]] = v
 	}
-	p.trials = append(p.trials, one)
-	return nil
+	return fields, nil
 }
 
 func (p *play) clientCreates(t *conformance.Table) error {
@@ -105,11 +134,11 @@ func (p *play) clientCreates(t *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	before := len(p.syncs)
-	if _, err := p.creates(body); err != nil {
+	fields, err := p.asked(t)
+	if err != nil {
 		return err
 	}
-	return p.tries(t, len(p.syncs) > before)
+	return p.asks(body, fields)
 }
 
 // single is a table with one row of another.
@@ -137,7 +166,11 @@ func (p *play) clientUpdates(t *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	return p.update(body, t)
+	fields, err := p.asked(t)
+	if err != nil {
+		return err
+	}
+	return p.update(body, fields)
 }
 
 // clientSendsOnly sends no more than the table has.
@@ -146,127 +179,41 @@ func (p *play) clientSendsOnly(t *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	return p.update(body, t)
+	fields, err := p.asked(t)
+	if err != nil {
+		return err
+	}
+	return p.update(body, fields)
 }
 
-func (p *play) update(body map[string]any, t *conformance.Table) error {
+// clientSendsRequired sends what an update must have (spec 4.1.1).
+func (p *play) clientSendsRequired() error {
+	body, whole := map[string]any{}, p.latest().body
+	for _, field := range []string{"operation", "destination_attributes", "mappings", "source_attributes"} {
+		body[field] = whole[field]
+	}
+	return p.update(body, map[string]any{})
+}
+
+func (p *play) update(body, fields map[string]any) error {
 	a, err := p.api(request{method: "PATCH", path: p.syncPath(), body: body})
 	if err != nil {
 		return err
 	}
-	if accepted(a) {
+	if accepted(a) && body["validate_only"] != true {
 		kept := maps.Clone(p.latest().body)
 		maps.Copy(kept, body)
 		p.latest().body = kept
 	}
-	return p.tries(t, true)
+	return p.tries(body, fields, accepted(a))
+}
+
+func (p *play) clientDeletes() error {
+	_, err := p.api(request{method: "DELETE", path: p.syncPath()})
+	return err
 }
 
 func (p *play) clientReads() error {
 	_, err := p.api(request{method: "GET", path: p.syncPath()})
 	return err
-}
-
-// data is the resource of the latest answer; nil of an answer that has none.
-func (p *play) data() *wire.Node { return p.last.at("data") }
-
-func (p *play) answerSays(t *conformance.Table) error {
-	for _, row := range cells(t) {
-		wanted, err := p.value(row["value"])
-		if err != nil {
-			return err
-		}
-		n := down(p.last.json, row["field"])
-		switch why := misses(wanted, valueOf(n), row["field"]); {
-		case n == nil:
-			p.broken(row["field"]+" is "+brief(wanted), row["field"]+" is missing: "+p.last.short(), p.last)
-		case why != "":
-			p.broken(row["field"]+" is "+brief(wanted), why, p.last)
-		}
-	}
-	p.Proof("%d fields", len(t.Rows)-1)
-	return p.Held()
-}
-
-func (p *play) answerHasTypes(t *conformance.Table) error {
-	for _, row := range cells(t) {
-		n := down(p.data(), row["field"])
-		if !hasType(n, row["type"]) {
-			p.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], rawOf(n)), p.last)
-		}
-	}
-	p.Proof("%d fields", len(t.Rows)-1)
-	return p.Held()
-}
-
-// syncShows reads the latest sync and compares.
-func (p *play) syncShows(t *conformance.Table) error {
-	a, err := p.must(request{method: "GET", path: p.syncPath()})
-	if err != nil {
-		return err
-	}
-	for _, row := range cells(t) {
-		wanted, err := p.value(row["value"])
-		if err != nil {
-			return err
-		}
-		p.compare(a, row["field"], wanted)
-	}
-	p.Proof("%d fields", len(t.Rows)-1)
-	return p.Held()
-}
-
-// compare holds one field of a sync against what was written.
-func (p *play) compare(a *answer, field string, wanted any) {
-	n := down(a.at("data"), field)
-	if why := misses(wanted, valueOf(n), field); why != "" {
-		p.broken(fmt.Sprintf("the sync shows %s %s", field, brief(wanted)), why, a)
-	}
-}
-
-// tried are the requests of the scenario; none at all decides nothing.
-func (p *play) tried() ([]*trial, error) {
-	if len(p.trials) == 0 {
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "nothing was asked of the service")
-	}
-	return p.trials, nil
-}
-
-func (p *play) allAccepted() error { return p.allAre(accepted, "is accepted") }
-
-func (p *play) allRefused() error {
-	return p.allAre(refused, "is refused with a status from 400 to 499")
-}
-
-func (p *play) allAre(are func(*answer) bool, what string) error {
-	trials, err := p.tried()
-	if err != nil {
-		return err
-	}
-	for _, t := range trials {
-		if !are(t.answer) {
-			p.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
-		}
-	}
-	p.Proof("%d requests", len(trials))
-	return p.Held()
-}
-
-// allShown compares every sync with what was written into it.
-func (p *play) allShown() error {
-	trials, err := p.tried()
-	if err != nil {
-		return err
-	}
-	for _, t := range trials {
-		if t.shown == nil {
-			p.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
-			continue
-		}
-		for field, wanted := range t.fields {
-			p.compare(t.shown, field, wanted)
-		}
-	}
-	p.Proof("%d syncs", len(trials))
-	return p.Held()
 }

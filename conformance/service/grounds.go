@@ -1,0 +1,112 @@
+package service
+
+import (
+	"maps"
+	"strconv"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// makesFields connects a destination whose object takes fields that it does not
+// have yet (facts A3).
+func (p *play) makesFields() error {
+	_, err := p.connect(connecting{sim: SimulatorConfig{
+		Objects: []rpc.Object{{APIName: thingObject, Label: "Thing", CanCreateFields: rpc.CanCreateOnWrite}},
+	}})
+	return err
+}
+
+// streaming is a source of topics as a stand-in offers it.
+const streaming = "topic_log"
+
+// aTopic lets the syncs of the scenario read a topic, all the time. They are
+// paused, since nothing is ever sent to it.
+func (p *play) aTopic() error {
+	name := p.called("topics")
+	a, err := p.send(p.ctx, p.Check().ID, request{method: "POST", path: "/sources", body: map[string]any{
+		"connection": map[string]any{"name": name, "type": streaming, "credentials": map[string]any{}},
+	}})
+	if err != nil {
+		return err
+	}
+	id := a.id("data", "id")
+	if !accepted(a) || id == 0 {
+		return conformance.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", p.secrets.String(a.short()))
+	}
+	p.made(thing{kind: "sources", id: id, name: name})
+	topic, err := p.must(request{method: "POST", path: "/sources/" + strconv.FormatInt(id, 10) + "/topics", body: map[string]any{
+		"name": p.called("topic"), "sample_message": map[string]any{"id": "r00001", "name": "name 1"},
+	}})
+	if err != nil {
+		return err
+	}
+	maps.Copy(p.ground().over, map[string]any{
+		"source_attributes": map[string]any{"connection_id": id, "object": map[string]any{"type": "topic", "id": topic.id("data", "id")}},
+		"mode":              map[string]any{"type": "live"}, "paused": true,
+	})
+	return nil
+}
+
+// aTable lets the syncs of the scenario read a table of the run's source: its
+// first column goes to the key of the ordinary object.
+func (p *play) aTable() error {
+	base := "/sources/" + strconv.FormatInt(p.source, 10)
+	list, err := p.must(request{method: "GET", path: base + "/objects?per_page=100"})
+	if err != nil {
+		return err
+	}
+	for _, object := range itemsOf(list.at("data")) {
+		if stringOf(object.Get("type")) != "table" {
+			continue
+		}
+		id, _ := object.Get("id").Int()
+		table, err := p.must(request{method: "GET", path: base + "/tables/" + strconv.FormatInt(id, 10)})
+		if err != nil {
+			return err
+		}
+		columns := itemsOf(table.at("data", "columns"))
+		if len(columns) == 0 {
+			continue
+		}
+		g := p.ground()
+		g.over["source_attributes"] = map[string]any{"connection_id": p.source, "object": tableObject(object)}
+		g.over["mappings"] = []any{identifies(mapping(stringOf(columns[0].Get("name")), "id"))}
+		return nil
+	}
+	return conformance.Outcome(conformance.NotRun, "", "the source has no table")
+}
+
+// tableObject names a table as a sync does (spec 2.8).
+func tableObject(n *wire.Node) map[string]any {
+	out := map[string]any{"type": "table"}
+	for _, part := range []string{"table_catalog", "table_schema", "table_name"} {
+		out[part] = stringOf(n.Get(part))
+	}
+	return out
+}
+
+// createsAdvanced makes a sync with a value for every key that its object
+// defines (spec 2.4).
+func (p *play) createsAdvanced() error {
+	body, err := p.draft()
+	if err != nil {
+		return err
+	}
+	values := map[string]any{}
+	for _, f := range itemsOf(p.ground().object.Get("advanced_configuration_field_definitions")) {
+		var value any = "zz-conf"
+		switch supported := itemsOf(f.Get("supported_values")); {
+		case len(supported) > 0:
+			value = supported[len(supported)-1].Text
+		case stringOf(f.Get("type")) == "integer":
+			value = 7
+		case stringOf(f.Get("type")) == "boolean":
+			value = true
+		}
+		values[stringOf(f.Get("name"))] = value
+	}
+	body["advanced_configuration"] = values
+	return p.asks(body, map[string]any{"advanced_configuration": values})
+}
