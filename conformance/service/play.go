@@ -27,7 +27,10 @@ type play struct {
 	last  *answer          // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
 	answers []*answer
-	batch   []*answer // of the calls that one step made together
+	batch   []*answer         // of the calls that one step made together
+	views   []*view           // what the answers show
+	before  map[string]*view  // by kind: the latest one of what has changed since
+	words   map[string]string // what stands for {word} in the texts of the scenario
 	endings []func(context.Context) error
 	trials  []*trial // requests that the scenario is about
 	judged  bool     // … and a claim has looked at them

@@ -1,0 +1,129 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// fits tells whether a value is of a type, in the words of the tables of the
+// scenarios:
+//
+//	string, integer, number, boolean, object, array, null
+//	timestamp              ISO 8601 in UTC (spec 2)
+//	regular expression     a string that is one
+//	array of string        every element is one
+//	map of string          an object, every member is one
+//	object of a, b         an object with exactly these members
+//	string or null         either
+//	optional string        may be left out
+func fits(what string, n *wire.Node) (bool, error) {
+	if rest, optional := strings.CutPrefix(what, "optional "); optional {
+		if n == nil {
+			return true, nil
+		}
+		what = rest
+	}
+	for one := range strings.SplitSeq(what, " or ") {
+		if ok, err := fitsOne(one, n); ok || err != nil {
+			return ok, err
+		}
+	}
+	return false, nil
+}
+
+var shapeKinds = map[string]wire.NodeKind{
+	"string": wire.String, "number": wire.Number, "boolean": wire.Bool, "object": wire.Object, "array": wire.Array, "null": wire.Null,
+}
+
+func fitsOne(what string, n *wire.Node) (bool, error) {
+	if kind, plain := shapeKinds[what]; plain {
+		return n.Is(kind), nil
+	}
+	switch what {
+	case "integer":
+		return n.IsInteger(), nil
+	case "timestamp":
+		return n.Is(wire.String) && momentText.MatchString(n.Text), nil
+	case "regular expression":
+		return n.Is(wire.String) && isPattern(n.Text), nil
+	}
+	if of, ok := strings.CutPrefix(what, "array of "); ok {
+		return fitsAll(of, n, wire.Array, n.Type() == wire.Array)
+	}
+	if of, ok := strings.CutPrefix(what, "map of "); ok {
+		return fitsAll(of, n, wire.Object, n.Type() == wire.Object)
+	}
+	if names, ok := strings.CutPrefix(what, "object of "); ok {
+		return n.Is(wire.Object) && sameWords(memberNames(n), strings.Split(names, ", ")), nil
+	}
+	return false, fmt.Errorf("no type %q", what)
+}
+
+// fitsAll looks at all elements or members.
+func fitsAll(of string, n *wire.Node, kind wire.NodeKind, is bool) (bool, error) {
+	if !is {
+		_, err := fitsOne(of, nil) // a type that does not exist is a mistake anyhow
+		return false, err
+	}
+	var all []*wire.Node
+	if kind == wire.Array {
+		all = n.Items
+	}
+	for _, m := range n.Members {
+		all = append(all, m.Value)
+	}
+	for _, one := range all {
+		if ok, err := fitsOne(of, one); !ok {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// spec 2: timestamps are ISO 8601 in UTC.
+var momentText = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+]00:?00)$`)
+
+// lookAround is what other engines know and this one does not.
+var lookAround = regexp.MustCompile(`\(\?[=!<>]|\\[AzZGhHKR1-9]|[*+?}][+]`)
+
+// isPattern gives the benefit of the doubt to other engines.
+func isPattern(s string) bool {
+	if _, err := regexp.Compile(s); err == nil {
+		return true
+	}
+	return lookAround.MatchString(s)
+}
+
+func memberNames(n *wire.Node) []string {
+	var names []string
+	for _, m := range n.Members {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// sameWords compares without order.
+func sameWords(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// sameJSON compares values; the order of members and spaces do not count.
+func sameJSON(a, b []byte) bool {
+	x, errX := decodeAny(a)
+	y, errY := decodeAny(b)
+	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
+}
+
+func decodeAny(text []byte) (v any, err error) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// view is one thing as an answer of the API shows it. The same thing is looked
+// at in several ways: all of them have to say the same.
+type view struct {
+	kind   string // "destination", "source type", …
+	way    string // how it was looked at: "creation", "fetch", "list", …
+	answer *answer
+	node   *wire.Node
+	of     *view // what it is a part of
+}
+
+// partsOf says which kinds stand in others, and where.
+var partsOf = map[string]struct{ kind, path string }{
+	"test step":                    {"destination", "last_test_results.steps"},
+	"destination object":           {"destination", "objects"},
+	"destination field":            {"destination object", "fields"},
+	"advanced configuration field": {"destination object", "advanced_configuration_field_definitions"},
+	"custom field type":            {"destination object", "supported_custom_field_types"},
+	"configuration field":          {"source type", "configuration_fields.fields"},
+	"column":                       {"model", "columns"},
+}
+
+// shows notes a thing that an answer holds.
+func (p *play) shows(kind, way string, a *answer, node *wire.Node) {
+	p.views = append(p.views, &view{kind: kind, way: way, answer: a, node: node})
+}
+
+// anew forgets how things of a kind looked, for they are about to change; the
+// last look is kept to compare with.
+func (p *play) anew(kind string) {
+	var rest []*view
+	for _, v := range p.views {
+		if v.kind == kind {
+			p.before[kind] = v
+			continue
+		}
+		rest = append(rest, v)
+	}
+	p.views = rest
+}
+
+// shown are the things of a kind, also those that stand in others.
+func (p *play) shown(kind string) []*view {
+	var out []*view
+	for _, v := range p.views {
+		if v.kind == kind {
+			out = append(out, v)
+		}
+	}
+	in, is := partsOf[kind]
+	if !is {
+		return out
+	}
+	for _, whole := range p.shown(in.kind) {
+		list := whole.node.Get(strings.Split(in.path, ".")...)
+		if !list.Is(wire.Array) {
+			continue // whoever looks at the whole says so
+		}
+		for i, n := range list.Items {
+			out = append(out, &view{kind: kind, way: whole.way + ", " + in.path + " " + strconv.Itoa(i), answer: whole.answer, node: n, of: whole})
+		}
+	}
+	return out
+}
+
+// looked are the things of a kind; none at all decides nothing.
+func (p *play) looked(kind string) ([]*view, error) {
+	all := p.shown(kind)
+	if len(all) == 0 {
+		return nil, conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", kind)
+	}
+	return all, nil
+}
+
+// brokenView adds a finding about one look.
+func (p *play) brokenView(v *view, member, expected, actual string) {
+	p.broken(fmt.Sprintf("%s (%s): %s %s", v.kind, v.way, member, expected), actual, v.answer)
+}
+
+// member goes down to a member, which is written with dots.
+func (v *view) member(path string) *wire.Node { return v.node.Get(strings.Split(path, ".")...) }
+
+// name is what tells a thing from others of its kind.
+func (v *view) name() string {
+	for _, member := range []string{"full_name", "service_name", "id", "name"} {
+		if n := v.node.Get(member); n.Is(wire.String) {
+			return n.Text
+		}
+	}
+	return ""
+}
