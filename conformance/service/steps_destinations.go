@@ -56,11 +56,11 @@ func (p *play) aConnection(suffix, credentials, test string) error {
 	if err != nil {
 		return err
 	}
-	return p.creates(d, d.connection(given))
+	return p.connects(d, d.connection(given))
 }
 
-// creates makes a connection to what stands on the stage.
-func (p *play) creates(d *destination, body map[string]any) error {
+// connects makes a connection to what stands on the stage.
+func (p *play) connects(d *destination, body map[string]any) error {
 	p.dest = d
 	p.vars[callsBefore], p.vars[latestAnswers] = 0, nil
 	a, err := p.api(request{method: "POST", path: "/destinations", body: body})
@@ -314,7 +314,7 @@ func (p *play) stepFailed(message string) error {
 			}
 		}
 		if !found {
-			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), brief(v.member("last_test_results")))
+			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), shownAs(v.member("last_test_results")))
 		}
 	}
 	p.Proof("%d looks", len(looks))

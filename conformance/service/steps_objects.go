@@ -1,8 +1,484 @@
 package service
 
-import "github.com/destkit/destkit/conformance"
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"net/url"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
 
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
 func objectsSteps() []conformance.Step {
-	return []conformance.Step{}
+	return []conformance.Step{
+		step(`^an endpoint with the objects:$`, func(p *play) any { return p.anEndpoint }),
+		step(`^its object "([^"]+)" has the fields:$`, func(p *play) any { return p.itsFields }),
+		step(`^a connection to that endpoint$`, func(p *play) any { return p.connectsPlan }),
+		step(`^a connection to each emulated application$`, func(p *play) any { return p.emulatedOnes }),
+		step(`^a client (lists the objects|looks at the objects in every way)$`, func(p *play) any { return p.looksAtObjects }),
+		step(`^every destination object shown is one of list_objects, and none is missing$`, func(p *play) any { return p.objectsAreThose }),
+		step(`^every object of the list is found under its full_name$`, func(p *play) any { return p.objectsAreFound }),
+		step(`^every destination (object|field) shown agrees with (?:list_objects|list_fields) in:$`, func(p *play) any { return p.agrees }),
+		step(`^every destination object shown has the fields of list_fields$`, func(p *play) any { return p.fieldsAreThose }),
+		step(`^every destination object shown has the operations of supported_operations$`, func(p *play) any { return p.operationsAreThose }),
+		step(`^(no field but an identifier|every identifier) can be a key of an operation of its object$`, func(p *play) any { return p.keysAreRight }),
+		step(`^an object is the same wherever it is shown$`, func(p *play) any { return p.objectsAgree }),
+		step(`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`, func(p *play) any { return p.advancedAgrees }),
+	}
+}
+
+// plan is what an endpoint answers to planning calls in place of the simulator.
+type plan struct {
+	objects    []rpc.Object
+	fields     map[string][]rpc.Field
+	operations map[string][]string
+}
+
+const planned = "plan"
+
+func (p *play) plan() (*plan, error) {
+	if pl, ok := p.vars[planned].(*plan); ok {
+		return pl, nil
+	}
+	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
+}
+
+// anEndpoint reads | object_api_name | label | operations | can_create_fields |.
+func (p *play) anEndpoint(t *conformance.Table) error {
+	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
+	for _, row := range t.Rows {
+		o := rpc.Object{APIName: row.Cells[0].Value, Label: row.Cells[1].Value}
+		if len(row.Cells) > 3 {
+			o.CanCreateFields = row.Cells[3].Value
+		}
+		pl.objects = append(pl.objects, o)
+		pl.fields[o.APIName] = thingFields()
+		pl.operations[o.APIName] = append([]string{}, strings.Fields(row.Cells[2].Value)...)
+	}
+	p.vars[planned] = pl
+	return nil
+}
+
+// itsFields reads | field_api_name | label | type | what is true of it |.
+func (p *play) itsFields(object string, t *conformance.Table) error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	pl.fields[object] = nil
+	for _, row := range t.Rows {
+		is := func(word string) bool { return slices.Contains(strings.Fields(row.Cells[3].Value), word) }
+		pl.fields[object] = append(pl.fields[object], rpc.Field{
+			APIName: row.Cells[0].Value, Label: row.Cells[1].Value, Type: row.Cells[2].Value,
+			Identifier: is("identifier"), Required: is("required"), Createable: is("createable"), Updateable: is("updateable"), Array: is("array"),
+		})
+	}
+	return nil
+}
+
+// connectsPlan makes a connection to an endpoint that answers with the plan.
+func (p *play) connectsPlan() error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	d, err := p.place(connecting{script: pl.answers})
+	if err != nil {
+		return err
+	}
+	return p.connects(d, d.connection(nil))
+}
+
+// answers is the script of the endpoint.
+func (pl *plan) answers(c *call) *reply {
+	object := stringOf(c.param("object", "object_api_name"))
+	var result any
+	switch c.method {
+	case rpc.MethodListObjects:
+		result = map[string]any{"objects": pl.objects}
+	case rpc.MethodListFields:
+		result = map[string]any{"fields": pl.fields[object]}
+	case rpc.MethodSupportedOperations:
+		result = map[string]any{"operations": pl.operations[object]}
+	default:
+		return nil
+	}
+	return &reply{edit: withResult(result)}
+}
+
+const applications = "applications"
+
+// emulatedOnes connects applications that the service plays itself: they have
+// what no custom destination has. Their credentials are made from what the
+// service says about them.
+func (p *play) emulatedOnes() error {
+	var types []*wire.Node
+	if _, err := p.pages("/connectors", func(_ *answer, n *wire.Node) {
+		if emulated, _ := n.Get("emulated").Bool(); emulated {
+			types = append(types, n)
+		}
+	}); err != nil {
+		return err
+	}
+	var ids []int64
+	for _, n := range types {
+		a, err := p.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
+			"name": p.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
+		}}})
+		if err != nil {
+			return err
+		}
+		if p.tidies(a); a.id("data", "id") != 0 {
+			p.shows("destination", "creation", a, a.at("data"))
+			ids = append(ids, a.id("data", "id"))
+		}
+	}
+	if len(ids) == 0 {
+		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
+	}
+	p.vars[applications] = ids
+	return nil
+}
+
+// invented are credentials that fit the fields of a connector.
+func invented(fields *wire.Node) map[string]any {
+	credentials := map[string]any{}
+	if fields == nil {
+		return credentials
+	}
+	for _, f := range fields.Items {
+		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
+			continue
+		}
+		value := stringOf(f.Get("placholder"))
+		if first := f.Get("possible_values", "0"); first != nil {
+			value = stringOf(first)
+		}
+		if value == "" {
+			value = "zz-conf"
+		}
+		credentials[stringOf(f.Get("id"))] = value
+	}
+	return credentials
+}
+
+// looksAtObjects lists the objects and, in every way, fetches each of them and
+// their destination.
+func (p *play) looksAtObjects(how string) error {
+	ids, _ := p.vars[applications].([]int64)
+	if ids == nil {
+		if _, err := p.here(); err != nil {
+			return err
+		}
+		ids = []int64{p.dest.id}
+	}
+	for _, id := range ids {
+		path := "/destinations/" + strconv.FormatInt(id, 10)
+		var names []string
+		if _, err := p.pages(path+"/objects", func(a *answer, n *wire.Node) {
+			p.shows("destination object", "list", a, n)
+			names = append(names, stringOf(n.Get("full_name")))
+		}); err != nil {
+			return err
+		}
+		if how == "lists the objects" {
+			continue
+		}
+		for _, name := range names {
+			a, err := p.api(request{method: "GET", path: path + "/objects/" + url.PathEscape(name)})
+			if err != nil {
+				return err
+			}
+			p.shows("destination object", "fetch of "+name, a, a.at("data"))
+		}
+		a, err := p.api(request{method: "GET", path: path})
+		if err != nil {
+			return err
+		}
+		p.shows("destination", "fetch", a, a.at("data"))
+	}
+	return nil
+}
+
+// objectsAreThose compares the whole sets, by label too (spec 2.3, 4.2).
+func (p *play) objectsAreThose() error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	var want []string
+	for _, o := range pl.objects {
+		want = append(want, o.APIName)
+	}
+	sets := map[string][]string{"list": nil} // by way of looking
+	where := map[string]*view{}
+	for _, v := range p.shown("destination object") {
+		way, _, _ := strings.Cut(v.way, ",")
+		if strings.HasPrefix(way, "fetch of ") {
+			continue
+		}
+		sets[way] = append(sets[way], stringOf(v.node.Get("full_name")))
+		where[way] = v
+	}
+	for way, names := range sets {
+		if !sameWords(names, want) {
+			at := p.last
+			if where[way] != nil {
+				at = where[way].answer
+			}
+			p.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
+		}
+	}
+	p.Proof("%d objects", len(want))
+	return p.Held()
+}
+
+// objectsAreFound looks at the fetches: 200 and the object that was asked for.
+func (p *play) objectsAreFound() error {
+	found := 0
+	for _, v := range p.shown("destination object") {
+		name, is := strings.CutPrefix(v.way, "fetch of ")
+		if !is {
+			continue
+		}
+		found++
+		if v.answer.Status != 200 || stringOf(v.node.Get("full_name")) != name || v.answer.text("status") != "success" {
+			p.broken(`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
+		}
+	}
+	if found == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
+	}
+	p.Proof("%d objects", found)
+	return p.Held()
+}
+
+// said is what the endpoint said about what a view shows, as JSON.
+func (pl *plan) said(v *view) *wire.Node {
+	name := stringOf(v.node.Get("full_name"))
+	var told any
+	if v.kind == "destination object" {
+		if i := slices.IndexFunc(pl.objects, func(o rpc.Object) bool { return o.APIName == name }); i >= 0 {
+			told = pl.objects[i]
+		}
+	} else {
+		fields := pl.fields[stringOf(v.of.node.Get("full_name"))]
+		if i := slices.IndexFunc(fields, func(f rpc.Field) bool { return f.APIName == name }); i >= 0 {
+			told = fields[i]
+		}
+	}
+	n, _ := wire.Parse(raw(told))
+	return n
+}
+
+// agrees compares members, | of the API | of the protocol |. Names of types were
+// seen with a capital letter (facts B6).
+func (p *play) agrees(what string, t *conformance.Table) error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	all, err := p.looked("destination " + what)
+	if err != nil {
+		return err
+	}
+	compared := 0
+	for _, v := range all {
+		told := pl.said(v)
+		if !told.Is(wire.Object) {
+			continue // another check tells that it does not belong there
+		}
+		for _, row := range t.Rows {
+			shown, want := v.member(row.Cells[0].Value), told.Get(row.Cells[1].Value)
+			a, b := shownAs(shown), shownAs(want)
+			if row.Cells[0].Value == "type" {
+				a, b = strings.ToLower(a), strings.ToLower(b)
+			}
+			if !sameJSON([]byte(a), []byte(b)) {
+				p.brokenView(v, row.Cells[0].Value+" of "+v.name(), "is "+b, a)
+			}
+			compared++
+		}
+	}
+	if compared == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint has told of was shown")
+	}
+	p.Proof("%d values", compared)
+	return p.Held()
+}
+
+// planObject is what the endpoint has for an object that is shown; false where
+// it has none.
+func (pl *plan) planObject(v *view) (string, bool) {
+	name := stringOf(v.node.Get("full_name"))
+	_, known := pl.operations[name]
+	return name, known
+}
+
+func (p *play) fieldsAreThose() error {
+	return p.eachPlanned(func(pl *plan, v *view, name string) (want, have []string) {
+		for _, f := range pl.fields[name] {
+			want = append(want, f.APIName)
+		}
+		if list := v.node.Get("fields"); list != nil {
+			for _, n := range list.Items {
+				have = append(have, stringOf(n.Get("full_name")))
+			}
+		}
+		return want, have
+	}, "fields")
+}
+
+func (p *play) operationsAreThose() error {
+	return p.eachPlanned(func(pl *plan, v *view, name string) (want, have []string) {
+		if list := v.node.Get("supported_operations"); list != nil {
+			for _, n := range list.Items {
+				have = append(have, stringOf(n))
+			}
+		}
+		return pl.operations[name], have
+	}, "supported_operations")
+}
+
+// eachPlanned compares lists of names at every object.
+func (p *play) eachPlanned(lists func(*plan, *view, string) (want, have []string), member string) error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	all, err := p.looked("destination object")
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		name, known := pl.planObject(v)
+		if !known {
+			continue
+		}
+		if want, have := lists(pl, v, name); !sameWords(want, have) {
+			p.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
+		}
+	}
+	p.Proof("%d looks", len(all))
+	return p.Held()
+}
+
+// keysAreRight: which fields identify records is told by list_fields (spec 4.2).
+func (p *play) keysAreRight(which string) error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	all, err := p.looked("destination field")
+	if err != nil {
+		return err
+	}
+	for _, v := range all {
+		told := pl.said(v)
+		identifier, known := told.Get("identifier").Bool()
+		if !known || identifier != (which == "every identifier") {
+			continue
+		}
+		for _, operation := range []string{rpc.OperationUpsert, rpc.OperationUpdate, rpc.OperationInsert} {
+			if identifier && !slices.Contains(pl.operations[stringOf(v.of.node.Get("full_name"))], operation) {
+				continue // what it is for an operation that the object does not have is open
+			}
+			member := "can_be_" + operation + "_key"
+			if can, _ := v.node.Get(member).Bool(); can != identifier {
+				p.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), shownAs(v.node.Get(member)))
+			}
+		}
+	}
+	p.Proof("%d looks", len(all))
+	return p.Held()
+}
+
+// objectsAgree compares what each look says about an object. What is shown after
+// an update only (spec 2.3) does not count.
+func (p *play) objectsAgree() error {
+	all, err := p.looked("destination object")
+	if err != nil {
+		return err
+	}
+	first, compared := map[string]*view{}, 0
+	for _, v := range all {
+		name := v.name()
+		if first[name] == nil {
+			first[name] = v
+			continue
+		}
+		compared++
+		was, is := everyAnswer(first[name].node), everyAnswer(v.node)
+		for _, member := range slices.Sorted(maps.Keys(was)) {
+			if !reflect.DeepEqual(was[member], is[member]) {
+				p.broken(fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, name, first[name].way, v.way),
+					brief(was[member])+" and "+brief(is[member]), first[name].answer, v.answer)
+			}
+		}
+	}
+	if compared == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
+	}
+	p.Proof("%d comparisons", compared)
+	return p.Held()
+}
+
+// updateOnly stand in the answer to an update (spec 2.3).
+var updateOnly = []string{"primary_identifier_mapping_attributes", "supported_custom_field_types", "is_audience_destination"}
+
+// everyAnswer is what each look has to show; the order of lists does not count.
+func everyAnswer(n *wire.Node) map[string]any {
+	members, _ := valueOf(n).(map[string]any)
+	for name, value := range members {
+		if list, is := value.([]any); is {
+			slices.SortFunc(list, func(a, b any) int { return bytes.Compare(raw(a), raw(b)) })
+		}
+		if slices.Contains(updateOnly, name) {
+			delete(members, name)
+		}
+	}
+	return members
+}
+
+// advancedAgrees looks at what the definitions say about themselves (spec 2.4).
+func (p *play) advancedAgrees(what string) error {
+	all, err := p.looked("advanced configuration field")
+	if err != nil {
+		return err
+	}
+	seen := 0
+	for _, v := range all {
+		kind := stringOf(v.node.Get("type"))
+		switch byDefault := v.node.Get("default"); {
+		case what == "default" && byDefault != nil:
+			seen++
+			if ok, err := fits(kind, byDefault); err == nil && !ok {
+				p.brokenView(v, "default", "is "+kind, shownAs(byDefault))
+			}
+		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
+			seen++
+			values := v.node.Get("supported_values")
+			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
+				p.brokenView(v, "supported_values", "lists what can be chosen", shownAs(values))
+			}
+		case what == "definition":
+			seen++
+			name := stringOf(v.node.Get("name"))
+			if told := v.of.node.Get("configurable_field_definitions", name); stringOf(told) != kind {
+				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), shownAs(told))
+			}
+		}
+	}
+	if seen == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
+	}
+	p.Proof("%d looks", seen)
+	return p.Held()
 }

@@ -130,7 +130,7 @@ func (p *play) viewsHaveMembers(kind string, t *conformance.Table) error {
 				return err
 			}
 			if !ok {
-				p.brokenView(v, member, "is "+what, brief(n))
+				p.brokenView(v, member, "is "+what, shownAs(n))
 			}
 		}
 	}
@@ -179,15 +179,15 @@ func (p *play) hasValues(v *view, t *conformance.Table) error {
 		if err != nil {
 			return err
 		}
-		if n := v.member(member); !sameJSON([]byte(brief(n)), []byte(want)) {
-			p.brokenView(v, member, "is "+want, brief(n))
+		if n := v.member(member); !sameJSON([]byte(shownAs(n)), []byte(want)) {
+			p.brokenView(v, member, "is "+want, shownAs(n))
 		}
 	}
 	return nil
 }
 
-// brief is the text of a value, "nothing" of an absent one.
-func brief(n *wire.Node) string { return fmt.Sprintf("%s", rawOf(n)) }
+// shownAs is the text of a value, "nothing" of an absent one.
+func shownAs(n *wire.Node) string { return fmt.Sprintf("%s", rawOf(n)) }
 
 // comparesBefore looks at what an update did to a moment, or to a text.
 func (p *play) comparesBefore(member, kind, how string) error {
@@ -207,7 +207,7 @@ func (p *play) comparesBefore(member, kind, how string) error {
 			same = momentOf(now).After(momentOf(was))
 		}
 		if !same {
-			p.brokenView(v, member, "is "+how+" "+brief(was), brief(now))
+			p.brokenView(v, member, "is "+how+" "+shownAs(was), shownAs(now))
 		}
 	}
 	p.Proof("%d looks", len(all))
