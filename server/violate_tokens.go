@@ -15,8 +15,8 @@ func tokenViolations() []violation {
 	return []violation{
 		{Violation{ID: "TOK-001", Changes: "a call without a token gets what the first workspace's key would give"}, func(s *Server) seams {
 			return seams{ask: func(q *apiRequest) {
-				if q.r.Header.Get("Authorization") == "" && q.r.Method == http.MethodGet && s.first != nil {
-					signed(q, s.first.WorkspaceAPIKey)
+				if q.r.Header.Get("Authorization") == "" && q.r.Method == http.MethodGet {
+					signed(q, s.firstKey())
 				}
 			}}
 		}},
@@ -61,8 +61,8 @@ func tokenViolations() []violation {
 		}}),
 		{Violation{ID: "TOK-012", Changes: "the user bearer needs no good password"}, func(s *Server) seams {
 			return seams{ask: func(q *apiRequest) {
-				if user, password, basic := q.r.BasicAuth(); basic && user == "bearer" && password != s.first.WorkspaceAPIKey {
-					text := base64.StdEncoding.EncodeToString([]byte("bearer:" + s.first.WorkspaceAPIKey))
+				if user, password, basic := q.r.BasicAuth(); basic && user == "bearer" && password != s.firstKey() {
+					text := base64.StdEncoding.EncodeToString([]byte("bearer:" + s.firstKey()))
 					q.r.Header.Set("Authorization", "Basic "+text)
 				}
 			}}
@@ -88,7 +88,7 @@ func tokenViolations() []violation {
 		{Violation{ID: "TOK-016", Changes: "a workspace is made before the token is looked at"}, func(s *Server) seams {
 			return seams{ask: func(q *apiRequest) {
 				if q.is("POST /workspaces") && q.r.Header.Get("Authorization") == "" {
-					s.again(q.r, s.first.PersonalAccessToken, q.body)
+					s.again(q.r, s.firstToken(), q.body)
 				}
 			}}
 		}},
@@ -113,25 +113,25 @@ func takes(id, changes, call string, which func(s *Server, token string) bool, o
 				return
 			}
 			if organization {
-				signed(q, s.first.PersonalAccessToken)
+				signed(q, s.firstToken())
 			} else {
-				signed(q, s.first.WorkspaceAPIKey)
+				signed(q, s.firstKey())
 			}
 		}}
 	}}
 }
 
-func personal(s *Server, token string) bool     { return token == s.first.PersonalAccessToken }
-func workspaceKey(s *Server, token string) bool { return token == s.first.WorkspaceAPIKey }
+func personal(s *Server, token string) bool     { return token == s.firstToken() }
+func workspaceKey(s *Server, token string) bool { return token == s.firstKey() }
 
 // nearlyKey is a key cut short, or with something after it.
 func nearlyKey(s *Server, token string) bool {
-	key := s.first.WorkspaceAPIKey
+	key := s.firstKey()
 	return len(token) > len(key)/2 && token != key && (strings.HasPrefix(key, token) || strings.HasPrefix(token, key))
 }
 
 func anyCaseKey(s *Server, token string) bool {
-	return token != s.first.WorkspaceAPIKey && strings.EqualFold(token, s.first.WorkspaceAPIKey)
+	return token != s.firstKey() && strings.EqualFold(token, s.firstKey())
 }
 
 // closes refuses a call although its token is good.
@@ -158,7 +158,7 @@ func elsewhere(id, changes, call string) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(s *Server) seams {
 		return seams{tell: func(a *apiAnswer) {
 			if a.is(call) && a.status == http.StatusNotFound {
-				found := s.again(a.r, s.first.WorkspaceAPIKey, nil)
+				found := s.again(a.r, s.firstKey(), nil)
 				a.status, a.body = found.Code, found.Body.Bytes()
 			}
 		}}
@@ -191,8 +191,24 @@ func keysStay(s *Server) seams {
 			was := gone[strings.TrimPrefix(q.r.Header.Get("Authorization"), "Bearer ")]
 			mu.Unlock()
 			if was && q.is("GET /syncs") {
-				signed(q, s.first.WorkspaceAPIKey)
+				signed(q, s.firstKey())
 			}
 		},
 	}
+}
+
+// firstKey opens the first workspace, firstToken the first organization: those of
+// the configuration, which are taken over at every start, or those of this start.
+func (s *Server) firstKey() string {
+	if s.config.WorkspaceAPIKey == "" && s.first != nil {
+		return s.first.WorkspaceAPIKey
+	}
+	return s.config.WorkspaceAPIKey
+}
+
+func (s *Server) firstToken() string {
+	if s.config.PersonalAccessToken == "" && s.first != nil {
+		return s.first.PersonalAccessToken
+	}
+	return s.config.PersonalAccessToken
 }

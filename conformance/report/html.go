@@ -54,17 +54,20 @@ type htmlCount struct {
 // again and explained, which needs an exchange and a place in the catalogue.
 type htmlResult struct {
 	c.CheckResult
-	Again bool
+	Again string
 }
 
 // htmlResults prepares results for the template. known tells that they stand
 // in the catalogue, unlike checks of the author.
-func htmlResults(checks []c.CheckResult, known bool) []htmlResult {
+func htmlResults(of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
 	var out []htmlResult
 	for _, r := range checks {
-		again := known && replayable(r)
+		command := ""
+		if known {
+			command = again(of, r, "REPORT")
+		}
 		r.Findings = terse(r)
-		out = append(out, htmlResult{r, again})
+		out = append(out, htmlResult{r, command})
 	}
 	return out
 }
@@ -78,6 +81,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 	source := strings.NewReplacer("/*STYLE*/", htmlStyle, "/*SCRIPT*/", htmlScript,
 		"SCRIPT-HASH", "sha256-"+base64.StdEncoding.EncodeToString(sum[:])).Replace(htmlPage)
 	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
 		"word": word, "rank": rank, "place": place, "duration": duration, "plural": plural,
@@ -98,10 +102,10 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 // writeHTML writes one page without any reference to the outside.
 func writeHTML(w io.Writer, r *c.Report) error {
 	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r.Checks), Areas: areas(r.Checks), Choices: settings(r), Reasons: problems(r),
-		Failures: htmlResults(failures(r.Checks), true),
-		Warnings: htmlResults(filter(r.Checks, isWarning), true),
-		Waived:   htmlResults(filter(r.Checks, hasStatus(c.Waived)), true),
-		OwnFull:  htmlResults(r.Own, false)}
+		Failures: htmlResults(r, failures(r.Checks), true),
+		Warnings: htmlResults(r, filter(r.Checks, isWarning), true),
+		Waived:   htmlResults(r, filter(r.Checks, hasStatus(c.Waived)), true),
+		OwnFull:  htmlResults(r, r.Own, false)}
 	all := area{Checks: r.Checks}
 	for _, s := range slices.Backward(statusOrder) {
 		if n := all.Count(s); n > 0 {

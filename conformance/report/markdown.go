@@ -20,7 +20,7 @@ func writeMarkdown(w io.Writer, r *c.Report) error {
 	m.printf("## destkit: %s\n", md(string(r.Verdict)))
 	m.printf("**%s**\n", md(r.Summary))
 	m.printf("%s\n", md(strings.Join([]string{r.Target, "profile " + string(r.Profile), "tier " + string(r.Tier),
-		plural(r.Calls, "call"), plural(r.Records, "record"), duration(r.DurationMS)}, " · ")))
+		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}, " · ")))
 	m.problems(r)
 	m.results("Failures", failures(r.Checks), true)
 	m.areas(r)

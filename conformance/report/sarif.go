@@ -202,7 +202,7 @@ func sarifResults(r *c.Report, check c.CheckResult, rule int) []sarifResult {
 			Locations:    []sarifLocation{sarifPlace(r, check)},
 			Fingerprints: map[string]string{"destkit/v1": hex.EncodeToString(sum[:16])},
 			Properties: map[string]any{"status": check.Status, "curl": f.Curl, "fix": f.Fix,
-				"replay": "destkit replay REPORT " + check.ID},
+				"replay": again(r, check, "REPORT")},
 		}
 		if check.Status == c.Waived {
 			result.Suppressions = []sarifSuppression{{"external", "accepted", waiver(check.Waiver)}}

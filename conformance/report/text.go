@@ -140,7 +140,7 @@ func (t *terminal) head() {
 	r := t.r
 	t.printf("%s", t.paint(bold, line(r.Target)))
 	parts := []string{line(r.Suite), "profile " + line(string(r.Profile)), "tier " + line(string(r.Tier)),
-		plural(r.Calls, "call"), plural(r.Records, "record"), duration(r.DurationMS)}
+		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}
 	for i := range parts {
 		parts[i] = glue(parts[i])
 	}

@@ -109,9 +109,10 @@ func (t *terminal) again(r c.CheckResult) {
 		file = shellWord(line(t.opt.ReportFile))
 	}
 	in := strings.Repeat(" ", bodyIndent)
-	replay := "again:  destkit replay " + file + " " + line(r.ID)
+	command := again(t.r, r, file)
+	replay := "again:  " + command
 	explain := "explain:  destkit explain " + line(r.ID)
-	if !replayable(r) {
+	if command == "" {
 		// Without an exchange there is nothing to send again.
 		t.printf("%s%s", in, explain)
 		return

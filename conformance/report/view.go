@@ -69,9 +69,34 @@ func terse(r c.CheckResult) []c.Finding {
 	return out
 }
 
-// replayable tells that a result has an exchange that can be sent again.
-func replayable(r c.CheckResult) bool {
-	return slices.ContainsFunc(r.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
+// sent counts what the judge has sent, with something between the two; the judge
+// of services sends no records.
+func sent(calls, records int, between string) string {
+	if records == 0 {
+		return plural(calls, "call")
+	}
+	return plural(calls, "call") + between + plural(records, "record")
+}
+
+// judged is what a suite judges, in words.
+func judged(suite string) string {
+	if suite == c.SuiteService {
+		return "a service"
+	}
+	return "a custom destination"
+}
+
+// again is the command that shows the finding of a check once more; "" when there
+// is none. Findings of a service come from whole scenarios, those of a
+// destination from single exchanges. file is the JSON report.
+func again(r *c.Report, check c.CheckResult, file string) string {
+	switch {
+	case r.Suite == c.SuiteService:
+		return "destkit conform service " + shellWord(line(r.Target)) + " --select " + line(check.ID)
+	case slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 }):
+		return "destkit replay " + file + " " + line(check.ID)
+	}
+	return ""
 }
 
 // filter keeps the results that keep accepts, in their order.
