@@ -31,6 +31,7 @@ type play struct {
 	views   []*view           // what the answers show
 	before  map[string]*view  // by kind: the latest one of what has changed since
 	words   map[string]string // what stands for {word} in the texts of the scenario
+	hints   []string          // of the batch: what each answer is to hold, or ""
 	endings []func(context.Context) error
 	trials  []*trial // requests that the scenario is about
 	judged  bool     // … and a claim has looked at them

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -54,6 +53,12 @@ func (p *play) filled(text string) (string, error) {
 			return p.called("thing")
 		case "email":
 			return p.email("person")
+		case "deep":
+			return strings.Repeat("[", 5000) + strings.Repeat("]", 5000)
+		case "long":
+			return strings.Repeat("long ", 100_000)
+		case "digits":
+			return strings.Repeat("9", 20_000)
 		case "nobody":
 			return strconv.Itoa(nobody)
 		case "source":
@@ -135,71 +140,6 @@ func (p *play) madeBy(a *answer) {
 	// An invitation to a workspace goes with it.
 }
 
-// credentials are what a call may bring, by what a scenario calls it.
-func (p *play) credentials(who string) (request, error) {
-	basic := func(user, password string) request {
-		return request{as: asNobody, header: http.Header{
-			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))},
-		}}
-	}
-	raw := func(value string) request {
-		return request{as: asNobody, header: http.Header{"Authorization": {value}}}
-	}
-	kinds := map[string]func() request{
-		"the workspace API key":     func() request { return request{as: asWorkspace} },
-		"the personal access token": func() request { return request{as: asOrganization} },
-		"no token":                  func() request { return request{as: asNobody} },
-		"an unknown token":          func() request { return request{token: unknownToken} },
-		"a damaged key":             func() request { return request{token: p.key[:len(p.key)-1]} },
-		"a key that goes on":        func() request { return request{token: p.key + "x"} },
-		"a key in other case":       func() request { return request{token: swapCase(p.key)} },
-		"a damaged personal token":  func() request { return request{token: p.pat[:len(p.pat)-1]} },
-		"an empty token":            func() request { return raw("Bearer ") },
-		"the key as password of bearer": func() request {
-			return basic("bearer", p.key)
-		},
-		"the key as password of somebody": func() request { return basic("somebody", p.key) },
-		"an unknown password of bearer":   func() request { return basic("bearer", unknownToken) },
-		"no password of bearer":           func() request { return basic("bearer", "") },
-		"the key without a scheme":        func() request { return raw(p.key) },
-		"the key after Token":             func() request { return raw("Token " + p.key) },
-		"the key after bearer":            func() request { return raw("bearer " + p.key) },
-		"the key after BEARER":            func() request { return raw("BEARER " + p.key) },
-		"the key in X-Api-Key":            func() request { return request{as: asNobody, header: http.Header{"X-Api-Key": {p.key}}} },
-	}
-	kind, ok := kinds[who]
-	if !ok {
-		return request{}, conformance.Outcome(conformance.HarnessError, "", "nobody knows what %q brings", who)
-	}
-	if strings.Contains(who, "personal") {
-		if err := p.needsOrganization(); err != nil {
-			return request{}, err
-		}
-	}
-	return kind(), nil
-}
-
-const unknownToken = "secret-token:zz-conf-nobody-has-this-one"
-
-// swapCase changes the case of every letter after the published prefix.
-func swapCase(token string) string {
-	prefix, rest, found := strings.Cut(token, ":")
-	if !found {
-		prefix, rest = "", token
-	} else {
-		prefix += ":"
-	}
-	return prefix + strings.Map(func(r rune) rune {
-		switch {
-		case r >= 'a' && r <= 'z':
-			return r - 'a' + 'A'
-		case r >= 'A' && r <= 'Z':
-			return r - 'A' + 'a'
-		}
-		return r
-	}, rest)
-}
-
 // calling makes one call of a scenario.
 func (p *play) calling(method, path, body string, q request) (*answer, error) {
 	var err error
@@ -248,31 +188,46 @@ func (p *play) callsWithEach(method, path string, who *conformance.Table) error 
 // itsOwn lets each call bring the token that its endpoint takes.
 const itsOwn = "its own token"
 
-// callsEach makes the calls of a table: method and path, and a body or nothing.
+// callsEach makes the calls of a table: method and path, a body or nothing, and
+// a word that the answer is to hold, or nothing.
 func (p *play) callsEach(who string, calls *conformance.Table) error {
-	p.batch = nil
+	if who == itsOwn {
+		return p.callsBy(calls, func(*request) {})
+	}
+	q, err := p.credentials(who)
+	if err != nil {
+		return err
+	}
+	return p.callsBy(calls, func(other *request) { *other = q })
+}
+
+// callsBy makes calls with the token that each of them takes, unless sign says
+// something else.
+func (p *play) callsBy(calls *conformance.Table, sign func(*request)) error {
+	p.batch, p.hints = nil, nil
 	for _, line := range calls.Rows {
-		method, path, _ := strings.Cut(line.Cells[0].Value, " ")
-		by := who
-		if who == itsOwn {
-			by = "the workspace API key"
-			if ofOrganization(path) {
-				by = "the personal access token"
+		cell := func(i int) string {
+			if i < len(line.Cells) {
+				return line.Cells[i].Value
+			}
+			return ""
+		}
+		method, path, _ := strings.Cut(cell(0), " ")
+		q := request{as: asWorkspace}
+		if ofOrganization(path) {
+			q.as = asOrganization
+		}
+		sign(&q)
+		if q.as == asOrganization && q.token == "" {
+			if err := p.needsOrganization(); err != nil {
+				return err
 			}
 		}
-		q, err := p.credentials(by)
+		a, err := p.calling(method, path, cell(1), q)
 		if err != nil {
 			return err
 		}
-		var body string
-		if len(line.Cells) > 1 {
-			body = line.Cells[1].Value
-		}
-		a, err := p.calling(method, path, body, q)
-		if err != nil {
-			return err
-		}
-		p.batch = append(p.batch, a)
+		p.batch, p.hints = append(p.batch, a), append(p.hints, cell(2))
 	}
 	return nil
 }
