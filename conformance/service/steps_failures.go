@@ -21,7 +21,7 @@ func failuresSteps() []conformance.Step {
 		step(`^what these calls show:$`, func(p *play) any { return p.remembers }),
 		step(`^these calls show the same as before$`, func(p *play) any { return p.showsTheSame }),
 		step(`^each answer is JSON, and says so$`, func(p *play) any { return p.answersAreJSON }),
-		step(`^each answer has a status$`, func(p *play) any { return p.answersHaveStatus }),
+		step(`^each answer has a status$`, func(p *play) any { return p.answersHaveSomeStatus }),
 		step(`^the status of each answer is one of "([a-z_, ]+)"$`, func(p *play) any { return p.statusOneOf }),
 		step(`^each call is turned down$`, func(p *play) any { return p.turnedDown }),
 		step(`^no call makes the service fail$`, func(p *play) any { return p.noFault }),
@@ -93,9 +93,9 @@ func (p *play) answersAreJSON() error {
 	return p.Held()
 }
 
-// answersHaveStatus leaves the word to other checks: errors have an integer in
+// answersHaveSomeStatus leaves the word to other checks: errors have an integer in
 // the live dialect (facts B1).
-func (p *play) answersHaveStatus() error {
+func (p *play) answersHaveSomeStatus() error {
 	for _, a := range p.batch {
 		if n := a.at("status"); !n.Is(wire.String) && !n.Is(wire.Number) {
 			p.broken("a member status", a.short(), a)
@@ -197,20 +197,20 @@ type member struct {
 // free are members whose own members are named by clients or destinations.
 var free = []string{"connection_details", "advanced_configuration", "configurable_field_definitions", "schema"}
 
-// members are all members below data, but for those of free objects.
-func members(n *wire.Node, place string) []member {
+// allMembers are all members below data, but for those of free objects.
+func allMembers(n *wire.Node, place string) []member {
 	var out []member
 	switch {
 	case n.Is(wire.Array):
 		for _, one := range n.Items {
-			out = append(out, members(one, place+"[]")...)
+			out = append(out, allMembers(one, place+"[]")...)
 		}
 	case n.Is(wire.Object):
 		for _, m := range n.Members {
 			at := strings.TrimPrefix(place+"."+m.Name, ".")
 			out = append(out, member{at, m.Name, m.Value})
 			if !slices.Contains(free, m.Name) {
-				out = append(out, members(m.Value, at)...)
+				out = append(out, allMembers(m.Value, at)...)
 			}
 		}
 	}
@@ -224,7 +224,7 @@ func (p *play) eachMember(expected string, good func(member) (concerned, ok bool
 		if !accepted(a) {
 			return conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", p.secrets.String(a.short()))
 		}
-		for _, m := range members(a.at("data"), "") {
+		for _, m := range allMembers(a.at("data"), "") {
 			concerned, ok := good(m)
 			if concerned {
 				seen++
