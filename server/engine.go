@@ -180,7 +180,7 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 	defer done()
 	job.Report = progress.report
 	// Facts C: what is sent once has no full sync.
-	if progress.to.moved() && !executor.SentOnce(&y.Config) {
+	if progress.to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&y.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {

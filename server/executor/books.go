@@ -124,7 +124,7 @@ func (r *run) forget(moved bool) error {
 	if err != nil {
 		return failed(CodeState, err, "drop the state of another identifier: %v", err)
 	}
-	if r.operation.changed && !r.full {
+	if r.operation.changed && !r.full && !r.e.options.Deviations.QuietForget {
 		r.full, r.reason = true, "the identifier or the destination object has changed"
 		if moved {
 			r.reason = engineChanged
@@ -144,7 +144,7 @@ func (r *run) decideFull() {
 		r.full, r.reason = true, r.before.Reason
 	case r.rows && !r.kept:
 		r.full, r.reason = true, "delete records carry the whole row from now on"
-	case !r.operation.changed:
+	case !r.operation.changed, r.e.options.Deviations.KeepsMapping:
 	case mapping != (ledger.Fingerprint{}) && mapping != r.mapping():
 		r.full, r.reason = true, "the mappings have changed"
 		if r.job.Warehouse != nil {

@@ -135,6 +135,9 @@ func (r *run) gone(old *ledger.Entry) error {
 	if r.operation.decide(nil, ledger.Fingerprint{}, old, r.full) != remove {
 		return nil
 	}
+	if r.e.options.Deviations.ForgetsDeletes && old.Verdict == ledger.Rejected {
+		return nil
+	}
 	r.tally.deletes++
 	if r.rows && old.Row != nil {
 		r.record = r.plan.AppendWholeDelete(r.record[:0], old.Key, old.Row)

@@ -92,8 +92,13 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 		return err
 	case d.run.desperate():
 		return ofCall(whole.cause)
-	case len(items) > 1 && d.failures < hopeless:
+	case d.run.e.options.Deviations.gives(err):
+		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}
+	case len(items) > 1 && d.failures < hopeless && !d.run.e.options.Deviations.NoSplit:
 		half, made := len(items)/2, slices.Clone(d.calls)
+		if d.run.e.options.Deviations.SplitsOne {
+			half = 1
+		}
 		if err := d.send(ctx, items[:half]); err != nil {
 			return err
 		}
@@ -118,6 +123,9 @@ func (e *wholeError) Unwrap() error { return e.cause }
 // counts as a failure: nothing is ever taken as stored without its result.
 func (d *delivery) try(ctx context.Context, items []item) error {
 	tries := d.run.backoff.Tries
+	if d.run.e.options.Deviations.BatchesOnce {
+		tries = 1
+	}
 	if d.failures >= tries {
 		tries = 1
 	}
@@ -188,6 +196,9 @@ func (r *run) unanswered() error {
 func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) error {
 	r := d.run
 	d.log = d.log[:0]
+	if err := r.e.options.Deviations.again(d.phase, items, verdicts); err != nil {
+		return failed(CodeInternal, err, "%v", err)
+	}
 	for i := range items {
 		it := &items[i]
 		record := r.entry(it, d.phase.delete)

@@ -1,7 +1,11 @@
 package executor
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
 )
@@ -28,7 +32,23 @@ type Deviations struct {
 
 	// What becomes of failures (spec 7.2).
 
-	EndsOnRefusal bool // a refused record ends the run
+	EndsOnRefusal     bool // a refused record ends the run
+	OneRound          bool // a refused record is not sent again in the run
+	ForgetsRefused    bool // a refused record is not sent again by later runs
+	ForgetsDeletes    bool // … nor is a refused delete
+	RetriesNeighbours bool // all records of a batch are sent again for one that was refused
+	BatchesOnce       bool // a batch that brought no 200 is not sent again in the run
+	NoSplit           bool // a batch that keeps failing is not split
+	SplitsOne         bool // … or by one record at a time
+	SteadyBackoff     bool // all waits before tries have the same length
+	SpeedOnce         bool // get_sync_speed is not tried again
+	NoAnotherRun      bool // no run follows one that failed
+
+	// When everything is sent again (spec 7.2.5).
+
+	KeepsURL     bool // … not for another URL of the destination
+	QuietForget  bool // another identifier is not called a full sync
+	KeepsMapping bool // … nor is another mapping
 }
 
 // operation changes what an operation does.
@@ -60,9 +80,34 @@ func (d *Deviations) keeps(r *run) bool {
 	return d.KeepsGone && r.tally.updates > 0 && strategyOf(&r.job.Config) == api.MirrorDeletes
 }
 
+// again is what settle keeps for the next round beside what was refused.
+func (d *Deviations) again(p *phase, items []item, verdicts []verdict) error {
+	if !d.RetriesNeighbours || p.refused == nil || !slices.Contains(verdicts, refused) {
+		return nil
+	}
+	for i := range items {
+		if verdicts[i] == accepted {
+			if err := p.refused.add(items[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gives tells that a batch is left alone after its first failure.
+func (d *Deviations) gives(err error) bool {
+	var call *destination.CallError
+	return d.BatchesOnce && errors.As(err, &call) && call.Outcome == destination.OutcomeStatus
+}
+
 // row sees a key before it is compared, and tells whether that is all.
 func (d *Deviations) row(r *run, row *entry, old *ledger.Entry) (done bool, err error) {
 	switch {
+	case d.ForgetsRefused && row.invalid == "" && old != nil && old.Verdict == ledger.Rejected:
+		r.tally.rows++
+		r.tally.valid++
+		return true, nil
 	case d.RowLimit > 0 && r.tally.rows >= d.RowLimit:
 		return true, nil
 	case d.SendsCopies && row.copies > 1:

@@ -180,6 +180,9 @@ func (r *run) rest(ctx context.Context, failure error, try int) error {
 	d, asked := r.backoff.retryAfter(failure, r.e.options.Clock.Now())
 	if !asked {
 		d = r.backoff.before(try, r.e.options.Random)
+		if r.e.options.Deviations.SteadyBackoff {
+			d = r.backoff.First
+		}
 	}
 	if err := r.e.options.Clock.Sleep(ctx, d); err != nil {
 		return fmt.Errorf("wait for another try: %w", err)

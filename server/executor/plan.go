@@ -73,7 +73,11 @@ func (r *run) wirePlanOf(wire string) *destination.Plan {
 // pace asks how fast to send and sets the limits up (spec 8).
 func (r *run) pace(ctx context.Context) error {
 	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
-	err := r.persist(ctx, r.backoff.Tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
+	tries := r.backoff.Tries
+	if r.e.options.Deviations.SpeedOnce {
+		tries = 1
+	}
+	err := r.persist(ctx, tries, 0, r.e.options.PlanTimeout, func(ctx context.Context) (int64, error) {
 		speed, err := r.job.Destination.Speed(ctx)
 		r.speed = speed.Speed
 		return speed.RateLimit, err

@@ -157,7 +157,7 @@ func (r *run) newSpool() *spool { return &spool{scratch: r.e.options.Scratch} }
 
 // phase is one pass of batches; in the last round nothing is kept for later.
 func (r *run) phase(wire string, round int, refused *spool) *phase {
-	if round >= r.backoff.Rounds {
+	if round >= r.backoff.Rounds || r.e.options.Deviations.OneRound {
 		refused = nil
 	}
 	return &phase{wire: wire, delete: wire == rpc.OperationDelete, round: round, refused: refused}

@@ -1,0 +1,218 @@
+package service
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// manners are how a destination answers in place of a well one: for single
+// records, for the results of a batch, and for whole calls.
+type manners struct {
+	part *part
+
+	mu       sync.Mutex
+	records  []*recordManner
+	calls    []*callManner
+	reversed bool              // results come in the order c, b, a
+	clock    func() time.Time  // of the service; nil: times are of no interest
+	times    map[int]time.Time // of calls, by their numbers
+}
+
+// recordManner is for one identifier; left counts down, from -1 it never ends.
+type recordManner struct {
+	id, kind string
+	left     int
+}
+
+// callManner is for whole calls of a method, those with a record alone where one
+// is named.
+type callManner struct {
+	method, id, kind string
+	left             int
+}
+
+// mannersOf are those of a destination; they take the place of any other script.
+func (p *play) mannersOf(d *destination) *manners {
+	name := "manners of " + d.name
+	if m, ok := p.vars[name].(*manners); ok {
+		return m
+	}
+	m := &manners{part: d.part}
+	p.vars[name] = m
+	d.plays(m.answer)
+	return m
+}
+
+// refusal is the message of every failure that is made up.
+const refusal = "zz-conf refuses this"
+
+// well drops all manners.
+func (m *manners) well() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.records, m.calls, m.reversed = nil, nil, false
+}
+
+func (m *manners) answer(c *call) *reply {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.clock != nil {
+		m.times[c.number] = m.clock()
+	}
+	for _, one := range m.calls {
+		if one.method != c.method || one.left == 0 || one.id != "" && !slices.Contains(identifiersIn(c), one.id) {
+			continue
+		}
+		one.left--
+		return one.reply(c)
+	}
+	if c.method != rpc.MethodSyncBatch || len(m.records) == 0 && !m.reversed {
+		return nil
+	}
+	return m.batch(c)
+}
+
+func (o *callManner) reply(c *call) *reply {
+	switch o.kind {
+	case "HTTP 500":
+		return &reply{status: 500, body: []byte(`{"message":"` + refusal + `"}`)}
+	case "an error object":
+		return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "error": map[string]any{"code": -32050, "message": refusal}})}
+	case "no results":
+		return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": []any{}}})}
+	case "no reply, but stores it":
+		return &reply{store: true, cut: true}
+	}
+	return &reply{cut: true}
+}
+
+// identifiersIn are the texts of the identifiers of a batch.
+func identifiersIn(c *call) []string {
+	var out []string
+	for _, r := range unpack([]*call{c}) {
+		out = append(out, r.identifier)
+	}
+	return out
+}
+
+// batch lets the simulator store what is not refused, and makes the results of
+// the rest up.
+func (m *manners) batch(c *call) *reply {
+	var kept []json.RawMessage
+	special := map[string]*recordManner{}
+	records := unpack([]*call{c})
+	for i, r := range records {
+		if one := m.mannerFor(r.identifier); one != nil {
+			special[r.identifier] = one
+			one.left--
+			if one.kind != "two successes" {
+				continue
+			}
+		}
+		kept = append(kept, c.records()[i].Raw)
+	}
+	stored := m.stored(c, kept)
+	results := []json.RawMessage{}
+	for _, r := range records {
+		identifier := r.fields[activeIdentifier(c)]
+		results = append(results, resultsFor(special[r.identifier], identifier, stored[string(identifier)])...)
+	}
+	if m.reversed {
+		slices.Reverse(results)
+	}
+	return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": results}})}
+}
+
+func (m *manners) mannerFor(id string) *recordManner {
+	for _, one := range m.records {
+		if one.id == id && one.left != 0 {
+			return one
+		}
+	}
+	return nil
+}
+
+// stored hands records to the simulator; its results by the text of their
+// identifiers.
+func (m *manners) stored(c *call, records []json.RawMessage) map[string]json.RawMessage {
+	out := map[string]json.RawMessage{}
+	if len(records) == 0 {
+		return out
+	}
+	reply, err := wire.Parse(m.part.carryOut(raw(map[string]any{
+		"jsonrpc": "2.0", "method": c.method, "id": c.id,
+		"params": map[string]any{"sync_plan": json.RawMessage(c.param("sync_plan").Raw), "records": records},
+	})))
+	if err != nil || reply.Get("result", "record_results") == nil {
+		return out
+	}
+	for _, r := range reply.Get("result", "record_results").Items {
+		out[rawOf(r.Get("identifier"))] = bytes.Clone(r.Raw)
+	}
+	return out
+}
+
+func resultsFor(one *recordManner, identifier, stored json.RawMessage) []json.RawMessage {
+	failure := raw(map[string]any{"identifier": identifier, "success": false, "error_message": refusal})
+	success := raw(map[string]any{"identifier": identifier, "success": true})
+	switch {
+	case one == nil && stored == nil:
+		return nil
+	case one == nil:
+		return []json.RawMessage{stored}
+	}
+	switch one.kind {
+	case "no result":
+		return nil
+	case "a result without success":
+		return []json.RawMessage{raw(map[string]any{"identifier": identifier})}
+	case "success and failure":
+		return []json.RawMessage{success, failure}
+	case "two successes":
+		return []json.RawMessage{success, success}
+	case "the result of another record":
+		return []json.RawMessage{raw(map[string]any{"identifier": "zz-conf-nobody", "success": true})}
+	}
+	return []json.RawMessage{failure}
+}
+
+// times reads how long a manner lasts.
+func times(once string) int {
+	if once == "" {
+		return -1
+	}
+	return 1
+}
+
+// answersRecord and the others add a manner to the destination of the scenario.
+func (p *play) answersRecord(id, kind, once string) error {
+	return p.mannered(func(m *manners) { m.records = append(m.records, &recordManner{id, kind, times(once)}) })
+}
+
+func (p *play) answersCall(which, method, id, kind string) error {
+	left := -1
+	if which == "the first" {
+		left = 1
+	}
+	return p.mannered(func(m *manners) { m.calls = append(m.calls, &callManner{method, id, kind, left}) })
+}
+
+func (p *play) mannered(add func(*manners)) error {
+	if p.dest == nil {
+		if _, err := p.connect(connecting{}); err != nil {
+			return fmt.Errorf("make a destination: %w", err)
+		}
+	}
+	m := p.mannersOf(p.dest)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	add(m)
+	return nil
+}
