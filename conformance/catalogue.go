@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	gherkin "github.com/cucumber/gherkin/go/v26"
 	messages "github.com/cucumber/messages/go/v21"
@@ -62,13 +63,28 @@ type Catalogue struct {
 }
 
 // LoadCatalogue reads the embedded catalogue of checks for a destination.
-func LoadCatalogue() (*Catalogue, error) {
-	return readCatalogue(features.FS, "destination", false)
-}
+func LoadCatalogue() (*Catalogue, error) { return copied(embeddedDestination()) }
 
 // LoadServiceCatalogue reads the embedded catalogue of checks for a service.
-func LoadServiceCatalogue() (*Catalogue, error) {
-	return readCatalogue(features.FS, "service", false)
+func LoadServiceCatalogue() (*Catalogue, error) { return copied(embeddedService()) }
+
+// Parsing takes tens of milliseconds, several times as long as judging one check.
+var (
+	embeddedDestination = sync.OnceValues(func() (*Catalogue, error) { return readCatalogue(features.FS, "destination", false) })
+	embeddedService     = sync.OnceValues(func() (*Catalogue, error) { return readCatalogue(features.FS, "service", false) })
+)
+
+// copied is a catalogue that its caller may change.
+func copied(c *Catalogue, err error) (*Catalogue, error) {
+	if err != nil {
+		return nil, err
+	}
+	out := &Catalogue{byID: make(map[string]*Check, len(c.Checks))}
+	for _, check := range c.Checks {
+		own := *check
+		out.Checks, out.byID[own.ID] = append(out.Checks, &own), &own
+	}
+	return out, nil
 }
 
 // Check finds a check by its id.
