@@ -71,6 +71,8 @@ func violations() []violation {
 		destinationsViolations(),
 		objectsViolations(),
 		sourcesViolations(),
+		modelsViolations(),
+		topicsViolations(),
 		syncsViolations(),
 		mappingsViolations(),
 		modesViolations(),

@@ -67,6 +67,7 @@ func (p *play) tidies(a *answer) {
 		return
 	}
 	path := a.request.path
+	p.words["made"] = strconv.FormatInt(id, 10)
 	p.made(thing{kind: path[strings.LastIndexByte(path, '/')+1:], id: id, name: a.text("data", "name"), path: path + "/" + strconv.FormatInt(id, 10)})
 }
 

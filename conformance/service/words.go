@@ -18,6 +18,8 @@ var wordText = regexp.MustCompile(`\{([a-z][a-z0-9-]*)\}`)
 //	{destination}          the id of its latest destination
 //	{source}               the id of the source that the run reads from
 //	{unknown}              an id that nothing has
+//	{made}                 the id of what a call has made last
+//	{stream}               the id of a source with topics
 //	{…}                    what a step has put there
 func (p *play) spoken(text string) (string, error) {
 	var failed error
