@@ -38,17 +38,23 @@ func callSteps() []conformance.Step {
 }
 
 // nobody is an id that no service has given yet.
-const nobody = 999_999_999_999
+const nobody = unknownID
 
 // braces are the places of a path or a body that a scenario fills in.
 var braces = regexp.MustCompile(`\{[a-z_]+\}`)
 
 // filled puts the things of the scenario into a text: {sync} is the id of the
-// latest sync, {name} and {email} are new at each place.
+// latest sync, {made} that of what a call has made last, {name} and {email} are
+// new at each place.
 func (p *play) filled(text string) (string, error) {
 	var missing string
 	out := braces.ReplaceAllStringFunc(text, func(place string) string {
-		switch name := strings.Trim(place, "{}"); name {
+		name := strings.Trim(place, "{}")
+		// {this_name} and {this_email} stay the same throughout a scenario.
+		if what, same := strings.CutPrefix(name, "this_"); same && p.vars[name] == nil {
+			p.vars[name], _ = p.filled("{" + what + "}")
+		}
+		switch name {
 		case "name":
 			return p.called("thing")
 		case "email":
@@ -154,10 +160,14 @@ func (p *play) calling(method, path, body string, q request) (*answer, error) {
 		q.body = json.RawMessage(text)
 	}
 	a, err := p.api(q)
-	if err == nil {
-		p.madeBy(a)
+	if err != nil {
+		return nil, err
 	}
-	return a, err
+	p.madeBy(a)
+	if id := a.id("data", "id"); method == http.MethodPost && accepted(a) && id != 0 {
+		p.vars["made"] = id
+	}
+	return a, nil
 }
 
 func (p *play) callsWith(method, path, who string) error {
