@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -50,8 +51,13 @@ func misread(id, changes, pattern string, change func(map[string]any)) violation
 	}})
 }
 
-// waved answers a new sync as made although it was refused for one field alone.
-func waved(id, changes, field string) violation {
+// waved answers a new sync as made although it was refused for one field alone,
+// with one of these words where there are any.
+func waved(id, changes, field string, words ...string) violation {
+	meant := func(p map[string]any) bool {
+		return strings.HasPrefix(asText(p["field"]), field) && (len(words) == 0 ||
+			slices.ContainsFunc(words, func(w string) bool { return strings.Contains(asText(p["message"]), w) }))
+	}
 	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
 		if !a.is("POST /syncs") || a.status != http.StatusBadRequest {
 			return
@@ -59,7 +65,7 @@ func waved(id, changes, field string) violation {
 		a.edit(func(m map[string]any) {
 			problems, _ := m["errors"].([]any)
 			for _, one := range problems {
-				if p, _ := one.(map[string]any); !strings.HasPrefix(asText(p["field"]), field) {
+				if p, _ := one.(map[string]any); !meant(p) {
 					return
 				}
 			}

@@ -18,6 +18,7 @@ import (
 type ground struct {
 	rows   *dataset
 	object *wire.Node     // of the destination, where it is no ordinary one
+	others []*wire.Node   // all objects of that destination
 	over   map[string]any // laid over the ordinary body
 }
 
@@ -115,7 +116,8 @@ func cells(t *conformance.Table) []map[string]string {
 var placeholder = regexp.MustCompile(`<[a-z ]+>`)
 
 // value reads a cell: JSON in which <destination>, <source>, <dataset>, <sync>,
-// <first sync> and <nobody> stand for ids.
+// <first sync>, <run> and <nobody> stand for ids, and others for what is long to
+// write.
 func (p *play) value(cell string) (any, error) {
 	text := placeholder.ReplaceAllStringFunc(cell, func(name string) string {
 		switch strings.Trim(name, "<>") {
@@ -129,6 +131,13 @@ func (p *play) value(cell string) (any, error) {
 			return strconv.FormatInt(p.latest().id, 10)
 		case "first sync":
 			return strconv.FormatInt(p.syncs[0].id, 10)
+		case "run":
+			runs := p.latest().runs
+			return strconv.FormatInt(runs[len(runs)-1].id("data", "id"), 10)
+		case "id mapping":
+			return string(raw(identifies(mapping("id", "id"))))
+		case "lookup mapping":
+			return string(raw(p.lookup()))
 		case "table":
 			return string(raw(p.ground().over["source_attributes"]))
 		case "nobody":

@@ -2,6 +2,7 @@ package service
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
@@ -87,7 +88,8 @@ func (p *play) anObject(kind string) error {
 		if !accepted(a) || a.id("data", "id") == 0 {
 			continue
 		}
-		d := &destination{name: name, id: a.id("data", "id")}
+		// No call to it is ever seen.
+		d := &destination{part: &part{name: name, stage: p.stage}, name: name, id: a.id("data", "id")}
 		p.made(thing{kind: "destinations", id: d.id, name: name})
 		list, err := p.must(request{method: "GET", path: "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects?per_page=100"})
 		if err != nil {
@@ -95,7 +97,7 @@ func (p *play) anObject(kind string) error {
 		}
 		for _, object := range itemsOf(list.at("data")) {
 			if objectKinds[kind](object) {
-				p.dest = d
+				p.dest, p.ground().others = d, itemsOf(list.at("data"))
 				p.writesTo(object)
 				return nil
 			}
@@ -126,4 +128,23 @@ func (p *play) writesTo(object *wire.Node) {
 		"destination_attributes": map[string]any{"connection_id": p.dest.id, "object": stringOf(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": advanced,
 	})
+}
+
+// lookup are the mappings of the scenario's object with one more that finds a
+// record of another object by its key (spec 2.5).
+func (p *play) lookup() []any {
+	field := reference(p.ground().object)
+	m := mapping("name", stringOf(field.Get("full_name")))
+	m["lookup_object"] = stringOf(field.Get("lookup_object"))
+	for _, other := range p.ground().others {
+		if stringOf(other.Get("full_name")) != m["lookup_object"] {
+			continue
+		}
+		for _, f := range itemsOf(other.Get("fields")) {
+			if isTrue(f.Get("can_be_reference_key")) {
+				m["lookup_field"] = stringOf(f.Get("full_name"))
+			}
+		}
+	}
+	return append(slices.Clone(p.ground().over["mappings"].([]any)), m)
 }

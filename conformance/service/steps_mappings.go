@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // mappingsSteps are for MAP: what a source has, and what of it arrives at a
@@ -19,7 +21,11 @@ func mappingsSteps() []conformance.Step {
 		step(`^the source loses the column "([^"]+)"$`, func(p *play) any { return p.columnGoes }),
 		step(`^a sync of all properties runs with each of these forms:$`, func(p *play) any { return p.formsRun }),
 
+		step(`^a destination with these fields:$`, func(p *play) any { return p.fieldsAre }),
+
 		step(`^every record in the destination has:$`, func(p *play) any { return p.allStored }),
+		step(`^the record "([^"]+)" in the destination has:$`, func(p *play) any { return p.isStored }),
+		step(`^every record that was sent has exactly the fields "([^"]+)"$`, func(p *play) any { return p.sentExactly }),
 		step(`^every form wrote its name and no other$`, func(p *play) any { return p.formsWrote }),
 	}
 }
@@ -89,28 +95,90 @@ func (p *play) columnGoes(name string) error {
 
 // allStored holds every record of the source against what the destination has.
 func (p *play) allStored(t *conformance.Table) error {
-	stored, err := p.latest().dest.stored(thingObject, "id")
-	if err != nil {
-		return err
+	var ids []string
+	for _, r := range p.ground().rows.table.rows {
+		ids = append(ids, fmt.Sprint(r["id"]))
 	}
+	return p.areStored(ids, t)
+}
+
+// isStored holds one record of the destination against a table.
+func (p *play) isStored(id string, t *conformance.Table) error { return p.areStored([]string{id}, t) }
+
+func (p *play) areStored(ids []string, t *conformance.Table) error {
 	wanted, err := p.asked(t)
 	if err != nil {
 		return err
 	}
-	for _, r := range p.ground().rows.table.rows {
-		record, there := stored[fmt.Sprint(r["id"])]
+	d := p.latest().dest
+	stored, err := d.stored(thingObject, "id")
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		record, there := stored[id]
 		if !there {
-			p.brokenCall(fmt.Sprintf("the record %v is in the destination", r["id"]), "it is not", p.latest().dest.batches()...)
+			p.brokenCall(fmt.Sprintf("the record %s is in the destination", id), "it is not", d.batches()...)
 			continue
 		}
 		for field, value := range wanted {
-			if why := misses(value, anyOf(record[field]), field); why != "" {
-				p.brokenCall(fmt.Sprintf("the record %v has %s %s", r["id"], field, brief(value)), why, p.latest().dest.batches()...)
+			if why := misses(value, nested(record, field), field); why != "" {
+				p.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, brief(value)), why, d.batches()...)
 			}
 		}
 	}
-	p.Proof("%d records stored", len(stored))
+	p.Proof("%d records", len(ids))
 	return p.Held()
+}
+
+// nested is a value of a record: under its whole name, or down the dots of it.
+func nested(record map[string]json.RawMessage, field string) any {
+	if v, there := record[field]; there {
+		return anyOf(v)
+	}
+	first, rest, deeper := strings.Cut(field, ".")
+	var inner map[string]json.RawMessage
+	if !deeper || json.Unmarshal(record[first], &inner) != nil {
+		return nil
+	}
+	return nested(inner, rest)
+}
+
+// sentExactly compares the members of all records of the latest sync.
+func (p *play) sentExactly(list string) error {
+	wanted, n := strings.Split(list, ", "), 0
+	slices.Sort(wanted)
+	for _, c := range p.latest().dest.batches() {
+		for _, record := range c.records() {
+			var got []string
+			for _, m := range record.Members {
+				got = append(got, m.Name)
+			}
+			slices.Sort(got)
+			if n++; !slices.Equal(wanted, got) {
+				p.brokenCall(fmt.Sprintf("a record with the fields %q", wanted), fmt.Sprintf("%s has %q", record.Raw, got), c)
+			}
+		}
+	}
+	if n == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
+	}
+	p.Proof("%d records", n)
+	return p.Held()
+}
+
+// fieldsAre connects a destination whose object has the fields of a table: each
+// is an identifier, required, or an ordinary one.
+func (p *play) fieldsAre(t *conformance.Table) error {
+	var fields []rpc.Field
+	for _, line := range cells(t) {
+		fields = append(fields, rpc.Field{
+			APIName: line["name"], Label: line["name"], Type: line["type"], Createable: true, Updateable: true,
+			Identifier: line["is"] == "identifier", Required: line["is"] != "ordinary",
+		})
+	}
+	_, err := p.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
+	return err
 }
 
 func anyOf(text json.RawMessage) any {
