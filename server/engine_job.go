@@ -103,7 +103,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
-		if len(problems) == 0 || asked {
+		if len(problems) == 0 || asked || e.s.broken.deviations().TrustsMetadata {
 			return problems, nil
 		}
 		if err := e.s.refreshObjects(ctx, d); err != nil {

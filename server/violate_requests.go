@@ -12,13 +12,13 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// carries is a violation on the way to destinations.
-func carries(id, changes string, c carryFunc, also ...Also) violation {
+// carriesOut is a violation on the way to destinations.
+func carriesOut(id, changes string, c carryFunc, also ...Also) violation {
 	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Server) seams { return seams{carry: c} }}
 }
 
-// sends changes the calls of one method.
-func sends(method string, change func(*sentCall)) carryFunc {
+// editsCalls changes the calls of one method.
+func editsCalls(method string, change func(*sentCall)) carryFunc {
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		if o.method == method {
 			change(o)
@@ -27,9 +27,9 @@ func sends(method string, change func(*sentCall)) carryFunc {
 	}
 }
 
-// tries sends a changed call first, and the right one where the destination
+// triesFirst sends a changed call first, and the right one where the destination
 // refuses that: so the run goes on.
-func tries(method string, change func(*sentCall)) carryFunc {
+func triesFirst(method string, change func(*sentCall)) carryFunc {
 	return func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 		if o.method != method {
 			return next(o)
@@ -56,8 +56,8 @@ func tries(method string, change func(*sentCall)) carryFunc {
 
 // someRefused tells whether a reply to a batch refuses a record.
 func someRefused(reply map[string]any) bool {
-	results, _ := object(reply, "result")["record_results"].([]any)
-	return slices.ContainsFunc(results, func(r any) bool { return object(r)["success"] != true })
+	results, _ := memberObject(reply, "result")["record_results"].([]any)
+	return slices.ContainsFunc(results, func(r any) bool { return memberObject(r)["success"] != true })
 }
 
 // envelope is a request with its members in the published order.
@@ -90,8 +90,8 @@ func (o *sentCall) params(change func(map[string]any)) {
 	o.envelope(func(e *envelope) { e.Params = editJSON(e.Params, change) })
 }
 
-// object goes down in a decoded object; nil where there is none.
-func object(in any, path ...string) map[string]any {
+// memberObject goes down in a decoded object; nil where there is none.
+func memberObject(in any, path ...string) map[string]any {
 	for _, name := range path {
 		m, _ := in.(map[string]any)
 		in = m[name]
@@ -110,27 +110,27 @@ func envelopeViolations() []violation {
 	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
 	members := Also{"CALL-004", "the request has not its four members"}
 	return []violation{
-		carries("CALL-001", "get_sync_speed is first sent without jsonrpc",
-			tries(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.JSONRPC = nil }) }), members),
-		carries("CALL-001.2", "get_sync_speed is first sent with params null",
-			tries(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.Params = raw("null") }) }),
+		carriesOut("CALL-001", "get_sync_speed is first sent without jsonrpc",
+			triesFirst(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.JSONRPC = nil }) }), members),
+		carriesOut("CALL-001.2", "get_sync_speed is first sent with params null",
+			triesFirst(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.Params = raw("null") }) }),
 			Also{"CALL-006", "null is no empty object"}),
-		carries("CALL-001.3", "get_sync_speed is first sent as a batch of JSON-RPC",
-			tries(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.body = slices.Concat([]byte{'['}, o.body, []byte{']'}) })),
-		carries("CALL-001.4", "get_sync_speed is first sent as a notification",
-			tries(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.ID = nil }) }), members),
-		carries("CALL-001.5", "list_objects is first tried with PUT",
-			tries(rpc.MethodListObjects, func(o *sentCall) { o.r.Method = http.MethodPut })),
+		carriesOut("CALL-001.3", "get_sync_speed is first sent as a batch of JSON-RPC",
+			triesFirst(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.body = slices.Concat([]byte{'['}, o.body, []byte{']'}) })),
+		carriesOut("CALL-001.4", "get_sync_speed is first sent as a notification",
+			triesFirst(rpc.MethodGetSyncSpeed, func(o *sentCall) { o.envelope(func(e *envelope) { e.ID = nil }) }), members),
+		carriesOut("CALL-001.5", "list_objects is first tried with PUT",
+			triesFirst(rpc.MethodListObjects, func(o *sentCall) { o.r.Method = http.MethodPut })),
 		{Violation{ID: "CALL-002", Changes: "all batches are sent with the id of the first, and the answer gets back its own"}, func(*Server) seams {
 			return seams{carry: sameID}
 		}},
-		carries("CALL-003", "list_fields goes to a path of its own below the URL",
-			sends(rpc.MethodListFields, func(o *sentCall) { o.r.URL = o.r.URL.JoinPath(rpc.MethodListFields) })),
-		carries("CALL-004", "list_objects is sent with the member api_version",
-			sends(rpc.MethodListObjects, func(o *sentCall) { o.envelope(func(e *envelope) { e.Version = raw("1") }) })),
-		carries("CALL-005", "the members of list_objects are sorted by their names",
-			sends(rpc.MethodListObjects, func(o *sentCall) { o.edit(func(map[string]any) {}) })),
-		carries("CALL-018", "the method ping is called before list_objects", pings),
+		carriesOut("CALL-003", "list_fields goes to a path of its own below the URL",
+			editsCalls(rpc.MethodListFields, func(o *sentCall) { o.r.URL = o.r.URL.JoinPath(rpc.MethodListFields) })),
+		carriesOut("CALL-004", "list_objects is sent with the member api_version",
+			editsCalls(rpc.MethodListObjects, func(o *sentCall) { o.envelope(func(e *envelope) { e.Version = raw("1") }) })),
+		carriesOut("CALL-005", "the members of list_objects are sorted by their names",
+			editsCalls(rpc.MethodListObjects, func(o *sentCall) { o.edit(func(map[string]any) {}) })),
+		carriesOut("CALL-018", "the method ping is called before list_objects", pings),
 	}
 }
 
@@ -160,59 +160,59 @@ func pings(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Res
 
 func paramsViolations() []violation {
 	plan := func(change func(map[string]any)) func(*sentCall) {
-		return func(o *sentCall) { o.params(func(params map[string]any) { change(object(params, "sync_plan")) }) }
+		return func(o *sentCall) { o.params(func(params map[string]any) { change(memberObject(params, "sync_plan")) }) }
 	}
 	params := func(change func(map[string]any)) func(*sentCall) {
 		return func(o *sentCall) { o.params(change) }
 	}
 	schema := func(change func(name string, field map[string]any)) func(*sentCall) {
 		return plan(func(plan map[string]any) {
-			for name, field := range object(plan, "schema") {
-				change(name, object(field))
+			for name, field := range memberObject(plan, "schema") {
+				change(name, memberObject(field))
 			}
 		})
 	}
 	return []violation{
-		carries("CALL-006", "get_sync_speed is first sent with a sync plan",
-			tries(rpc.MethodGetSyncSpeed, params(func(m map[string]any) { m["sync_plan"] = map[string]any{"operation": "upsert"} }))),
-		carries("CALL-006.2", "test_connection is sent with the version of the protocol",
-			tries(rpc.MethodTestConnection, params(func(m map[string]any) { m["api_version"] = 1 }))),
-		carries("CALL-007", "list_fields names the object without its label",
-			tries(rpc.MethodListFields, params(func(m map[string]any) { delete(object(m, "object"), "label") }))),
-		carries("CALL-007.2", "supported_operations names the object by a string",
-			tries(rpc.MethodSupportedOperations, params(func(m map[string]any) { m["object"] = object(m, "object")["object_api_name"] }))),
-		carries("CALL-008", "batches have the member batch_size beside plan and records",
-			tries(rpc.MethodSyncBatch, params(func(m map[string]any) { m["batch_size"] = 3 }))),
-		carries("CALL-009", "plans have the member label",
-			tries(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["label"] = "" }))),
-		carries("CALL-009.2", "the object of a plan has no label",
-			tries(rpc.MethodSyncBatch, plan(func(m map[string]any) { delete(object(m, "object"), "label") }))),
-		carries("CALL-010", "sync_id of batches of less than ten records is sent as a string",
-			tries(rpc.MethodSyncBatch, few(func(m map[string]any) {
-				plan := object(m, "sync_plan")
+		carriesOut("CALL-006", "get_sync_speed is first sent with a sync plan",
+			triesFirst(rpc.MethodGetSyncSpeed, params(func(m map[string]any) { m["sync_plan"] = map[string]any{"operation": "upsert"} }))),
+		carriesOut("CALL-006.2", "test_connection is sent with the version of the protocol",
+			triesFirst(rpc.MethodTestConnection, params(func(m map[string]any) { m["api_version"] = 1 }))),
+		carriesOut("CALL-007", "list_fields names the object without its label",
+			triesFirst(rpc.MethodListFields, params(func(m map[string]any) { delete(memberObject(m, "object"), "label") }))),
+		carriesOut("CALL-007.2", "supported_operations names the object by a string",
+			triesFirst(rpc.MethodSupportedOperations, params(func(m map[string]any) { m["object"] = memberObject(m, "object")["object_api_name"] }))),
+		carriesOut("CALL-008", "batches have the member batch_size beside plan and records",
+			triesFirst(rpc.MethodSyncBatch, params(func(m map[string]any) { m["batch_size"] = 3 }))),
+		carriesOut("CALL-009", "plans have the member label",
+			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["label"] = "" }))),
+		carriesOut("CALL-009.2", "the object of a plan has no label",
+			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { delete(memberObject(m, "object"), "label") }))),
+		carriesOut("CALL-010", "sync_id of batches of less than ten records is sent as a string",
+			triesFirst(rpc.MethodSyncBatch, fewRecords(func(m map[string]any) {
+				plan := memberObject(m, "sync_plan")
 				plan["sync_id"] = jsonText(plan["sync_id"])
 			}))),
-		carries("CALL-010.2", "sync_run_id is the number of a queue",
-			tries(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["sync_run_id"] = 1_000_000_007 }))),
-		carries("CALL-011", "the schema has a field that is not mapped",
-			tries(rpc.MethodSyncBatch, plan(func(m map[string]any) {
+		carriesOut("CALL-010.2", "sync_run_id is the number of a queue",
+			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) { m["sync_run_id"] = 1_000_000_007 }))),
+		carriesOut("CALL-011", "the schema has a field that is not mapped",
+			triesFirst(rpc.MethodSyncBatch, plan(func(m map[string]any) {
 				field := rpc.Field{APIName: "synced_at", Label: "Synced at", Type: rpc.TypeDateTime, Createable: true}
-				object(m, "schema")["synced_at"] = map[string]any{"active_identifier": false, "field": field}
+				memberObject(m, "schema")["synced_at"] = map[string]any{"active_identifier": false, "field": field}
 			}))),
-		carries("CALL-011.2", "fields of the schema have the member position",
-			tries(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { f["position"] = 1 }))),
-		carries("CALL-012", "fields of the schema lose updateable",
-			tries(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { delete(object(f, "field"), "updateable") }))),
-		carries("CALL-012.2", "the type of text fields is called text in the schema",
-			tries(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { object(f, "field")["type"] = "text" }))),
-		carries("CALL-013", "every field of the schema of batches of less than ten records is an active identifier",
-			tries(rpc.MethodSyncBatch, few(func(m map[string]any) {
-				for _, f := range object(m, "sync_plan", "schema") {
-					object(f)["active_identifier"] = true
+		carriesOut("CALL-011.2", "fields of the schema have the member position",
+			triesFirst(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { f["position"] = 1 }))),
+		carriesOut("CALL-012", "fields of the schema lose updateable",
+			triesFirst(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { delete(memberObject(f, "field"), "updateable") }))),
+		carriesOut("CALL-012.2", "the type of text fields is called text in the schema",
+			triesFirst(rpc.MethodSyncBatch, schema(func(_ string, f map[string]any) { memberObject(f, "field")["type"] = "text" }))),
+		carriesOut("CALL-013", "every field of the schema of batches of less than ten records is an active identifier",
+			triesFirst(rpc.MethodSyncBatch, fewRecords(func(m map[string]any) {
+				for _, f := range memberObject(m, "sync_plan", "schema") {
+					memberObject(f)["active_identifier"] = true
 				}
 			}))),
-		carries("CALL-013.2", "fields that are no identifier have no active_identifier",
-			tries(rpc.MethodSyncBatch, schema(func(name string, f map[string]any) {
+		carriesOut("CALL-013.2", "fields that are no identifier have no active_identifier",
+			triesFirst(rpc.MethodSyncBatch, schema(func(name string, f map[string]any) {
 				if f["active_identifier"] != true {
 					delete(f, "active_identifier")
 				}
@@ -226,9 +226,9 @@ func jsonText(v any) string {
 	return string(text)
 }
 
-// few changes the parameters of a batch of less than ten records: what the
+// fewRecords changes the parameters of a batch of less than ten records: what the
 // destination refuses is sent twice, which larger batches need not show as well.
-func few(change func(map[string]any)) func(*sentCall) {
+func fewRecords(change func(map[string]any)) func(*sentCall) {
 	return func(o *sentCall) {
 		o.params(func(m map[string]any) {
 			if list, _ := m["records"].([]any); len(list) < 10 {
@@ -240,7 +240,7 @@ func few(change func(map[string]any)) func(*sentCall) {
 
 func batchViolations() []violation {
 	records := func(change func([]any) []any) carryFunc {
-		return sends(rpc.MethodSyncBatch, func(o *sentCall) {
+		return editsCalls(rpc.MethodSyncBatch, func(o *sentCall) {
 			o.params(func(m map[string]any) {
 				list, _ := m["records"].([]any)
 				m["records"] = change(list)
@@ -248,29 +248,29 @@ func batchViolations() []violation {
 		})
 	}
 	return []violation{
-		carries("CALL-014", "the first record of a batch of more than 50 stands in it twice", records(func(list []any) []any {
+		carriesOut("CALL-014", "the first record of a batch of more than 50 stands in it twice", records(func(list []any) []any {
 			if len(list) > 50 {
 				return append(list, list[0])
 			}
 			return list
 		})),
-		carries("CALL-015", "records of batches of less than ten carry the number of their row", tries(rpc.MethodSyncBatch, few(func(m map[string]any) {
+		carriesOut("CALL-015", "records of batches of less than ten carry the number of their row", triesFirst(rpc.MethodSyncBatch, fewRecords(func(m map[string]any) {
 			for i, r := range m["records"].([]any) {
-				object(r)["_row"] = i
+				memberObject(r)["_row"] = i
 			}
 		}))),
-		carries("CALL-016", "batches of inserts have the operation upsert", sends(rpc.MethodSyncBatch, func(o *sentCall) {
+		carriesOut("CALL-016", "batches of inserts have the operation upsert", editsCalls(rpc.MethodSyncBatch, func(o *sentCall) {
 			o.params(func(m map[string]any) {
-				if plan := object(m, "sync_plan"); plan["operation"] == rpc.OperationInsert {
+				if plan := memberObject(m, "sync_plan"); plan["operation"] == rpc.OperationInsert {
 					plan["operation"] = rpc.OperationUpsert
 				}
 			})
 		})),
 		{Violation{ID: "CALL-017", Changes: "only the first batch of a run has the label of the object"}, func(*Server) seams {
 			var known sync.Map
-			return seams{carry: sends(rpc.MethodSyncBatch, func(o *sentCall) {
+			return seams{carry: editsCalls(rpc.MethodSyncBatch, func(o *sentCall) {
 				if _, again := known.LoadOrStore(jsonText(o.param("sync_plan", "sync_run_id")), true); again {
-					o.params(func(m map[string]any) { object(m, "sync_plan", "object")["label"] = "" })
+					o.params(func(m map[string]any) { memberObject(m, "sync_plan", "object")["label"] = "" })
 				}
 			})}
 		}},
@@ -282,25 +282,25 @@ func transportViolations() []violation {
 		return func(o *sentCall) { o.r.Header.Set(name, value) }
 	}
 	return []violation{
-		carries("CALL-019", "batches are first sent as a form",
-			tries(rpc.MethodSyncBatch, header("Content-Type", "application/x-www-form-urlencoded"))),
-		carries("CALL-020", "batches are sent in chunks", sends(rpc.MethodSyncBatch, func(o *sentCall) { o.chunked = true })),
-		carries("CALL-021", "get_sync_speed is first sent compressed",
-			tries(rpc.MethodGetSyncSpeed, func(o *sentCall) {
+		carriesOut("CALL-019", "batches are first sent as a form",
+			triesFirst(rpc.MethodSyncBatch, header("Content-Type", "application/x-www-form-urlencoded"))),
+		carriesOut("CALL-020", "batches are sent in chunks", editsCalls(rpc.MethodSyncBatch, func(o *sentCall) { o.chunked = true })),
+		carriesOut("CALL-021", "get_sync_speed is first sent compressed",
+			triesFirst(rpc.MethodGetSyncSpeed, func(o *sentCall) {
 				o.r.Header.Set("Content-Encoding", "gzip")
 				o.body = gzipped(o.body)
 			}), Also{"CALL-001", "a compressed body is no JSON"}),
-		carries("CALL-022", "batches are sent without a User-Agent", sends(rpc.MethodSyncBatch, header("User-Agent", ""))),
-		carries("CALL-023", "list_fields does not ask for compressed replies",
-			sends(rpc.MethodListFields, func(o *sentCall) { o.r.Header.Del("Accept-Encoding") })),
-		carries("CALL-024", "a reply in gzip is not decoded", undecoded("gzip")),
-		carries("CALL-025", "a reply in deflate is not decoded", undecoded("deflate")),
-		carries("CALL-026", "every call has a connection of its own", func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
+		carriesOut("CALL-022", "batches are sent without a User-Agent", editsCalls(rpc.MethodSyncBatch, header("User-Agent", ""))),
+		carriesOut("CALL-023", "list_fields does not ask for compressed replies",
+			editsCalls(rpc.MethodListFields, func(o *sentCall) { o.r.Header.Del("Accept-Encoding") })),
+		carriesOut("CALL-024", "a reply in gzip is not decoded", undecoded("gzip")),
+		carriesOut("CALL-025", "a reply in deflate is not decoded", undecoded("deflate")),
+		carriesOut("CALL-026", "every call has a connection of its own", func(o *sentCall, next func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 			o.r.Close = true
 			return next(o)
 		}),
-		carries("CALL-027", "get_sync_speed is sent without the headers of the connection",
-			sends(rpc.MethodGetSyncSpeed, func(o *sentCall) {
+		carriesOut("CALL-027", "get_sync_speed is sent without the headers of the connection",
+			editsCalls(rpc.MethodGetSyncSpeed, func(o *sentCall) {
 				for name := range o.r.Header {
 					if !slices.Contains(ownHeaders, name) {
 						o.r.Header.Del(name)
@@ -310,7 +310,7 @@ func transportViolations() []violation {
 		{Violation{ID: "CALL-028", Changes: "cookies of a destination are kept and sent back"}, func(*Server) seams {
 			return seams{carry: cookies()}
 		}},
-		carries("CALL-029", "a redirect is followed", followed),
+		carriesOut("CALL-029", "a redirect is followed", followed),
 	}
 }
 

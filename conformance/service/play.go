@@ -23,6 +23,9 @@ type play struct {
 	parts map[string]*part // destinations by the name that the scenario gives them
 	dest  *destination     // the latest
 	tests []*tested        // connections that a client has tried
+	deaf  int              // so many calls of the destination are not looked at
+	bad   int              // so many records get malformed replies
+	told  SimulatorConfig  // what the destination was to tell of its objects
 	syncs []*syncing       // in the order of their making
 	last  *answer          // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.

@@ -13,6 +13,10 @@ import (
 // Deviations change how a run works, one broken rule each, so that a judge of
 // services can be judged. The zero value is the right behaviour.
 type Deviations struct {
+	// What a run knows of its destination (spec 4.2). The planning of a run reads it.
+
+	TrustsMetadata bool // a run that does not fit what is kept fails without asking again
+
 	// What an operation makes of the differences (spec 2.6, 4.2).
 
 	UpsertsOnlyNew   bool // an upsert sync sends no changes
