@@ -103,8 +103,8 @@ func Violations() []Violation {
 }
 
 // breaks is a violation with a single seam set.
-func breaks(id, changes string, s seams) violation {
-	return violation{Violation{ID: id, Changes: changes}, func(*Server) seams { return s }}
+func breaks(id, changes string, s seams, also ...Also) violation {
+	return violation{Violation{ID: id, Changes: changes, Also: also}, func(*Server) seams { return s }}
 }
 
 // broken are the seams of the configured violations.

@@ -1,8 +1,156 @@
 package service
 
-import "github.com/destkit/destkit/conformance"
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
 
-// alertsSteps are for ALRT: alerts (spec 2.8, 6).
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). Nobody sees
+// them but in the mailbox of a stand-in.
 func alertsSteps() []conformance.Step {
-	return []conformance.Step{}
+	return []conformance.Step{
+		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, func(p *play) any { return p.noticedWorkspace }),
+		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, func(p *play) any { return p.watchedSync }),
+		step(`^the source has (\d+) rows, (\d+) of them invalid$`, func(p *play) any { return p.rowsBecome }),
+		step(`^(no|\d+) e-mails? (?:has|have) come$`, func(p *play) any { return p.mailsHaveCome }),
+		step(`^(\d+) e-mails? (?:has|have) come to every address$`, func(p *play) any { return p.everyoneHasMail }),
+		step(`^each e-mail names the sync$`, func(p *play) any { return p.mailNamesSync }),
+	}
+}
+
+// noticedWorkspace is a workspace with notification_emails of its own (spec 2.14),
+// so that nobody else's e-mails are looked at.
+func (p *play) noticedWorkspace(addresses int) error {
+	var to []string
+	for range addresses {
+		to = append(to, p.email("notice"))
+	}
+	id, key, err := p.newWorkspace(map[string]any{"notification_emails": to})
+	if err != nil {
+		return err
+	}
+	p.key, p.vars["workspace"], p.vars["addresses"] = key, id, to
+	return p.ownSource()
+}
+
+// partly are n rows of which some are invalid: they have no identifier.
+func partly(n, invalid int) table {
+	t := numbered(1, n)
+	for i := range invalid {
+		t.rows[i]["id"] = nil
+	}
+	return t
+}
+
+func (p *play) watchedSync(n, invalid int, settings *conformance.Table) error {
+	if p.dest == nil {
+		if _, err := p.connect(connecting{}); err != nil {
+			return err
+		}
+	}
+	rows, err := p.newDataset(partly(n, invalid))
+	if err != nil {
+		return err
+	}
+	changes := map[string]any{}
+	for _, line := range settings.Rows {
+		var value any
+		if err := json.Unmarshal([]byte(line.Cells[1].Value), &value); err != nil {
+			return fmt.Errorf("read %s: %w", line.Cells[0].Value, err)
+		}
+		changes[line.Cells[0].Value] = value // null leaves the field out
+	}
+	_, err = p.newSync(p.dest, rows, "upsert", changes)
+	return err
+}
+
+func (p *play) rowsBecome(n, invalid int) error { return p.holds(p.latest().rows, partly(n, invalid)) }
+
+// mailsTo are the e-mails to an address once nothing is under way any more.
+func (p *play) mailsTo(address string) ([]*wire.Node, *answer, error) {
+	if _, err := p.control("POST", "/settle", nil); err != nil {
+		return nil, nil, err
+	}
+	a, err := p.control("GET", "/mailbox?to="+url.QueryEscape(address), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return itemsOf(a.at("mails")), a, nil
+}
+
+func (p *play) addresses() []string {
+	to, _ := p.vars["addresses"].([]string)
+	return to
+}
+
+func (p *play) mailsHaveCome(how string) error {
+	want, _ := strconv.Atoi(how) // "no" is none
+	for _, address := range p.addresses() {
+		mails, a, err := p.mailsTo(address)
+		if err != nil {
+			return err
+		}
+		if len(mails) != want {
+			p.broken(fmt.Sprintf("%d e-mails about the sync", want), subjects(mails), a)
+		}
+	}
+	p.Proof("%s e-mails", how)
+	return p.Held()
+}
+
+// subjects says which e-mails have come.
+func subjects(mails []*wire.Node) string {
+	var out []string
+	for _, m := range mails {
+		out = append(out, stringOf(m.Get("subject")))
+	}
+	return fmt.Sprintf("%d: %s", len(mails), strings.Join(out, "; "))
+}
+
+func (p *play) everyoneHasMail(want int) error {
+	p.Proof("%d addresses", len(p.addresses()))
+	return p.mailsHaveCome(strconv.Itoa(want))
+}
+
+func (p *play) mailNamesSync() error {
+	s := p.latest()
+	label := fmt.Sprint(s.body["label"])
+	for _, address := range p.addresses() {
+		mails, a, err := p.mailsTo(address)
+		if err != nil {
+			return err
+		}
+		if len(mails) == 0 {
+			return conformance.Outcome(conformance.Inconclusive, "", "no e-mail has come")
+		}
+		for _, m := range mails {
+			if text := stringOf(m.Get("subject")) + "\n" + stringOf(m.Get("text")); !strings.Contains(text, label) {
+				p.broken("the label of the sync, "+label, text, a)
+			}
+		}
+	}
+	return p.Held()
+}
+
+// clockOf is the time of the service.
+func (p *play) clockOf() (time.Time, error) {
+	if p.target.ControlURL == "" {
+		return time.Now().UTC(), nil
+	}
+	a, err := p.control("GET", "/clock", nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now, err := time.Parse(time.RFC3339, a.text("now"))
+	if err != nil {
+		return now, fmt.Errorf("read clock of the service: %w", err)
+	}
+	return now.UTC(), nil
 }
