@@ -215,7 +215,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
 		return
 	}
-	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, BasePath) {
+	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
 		s.broken.disturbed(w, r, s.mux)
 		return
 	}

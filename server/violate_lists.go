@@ -108,12 +108,14 @@ func listsViolations() []violation {
 }
 
 // tells changes the body of one good answer.
-func tells(id, changes, call string, change func(map[string]any)) violation {
-	return breaks(id, changes, seams{tell: func(a *apiAnswer) {
+func tells(id, changes, call string, change func(map[string]any), also ...Also) violation {
+	v := breaks(id, changes, seams{tell: func(a *apiAnswer) {
 		if a.is(call) && a.status < http.StatusMultipleChoices {
 			a.edit(change)
 		}
 	}})
+	v.Also = also
+	return v
 }
 
 // paginates changes the pagination of one list.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -28,6 +29,7 @@ type request struct {
 	token        string // another token, in place of as
 	header       http.Header
 	control      bool // below the control URL instead
+	outside      bool // below what stands before /api/v1 instead
 }
 
 // answer is what came back.
@@ -106,6 +108,9 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 		call.Header["Content-Type"] = nil
 	}
 	call.URL = r.target.BaseURL + q.path
+	if q.outside {
+		call.URL = strings.TrimSuffix(r.target.BaseURL, "/api/v1") + q.path
+	}
 	if token := r.tokenFor(q); token != "" {
 		call.Header["Authorization"] = []string{"Bearer " + token}
 	}

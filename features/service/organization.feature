@@ -419,7 +419,7 @@ Feature: Organization
       | POST /workspaces/{workspace}/invitations | {"emails":["{email}","{this_email}"],"role":"viewer"} |
     Then the list "/workspaces/{workspace}/invitations" shows "{this_email}"
 
-  @ORG-028 @must @spec @spec-4 @needs-ORG-023
+  @ORG-028 @must @spec @spec-4 @needs-ORG-025
   Scenario: The role of an invitation to a workspace can be changed
     A mistake in the role is put right before the person comes.
     Cause: the method PUT is missing, or the answer shows the old role.
