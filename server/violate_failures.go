@@ -34,11 +34,11 @@ func failureForms() []violation {
 		}),
 		tells("FLT-003", "a changed destination has the status ok", "PATCH /destinations/*", func(body map[string]any) { body["status"] = "ok" }),
 		tells("FLT-003.2", "a destination object has the status found", "GET /destinations/*/objects/*", func(body map[string]any) { body["status"] = "found" }),
-		fails("FLT-004", "an update of a sync that fails has the status failed", http.StatusBadRequest, func(a *apiAnswer) {
-			if a.is("PATCH /syncs/*") {
+		fails("FLT-004", "an update of a destination that is not there has the status failed", http.StatusNotFound, func(a *apiAnswer) {
+			if a.is("PATCH /destinations/*") {
 				a.edit(func(body map[string]any) { body["status"] = "failed" })
 			}
-		}, Also{"FLT-008", "a status that is not error is no refusal as it is published"}),
+		}),
 		breaks("FLT-005", "a sync that is not there is null", missing("GET /syncs/*", http.StatusOK, `{"status":"success","data":null}`)),
 		breaks("FLT-005.2", "a topic that is not there makes the service fail", missing("PATCH /sources/*/topics/*", http.StatusInternalServerError, `{"status":"error","message":"the service failed"}`)),
 		breaks("FLT-006", "an invitation that is not there is refused as if it were another's", missing("PATCH /invitations/*", http.StatusForbidden, `{"status":"error","message":"no access"}`)),
@@ -50,6 +50,11 @@ func failureForms() []violation {
 		fails("FLT-008", "a connection that is no good is refused with 422", http.StatusBadRequest, func(a *apiAnswer) {
 			if a.is("POST /destinations") {
 				a.status = http.StatusUnprocessableEntity
+			}
+		}),
+		fails("FLT-008.2", "an update of a sync that is no good has the status failed", http.StatusBadRequest, func(a *apiAnswer) {
+			if a.is("PATCH /syncs/*") {
+				a.edit(func(body map[string]any) { body["status"] = "failed" })
 			}
 		}),
 		fails("FLT-009", "a topic that is no good is refused without a message", http.StatusBadRequest, func(a *apiAnswer) {

@@ -49,6 +49,9 @@ func (p *play) refusalsNameScheme() error {
 
 // noNewWorkspace looks for workspaces with a name of the check.
 func (p *play) noNewWorkspace() error {
+	if err := p.needsOrganization(); err != nil {
+		return err
+	}
 	a, err := p.must(request{method: "GET", path: "/workspaces?per_page=100", as: asOrganization})
 	if err != nil {
 		return err

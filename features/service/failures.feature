@@ -60,7 +60,7 @@ Feature: Answers and failures
     Then the status of each answer is one of "success, updated, created"
 
   @FLT-004 @must @spec @spec-7.1 @spec-4 @differs-error-status-integer @needs-FLT-005
-  Scenario: A failure about one resource has the status error or not_found
+  Scenario: A failure over what is not there has the status not_found or error
     Clients tell a failure by the word, whatever the HTTP status was.
     Cause: the status is the HTTP status, or "failed".
     Fix: answer not_found for what is not there, and error for everything else.
@@ -72,9 +72,7 @@ Feature: Answers and failures
       | GET /destinations/{nobody}                      | |
       | GET /destinations/{destination}/objects/nothing | |
       | PATCH /destinations/{nobody}                    | {"service_connection":{"name":"{name}"}} |
-      | POST /destinations                              | {} |
       | GET /syncs/{nobody}                             | |
-      | PATCH /syncs/{sync}                             | {"operation":"fly"} |
       | PATCH /sources/{source}/topics/{nobody}         | {"description":"x"} |
     Then the status of each answer is one of "error, not_found"
 
@@ -267,7 +265,7 @@ Feature: Answers and failures
     When a client makes each call with its own token:
       | DELETE /source_types  |
       | PUT /syncs            |
-      | PATCH /users          |
+      | PATCH /source_types   |
     Then each call is turned down
     And each refused method is told which are allowed
 

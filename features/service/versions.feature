@@ -75,7 +75,6 @@ Feature: Versions
       | GET /syncs                        | |
       | GET /syncs/{sync}                 | |
       | GET /source_types                 | |
-      | POST /workspaces                  | {"name":"{name}"} |
     Then no answer says that something is deprecated
 
   @DEP-006 @must @published @spec-9 @spec-4.1
