@@ -127,6 +127,12 @@ func destinationViews() []violation {
 		showsAt("DST-011.2", "the answer to a change leaves is_file_system_destination out", savesDestination, func(d map[string]any) {
 			delete(d, "is_file_system_destination")
 		}),
+		answersAt("DST-029", "deleting a destination answers 204", "DELETE /destinations/*", func(a *apiAnswer) {
+			if a.status == http.StatusOK {
+				a.status, a.body = http.StatusNoContent, nil
+			}
+		}),
+		{Violation{ID: "DST-029.2", Changes: "a deleted destination stays in the list"}, listsDeleted},
 		answersAt("DST-028", "a connection of an unknown type is answered with 422", makesDestination, func(a *apiAnswer) {
 			if a.status == http.StatusBadRequest && strings.Contains(string(a.body), "service_connection.type") {
 				a.status = http.StatusUnprocessableEntity
@@ -142,6 +148,28 @@ func destinationViews() []violation {
 			}
 		}}),
 	}
+}
+
+// listsDeleted shows what was deleted as it was when it was made.
+func listsDeleted(*Server) seams {
+	var lock sync.Mutex
+	made, gone := map[string]any{}, []any{} // by path
+	return seams{tell: func(a *apiAnswer) {
+		lock.Lock()
+		defer lock.Unlock()
+		switch {
+		case a.is(makesDestination):
+			a.data(func(d map[string]any) { made[a.r.URL.Path+"/"+fmt.Sprint(d["id"])] = d })
+		case a.is("DELETE /destinations/*") && made[a.r.URL.Path] != nil:
+			gone = append(gone, made[a.r.URL.Path])
+		case a.is(listsDestinations):
+			a.edit(func(body map[string]any) {
+				if list, ok := body["data"].([]any); ok {
+					body["data"] = append(list, gone...)
+				}
+			})
+		}
+	}}
 }
 
 // editCredentials changes the credentials of a connection that is made or saved.

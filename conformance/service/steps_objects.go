@@ -26,8 +26,7 @@ func objectsSteps() []conformance.Step {
 		step(`^every destination object shown is one of list_objects, and none is missing$`, func(p *play) any { return p.objectsAreThose }),
 		step(`^every object of the list is found under its full_name$`, func(p *play) any { return p.objectsAreFound }),
 		step(`^every destination (object|field) shown agrees with (?:list_objects|list_fields) in:$`, func(p *play) any { return p.agrees }),
-		step(`^every destination object shown has the fields of list_fields$`, func(p *play) any { return p.fieldsAreThose }),
-		step(`^every destination object shown has the operations of supported_operations$`, func(p *play) any { return p.operationsAreThose }),
+		step(`^every destination object shown has the (fields of list_fields|operations of supported_operations)$`, func(p *play) any { return p.namesAreThose }),
 		step(`^(no field but an identifier|every identifier) can be a key of an operation of its object$`, func(p *play) any { return p.keysAreRight }),
 		step(`^an object is the same wherever it is shown$`, func(p *play) any { return p.objectsAgree }),
 		step(`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`, func(p *play) any { return p.advancedAgrees }),
@@ -322,33 +321,8 @@ func (pl *plan) planObject(v *view) (string, bool) {
 	return name, known
 }
 
-func (p *play) fieldsAreThose() error {
-	return p.eachPlanned(func(pl *plan, v *view, name string) (want, have []string) {
-		for _, f := range pl.fields[name] {
-			want = append(want, f.APIName)
-		}
-		if list := v.node.Get("fields"); list != nil {
-			for _, n := range list.Items {
-				have = append(have, stringOf(n.Get("full_name")))
-			}
-		}
-		return want, have
-	}, "fields")
-}
-
-func (p *play) operationsAreThose() error {
-	return p.eachPlanned(func(pl *plan, v *view, name string) (want, have []string) {
-		if list := v.node.Get("supported_operations"); list != nil {
-			for _, n := range list.Items {
-				have = append(have, stringOf(n))
-			}
-		}
-		return pl.operations[name], have
-	}, "supported_operations")
-}
-
-// eachPlanned compares lists of names at every object.
-func (p *play) eachPlanned(lists func(*plan, *view, string) (want, have []string), member string) error {
+// namesAreThose compares a list of names at every object.
+func (p *play) namesAreThose(what string) error {
 	pl, err := p.plan()
 	if err != nil {
 		return err
@@ -362,12 +336,33 @@ func (p *play) eachPlanned(lists func(*plan, *view, string) (want, have []string
 		if !known {
 			continue
 		}
-		if want, have := lists(pl, v, name); !sameWords(want, have) {
+		member, want := "supported_operations", pl.operations[name]
+		if what == "fields of list_fields" {
+			member, want = "fields", nil
+			for _, f := range pl.fields[name] {
+				want = append(want, f.APIName)
+			}
+		}
+		if have := namesIn(v.node.Get(member)); !sameWords(want, have) {
 			p.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
 	p.Proof("%d looks", len(all))
 	return p.Held()
+}
+
+// namesIn are texts, or the full_name of objects.
+func namesIn(list *wire.Node) []string {
+	var names []string
+	if list.Is(wire.Array) {
+		for _, n := range list.Items {
+			if n.Is(wire.Object) {
+				n = n.Get("full_name")
+			}
+			names = append(names, stringOf(n))
+		}
+	}
+	return names
 }
 
 // keysAreRight: which fields identify records is told by list_fields (spec 4.2).

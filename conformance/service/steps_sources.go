@@ -12,7 +12,7 @@ import (
 func sourcesSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^a client lists the source types$`, func(p *play) any { return p.listsSourceTypes }),
-		step(`^a client fetches the source of the run$`, func(p *play) any { return p.fetchesSource }),
+		step(`^a client fetches the (source of the run|dataset of the model)$`, func(p *play) any { return p.fetchesBehind }),
 		step(`^the type of every source shown is one of the source types$`, func(p *play) any { return p.sourceIsListed }),
 		step(`^no two ([a-z ]+)s shown have the same "([a-z_]+)"$`, func(p *play) any { return p.noTwoAlike }),
 	}
@@ -24,12 +24,25 @@ func (p *play) listsSourceTypes() error {
 	return err
 }
 
-func (p *play) fetchesSource() error {
-	a, err := p.api(request{method: "GET", path: "/sources/" + strconv.FormatInt(p.source, 10)})
+// fetchesBehind looks at what a scenario reads from.
+func (p *play) fetchesBehind(what string) error {
+	path, kind := "/sources/"+strconv.FormatInt(p.source, 10), "source"
+	if what == "dataset of the model" {
+		models, err := p.looked("model")
+		if err != nil {
+			return err
+		}
+		id, ok := models[0].member("dataset_id").Int()
+		if !ok {
+			return conformance.Outcome(conformance.Inconclusive, "", "the model names no dataset")
+		}
+		path, kind = "/datasets/"+strconv.FormatInt(id, 10), "dataset"
+	}
+	a, err := p.api(request{method: "GET", path: path})
 	if err != nil {
 		return err
 	}
-	p.shows("source", "fetch", a, a.at("data"))
+	p.shows(kind, "fetch", a, a.at("data"))
 	return nil
 }
 
@@ -51,19 +64,23 @@ func (p *play) sourceIsListed() error {
 	return p.Held()
 }
 
-// noTwoAlike compares within one way of looking.
+// noTwoAlike compares what one answer shows.
 func (p *play) noTwoAlike(kind, member string) error {
 	all, err := p.looked(kind)
 	if err != nil {
 		return err
 	}
-	seen := map[string]*view{}
+	type one struct {
+		answer *answer
+		value  string
+	}
+	seen := map[one]bool{}
 	for _, v := range all {
-		value := shownAs(v.member(member))
-		if seen[value] != nil {
-			p.brokenView(v, member, "is its own", value+" stands twice")
+		this := one{v.answer, shownAs(v.member(member))}
+		if seen[this] {
+			p.brokenView(v, member, "is its own", this.value+" stands twice")
 		}
-		seen[value] = v
+		seen[this] = true
 	}
 	p.Proof("%d looks", len(all))
 	return p.Held()

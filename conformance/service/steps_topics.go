@@ -12,7 +12,6 @@ func topicsSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^a source that streams$`, func(p *play) any { return p.streams }),
 		step(`^a client creates a (model|topic) with (\{.*\})$`, func(p *play) any { return p.createsBelow }),
-		step(`^a client fetches the dataset of the model$`, func(p *play) any { return p.fetchesDataset }),
 		step(`^"([a-z_=]+)" of every ([a-z ]+) shown is its "([a-z_]+)"$`, func(p *play) any { return p.sameMembers }),
 		step(`^a client updates the topic with (\{.*\})(, a moment later)?$`, func(p *play) any { return p.updatesTopic }),
 	}
@@ -86,24 +85,6 @@ func (p *play) updatesTopic(change, later string) error {
 		return do()
 	}
 	return p.later("topic", "updated_at", do)
-}
-
-// fetchesDataset looks at the dataset that the model names.
-func (p *play) fetchesDataset() error {
-	models, err := p.looked("model")
-	if err != nil {
-		return err
-	}
-	id, ok := models[0].member("dataset_id").Int()
-	if !ok {
-		return conformance.Outcome(conformance.Inconclusive, "", "the model names no dataset")
-	}
-	a, err := p.api(request{method: "GET", path: "/datasets/" + strconv.FormatInt(id, 10)})
-	if err != nil {
-		return err
-	}
-	p.shows("dataset", "fetch", a, a.at("data"))
-	return nil
 }
 
 // sameMembers compares two members of one thing.

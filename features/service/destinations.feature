@@ -404,3 +404,21 @@ Feature: Connections to destinations
     Then every answer has the HTTP status 400
     And every answer has the status word "error"
     And no destination has the name "{name}"
+
+  @DST-029 @must @published @spec-4
+  Scenario: A destination that was deleted is gone
+    A connection that stays keeps its secrets in the service.
+    Cause: the destination is hidden in one place only.
+    Fix: answer 200 {"status":"deleted"}, and 404 from then on.
+    Good: DELETE /destinations/7 -> 200 {"status":"deleted"}, GET /destinations/7 -> 404
+    Bad: DELETE /destinations/7 -> 200 {"status":"deleted"}, GET /destinations/7 -> 200
+
+    Given a connection
+    When a client calls, one after the other:
+      | DELETE | /destinations/{destination} |
+    Then every answer has the HTTP status 200
+    And every answer has the status word "deleted"
+    When a client lists the destination
+    Then the list shows the destination no more
+    When a client fetches the destination
+    Then the answer has the HTTP status 404

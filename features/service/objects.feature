@@ -64,6 +64,7 @@ Feature: Destination objects and fields
     And a connection to that endpoint
     When a client looks at the objects in every way
     Then every destination object shown is one of list_objects, and none is missing
+    And no two destination objects shown have the same "full_name"
     And every destination object shown agrees with list_objects in:
       | full_name | object_api_name |
       | label     | label           |
