@@ -3,14 +3,11 @@ package service
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/wire"
-	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // destinationsSteps are for DST: connections to destinations (spec 2.2).
@@ -73,79 +70,6 @@ func (p *play) connects(d *destination, body map[string]any) error {
 	if d.id = a.id("data", "id"); d.id != 0 {
 		p.made(thing{kind: "destinations", id: d.id, name: d.name})
 	}
-	return nil
-}
-
-// errorText is an error of JSON-RPC in words: code and message.
-var errorText = regexp.MustCompile(`^fails with the error (-?\d+) "([^"]*)"$`)
-
-// testThat answers test_connection in the way that the words say.
-func testThat(words string) (func(*call) *reply, error) {
-	result := func(result any) *reply { return &reply{edit: withResult(result)} }
-	var by *reply
-	switch said, says := between(words, `says "`, `"`); {
-	case words == "passes":
-		return nil, nil
-	case says:
-		by = result(map[string]any{"success": false, "error_message": said})
-	case words == `lacks "success"`:
-		by = result(map[string]any{})
-	case words == "is answered with HTTP 500":
-		by = &reply{status: http.StatusInternalServerError, body: []byte("out of order")}
-	case words == "is answered with a page":
-		by = &reply{header: http.Header{"Content-Type": {"text/html"}}, body: []byte("<html><body>Welcome</body></html>")}
-	case words == "gets no answer":
-		by = &reply{cut: true}
-	case errorText.MatchString(words):
-		m := errorText.FindStringSubmatch(words)
-		by = &reply{edit: withError(json.RawMessage(m[1]), m[2])}
-	default:
-		return nil, fmt.Errorf("no test %q", words)
-	}
-	return func(c *call) *reply {
-		if c.method == rpc.MethodTestConnection {
-			return by
-		}
-		return nil
-	}, nil
-}
-
-// between is what stands between two texts that hold the whole.
-func between(s, before, after string) (string, bool) {
-	if len(s) < len(before)+len(after) || s[:len(before)] != before || s[len(s)-len(after):] != after {
-		return "", false
-	}
-	return s[len(before) : len(s)-len(after)], true
-}
-
-// withResult puts another result into an answer of the simulator.
-func withResult(result any) func([]byte, http.Header) []byte {
-	return func(body []byte, _ http.Header) []byte {
-		return raw(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "result": result})
-	}
-}
-
-// withError makes an error of it.
-func withError(code json.RawMessage, message string) func([]byte, http.Header) []byte {
-	return func(body []byte, _ http.Header) []byte {
-		return raw(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "error": map[string]any{"code": code, "message": message}})
-	}
-}
-
-func answeredID(body []byte) json.RawMessage {
-	n, err := wire.Parse(body)
-	if err != nil || n.Get("id") == nil {
-		return json.RawMessage("null")
-	}
-	return n.Get("id").Raw
-}
-
-func (p *play) testChanges(verb, rest string) error {
-	script, err := testThat(verb + rest)
-	if err != nil {
-		return err
-	}
-	p.dest.plays(script)
 	return nil
 }
 
@@ -299,36 +223,6 @@ func (p *play) sends(change string) error {
 	return nil
 }
 
-// stepFailed looks for the message of a failed step (spec 7.1.3).
-func (p *play) stepFailed(message string) error {
-	looks, err := p.looked("destination")
-	if err != nil {
-		return err
-	}
-	for _, v := range looks {
-		found := false
-		for _, s := range p.shown("test step") {
-			said := stringOf(s.member("error.message"))
-			if s.of == v && said != "" && (message == "" || regexp.MustCompile(regexp.QuoteMeta(message)).MatchString(said)) {
-				found = true
-			}
-		}
-		if !found {
-			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), shownAs(v.member("last_test_results")))
-		}
-	}
-	p.Proof("%d looks", len(looks))
-	return p.Held()
-}
-
-// quoted is what a message has to say; any will do where none is named.
-func quoted(message string) string {
-	if message == "" {
-		return "why"
-	}
-	return strconv.Quote(message)
-}
-
 // callsWithToken looks at the latest call (spec 5.2.2).
 func (p *play) callsWithToken(word string) error {
 	calls, err := p.heard()
@@ -350,25 +244,6 @@ func (p *play) callsWithToken(word string) error {
 	p.Proof("%d calls", len(calls))
 	return p.Held()
 }
-
-// latestIsTest tells that the connection was tested (facts A3).
-func (p *play) latestIsTest() error {
-	calls, err := p.heard()
-	if err != nil {
-		return err
-	}
-	first, _ := p.vars[callsBefore].(int)
-	for _, c := range calls[first:] {
-		if c.method == rpc.MethodTestConnection {
-			p.Proof("call %d", c.number)
-			return p.Held()
-		}
-	}
-	p.brokenCall("a call of test_connection", fmt.Sprintf("%d calls of other methods", len(calls)-first), calls[len(calls)-1])
-	return p.Held()
-}
-
-const callsBefore = "calls before"
 
 // noneIsCalled looks through the list for what must not have been made.
 func (p *play) noneIsCalled(word string) error {

@@ -33,141 +33,6 @@ func objectsSteps() []conformance.Step {
 	}
 }
 
-// plan is what an endpoint answers to planning calls in place of the simulator.
-type plan struct {
-	objects    []rpc.Object
-	fields     map[string][]rpc.Field
-	operations map[string][]string
-}
-
-const planned = "plan"
-
-func (p *play) plan() (*plan, error) {
-	if pl, ok := p.vars[planned].(*plan); ok {
-		return pl, nil
-	}
-	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
-}
-
-// anEndpoint reads | object_api_name | label | operations | can_create_fields |.
-func (p *play) anEndpoint(t *conformance.Table) error {
-	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
-	for _, row := range t.Rows {
-		o := rpc.Object{APIName: row.Cells[0].Value, Label: row.Cells[1].Value}
-		if len(row.Cells) > 3 {
-			o.CanCreateFields = row.Cells[3].Value
-		}
-		pl.objects = append(pl.objects, o)
-		pl.fields[o.APIName] = thingFields()
-		pl.operations[o.APIName] = append([]string{}, strings.Fields(row.Cells[2].Value)...)
-	}
-	p.vars[planned] = pl
-	return nil
-}
-
-// itsFields reads | field_api_name | label | type | what is true of it |.
-func (p *play) itsFields(object string, t *conformance.Table) error {
-	pl, err := p.plan()
-	if err != nil {
-		return err
-	}
-	pl.fields[object] = nil
-	for _, row := range t.Rows {
-		is := func(word string) bool { return slices.Contains(strings.Fields(row.Cells[3].Value), word) }
-		pl.fields[object] = append(pl.fields[object], rpc.Field{
-			APIName: row.Cells[0].Value, Label: row.Cells[1].Value, Type: row.Cells[2].Value,
-			Identifier: is("identifier"), Required: is("required"), Createable: is("createable"), Updateable: is("updateable"), Array: is("array"),
-		})
-	}
-	return nil
-}
-
-// connectsPlan makes a connection to an endpoint that answers with the plan.
-func (p *play) connectsPlan() error {
-	pl, err := p.plan()
-	if err != nil {
-		return err
-	}
-	d, err := p.place(connecting{script: pl.answers})
-	if err != nil {
-		return err
-	}
-	return p.connects(d, d.connection(nil))
-}
-
-// answers is the script of the endpoint.
-func (pl *plan) answers(c *call) *reply {
-	object := stringOf(c.param("object", "object_api_name"))
-	var result any
-	switch c.method {
-	case rpc.MethodListObjects:
-		result = map[string]any{"objects": pl.objects}
-	case rpc.MethodListFields:
-		result = map[string]any{"fields": pl.fields[object]}
-	case rpc.MethodSupportedOperations:
-		result = map[string]any{"operations": pl.operations[object]}
-	default:
-		return nil
-	}
-	return &reply{edit: withResult(result)}
-}
-
-const applications = "applications"
-
-// emulatedOnes connects applications that the service plays itself: they have
-// what no custom destination has. Their credentials are made from what the
-// service says about them.
-func (p *play) emulatedOnes() error {
-	var types []*wire.Node
-	if _, err := p.pages("/connectors", func(_ *answer, n *wire.Node) {
-		if emulated, _ := n.Get("emulated").Bool(); emulated {
-			types = append(types, n)
-		}
-	}); err != nil {
-		return err
-	}
-	var ids []int64
-	for _, n := range types {
-		a, err := p.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
-			"name": p.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
-		}}})
-		if err != nil {
-			return err
-		}
-		if p.tidies(a); a.id("data", "id") != 0 {
-			p.shows("destination", "creation", a, a.at("data"))
-			ids = append(ids, a.id("data", "id"))
-		}
-	}
-	if len(ids) == 0 {
-		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
-	}
-	p.vars[applications] = ids
-	return nil
-}
-
-// invented are credentials that fit the fields of a connector.
-func invented(fields *wire.Node) map[string]any {
-	credentials := map[string]any{}
-	if fields == nil {
-		return credentials
-	}
-	for _, f := range fields.Items {
-		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
-			continue
-		}
-		value := stringOf(f.Get("placholder"))
-		if first := f.Get("possible_values", "0"); first != nil {
-			value = stringOf(first)
-		}
-		if value == "" {
-			value = "zz-conf"
-		}
-		credentials[stringOf(f.Get("id"))] = value
-	}
-	return credentials
-}
-
 // looksAtObjects lists the objects and, in every way, fetches each of them and
 // their destination.
 func (p *play) looksAtObjects(how string) error {
@@ -259,24 +124,6 @@ func (p *play) objectsAreFound() error {
 	return p.Held()
 }
 
-// said is what the endpoint said about what a view shows, as JSON.
-func (pl *plan) said(v *view) *wire.Node {
-	name := stringOf(v.node.Get("full_name"))
-	var told any
-	if v.kind == "destination object" {
-		if i := slices.IndexFunc(pl.objects, func(o rpc.Object) bool { return o.APIName == name }); i >= 0 {
-			told = pl.objects[i]
-		}
-	} else {
-		fields := pl.fields[stringOf(v.of.node.Get("full_name"))]
-		if i := slices.IndexFunc(fields, func(f rpc.Field) bool { return f.APIName == name }); i >= 0 {
-			told = fields[i]
-		}
-	}
-	n, _ := wire.Parse(raw(told))
-	return n
-}
-
 // agrees compares members, | of the API | of the protocol |. Names of types were
 // seen with a capital letter (facts B6).
 func (p *play) agrees(what string, t *conformance.Table) error {
@@ -311,14 +158,6 @@ func (p *play) agrees(what string, t *conformance.Table) error {
 	}
 	p.Proof("%d values", compared)
 	return p.Held()
-}
-
-// planObject is what the endpoint has for an object that is shown; false where
-// it has none.
-func (pl *plan) planObject(v *view) (string, bool) {
-	name := stringOf(v.node.Get("full_name"))
-	_, known := pl.operations[name]
-	return name, known
 }
 
 // namesAreThose compares a list of names at every object.
@@ -440,40 +279,4 @@ func everyAnswer(n *wire.Node) map[string]any {
 		}
 	}
 	return members
-}
-
-// advancedAgrees looks at what the definitions say about themselves (spec 2.4).
-func (p *play) advancedAgrees(what string) error {
-	all, err := p.looked("advanced configuration field")
-	if err != nil {
-		return err
-	}
-	seen := 0
-	for _, v := range all {
-		kind := stringOf(v.node.Get("type"))
-		switch byDefault := v.node.Get("default"); {
-		case what == "default" && byDefault != nil:
-			seen++
-			if ok, err := fits(kind, byDefault); err == nil && !ok {
-				p.brokenView(v, "default", "is "+kind, shownAs(byDefault))
-			}
-		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
-			seen++
-			values := v.node.Get("supported_values")
-			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
-				p.brokenView(v, "supported_values", "lists what can be chosen", shownAs(values))
-			}
-		case what == "definition":
-			seen++
-			name := stringOf(v.node.Get("name"))
-			if told := v.of.node.Get("configurable_field_definitions", name); stringOf(told) != kind {
-				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), shownAs(told))
-			}
-		}
-	}
-	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
-	}
-	p.Proof("%d looks", seen)
-	return p.Held()
 }

@@ -1,0 +1,101 @@
+package service
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+const applications = "applications"
+
+// emulatedOnes connects applications that the service plays itself: they have
+// what no custom destination has. Their credentials are made from what the
+// service says about them.
+func (p *play) emulatedOnes() error {
+	var types []*wire.Node
+	if _, err := p.pages("/connectors", func(_ *answer, n *wire.Node) {
+		if emulated, _ := n.Get("emulated").Bool(); emulated {
+			types = append(types, n)
+		}
+	}); err != nil {
+		return err
+	}
+	var ids []int64
+	for _, n := range types {
+		a, err := p.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
+			"name": p.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
+		}}})
+		if err != nil {
+			return err
+		}
+		if p.tidies(a); a.id("data", "id") != 0 {
+			p.shows("destination", "creation", a, a.at("data"))
+			ids = append(ids, a.id("data", "id"))
+		}
+	}
+	if len(ids) == 0 {
+		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
+	}
+	p.vars[applications] = ids
+	return nil
+}
+
+// invented are credentials that fit the fields of a connector.
+func invented(fields *wire.Node) map[string]any {
+	credentials := map[string]any{}
+	if fields == nil {
+		return credentials
+	}
+	for _, f := range fields.Items {
+		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
+			continue
+		}
+		value := stringOf(f.Get("placholder"))
+		if first := f.Get("possible_values", "0"); first != nil {
+			value = stringOf(first)
+		}
+		if value == "" {
+			value = "zz-conf"
+		}
+		credentials[stringOf(f.Get("id"))] = value
+	}
+	return credentials
+}
+
+// advancedAgrees looks at what the definitions say about themselves (spec 2.4).
+func (p *play) advancedAgrees(what string) error {
+	all, err := p.looked("advanced configuration field")
+	if err != nil {
+		return err
+	}
+	seen := 0
+	for _, v := range all {
+		kind := stringOf(v.node.Get("type"))
+		switch byDefault := v.node.Get("default"); {
+		case what == "default" && byDefault != nil:
+			seen++
+			if ok, err := fits(kind, byDefault); err == nil && !ok {
+				p.brokenView(v, "default", "is "+kind, shownAs(byDefault))
+			}
+		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
+			seen++
+			values := v.node.Get("supported_values")
+			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
+				p.brokenView(v, "supported_values", "lists what can be chosen", shownAs(values))
+			}
+		case what == "definition":
+			seen++
+			name := stringOf(v.node.Get("name"))
+			if told := v.of.node.Get("configurable_field_definitions", name); stringOf(told) != kind {
+				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), shownAs(told))
+			}
+		}
+	}
+	if seen == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
+	}
+	p.Proof("%d looks", seen)
+	return p.Held()
+}

@@ -1,0 +1,115 @@
+package service
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// plan is what an endpoint answers to planning calls in place of the simulator.
+type plan struct {
+	objects    []rpc.Object
+	fields     map[string][]rpc.Field
+	operations map[string][]string
+}
+
+const planned = "plan"
+
+func (p *play) plan() (*plan, error) {
+	if pl, ok := p.vars[planned].(*plan); ok {
+		return pl, nil
+	}
+	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
+}
+
+// anEndpoint reads | object_api_name | label | operations | can_create_fields |.
+func (p *play) anEndpoint(t *conformance.Table) error {
+	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
+	for _, row := range t.Rows {
+		o := rpc.Object{APIName: row.Cells[0].Value, Label: row.Cells[1].Value}
+		if len(row.Cells) > 3 {
+			o.CanCreateFields = row.Cells[3].Value
+		}
+		pl.objects = append(pl.objects, o)
+		pl.fields[o.APIName] = thingFields()
+		pl.operations[o.APIName] = append([]string{}, strings.Fields(row.Cells[2].Value)...)
+	}
+	p.vars[planned] = pl
+	return nil
+}
+
+// itsFields reads | field_api_name | label | type | what is true of it |.
+func (p *play) itsFields(object string, t *conformance.Table) error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	pl.fields[object] = nil
+	for _, row := range t.Rows {
+		is := func(word string) bool { return slices.Contains(strings.Fields(row.Cells[3].Value), word) }
+		pl.fields[object] = append(pl.fields[object], rpc.Field{
+			APIName: row.Cells[0].Value, Label: row.Cells[1].Value, Type: row.Cells[2].Value,
+			Identifier: is("identifier"), Required: is("required"), Createable: is("createable"), Updateable: is("updateable"), Array: is("array"),
+		})
+	}
+	return nil
+}
+
+// connectsPlan makes a connection to an endpoint that answers with the plan.
+func (p *play) connectsPlan() error {
+	pl, err := p.plan()
+	if err != nil {
+		return err
+	}
+	d, err := p.place(connecting{script: pl.answers})
+	if err != nil {
+		return err
+	}
+	return p.connects(d, d.connection(nil))
+}
+
+// answers is the script of the endpoint.
+func (pl *plan) answers(c *call) *reply {
+	object := stringOf(c.param("object", "object_api_name"))
+	var result any
+	switch c.method {
+	case rpc.MethodListObjects:
+		result = map[string]any{"objects": pl.objects}
+	case rpc.MethodListFields:
+		result = map[string]any{"fields": pl.fields[object]}
+	case rpc.MethodSupportedOperations:
+		result = map[string]any{"operations": pl.operations[object]}
+	default:
+		return nil
+	}
+	return &reply{edit: withResult(result)}
+}
+
+// said is what the endpoint said about what a view shows, as JSON.
+func (pl *plan) said(v *view) *wire.Node {
+	name := stringOf(v.node.Get("full_name"))
+	var told any
+	if v.kind == "destination object" {
+		if i := slices.IndexFunc(pl.objects, func(o rpc.Object) bool { return o.APIName == name }); i >= 0 {
+			told = pl.objects[i]
+		}
+	} else {
+		fields := pl.fields[stringOf(v.of.node.Get("full_name"))]
+		if i := slices.IndexFunc(fields, func(f rpc.Field) bool { return f.APIName == name }); i >= 0 {
+			told = fields[i]
+		}
+	}
+	n, _ := wire.Parse(raw(told))
+	return n
+}
+
+// planObject is what the endpoint has for an object that is shown; false where
+// it has none.
+func (pl *plan) planObject(v *view) (string, bool) {
+	name := stringOf(v.node.Get("full_name"))
+	_, known := pl.operations[name]
+	return name, known
+}
