@@ -19,7 +19,7 @@ type ground struct {
 	rows   *dataset
 	object *wire.Node     // of the destination, where it is no ordinary one
 	others []*wire.Node   // all objects of that destination
-	over   map[string]any // laid over the ordinary body
+	over   map[string]any // laid over the ordinary body; nil leaves a field out
 }
 
 // ground gives what the scenario has prepared so far.
@@ -50,6 +50,7 @@ func (p *play) draft() (map[string]any, error) {
 	}
 	body := p.syncBody(p.dest, g.rows, "upsert")
 	maps.Copy(body, g.over)
+	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
 	return body, nil
 }
 
@@ -134,6 +135,8 @@ func (p *play) value(cell string) (any, error) {
 		case "run":
 			runs := p.latest().runs
 			return strconv.FormatInt(runs[len(runs)-1].id("data", "id"), 10)
+		case "alert":
+			return rawOf(p.last.at("data", "alert_attributes", "0", "id"))
 		case "id mapping":
 			return string(raw(identifies(mapping("id", "id"))))
 		case "lookup mapping":

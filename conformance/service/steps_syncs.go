@@ -49,8 +49,16 @@ func (p *play) syncsHave(t *conformance.Table) error {
 		return err
 	}
 	over, err := p.laid(g.over, t)
+	if err != nil {
+		return err
+	}
+	for _, line := range cells(t) {
+		if line["value"] == "nothing" {
+			over[line["field"]] = nil
+		}
+	}
 	g.over = over
-	return err
+	return nil
 }
 
 // given makes a sync that the scenario builds on.
