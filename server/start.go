@@ -72,6 +72,7 @@ func assemble(config Config) (*Server, error) {
 	if err := s.arm(); err != nil {
 		return nil, err
 	}
+	config = s.config // a rule to break may be in it
 	s.clock = clock.New(config.SystemClock)
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {

@@ -38,6 +38,10 @@ type run struct {
 	journal   *journal.Journal
 	shelf     shelf
 	clockTurn sync.Mutex // who may move time
+	trust     struct {
+		mu        sync.Mutex
+		authority *authority // that the service was told of; nil until a check needs it
+	}
 }
 
 func newRun(target Target, opts *Options) (*run, error) {

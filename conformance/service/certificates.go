@@ -1,0 +1,147 @@
+package service
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"sync"
+	"time"
+)
+
+// authority signs certificates of destinations: a root, and an intermediate that
+// signs for it, as well-known authorities have.
+type authority struct {
+	root, middle *signer
+}
+
+// signer is a certificate with its key.
+type signer struct {
+	cert *x509.Certificate
+	key  *ecdsa.PrivateKey
+}
+
+// certificate is what is special about a certificate; the zero value is good.
+type certificate struct {
+	selfSigned    bool // by nobody else
+	alone         bool // sent without its intermediate
+	name          string
+	begins, lasts time.Duration // from now on; a day ago and a day from now when zero
+}
+
+func newAuthority() (*authority, error) {
+	root, err := sign(nil, authorityTemplate("zz-conf root"))
+	if err != nil {
+		return nil, err
+	}
+	middle, err := sign(root, authorityTemplate("zz-conf intermediate"))
+	if err != nil {
+		return nil, err
+	}
+	return &authority{root, middle}, nil
+}
+
+func authorityTemplate(name string) *x509.Certificate {
+	return &x509.Certificate{
+		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		NotBefore: time.Now().Add(-30 * day), NotAfter: time.Now().Add(30 * day),
+	}
+}
+
+const day = 24 * time.Hour
+
+// sign makes a certificate; by nil it signs itself.
+func sign(by *signer, template *x509.Certificate) (*signer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("make key: %w", err)
+	}
+	if template.SerialNumber, err = rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120)); err != nil {
+		return nil, fmt.Errorf("make serial number: %w", err)
+	}
+	parent, signing := template, key
+	if by != nil {
+		parent, signing = by.cert, by.key
+	}
+	text, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signing)
+	if err != nil {
+		return nil, fmt.Errorf("sign certificate: %w", err)
+	}
+	cert, err := x509.ParseCertificate(text)
+	if err != nil {
+		return nil, fmt.Errorf("read certificate: %w", err)
+	}
+	return &signer{cert, key}, nil
+}
+
+// pem is the root as the service is told of it.
+func (a *authority) pem() []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.cert.Raw})
+}
+
+// issue signs a certificate for a host, a name or an address.
+func (a *authority) issue(host string, c certificate) (*tls.Certificate, error) {
+	t := &x509.Certificate{
+		Subject: pkix.Name{CommonName: "zz-conf destination"}, KeyUsage: x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		NotBefore:   time.Now().Add(-day), NotAfter: time.Now().Add(day),
+	}
+	if c.begins != 0 {
+		t.NotBefore = time.Now().Add(c.begins)
+	}
+	if c.lasts != 0 {
+		t.NotAfter = time.Now().Add(c.lasts)
+	}
+	if c.name != "" {
+		host = c.name
+	}
+	if ip := net.ParseIP(host); ip != nil {
+		t.IPAddresses = []net.IP{ip}
+	} else {
+		t.DNSNames = []string{host}
+	}
+	by := a.middle
+	if c.selfSigned {
+		by = nil
+	}
+	leaf, err := sign(by, t)
+	if err != nil {
+		return nil, err
+	}
+	out := &tls.Certificate{Certificate: [][]byte{leaf.cert.Raw}, PrivateKey: leaf.key}
+	if by != nil && !c.alone {
+		out.Certificate = append(out.Certificate, by.cert.Raw)
+	}
+	return out, nil
+}
+
+// wardrobe is the certificate that a listener shows at the moment.
+type wardrobe struct {
+	mu   sync.Mutex
+	worn *tls.Certificate
+}
+
+func (w *wardrobe) wears(c *tls.Certificate) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.worn = c
+}
+
+// config shows whatever is worn when a client comes, whoever it asks for.
+func (w *wardrobe) config(first *tls.Certificate) *tls.Config {
+	w.wears(first)
+	return &tls.Config{
+		Certificates: []tls.Certificate{*first}, MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			return &tls.Config{Certificates: []tls.Certificate{*w.worn}, MinVersion: tls.VersionTLS12}, nil
+		},
+	}
+}
