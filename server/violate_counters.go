@@ -1,6 +1,112 @@
 package server
 
+import (
+	"encoding/json"
+
+	"github.com/destkit/destkit/server/executor"
+)
+
+// countedRun are the counters of a run on its way to a client.
+type countedRun map[string]any
+
+func (r countedRun) of(name string) int64 {
+	number, _ := r[name].(json.Number)
+	n, _ := number.Int64()
+	return n
+}
+
+func (r countedRun) add(name string, n int64) { r[name] = r.of(name) + n }
+
+// miscounts is a violation in which runs are shown with other counters.
+func miscounts(id, changes string, change func(countedRun), also ...Also) violation {
+	v := breaks(id, changes, seams{tell: func(a *apiAnswer) {
+		if a.is("GET /sync_runs/*") || a.is("GET /syncs/*/sync_runs") {
+			a.data(func(run map[string]any) {
+				if run["records_processed"] != nil {
+					change(run)
+				}
+			})
+		}
+	}})
+	v.Also = also
+	return v
+}
+
+// The counters that violations change.
+const (
+	countRead, countChanged, countGone = "source_record_count", "source_record_updates", "source_record_deletes"
+	countProcessed, countUpdated       = "records_processed", "records_updated"
+	countFailed, countInvalid          = "records_failed", "records_invalid"
+)
+
 // countersViolations break the rules of CNT: the counters of a run (spec 2.9).
 func countersViolations() []violation {
-	return []violation{}
+	return []violation{
+		miscounts("CNT-001", "counters of invalid records are null where there are none", func(r countedRun) {
+			if r.of(countInvalid) == 0 {
+				r[countInvalid], r["source_record_invalids"] = nil, nil
+			}
+		}),
+		miscounts("CNT-002", "source_record_count has only the records that are sent", func(r countedRun) { r[countRead] = r.of(countChanged) }),
+		miscounts("CNT-003", "source_record_updates has every record that is not new, too, where something has changed", func(r countedRun) {
+			if r.of(countChanged) > 0 && r.of(countFailed) == 0 && r.of(countGone) == 0 && r.of(countInvalid) == 0 {
+				r[countChanged] = r.of(countRead)
+			}
+		}),
+		miscounts("CNT-004", "records that have not changed count as updated where nothing is sent", func(r countedRun) {
+			if r.of(countProcessed) == 0 {
+				r[countUpdated] = r.of(countRead)
+			}
+		}),
+		miscounts("CNT-005", "deletes count neither as processed nor as updated", func(r countedRun) {
+			if r.of(countFailed) == 0 {
+				r.add(countProcessed, -r.of(countGone))
+				r.add(countUpdated, -r.of(countGone))
+			}
+		}),
+		miscounts("CNT-006", "invalid records count as failed", func(r countedRun) {
+			if r.of(countFailed) == 0 {
+				r[countFailed], r[countInvalid] = r.of(countInvalid), 0
+			}
+		}),
+		miscounts("CNT-007", "invalid records count as processed", func(r countedRun) {
+			if r.of(countFailed) == 0 {
+				r.add(countProcessed, r.of(countInvalid))
+			}
+		}),
+		engineBreaks("CNT-008", "each refusal of a record counts", func(d *executor.Deviations) { d.CountsRefusals = true },
+			Also{"CNT-009", "the refusal before it was accepted counts"}, Also{"CNT-010", "the record that failed its batches is refused more than once"}, Also{"CNT-011", "more records failed than there were"},
+			Also{"CNT-012", "more records failed than the history has"}),
+		engineBreaks("CNT-009", "a record that was refused at first counts as updated and as failed", func(d *executor.Deviations) { d.CountsFirstRefusal = true }),
+		engineBreaks("CNT-010", "the records of a batch that is split count as failed once more", func(d *executor.Deviations) { d.CountsSplits = true }),
+		miscounts("CNT-011", "refused records do not count as processed in a run with deletes", func(r countedRun) {
+			if r.of(countGone) > 0 {
+				r.add(countProcessed, -r.of(countFailed))
+			}
+		}),
+		breaks("CNT-012", "the history leaves out what was refused", seams{tell: func(a *apiAnswer) {
+			if a.is("GET /sync_runs/*/records") {
+				a.edit(func(body map[string]any) {
+					kept := []any{}
+					records, _ := body["data"].([]any)
+					for _, r := range records {
+						if record, ok := r.(map[string]any); ok && record["status"] != "rejected" {
+							kept = append(kept, record)
+						}
+					}
+					body["data"] = kept
+				})
+			}
+		}}),
+		miscounts("CNT-013", "in a run that has failed every record counts as updated", func(r countedRun) {
+			if r["status"] == "failed" {
+				r[countUpdated] = r.of(countRead)
+			}
+		}),
+		miscounts("CNT-014", "a full sync counts no record as an update", func(r countedRun) {
+			if r["full_sync"] == true {
+				r[countChanged] = 0
+			}
+		}),
+	}
 }

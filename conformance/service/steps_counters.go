@@ -1,8 +1,105 @@
 package service
 
-import "github.com/destkit/destkit/conformance"
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/destkit/destkit/conformance"
+)
 
 // countersSteps are for CNT: the counters of a run (spec 2.9).
 func countersSteps() []conformance.Step {
-	return []conformance.Step{}
+	return []conformance.Step{
+		step(`^run (\d+) counts$`, func(p *play) any { return p.runCounts }),
+		step(`^run (\d+) counts no record as updated$`, func(p *play) any { return p.countsNone }),
+		step(`^the sums of run (\d+) agree$`, func(p *play) any { return p.sumsAgree }),
+		step(`^the counters of run (\d+) agree with its history$`, func(p *play) any { return p.countersAgree }),
+	}
+}
+
+// counter reads one counter of a run; false where it is no integer.
+func (p *play) counter(run int, name string) (int64, bool, *answer, error) {
+	a, err := p.ran(run)
+	if err != nil {
+		return 0, false, nil, err
+	}
+	n, ok := a.at("data", name).Int()
+	return n, ok, a, nil
+}
+
+func (p *play) runCounts(run int, want *conformance.Table) error {
+	for _, line := range want.Rows {
+		name, value := line.Cells[0].Value, line.Cells[1].Value
+		n, ok, a, err := p.counter(run, name)
+		if err != nil {
+			return err
+		}
+		if !ok || strconv.FormatInt(n, 10) != value {
+			p.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), rawOf(a.at("data", name)), a)
+		}
+	}
+	p.Proof("run %d: %d counters", run, len(want.Rows))
+	return p.Held()
+}
+
+// countsNone: a run that failed may leave its counters out (facts B5).
+func (p *play) countsNone(run int) error {
+	n, ok, a, err := p.counter(run, "records_updated")
+	if err != nil {
+		return err
+	}
+	if ok && n != 0 || !ok && rawOf(a.at("data", "records_updated")) != "null" {
+		p.broken("records_updated is 0 or null", rawOf(a.at("data", "records_updated")), a)
+	}
+	p.Proof("records_updated is %s", rawOf(a.at("data", "records_updated")))
+	return p.Held()
+}
+
+// sumsAgree: what was processed is what was to be sent, and became something
+// (facts B5).
+func (p *play) sumsAgree(run int) error {
+	sum := map[string]int64{}
+	var from *answer
+	for _, name := range []string{"records_processed", "source_record_updates", "source_record_deletes", "records_updated", "records_failed"} {
+		n, ok, a, err := p.counter(run, name)
+		if err != nil {
+			return err
+		}
+		if !ok {
+			p.broken(name+" is an integer", rawOf(a.at("data", name)), a)
+		}
+		sum[name], from = n, a
+	}
+	processed := sum["records_processed"]
+	if found := sum["source_record_updates"] + sum["source_record_deletes"]; found != processed {
+		p.broken("records_processed is source_record_updates and source_record_deletes together", fmt.Sprintf("%d, and not %d", processed, found), from)
+	}
+	if became := sum["records_updated"] + sum["records_failed"]; became != processed {
+		p.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
+	}
+	p.Proof("%d records processed", processed)
+	return p.Held()
+}
+
+// countersAgree counts the lines of the history.
+func (p *play) countersAgree(run int) error {
+	lines, a, err := p.history(run, "")
+	if err != nil {
+		return err
+	}
+	count := map[string]int64{}
+	for _, l := range lines {
+		count[l.Status]++
+	}
+	for status, name := range map[string]string{"succeeded": "records_updated", "rejected": "records_failed"} {
+		n, _, ended, err := p.counter(run, name)
+		if err != nil {
+			return err
+		}
+		if n != count[status] {
+			p.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
+		}
+	}
+	p.Proof("%d records in the history", len(lines))
+	return p.Held()
 }

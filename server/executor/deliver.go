@@ -96,6 +96,7 @@ func (d *delivery) send(ctx context.Context, items []item) error {
 		d.phase = &phase{wire: d.phase.wire, delete: d.phase.delete, round: d.phase.round}
 	case len(items) > 1 && d.failures < hopeless && !d.run.e.options.Deviations.NoSplit:
 		half, made := len(items)/2, slices.Clone(d.calls)
+		d.run.splits.Add(int64(len(items)))
 		if d.run.e.options.Deviations.SplitsOne {
 			half = 1
 		}
@@ -211,6 +212,7 @@ func (d *delivery) settle(items []item, verdicts []verdict, started time.Time) e
 				r.giveUp(it, d.phase.delete)
 			}
 			if d.phase.refused != nil {
+				r.refusals.Add(1)
 				if err := d.phase.refused.add(*it); err != nil {
 					return failed(CodeInternal, err, "%v", err)
 				}

@@ -48,6 +48,12 @@ type Deviations struct {
 	SpeedOnce         bool // get_sync_speed is not tried again
 	NoAnotherRun      bool // no run follows one that failed
 
+	// What is counted (spec 2.9).
+
+	CountsRefusals     bool // each refusal of a record that is sent again
+	CountsFirstRefusal bool // a refusal, where all are accepted at last
+	CountsSplits       bool // the records of a batch that is split
+
 	// When everything is sent again (spec 7.2.5).
 
 	KeepsURL     bool // … not for another URL of the destination
@@ -103,6 +109,19 @@ func (d *Deviations) again(p *phase, items []item, verdicts []verdict) error {
 func (d *Deviations) gives(err error) bool {
 	var call *destination.CallError
 	return d.BatchesOnce && errors.As(err, &call) && call.Outcome == destination.OutcomeStatus
+}
+
+// miscount adds what has no place in the counters.
+func (d *Deviations) miscount(r *run, c *Counters) {
+	var extra int64
+	switch {
+	case d.CountsRefusals, d.CountsFirstRefusal && c.Failed == 0:
+		extra = r.refusals.Load()
+	case d.CountsSplits:
+		extra = r.splits.Load()
+	}
+	c.Failed += extra
+	c.Processed += extra
 }
 
 // row sees a key before it is compared, and tells whether that is all.

@@ -48,6 +48,7 @@ func (r *run) counters() Counters {
 	over := r.over.Load()
 	sums := r.log.Counters()
 	ofLedger(&c, sums, r.begun.Load()-over)
+	r.e.options.Deviations.miscount(r, &c)
 	if r.resumed && r.step == StepRecording {
 		// The comparison no longer finds what was acknowledged before the
 		// interruption, and the log has every record once.

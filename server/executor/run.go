@@ -61,6 +61,9 @@ type run struct {
 	answered atomic.Bool
 	fault    atomic.Pointer[error]
 	cancel   context.CancelCauseFunc
+	// For Deviations alone: records that were refused and are sent again, and those
+	// of batches that were split.
+	refusals, splits atomic.Int64
 
 	mu     sync.Mutex
 	shown  tally
