@@ -140,7 +140,7 @@ func operationsViolations() []violation {
 		engineBreaks("OPER-019", "a mirror deletes a record whose identifier now stands twice in the source", func(d *executor.Deviations) { d.DeletesInvalid = true }),
 		carrying("OPER-020", "the schema of an update has a second active identifier, and what the destination says to that goes unnoticed", secondIdentifier,
 			Also{"OPER-004", "the destination refuses a plan with two identifiers"}),
-		breaks("OPER-021", "an identifier that the destination does not declare is replaced by one that it does", seams{ask: otherIdentifier}),
+		carrying("OPER-021", "what a mirror has deleted is never sent again, and counts as sent", neverBack),
 		breaks("OPER-022", "append is taken as insert", seams{ask: func(q *apiRequest) {
 			if q.is("POST /syncs") {
 				q.edit(func(body map[string]any) {
@@ -150,24 +150,7 @@ func operationsViolations() []violation {
 				})
 			}
 		}}),
-		carrying("OPER-023", "what a mirror has deleted is never sent again, and counts as sent", neverBack),
 	}
-}
-
-// otherIdentifier makes the mapping to the field "id" the identifier of every
-// new sync.
-func otherIdentifier(q *apiRequest) {
-	if !q.is("POST /syncs") {
-		return
-	}
-	q.edit(func(body map[string]any) {
-		mappings, _ := body["mappings"].([]any)
-		for _, m := range mappings {
-			if mapping, ok := m.(map[string]any); ok {
-				mapping["is_primary_identifier"] = mapping["to"] == "id"
-			}
-		}
-	})
 }
 
 // nullsForLost keeps the fields that a sync has ever sent in its batches.

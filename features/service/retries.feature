@@ -537,7 +537,7 @@ Feature: Retries and full syncs
       | a |
       | c |
 
-  @RTRY-025 @should @spec @spec-7.2.2 @clock
+  @RTRY-025 @should @spec @spec-7.2.4 @clock
   Scenario: The error that a single record brings is shown with it
     The batch of a bad record may fail with an error object. Once the record is alone, that error is about it.
     Cause: only errors in results are kept with records.
