@@ -56,7 +56,7 @@ func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) e
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer closeSQLite(conn)
 	if err := use(conn); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("read %s: %w", s.name(), context.Cause(ctx))
@@ -93,7 +93,7 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)
 	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadOnly)
+	conn, err := openSQLite(path, sqlite.OpenReadOnly)
 	if err != nil {
 		// Only now: to open and close a database by other means takes away the
 		// locks that this process has on it.

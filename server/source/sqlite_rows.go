@@ -320,5 +320,5 @@ func (r *sqliteRows) Close() error {
 	if r.lanes, r.conn = nil, nil; conn == nil {
 		return nil
 	}
-	return conn.Close()
+	return closeSQLite(conn)
 }

@@ -110,7 +110,7 @@ func (w *warehouse) connect(ctx context.Context) (*sqlite.Conn, error) {
 
 // open connects to it; the connection ends its work with the context.
 func (w *warehouse) open(ctx context.Context, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(w.path, flags|w.flags)
+	conn, err := openSQLite(w.path, flags|w.flags)
 	if err != nil {
 		return nil, fmt.Errorf("open warehouse: %s", sqlite.ErrCode(err).Message())
 	}
@@ -138,7 +138,7 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer closeSQLite(conn)
 	if filled, err := w.filled(conn); err != nil || filled {
 		return err
 	}
@@ -207,13 +207,13 @@ func (k *keeper) keep(key, path string) error {
 	if k.conns[key][path] != nil {
 		return nil
 	}
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI)
+	conn, err := openSQLite(path, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI)
 	if err != nil {
 		return err
 	}
 	// The first use makes the connection take part in the shared database.
 	if _, err := pragma(conn, "schema_version"); err != nil {
-		return errors.Join(err, conn.Close())
+		return errors.Join(err, closeSQLite(conn))
 	}
 	if k.conns[key] == nil {
 		k.conns[key] = map[string]*sqlite.Conn{}
@@ -228,7 +228,7 @@ func Forget(key string) {
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
 	for _, conn := range kept.conns[key] {
-		_ = conn.Close()
+		_ = closeSQLite(conn)
 	}
 	delete(kept.conns, key)
 }

@@ -17,7 +17,7 @@ func CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
 	}
-	defer conn.Close()
+	defer closeSQLite(conn)
 	data, err := conn.Serialize("main")
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
@@ -51,11 +51,11 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 		return errors.New("the copy is no database")
 	}
 	copy(data[journalModes:], []byte{1, 1})
-	from, err := sqlite.OpenConn(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	from, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return err
 	}
-	defer from.Close()
+	defer closeSQLite(from)
 	if err := from.Deserialize("main", data); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer closeSQLite(conn)
 	backup, err := sqlite.NewBackup(conn, "main", from, "main")
 	if err != nil {
 		return err
