@@ -59,6 +59,12 @@ type Deviations struct {
 	KeepsURL     bool // … not for another URL of the destination
 	QuietForget  bool // another identifier is not called a full sync
 	KeepsMapping bool // … nor is another mapping
+
+	// How fast is sent (spec 8).
+
+	Uncapped     bool // more than 50 batches are under way where the destination allows it
+	LargeBatches bool // a batch holds more records than a second may bring
+	LimitOfRun   bool // each run counts its own calls against the limit of the connection
 }
 
 // operation changes what an operation does.

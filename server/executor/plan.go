@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/pace"
 )
 
 // prepare makes the plan of the records and of the batches.
@@ -73,6 +74,9 @@ func (r *run) wirePlanOf(wire string) *destination.Plan {
 // pace asks how fast to send and sets the limits up (spec 8).
 func (r *run) pace(ctx context.Context) error {
 	r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
+	if r.e.options.Deviations.LimitOfRun {
+		r.gate.limiter = pace.NewLimiter()
+	}
 	tries := r.backoff.Tries
 	if r.e.options.Deviations.SpeedOnce {
 		tries = 1
@@ -94,8 +98,12 @@ func (r *run) pace(ctx context.Context) error {
 		return failed(CodeSpeed, nil, "get_sync_speed answered %d, %d and %d for maximum_batch_size, maximum_parallel_batches and maximum_records_per_second: each must be 1 or more",
 			s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
 	}
-	s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
-	s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
+	if !r.e.options.Deviations.Uncapped {
+		s.MaximumParallelBatches = min(s.MaximumParallelBatches, maxParallel)
+	}
+	if !r.e.options.Deviations.LargeBatches {
+		s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
+	}
 	r.gate.records.Rate = s.MaximumRecordsPerSecond
 	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
 	return nil

@@ -1,0 +1,187 @@
+package service
+
+import (
+	"fmt"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// limitSteps are about X-RateLimit-Limit, the limit that all calls of a
+// connection share (spec 8).
+func limitSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^a destination for single records, (\d+) at once$`, func(p *play) any {
+			return func(parallel int) error { return p.aDestinationOfSpeed(1, parallel, manyRecords) }
+		}),
+		step(`^(?:a|another) destination whose URL ends in "([^"]*)"$`, func(p *play) any { return p.aDestinationAt }),
+		step(`^a destination with a sync of (\d+) records for each of these in X-RateLimit-Limit:$`, func(p *play) any { return p.manyLimits }),
+		step(`^a destination of (\d+) objects with X-RateLimit-Limit "([^"]*)" in every answer$`, func(p *play) any { return p.manyObjects }),
+		step(`^every answer then has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
+			return func(value string) { p.dest.behaves(limitedTo(value)) }
+		}),
+		step(`^every answer then has both X-RateLimit-Limit "([^"]*)" and "([^"]*)"$`, func(p *play) any {
+			return func(one, two string) { p.dest.behaves(limitedTo(one, two)) }
+		}),
+		step(`^every answer from batch (\d+) on has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
+			return func(first int64, value string) {
+				p.dest.behaves(counted(rpc.MethodSyncBatch, first, 0, limitedTo(value)))
+			}
+		}),
+		step(`^only the answer to get_sync_speed has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
+			return func(value string) { p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, limitedTo(value))) }
+		}),
+		step(`^batch (\d+) is answered with status (\d{3}) and ([A-Za-z-]+) "([^"]*)"$`, func(p *play) any { return p.failsOnce }),
+		step(`^a client lists the objects of the destination$`, func(p *play) any { return p.listsObjects }),
+
+		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitHolds }),
+		step(`^some second of (every|the latest) sync brings more than (\d+) calls$`, func(p *play) any { return p.notThrottled }),
+		step(`^some second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitIsLifted }),
+		step(`^every run completes$`, func(p *play) any { return p.runsComplete }),
+	}
+}
+
+// manyRecords per second are no limit at all.
+const manyRecords = 100_000
+
+// limitedTo names a limit in the header of an answer, a line for each value.
+func limitedTo(values ...string) twist {
+	return func(_ *call, r *reply) {
+		delete(r.header, rateLimitHeader)
+		for _, v := range values {
+			r.sets(rateLimitHeader, v)
+		}
+	}
+}
+
+// scripted makes a twist what a destination does from the first call on.
+func scripted(m twist) func(*call) *reply {
+	return func(c *call) *reply {
+		r := asItIs()
+		m(c, r)
+		return r
+	}
+}
+
+// singleRecords is the speed of a destination that counts requests.
+var singleRecords = rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 4, MaximumRecordsPerSecond: manyRecords}
+
+func (p *play) aDestinationAt(suffix string) error {
+	_, err := p.connect(connecting{sim: SimulatorConfig{Speed: singleRecords}, suffix: suffix})
+	return err
+}
+
+// manyLimits makes a destination and a sync for each value of the header.
+func (p *play) manyLimits(n int, t *conformance.Table) error {
+	for _, line := range t.Rows {
+		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line.Cells[0].Value))}
+		if _, err := p.connect(c); err != nil {
+			return err
+		}
+		if err := p.aSync(n, rpc.OperationUpsert); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manyObjects makes planning take many calls.
+func (p *play) manyObjects(n int, limit string) error {
+	config := SimulatorConfig{Objects: []rpc.Object{{APIName: thingObject, Label: "Thing"}}}
+	for i := 1; i < n; i++ {
+		name := fmt.Sprintf("%s%d", thingObject, i)
+		config.Objects = append(config.Objects, rpc.Object{APIName: name, Label: name})
+	}
+	_, err := p.connect(connecting{sim: config, script: scripted(limitedTo(limit))})
+	return err
+}
+
+func (p *play) listsObjects() error {
+	_, err := p.must(request{method: "GET", path: below("destinations", p.dest.id, "/objects")})
+	return err
+}
+
+// failsOnce answers one of the batches that come with a failure of HTTP.
+func (p *play) failsOnce(n int64, status int, name, value string) {
+	p.dest.behaves(counted(rpc.MethodSyncBatch, n, n, func(_ *call, r *reply) {
+		r.fails(status)
+		r.sets(name, value)
+	}))
+}
+
+// limitHolds judges what came after an answer that names a limit. Calls that
+// were let go before it arrived are not counted: each place for a batch that was
+// not waiting for that answer may have had one.
+func (p *play) limitHolds(limit string, most int) error {
+	calls := since(p.dest.seen(""), limit)
+	calls = calls[min(len(calls), p.places()-1):]
+	if len(calls) <= most {
+		return few(len(calls), "calls after the limit was named")
+	}
+	n, within := traffic{calls, one}.densest(judgedSecond)
+	if n > most {
+		p.brokenCall(fmt.Sprintf("at most %d calls within a second", most), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
+	}
+	p.Proof("%d calls, at most %d within %s", len(calls), n, judgedSecond)
+	return p.Held()
+}
+
+// places are how many batches of all syncs the destination takes at once; 1 of
+// one that was not asked.
+func (p *play) places() int {
+	places := 0
+	for _, c := range p.dest.seen(rpc.MethodGetSyncSpeed) {
+		answer, err := wire.Parse(c.answer)
+		if n, ok := answer.Get("result", "maximum_parallel_batches").Int(); err == nil && ok {
+			places += int(n)
+		}
+	}
+	return max(places, 1)
+}
+
+// notThrottled wants to see more calls within a second than a low limit lets by.
+func (p *play) notThrottled(which string, beyond int) error {
+	syncs := p.syncs
+	if which != "every" {
+		syncs = syncs[len(syncs)-1:]
+	}
+	for _, s := range syncs {
+		if err := p.fast(s.dest.seen(""), beyond); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *play) limitIsLifted(limit string, beyond int) error {
+	return p.fast(since(p.dest.seen(""), limit), beyond)
+}
+
+func (p *play) fast(calls []*call, beyond int) error {
+	if len(calls) <= beyond {
+		return few(len(calls), "calls")
+	}
+	n, within := traffic{calls, one}.densest(judgedSecond)
+	if n <= beyond {
+		p.brokenCall(fmt.Sprintf("more than %d calls within a second", beyond), fmt.Sprintf("%d at most", n), within...)
+	}
+	p.Proof("%d of %d calls within %s", n, len(calls), judgedSecond)
+	return p.Held()
+}
+
+func (p *play) runsComplete() error {
+	runs := 0
+	for _, s := range p.syncs {
+		for _, run := range s.runs {
+			if runs++; run.text("data", "status") != "completed" {
+				p.broken("the run completes", run.short(), run)
+			}
+		}
+	}
+	if runs == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
+	}
+	p.Proof("%d runs", runs)
+	return p.Held()
+}
