@@ -10,8 +10,8 @@ package features
 
 import "embed"
 
-// FS holds the feature files, destination/*.feature and service/*.feature. A tag line of a feature
-// applies to all of its scenarios.
+// FS holds the feature files, destination/*.feature and service/*.feature. A tag
+// line of a feature applies to all of its scenarios.
 //
 //go:embed destination/*.feature service/*.feature
 var FS embed.FS
@@ -21,3 +21,9 @@ var FS embed.FS
 //
 //go:embed ids.txt
 var IDs string
+
+// ServiceSentences maps every sentence of the specification to the checks of the
+// service suite that judge it, as YAML.
+//
+//go:embed service/sentences.yaml
+var ServiceSentences string

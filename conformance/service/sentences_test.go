@@ -1,0 +1,129 @@
+package service_test
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+// sentence is one row of features/service/sentences.yaml.
+type sentence struct {
+	At       string   `yaml:"at"`
+	Says     string   `yaml:"says"`
+	By       []string `yaml:"by"`
+	Excluded string   `yaml:"excluded"`
+	Unbound  string   `yaml:"unbound"`
+}
+
+// sentences is the map: every sentence of the specification in its order.
+type sentences struct {
+	Sections []struct {
+		Section   string     `yaml:"section"`
+		Title     string     `yaml:"title"`
+		Sentences []sentence `yaml:"sentences"`
+	} `yaml:"sections"`
+}
+
+func loadSentences(t *testing.T) *sentences {
+	t.Helper()
+	var s sentences
+	require.NoError(t, yamldoc.Decode("features/service/sentences.yaml", []byte(features.ServiceSentences), &s))
+	require.NotEmpty(t, s.Sections)
+	return &s
+}
+
+// mustBeJudged is what no exclusion may name: a number, a header or a status can
+// be seen from outside.
+var mustBeJudged = regexp.MustCompile(`\d|(?i:\bheader\b|\bstatus\b)`)
+
+// TestSentences holds the map whole: every sentence that binds a service is
+// judged, or it is said why it cannot be.
+func TestSentences(t *testing.T) {
+	cat, err := conformance.LoadServiceCatalogue()
+	require.NoError(t, err)
+	named, binding, excluded := map[string]bool{}, 0, 0
+	for _, section := range loadSentences(t).Sections {
+		for i, s := range section.Sentences {
+			require.Equal(t, fmt.Sprintf("%s-%d", section.Section, i+1), s.At, "a sentence is missing")
+			require.NotEmpty(t, s.Says, s.At)
+			n := 0
+			for _, said := range []bool{len(s.By) > 0, s.Excluded != "", s.Unbound != ""} {
+				if said {
+					n++
+				}
+			}
+			require.Equal(t, 1, n, "%s has one of by, excluded and unbound: %s", s.At, s.Says)
+			for _, id := range s.By {
+				_, known := cat.Check(id)
+				require.True(t, known, "%s names %s, which is no check", s.At, id)
+				named[id] = true
+			}
+			if s.Unbound != "" {
+				require.Contains(t, []string{"destination", "definition", "open"}, s.Unbound, s.At)
+				continue
+			}
+			binding++
+			if s.Excluded != "" {
+				excluded++
+				require.Greater(t, len(s.Excluded), 20, "%s needs a reason", s.At)
+				require.False(t, mustBeJudged.MatchString(s.Says), "%s names a number, a header or a status and is excluded: %s", s.At, s.Says)
+			}
+		}
+	}
+	require.LessOrEqual(t, excluded*10, binding, "%d of %d sentences are excluded", excluded, binding)
+	for _, c := range cat.Checks {
+		require.True(t, named[c.ID] || !slices.Contains(c.Authority, conformance.AuthoritySpec), "no sentence asks for %s", c.ID)
+	}
+}
+
+const sentencesTable = "../../docs/service-sentences.md"
+
+// TestSentencesTable keeps the map as a page; -update writes it.
+func TestSentencesTable(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("# The sentences of the specification and their checks\n\n" +
+		"Every sentence and every table row of the specification, and the checks of\n" +
+		"`destkit conform service` that judge it. Some bind no service: they say what a custom\n" +
+		"destination has to do, what something is, or that something is not shown. What binds a\n" +
+		"service and cannot be judged from outside has its reason.\n" +
+		"Written by `go test ./conformance/service -run TestSentencesTable -update`.\n")
+	for _, section := range loadSentences(t).Sections {
+		if len(section.Sentences) == 0 {
+			continue
+		}
+		fmt.Fprintf(&b, "\n## %s %s\n\n| | sentence | checks |\n|---|---|---|\n", section.Section, section.Title)
+		for _, s := range section.Sentences {
+			what := strings.Join(s.By, ", ")
+			switch s.Unbound {
+			case "destination":
+				what = "*binds a destination*"
+			case "definition":
+				what = "*says what something is*"
+			case "open":
+				what = "*left open*"
+			}
+			if s.Excluded != "" {
+				what = "not judged: " + s.Excluded
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.At, cell(s.Says), cell(what))
+		}
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(sentencesTable, []byte(b.String()), 0o644))
+	}
+	have, err := os.ReadFile(sentencesTable)
+	require.NoError(t, err)
+	require.Equal(t, b.String(), string(have), "write it again with -update")
+}
+
+// cell keeps a text inside its column.
+func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
