@@ -25,7 +25,6 @@ type play struct {
 	tests []*tested        // connections that a client has tried
 	deaf  int              // so many calls of the destination are not looked at
 	worn  *wardrobe        // certificates of the latest destination with TLS
-	bad   int              // so many records get malformed replies
 	told  SimulatorConfig  // what the destination was to tell of its objects
 	syncs []*syncing       // in the order of their making
 	last  *answer          // of the latest call of the API

@@ -14,13 +14,30 @@ import (
 // A3).
 func batchSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^every batch of the sync has the operation "([a-z]+)"$`, func(p *play) any { return p.batchOperation }),
-		step(`^every plan names the sync and its run$`, func(p *play) any { return p.planNamesRun }),
-		step(`^every plan describes its fields as the destination does$`, func(p *play) any { return p.planDescribes }),
-		step(`^every plan has one active identifier, "([^"]*)"$`, func(p *play) any { return p.planIdentifier }),
-		step(`^every record has an own "([^"]*)"$`, func(p *play) any { return p.recordsAreTold }),
-		step(`^all batches of the sync have the same plan$`, func(p *play) any { return p.samePlans }),
+		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(p *play) any {
+			return func(what, name string) error {
+				if what == "the operation" {
+					return p.batchOperation(name)
+				}
+				return p.planIdentifier(name)
+			}
+		}),
+		step(`^the batches of the sync (name the sync and its run|describe fields as the destination does|bring every "id" once|have one plan)$`,
+			func(p *play) any { return p.batchesAre }),
 	}
+}
+
+// batchesAre is one claim or another about the batches of the sync.
+func (p *play) batchesAre(what string) error {
+	switch what {
+	case "name the sync and its run":
+		return p.planNamesRun()
+	case "describe fields as the destination does":
+		return p.planDescribes()
+	case "have one plan":
+		return p.samePlans()
+	}
+	return p.recordsAreTold("id")
 }
 
 // latestBatches are the batches of the sync that was made last.

@@ -13,13 +13,27 @@ import (
 // envelopeSteps look at the requests that the service sends (spec 4.2).
 func envelopeSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^every call of the service is a POST of one JSON-RPC request$`, func(p *play) any { return p.requestsAreWhole }),
-		step(`^no two calls of the service have the same id$`, func(p *play) any { return p.idsAreUnique }),
+		step(`^the calls of the service (are POSTs of one JSON-RPC request each|have ids of their own|have their members in the order "([^"]*)"|go to the URL of the connection|share connections of the network)$`,
+			func(p *play) any { return p.callsAre }),
 		step(`^every call of "([a-z_]+)" has exactly the members "([^"]*)" in "([^"]*)"$`, func(p *play) any { return p.hasMembers }),
 		step(`^every call of "([a-z_]+)" has (a string|an integer|an object|an array) in "([^"]*)"$`, func(p *play) any { return p.hasType }),
-		step(`^the members of every call come in the order "([^"]*)"$`, func(p *play) any { return p.membersInOrder }),
 		step(`^the service calls no method but "([^"]*)"$`, func(p *play) any { return p.onlyMethods }),
 	}
+}
+
+// callsAre is one claim or another about all calls.
+func (p *play) callsAre(what, list string) error {
+	switch {
+	case list != "":
+		return p.membersInOrder(list)
+	case what == "have ids of their own":
+		return p.idsAreUnique()
+	case what == "go to the URL of the connection":
+		return p.callsGoToURL()
+	case what == "share connections of the network":
+		return p.connectionsAreKept()
+	}
+	return p.requestsAreWhole()
 }
 
 // heard are the calls that the destination of the scenario has got since it

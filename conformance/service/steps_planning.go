@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,12 +18,16 @@ import (
 func planningSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^(?:the|every) connection test has (passed|failed)$`, func(p *play) any { return p.testsHave }),
-		step(`^the connection test says "([^"]*)"$`, func(p *play) any { return p.testSays }),
-		step(`^the service calls "([a-z_]+)" first$`, func(p *play) any { return p.callsFirst }),
-		step(`^a client connects a destination$`, func(p *play) any {
-			return func() error { return p.triesConnecting(connecting{}) }
+		step(`^the (connection test|run) says "([^"]*)"$`, func(p *play) any {
+			return func(what, text string) error {
+				if what == "run" {
+					return p.runSays(text)
+				}
+				return p.testSays(text)
+			}
 		}),
-		step(`^a client changes the name of the connection$`, func(p *play) any { return p.renamesConnection }),
+		step(`^the service calls "([a-z_]+)" first$`, func(p *play) any { return p.callsFirst }),
+		step(`^the (name|Auth Token) of the connection becomes "([^"]*)"$`, func(p *play) any { return p.connectionBecomes }),
 		step(`^a destination with these objects:$`, func(p *play) any { return p.withObjects }),
 		step(`^the service shows the object "([^"]*)"$`, func(p *play) any { return p.showsObject }),
 		step(`^the service shows the (objects|fields|operations) that the destination tells$`, func(p *play) any { return p.showsTold }),
@@ -33,10 +36,8 @@ func planningSteps() []conformance.Step {
 		step(`^(\d+[a-z]) pass$`, func(p *play) any { return p.advance }),
 		step(`^a client refreshes the objects of the destination$`, func(p *play) any { return p.refreshes }),
 		step(`^the service shows the field "([^"]*)" of "([^"]*)"$`, func(p *play) any { return p.showsField }),
-		step(`^the run has (completed|failed)$`, func(p *play) any { return p.runHas }),
 		step(`^the names in the source change$`, func(p *play) any { return p.namesChange }),
-		step(`^every run asks for the speed before its first batch$`, func(p *play) any { return p.asksForSpeed }),
-		step(`^the second run makes no planning call$`, func(p *play) any { return p.secondRunPlansNothing }),
+		step(`^(every run|no run but the first) calls "([^"]*)" before its first batch$`, func(p *play) any { return p.runsCall }),
 	}
 }
 
@@ -101,10 +102,15 @@ func (p *play) callsFirst(method string) error {
 // listens counts only what the destination hears from now on.
 func (p *play) listens() { p.deaf = len(p.dest.seen("")) }
 
-func (p *play) renamesConnection() error {
+// connectionBecomes changes the connection, and listens to what comes of it.
+func (p *play) connectionBecomes(what, value string) error {
 	p.listens()
+	change := map[string]any{"name": p.called("renamed")}
+	if what == "Auth Token" {
+		change = map[string]any{"credentials": map[string]any{"auth_token": value}}
+	}
 	_, err := p.must(request{method: "PATCH", path: "/destinations/" + strconv.FormatInt(p.dest.id, 10),
-		body: map[string]any{"service_connection": map[string]any{"name": p.called("renamed")}}})
+		body: map[string]any{"service_connection": change}})
 	return err
 }
 
@@ -115,96 +121,6 @@ func (p *play) withObjects(t *conformance.Table) error {
 	}
 	p.told = c
 	return p.triesConnecting(connecting{sim: c})
-}
-
-// objectPath is the API's path of an object.
-func (d *destination) objectPath(object string) string {
-	return "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects/" + url.PathEscape(object)
-}
-
-func (p *play) showsObject(object string) error {
-	a, err := p.api(request{method: "GET", path: p.dest.objectPath(object)})
-	if err != nil {
-		return err
-	}
-	if fields := a.at("data", "fields"); a.text("data", "full_name") != object || fields == nil || len(fields.Items) == 0 {
-		p.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
-	}
-	p.Proof("GET %s", a.request.path)
-	return p.Held()
-}
-
-// showsTold compares what the API shows with what the planning calls were
-// answered (spec 1: objects are tables, fields are columns).
-func (p *play) showsTold(what string) error {
-	a, err := p.api(request{method: "GET", path: "/destinations/" + strconv.FormatInt(p.dest.id, 10) + "/objects?per_page=100"})
-	if err != nil {
-		return err
-	}
-	shown := map[string]*wire.Node{}
-	if list := a.at("data"); list.Is(wire.Array) {
-		for _, o := range list.Items {
-			shown[stringOf(o.Get("full_name"))] = o
-		}
-	}
-	for _, o := range p.told.Objects {
-		var want, got string
-		switch at := shown[o.APIName]; what {
-		case "objects":
-			want = fmt.Sprintf("%q, fields created on write: %t", o.Label, o.CanCreateFields != "")
-			got = fmt.Sprintf("%q, fields created on write: %s", stringOf(at.Get("label")), rawOf(at.Get("allow_custom_fields")))
-		case "operations":
-			want, got = operationText(p.told.Operations[o.APIName]), operationText(textsOf(at.Get("supported_operations")))
-		case "fields":
-			want, got = fieldText(p.told.Fields[o.APIName]), shownText(at.Get("fields"))
-		}
-		if want != got {
-			p.broken(o.APIName+": "+want, got, a)
-		}
-	}
-	if what == "objects" && len(shown) != len(p.told.Objects) {
-		p.broken(fmt.Sprintf("%d objects", len(p.told.Objects)), fmt.Sprintf("%d objects", len(shown)), a)
-	}
-	p.Proof("%d objects", len(shown))
-	return p.Held()
-}
-
-func operationText(names []string) string {
-	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
-}
-
-// textsOf are the strings of a list.
-func textsOf(n *wire.Node) []string {
-	var out []string
-	if n != nil {
-		for _, item := range n.Items {
-			out = append(out, stringOf(item))
-		}
-	}
-	return out
-}
-
-// fieldText and shownText put fields into words: those of the protocol, and
-// those of the API.
-func fieldText(fields []rpc.Field) string {
-	var out []string
-	for _, f := range fields {
-		out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t",
-			f.APIName, f.Label, f.Type, f.Array, f.Required, f.Createable, f.Updateable))
-	}
-	return operationText(out)
-}
-
-func shownText(n *wire.Node) string {
-	var out []string
-	if n != nil {
-		for _, f := range n.Items {
-			is := func(name string) bool { yes, _ := f.Get(name).Bool(); return yes }
-			out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t", stringOf(f.Get("full_name")), stringOf(f.Get("label")),
-				strings.ToLower(stringOf(f.Get("type"))), is("array"), is("required_for_mapping"), is("createable"), is("updateable")))
-		}
-	}
-	return operationText(out)
 }
 
 // makesSync tries to make a sync of columns, the first of which is the primary
@@ -306,18 +222,6 @@ func (p *play) showsField(name, object string) error {
 	return p.Held()
 }
 
-func (p *play) runHas(status string) error {
-	a, err := p.latestRun()
-	if err != nil {
-		return err
-	}
-	if a.text("data", "status") != status {
-		p.broken("the run has "+status, a.short(), a)
-	}
-	p.Proof("run %d", a.id("data", "id"))
-	return p.Held()
-}
-
 // namesChange gives every row of the source another name.
 func (p *play) namesChange() error {
 	s := p.latest()
@@ -328,39 +232,40 @@ func (p *play) namesChange() error {
 	return p.holds(s.rows, t)
 }
 
-// asksForSpeed wants a get_sync_speed between the last batch of a run and the
-// first of the next.
-func (p *play) asksForSpeed() error {
-	batches, asked := p.dest.batches(), p.dest.seen(rpc.MethodGetSyncSpeed)
-	if len(batches) == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no run has sent a batch")
-	}
-	run, before := "", 0
+// runsCall looks at the calls between the last batch of a run and the first of
+// the next.
+func (p *play) runsCall(which, list string) error {
+	batches := p.dest.batches()
+	run, before, runs := "", 0, 0
 	for _, b := range batches {
 		if own := rawOf(b.param("sync_plan", "sync_run_id")); own != run {
-			if !slices.ContainsFunc(asked, func(c *call) bool { return c.number > before && c.number < b.number }) {
-				p.brokenCall("get_sync_speed before the first batch of the run "+own, "none", b)
-			}
 			run = own
+			runs++
+			for _, method := range words(list) {
+				p.judgesCalls(which, method, run, runs, before, b)
+			}
 		}
 		before = b.number
 	}
-	p.Proof("%d calls of get_sync_speed", len(asked))
+	if runs < 2 {
+		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
+	}
+	p.Proof("%d runs", runs)
 	return p.Held()
 }
 
-// secondRunPlansNothing looks at what comes after the first run.
-func (p *play) secondRunPlansNothing() error {
-	s := p.latest()
-	if len(s.marks) < 2 || s.marks[0] == 0 || s.marks[1] == s.marks[0] {
-		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
-	}
-	last := s.dest.batches()[s.marks[0]-1].number
-	for _, c := range s.dest.seen("") {
-		if c.number > last && slices.Contains([]string{rpc.MethodListObjects, rpc.MethodListFields, rpc.MethodSupportedOperations}, c.method) {
-			p.brokenCall("no planning call right after the first run", c.method, c)
+// judgesCalls looks for one method before the first batch of a run.
+func (p *play) judgesCalls(which, method, run string, number, after int, batch *call) {
+	var found []*call
+	for _, c := range p.dest.seen(method) {
+		if c.number > after && c.number < batch.number {
+			found = append(found, c)
 		}
 	}
-	p.Proof("%d batches of the second run", s.marks[1]-s.marks[0])
-	return p.Held()
+	switch {
+	case which == "every run" && len(found) == 0:
+		p.brokenCall(method+" before the first batch of the run "+run, "no such call", batch)
+	case which != "every run" && number > 1 && len(found) > 0:
+		p.brokenCall("no "+method+" right after another run", fmt.Sprintf("%d of them before the run %s", len(found), run), found...)
+	}
 }

@@ -24,14 +24,6 @@ func repliesSteps() []conformance.Step {
 		step(`^a sync into "([^"]*)" is refused for each connection$`, func(p *play) any { return p.eachRefusesSync }),
 		step(`^a sync of a record for each of these replies to "sync_batch":$`, func(p *play) any { return p.syncOfReplies }),
 		step(`^the destination answers "([a-z_]+)" with (.*)$`, func(p *play) any { return p.destinationAnswers }),
-		step(`^the first call of "([a-z_]+)" in a run fails$`, func(p *play) any { return p.firstCallFails }),
-		step(`^every reply is well-formed again$`, func(p *play) any {
-			return func() error { p.dest.plays(nil); return nil }
-		}),
-		step(`^the run has updated (\d+) records?$`, func(p *play) any { return p.runUpdated }),
-		step(`^the run says "([^"]*)"$`, func(p *play) any { return p.runSays }),
-		step(`^every record without a good reply is sent again$`, func(p *play) any { return p.badAreSentAgain }),
-		step(`^the run sends no batch$`, func(p *play) any { return p.runSentNothing }),
 	}
 }
 
@@ -142,8 +134,7 @@ func (p *play) syncOfReplies(t *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	p.bad = len(replies)
-	rows, err := p.newDataset(numbered(1, p.bad+1))
+	rows, err := p.newDataset(numbered(1, len(replies)+1))
 	if err != nil {
 		return err
 	}
@@ -151,54 +142,8 @@ func (p *play) syncOfReplies(t *conformance.Table) error {
 	return err
 }
 
-// badAreSentAgain looks for the records of malformed replies in the latest run.
-func (p *play) badAreSentAgain() error {
-	runs := len(p.latest().marks)
-	if runs < 2 {
-		return conformance.Outcome(conformance.Inconclusive, "", "there was no second run")
-	}
-	sent, err := p.sentIn(runs)
-	if err != nil {
-		return err
-	}
-	came := map[string]bool{}
-	for _, r := range sent {
-		came[r.identifier] = true
-	}
-	for i := range p.bad {
-		if id := fmt.Sprintf("r%05d", i+1); !came[id] {
-			p.brokenCall("the record "+id+" in the next run, since its reply was malformed", "it does not come", p.malformed(id)...)
-		}
-	}
-	p.Proof("%d records came again", len(came))
-	return p.Held()
-}
-
-// malformed are the batches that a record came with first.
-func (p *play) malformed(id string) []*call {
-	for _, c := range p.dest.batches() {
-		if stringOf(c.param("records", "0", "id")) == id {
-			return []*call{c}
-		}
-	}
-	return nil
-}
-
 func (p *play) destinationAnswers(method, text string) error {
 	p.dest.plays(playing(method, func(c *call) *reply { return answered(text, c) }))
-	return nil
-}
-
-// firstCallFails lets the next call of a method fail, by an error that says
-// nothing about its reason.
-func (p *play) firstCallFails(method string) error {
-	before := len(p.dest.seen(method))
-	p.dest.plays(playing(method, func(c *call) *reply {
-		if len(c.part.seen(method)) > before+1 {
-			return nil
-		}
-		return answered(`{"jsonrpc":"2.0","id":{id},"error":{"code":-32000,"message":"not now"}}`, c)
-	}))
 	return nil
 }
 
@@ -209,18 +154,6 @@ func (p *play) latestRun() (*answer, error) {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "no run has ended")
 	}
 	return s.runs[len(s.runs)-1], nil
-}
-
-func (p *play) runUpdated(n int) error {
-	a, err := p.latestRun()
-	if err != nil {
-		return err
-	}
-	if got := rawOf(a.at("data", "records_updated")); got != strconv.Itoa(n) {
-		p.broken(fmt.Sprintf("records_updated %d", n), "records_updated "+got, a)
-	}
-	p.Proof("run %d", a.id("data", "id"))
-	return p.Held()
 }
 
 // runSays looks for a text in what the API says of a failed run (spec 2.9).
@@ -234,16 +167,5 @@ func (p *play) runSays(text string) error {
 		p.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
 	}
 	p.Proof("run %d", a.id("data", "id"))
-	return p.Held()
-}
-
-func (p *play) runSentNothing() error {
-	if _, err := p.latestRun(); err != nil {
-		return err
-	}
-	for _, c := range p.dest.batches() {
-		p.brokenCall("no batch", "a batch", c)
-	}
-	p.Proof("%d calls of %s", len(p.dest.seen(rpc.MethodGetSyncSpeed)), rpc.MethodGetSyncSpeed)
 	return p.Held()
 }

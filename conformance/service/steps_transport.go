@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -17,13 +18,8 @@ import (
 func transportSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(p *play) any { return p.callsHaveHeader }),
-		step(`^every call of the service goes to the URL of the connection$`, func(p *play) any { return p.callsGoToURL }),
-		step(`^calls share connections of the network$`, func(p *play) any { return p.connectionsAreKept }),
-		step(`^a destination with the custom header "([^"]*)" of "([^"]*)"$`, func(p *play) any { return p.withCustomHeader }),
-		step(`^(?:a client connects )?a destination that answers with the header "([^:"]*): ([^"]*)"$`, func(p *play) any { return p.withAnswerHeader }),
-		step(`^(?:a client connects )?a destination that answers compressed with "(gzip|deflate)"$`, func(p *play) any { return p.withCompression }),
-		step(`^(?:a client connects )?a destination that sends every call on to another with status (\d+)$`, func(p *play) any { return p.withRedirect }),
-		step(`^the other destination is not called$`, func(p *play) any { return p.otherIsSilent }),
+		step(`^(?:a client connects )?a destination that answers (with the header|in the encoding|with a redirect of status) "([^"]*)"$`, func(p *play) any { return p.answersAlways }),
+		step(`^(?:a client connects )?a destination whose (Auth Token|custom header|URL|end of the URL) is "([^"]*)"$`, func(p *play) any { return p.connectsWhose }),
 	}
 }
 
@@ -86,31 +82,45 @@ func (p *play) connectionsAreKept() error {
 	return p.Held()
 }
 
-func (p *play) withCustomHeader(name, value string) error {
-	err := p.triesConnecting(connecting{credentials: map[string]any{
-		"custom_headers": map[string]any{name: map[string]any{"value": value, "is_secret": false}},
-	}})
-	return err
+// connectsWhose makes a connection with something special about it.
+func (p *play) connectsWhose(what, value string) error {
+	c := connecting{}
+	switch what {
+	case "Auth Token":
+		c.credentials = map[string]any{"auth_token": value}
+	case "custom header":
+		name, text, _ := strings.Cut(value, ": ")
+		c.credentials = map[string]any{"custom_headers": map[string]any{name: map[string]any{"value": text, "is_secret": false}}}
+	case "end of the URL":
+		c.suffix = value
+	default:
+		d, err := p.place(c)
+		if err != nil {
+			return err
+		}
+		d.url, d.origin = value, originOf(value)
+		return p.triesConnectionTo(d, nil)
+	}
+	return p.triesConnecting(c)
 }
 
-func (p *play) withAnswerHeader(name, value string) error {
-	err := p.triesConnecting(connecting{script: func(*call) *reply {
+// answersAlways makes a connection to a destination every answer of which is
+// special; a redirect leads to another destination of the same origin.
+func (p *play) answersAlways(what, value string) error {
+	if what == "with a redirect of status" {
+		return p.withRedirect(value)
+	}
+	return p.triesConnecting(connecting{script: func(*call) *reply {
 		return &reply{edit: func(body []byte, header http.Header) []byte {
-			header.Set(name, value)
+			if what == "in the encoding" {
+				header.Set("Content-Encoding", value)
+				return compressed(value, body)
+			}
+			name, text, _ := strings.Cut(value, ": ")
+			header.Set(name, text)
 			return body
 		}}
 	}})
-	return err
-}
-
-func (p *play) withCompression(encoding string) error {
-	err := p.triesConnecting(connecting{script: func(*call) *reply {
-		return &reply{edit: func(body []byte, header http.Header) []byte {
-			header.Set("Content-Encoding", encoding)
-			return compressed(encoding, body)
-		}}
-	}})
-	return err
 }
 
 // compressed is a body in a Content-Encoding; "deflate" names the zlib format
@@ -126,28 +136,17 @@ func compressed(encoding string, body []byte) []byte {
 	return out.Bytes()
 }
 
-// withRedirect makes a destination that points at another one of the same
-// origin.
-func (p *play) withRedirect(status int) error {
+func (p *play) withRedirect(status string) error {
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		return fmt.Errorf("read status: %w", err)
+	}
 	other, err := p.place(connecting{})
 	if err != nil {
 		return err
 	}
 	p.parts["other"] = other.part
-	err = p.triesConnecting(connecting{script: func(*call) *reply {
-		return &reply{status: status, header: http.Header{"Location": {other.url}}}
+	return p.triesConnecting(connecting{script: func(*call) *reply {
+		return &reply{status: code, header: http.Header{"Location": {other.url}}}
 	}})
-	return err
-}
-
-func (p *play) otherIsSilent() error {
-	calls, err := p.heard()
-	if err != nil {
-		return err
-	}
-	for _, c := range p.parts["other"].seen("") {
-		p.brokenCall("no call", fmt.Sprintf("%s %s", c.http.Method, c.method), c)
-	}
-	p.Proof("%d calls of the first", len(calls))
-	return p.Held()
 }

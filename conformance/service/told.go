@@ -2,10 +2,13 @@ package service
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -53,4 +56,94 @@ func toldField(word string) (rpc.Field, error) {
 		return f, fmt.Errorf("read field %q: unknown type %q", word, kind)
 	}
 	return f, nil
+}
+
+// objectPath is the API's path of an object.
+func (d *destination) objectPath(object string) string {
+	return "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects/" + url.PathEscape(object)
+}
+
+func (p *play) showsObject(object string) error {
+	a, err := p.api(request{method: "GET", path: p.dest.objectPath(object)})
+	if err != nil {
+		return err
+	}
+	if fields := a.at("data", "fields"); a.text("data", "full_name") != object || fields == nil || len(fields.Items) == 0 {
+		p.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
+	}
+	p.Proof("GET %s", a.request.path)
+	return p.Held()
+}
+
+// showsTold compares what the API shows with what the planning calls were
+// answered (spec 1: objects are tables, fields are columns).
+func (p *play) showsTold(what string) error {
+	a, err := p.api(request{method: "GET", path: "/destinations/" + strconv.FormatInt(p.dest.id, 10) + "/objects?per_page=100"})
+	if err != nil {
+		return err
+	}
+	shown := map[string]*wire.Node{}
+	if list := a.at("data"); list.Is(wire.Array) {
+		for _, o := range list.Items {
+			shown[stringOf(o.Get("full_name"))] = o
+		}
+	}
+	for _, o := range p.told.Objects {
+		var want, got string
+		switch at := shown[o.APIName]; what {
+		case "objects":
+			want = fmt.Sprintf("%q, fields created on write: %t", o.Label, o.CanCreateFields != "")
+			got = fmt.Sprintf("%q, fields created on write: %s", stringOf(at.Get("label")), rawOf(at.Get("allow_custom_fields")))
+		case "operations":
+			want, got = operationText(p.told.Operations[o.APIName]), operationText(textsOf(at.Get("supported_operations")))
+		case "fields":
+			want, got = fieldText(p.told.Fields[o.APIName]), shownText(at.Get("fields"))
+		}
+		if want != got {
+			p.broken(o.APIName+": "+want, got, a)
+		}
+	}
+	if what == "objects" && len(shown) != len(p.told.Objects) {
+		p.broken(fmt.Sprintf("%d objects", len(p.told.Objects)), fmt.Sprintf("%d objects", len(shown)), a)
+	}
+	p.Proof("%d objects", len(shown))
+	return p.Held()
+}
+
+func operationText(names []string) string {
+	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
+}
+
+// textsOf are the strings of a list.
+func textsOf(n *wire.Node) []string {
+	var out []string
+	if n != nil {
+		for _, item := range n.Items {
+			out = append(out, stringOf(item))
+		}
+	}
+	return out
+}
+
+// fieldText and shownText put fields into words: those of the protocol, and
+// those of the API.
+func fieldText(fields []rpc.Field) string {
+	var out []string
+	for _, f := range fields {
+		out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t",
+			f.APIName, f.Label, f.Type, f.Array, f.Required, f.Createable, f.Updateable))
+	}
+	return operationText(out)
+}
+
+func shownText(n *wire.Node) string {
+	var out []string
+	if n != nil {
+		for _, f := range n.Items {
+			is := func(name string) bool { yes, _ := f.Get(name).Bool(); return yes }
+			out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t", stringOf(f.Get("full_name")), stringOf(f.Get("label")),
+				strings.ToLower(stringOf(f.Get("type"))), is("array"), is("required_for_mapping"), is("createable"), is("updateable")))
+		}
+	}
+	return operationText(out)
 }

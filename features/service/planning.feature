@@ -9,9 +9,8 @@ Feature: Planning by the service
     Good: POST /destinations -> test_connection, list_objects, …
     Bad: POST /destinations -> list_objects
 
-    When a client connects a destination
+    Given a destination
     Then the service calls "test_connection" first
-    And the connection test has passed
 
   @PLAN-002 @must @spec @spec-7.2.3 @spec-4.2
   Scenario: A failed connection test shows the message of the destination
@@ -35,7 +34,7 @@ Feature: Planning by the service
     Bad: PATCH /destinations/7 -> no call
 
     Given a destination
-    When a client changes the name of the connection
+    When the name of the connection becomes "zz-conf renamed"
     Then the service calls "test_connection" first
 
   @PLAN-004 @must @spec @spec-4.2 @spec-1
@@ -170,7 +169,7 @@ Feature: Planning by the service
     When the sync runs
     And the names in the source change
     And the sync runs
-    Then every run asks for the speed before its first batch
+    Then every run calls "get_sync_speed" before its first batch
 
   @PLAN-013 @must @spec @spec-4.2
   Scenario: Objects, fields and operations are kept between runs
@@ -184,7 +183,7 @@ Feature: Planning by the service
     When the sync runs
     And the names in the source change
     And the sync runs
-    Then the second run makes no planning call
+    Then no run but the first calls "list_objects, list_fields, supported_operations" before its first batch
 
   @PLAN-014 @must @spec @spec-4.2 @clock
   Scenario: Old metadata is asked for again
@@ -225,4 +224,4 @@ Feature: Planning by the service
     And a client refreshes the objects of the destination
     And the destination tells of the field "name"
     When the sync runs
-    Then the run has completed
+    Then run 1 is completed

@@ -270,8 +270,8 @@ Feature: Replies that break the protocol
     Given a sync of 3 records with operation "upsert"
     And the destination answers "get_sync_speed" with {"jsonrpc":"2.0","id":{id},"result":{"maximum_batch_size":100}}
     When the sync runs
-    Then the run has failed
-    And the run sends no batch
+    Then run 1 is failed
+    And run 1 sends nothing
 
   @RPLY-021 @must @spec @spec-7.2.1 @spec-4.2 @clock
   Scenario: Records of a malformed reply are not taken for stored, and are sent again
@@ -293,10 +293,13 @@ Feature: Replies that break the protocol
       | {"jsonrpc":"2.0","id":{id},"result":{result} |
       |  |
     When the sync runs
-    Then the run has updated 1 record
-    When every reply is well-formed again
+    Then the run shows:
+      | field           | value |
+      | records_updated | 1     |
+    When the destination is well again
     And the sync runs
-    Then every record without a good reply is sent again
+    Then run 2 sends
+      | upsert | r00001 r00002 r00003 r00004 r00005 r00006 r00007 r00008 r00009 r00010 |
     And every record of the source is in the destination
 
   @RPLY-022 @must @spec @spec-7.2.2 @clock
@@ -310,7 +313,7 @@ Feature: Replies that break the protocol
     Given a sync of 3 records with operation "upsert"
     And the destination answers "get_sync_speed" with {"jsonrpc":"2.0","id":{id},"error":{"code":-32042,"message":"the quota is used up"}}
     When the sync runs
-    Then the run has failed
+    Then run 1 is failed
     And the run says "the quota is used up"
     And the run says "-32042"
 
@@ -323,11 +326,11 @@ Feature: Replies that break the protocol
     Bad: get_sync_speed -> error -> the run has failed
 
     Given a sync of 3 records with operation "upsert"
-    And the first call of "get_sync_speed" in a run fails
+    And the destination answers the first get_sync_speed with an error object
     When the sync runs
-    Then the run has completed
+    Then run 1 is completed
     When the names in the source change
-    And the first call of "sync_batch" in a run fails
+    And the destination answers the first sync_batch with an error object
     And the sync runs
-    Then the run has completed
+    Then run 2 is completed
     And every record of the source is in the destination

@@ -11,7 +11,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then every call of the service is a POST of one JSON-RPC request
+    Then the calls of the service are POSTs of one JSON-RPC request each
 
   @CALL-002 @must @spec @spec-4.2
   Scenario: Every call has an id of its own
@@ -23,7 +23,7 @@ Feature: Requests to a destination
 
     Given a sync of 250 records with operation "upsert"
     When the sync runs
-    Then no two calls of the service have the same id
+    Then the calls of the service have ids of their own
 
   @CALL-003 @must @spec @spec-4.2
   Scenario: Every call goes to the URL of the connection
@@ -35,7 +35,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then every call of the service goes to the URL of the connection
+    Then the calls of the service go to the URL of the connection
 
   @CALL-004 @must @published @spec-4.2
   Scenario: A request has the four members and no other
@@ -59,7 +59,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then the members of every call come in the order "jsonrpc, method, params, id"
+    Then the calls of the service have their members in the order "jsonrpc, method, params, id"
 
   @CALL-006 @must @published @spec-4.2
   Scenario: Methods without parameters are called with an empty object
@@ -128,7 +128,7 @@ Feature: Requests to a destination
     When the sync runs
     Then every call of "sync_batch" has an integer in "params.sync_plan.sync_run_id"
     And every call of "sync_batch" has an integer in "params.sync_plan.sync_id"
-    And every plan names the sync and its run
+    And the batches of the sync name the sync and its run
 
   @CALL-011 @must @published @spec-4.2
   Scenario: The schema holds the mapped fields and no other
@@ -153,7 +153,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then every plan describes its fields as the destination does
+    Then the batches of the sync describe fields as the destination does
 
   @CALL-013 @must @spec @spec-4.2
   Scenario: Exactly one field of the plan is the active identifier
@@ -165,7 +165,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then every plan has one active identifier, "id"
+    Then the batches of the sync have the one active identifier "id"
 
   @CALL-014 @must @spec @spec-4.2
   Scenario: Every record carries its identifier
@@ -177,7 +177,7 @@ Feature: Requests to a destination
 
     Given a sync of 250 records with operation "upsert"
     When the sync runs
-    Then every record has an own "id"
+    Then the batches of the sync bring every "id" once
 
   @CALL-015 @must @published @spec-4.2
   Scenario: Records carry the mapped fields and no other
@@ -201,13 +201,13 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "insert"
     When the sync runs
-    Then every batch of the sync has the operation "insert"
+    Then the batches of the sync have the operation "insert"
     Given a sync of 3 records with operation "update"
     When the sync runs
-    Then every batch of the sync has the operation "update"
+    Then the batches of the sync have the operation "update"
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then every batch of the sync has the operation "upsert"
+    Then the batches of the sync have the operation "upsert"
 
   @CALL-017 @must @published @spec-4.2
   Scenario: Every batch carries the whole plan
@@ -219,7 +219,7 @@ Feature: Requests to a destination
 
     Given a sync of 250 records with operation "upsert"
     When the sync runs
-    Then all batches of the sync have the same plan
+    Then the batches of the sync have one plan
 
   @CALL-018 @must @spec @spec-4.2
   Scenario: Only the six methods of the protocol are called
@@ -301,7 +301,7 @@ Feature: Requests to a destination
     Good: Content-Encoding: gzip in the reply -> the connection test passes
     Bad: Content-Encoding: gzip in the reply -> the reply is not JSON
 
-    When a client connects a destination that answers compressed with "gzip"
+    When a client connects a destination that answers in the encoding "gzip"
     Then the connection test has passed
     And the service shows the object "thing"
 
@@ -313,7 +313,7 @@ Feature: Requests to a destination
     Good: Content-Encoding: deflate in the reply -> the connection test passes
     Bad: Content-Encoding: deflate in the reply -> the reply is not JSON
 
-    When a client connects a destination that answers compressed with "deflate"
+    When a client connects a destination that answers in the encoding "deflate"
     Then the connection test has passed
     And the service shows the object "thing"
 
@@ -327,7 +327,7 @@ Feature: Requests to a destination
 
     Given a sync of 3 records with operation "upsert"
     When the sync runs
-    Then calls share connections of the network
+    Then the calls of the service share connections of the network
 
   @CALL-027 @should @policy @spec-4.2
   Scenario: The headers of the connection come with every call
@@ -337,7 +337,7 @@ Feature: Requests to a destination
     Good: custom_headers {"x-client-id":{"value":"a1"}} -> X-Client-Id: a1 in every call
     Bad: custom_headers {"x-client-id":{"value":"a1"}} -> get_sync_speed without it
 
-    Given a destination with the custom header "x-client-id" of "zz-conf a1"
+    Given a destination whose custom header is "x-client-id: zz-conf a1"
     And a sync of 3 records with operation "upsert"
     When the sync runs
     Then every call of the service has the header "x-client-id" with "zz-conf a1"
@@ -363,6 +363,6 @@ Feature: Requests to a destination
     Good: 307 Location: https://other.example/ -> the connection test fails
     Bad: 307 Location: https://other.example/ -> POST https://other.example/ with the token
 
-    When a client connects a destination that sends every call on to another with status 307
+    When a client connects a destination that answers with a redirect of status "307"
     Then the connection test has failed
     And the other destination is not called

@@ -9,7 +9,7 @@ Feature: Trust between service and destination
     Good: webhook_url http://destination.example/rpc -> 400
     Bad: webhook_url http://destination.example/rpc -> 201
 
-    When a client connects a destination at "http://zz-conf.invalid/rpc"
+    When a client connects a destination whose URL is "http://zz-conf.invalid/rpc"
     Then the connection is refused
 
   @CERT-002 @must @spec @spec-5.2.1
@@ -20,7 +20,7 @@ Feature: Trust between service and destination
     Good: a chain of two certificates up to a known root -> the connection test passes
     Bad: a chain of two certificates up to a known root -> unknown authority
 
-    When a client connects a destination with a good certificate
+    When a client connects a destination with a certificate that is good
     Then that destination is called
 
   @CERT-003 @must @spec @spec-5.2.1
@@ -33,7 +33,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that is self-signed
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-004 @must @spec @spec-5.2.1
   Scenario: A certificate for another name is refused
@@ -45,7 +45,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that is for another name
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-005 @must @spec @spec-5.2.1
   Scenario: An expired certificate is refused
@@ -57,7 +57,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that has expired
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-006 @must @spec @spec-5.2.1
   Scenario: A certificate that is not yet valid is refused
@@ -69,7 +69,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that is not yet valid
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-007 @must @spec @spec-5.2.1
   Scenario: A certificate of an unknown authority is refused
@@ -81,7 +81,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that is of an unknown authority
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-008 @should @policy @spec-5.2.1
   Scenario: A chain without its intermediate is refused
@@ -93,7 +93,7 @@ Feature: Trust between service and destination
 
     Given a destination with a good certificate that the service accepts
     When a client connects a destination with a certificate that comes without its intermediate
-    Then nothing is sent to that destination
+    Then that destination is not called
 
   @CERT-009 @must @spec @spec-5.2.1 @clock
   Scenario: A run verifies the certificate as the connection test does
@@ -107,8 +107,8 @@ Feature: Trust between service and destination
     And a sync of 3 records with operation "upsert"
     And the certificate of the destination expires
     When the sync runs
-    Then the run has failed
-    And nothing is sent to that destination
+    Then run 1 is failed
+    And that destination is not called
 
   @CERT-010 @must @spec @spec-5.2.2
   Scenario: The Auth Token comes with every call
@@ -118,7 +118,7 @@ Feature: Trust between service and destination
     Good: Authorization: Bearer zz-conf-token in test_connection, list_objects, …, sync_batch
     Bad: get_sync_speed without Authorization
 
-    Given a destination with the Auth Token "zz-conf-token-1"
+    Given a destination whose Auth Token is "zz-conf-token-1"
     And a sync of 3 records with operation "upsert"
     When the sync runs
     Then every call of the service has the header "Authorization" with "Bearer zz-conf-token-1"
@@ -131,10 +131,10 @@ Feature: Trust between service and destination
     Good: the token becomes zz-conf-token-2 -> Authorization: Bearer zz-conf-token-2
     Bad: the token becomes zz-conf-token-2 -> Authorization: Bearer zz-conf-token-1
 
-    Given a destination with the Auth Token "zz-conf-token-1"
+    Given a destination whose Auth Token is "zz-conf-token-1"
     And a sync of 3 records with operation "upsert"
     When the sync runs
-    And the Auth Token becomes "zz-conf-token-2"
+    And the Auth Token of the connection becomes "zz-conf-token-2"
     And the names in the source change
     And the sync runs
     Then every call of the service has the header "Authorization" with "Bearer zz-conf-token-2"
@@ -159,9 +159,9 @@ Feature: Trust between service and destination
     Good: https://host/a%2Fb//c?z=1&a=%7e -> POST /a%2Fb//c?z=1&a=%7e
     Bad: https://host/a%2Fb//c?z=1&a=%7e -> POST /a/b/c?a=%7E&z=1
 
-    When a client connects a destination whose URL ends in "/rpc?z_segment=tr0ub4dor&api_key=k%2Bey&a=&a=2&flag"
-    Then every call of the service goes to the URL of the connection
-    When a client connects a destination whose URL ends in "/s%2Fcret//hook/"
-    Then every call of the service goes to the URL of the connection
-    When a client connects a destination whose URL ends in "/%7ehook;v=1?key=a%20b+c%3d%3D"
-    Then every call of the service goes to the URL of the connection
+    When a client connects a destination whose end of the URL is "/rpc?z_segment=tr0ub4dor&api_key=k%2Bey&a=&a=2&flag"
+    Then the calls of the service go to the URL of the connection
+    When a client connects a destination whose end of the URL is "/s%2Fcret//hook/"
+    Then the calls of the service go to the URL of the connection
+    When a client connects a destination whose end of the URL is "/%7ehook;v=1?key=a%20b+c%3d%3D"
+    Then the calls of the service go to the URL of the connection
