@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -157,6 +159,15 @@ func (m *manners) stored(c *call, records []json.RawMessage) map[string]json.Raw
 		out[rawOf(r.Get("identifier"))] = bytes.Clone(r.Raw)
 	}
 	return out
+}
+
+// carryOut hands a call to the simulator past everything that is recorded.
+func (p *part) carryOut(body []byte) []byte {
+	recorder := httptest.NewRecorder()
+	request := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
+	request.Header.Set("Content-Type", "application/json")
+	p.sim.ServeHTTP(recorder, request)
+	return recorder.Body.Bytes()
 }
 
 func resultsFor(one *recordManner, identifier, stored json.RawMessage) []json.RawMessage {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/conformance"
 )
 
 // row is one row of a source by column. Values: string, int, float64, bool, nil,
@@ -61,6 +63,40 @@ func literal(v any) string {
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	}
 	return fmt.Sprint(v)
+}
+
+// tableOf reads the rows of a source: a head of columns, the first of which is
+// the identifier. NULL is one, and the column count has integers.
+func tableOf(t *conformance.Table) (table, error) {
+	var out table
+	for i, line := range t.Rows {
+		if i == 0 {
+			for _, c := range line.Cells {
+				out.columns = append(out.columns, c.Value)
+			}
+			continue
+		}
+		r := row{}
+		for j, c := range line.Cells {
+			value, err := cellOf(out.columns[j], c.Value)
+			if err != nil {
+				return out, err
+			}
+			r[out.columns[j]] = value
+		}
+		out.rows = append(out.rows, r)
+	}
+	return out, nil
+}
+
+func cellOf(column, text string) (any, error) {
+	switch {
+	case text == "NULL":
+		return nil, nil
+	case column == "count":
+		return strconv.Atoi(text)
+	}
+	return text, nil
 }
 
 // numbered are n rows with ids "r<from>", … and a name each.

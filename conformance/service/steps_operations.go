@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,40 +30,6 @@ func operationsSteps() []conformance.Step {
 		step(`^no batch of run (\d+) has the operation "([a-z]+)"$`, func(p *play) any { return p.noBatchIs }),
 		step(`^every record of every batch carries the one identifier of its plan$`, func(p *play) any { return p.identifiersStand }),
 	}
-}
-
-// tableOf reads the rows of a source: a head of columns, the first of which is
-// the identifier. NULL is one, and the column count has integers.
-func tableOf(t *conformance.Table) (table, error) {
-	var out table
-	for i, line := range t.Rows {
-		if i == 0 {
-			for _, c := range line.Cells {
-				out.columns = append(out.columns, c.Value)
-			}
-			continue
-		}
-		r := row{}
-		for j, c := range line.Cells {
-			value, err := cellOf(out.columns[j], c.Value)
-			if err != nil {
-				return out, err
-			}
-			r[out.columns[j]] = value
-		}
-		out.rows = append(out.rows, r)
-	}
-	return out, nil
-}
-
-func cellOf(column, text string) (any, error) {
-	switch {
-	case text == "NULL":
-		return nil, nil
-	case column == "count":
-		return strconv.Atoi(text)
-	}
-	return text, nil
 }
 
 func (p *play) aSyncOf(operation, setting, value string, rows *conformance.Table) error {
@@ -126,15 +91,6 @@ func (p *play) alreadyHolds(rows *conformance.Table) error {
 		return fmt.Errorf("write into the simulator: %s", reply)
 	}
 	return nil
-}
-
-// carryOut hands a call to the simulator past everything that is recorded.
-func (p *part) carryOut(body []byte) []byte {
-	recorder := httptest.NewRecorder()
-	request := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
-	request.Header.Set("Content-Type", "application/json")
-	p.sim.ServeHTTP(recorder, request)
-	return recorder.Body.Bytes()
 }
 
 // changes updates the sync with a whole body (spec 4.1.1).
