@@ -29,17 +29,19 @@ type play struct {
 	syncs []*syncing       // in the order of their making
 	last  *answer          // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
-	answers []*answer
-	batch   []*answer         // of the calls that one step made together
-	views   []*view           // what the answers show
-	before  map[string]*view  // by kind: the latest one of what has changed since
-	words   map[string]string // what stands for {word} in the texts of the scenario
-	hints   []string          // of the batch: what each answer is to hold, or ""
-	endings []func(context.Context) error
-	trials  []*trial // requests that the scenario is about
-	judged  bool     // … and a claim has looked at them
-	forms   []form   // of names, with what was written
-	lists   []listing
+	answers  []*answer
+	batch    []*answer         // of the calls that one step made together
+	views    []*view           // what the answers show
+	before   map[string]*view  // by kind: the latest one of what has changed since
+	words    map[string]string // what stands for {word} in the texts of the scenario
+	hints    []string          // of the batch: what each answer is to hold, or ""
+	endings  []func(context.Context) error
+	trials   []*trial // requests that the scenario is about
+	judged   bool     // … and a claim has looked at them
+	underWay int64    // the latest run that was triggered by itself
+	letGo    func()   // ends what the destination holds back
+	forms    []form   // of names, with what was written
+	lists    []listing
 	// readings of the lists, the latest last.
 	readings [][]reading
 	vars     map[string]any // what one step leaves for another

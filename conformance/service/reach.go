@@ -35,7 +35,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 		if len(d.seen("")) > 0 {
 			break
 		}
-		if a, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
+		if _, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
 			return err.Error(), ""
 		}
 		select {

@@ -33,12 +33,11 @@ type run struct {
 	workspace int64 // made by the run; 0 when it was given a key
 	source    int64 // the SQL source that all scenarios read from
 
-	numbers   atomic.Int64 // of things and exchanges
-	things    things
-	journal   *journal.Journal
-	shelf     shelf
-	clockTurn sync.Mutex // who may move time
-	trust     struct {
+	numbers atomic.Int64 // of things and exchanges
+	things  things
+	journal *journal.Journal
+	shelf   shelf
+	trust   struct {
 		mu        sync.Mutex
 		authority *authority // that the service was told of; nil until a check needs it
 	}
