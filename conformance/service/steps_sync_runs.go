@@ -19,7 +19,7 @@ func syncRunsSteps() []conformance.Step {
 		step(`^the destination lets its batches go$`, func(p *play) any { return func() { p.letGo() } }),
 		step(`^a client triggers the sync$`, func(p *play) any { return p.clientTriggers }),
 		step(`^a batch of the run is under way$`, func(p *play) any { return p.batchCame }),
-		step(`^a client (reads|cancels) the run$`, func(p *play) any { return p.clientAsksRun }),
+		step(`^a client (reads|asks to cancel) the run$`, func(p *play) any { return p.clientAsksRun }),
 		step(`^a client reads a run that nobody has$`, func(p *play) any { return p.clientReadsNoRun }),
 		step(`^the run ends$`, func(p *play) any { return p.runEnds }),
 
@@ -78,7 +78,7 @@ func (p *play) runPath() string { return "/sync_runs/" + strconv.FormatInt(p.und
 
 func (p *play) clientAsksRun(what string) error {
 	q := request{method: "GET", path: p.runPath()}
-	if what == "cancels" {
+	if what != "reads" {
 		q = request{method: "POST", path: p.runPath() + "/cancel"}
 	}
 	_, err := p.api(q)

@@ -204,7 +204,7 @@ Feature: Sync runs
     And a sync
     When a client triggers the sync
     And a batch of the run is under way
-    And a client cancels the run
+    And a client asks to cancel the run
     Then the answer says:
       | field  | value       |
       | status | "cancelled" |
@@ -224,7 +224,7 @@ Feature: Sync runs
     Given a sync
     When a client triggers the sync
     And the run ends
-    And a client cancels the run
+    And a client asks to cancel the run
     And a client reads the run
     Then the answer says:
       | field         | value       |
