@@ -58,13 +58,13 @@ func (p *play) requestsAreWhole() error {
 		case !c.json.Is(wire.Object):
 			p.brokenCall("one JSON object", "the body is none", c)
 		case stringOf(c.json.Get("jsonrpc")) != "2.0":
-			p.brokenCall(`"jsonrpc":"2.0"`, fmt.Sprintf("%s", rawOf(c.json.Get("jsonrpc"))), c)
+			p.brokenCall(`"jsonrpc":"2.0"`, rawOf(c.json.Get("jsonrpc")), c)
 		case c.method == "":
-			p.brokenCall("a method", fmt.Sprintf("%s", rawOf(c.json.Get("method"))), c)
+			p.brokenCall("a method", rawOf(c.json.Get("method")), c)
 		case !c.json.Get("params").Is(wire.Object):
-			p.brokenCall("params as an object", fmt.Sprintf("%s", rawOf(c.json.Get("params"))), c)
+			p.brokenCall("params as an object", rawOf(c.json.Get("params")), c)
 		case c.id == "":
-			p.brokenCall("an id that is a string", fmt.Sprintf("%s", rawOf(c.json.Get("id"))), c)
+			p.brokenCall("an id that is a string", rawOf(c.json.Get("id")), c)
 		}
 	}
 	p.Proof("%d calls", len(calls))
