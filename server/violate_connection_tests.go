@@ -45,6 +45,7 @@ func answersTest(id, changes string, change func(map[string]any)) violation {
 	}})
 }
 
+// destinationTests break connection tests and what is shown of them (spec 3, 7.1.3).
 func destinationTests() []violation {
 	return []violation{
 		showsAt("DST-012", "the list of destinations shows steps of tests as texts", listsDestinations, func(d map[string]any) {

@@ -122,6 +122,7 @@ func showsCredential(name string, show func(details map[string]any, given any)) 
 	}
 }
 
+// destinationSecrets break what becomes of credentials (spec 5.2).
 func destinationSecrets() []violation {
 	return []violation{
 		violation{Violation{ID: "DST-008", Changes: "a change without credentials drops the token of the connection"}, dropsToken(func(connection map[string]any) bool {

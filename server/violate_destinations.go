@@ -45,6 +45,7 @@ func destinationsViolations() []violation {
 	return slices.Concat(destinationViews(), destinationChanges(), destinationTests(), destinationSecrets())
 }
 
+// destinationViews change what is shown of destinations (spec 2.2, 4).
 func destinationViews() []violation {
 	return []violation{
 		showsAt("DST-001", "the list of destinations shows created_at in milliseconds", listsDestinations, func(d map[string]any) {
@@ -89,6 +90,7 @@ func destinationViews() []violation {
 	}
 }
 
+// destinationChanges break updates, unknown ids and refusals (spec 4, 7.1).
 func destinationChanges() []violation {
 	return []violation{
 		{Violation{ID: "DST-007", Changes: "a new name is answered and not stored"}, forgetsName},

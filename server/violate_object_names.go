@@ -27,6 +27,7 @@ func unescaped(raw string) string {
 	return raw
 }
 
+// objectNames break the way from a full_name in a path to its object (spec 4).
 func objectNames() []violation {
 	return []violation{
 		violation{Violation{ID: "DOB-004", Changes: "the object that was listed first is answered for every name"}, firstObject}.

@@ -58,6 +58,7 @@ func objectsViolations() []violation {
 	return slices.Concat(objectShapes(), objectLists(), objectNames(), objectFields(), objectExtras())
 }
 
+// objectShapes change types of members (spec 2.3, 2.5).
 func objectShapes() []violation {
 	const shared = "applications show their objects in the same way"
 	return []violation{
@@ -84,6 +85,7 @@ func objectShapes() []violation {
 	}
 }
 
+// objectLists change which objects, fields and operations are shown (spec 2.3).
 func objectLists() []violation {
 	operations := func(id, changes string, change func([]any) []any) violation {
 		return showsObjects(id, changes, func(o map[string]any) {
@@ -164,6 +166,7 @@ func foldObjects(body map[string]any) {
 	}
 }
 
+// objectFields change what fields are said to be (spec 2.5).
 func objectFields() []violation {
 	return []violation{
 		showsFields("DOB-009", "createable and updateable of a field are swapped", func(f map[string]any) {
@@ -212,6 +215,7 @@ func objectFields() []violation {
 	}
 }
 
+// objectExtras break what updates show and what applications have (spec 2.3, 2.4).
 func objectExtras() []violation {
 	saved := func(id, changes string, change func(map[string]any)) violation {
 		return showsAt(id, changes, savesDestination, objectsIn(change))

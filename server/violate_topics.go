@@ -103,6 +103,7 @@ func asksTopic(id, changes, call string, change func(body map[string]any)) viola
 	}})
 }
 
+// topicShapes change what is shown of topics (spec 2.12).
 func topicShapes() []violation {
 	rename := func(which func(name string, kind any) string) func(map[string]any) {
 		return func(schema map[string]any) {
@@ -173,6 +174,7 @@ func looksLikeNumber(body map[string]any) {
 	}
 }
 
+// topicChanges break how topics are made and changed (spec 4, 4.1.8).
 func topicChanges() []violation {
 	return []violation{
 		asksTopic("TPC-007", "a change of the name alone takes the description of a topic away", savesTopic, func(body map[string]any) {

@@ -77,19 +77,19 @@ func (p *play) advancedAgrees(what string) error {
 		case what == "default" && byDefault != nil:
 			seen++
 			if ok, err := fits(kind, byDefault); err == nil && !ok {
-				p.brokenView(v, "default", "is "+kind, shownAs(byDefault))
+				p.brokenView(v, "default", "is "+kind, rawOf(byDefault))
 			}
 		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
 			seen++
 			values := v.node.Get("supported_values")
 			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
-				p.brokenView(v, "supported_values", "lists what can be chosen", shownAs(values))
+				p.brokenView(v, "supported_values", "lists what can be chosen", rawOf(values))
 			}
 		case what == "definition":
 			seen++
 			name := stringOf(v.node.Get("name"))
 			if told := v.of.node.Get("configurable_field_definitions", name); stringOf(told) != kind {
-				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), shownAs(told))
+				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), rawOf(told))
 			}
 		}
 	}

@@ -99,7 +99,7 @@ func (p *play) stepFailed(message string) error {
 			}
 		}
 		if !found {
-			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), shownAs(v.member("last_test_results")))
+			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), rawOf(v.member("last_test_results")))
 		}
 	}
 	p.Proof("%d looks", len(looks))

@@ -147,6 +147,8 @@ func (p *play) pages(path string, each func(*answer, *wire.Node)) ([]*answer, er
 	return all, nil
 }
 
+// isListed counts: a list that repeats a destination is as wrong as one that
+// lacks it (spec 2.1).
 func (p *play) isListed(how string) error {
 	times, looked := p.vars[timesListed].(int)
 	if !looked {
@@ -160,6 +162,8 @@ func (p *play) isListed(how string) error {
 	return p.Held()
 }
 
+// looksInEveryWay fetches, lists and saves: what stands in the answer to an
+// update only (spec 2.2) is in the last one.
 func (p *play) looksInEveryWay() error {
 	for _, how := range []string{"fetches", "lists"} {
 		if err := p.looksAtDestination(how); err != nil {

@@ -143,7 +143,7 @@ func (p *play) agrees(what string, t *conformance.Table) error {
 		}
 		for _, row := range t.Rows {
 			shown, want := v.member(row.Cells[0].Value), told.Get(row.Cells[1].Value)
-			a, b := shownAs(shown), shownAs(want)
+			a, b := rawOf(shown), rawOf(want)
 			if row.Cells[0].Value == "type" {
 				a, b = strings.ToLower(a), strings.ToLower(b)
 			}
@@ -226,7 +226,7 @@ func (p *play) keysAreRight(which string) error {
 			}
 			member := "can_be_" + operation + "_key"
 			if can, _ := v.node.Get(member).Bool(); can != identifier {
-				p.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), shownAs(v.node.Get(member)))
+				p.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), rawOf(v.node.Get(member)))
 			}
 		}
 	}

@@ -18,6 +18,7 @@ func sourcesSteps() []conformance.Step {
 	}
 }
 
+// listsSourceTypes goes through all pages (spec 2.10, 8).
 func (p *play) listsSourceTypes() error {
 	all, err := p.pages("/source_types", func(a *answer, n *wire.Node) { p.shows("source type", "list", a, n) })
 	p.vars[latestAnswers] = all
@@ -46,6 +47,7 @@ func (p *play) fetchesBehind(what string) error {
 	return nil
 }
 
+// sourceIsListed: the service_name is what the type of a source is called.
 func (p *play) sourceIsListed() error {
 	sources, err := p.looked("source")
 	if err != nil {
@@ -76,7 +78,7 @@ func (p *play) noTwoAlike(kind, member string) error {
 	}
 	seen := map[one]bool{}
 	for _, v := range all {
-		this := one{v.answer, shownAs(v.member(member))}
+		this := one{v.answer, rawOf(v.member(member))}
 		if seen[this] {
 			p.brokenView(v, member, "is its own", this.value+" stands twice")
 		}

@@ -2,7 +2,6 @@ package service
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,7 +130,7 @@ func (p *play) viewsHaveMembers(kind string, t *conformance.Table) error {
 				return err
 			}
 			if !ok {
-				p.brokenView(v, member, "is "+what, shownAs(n))
+				p.brokenView(v, member, "is "+what, rawOf(n))
 			}
 		}
 	}
@@ -180,15 +179,12 @@ func (p *play) hasValues(v *view, t *conformance.Table) error {
 		if err != nil {
 			return err
 		}
-		if n := v.member(member); !sameJSON([]byte(shownAs(n)), []byte(want)) {
-			p.brokenView(v, member, "is "+want, shownAs(n))
+		if n := v.member(member); !sameJSON([]byte(rawOf(n)), []byte(want)) {
+			p.brokenView(v, member, "is "+want, rawOf(n))
 		}
 	}
 	return nil
 }
-
-// shownAs is the text of a value, "nothing" of an absent one.
-func shownAs(n *wire.Node) string { return fmt.Sprintf("%s", rawOf(n)) }
 
 // comparesBefore looks at what an update did to a moment, or to a text.
 func (p *play) comparesBefore(member, kind, how string) error {
@@ -208,7 +204,7 @@ func (p *play) comparesBefore(member, kind, how string) error {
 			same = momentOf(now).After(momentOf(was))
 		}
 		if !same {
-			p.brokenView(v, member, "is "+how+" "+shownAs(was), shownAs(now))
+			p.brokenView(v, member, "is "+how+" "+rawOf(was), rawOf(now))
 		}
 	}
 	p.Proof("%d looks", len(all))
