@@ -17,11 +17,12 @@ import (
 // call is one HTTP request of the endpoint on its way through the pipeline.
 type call struct {
 	sim   *Sim
-	w     http.ResponseWriter
+	w     http.ResponseWriter // nil on the fast path, see Server
 	r     *http.Request
 	start time.Time
-	verb  string // the HTTP method that counts
-	body  []byte // the request body as read
+	end   time.Time // set by finish
+	verb  string    // the HTTP method that counts
+	body  []byte    // the request body as read
 
 	// Known after decoding; params and id are raw JSON, id nil is null.
 	method string
@@ -113,6 +114,7 @@ func (c *call) read() bool {
 func (c *call) decode() {
 	var q rpc.Request
 	c.batch = c.sim.batches.Get().(*batch)
+	c.batch.call = nil // calls are reused, and this one has no results yet
 	err := rpc.DecodeCall(c.body, &q, &c.batch.Batch)
 	c.method, c.params, c.id = q.Method, q.Params, q.RawID
 	switch q.Method {

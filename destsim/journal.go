@@ -80,7 +80,7 @@ func (s *Sim) Journal(filter JournalFilter) JournalPage { return s.journal.page(
 // add notes a finished call.
 func (j *callJournal) add(c *call) {
 	line := journalLine{JournalEntry: JournalEntry{
-		Received: c.start, DurationMS: float64(c.sim.clock().Sub(c.start)) / float64(time.Millisecond),
+		Received: c.start, DurationMS: float64(c.end.Sub(c.start)) / float64(time.Millisecond),
 		Verb: clipped(c.r.Method), Method: clipped(c.method), Object: clipped(c.object),
 		Status: c.answeredStatus(), BytesIn: len(c.body), Denied: c.denied, Faults: c.marks,
 	}}

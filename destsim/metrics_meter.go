@@ -103,7 +103,6 @@ func (m *meter) done(c *call) {
 	if c.metered {
 		m.batches.down()
 	}
-	now := m.clock()
 	one := m.methods[c.method]
 	if one == nil {
 		one = m.methods[otherMethod]
@@ -128,8 +127,8 @@ func (m *meter) done(c *call) {
 		one.bytesOut += int64(len(c.reply.sent))
 	}
 	one.statuses[status]++
-	one.observe(max(now.Sub(c.start), 0))
-	one.tick(now.Unix(), int64(records))
+	one.observe(max(c.end.Sub(c.start), 0))
+	one.tick(c.end.Unix(), int64(records))
 }
 
 // observe adds one duration; the lock is held.

@@ -25,14 +25,19 @@ import (
 // and /healthz stand beside it and are never touched by violations, faults or
 // the endpoint's token. It is safe for parallel use.
 type Sim struct {
-	config  Config
-	delays  Delays
-	clock   func() time.Time
-	chance  *chance
-	store   store
-	seams   chain
-	limits  atomic.Pointer[limits]
-	control *http.ServeMux
+	config Config
+	delays Delays
+	clock  func() time.Time
+	// systemClock says that clock is time.Now; dressed, that replies have
+	// headers or codings of their own; framed, that some of these are the
+	// business of net/http.
+	systemClock, dressed, framed bool
+	chance                       *chance
+	store                        store
+	seams                        chain
+	base                         int // how many seams the extensions fill; more are violations
+	limits                       atomic.Pointer[limits]
+	control                      *http.ServeMux
 
 	extensions []extension
 	faults     *faultBoard
@@ -77,17 +82,27 @@ type extension struct {
 // New makes a destination. All that is wrong with the configuration is in the
 // error, each with its place, such as objects[1].fields[2].type.
 func New(config Config) (*Sim, error) {
+	systemClock := config.Clock == nil
 	config, err := config.resolve()
 	if err != nil {
 		return nil, err
 	}
-	s := &Sim{config: config, delays: config.Delays, clock: config.Clock, chance: newChance(config.Seed)}
+	s := &Sim{
+		config: config, delays: config.Delays, clock: config.Clock, systemClock: systemClock,
+		chance: newChance(config.Seed), dressed: len(config.Headers) > 0 || config.Compress != "",
+	}
 	s.batches.New = func() any { return &batch{Batch: rpc.Batch{Plans: &s.requests}} }
+	for _, name := range []string{"Connection", "Content-Length", "Date", "Trailer", "Transfer-Encoding", "Upgrade"} {
+		for given := range config.Headers {
+			s.framed = s.framed || strings.EqualFold(name, given)
+		}
+	}
 	s.life, s.end = context.WithCancel(context.Background())
 	s.extensions = extensions(s)
 	for _, e := range s.extensions {
 		s.seams.add(e.seams)
 	}
+	s.base = s.seams.filled
 	if err := s.arm(config.Violate); err != nil {
 		return nil, err
 	}
@@ -143,7 +158,7 @@ func (s *Sim) Close() error {
 
 // ServeHTTP answers one call of the endpoint, of /_control or of /healthz.
 func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if p := r.URL.Path; p == "/healthz" || p == "/_control" || strings.HasPrefix(p, "/_control/") {
+	if apart(r.URL.Path) {
 		s.control.ServeHTTP(w, r)
 		return
 	}
@@ -152,8 +167,27 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serve()
 }
 
+// apart tells whether a path is not the endpoint's.
+func apart(path string) bool {
+	return path == "/healthz" || path == "/_control" || strings.HasPrefix(path, "/_control/")
+}
+
+// usual tells whether nothing is armed that may touch a reply or a connection:
+// no violation, no fault, no header that net/http looks at.
+func (s *Sim) usual() bool {
+	return s.seams.filled == s.base && s.faults.live.Load() == 0 && !s.framed
+}
+
+// run answers one call of the fast path: c.reply is what is to be sent, and
+// finish is still to be called. The body must be left alone until then.
+func (s *Sim) run(c *call, r *http.Request, body []byte) {
+	*c = call{sim: s, r: r, verb: r.Method, body: body, start: s.clock()}
+	c.serve()
+}
+
 // finish counts a call, tells the extensions, and frees what is reused.
 func (s *Sim) finish(c *call) {
+	c.end = s.clock()
 	s.tally.add(c)
 	for _, e := range s.extensions {
 		if e.done != nil {

@@ -174,10 +174,12 @@ type chain struct {
 	restart  []func(s *Sim)
 	tls      []string
 	wide     bool
+	filled   int // how often add was called
 }
 
 // add appends every seam of s that is filled.
 func (h *chain) add(s seams) {
+	h.filled++
 	h.http = with(h.http, s.http, s.http != nil)
 	h.raw = with(h.raw, s.raw, s.raw != nil)
 	h.auth = with(h.auth, s.auth, s.auth != nil)

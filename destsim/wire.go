@@ -51,6 +51,10 @@ func (h *httpReply) broken() bool {
 func (c *call) send(body []byte) {
 	s, h := c.sim, &c.reply
 	h.status, h.body = c.status, body
+	if c.w == nil && h.status == http.StatusOK && h.header == nil && !s.dressed {
+		h.sent = body // its head needs no map
+		return
+	}
 	if h.header == nil {
 		h.header = make(http.Header, 4)
 	}
@@ -76,6 +80,9 @@ func (c *call) send(body []byte) {
 		h.sent = compress(h.coding, h.body)
 		h.header.Set("Content-Encoding", h.coding)
 		h.header.Set("Vary", "Accept-Encoding")
+	}
+	if c.w == nil {
+		return // who has called sends it
 	}
 	if h.broken() {
 		h.writeByHand(c)

@@ -49,18 +49,29 @@ func reachable(addr net.Addr) string {
 	return addr.String()
 }
 
+// frontEnd is what http.Server and destsim.Server have in common here.
+type frontEnd interface {
+	Serve(net.Listener) error
+	Shutdown(context.Context) error
+	Close() error
+}
+
+// newFrontEnd puts a simulator on its fast path; everything else is net/http's.
+func newFrontEnd(handler http.Handler, logger *log.Logger) frontEnd {
+	const head, idle = 30 * time.Second, 2 * time.Minute
+	if sim, ok := handler.(*destsim.Sim); ok {
+		return &destsim.Server{Sim: sim, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
+	}
+	return &http.Server{Handler: handler, ErrorLog: logger, ReadHeaderTimeout: head, IdleTimeout: idle}
+}
+
 // serve answers on ln until ctx ends, then lets calls in flight finish.
 func (s *listener) serve(ctx context.Context, ln net.Listener) error {
 	logger := log.New(io.Discard, "", 0)
 	if s.log != nil {
 		logger = log.New(s.log, "", 0)
 	}
-	server := &http.Server{
-		Handler:           s.handler,
-		ErrorLog:          logger,
-		ReadHeaderTimeout: 30 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-	}
+	server := newFrontEnd(s.handler, logger)
 	if s.tls != nil {
 		ln = destsim.TLSListener(ln, s.tls, s.alsoPlain)
 	}
