@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -106,7 +105,8 @@ func TestHooksFileNamesTheHooks(t *testing.T) {
 	}
 }
 
-// overTLS serves a simulator over real TLS on loopback with its own CA.
+// overTLS serves a simulator over real TLS on loopback with its own CA, as
+// `destkit destsim --tls` does.
 func overTLS(t *testing.T, cfg destsim.Config) *bench {
 	t.Helper()
 	sim, err := destsim.New(cfg)
@@ -121,7 +121,7 @@ func overTLS(t *testing.T, cfg destsim.Config) *bench {
 	require.NoError(t, err)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	server := &http.Server{Handler: sim, ErrorLog: discardLog()}
+	server := &destsim.Server{Sim: sim, ErrorLog: discardLog()}
 	inner := destsim.TLSListener(l, tlsConfig, id == "TLS-007")
 	if id == "TLS-001" {
 		inner = l // the violation: plain http although TLS was asked for
