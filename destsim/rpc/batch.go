@@ -33,9 +33,12 @@ type Batch struct {
 	escaped bool // some key holds an escape: keys are decoded to be compared
 }
 
-// recordSpan is one record: its bytes and its first field.
+// recordSpan is one record: its bytes and its first field. same tells that it
+// has the names of the record before in their order, tight that no white space
+// stands around its members.
 type recordSpan struct {
 	start, end, first uint32
+	same, tight       bool
 }
 
 // fieldSpan is one member: its key without quotes and its value.
@@ -171,7 +174,6 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 		return skipValue(text, i, depth)
 	}
 	i, more, f := firstElement(text, i)
-	hint := 0 // index of the first field of the record before
 	for more && f == faultNone {
 		if text[i] != '{' {
 			b.problem = "a record is not an object"
@@ -182,12 +184,17 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 			continue
 		}
 		rec := recordSpan{start: uint32(i), first: uint32(len(fields))}
-		i, fields, f = b.scanRecord(i, depth+2, fields, hint)
-		if f != faultNone {
-			return i, f
+		if n := len(records); n > 0 && records[n-1].tight {
+			i, fields, rec.same = scanAlike(text, i, depth+2, fields, int(records[n-1].first))
+		}
+		if rec.tight = rec.same; !rec.same {
+			i, fields, f = b.scanRecord(i, depth+2, fields)
+			if f != faultNone {
+				return i, f
+			}
+			rec.tight = tight(fields[rec.first:], rec.start, uint32(i))
 		}
 		rec.end = uint32(i)
-		hint = int(rec.first)
 		records = append(records, rec)
 		i, more, f = nextElement(text, i)
 	}

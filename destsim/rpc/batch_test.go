@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -259,4 +260,52 @@ func requireRecord(t *testing.T, raw json.RawMessage, r RawRecord) {
 		walked[string(name)] = value
 	}
 	require.Len(t, walked, len(want))
+}
+
+// TestRecordsAlike: what Same and Tight promise, whatever stands between two
+// records that are alike.
+func TestRecordsAlike(t *testing.T) {
+	for records, want := range map[string]string{
+		`{"a":1,"b":"x"},{"a":2,"b":"yy"},{"a":null,"b":[1, {"c": 2}]}`: "t st st",
+		`{"a":1,"b":2},{"b":2,"a":1},{"b":3,"a":4}`:                     "t t st",
+		`{"a":1,"b":2},{"a":1},{"a":3},{"a":3,"b":4}`:                   "t t st t",
+		`{"a":1},{"a" :1},{"a": 1},{"a":1 },{ "a":1},{"a":1}`:           "t - - - - t",
+		`{"a":1},{"\u0061":1},{"\u0061":2},{"a":1}`:                     "t t st t",
+		`{},{},{"a":1}`: "- - t",
+		`{"a":"say \"é\" 😀 ,\"b\":1}"},{"a":"\\"},{"a":"\u00e9"},{"a":""}`: "t st st st",
+		`{"a":-1.5e3},{"a":true},{"a":0},{"a":{"a":1}},{"a":[]}`:           "t st st st st",
+		`{"a":1,"a":2},{"a":3,"a":4}`:                                      "t st",
+	} {
+		var b Batch
+		require.NoError(t, DecodeBatch([]byte(`{"sync_plan":{},"records":[`+records+`]}`), &b))
+		var got []string
+		for i := range b.Len() {
+			word := ""
+			if b.Record(i).Same() {
+				word += "s"
+			}
+			if b.Record(i).Tight() {
+				word += "t"
+			}
+			if word == "" {
+				word = "-"
+			}
+			got = append(got, word)
+			for j := range b.Record(i).Len() {
+				_, raw := b.Record(i).At(j)
+				require.Equal(t, string(raw), string(b.Record(i).Value(j)))
+			}
+		}
+		require.Equal(t, want, strings.Join(got, " "), records)
+	}
+	for _, broken := range []string{
+		`{"a":1},{"a":01}`, `{"a":1},{"a":}`, `{"a":1},{"a":1`, `{"a":1},{"a":"x}`, `{"a":1},{"a":1,}`, `{"a":1},{"a":1;`,
+		`{"a":1},{"a":tru}`, `{"a":1},{"a":1]`, "{\"a\":\"x\"},{\"a\":\"\x01\"}", "{\"a\":\"x\"},{\"a\":\"\xff\"}", `{"a":"x"},{"a":"\x"}`,
+	} {
+		var b Batch
+		whole := `{"sync_plan":{},"records":[` + broken + `]}`
+		err := DecodeBatch([]byte(whole), &b)
+		require.Error(t, err, broken)
+		require.Equal(t, "rpc error -32700: parse error: "+Valid([]byte(whole)).Error(), err.Error())
+	}
 }

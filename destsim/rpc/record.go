@@ -2,62 +2,78 @@ package rpc
 
 import "bytes"
 
+// scanAlike scans the record at i if it has the names of fields[before:], in
+// their order and without white space around them, as all records of a batch
+// have as a rule: names with equal bytes were validated there. With ok false
+// nothing is said about the text and scanRecord has to look.
+func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end int, all []fieldSpan, ok bool) {
+	start, first := i, len(fields)
+	for j := before; j < first; j++ {
+		old := fields[j]
+		i++ // the brace or the comma
+		name := text[old.key-1 : old.keyEnd+2]
+		v := i + len(name)
+		if v >= len(text) || string(text[i:v]) != string(name) {
+			return start, fields[:first], false
+		}
+		var after int
+		var f fault
+		switch c := text[v]; {
+		case c == '"':
+			after, f = skipPlain(text, v+1)
+		case c-'1' <= 8:
+			after, f = skipNumber(text, v)
+		default:
+			after, f = skipValue(text, v, depth)
+		}
+		if f != faultNone || after >= len(text) || text[after] != ',' && j+1 < first {
+			return start, fields[:first], false
+		}
+		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v), uint32(after)})
+		i = after
+	}
+	if first == before || text[i] != '}' {
+		return start, fields[:first], false
+	}
+	return i + 1, fields, true
+}
+
+// tight tells whether the fields of the record from start to end follow one
+// another without white space.
+func tight(fields []fieldSpan, start, end uint32) bool {
+	for _, f := range fields {
+		if f.key != start+2 || f.val != f.keyEnd+2 {
+			return false
+		}
+		start = f.end
+	}
+	return len(fields) > 0 && start+1 == end
+}
+
 // scanRecord scans the object at i, which stands in depth-1 containers, and
-// appends its fields. fields[hint:] are those of the record before: as a rule
-// all records of a batch have the same keys in the same order.
-func (b *Batch) scanRecord(i, depth int, fields []fieldSpan, hint int) (int, []fieldSpan, fault) {
-	text, first := b.text, len(fields)
+// appends its fields.
+func (b *Batch) scanRecord(i, depth int, fields []fieldSpan) (int, []fieldSpan, fault) {
+	text := b.text
 	i = skipSpace(text, i+1)
 	if i < len(text) && text[i] == '}' {
 		return i + 1, fields, faultNone
 	}
 	for {
-		var end, v int
-		var f fault
-		if hint < first {
-			end, v = sameKey(text, i, fields[hint])
-			hint++
-		}
-		if v == 0 {
-			if end, v, f = skipKey(text, i); f != faultNone {
-				return v, fields, f
-			}
-			b.escaped = b.escaped || bytes.IndexByte(text[i+1:end], '\\') >= 0
-		}
-		key := uint32(i + 1)
-		if text[v] == '"' {
-			i, f = skipString(text, v+1)
-		} else {
-			i, f = skipValue(text, v, depth)
-		}
+		end, v, f := skipKey(text, i)
 		if f != faultNone {
+			return v, fields, f
+		}
+		b.escaped = b.escaped || bytes.IndexByte(text[i+1:end], '\\') >= 0
+		key := uint32(i + 1)
+		if i, f = skipValue(text, v, depth); f != faultNone {
 			return i, fields, f
 		}
 		fields = append(fields, fieldSpan{key, uint32(end), uint32(v), uint32(i)})
-		if i+1 < len(text) && text[i] == ',' && text[i+1] == '"' {
-			i++ // the usual case: no white space
-			continue
-		}
 		var more bool
 		if i, more, f = nextMember(text, i); f != faultNone || !more {
 			return i, fields, f
 		}
 	}
-}
-
-// sameKey compares the text at i with the key of an earlier field, its quotes
-// and its colon: equal bytes were validated there and need it no second time.
-// It returns what skipKey would, or v 0 when the key is another one.
-func sameKey(text []byte, i int, old fieldSpan) (keyEnd, v int) {
-	quoted := text[old.key-1 : old.keyEnd+2]
-	if quoted[len(quoted)-1] != ':' || !bytes.HasPrefix(text[i:], quoted) {
-		return 0, 0
-	}
-	end := i + len(quoted)
-	if v = skipSpace(text, end); v >= len(text) {
-		return 0, 0 // skipKey reports where the text ends
-	}
-	return end - 2, v
 }
 
 // RawRecord is a view of one record of a Batch.
@@ -90,6 +106,20 @@ func (r RawRecord) At(j int) (name, raw []byte) {
 	f := r.span()[j]
 	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
 }
+
+// Value is the raw value of the member at j, as At gives it.
+func (r RawRecord) Value(j int) []byte {
+	f := &r.b.fields[int(r.b.records[r.i].first)+j]
+	return r.b.text[f.val:f.end:f.end]
+}
+
+// Same tells that the record has the names of the record before it, byte for
+// byte and in the same order. It may be false for one that has.
+func (r RawRecord) Same() bool { return r.b.records[r.i].same }
+
+// Tight tells that no white space stands before, between or after the members
+// of the record; within arrays and objects among their values it may.
+func (r RawRecord) Tight() bool { return r.b.records[r.i].tight }
 
 // Field is the raw value of the named member. When the record repeats a key
 // the last member counts, as in encoding/json. A half surrogate in a key

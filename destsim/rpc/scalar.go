@@ -62,6 +62,22 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x | x) & highs
 }
 
+// skipPlain is skipString for strings that are short and plain, as most are.
+func skipPlain(b []byte, i int) (int, fault) {
+	for i+8 <= len(b) {
+		m := special(binary.LittleEndian.Uint64(b[i:]))
+		if m == 0 {
+			i += 8
+			continue
+		}
+		if i += bits.TrailingZeros64(m) >> 3; b[i] == '"' {
+			return i + 1, faultNone
+		}
+		break
+	}
+	return skipString(b, i)
+}
+
 // skipString scans a string from the byte after its opening quote and returns
 // the index after its closing quote. Eight bytes are looked at in one step.
 func skipString(b []byte, i int) (int, fault) {
