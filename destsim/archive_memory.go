@@ -5,23 +5,27 @@ import (
 	"slices"
 )
 
-// dumpedRow is a row as it was at the cut. Data is replaced as a whole, never
-// edited, so that holding the slice is holding the record.
+// dumpedRow is a row as it was at the cut. As long as somebody dumps, data is
+// replaced as a whole and never edited, so that holding the slice is holding
+// the record.
 type dumpedRow struct {
 	row
 	table string
 }
 
-// Dump holds up batches only while it notes down the rows: some forty bytes
+// Dump holds up batches only while it notes down the rows: some fifty bytes
 // for each, the records themselves are not copied.
 func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r row) error) error {
 	m.cut.Lock()
+	m.dumps.Add(1)
+	defer m.dumps.Add(-1)
 	m.mu.RLock()
 	var rows []dumpedRow
 	for name, t := range m.tables {
-		for _, r := range t.all() {
-			rows = append(rows, dumpedRow{*r, name})
-		}
+		t.each(0, func(r *memoryRow) bool {
+			rows = append(rows, dumpedRow{r.row, name})
+			return true
+		})
 	}
 	m.mu.RUnlock()
 	fixed(m.ids.Load())
@@ -50,10 +54,9 @@ func (st *memoryStage) Put(name string, r row) error {
 	t := st.tables[name]
 	if t == nil {
 		t = &memoryTable{}
-		t.reindex(st.m, nil, nil)
 		st.tables[name] = t
 	}
-	t.loose = append(t.loose, &row{id: r.id, data: bytes.Clone(r.data)})
+	t.append(0, r.id, bytes.Clone(r.data), nil)
 	t.size.Add(1)
 	return nil
 }

@@ -42,7 +42,7 @@ func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r r
 	defer func() { err = errors.Join(err, conn.Close()) }() // ends the transaction too
 	return sqlitex.Execute(conn, "SELECT id, tbl, data FROM records ORDER BY id", &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
-			return each(stmt.ColumnText(1), row{stmt.ColumnInt64(0), columnBytes(stmt, 2)})
+			return each(stmt.ColumnText(1), row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 2)})
 		},
 	})
 }

@@ -25,6 +25,7 @@ type batch struct {
 	record  record
 	outcome result
 	failed  error // the store has failed: the batch fails as a whole
+	fast    quickBatch
 }
 
 // result is the answer for one record (spec 7.2.4).
@@ -65,7 +66,9 @@ func (c *call) syncBatch() {
 	for _, f := range c.sim.seams.results {
 		b.results = f(c, b.results)
 	}
-	c.done = true
+	if c.done = true; c.encoded != nil {
+		return
+	}
 	c.result = appendResults(make([]byte, 0, 24+72*len(b.results)), b.results)
 }
 
@@ -126,15 +129,10 @@ func (b *batch) run() error {
 		return err
 	}
 	defer b.unit.Rollback()
-	apply := b.chain()
-	effect := func(rows rows) error {
-		for _, f := range s.seams.rows {
-			rows = f(b.call, &b.record, rows)
-		}
-		var err error
-		b.outcome, err = b.record.effect(rows)
-		return err
+	if b.quick() {
+		return b.runQuick()
 	}
+	apply, effect := b.chain(), b.effect()
 	for i := b.from; i < b.to; i++ {
 		b.record.reset(b, i, effect)
 		b.results = append(b.results, apply(&b.record))
@@ -143,6 +141,18 @@ func (b *batch) run() error {
 		}
 	}
 	return b.unit.Commit()
+}
+
+// effect is what happens to the record under the lock of its key.
+func (b *batch) effect() func(rows) error {
+	return func(rows rows) error {
+		for _, f := range b.call.sim.seams.rows {
+			rows = f(b.call, &b.record, rows)
+		}
+		var err error
+		b.outcome, err = b.record.effect(rows)
+		return err
+	}
 }
 
 // chain puts the apply seams around the clean effect, the first outermost.

@@ -39,6 +39,9 @@ type call struct {
 	status int
 	result []byte
 	err    *rpc.Error
+	// encoded is the whole reply with that result, where it was written at once;
+	// it lives until finish.
+	encoded []byte
 
 	reply httpReply // what was sent, for whoever looks afterwards
 	marks []string  // ids of the faults that touched the call

@@ -72,15 +72,24 @@ func eachMember(data []byte, fn func(name, value []byte) bool) {
 
 // member gives the value of the field with that quoted name in a row's data.
 func member(data, quoted []byte) ([]byte, bool) {
+	start, end, ok := memberAt(data, quoted)
+	if !ok {
+		return nil, false
+	}
+	return data[start:end:end], true
+}
+
+// memberAt tells where that value stands.
+func memberAt(data, quoted []byte) (start, end int, ok bool) {
 	for i := 1; i < len(data)-1; {
 		end := skipTrustedString(data, i)
 		after := skipTrusted(data, end+1)
 		if bytes.Equal(data[i:end], quoted) {
-			return data[end+1 : after : after], true
+			return end + 1, after, true
 		}
 		i = after + 1
 	}
-	return nil, false
+	return 0, 0, false
 }
 
 // quote gives the canonical JSON text of a string.

@@ -108,6 +108,8 @@ func (forgetful) With(_ *table, _, _ []byte, fn func(rows) error) error {
 func (forgetful) Find(_, _ []byte) ([]*row, error) { return nil, nil }
 func (forgetful) Put(*row, []byte) error           { return nil }
 func (forgetful) Remove(*row) error                { return nil }
+func (forgetful) Shape([]*column) *shape           { return &shape{} }
+func (forgetful) Upsert(*table, *upsert) verdict   { return verdictStored }
 
 // measured is one server process.
 type measured struct {

@@ -126,6 +126,9 @@ func (c *call) recordCounts() (succeeded, failed int) {
 	if !c.isBatchText() || c.batch.call != c || c.err != nil {
 		return 0, 0
 	}
+	if c.encoded != nil {
+		return c.batch.fast.succeeded, c.batch.fast.failed
+	}
 	for i := range c.batch.results {
 		if c.batch.results[i].success {
 			succeeded++

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"hash/maphash"
 	"slices"
+	"sort"
 	"sync"
 	"sync/atomic"
 )
@@ -15,11 +16,15 @@ const shardCount = 64
 
 var errOutsideLock = errors.New("row key lies outside of the locked shard")
 
-// memoryStore keeps records in maps. Its units cannot be rolled back: a record
-// is there once it is put, which is as durable as memory gets.
+// memoryStore keeps records in memory. Its units cannot be rolled back: a
+// record is there once it is put, which is as durable as memory gets.
 type memoryStore struct {
 	seed maphash.Seed
 	ids  atomic.Int64
+	// dumps counts copies that are being taken: no record is overwritten in its
+	// place meanwhile.
+	dumps  atomic.Int64
+	shapes shapes
 	// cut is held by every unit from Begin to its end, for reading, and for
 	// writing by who wants no batch half done: snapshots.
 	cut    sync.RWMutex
@@ -31,20 +36,44 @@ type memoryStore struct {
 // unique field are reached under the read side of gate and the lock of their
 // shard; everything that needs more than one key takes gate as a whole.
 type memoryTable struct {
-	gate    sync.RWMutex
-	uniques [][]byte
-	shards  [shardCount]memoryShard
-	loose   []*row // rows without a value in the first unique field
-	size    atomic.Int64
+	gate     sync.RWMutex
+	uniques  [][]byte
+	shards   [shardCount]memoryShard
+	size     atomic.Int64
+	wasteful atomic.Bool // a shard asks for everything to be packed
 }
 
+// memoryShard holds the rows that were created under its lock, in ascending
+// order of id, and for each unique field the index of the keys that belong to
+// it. A row whose key was changed stays where it is.
 type memoryShard struct {
-	mu sync.Mutex
-	// index has one map per unique field: canonical value to the first row,
-	// and copies the further rows with the same value.
-	index  []map[string]*row
-	copies []map[string][]*row
+	mu    sync.Mutex
+	slabs []*slab
+	count int // rows in slabs, removed ones too
+	index []memoryIndex
+	room  arena
+	gone  int // removed rows
+	_     [64]byte
 }
+
+// slab is a piece of a shard; rows never move.
+type slab [slabRows]memoryRow
+
+const slabRows = 64
+
+// memoryRow is a row and what the store knows of it. Without data it was
+// removed. Rows fill a cache line each.
+type memoryRow struct {
+	row
+	shape *shape // the names of its members, nil: not known
+	keyAt uint32 // where the key in the first unique field begins, 0: there is none
+	owned bool   // data lies in an arena
+}
+
+// rowRef says where a row is: the shard, and its number there.
+type rowRef uint32
+
+const rowsPerShard = 1 << 26 // what a rowRef can tell apart
 
 func newMemoryStore() *memoryStore {
 	return &memoryStore{seed: maphash.MakeSeed(), tables: map[string]*memoryTable{}}
@@ -68,8 +97,8 @@ func (m *memoryStore) Drop(name string) error {
 	return nil
 }
 
-// Scan sorts the whole table for one page: it serves people and tests, and
-// keeping an order would cost every write.
+// Scan copies the rows of one page. Rows of a shard are in order, so that a
+// page costs no more at the end of a table than at its beginning.
 func (m *memoryStore) Scan(name string, after int64, limit int) ([]row, int, error) {
 	m.mu.RLock()
 	t := m.tables[name]
@@ -83,19 +112,67 @@ func (m *memoryStore) Scan(name string, after int64, limit int) ([]row, int, err
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	var found []row
-	for _, r := range t.all() {
-		if r.id > after {
-			found = append(found, *r)
-		}
-	}
-	if len(found) > limit {
-		found = found[:limit]
-	}
+	t.each(after, func(r *memoryRow) bool {
+		found = append(found, row{id: r.id, data: bytes.Clone(r.data)})
+		return len(found) < limit
+	})
 	return found, int(t.size.Load()), nil
 }
 
-// table finds or makes a table, and indexes it anew when its unique fields
-// have changed.
+// each gives the rows with an id above after in ascending order of id, until fn
+// says false; gate is held.
+func (t *memoryTable) each(after int64, fn func(r *memoryRow) bool) {
+	type cursor struct {
+		shard *memoryShard
+		at    int
+		id    int64
+	}
+	var cursors []cursor
+	for i := range t.shards {
+		s := &t.shards[i]
+		at := sort.Search(s.count, func(i int) bool { return s.row(i).id > after })
+		if at < s.count {
+			cursors = append(cursors, cursor{s, at, s.row(at).id})
+		}
+	}
+	for len(cursors) > 0 {
+		least := 0
+		for i := range cursors {
+			if cursors[i].id < cursors[least].id {
+				least = i
+			}
+		}
+		c := &cursors[least]
+		if r := c.shard.row(c.at); r.data != nil && !fn(r) {
+			return
+		}
+		if c.at++; c.at == c.shard.count {
+			cursors = slices.Delete(cursors, least, least+1)
+			continue
+		}
+		c.id = c.shard.row(c.at).id
+	}
+}
+
+// all gives every row in ascending order of id; gate is held.
+func (t *memoryTable) all() []*row {
+	list := make([]*row, 0, t.size.Load())
+	t.each(0, func(r *memoryRow) bool {
+		list = append(list, &r.row)
+		return true
+	})
+	return list
+}
+
+// row gives a row by its number in the shard.
+func (s *memoryShard) row(i int) *memoryRow { return &s.slabs[i/slabRows][i%slabRows] }
+
+// at gives a row of any shard.
+func (t *memoryTable) at(ref rowRef) *memoryRow {
+	return t.shards[ref/rowsPerShard].row(int(ref % rowsPerShard))
+}
+
+// table finds or makes a table.
 func (m *memoryStore) table(want *table) *memoryTable {
 	m.mu.RLock()
 	t := m.tables[want.name]
@@ -104,7 +181,7 @@ func (m *memoryStore) table(want *table) *memoryTable {
 		m.mu.Lock()
 		if t = m.tables[want.name]; t == nil {
 			t = &memoryTable{}
-			t.reindex(m, want.uniques, nil)
+			t.reindex(m, want.uniques)
 			m.tables[want.name] = t
 		}
 		m.mu.Unlock()
@@ -112,42 +189,42 @@ func (m *memoryStore) table(want *table) *memoryTable {
 	return t
 }
 
-// reindex builds the index over rows; gate is held.
-func (t *memoryTable) reindex(m *memoryStore, uniques [][]byte, all []*row) {
-	t.uniques, t.loose = uniques, nil
+// reindex builds rows and indexes anew, which also gives back what removed and
+// replaced rows have left; gate is held.
+func (t *memoryTable) reindex(m *memoryStore, uniques [][]byte) {
+	var all []memoryRow
+	t.each(0, func(r *memoryRow) bool {
+		all = append(all, *r)
+		return true
+	})
+	t.uniques = uniques
+	t.shards = [shardCount]memoryShard{}
 	for i := range t.shards {
-		s := &t.shards[i]
-		s.index = make([]map[string]*row, len(uniques))
-		s.copies = make([]map[string][]*row, len(uniques))
-		for j := range uniques {
-			s.index[j] = map[string]*row{}
+		t.shards[i].index = make([]memoryIndex, len(uniques))
+	}
+	for i := range all {
+		r := &all[i]
+		shard, data := t.home(m, t.firstKey(r.data)), r.data
+		if r.owned {
+			data = t.shards[shard].room.keep(data)
 		}
+		added := t.append(shard, r.id, data, r.shape)
+		added.owned = r.owned
+		t.link(m, added)
 	}
-	for _, r := range all {
-		t.link(m, r)
-	}
+	t.wasteful.Store(false)
 }
 
-// all gives every row in ascending order of id; gate is held.
-func (t *memoryTable) all() []*row {
-	list := slices.Clone(t.loose)
-	if len(t.uniques) > 0 {
-		for i := range t.shards {
-			for _, r := range t.shards[i].index[0] {
-				list = append(list, r)
-			}
-			for _, copies := range t.shards[i].copies[0] {
-				list = append(list, copies...)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b *row) int { return int(a.id - b.id) })
-	return list
-}
+// hash spreads keys; the seed differs per process, so no client can aim.
+func (m *memoryStore) hash(key []byte) uint64 { return maphash.Bytes(m.seed, key) }
 
-// shard spreads keys; the seed differs per process, so no client can aim.
-func (m *memoryStore) shard(key []byte) uint64 {
-	return maphash.Bytes(m.seed, key) % shardCount
+// home is the shard of rows with that key in the first unique field; those
+// without a key live in the first shard.
+func (t *memoryTable) home(m *memoryStore, key []byte) int {
+	if key == nil {
+		return 0
+	}
+	return int(m.hash(key) % shardCount)
 }
 
 var jsonNull = []byte("null")
@@ -161,59 +238,21 @@ func keyOf(data, field []byte) []byte {
 	return key
 }
 
-// link enters a row into every index.
-func (t *memoryTable) link(m *memoryStore, r *row) {
-	for j, field := range t.uniques {
-		key := keyOf(r.data, field)
-		if key == nil {
-			continue
-		}
-		s := &t.shards[m.shard(key)]
-		if _, taken := s.index[j][string(key)]; !taken {
-			s.index[j][string(key)] = r
-			continue
-		}
-		if s.copies[j] == nil {
-			s.copies[j] = map[string][]*row{}
-		}
-		s.copies[j][string(key)] = append(s.copies[j][string(key)], r)
+// firstKey is the value of the first unique field.
+func (t *memoryTable) firstKey(data []byte) []byte {
+	if len(t.uniques) == 0 {
+		return nil
 	}
-	if len(t.uniques) == 0 || keyOf(r.data, t.uniques[0]) == nil {
-		t.loose = append(t.loose, r)
-	}
-}
-
-// unlink takes a row out of every index.
-func (t *memoryTable) unlink(m *memoryStore, r *row) {
-	if len(t.uniques) == 0 || keyOf(r.data, t.uniques[0]) == nil {
-		t.loose = slices.DeleteFunc(t.loose, func(o *row) bool { return o == r })
-	}
-	for j, field := range t.uniques {
-		key := keyOf(r.data, field)
-		if key == nil {
-			continue
-		}
-		s := &t.shards[m.shard(key)]
-		copies := s.copies[j][string(key)]
-		if s.index[j][string(key)] == r {
-			if len(copies) == 0 {
-				delete(s.index[j], string(key))
-				continue
-			}
-			s.index[j][string(key)], copies = copies[0], copies[1:]
-		} else {
-			copies = slices.DeleteFunc(slices.Clone(copies), func(o *row) bool { return o == r })
-		}
-		if s.copies[j][string(key)] = copies; len(copies) == 0 {
-			delete(s.copies[j], string(key))
-		}
-	}
+	return keyOf(data, t.uniques[0])
 }
 
 type memoryUnit struct {
 	m    *memoryStore
 	rows memoryRows // of the shard that is locked, reused
 	done bool
+
+	want *table // the table of the record before, and what it is here
+	have *memoryTable
 }
 
 func (u *memoryUnit) Commit() error {
@@ -229,16 +268,32 @@ func (u *memoryUnit) Rollback() {
 	}
 }
 
+// table is the table in memory. It is packed here, where no lock is held, once
+// half of it is waste.
+func (u *memoryUnit) table(want *table) *memoryTable {
+	if u.want != want {
+		u.want, u.have = want, u.m.table(want)
+	}
+	if t := u.have; t.wasteful.Load() {
+		t.gate.Lock()
+		if t.wasteful.Load() {
+			t.reindex(u.m, t.uniques)
+		}
+		t.gate.Unlock()
+	}
+	return u.have
+}
+
 // With takes the narrow lock when one shard holds all rows of the key, and the
 // whole table otherwise.
 func (u *memoryUnit) With(want *table, field, key []byte, fn func(rows) error) error {
-	t := u.m.table(want)
+	t := u.table(want)
 	narrow := !want.wide && key != nil && len(want.uniques) == 1 && bytes.Equal(want.uniques[0], field)
 	if narrow {
 		t.gate.RLock()
 		if slices.EqualFunc(t.uniques, want.uniques, bytes.Equal) {
 			defer t.gate.RUnlock()
-			at := u.m.shard(key)
+			at := u.m.hash(key) % shardCount
 			t.shards[at].mu.Lock()
 			defer t.shards[at].mu.Unlock()
 			u.rows = memoryRows{m: u.m, t: t, shard: int(at), found: u.rows.found}
@@ -249,92 +304,7 @@ func (u *memoryUnit) With(want *table, field, key []byte, fn func(rows) error) e
 	t.gate.Lock()
 	defer t.gate.Unlock()
 	if !slices.EqualFunc(t.uniques, want.uniques, bytes.Equal) {
-		t.reindex(u.m, want.uniques, t.all())
+		t.reindex(u.m, want.uniques)
 	}
 	return fn(&memoryRows{m: u.m, t: t, shard: -1})
-}
-
-// memoryRows are the rows of one shard, or of the whole table (-1).
-type memoryRows struct {
-	m     *memoryStore
-	t     *memoryTable
-	shard int
-	found []*row // room for the answer of Find
-}
-
-// holds tells whether the lock covers a row with that data.
-func (r *memoryRows) holds(data []byte) bool {
-	if r.shard < 0 {
-		return true
-	}
-	key := keyOf(data, r.t.uniques[0])
-	return key != nil && int(r.m.shard(key)) == r.shard
-}
-
-// Find looks into the index, or through the table for a field without one.
-func (r *memoryRows) Find(field, key []byte) ([]*row, error) {
-	if key != nil {
-		for j, unique := range r.t.uniques {
-			if !bytes.Equal(unique, field) {
-				continue
-			}
-			at := r.m.shard(key)
-			if r.shard >= 0 && int(at) != r.shard {
-				return nil, errOutsideLock
-			}
-			s := &r.t.shards[at]
-			first := s.index[j][string(key)]
-			if first == nil {
-				return nil, nil
-			}
-			if r.shard >= 0 { // one key only, so one answer is enough
-				r.found = append(append(r.found[:0], first), s.copies[j][string(key)]...)
-				return r.found, nil
-			}
-			return append([]*row{first}, s.copies[j][string(key)]...), nil
-		}
-	}
-	if r.shard >= 0 {
-		return nil, errOutsideLock
-	}
-	all := r.t.all()
-	if key == nil {
-		return all, nil
-	}
-	return slices.DeleteFunc(all, func(o *row) bool {
-		v, ok := member(o.data, field)
-		return !ok || !bytes.Equal(v, key)
-	}), nil
-}
-
-// Put replaces data as a whole, so that a reader that took it under the lock
-// keeps a consistent record.
-func (r *memoryRows) Put(old *row, data []byte) error {
-	if !r.holds(data) || old != nil && !r.holds(old.data) {
-		return errOutsideLock
-	}
-	if old == nil {
-		r.t.link(r.m, &row{id: r.m.ids.Add(1), data: data})
-		r.t.size.Add(1)
-		return nil
-	}
-	for _, field := range r.t.uniques {
-		if !bytes.Equal(keyOf(old.data, field), keyOf(data, field)) {
-			r.t.unlink(r.m, old)
-			old.data = data
-			r.t.link(r.m, old)
-			return nil
-		}
-	}
-	old.data = data
-	return nil
-}
-
-func (r *memoryRows) Remove(old *row) error {
-	if !r.holds(old.data) {
-		return errOutsideLock
-	}
-	r.t.unlink(r.m, old)
-	r.t.size.Add(-1)
-	return nil
 }

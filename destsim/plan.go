@@ -19,6 +19,7 @@ type plan struct {
 	operation  string
 	identifier *column
 	columns    map[string]*column
+	quick      bool // see quickBatch
 }
 
 // column is one mapped field. A problem makes every record that carries the
@@ -41,6 +42,7 @@ func (s *Sim) compile(b *rpc.Batch) (*plan, *rpc.Error) {
 	if problem := p.resolve(b); problem != "" {
 		return p, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "invalid params: " + problem}
 	}
+	p.quick = p.canBeQuick()
 	s.plans.add(p)
 	return p, nil
 }

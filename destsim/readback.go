@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -55,7 +56,7 @@ func (s *Sim) readback(q readbackRequest) (any, error) {
 		err := u.With(o.table, f.quoted, key, func(rows rows) error {
 			found, err := rows.Find(f.quoted, key)
 			if len(found) > 0 {
-				out.Records = append(out.Records, readbackRecord{identifier, len(found), found[0].data})
+				out.Records = append(out.Records, readbackRecord{identifier, len(found), bytes.Clone(found[0].data)})
 			}
 			return err
 		})

@@ -80,6 +80,8 @@ func (c *call) encode() []byte {
 	}
 	var b []byte
 	switch {
+	case c.encoded != nil && c.err == nil:
+		b = c.encoded // nothing is armed that could change it
 	case len(h.failure) == 0 && len(h.envelope) == 0 && c.err != nil:
 		b = rpc.AppendError(nil, c.id, c.err)
 	case len(h.failure) == 0 && len(h.envelope) == 0:

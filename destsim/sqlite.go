@@ -117,7 +117,7 @@ func (s *sqliteStore) Scan(name string, after int64, limit int) ([]row, int, err
 	var found []row
 	total := 0
 	err := s.query("SELECT id, data FROM records WHERE tbl = ? AND id > ? ORDER BY id LIMIT ?", func(stmt *sqlite.Stmt) error {
-		found = append(found, row{stmt.ColumnInt64(0), columnBytes(stmt, 1)})
+		found = append(found, row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 1)})
 		return nil
 	}, name, after, limit)
 	if err == nil {
@@ -233,7 +233,7 @@ func (u *sqliteUnit) reindex(t *table, want []byte) error {
 	}
 	var all []row
 	err := u.s.query("SELECT id, data FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
-		all = append(all, row{stmt.ColumnInt64(0), columnBytes(stmt, 1)})
+		all = append(all, row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 1)})
 		return nil
 	}, t.name)
 	if err != nil {
@@ -260,7 +260,7 @@ func (r sqliteRows) Find(field, key []byte) ([]*row, error) {
 	collect := func(stmt *sqlite.Stmt) error {
 		data := columnBytes(stmt, 1)
 		if v, ok := member(data, field); key == nil || ok && bytes.Equal(v, key) {
-			found = append(found, &row{stmt.ColumnInt64(0), data})
+			found = append(found, &row{id: stmt.ColumnInt64(0), data: data})
 		}
 		return nil
 	}

@@ -38,8 +38,9 @@ type rows interface {
 // row is one stored record. Outside of the lock it was found under only data,
 // taken within it, may be used: data is replaced as a whole, never edited.
 type row struct {
-	id   int64
-	data []byte
+	id    int64
+	data  []byte
+	where rowRef // in memory; 0 elsewhere
 }
 
 // table names a table and the fields that are indexed: those that the object

@@ -113,6 +113,18 @@ func (r RawRecord) Value(j int) []byte {
 	return r.b.text[f.val:f.end:f.end]
 }
 
+// Name is the name of the member at j with its quotes, as it was sent.
+func (r RawRecord) Name(j int) []byte {
+	f := &r.b.fields[int(r.b.records[r.i].first)+j]
+	return r.b.text[f.key-1 : f.keyEnd+1 : f.keyEnd+1]
+}
+
+// Offset tells where the value of the member at j begins in Raw.
+func (r RawRecord) Offset(j int) int {
+	rec := &r.b.records[r.i]
+	return int(r.b.fields[int(rec.first)+j].val - rec.start)
+}
+
 // Same tells that the record has the names of the record before it, byte for
 // byte and in the same order. It may be false for one that has.
 func (r RawRecord) Same() bool { return r.b.records[r.i].same }

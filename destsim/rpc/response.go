@@ -20,12 +20,17 @@ func newError(code int64, message string) *Error {
 // request (nil stands for null), result a JSON object; both are copied as they
 // are.
 func AppendResponse(dst, id, result []byte) []byte {
-	dst = appendHead(dst, id)
-	dst = append(dst, `,"result":`...)
+	dst = AppendResponseHead(dst, id)
 	if len(result) == 0 {
 		result = []byte("{}")
 	}
 	return append(append(dst, result...), '}')
+}
+
+// AppendResponseHead appends a response up to its result: a result and a
+// closing brace are still to be appended.
+func AppendResponseHead(dst, id []byte) []byte {
+	return append(appendHead(dst, id), `,"result":`...)
 }
 
 // AppendError appends a response with an error (spec 7.2.2). id is the raw id

@@ -1,0 +1,113 @@
+package destsim
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+)
+
+// arena keeps the data of rows in pieces of up to 64 KiB, which cost a garbage
+// collector little. What replaced rows leave is given back when the table is
+// packed.
+type arena struct {
+	piece []byte // free at its end
+	given int    // bytes in use and abandoned ones
+	waste int    // abandoned ones
+}
+
+const (
+	leastPiece = 1 << 10
+	mostPiece  = 64 << 10
+	// littleWaste is the waste that nobody cares about.
+	littleWaste = 256 << 10
+)
+
+// keep copies data into the arena, with a little room behind it so that a
+// value may grow.
+func (a *arena) keep(data []byte) []byte {
+	size := (len(data) + 15) &^ 15
+	if size > mostPiece/4 {
+		a.given += size
+		return append(make([]byte, 0, size), data...)
+	}
+	if cap(a.piece)-len(a.piece) < size {
+		a.piece = make([]byte, 0, max(size, min(max(2*cap(a.piece), leastPiece), mostPiece)))
+	}
+	from := len(a.piece)
+	a.piece = a.piece[:from+size]
+	a.given += size
+	kept := a.piece[from : from+len(data) : from+size]
+	copy(kept, data)
+	return kept
+}
+
+// abandon notes that the data of a row is not used any more; the lock of the
+// shard is held, which keeps the account.
+func (t *memoryTable) abandon(s *memoryShard, r *memoryRow) {
+	if !r.owned {
+		return
+	}
+	r.owned = false
+	if s.room.waste += cap(r.data); s.room.waste > littleWaste && 2*s.room.waste > s.room.given {
+		t.wasteful.Store(true)
+	}
+}
+
+// shape is a list of names in order. Rows that have the same one have the same
+// members, so that one can take the place of the other without being read.
+type shape struct{ names []byte } // quoted, with commas between
+
+// shapesKept bounds how many are known; records of others take the long way.
+const shapesKept = 4096
+
+// shapes knows each shape once.
+type shapes struct {
+	mu    sync.Mutex
+	known map[string]*shape
+	last  atomic.Pointer[shape]
+}
+
+// of gives the shape of the columns, nil when there are too many.
+func (s *shapes) of(columns []*column) *shape {
+	var names []byte
+	for i, col := range columns {
+		if i > 0 {
+			names = append(names, ',')
+		}
+		names = append(names, col.quoted...)
+	}
+	if last := s.last.Load(); last != nil && bytes.Equal(last.names, names) {
+		return last
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.known[string(names)]
+	if found == nil {
+		if len(s.known) >= shapesKept {
+			return nil
+		}
+		if s.known == nil {
+			s.known = map[string]*shape{}
+		}
+		found = &shape{names}
+		s.known[string(names)] = found
+	}
+	s.last.Store(found)
+	return found
+}
+
+// fits tells whether data has these names in this order.
+func (s *shape) fits(data []byte) bool {
+	rest, first := s.names, true
+	same := true
+	eachMember(data, func(name, _ []byte) bool {
+		if !first {
+			rest, same = bytes.CutPrefix(rest, []byte{','})
+		}
+		if first = false; same {
+			rest, same = bytes.CutPrefix(rest, name)
+		}
+		return same
+	})
+	return same && len(rest) == 0
+}
