@@ -20,6 +20,7 @@ type plan struct {
 	identifier *column
 	columns    map[string]*column
 	quick      bool // see quickBatch
+	forms      atomic.Pointer[[]*form]
 }
 
 // column is one mapped field. A problem makes every record that carries the
@@ -135,7 +136,8 @@ func (c *planCache) add(p *plan) {
 
 // editable gives a copy whose columns may be changed, for violations.
 func (p *plan) editable() *plan {
-	q := *p
-	q.columns = maps.Clone(p.columns)
-	return &q
+	return &plan{
+		catalogue: p.catalogue, raw: p.raw, object: p.object, operation: p.operation,
+		identifier: p.identifier, columns: maps.Clone(p.columns),
+	}
 }

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -11,14 +12,35 @@ import (
 // as text, and its result is written straight into the reply. A record that is
 // not goes the long way by itself, so the effect is the same.
 type quickBatch struct {
-	columns []*column // of the members of the record before
-	ready   bool      // columns are those of a record that may take this way
-	active  int       // the index of the identifier among them
-	upsert  upsert
-	store   upserter
+	form   *form // of the record before, nil: it cannot take this way
+	upsert upsert
+	store  upserter
 
 	reply             []byte // the reply as far as it is written
 	succeeded, failed int
+}
+
+// form is what records with the same names in the same order have in common.
+type form struct {
+	columns []*column
+	active  int // the index of the identifier among them
+	shape   *shape
+}
+
+// formsKept is how many forms a plan remembers.
+const formsKept = 8
+
+// is tells whether a record has this form.
+func (f *form) is(record rpc.RawRecord) bool {
+	if record.Len() != len(f.columns) {
+		return false
+	}
+	for j, col := range f.columns {
+		if !bytes.Equal(record.Name(j), col.quoted) {
+			return false
+		}
+	}
+	return true
 }
 
 // quick tells whether the batch may be applied in this way.
@@ -30,7 +52,7 @@ func (b *batch) quick() bool {
 	}
 	store, ok := b.unit.(upserter)
 	q := &b.fast
-	q.store, q.ready, q.succeeded, q.failed = store, false, 0, 0
+	q.store, q.form, q.succeeded, q.failed = store, nil, 0, 0
 	q.upsert.create = b.operation != rpc.OperationUpdate
 	q.upsert.change = b.operation != rpc.OperationInsert
 	return ok
@@ -63,11 +85,11 @@ func (b *batch) runQuick() error {
 		if i > 0 {
 			q.reply = append(q.reply, ',')
 		}
-		if !q.ready || !record.Same() {
-			q.learn(b, record)
+		if q.form == nil || !record.Same() {
+			q.form = q.formOf(b.plan, record)
 		}
-		if q.ready && record.Tight() && q.check(record) {
-			q.upsert.data = record.Raw()
+		if q.form != nil && record.Tight() && q.check(record) {
+			q.upsert.shape, q.upsert.data = q.form.shape, record.Raw()
 			if v := q.store.Upsert(b.object.table, &q.upsert); v != verdictOther {
 				q.answer(b, i, v)
 				continue
@@ -86,53 +108,63 @@ func (b *batch) runQuick() error {
 	return b.unit.Commit()
 }
 
-// learn looks at the names of a record that differ from those before.
-func (q *quickBatch) learn(b *batch, record rpc.RawRecord) {
-	q.columns, q.ready, q.active = q.columns[:0], false, -1
-	for j := range record.Len() {
-		name, _ := record.At(j)
-		col := b.plan.columns[string(name)]
-		if col == nil || !bytes.Equal(record.Name(j), col.quoted) {
-			return
-		}
-		for _, other := range q.columns {
-			if other == col {
-				return
+// formOf finds or makes the form of a record.
+func (q *quickBatch) formOf(p *plan, record rpc.RawRecord) *form {
+	known := p.forms.Load()
+	if known != nil {
+		for _, f := range *known {
+			if f.is(record) {
+				return f
 			}
 		}
-		if col == b.identifier {
-			q.active = j
-		}
-		q.columns = append(q.columns, col)
 	}
-	for _, f := range b.object.required {
-		if !q.has(f) {
-			return
+	f := q.newForm(p, record)
+	if f != nil {
+		next := []*form{f} // two batches may forget what the other has learnt
+		if known != nil {
+			next = append(next, (*known)[:min(len(*known), formsKept-1)]...)
 		}
+		p.forms.Store(&next)
 	}
-	q.upsert.shape = q.store.Shape(q.columns)
-	q.ready = q.active >= 0 && q.upsert.shape != nil
+	return f
 }
 
-func (q *quickBatch) has(f *field) bool {
-	for _, col := range q.columns {
-		if col.field == f {
-			return true
+// newForm gives nil for records that cannot take this way: with names that are
+// not canonical, not in the plan or repeated, or without a required field.
+func (q *quickBatch) newForm(p *plan, record rpc.RawRecord) *form {
+	f := &form{active: -1}
+	for j := range record.Len() {
+		name, _ := record.At(j)
+		col := p.columns[string(name)]
+		if col == nil || !bytes.Equal(record.Name(j), col.quoted) || slices.Contains(f.columns, col) {
+			return nil
+		}
+		if col == p.identifier {
+			f.active = j
+		}
+		f.columns = append(f.columns, col)
+	}
+	for _, required := range p.object.required {
+		if !slices.ContainsFunc(f.columns, func(col *column) bool { return col.field == required }) {
+			return nil
 		}
 	}
-	return false
+	if f.shape = q.store.Shape(f.columns); f.shape == nil || f.active < 0 {
+		return nil
+	}
+	return f
 }
 
 // check tells whether every value is good and stands as it would be stored, and
 // finds the key.
 func (q *quickBatch) check(record rpc.RawRecord) bool {
-	for j, col := range q.columns {
+	for j, col := range q.form.columns {
 		if !col.verbatim(record.Value(j)) {
 			return false
 		}
 	}
-	q.upsert.key = record.Value(q.active)
-	q.upsert.keyAt = record.Offset(q.active)
+	q.upsert.key = record.Value(q.form.active)
+	q.upsert.keyAt = record.Offset(q.form.active)
 	return q.upsert.key[0] != 'n'
 }
 
