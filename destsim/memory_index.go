@@ -45,6 +45,12 @@ func (p *prober) next() (rowRef, bool) {
 	}
 }
 
+// first gives the first row that may have the hash.
+func (x *memoryIndex) first(hash uint64) (rowRef, bool) {
+	p := x.probe(hash)
+	return p.next()
+}
+
 // add enters a row; whoever removes it needs the same hash.
 func (x *memoryIndex) add(hash uint64, ref rowRef) {
 	if 4*(x.used+1) > 3*len(x.words) {

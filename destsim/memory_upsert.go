@@ -2,15 +2,17 @@ package destsim
 
 import "bytes"
 
-// upserter is a unit that can take a record by its text alone. Stores that
+// upserter is a unit that can take records by their text alone. Stores that
 // cannot are given rows by With.
 type upserter interface {
 	// Shape gives the shape of records with these columns in this order; nil:
 	// they have to go by With.
 	Shape(columns []*column) *shape
-	// Upsert does to a table with one unique field what q says. It keeps nothing
-	// of q.
-	Upsert(t *table, q *upsert) verdict
+	// Upsert does to a table with one unique field what the list says and fills
+	// the verdicts. Records of one key are taken in their order, and so are ids
+	// given. After a verdictOther no later record of its key has been stored.
+	// Nothing of the list is kept.
+	Upsert(t *table, list []upsert)
 }
 
 // upsert is one record that was checked and found to be canonical as it was
@@ -18,10 +20,18 @@ type upserter interface {
 type upsert struct {
 	shape *shape
 	data  []byte // the whole record
-	keyAt int    // where the value of the unique field begins in data
-	key   []byte
+	key   []byte // the value of the unique field, which stands at data[keyAt]
+	keyAt int
 	// Whether a record may be created, and one that is there be changed.
 	create, change bool
+	verdict        verdict
+	record         int32 // its number in the batch
+
+	// What the store notes down: the hash of the key, the next record of the same
+	// shard, and the row that is likely to be meant.
+	hash uint64
+	next int32
+	row  *memoryRow
 }
 
 // verdict is what became of an upsert.
@@ -37,20 +47,85 @@ const (
 // Shape implements upserter.
 func (u *memoryUnit) Shape(columns []*column) *shape { return u.m.shapes.of(columns) }
 
-// Upsert implements upserter.
-func (u *memoryUnit) Upsert(want *table, q *upsert) verdict {
+// Upsert implements upserter. It goes shard by shard: that costs one lock for
+// many records, and the memory of all of them is fetched at once.
+func (u *memoryUnit) Upsert(want *table, list []upsert) {
 	t := u.table(want)
 	t.gate.RLock()
 	defer t.gate.RUnlock()
 	if len(t.uniques) != 1 || !bytes.Equal(t.uniques[0], want.uniques[0]) {
-		return verdictOther // which indexes the table anew
+		for i := range list {
+			list[i].verdict = verdictOther // which indexes the table anew
+		}
+		return
 	}
-	hash := u.m.hash(q.key)
-	s := &t.shards[hash%shardCount]
+	var heads [shardCount]int32 // the first record of each shard, from 1
+	for i := len(list) - 1; i >= 0; i-- {
+		hash := u.m.hash(list[i].key)
+		list[i].hash, list[i].next, heads[hash%shardCount] = hash, heads[hash%shardCount], int32(i+1)
+	}
+	place := u.m.dumps.Load() == 0
+	missing := false
+	for i, head := range heads {
+		if head > 0 {
+			missing = t.changeAll(&t.shards[i], list, head, place) || missing
+		}
+	}
+	if !missing {
+		return
+	}
+	// What was not there is created in the order of the batch, by which ids are
+	// given (spec 4.2, statelessness rule 2: nothing is lost on the way).
+	for i := range list {
+		if q := &list[i]; q.verdict == verdictAbsent && q.create {
+			q.verdict = u.create(t, q, place)
+		}
+	}
+}
+
+// changeAll changes the rows of one shard that are there. It tells whether some
+// are not.
+func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place bool) (missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	// Three walks, since the loads of one walk do not wait for each other.
+	for at := head; at > 0; at = list[at-1].next {
+		q := &list[at-1]
+		q.row = nil
+		if ref, ok := s.index[0].first(q.hash); ok {
+			q.row = t.at(ref)
+		}
+	}
+	sum := 0
+	for at := head; at > 0; at = list[at-1].next {
+		if q := &list[at-1]; q.row != nil {
+			sum += int(q.row.keyAt)
+		}
+	}
+	for at := head; at > 0; at = list[at-1].next {
+		if q := &list[at-1]; q.row != nil && q.row.keyAt > 0 {
+			sum += int(q.row.data[q.row.keyAt])
+		}
+	}
+	s.touched = sum
+	other := false
+	for at := head; at > 0; at = list[at-1].next {
+		q := &list[at-1]
+		if other {
+			q.verdict = verdictOther
+			continue
+		}
+		q.verdict = t.change(s, q, place)
+		other = q.verdict == verdictOther
+		missing = missing || q.verdict == verdictAbsent
+	}
+	return missing
+}
+
+// change changes the row of a key; the lock of the shard is held.
+func (t *memoryTable) change(s *memoryShard, q *upsert, place bool) verdict {
 	var have *memoryRow
-	for p := s.index[0].probe(hash); ; {
+	for p := s.index[0].probe(q.hash); ; {
 		ref, ok := p.next()
 		if !ok {
 			break
@@ -63,20 +138,30 @@ func (u *memoryUnit) Upsert(want *table, q *upsert) verdict {
 		}
 	}
 	switch {
-	case have == nil && !q.create:
-		return verdictAbsent
 	case have == nil:
-		r := t.append(int(hash%shardCount), u.m.ids.Add(1), s.room.keep(q.data), q.shape)
-		r.owned, r.keyAt = true, uint32(q.keyAt)
-		s.index[0].add(hash, r.where)
-		t.size.Add(1)
-		return verdictStored
+		return verdictAbsent
 	case !q.change:
 		return verdictPresent
 	case have.shape != q.shape && !q.shape.fits(have.data):
 		return verdictOther // what q does not name has to stay
 	}
-	have.replace(t, s, q, u.m.dumps.Load() == 0)
+	have.replace(t, s, q, place)
+	return verdictStored
+}
+
+// create adds a row, unless the batch has brought its key before.
+func (u *memoryUnit) create(t *memoryTable, q *upsert, place bool) verdict {
+	shard := int(q.hash % shardCount)
+	s := &t.shards[shard]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if v := t.change(s, q, place); v != verdictAbsent {
+		return v
+	}
+	r := t.append(shard, u.m.ids.Add(1), s.room.keep(q.data), q.shape)
+	r.owned, r.keyAt = true, uint32(q.keyAt)
+	s.index[0].add(q.hash, r.where)
+	t.size.Add(1)
 	return verdictStored
 }
 

@@ -12,35 +12,17 @@ import (
 // as text, and its result is written straight into the reply. A record that is
 // not goes the long way by itself, so the effect is the same.
 type quickBatch struct {
-	form   *form // of the record before, nil: it cannot take this way
-	upsert upsert
-	store  upserter
+	form  *form // of the record before, nil: it cannot take this way
+	store upserter
+	// wait holds records for the store; all before sent have been there.
+	wait []upsert
+	sent int
+	// outcomes has an entry for each record: a number in wait, or one in the
+	// results of the batch, counted down from -1.
+	outcomes []int32
 
 	reply             []byte // the reply as far as it is written
 	succeeded, failed int
-}
-
-// form is what records with the same names in the same order have in common.
-type form struct {
-	columns []*column
-	active  int // the index of the identifier among them
-	shape   *shape
-}
-
-// formsKept is how many forms a plan remembers.
-const formsKept = 8
-
-// is tells whether a record has this form.
-func (f *form) is(record rpc.RawRecord) bool {
-	if record.Len() != len(f.columns) {
-		return false
-	}
-	for j, col := range f.columns {
-		if !bytes.Equal(record.Name(j), col.quoted) {
-			return false
-		}
-	}
-	return true
 }
 
 // quick tells whether the batch may be applied in this way.
@@ -53,8 +35,7 @@ func (b *batch) quick() bool {
 	store, ok := b.unit.(upserter)
 	q := &b.fast
 	q.store, q.form, q.succeeded, q.failed = store, nil, 0, 0
-	q.upsert.create = b.operation != rpc.OperationUpdate
-	q.upsert.change = b.operation != rpc.OperationInsert
+	q.wait, q.sent, q.outcomes = q.wait[:0], 0, q.outcomes[:0]
 	return ok
 }
 
@@ -73,52 +54,167 @@ func (p *plan) canBeQuick() bool {
 	return true
 }
 
-// runQuick applies the records in order and writes the whole reply.
+// runQuick applies the records and writes the whole reply. The store is given
+// many at once, and records of one key get there in their order.
 func (b *batch) runQuick() error {
+	q, effect := &b.fast, b.effect()
+	how := upsert{create: b.operation != rpc.OperationUpdate, change: b.operation != rpc.OperationInsert}
+	for i := range b.Len() {
+		record := b.Record(i)
+		members := record.Members()
+		if q.form == nil || !record.Same() {
+			q.form = q.formOf(b.plan, members)
+		}
+		if q.form != nil && record.Tight() && q.form.check(members, &how) {
+			how.data, how.record = record.Raw(), int32(i)
+			q.outcomes = append(q.outcomes, int32(len(q.wait)))
+			q.wait = append(q.wait, how)
+			continue
+		}
+		q.outcomes = append(q.outcomes, 0)
+		b.record.reset(b, i, effect)
+		if problem := b.record.parse(); problem != "" {
+			b.note(i, b.record.fail("%s", problem)) // the store need not know
+			continue
+		}
+		if err := b.flush(effect); err != nil {
+			return err
+		}
+		if err := b.long(i, effect); err != nil {
+			return err
+		}
+	}
+	if err := b.flush(effect); err != nil {
+		return err
+	}
+	b.answerQuick()
+	return b.unit.Commit()
+}
+
+// flush hands what waits to the store, and what that does not take the long way.
+func (b *batch) flush(effect func(rows) error) error {
+	q := &b.fast
+	list := q.wait[q.sent:]
+	q.sent = len(q.wait)
+	if len(list) == 0 {
+		return nil
+	}
+	q.store.Upsert(b.object.table, list)
+	for i := range list {
+		if list[i].verdict != verdictOther {
+			continue
+		}
+		if err := b.long(int(list[i].record), effect); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// long applies one record as a batch that is not quick does.
+func (b *batch) long(i int, effect func(rows) error) error {
+	b.record.reset(b, i, effect)
+	b.note(i, b.record.apply())
+	return b.failed
+}
+
+// note keeps the result of a record that did not take this way.
+func (b *batch) note(i int, r result) {
+	b.fast.outcomes[i] = -1 - int32(len(b.results))
+	b.results = append(b.results, r)
+}
+
+// answerQuick writes the reply.
+func (b *batch) answerQuick() {
 	q := &b.fast
 	q.reply = rpc.AppendResponseHead(q.reply[:0], b.call.id)
 	from := len(q.reply)
 	q.reply = append(q.reply, `{"record_results":[`...)
-	effect, n := b.effect(), b.Len()
-	for i := range n {
-		record := b.Record(i)
+	for i, outcome := range q.outcomes {
 		if i > 0 {
 			q.reply = append(q.reply, ',')
 		}
-		if q.form == nil || !record.Same() {
-			q.form = q.formOf(b.plan, record)
+		if outcome < 0 {
+			q.append(&b.results[-1-outcome])
+			continue
 		}
-		if q.form != nil && record.Tight() && q.check(record) {
-			q.upsert.shape, q.upsert.data = q.form.shape, record.Raw()
-			if v := q.store.Upsert(b.object.table, &q.upsert); v != verdictOther {
-				q.answer(b, i, v)
-				continue
-			}
+		switch u := &q.wait[outcome]; u.verdict {
+		case verdictStored:
+			q.succeeded++
+			q.reply = append(append(append(q.reply, `{"identifier":`...), u.key...), `,"success":true}`...)
+		case verdictPresent:
+			b.skipQuick(i, alreadyPresent)
+		default:
+			b.skipQuick(i, notPresent)
 		}
-		b.record.reset(b, i, effect)
-		r := b.record.apply()
-		if b.failed != nil {
-			return b.failed
-		}
-		q.append(&r)
 	}
 	q.reply = append(q.reply, "]}}"...)
-	b.call.result = q.reply[from : len(q.reply)-1]
-	b.call.encoded = q.reply
-	return b.unit.Commit()
+	b.call.result, b.call.encoded = q.reply[from:len(q.reply)-1], q.reply
+}
+
+// skipQuick writes the result of a record that does not qualify.
+func (b *batch) skipQuick(i int, why string) {
+	b.record.reset(b, i, nil)
+	r := b.record.skip(why)
+	b.fast.append(&r)
+}
+
+func (q *quickBatch) append(r *result) {
+	if r.success {
+		q.succeeded++
+	} else {
+		q.failed++
+	}
+	q.reply = rpc.AppendRecordResult(q.reply, r.identifier, r.success, r.message)
+}
+
+// form is what records with the same names in the same order have in common.
+type form struct {
+	columns []*column
+	checks  []valueCheck
+	active  int // the index of the identifier among them
+	shape   *shape
+}
+
+// formsKept is how many forms a plan remembers.
+const formsKept = 8
+
+// is tells whether a record has this form.
+func (f *form) is(members rpc.Members) bool {
+	if members.Len() != len(f.columns) {
+		return false
+	}
+	for j, col := range f.columns {
+		if !bytes.Equal(members.Name(j), col.quoted) {
+			return false
+		}
+	}
+	return true
+}
+
+// check tells whether every value is good and stands as it would be stored, and
+// finds the key.
+func (f *form) check(members rpc.Members, u *upsert) bool {
+	for j := range f.checks {
+		if !f.checks[j].verbatim(members.Value(j)) {
+			return false
+		}
+	}
+	u.shape, u.key, u.keyAt = f.shape, members.Value(f.active), members.Offset(f.active)
+	return u.key[0] != 'n'
 }
 
 // formOf finds or makes the form of a record.
-func (q *quickBatch) formOf(p *plan, record rpc.RawRecord) *form {
+func (q *quickBatch) formOf(p *plan, members rpc.Members) *form {
 	known := p.forms.Load()
 	if known != nil {
 		for _, f := range *known {
-			if f.is(record) {
+			if f.is(members) {
 				return f
 			}
 		}
 	}
-	f := q.newForm(p, record)
+	f := q.newForm(p, members)
 	if f != nil {
 		next := []*form{f} // two batches may forget what the other has learnt
 		if known != nil {
@@ -131,18 +227,18 @@ func (q *quickBatch) formOf(p *plan, record rpc.RawRecord) *form {
 
 // newForm gives nil for records that cannot take this way: with names that are
 // not canonical, not in the plan or repeated, or without a required field.
-func (q *quickBatch) newForm(p *plan, record rpc.RawRecord) *form {
+func (q *quickBatch) newForm(p *plan, members rpc.Members) *form {
 	f := &form{active: -1}
-	for j := range record.Len() {
-		name, _ := record.At(j)
-		col := p.columns[string(name)]
-		if col == nil || !bytes.Equal(record.Name(j), col.quoted) || slices.Contains(f.columns, col) {
+	for j := range members.Len() {
+		name := members.Name(j)
+		col := p.columns[string(name[1:len(name)-1])] // one with an escape is none
+		if col == nil || !bytes.Equal(name, col.quoted) || slices.Contains(f.columns, col) {
 			return nil
 		}
 		if col == p.identifier {
 			f.active = j
 		}
-		f.columns = append(f.columns, col)
+		f.columns, f.checks = append(f.columns, col), append(f.checks, col.check())
 	}
 	for _, required := range p.object.required {
 		if !slices.ContainsFunc(f.columns, func(col *column) bool { return col.field == required }) {
@@ -153,42 +249,4 @@ func (q *quickBatch) newForm(p *plan, record rpc.RawRecord) *form {
 		return nil
 	}
 	return f
-}
-
-// check tells whether every value is good and stands as it would be stored, and
-// finds the key.
-func (q *quickBatch) check(record rpc.RawRecord) bool {
-	for j, col := range q.form.columns {
-		if !col.verbatim(record.Value(j)) {
-			return false
-		}
-	}
-	q.upsert.key = record.Value(q.form.active)
-	q.upsert.keyAt = record.Offset(q.form.active)
-	return q.upsert.key[0] != 'n'
-}
-
-// answer writes the result of a record that the store has seen.
-func (q *quickBatch) answer(b *batch, i int, v verdict) {
-	if v == verdictStored {
-		q.succeeded++
-		q.reply = append(append(append(q.reply, `{"identifier":`...), q.upsert.key...), `,"success":true}`...)
-		return
-	}
-	why := alreadyPresent
-	if v == verdictAbsent {
-		why = notPresent
-	}
-	b.record.reset(b, i, nil)
-	r := b.record.skip(why)
-	q.append(&r)
-}
-
-func (q *quickBatch) append(r *result) {
-	if r.success {
-		q.succeeded++
-	} else {
-		q.failed++
-	}
-	q.reply = rpc.AppendRecordResult(q.reply, r.identifier, r.success, r.message)
 }

@@ -99,9 +99,9 @@ func TestVerbatimIsCanonical(t *testing.T) {
 		for _, array := range []bool{false, true} {
 			for _, required := range []bool{false, true} {
 				f := newField(FieldConfig{Name: "f", Type: typ, Array: array, Required: required, MaxLength: 5})
-				col := &column{field: f}
+				check := (&column{field: f}).check()
 				for _, raw := range oddValues {
-					if !col.verbatim([]byte(raw)) {
+					if !check.verbatim([]byte(raw)) {
 						continue
 					}
 					taken++

@@ -6,30 +6,59 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
+// valueCheck is what a value of a column must be, in a form that is quick to
+// look at.
+type valueCheck struct {
+	kind            valueKind
+	array, required bool
+	longest         int // of a text in bytes, 0: any
+}
+
+type valueKind uint8
+
+const (
+	kindText valueKind = iota
+	kindBoolean
+	kindInteger
+	kindFloat
+	kindDecimal
+	kindDate
+	kindDateTime
+)
+
+var kinds = map[string]valueKind{
+	rpc.TypeBoolean: kindBoolean, rpc.TypeInteger: kindInteger, rpc.TypeFloat: kindFloat,
+	rpc.TypeDecimal: kindDecimal, rpc.TypeDate: kindDate, rpc.TypeDateTime: kindDateTime,
+}
+
+func (c *column) check() valueCheck {
+	return valueCheck{kind: kinds[c.Type], array: c.Array, required: c.Required, longest: c.maxLength}
+}
+
 // verbatim tells whether canonical would give the value back as it is, without
 // a problem. It may say no to such a value, never yes to another. raw is valid
 // JSON.
-func (c *column) verbatim(raw []byte) bool {
+func (c *valueCheck) verbatim(raw []byte) bool {
 	switch {
 	case raw[0] == 'n':
-		return !c.Required
-	case !c.Array:
-		return c.field.plain(raw)
+		return !c.required
+	case !c.array:
+		return c.plain(raw)
 	case raw[0] != '[':
 		return false
 	}
-	return c.field.plainArray(raw)
+	return c.plainArray(raw)
 }
 
 // plainArray looks at every element; they follow one another without white
 // space.
-func (f *field) plainArray(raw []byte) bool {
+func (c *valueCheck) plainArray(raw []byte) bool {
 	if len(raw) == 2 {
 		return true
 	}
 	for i := 1; ; {
 		end := skipTrusted(raw, i)
-		if element := raw[i:end]; element[0] != 'n' && !f.plain(element) || element[0] == 'n' && len(element) != 4 {
+		if element := raw[i:end]; element[0] != 'n' && !c.plain(element) || element[0] == 'n' && len(element) != 4 {
 			return false
 		}
 		if raw[end] != ',' {
@@ -40,28 +69,28 @@ func (f *field) plainArray(raw []byte) bool {
 }
 
 // plain is verbatim for one value that is not null.
-func (f *field) plain(raw []byte) bool {
-	inner := raw[min(1, len(raw)-1) : len(raw)-1]
-	switch f.Type {
-	case rpc.TypeBoolean:
+func (c *valueCheck) plain(raw []byte) bool {
+	switch c.kind {
+	case kindBoolean:
 		return (raw[0] == 't' || raw[0] == 'f') && raw[len(raw)-1] == 'e'
-	case rpc.TypeInteger:
+	case kindInteger:
 		return plainInteger(raw)
-	case rpc.TypeFloat:
+	case kindFloat:
 		return plainFloat(raw)
 	}
-	if raw[0] != '"' || raw[len(raw)-1] != '"' || bytes.IndexByte(inner, '\\') >= 0 {
+	if raw[0] != '"' || raw[len(raw)-1] != '"' {
 		return false
 	}
-	switch f.Type {
-	case rpc.TypeDecimal:
+	switch inner := raw[1 : len(raw)-1]; c.kind {
+	case kindDecimal: // escapes are no digits
 		return isDecimal(inner)
-	case rpc.TypeDate:
+	case kindDate:
 		return len(inner) == 10 && isDate(inner)
-	case rpc.TypeDateTime:
+	case kindDateTime:
 		return isDateTime(inner)
+	default:
+		return bytes.IndexByte(inner, '\\') < 0 && (c.longest == 0 || len(inner) <= c.longest)
 	}
-	return f.maxLength == 0 || len(inner) <= f.maxLength
 }
 
 // plainInteger takes up to 18 digits, which always fit.

@@ -293,7 +293,7 @@ func TestRecordsAlike(t *testing.T) {
 			got = append(got, word)
 			for j := range b.Record(i).Len() {
 				_, raw := b.Record(i).At(j)
-				require.Equal(t, string(raw), string(b.Record(i).Value(j)))
+				require.Equal(t, string(raw), string(b.Record(i).Members().Value(j)))
 			}
 		}
 		require.Equal(t, want, strings.Join(got, " "), records)

@@ -107,23 +107,35 @@ func (r RawRecord) At(j int) (name, raw []byte) {
 	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
 }
 
-// Value is the raw value of the member at j, as At gives it.
-func (r RawRecord) Value(j int) []byte {
-	f := &r.b.fields[int(r.b.records[r.i].first)+j]
-	return r.b.text[f.val:f.end:f.end]
+// Members are the members of one record as they were sent.
+type Members struct {
+	text   []byte
+	fields []fieldSpan
+	start  uint32
 }
 
-// Name is the name of the member at j with its quotes, as it was sent.
-func (r RawRecord) Name(j int) []byte {
-	f := &r.b.fields[int(r.b.records[r.i].first)+j]
-	return r.b.text[f.key-1 : f.keyEnd+1 : f.keyEnd+1]
+// Members gives all members at once, for a reader in a hurry.
+func (r RawRecord) Members() Members {
+	return Members{r.b.text, r.span(), r.b.records[r.i].start}
+}
+
+// Len is the number of members.
+func (m Members) Len() int { return len(m.fields) }
+
+// Value is the raw value of the member at j, from 0 to Len()-1.
+func (m Members) Value(j int) []byte {
+	f := &m.fields[j]
+	return m.text[f.val:f.end:f.end]
+}
+
+// Name is the name of the member at j with its quotes.
+func (m Members) Name(j int) []byte {
+	f := &m.fields[j]
+	return m.text[f.key-1 : f.keyEnd+1 : f.keyEnd+1]
 }
 
 // Offset tells where the value of the member at j begins in Raw.
-func (r RawRecord) Offset(j int) int {
-	rec := &r.b.records[r.i]
-	return int(r.b.fields[int(rec.first)+j].val - rec.start)
-}
+func (m Members) Offset(j int) int { return int(m.fields[j].val - m.start) }
 
 // Same tells that the record has the names of the record before it, byte for
 // byte and in the same order. It may be false for one that has.
