@@ -11,8 +11,9 @@ import (
 // later calls: nothing of it may be kept beyond the call.
 type batch struct {
 	rpc.Batch
-	call *call
-	plan *plan
+	request rpc.Request
+	call    *call
+	plan    *plan
 	// What a violation may change before the records are applied.
 	object     *object
 	operation  string

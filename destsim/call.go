@@ -115,10 +115,10 @@ func (c *call) read() bool {
 // decode fills method, params and id, and err when the envelope is wrong. The
 // params of a sync_batch are decoded in the same pass over the body.
 func (c *call) decode() {
-	var q rpc.Request
 	c.batch = c.sim.batches.Get().(*batch)
 	c.batch.call = nil // calls are reused, and this one has no results yet
-	err := rpc.DecodeCall(c.body, &q, &c.batch.Batch)
+	q := &c.batch.request
+	err := rpc.DecodeCall(c.body, q, &c.batch.Batch)
 	c.method, c.params, c.id = q.Method, q.Params, q.RawID
 	switch q.Method {
 	case rpc.MethodSyncBatch:

@@ -54,7 +54,7 @@ type memoryShard struct {
 	room  arena
 	gone  int // removed rows
 	// touched makes the loads that fetch rows ahead count for something.
-	touched int
+	touched uint64
 	_       [64]byte
 }
 

@@ -88,26 +88,7 @@ func (u *memoryUnit) Upsert(want *table, list []upsert) {
 func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place bool) (missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	// Three walks, since the loads of one walk do not wait for each other.
-	for at := head; at > 0; at = list[at-1].next {
-		q := &list[at-1]
-		q.row = nil
-		if ref, ok := s.index[0].first(q.hash); ok {
-			q.row = t.at(ref)
-		}
-	}
-	sum := 0
-	for at := head; at > 0; at = list[at-1].next {
-		if q := &list[at-1]; q.row != nil {
-			sum += int(q.row.keyAt)
-		}
-	}
-	for at := head; at > 0; at = list[at-1].next {
-		if q := &list[at-1]; q.row != nil && q.row.keyAt > 0 {
-			sum += int(q.row.data[q.row.keyAt])
-		}
-	}
-	s.touched = sum
+	t.fetch(s, list, head)
 	other := false
 	for at := head; at > 0; at = list[at-1].next {
 		q := &list[at-1]
@@ -120,6 +101,33 @@ func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place
 		missing = missing || q.verdict == verdictAbsent
 	}
 	return missing
+}
+
+// fetch brings into reach what change looks at: the words of the index, the
+// rows and their keys. The loads of one walk do not wait for each other.
+func (t *memoryTable) fetch(s *memoryShard, list []upsert, head int32) {
+	words := s.index[0].words
+	if len(words) == 0 || list[head-1].next == 0 {
+		return // nothing there, or nothing to do at once
+	}
+	mask, sum := uint64(len(words)-1), uint64(0)
+	for at := head; at > 0; at = list[at-1].next {
+		sum += words[list[at-1].hash>>32&mask]
+	}
+	for at := head; at > 0; at = list[at-1].next {
+		q := &list[at-1]
+		q.row = nil
+		if ref, ok := s.index[0].first(q.hash); ok {
+			q.row = t.at(ref)
+			sum += uint64(q.row.keyAt)
+		}
+	}
+	for at := head; at > 0; at = list[at-1].next {
+		if r := list[at-1].row; r != nil && r.data != nil {
+			sum += uint64(r.data[r.keyAt])
+		}
+	}
+	s.touched = sum // or the compiler would leave the loads out
 }
 
 // change changes the row of a key; the lock of the shard is held.

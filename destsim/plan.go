@@ -15,6 +15,7 @@ import (
 type plan struct {
 	catalogue  *catalogue
 	raw        []byte
+	id         uint64 // rpc.Batch.PlanID of the batch that brought it
 	object     *object
 	operation  string
 	identifier *column
@@ -36,10 +37,10 @@ type column struct {
 // goes, with an error too.
 func (s *Sim) compile(b *rpc.Batch) (*plan, *rpc.Error) {
 	cat := s.catalogue.Load()
-	if p := s.plans.find(cat, b.RawPlan); p != nil {
+	if p := s.plans.find(cat, b); p != nil {
 		return p, nil
 	}
-	p := &plan{catalogue: cat, raw: bytes.Clone(b.RawPlan), operation: b.Plan.Operation}
+	p := &plan{catalogue: cat, raw: bytes.Clone(b.RawPlan), id: b.PlanID, operation: b.Plan.Operation}
 	if problem := p.resolve(b); problem != "" {
 		return p, &rpc.Error{Code: rpc.CodeInvalidParams, Message: "invalid params: " + problem}
 	}
@@ -109,12 +110,20 @@ type planCache struct {
 
 const plansKept = 16
 
-func (c *planCache) find(cat *catalogue, raw []byte) *plan {
-	if list := c.plans.Load(); list != nil {
-		for _, p := range *list {
-			if p.catalogue == cat && bytes.Equal(p.raw, raw) {
-				return p
-			}
+// find compares numbers first: the bytes were compared to find these.
+func (c *planCache) find(cat *catalogue, b *rpc.Batch) *plan {
+	list := c.plans.Load()
+	if list == nil {
+		return nil
+	}
+	for _, p := range *list {
+		if p.catalogue == cat && b.PlanID != 0 && p.id == b.PlanID {
+			return p
+		}
+	}
+	for _, p := range *list {
+		if p.catalogue == cat && bytes.Equal(p.raw, b.RawPlan) {
+			return p
 		}
 	}
 	return nil

@@ -57,7 +57,7 @@ func (p *plan) canBeQuick() bool {
 // runQuick applies the records and writes the whole reply. The store is given
 // many at once, and records of one key get there in their order.
 func (b *batch) runQuick() error {
-	q, effect := &b.fast, b.effect()
+	q := &b.fast
 	how := upsert{create: b.operation != rpc.OperationUpdate, change: b.operation != rpc.OperationInsert}
 	for i := range b.Len() {
 		record := b.Record(i)
@@ -72,19 +72,19 @@ func (b *batch) runQuick() error {
 			continue
 		}
 		q.outcomes = append(q.outcomes, 0)
-		b.record.reset(b, i, effect)
+		b.record.reset(b, i, nil)
 		if problem := b.record.parse(); problem != "" {
 			b.note(i, b.record.fail("%s", problem)) // the store need not know
 			continue
 		}
-		if err := b.flush(effect); err != nil {
+		if err := b.flush(); err != nil {
 			return err
 		}
-		if err := b.long(i, effect); err != nil {
+		if err := b.long(i); err != nil {
 			return err
 		}
 	}
-	if err := b.flush(effect); err != nil {
+	if err := b.flush(); err != nil {
 		return err
 	}
 	b.answerQuick()
@@ -92,7 +92,7 @@ func (b *batch) runQuick() error {
 }
 
 // flush hands what waits to the store, and what that does not take the long way.
-func (b *batch) flush(effect func(rows) error) error {
+func (b *batch) flush() error {
 	q := &b.fast
 	list := q.wait[q.sent:]
 	q.sent = len(q.wait)
@@ -104,7 +104,7 @@ func (b *batch) flush(effect func(rows) error) error {
 		if list[i].verdict != verdictOther {
 			continue
 		}
-		if err := b.long(int(list[i].record), effect); err != nil {
+		if err := b.long(int(list[i].record)); err != nil {
 			return err
 		}
 	}
@@ -112,8 +112,8 @@ func (b *batch) flush(effect func(rows) error) error {
 }
 
 // long applies one record as a batch that is not quick does.
-func (b *batch) long(i int, effect func(rows) error) error {
-	b.record.reset(b, i, effect)
+func (b *batch) long(i int) error {
+	b.record.reset(b, i, b.effect())
 	b.note(i, b.record.apply())
 	return b.failed
 }

@@ -19,6 +19,10 @@ type Batch struct {
 	Plan SyncPlan
 	// RawPlan is the plan as it stood in the params.
 	RawPlan []byte
+	// PlanID is a number of the plan: plans that Plans remembers at the same
+	// time have the same bytes when they have the same number. 0: it does not
+	// remember this one.
+	PlanID uint64
 	// Identifier names the active identifier of the plan, "" unless exactly
 	// one field is.
 	Identifier string
@@ -80,7 +84,7 @@ func DecodeBatch(params []byte, b *Batch) error {
 }
 
 func (b *Batch) reset(text []byte) {
-	b.Plan, b.RawPlan, b.Identifier = SyncPlan{}, nil, ""
+	b.Plan, b.RawPlan, b.Identifier, b.PlanID = SyncPlan{}, nil, "", 0
 	b.text, b.records, b.fields = text, b.records[:0], b.fields[:0]
 	b.problem, b.hasRecs, b.done, b.escaped = "", false, false, false
 }
@@ -161,7 +165,7 @@ func (b *Batch) scanPlan(i, depth int) (int, fault) {
 			b.last = e
 		}
 	}
-	b.Plan, b.RawPlan, b.Identifier = e.plan, b.text[i:end:end], e.identifier
+	b.Plan, b.RawPlan, b.Identifier, b.PlanID = e.plan, b.text[i:end:end], e.identifier, e.id
 	return end, faultNone
 }
 

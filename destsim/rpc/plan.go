@@ -25,11 +25,13 @@ const (
 // (spec 4.2, statelessness rule 1).
 type PlanCache struct {
 	mu      sync.Mutex
+	last    uint64                       // the id given last
 	entries atomic.Pointer[[]*planEntry] // newest first, never changed in place
 }
 
 // planEntry is one decoded plan; it is never changed once made.
 type planEntry struct {
+	id         uint64 // from 1 in a PlanCache, 0 outside
 	raw        []byte
 	plan       SyncPlan
 	identifier string
@@ -56,6 +58,8 @@ func (c *PlanCache) add(e *planEntry) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.last++
+	e.id = c.last
 	next := make([]*planEntry, 1, planSlots)
 	next[0] = e
 	if old := c.entries.Load(); old != nil {
