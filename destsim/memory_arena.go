@@ -19,7 +19,7 @@ const (
 	leastPiece = 1 << 10
 	mostPiece  = 64 << 10
 	// littleWaste is the waste that nobody cares about.
-	littleWaste = 256 << 10
+	littleWaste = 16 << 10
 )
 
 // keep copies data into the arena, with a little room behind it so that a
