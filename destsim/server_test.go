@@ -159,6 +159,9 @@ func TestServerSendsWhatNetHTTPSends(t *testing.T) {
 		"enforced": {EnforceLimits: true, RateLimit: 1},
 		"broken":   {Violate: []string{"HTTP-006", "RES-002"}},
 	} {
+		if testing.Short() && name != "usual" {
+			continue
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			config.Token, config.MaxBody, config.Clock = "t", 100000, now
