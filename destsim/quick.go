@@ -196,7 +196,14 @@ func (f *form) is(members rpc.Members) bool {
 // finds the key.
 func (f *form) check(members rpc.Members, u *upsert) bool {
 	for j := range f.checks {
-		if !f.checks[j].verbatim(members.Value(j)) {
+		c, raw := &f.checks[j], members.Value(j)
+		if c.kind == kindText && !c.array && members.Plain(j) { // most are
+			if c.longest > 0 && len(raw)-2 > c.longest {
+				return false
+			}
+			continue
+		}
+		if !c.verbatim(raw) {
 			return false
 		}
 	}

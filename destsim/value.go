@@ -205,16 +205,13 @@ func digits(b []byte) (int, []byte) {
 	return n, b[n:]
 }
 
-// number reads a field of digits only, -1 when it is something else.
-func number(b []byte) int {
-	n := 0
-	for _, c := range b {
-		if c-'0' > 9 {
-			return -1
-		}
-		n = n*10 + int(c-'0')
+// twoDigits reads the number at b[i:i+2], -1 when it is something else.
+func twoDigits(b []byte, i int) int {
+	tens, ones := b[i]-'0', b[i+1]-'0'
+	if tens > 9 || ones > 9 {
+		return -1
 	}
-	return n
+	return 10*int(tens) + int(ones)
 }
 
 var monthDays = [...]int{0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31}
@@ -224,11 +221,12 @@ func isDate(b []byte) bool {
 	if b[4] != '-' || b[7] != '-' {
 		return false
 	}
-	year, month, day := number(b[:4]), number(b[5:7]), number(b[8:10])
+	century, rest, month, day := twoDigits(b, 0), twoDigits(b, 2), twoDigits(b, 5), twoDigits(b, 8)
 	// time.Parse would do, at ten times the cost for each record.
-	if year < 1 || month < 1 || month > 12 || day < 1 {
+	if century < 0 || rest < 0 || century+rest < 1 || month < 1 || month > 12 || day < 1 {
 		return false
 	}
+	year := 100*century + rest
 	last := monthDays[month]
 	if month == 2 && year%4 == 0 && (year%100 != 0 || year%400 == 0) {
 		last = 29
@@ -241,7 +239,7 @@ func isDateTime(b []byte) bool {
 	if len(b) < 20 || !isDate(b[:10]) || b[10] != 'T' || b[13] != ':' || b[16] != ':' {
 		return false
 	}
-	hour, minute, second := number(b[11:13]), number(b[14:16]), number(b[17:19])
+	hour, minute, second := twoDigits(b, 11), twoDigits(b, 14), twoDigits(b, 17)
 	if hour < 0 || hour > 23 || minute < 0 || minute > 59 || second < 0 || second > 59 {
 		return false
 	}

@@ -58,7 +58,13 @@ func (c *valueCheck) plainArray(raw []byte) bool {
 	}
 	for i := 1; ; {
 		end := skipTrusted(raw, i)
-		if element := raw[i:end]; element[0] != 'n' && !c.plain(element) || element[0] == 'n' && len(element) != 4 {
+		element := raw[i:end]
+		switch {
+		case element[0] == 'n':
+			if len(element) != len(jsonNull) {
+				return false // white space follows
+			}
+		case !c.plain(element):
 			return false
 		}
 		if raw[end] != ',' {

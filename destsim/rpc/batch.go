@@ -1,9 +1,6 @@
 package rpc
 
-import (
-	"bytes"
-	"math"
-)
+import "bytes"
 
 // Batch is a view of the params of one sync_batch call (spec 4.2). It keeps
 // the validated bytes and one offset pair per key and value, so decoding
@@ -45,10 +42,17 @@ type recordSpan struct {
 	same, tight       bool
 }
 
-// fieldSpan is one member: its key without quotes and its value.
+// fieldSpan is one member: its key without quotes and its value, which begins
+// at val without the mark plainText.
 type fieldSpan struct {
 	key, keyEnd, val, end uint32
 }
+
+// plainText marks a value that was seen to be a string without an escape. Texts
+// are shorter than it.
+const plainText = 1 << 31
+
+func (f *fieldSpan) start() uint32 { return f.val &^ plainText }
 
 // DecodeBatch decodes the params of sync_batch into b and reuses what b holds.
 // params must be an object with a sync_plan object and a records array of
@@ -57,8 +61,8 @@ type fieldSpan struct {
 // The error is an *Error: -32700 when params is not JSON in UTF-8, -32602 when
 // its shape is wrong. After an error b is empty.
 func DecodeBatch(params []byte, b *Batch) error {
-	if uint64(len(params)) > math.MaxUint32 {
-		return newError(CodeInvalidParams, "invalid params: longer than 4 GiB")
+	if len(params) >= plainText {
+		return newError(CodeInvalidParams, "invalid params: longer than 2 GiB")
 	}
 	b.reset(nil)
 	i := skipSpace(params, 0)
@@ -93,8 +97,8 @@ func (b *Batch) reset(text []byte) {
 // Text that is JSON but has the wrong shape is scanned to its end, so that
 // "not JSON" is always reported as such, and leaves b.problem.
 func (b *Batch) scan(text []byte, i, depth int) (int, fault) {
-	if uint64(len(text)) > math.MaxUint32 {
-		b.problem = "longer than 4 GiB"
+	if len(text) >= plainText {
+		b.problem = "longer than 2 GiB"
 		return skipValue(text, i, depth)
 	}
 	b.reset(text)

@@ -277,7 +277,7 @@ func TestRecordsAlike(t *testing.T) {
 		`{"a":1,"a":2},{"a":3,"a":4}`:                                      "t st",
 	} {
 		var b Batch
-		require.NoError(t, DecodeBatch([]byte(`{"sync_plan":{},"records":[`+records+`]}`), &b))
+		require.NoError(t, DecodeBatch([]byte(`{"sync_plan":{},"records":[`+records+`],"more":0}`), &b))
 		var got []string
 		for i := range b.Len() {
 			word := ""
@@ -293,7 +293,10 @@ func TestRecordsAlike(t *testing.T) {
 			got = append(got, word)
 			for j := range b.Record(i).Len() {
 				_, raw := b.Record(i).At(j)
-				require.Equal(t, string(raw), string(b.Record(i).Members().Value(j)))
+				members := b.Record(i).Members()
+				require.Equal(t, string(raw), string(members.Value(j)))
+				require.Equal(t, string(b.Record(i).Raw()[members.Offset(j):])[:len(raw)], string(raw))
+				require.False(t, members.Plain(j) && (raw[0] != '"' || strings.Contains(string(raw), `\`)), string(raw))
 			}
 		}
 		require.Equal(t, want, strings.Join(got, " "), records)

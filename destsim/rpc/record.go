@@ -1,6 +1,9 @@
 package rpc
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // scanAlike scans the record at i if it has the names of fields[before:], in
 // their order and without white space around them, as all records of a batch
@@ -10,17 +13,22 @@ func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end i
 	start, first := i, len(fields)
 	for j := before; j < first; j++ {
 		old := fields[j]
-		i++ // the brace or the comma
-		name := text[old.key-1 : old.keyEnd+2]
-		v := i + len(name)
-		if v >= len(text) || string(text[i:v]) != string(name) {
+		i++                              // the brace or the comma
+		n := int(old.keyEnd-old.key) + 3 // with its quotes and the colon
+		v := i + n
+		if v+8 > len(text) || !sameBytes(text, i, int(old.key)-1, n) {
 			return start, fields[:first], false
 		}
 		var after int
 		var f fault
+		mark := uint32(0)
 		switch c := text[v]; {
 		case c == '"':
-			after, f = skipPlain(text, v+1)
+			if after, f = skipPlain(text, v+1); f == faultNone {
+				mark = plainText
+				break
+			}
+			after, f = skipString(text, v+1)
 		case c-'1' <= 8:
 			after, f = skipNumber(text, v)
 		default:
@@ -29,7 +37,7 @@ func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end i
 		if f != faultNone || after >= len(text) || text[after] != ',' && j+1 < first {
 			return start, fields[:first], false
 		}
-		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v), uint32(after)})
+		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v) | mark, uint32(after)})
 		i = after
 	}
 	if first == before || text[i] != '}' {
@@ -38,11 +46,27 @@ func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end i
 	return i + 1, fields, true
 }
 
+// sameBytes compares n bytes at i and at j, which come before i. Eight bytes are
+// looked at in one step, and there are eight at i+n.
+func sameBytes(text []byte, i, j, n int) bool {
+	if n < 8 {
+		x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[j:])
+		return x<<(64-8*n) == 0
+	}
+	for k := 0; k < n; k += 8 {
+		at := min(k, n-8)
+		if binary.LittleEndian.Uint64(text[i+at:]) != binary.LittleEndian.Uint64(text[j+at:]) {
+			return false
+		}
+	}
+	return true
+}
+
 // tight tells whether the fields of the record from start to end follow one
 // another without white space.
 func tight(fields []fieldSpan, start, end uint32) bool {
 	for _, f := range fields {
-		if f.key != start+2 || f.val != f.keyEnd+2 {
+		if f.key != start+2 || f.start() != f.keyEnd+2 {
 			return false
 		}
 		start = f.end
@@ -104,7 +128,7 @@ func (r RawRecord) Len() int { return len(r.span()) }
 // of its key and its raw value. Only a key with an escape allocates.
 func (r RawRecord) At(j int) (name, raw []byte) {
 	f := r.span()[j]
-	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
+	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.start():f.end:f.end]
 }
 
 // Members are the members of one record as they were sent.
@@ -125,8 +149,12 @@ func (m Members) Len() int { return len(m.fields) }
 // Value is the raw value of the member at j, from 0 to Len()-1.
 func (m Members) Value(j int) []byte {
 	f := &m.fields[j]
-	return m.text[f.val:f.end:f.end]
+	return m.text[f.start():f.end:f.end]
 }
+
+// Plain tells that the value at j was seen to be a string without an escape. It
+// may be false for one that is.
+func (m Members) Plain(j int) bool { return m.fields[j].val&plainText != 0 }
 
 // Name is the name of the member at j with its quotes.
 func (m Members) Name(j int) []byte {
@@ -135,7 +163,7 @@ func (m Members) Name(j int) []byte {
 }
 
 // Offset tells where the value of the member at j begins in Raw.
-func (m Members) Offset(j int) int { return int(m.fields[j].val - m.start) }
+func (m Members) Offset(j int) int { return int(m.fields[j].start() - m.start) }
 
 // Same tells that the record has the names of the record before it, byte for
 // byte and in the same order. It may be false for one that has.
@@ -154,7 +182,7 @@ func (r RawRecord) Field(name string) (raw []byte, ok bool) {
 		f := fields[j]
 		key := text[f.key:f.keyEnd]
 		if string(key) == name || r.b.escaped && string(plainKey(key)) == name {
-			return text[f.val:f.end:f.end], true
+			return text[f.start():f.end:f.end], true
 		}
 	}
 	return nil, false

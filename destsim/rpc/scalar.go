@@ -62,7 +62,8 @@ func special(x uint64) uint64 {
 	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-0x20*ones)&^x | x) & highs
 }
 
-// skipPlain is skipString for strings that are short and plain, as most are.
+// skipPlain is skipString for plain ASCII without escapes, as most strings are;
+// at any other the answer is a fault that says nothing.
 func skipPlain(b []byte, i int) (int, fault) {
 	for i+8 <= len(b) {
 		m := special(binary.LittleEndian.Uint64(b[i:]))
@@ -75,7 +76,7 @@ func skipPlain(b []byte, i int) (int, fault) {
 		}
 		break
 	}
-	return skipString(b, i)
+	return i, faultEscape
 }
 
 // skipString scans a string from the byte after its opening quote and returns
