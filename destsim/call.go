@@ -127,9 +127,11 @@ func (c *call) decode() {
 	case rpc.MethodListFields, rpc.MethodSupportedOperations:
 		c.object, _ = objectName(c.params)
 	}
+	if err == nil {
+		return
+	}
 	var e *rpc.Error
 	switch {
-	case err == nil:
 	case !errors.As(err, &e):
 		c.err = &rpc.Error{Code: rpc.CodeInternalError, Message: err.Error()}
 	case e.Code == rpc.CodeInvalidParams:

@@ -28,7 +28,8 @@ type Batch struct {
 	records []recordSpan
 	fields  []fieldSpan
 	last    *planEntry
-	problem string // why the shape is wrong, "" while it is right
+	pattern pattern // of records, kept from batch to batch
+	problem string  // why the shape is wrong, "" while it is right
 	hasRecs bool
 	done    bool // params were decoded on the way by DecodeCall
 	escaped bool // some key holds an escape: keys are decoded to be compared
@@ -182,6 +183,7 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 		return skipValue(text, i, depth)
 	}
 	i, more, f := firstElement(text, i)
+	alike := false // the record before has the names of the pattern
 	for more && f == faultNone {
 		if text[i] != '{' {
 			b.problem = "a record is not an object"
@@ -192,15 +194,18 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 			continue
 		}
 		rec := recordSpan{start: uint32(i), first: uint32(len(fields))}
-		if n := len(records); n > 0 && records[n-1].tight {
-			i, fields, rec.same = scanAlike(text, i, depth+2, fields, int(records[n-1].first))
-		}
-		if rec.tight = rec.same; !rec.same {
+		if i, fields, rec.tight = b.pattern.scan(text, i, depth+2, fields); rec.tight {
+			rec.same, alike = alike, true
+			b.escaped = b.escaped || b.pattern.escaped
+		} else {
 			i, fields, f = b.scanRecord(i, depth+2, fields)
 			if f != faultNone {
 				return i, f
 			}
 			rec.tight = tight(fields[rec.first:], rec.start, uint32(i))
+			if alike = rec.tight; alike {
+				b.pattern.set(text[rec.start:i], rec.start, fields[rec.first:], b.escaped)
+			}
 		}
 		rec.end = uint32(i)
 		records = append(records, rec)

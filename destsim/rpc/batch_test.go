@@ -312,3 +312,25 @@ func TestRecordsAlike(t *testing.T) {
 		require.Equal(t, "rpc error -32700: parse error: "+Valid([]byte(whole)).Error(), err.Error())
 	}
 }
+
+// TestPatternOutlivesItsBatch: a batch is scanned by the names of the batch
+// before it, escapes in them included.
+func TestPatternOutlivesItsBatch(t *testing.T) {
+	var b Batch
+	for _, records := range []string{
+		`{"\u0061":1,"b":"x"},{"\u0061":2,"b":"y"}`, `{"\u0061":3,"b":"z"}`, `{"a":4,"b":"x"}`, `{"\u0061":5,"b":"z"}`, `{"a":6}`,
+	} {
+		require.NoError(t, DecodeBatch([]byte(`{"sync_plan":{},"records":[`+records+`],"more":0}`), &b))
+		for i := range b.Len() {
+			var want map[string]json.RawMessage
+			require.NoError(t, json.Unmarshal(b.Record(i).Raw(), &want))
+			require.Equal(t, len(want), b.Record(i).Len())
+			for name, value := range want {
+				raw, ok := b.Record(i).Field(name)
+				require.True(t, ok, "%s in %s", name, records)
+				require.Equal(t, string(value), string(raw))
+			}
+			require.Equal(t, i > 0, b.Record(i).Same(), records)
+		}
+	}
+}

@@ -5,18 +5,35 @@ import (
 	"encoding/binary"
 )
 
-// scanAlike scans the record at i if it has the names of fields[before:], in
-// their order and without white space around them, as all records of a batch
-// have as a rule: names with equal bytes were validated there. With ok false
-// nothing is said about the text and scanRecord has to look.
-func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end int, all []fieldSpan, ok bool) {
+// pattern is the last record without white space around its members that was
+// scanned in full. As a rule all records have its names in its order.
+type pattern struct {
+	text    []byte // its bytes and eight more
+	names   []patternName
+	escaped bool // a name may hold an escape
+}
+
+// patternName is a name with its quotes and the colon.
+type patternName struct{ at, len uint32 }
+
+// set remembers the record that text is, which began at start.
+func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped bool) {
+	p.text = append(append(p.text[:0], text...), "        "...)
+	p.names, p.escaped = p.names[:0], escaped
+	for _, f := range fields {
+		p.names = append(p.names, patternName{f.key - 1 - start, f.keyEnd - f.key + 3})
+	}
+}
+
+// scan scans the record at i if it has the names of the pattern, in their order
+// and without white space around them: names with equal bytes were validated
+// there. With ok false nothing is said about the text and scanRecord has to look.
+func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, ok bool) {
 	start, first := i, len(fields)
-	for j := before; j < first; j++ {
-		old := fields[j]
-		i++                              // the brace or the comma
-		n := int(old.keyEnd-old.key) + 3 // with its quotes and the colon
-		v := i + n
-		if v+8 > len(text) || !sameBytes(text, i, int(old.key)-1, n) {
+	for j, name := range p.names {
+		i++ // the brace or the comma
+		v := i + int(name.len)
+		if v+8 > len(text) || !sameBytes(text[i:], p.text[name.at:], int(name.len)) {
 			return start, fields[:first], false
 		}
 		var after int
@@ -34,28 +51,28 @@ func scanAlike(text []byte, i, depth int, fields []fieldSpan, before int) (end i
 		default:
 			after, f = skipValue(text, v, depth)
 		}
-		if f != faultNone || after >= len(text) || text[after] != ',' && j+1 < first {
+		if f != faultNone || after >= len(text) || text[after] != ',' && j+1 < len(p.names) {
 			return start, fields[:first], false
 		}
 		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v) | mark, uint32(after)})
 		i = after
 	}
-	if first == before || text[i] != '}' {
+	if len(p.names) == 0 || text[i] != '}' {
 		return start, fields[:first], false
 	}
 	return i + 1, fields, true
 }
 
-// sameBytes compares n bytes at i and at j, which come before i. Eight bytes are
-// looked at in one step, and there are eight at i+n.
-func sameBytes(text []byte, i, j, n int) bool {
+// sameBytes compares the first n bytes of two texts of eight bytes and more.
+// Eight are looked at in one step.
+func sameBytes(a, b []byte, n int) bool {
 	if n < 8 {
-		x := binary.LittleEndian.Uint64(text[i:]) ^ binary.LittleEndian.Uint64(text[j:])
+		x := binary.LittleEndian.Uint64(a) ^ binary.LittleEndian.Uint64(b)
 		return x<<(64-8*n) == 0
 	}
 	for k := 0; k < n; k += 8 {
 		at := min(k, n-8)
-		if binary.LittleEndian.Uint64(text[i+at:]) != binary.LittleEndian.Uint64(text[j+at:]) {
+		if binary.LittleEndian.Uint64(a[at:]) != binary.LittleEndian.Uint64(b[at:]) {
 			return false
 		}
 	}
