@@ -3,6 +3,7 @@ package rpc
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
@@ -333,4 +334,39 @@ func TestPatternOutlivesItsBatch(t *testing.T) {
 			require.Equal(t, i > 0, b.Record(i).Same(), records)
 		}
 	}
+}
+
+// TestPatternChangesNothing: a Batch that has seen others decodes damaged text
+// as a new one does.
+func TestPatternChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	body := string(benchBody(t, 4))
+	pieces := []string{`"`, `\`, `,`, `:`, ` `, `{`, `}`, `[]`, `null`, `"é"`, "\xff", "\x00", `\u0041`, `1e5`, `"email":"x",`, `-`, `0`}
+	var used Batch
+	good := 0
+	for range 1500 {
+		at := len(body)/2 + r.IntN(len(body)/2)
+		text := []byte(body[:at] + pieces[r.IntN(len(pieces))] + body[min(at+r.IntN(3), len(body)):])
+		var fresh Batch
+		var q, p Request
+		errFresh, errUsed := DecodeCall(text, &q, &fresh), DecodeCall(text, &p, &used)
+		require.Equal(t, errFresh, errUsed, "%s", text)
+		require.Equal(t, fresh.Len(), used.Len())
+		for i := range fresh.Len() {
+			require.Equal(t, string(fresh.Record(i).Raw()), string(used.Record(i).Raw()))
+			require.Equal(t, fresh.Record(i).Len(), used.Record(i).Len())
+			require.Equal(t, fresh.Record(i).Tight(), used.Record(i).Tight())
+			for j := range fresh.Record(i).Len() {
+				name, raw := fresh.Record(i).At(j)
+				name2, raw2 := used.Record(i).At(j)
+				require.Equal(t, string(name), string(name2))
+				require.Equal(t, string(raw), string(raw2))
+			}
+		}
+		if errFresh == nil {
+			good++
+		}
+		require.NoError(t, DecodeCall([]byte(body), &p, &used))
+	}
+	require.Greater(t, good, 50)
 }
