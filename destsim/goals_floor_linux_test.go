@@ -108,7 +108,6 @@ type hammer struct {
 	next     int
 	poll     *poller
 	conns    map[int32]*hammered
-	files    []net.Conn
 	done     int
 }
 
