@@ -27,6 +27,15 @@ func newPoller() (*poller, error) {
 	return &poller{fd: fd}, nil
 }
 
+// want asks for room to write too, or not any more.
+func (p *poller) want(fd int, room bool) {
+	events := uint32(syscall.EPOLLIN)
+	if room {
+		events |= syscall.EPOLLOUT
+	}
+	_ = syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_MOD, fd, &syscall.EpollEvent{Events: events, Fd: int32(fd)})
+}
+
 func (p *poller) add(fd int) error {
 	return syscall.EpollCtl(p.fd, syscall.EPOLL_CTL_ADD, fd, &syscall.EpollEvent{Events: syscall.EPOLLIN, Fd: int32(fd)})
 }
@@ -115,6 +124,7 @@ type hammered struct {
 	fd   int
 	sent int // the request that is under way
 	rest []byte
+	full bool // the socket takes no more for now
 	buf  []byte
 	have int
 }
@@ -175,6 +185,12 @@ func (h *hammer) run(d time.Duration, count int) (answered int, took time.Durati
 		}
 		for _, e := range events {
 			c := h.conns[e.Fd]
+			if e.Events&syscall.EPOLLOUT != 0 {
+				h.flush(c)
+			}
+			if e.Events&^syscall.EPOLLOUT == 0 {
+				continue
+			}
 			ended, err := h.receive(c)
 			switch {
 			case err != nil:
@@ -199,16 +215,22 @@ func (h *hammer) send(c *hammered) {
 	h.flush(c)
 }
 
-// flush writes what the socket takes; the rest waits for a moment, which only
-// large bodies need.
+// flush writes what the socket takes; the rest waits, which only large bodies do.
 func (h *hammer) flush(c *hammered) {
 	for len(c.rest) > 0 {
 		n := rawWrite(c.fd, c.rest)
 		if n <= 0 {
-			syscall.Select(0, nil, nil, nil, &syscall.Timeval{Usec: 20})
-			continue
+			if !c.full {
+				c.full = true
+				h.poll.want(c.fd, true)
+			}
+			return
 		}
 		c.rest = c.rest[n:]
+	}
+	if c.full {
+		c.full = false
+		h.poll.want(c.fd, false)
 	}
 }
 
