@@ -196,14 +196,11 @@ func (f *form) is(members rpc.Members) bool {
 // finds the key.
 func (f *form) check(members rpc.Members, u *upsert) bool {
 	for j := range f.checks {
-		c, raw := &f.checks[j], members.Value(j)
-		if c.kind == kindText && !c.array && members.Plain(j) { // most are
-			if c.longest > 0 && len(raw)-2 > c.longest {
-				return false
-			}
+		c := &f.checks[j]
+		if c.anyText && members.Plain(j) { // most are
 			continue
 		}
-		if !c.verbatim(raw) {
+		if !c.verbatim(members.Value(j)) {
 			return false
 		}
 	}

@@ -11,7 +11,8 @@ import (
 type valueCheck struct {
 	kind            valueKind
 	array, required bool
-	longest         int // of a text in bytes, 0: any
+	longest         int  // of a text in bytes, 0: any
+	anyText         bool // one text, and of any length
 }
 
 type valueKind uint8
@@ -32,7 +33,11 @@ var kinds = map[string]valueKind{
 }
 
 func (c *column) check() valueCheck {
-	return valueCheck{kind: kinds[c.Type], array: c.Array, required: c.Required, longest: c.maxLength}
+	kind := kinds[c.Type]
+	return valueCheck{
+		kind: kind, array: c.Array, required: c.Required, longest: c.maxLength,
+		anyText: kind == kindText && !c.Array && c.maxLength == 0,
+	}
 }
 
 // verbatim tells whether canonical would give the value back as it is, without
