@@ -10,7 +10,8 @@ type upserter interface {
 	Shape(columns []*column) *shape
 	// Upsert does to a table with one unique field what the list says and fills
 	// the verdicts. Records of one key are taken in their order, and so are ids
-	// given. After a verdictOther no later record of its key has been stored.
+	// given. After a verdictOther no later record of its key has been stored, and
+	// none at all was created.
 	// Nothing of the list is kept.
 	Upsert(t *table, list []upsert)
 }
@@ -75,11 +76,16 @@ func (u *memoryUnit) Upsert(want *table, list []upsert) {
 		return
 	}
 	// What was not there is created in the order of the batch, by which ids are
-	// given (spec 4.2, statelessness rule 2: nothing is lost on the way).
+	// given; so nothing is created before a record that goes the other way.
+	other := false
 	for i := range list {
-		if q := &list[i]; q.verdict == verdictAbsent && q.create {
-			q.verdict = u.create(t, q, place)
+		q := &list[i]
+		if q.verdict == verdictAbsent && q.create {
+			if q.verdict = verdictOther; !other {
+				q.verdict = u.create(t, q, place)
+			}
 		}
+		other = other || q.verdict == verdictOther
 	}
 }
 
