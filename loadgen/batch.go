@@ -1,0 +1,163 @@
+package loadgen
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// shape is one kind of batch: an object, an operation and a size. It is shared
+// by all connections and never changed.
+type shape struct {
+	object    object
+	operation string
+	size      int
+	plan      []byte // the sync plan as JSON (facts A3)
+	identify  bool   // records hold the identifier only: deletes (facts A4)
+}
+
+// newShape encodes the plan of a batch.
+func newShape(o object, operation string, size int, syncRun int64) (*shape, error) {
+	plan := rpc.SyncPlan{
+		Object: rpc.ObjectRef{APIName: o.APIName, Label: o.Label}, Operation: operation,
+		SyncRunID: syncRun, SyncID: 1, Schema: map[string]rpc.SchemaField{},
+	}
+	for _, f := range o.mapped {
+		plan.Schema[f.APIName] = rpc.SchemaField{ActiveIdentifier: f.APIName == o.identifier.APIName, Field: f}
+	}
+	text, err := json.Marshal(plan)
+	if err != nil {
+		return nil, fmt.Errorf("encode plan of %s: %w", o.APIName, err)
+	}
+	return &shape{object: o, operation: operation, size: size, plan: text, identify: operation == rpc.OperationDelete}, nil
+}
+
+// idDigits is the length of an id; the last idCounter digits count the requests
+// of a connection, those before tell the connection (facts A1).
+const (
+	idDigits  = 32
+	idCounter = 12
+)
+
+// headRoom is the place before a body where the head of its request is put, so
+// that both go out in one write.
+const headRoom = 512
+
+// batch is one prepared request of a connection. Its records stay; keys and id
+// are patched in place before every send.
+type batch struct {
+	shape *shape
+	buf   []byte
+	start int // of the request in buf; the body is at room
+	room  int
+	idAt  int
+	marks []mark // in the order of the records
+	keys  []span // the active identifier of each record, as it travels
+}
+
+type span struct{ from, to int }
+
+// newBatch makes an empty batch for an endpoint.
+func newBatch(s *shape, e *endpoint) *batch {
+	return &batch{shape: s, room: max(headRoom, len(e.head)+32)}
+}
+
+// fill writes the whole request for some rows. id has idDigits digits.
+func (b *batch) fill(e *endpoint, rows []row, id string) {
+	buf := b.buf[:0]
+	if cap(buf) < b.room {
+		buf = make([]byte, 0, b.room+len(b.shape.plan)+128+len(rows)*(len(rows[0].text)+16))
+	}
+	buf = buf[:b.room]
+	b.marks, b.keys = b.marks[:0], b.keys[:0]
+	buf = append(buf, `{"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":`...)
+	buf = append(buf, b.shape.plan...)
+	buf = append(buf, `,"records":[`...)
+	for i := range rows {
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = b.add(buf, &rows[i])
+	}
+	buf = append(buf, `]},"id":"`...)
+	b.idAt = len(buf)
+	buf = append(append(buf, id...), `"}`...)
+	b.buf = buf
+	b.putHead(e)
+}
+
+// add appends one record.
+func (b *batch) add(buf []byte, r *row) []byte {
+	at := len(buf)
+	if !b.shape.identify {
+		buf = append(buf, r.text...)
+	} else {
+		// The identifier is the first member of every row.
+		buf = append(append(buf, r.text[:r.to]...), '}')
+	}
+	for _, m := range r.marks {
+		if m.at < len(buf)-at {
+			b.marks = append(b.marks, mark{m.at + at, m.width, m.base})
+		}
+	}
+	b.keys = append(b.keys, span{r.from + at, r.to + at})
+	return buf
+}
+
+// putHead writes the head so that it ends where the body begins.
+func (b *batch) putHead(e *endpoint) {
+	var digits [20]byte
+	length := strconv.AppendInt(digits[:0], int64(len(b.buf)-b.room), 10)
+	b.start = b.room - len(e.head) - len(length) - 4
+	at := b.start + copy(b.buf[b.start:], e.head)
+	at += copy(b.buf[at:], length)
+	copy(b.buf[at:], "\r\n\r\n")
+}
+
+// stamp puts the keys first, first+1, … into the records. Rows with several
+// marks have the same number in all of them.
+func (b *batch) stamp(first int64) {
+	perRow := 0
+	if len(b.keys) > 0 {
+		perRow = len(b.marks) / len(b.keys)
+	}
+	for j := range perRow {
+		last := b.marks[j]
+		putDigits(b.buf[last.at:last.at+last.width], last.base+first)
+		for i := j + perRow; i < len(b.marks); i += perRow {
+			m := b.marks[i]
+			nextDigits(b.buf[m.at:m.at+m.width], b.buf[last.at:last.at+last.width])
+			last = m
+		}
+	}
+}
+
+// stampOne puts one key into one record.
+func (b *batch) stampOne(record int, n int64) {
+	perRow := len(b.marks) / len(b.keys)
+	for _, m := range b.marks[record*perRow : (record+1)*perRow] {
+		putDigits(b.buf[m.at:m.at+m.width], m.base+n)
+	}
+}
+
+// setID puts the number of the request into its id.
+func (b *batch) setID(n int64) {
+	putDigits(b.buf[b.idAt+idDigits-idCounter:b.idAt+idDigits], n)
+}
+
+// id is the id of the request, quotes included.
+func (b *batch) id() []byte { return b.buf[b.idAt-1 : b.idAt+idDigits+1] }
+
+// wire is the whole request.
+func (b *batch) wire() []byte { return b.buf[b.start:] }
+
+// body is the request without its head.
+func (b *batch) body() []byte { return b.buf[b.room:] }
+
+// size is the number of records.
+func (b *batch) size() int { return len(b.keys) }
+
+// key is the identifier of a record as it travels.
+func (b *batch) key(i int) []byte { k := b.keys[i]; return b.buf[k.from:k.to] }

@@ -1,0 +1,232 @@
+package loadgen
+
+import (
+	"bytes"
+	"errors"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// verdict is what a reply says about the records of its batch.
+type verdict struct {
+	acknowledged int
+	failed       int // records refused, without a result or with several
+}
+
+// checker judges replies (spec 7.2): the envelope, the id, and one result with
+// success for every identifier that was sent. Nothing of it can be left out.
+//
+// Replies of one target have one form: what stands between its identifiers is
+// the same every time. A reply that was scanned whole teaches the form; the next
+// one is compared with it piece by piece and is then valid by construction. What
+// differs is scanned again, one entry or all of it.
+type checker struct {
+	note   func(kind string, message, identifier []byte)
+	form   form
+	answer rpc.Answer
+	entry  rpc.Entry
+
+	b       *batch
+	seen    []bool // by record, while a reply is scanned
+	next    int
+	index   map[string]int // of the identifiers, once they come out of order
+	indexed bool
+	v       verdict
+	first   rpc.Entry // of the reply, for its form
+	clean   bool      // in order, byte for byte, one result each
+	refused []refusal // noted once the reply has been seen to its end
+}
+
+// refusal is a result without success in a reply that has the form.
+type refusal struct {
+	record  int
+	message []byte
+}
+
+// form is the text around the identifiers of a reply. head ends before the
+// first entry; id tells where the id stands in head, or in tail where it comes
+// last.
+type form struct {
+	known              bool
+	head, tail         []byte
+	idInHead, idInTail int // -1: not there
+	before, after      []byte
+	between            []byte // the text between two entries, with a comma
+	single             bool   // learnt from one record: between is not known
+}
+
+// check judges one reply with status 200 or an error object. The error is a
+// *Failure, and then the whole batch is lost.
+func (c *checker) check(b *batch, body []byte) (verdict, error) {
+	c.b = b
+	if v, ok := c.same(b, body); ok {
+		return v, nil
+	}
+	return c.scan(b, body)
+}
+
+// same compares a reply with the form. It is not ok where only a scan can tell.
+func (c *checker) same(b *batch, body []byte) (v verdict, ok bool) {
+	f := &c.form
+	if !f.known || f.single && b.size() > 1 || !b.hasID(body, f.head, f.idInHead) {
+		return v, false
+	}
+	c.refused = c.refused[:0]
+	i, last := len(f.head), b.size()-1
+	for k := 0; k <= last; k++ {
+		key := b.key(k)
+		end := i + len(f.before) + len(key) + len(f.after)
+		if end <= len(body) && string(body[i:i+len(f.before)]) == string(f.before) &&
+			string(body[i+len(f.before):end-len(f.after)]) == string(key) && string(body[end-len(f.after):end]) == string(f.after) {
+			i = end
+			v.acknowledged++
+		} else {
+			// A refusal, mostly: it stands in the middle of others.
+			if !rpc.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
+				return v, false
+			}
+			i = c.entry.End
+			if c.entry.Success {
+				v.acknowledged++
+			} else {
+				c.refused = append(c.refused, refusal{k, c.entry.Message})
+				v.failed++
+			}
+		}
+		if k == last {
+			break
+		}
+		if end := i + len(f.between); end > len(body) || string(body[i:end]) != string(f.between) {
+			return verdict{}, false
+		}
+		i += len(f.between)
+	}
+	if len(body)-i != len(f.tail) || !b.hasID(body[i:], f.tail, f.idInTail) {
+		return verdict{}, false
+	}
+	for _, r := range c.refused {
+		c.note(KindRecordRefused, r.message, b.key(r.record))
+	}
+	return v, true
+}
+
+// hasID compares text with a piece of the form, in which the id of this request
+// stands at a place (-1: nowhere).
+func (b *batch) hasID(text, piece []byte, at int) bool {
+	if len(text) < len(piece) {
+		return false
+	}
+	if at < 0 {
+		return string(text[:len(piece)]) == string(piece)
+	}
+	end := at + idDigits + 2
+	return string(text[:at]) == string(piece[:at]) && string(text[at:end]) == string(b.id()) && string(text[end:len(piece)]) == string(piece[end:])
+}
+
+// scan reads a reply whole.
+func (c *checker) scan(b *batch, body []byte) (verdict, error) {
+	n := b.size()
+	if cap(c.seen) < n {
+		c.seen = make([]bool, n)
+	}
+	c.seen, c.next, c.indexed = c.seen[:n], 0, false
+	clear(c.seen)
+	c.v, c.clean, c.first = verdict{}, true, rpc.Entry{}
+	if err := rpc.ScanAnswer(body, &c.answer, c.result); err != nil {
+		return verdict{}, answerFailure(err)
+	}
+	switch {
+	case c.answer.Error != nil:
+		return verdict{}, failf(KindRPC, "error %d: %s", c.answer.Error.Code, c.answer.Error.Message)
+	case !bytes.Equal(c.answer.ID, b.id()):
+		return verdict{}, failf(KindEnvelope, "the id of the reply is not that of the request")
+	}
+	for i, seen := range c.seen {
+		if !seen {
+			c.note(KindMissing, nil, b.key(i))
+			c.v.failed++
+		}
+	}
+	if c.clean && c.v.failed == 0 && c.v.acknowledged == n {
+		c.learn(body)
+	}
+	return c.v, nil
+}
+
+// result takes one entry of a reply that is scanned.
+func (c *checker) result(e *rpc.Entry) error {
+	if c.first.End == 0 {
+		c.first = *e
+	}
+	i := c.find(e.Identifier)
+	switch {
+	case i < 0:
+		c.clean = false
+		c.note(KindUnknown, nil, e.Identifier)
+		c.v.failed++
+	case c.seen[i]:
+		c.clean = false
+		c.note(KindRepeated, nil, e.Identifier)
+		c.v.failed++
+	case e.Success:
+		c.seen[i] = true
+		c.v.acknowledged++
+	default:
+		c.seen[i] = true
+		c.note(KindRecordRefused, e.Message, e.Identifier)
+		c.v.failed++
+	}
+	return nil
+}
+
+// find gives the record that a result is about: the next one mostly, by its
+// identifier otherwise; of records with one identifier the first without a
+// result. -1: none.
+func (c *checker) find(identifier []byte) int {
+	n := c.b.size()
+	if c.next < n && bytes.Equal(c.b.key(c.next), identifier) && !c.seen[c.next] {
+		c.next++
+		return c.next - 1
+	}
+	c.clean = false
+	if !c.indexed {
+		c.indexed = true
+		c.index = make(map[string]int, n)
+		for i := n - 1; i >= 0; i-- {
+			c.index[canonical(c.b.key(i))] = i
+		}
+	}
+	at, ok := c.index[canonical(identifier)]
+	if !ok {
+		return -1
+	}
+	for i := at; i < n; i++ {
+		if !c.seen[i] && canonical(c.b.key(i)) == canonical(identifier) {
+			c.next = i + 1
+			return i
+		}
+	}
+	return at
+}
+
+// canonical makes equal identifiers equal texts: escapes of a string are undone.
+// A number that is answered as a text stays another value.
+func canonical(raw []byte) string {
+	if len(raw) > 0 && raw[0] == '"' && bytes.IndexByte(raw, '\\') >= 0 {
+		if text, err := rpc.StringText(raw); err == nil {
+			return string(rpc.AppendString(nil, text))
+		}
+	}
+	return string(raw)
+}
+
+// answerFailure sorts an error of the codec.
+func answerFailure(err error) *Failure {
+	switch {
+	case errors.Is(err, rpc.ErrEnvelope):
+		return failf(KindEnvelope, "%v", err)
+	case errors.Is(err, rpc.ErrResults):
+		return failf(KindResults, "%v", err)
+	}
+	return failf(KindJSON, "%v", err)
+}

@@ -1,0 +1,138 @@
+package loadgen
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// CleanupResult is what became of the records that were written.
+type CleanupResult struct {
+	// Deleted keys were acknowledged; a key that was never stored counts as well,
+	// as deleting it twice is no error.
+	Deleted int64 `json:"deleted"`
+	// Left may still be there; Reasons say why.
+	Left    int64    `json:"left"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// written lists the keys that were used so far.
+func (s *session) written() []WrittenKeys {
+	p := s.e.plan
+	list := []WrittenKeys{}
+	for _, g := range p.grounds {
+		if s.o.Work.Data != nil && s.o.Work.Data.OwnKeys {
+			continue
+		}
+		id := g.object.identifier
+		w := WrittenKeys{Object: g.object.APIName, Label: g.object.Label, Field: id.APIName, Type: id.Type, Count: g.used.Load(), Keys: p.keys}
+		last := max(w.Count-1, 0)
+		if w.First, w.Last = p.keys.text(0), p.keys.text(last); id.Type == rpc.TypeInteger {
+			w.First, w.Last = strconv.FormatInt(p.keys.From, 10), strconv.FormatInt(p.keys.From+last, 10)
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// cleanup deletes what the run has written, also after an interruption, and then
+// for a short time only.
+func (s *session) cleanup(ctx context.Context) *CleanupResult {
+	bound := 10 * time.Minute
+	if ctx.Err() != nil {
+		bound = 10 * time.Second
+	}
+	result := &CleanupResult{}
+	// A second interruption ends the program; the first one must not end this.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bound)
+	defer cancel()
+	s.e.budget.most = 0
+	for _, g := range s.e.plan.grounds {
+		s.e.erase(ctx, g, s.e.plan.keys, s.o.Connections, s.watcher("clean-up", 0, phase{}), result)
+	}
+	return result
+}
+
+// erase deletes the keys of one object.
+func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections int, watch func(*measure, int64), result *CleanupResult) {
+	total := g.used.Load()
+	if total == 0 {
+		return
+	}
+	fail := func(format string, args ...any) {
+		result.Left += total
+		result.Reasons = append(result.Reasons, fmt.Sprintf(format, args...))
+	}
+	if !g.object.supports(rpc.OperationDelete) {
+		fail("the object %s takes no delete batches: remove the keys %s* yourself", g.object.APIName, keys.Template)
+		return
+	}
+	size := int(min(int64(e.plan.size), e.declared.speed.MaximumBatchSize, total))
+	o, err := g.object.forOperation(rpc.OperationDelete, g.object.identifier.APIName, nil)
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	shape, err := newShape(o, rpc.OperationDelete, size, syncRun(e.seed))
+	if err != nil {
+		fail("%v", err)
+		return
+	}
+	m := &maker{object: o, keys: keys}
+	// Every key once: the rest of the last batch are keys that nobody used.
+	erasing := &ground{object: o, keys: (total + int64(size) - 1) / int64(size) * int64(size)}
+	t := &task{shape: shape, ground: erasing, rows: []row{m.row()}, sweeps: true}
+	got := e.run(ctx, phase{connections: connections, only: t, watch: watch})
+	deleted := min(got.good, total)
+	result.Deleted += deleted
+	if total -= deleted; total > 0 {
+		why := "no reply"
+		if all := got.sortedTallies(); len(all) > 0 {
+			why = all[0].Message
+		} else if ctx.Err() != nil {
+			why = "the time for it was over"
+		}
+		fail("%d records of %s: %s", total, g.object.APIName, why)
+	}
+}
+
+// Clean deletes the keys that a journal or a result names. Only Target, Transport
+// and Connections of the options count.
+func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, error) {
+	end, err := newEndpoint(o.Target, o.Transport)
+	if err != nil {
+		return nil, err
+	}
+	var objects []string
+	for _, k := range keys {
+		objects = append(objects, k.Object)
+	}
+	d, err := end.discover(ctx, o.Target, objects)
+	if err != nil {
+		return nil, err
+	}
+	connections := o.Connections
+	if connections == 0 {
+		connections = int(min(d.speed.MaximumParallelBatches, serviceParallel))
+	}
+	e := &engine{ctx: context.WithoutCancel(ctx), end: end, clock: newClock(), seed: 1, declared: *d, connections: connections}
+	if end.transport.Standard {
+		e.shared, _ = end.roundTripper()
+	}
+	defer e.close()
+	result := &CleanupResult{}
+	for _, k := range keys {
+		obj, err := d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil)
+		if err != nil {
+			return nil, err
+		}
+		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: k.Keys, tasks: []*task{{}}}
+		g := &ground{object: obj}
+		g.used.Store(k.Count)
+		e.erase(ctx, g, k.Keys, connections, nil, result)
+	}
+	return result, nil
+}

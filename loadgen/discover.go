@@ -1,0 +1,181 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// object is a destination object with what a plan needs of it.
+type object struct {
+	rpc.Object
+	fields     []rpc.Field
+	operations []string
+	identifier rpc.Field
+	mapped     []rpc.Field // the identifier first
+}
+
+// declared is what the target says of itself.
+type declared struct {
+	objects map[string]object
+	speed   rpc.Speed
+	limit   int64 // X-RateLimit-Limit, or the default of the service
+	stated  bool  // the header was there
+}
+
+const (
+	// serviceLimit is the connection-wide limit of the service without the header
+	// (spec 8).
+	serviceLimit = 50_000
+	// serviceParallel is where the service caps maximum_parallel_batches (facts A3).
+	serviceParallel = 50
+)
+
+// limitWatch reads X-RateLimit-Limit off the planning replies.
+type limitWatch struct {
+	http.RoundTripper
+	limit int64
+}
+
+func (w *limitWatch) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := w.RoundTripper.RoundTrip(r)
+	if err == nil {
+		if n, err := strconv.ParseInt(resp.Header.Get("X-RateLimit-Limit"), 10, 64); err == nil && n > 0 {
+			w.limit = n
+		}
+	}
+	return resp, err
+}
+
+// planner makes the client of the planning calls.
+func (e *endpoint) planner(token string, headers map[string]string) (*rpc.Client, *limitWatch, func()) {
+	transport, close := e.roundTripper()
+	watch := &limitWatch{RoundTripper: transport}
+	h := http.Header{}
+	for name, value := range headers {
+		h.Set(name, value)
+	}
+	return &rpc.Client{URL: e.url.String(), Token: token, Header: h, HTTP: &http.Client{
+		Transport: watch, Timeout: e.transport.Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, watch, close
+}
+
+// discover asks the target for its objects, their fields and its speed, in the
+// order of the service. The error says what was asked, never the URL.
+func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*declared, error) {
+	client, watch, done := e.planner(t.Token, t.Headers)
+	defer done()
+	all, err := client.ListObjects(ctx)
+	if err != nil {
+		return nil, e.planningError(err)
+	}
+	d := &declared{objects: map[string]object{}}
+	for _, name := range names {
+		at := slices.IndexFunc(all, func(o rpc.Object) bool { return o.APIName == name })
+		if at < 0 {
+			known := make([]string, len(all))
+			for i, o := range all {
+				known[i] = o.APIName
+			}
+			return nil, usagef("the endpoint has no object %q; it has %s", name, strings.Join(known, ", "))
+		}
+		o := object{Object: all[at]}
+		if o.fields, err = client.ListFields(ctx, o.Ref()); err != nil {
+			return nil, e.planningError(err)
+		}
+		if o.operations, err = client.SupportedOperations(ctx, o.Ref()); err != nil {
+			return nil, e.planningError(err)
+		}
+		d.objects[name] = o
+	}
+	if d.speed, err = client.GetSyncSpeed(ctx); err != nil {
+		return nil, e.planningError(err)
+	}
+	s := d.speed
+	if s.MaximumBatchSize < 1 || s.MaximumParallelBatches < 1 || s.MaximumRecordsPerSecond < 1 {
+		return nil, fmt.Errorf("call get_sync_speed: the three numbers must be 1 or more, not %d, %d and %d", s.MaximumBatchSize, s.MaximumParallelBatches, s.MaximumRecordsPerSecond)
+	}
+	if d.limit, d.stated = watch.limit, watch.limit > 0; !d.stated {
+		d.limit = serviceLimit
+	}
+	return d, nil
+}
+
+// planningError says in words what a planning call met.
+func (e *endpoint) planningError(err error) error {
+	var status *rpc.StatusError
+	if errors.As(err, &status) && (status.Status == 401 || status.Status == 403) {
+		return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
+	}
+	return errors.New(e.redact(err.Error()))
+}
+
+// forOperation chooses what an operation maps: the identifier first, then the
+// fields that it may write.
+func (o object) forOperation(operation, identifier string, only []string) (object, error) {
+	if o.identifier = chooseIdentifier(o.fields, identifier); o.identifier.APIName == "" {
+		if identifier != "" {
+			return o, usagef("the object %q has no field %q that may be an identifier", o.APIName, identifier)
+		}
+		return o, usagef("the object %q has no field of type string or integer that may be an identifier: nothing can be written into it", o.APIName)
+	}
+	o.mapped = []rpc.Field{o.identifier}
+	for _, name := range only {
+		if !slices.ContainsFunc(o.fields, func(f rpc.Field) bool { return f.APIName == name }) {
+			return o, usagef("the object %q has no field %q", o.APIName, name)
+		}
+	}
+	for _, f := range o.fields {
+		writable := map[string]bool{
+			rpc.OperationUpsert: f.Createable && f.Updateable, rpc.OperationInsert: f.Createable,
+			rpc.OperationUpdate: f.Updateable, rpc.OperationDelete: false,
+		}[operation]
+		wanted := len(only) == 0 || slices.Contains(only, f.APIName)
+		// A required field must be there when records are created (facts A3).
+		needed := f.Required && operation != rpc.OperationDelete
+		if f.APIName != o.identifier.APIName && (needed || writable && wanted) {
+			o.mapped = append(o.mapped, f)
+		}
+	}
+	return o, nil
+}
+
+func chooseIdentifier(fields []rpc.Field, name string) rpc.Field {
+	var found rpc.Field
+	for _, f := range fields {
+		usable := f.Identifier && !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
+		if !usable || name != "" && f.APIName != name {
+			continue
+		}
+		if f.Required {
+			return f
+		}
+		if found.APIName == "" {
+			found = f
+		}
+	}
+	return found
+}
+
+// supports tells whether an object takes batches of an operation; deletes come
+// with mirror (facts A4).
+func (o object) supports(operation string) bool {
+	if operation == rpc.OperationDelete {
+		return slices.Contains(o.operations, rpc.OperationMirror) || slices.Contains(o.operations, rpc.OperationDelete)
+	}
+	if operation == rpc.OperationUpsert && slices.Contains(o.operations, rpc.OperationMirror) {
+		return true
+	}
+	return slices.Contains(o.operations, operation)
+}
+
+// patience bounds planning and clean-up beside the calls' own time.
+const patience = 30 * time.Second

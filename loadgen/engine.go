@@ -1,0 +1,272 @@
+package loadgen
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// engine sends the work of a run: one phase after another, over connections
+// that stay.
+type engine struct {
+	ctx    context.Context // its end breaks every call
+	end    *endpoint
+	clock  clock
+	seed   uint64
+	work   Work
+	plan   *plan
+	shared http.RoundTripper // of the standard client
+	budget budget
+
+	connections int // the most that any phase uses
+	remembered  int // batches whose keys a connection keeps
+	workers     []*worker
+	follow      bool // X-RateLimit-Limit of replies changes the rate
+	declared    declared
+
+	// Of the phase that runs:
+	stopped atomic.Bool
+	quit    chan struct{}
+	ending  sync.Once
+	reason  atomic.Int32
+	claims  atomic.Int64
+	cutting atomic.Bool
+	cut     atomic.Int64 // calls that the end of the run broke
+	pacer   *pacer
+}
+
+// budget bounds the records of a run.
+type budget struct {
+	most int64 // 0: no bound
+	sent atomic.Int64
+}
+
+func (b *budget) spend(n int64) bool {
+	if b.most == 0 {
+		return true
+	}
+	if b.sent.Add(n) > b.most {
+		b.sent.Add(-n)
+		return false
+	}
+	return true
+}
+
+// stopReason is why a phase ended.
+type stopReason int32
+
+const (
+	stopTime stopReason = iota
+	stopCount
+	stopRecords
+	stopKeys
+	stopNothing
+	stopErrors
+	stopInterrupted
+)
+
+var stopWords = [...]string{"duration", "count", "max-records", "keys used up", "nothing left to work on", "too many errors", "interrupted"}
+
+func (r stopReason) String() string { return stopWords[r] }
+
+// phase is a part of a run: a closed loop, or an open one with stages.
+type phase struct {
+	open        bool // by the stages and the burst; else a closed loop
+	stages      []Stage
+	burst       Burst
+	duration    time.Duration // 0: no bound
+	count       int64         // requests; 0: no bound
+	connections int
+	catchUp     float64
+	only        *task                 // instead of the mix
+	watch       func(*measure, int64) // called after every look at the figures
+	// patience is how long calls under way may go on after the end; 0: the timeout.
+	patience time.Duration
+}
+
+// stopFor ends the phase; the first reason counts.
+func (e *engine) stopFor(r stopReason) {
+	e.ending.Do(func() {
+		e.reason.Store(int32(r))
+		e.stopped.Store(true)
+		close(e.quit)
+	})
+}
+
+// limited takes a new limit of the target, in requests per second (spec 8).
+func (e *engine) limited(limit int64) {
+	if p := e.pacer; p != nil && e.follow {
+		p.limit(declaredRate(e.declared, limit, e.plan.size))
+	}
+}
+
+const (
+	// look is how often figures are drawn together and deadlines watched.
+	look = 100 * time.Millisecond
+	// interruptedPatience is how long calls may go on after Ctrl-C.
+	interruptedPatience = 2 * time.Second
+)
+
+// run runs a phase. The end of ctx ends it early, and what was measured stays.
+func (e *engine) run(ctx context.Context, ph phase) *measure {
+	e.stopped.Store(false)
+	e.quit, e.ending, e.pacer = make(chan struct{}), sync.Once{}, nil
+	e.reason.Store(int32(stopTime))
+	e.claims.Store(0)
+	e.cut.Store(0)
+	for len(e.workers) < ph.connections {
+		e.workers = append(e.workers, e.newWorker(len(e.workers)))
+	}
+	active := e.workers[:ph.connections]
+	m := newMeasure(e.clock.now(), ph.duration)
+	cpu := readCPU()
+	var done sync.WaitGroup
+	if ph.open {
+		e.startOpen(&done, active, ph, m.began)
+	} else {
+		for _, w := range active {
+			done.Go(func() { w.closed(ph) })
+		}
+	}
+	finished := make(chan struct{})
+	go func() { done.Wait(); close(finished) }()
+	e.attend(ctx, ph, active, m, finished)
+	m.collect(active, e.clock.now())
+	if e.pacer != nil {
+		m.unsent = e.pacer.unsent(m.stopped - m.began)
+	}
+	m.cut, m.reason = e.cut.Load(), stopReason(e.reason.Load())
+	m.cpu = readCPU().since(cpu)
+	m.finish(e.clock.now())
+	return m
+}
+
+// startOpen starts the pacer and the connections that it feeds.
+func (e *engine) startOpen(done *sync.WaitGroup, active []*worker, ph phase, began int64) {
+	p := newPacer(e.clock, newSchedule(ph.stages, ph.burst), len(active), ph.catchUp)
+	p.began, p.most = began, ph.count
+	if ph.duration > 0 {
+		p.until = int64(ph.duration)
+	}
+	e.pacer = p
+	for _, w := range active {
+		done.Go(func() { w.open(p, ph) })
+	}
+	done.Go(func() { p.run(&e.stopped) })
+}
+
+// attend looks after a phase until its connections have finished: it collects,
+// watches deadlines, and ends it.
+func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *measure, finished chan struct{}) {
+	ticker := time.NewTicker(look)
+	defer ticker.Stop()
+	var over <-chan time.Time
+	if ph.duration > 0 {
+		timer := time.NewTimer(ph.duration)
+		defer timer.Stop()
+		over = timer.C
+	}
+	patience := e.end.transport.Timeout + look
+	if ph.patience > 0 {
+		patience = ph.patience
+	}
+	interrupted, quit := ctx.Done(), e.quit
+	var cut <-chan time.Time
+	for {
+		select {
+		case <-finished:
+			if m.stopped == 0 {
+				m.stopped = e.clock.now()
+				if ph.count > 0 {
+					e.stopFor(stopCount)
+				}
+			}
+			return
+		case <-over:
+			e.stopFor(stopTime)
+		case <-interrupted:
+			interrupted, patience = nil, interruptedPatience
+			e.stopFor(stopInterrupted)
+			if quit == nil { // it was ending already, and shall end sooner
+				cut = time.After(patience)
+			}
+		case <-quit:
+			quit = nil
+			m.stopped = e.clock.now()
+			cut = time.After(patience)
+		case <-cut:
+			e.cutting.Store(true)
+			for _, w := range active {
+				w.line.interrupt()
+			}
+			<-finished
+			e.cutting.Store(false)
+			return
+		case <-ticker.C:
+			now := e.clock.now()
+			e.watch(active, now)
+			m.collect(active, now)
+			if ph.watch != nil {
+				ph.watch(m, now)
+			}
+		}
+	}
+}
+
+// watch breaks calls that take too long.
+func (e *engine) watch(active []*worker, now int64) {
+	limit := int64(e.end.transport.Timeout)
+	for _, w := range active {
+		if s := w.started.Load(); s > 0 && now-s > limit {
+			w.breaks.Lock()
+			if w.started.CompareAndSwap(s, -1) {
+				w.line.interrupt()
+			}
+			w.breaks.Unlock()
+		}
+	}
+}
+
+// closed sends one batch after another.
+func (w *worker) closed(ph phase) {
+	for !w.e.stopped.Load() {
+		if ph.count > 0 && w.e.claims.Add(1) > ph.count {
+			return
+		}
+		if !w.send(w.task(ph), 0, true) {
+			return
+		}
+	}
+}
+
+// open sends what the pacer hands out.
+func (w *worker) open(p *pacer, ph phase) {
+	for {
+		intended, waited, ok := p.take(w)
+		if !ok {
+			return
+		}
+		if !w.send(w.task(ph), intended, waited) {
+			return
+		}
+	}
+}
+
+func (w *worker) task(ph phase) *task {
+	if ph.only != nil {
+		return ph.only
+	}
+	return w.choose()
+}
+
+// close ends all connections.
+func (e *engine) close() {
+	for _, w := range e.workers {
+		w.line.close()
+	}
+	if e.shared != nil {
+		e.shared.(*http.Transport).CloseIdleConnections()
+	}
+}

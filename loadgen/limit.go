@@ -1,0 +1,48 @@
+package loadgen
+
+import (
+	"fmt"
+	"runtime"
+)
+
+// generator says whether the generator was the limit and not the target. It is,
+// where a free connection was not used on time, where it had no processor left,
+// or no descriptor or port.
+func (m *measure) generator() Generator {
+	wall := max(float64(m.ended-m.began), float64(m.stopped-m.began)) / 1e9
+	g := Generator{
+		Unsent: m.unsent, Late: m.late, Queued: m.queued, Unanswered: m.cut, Connections: m.connects,
+		CPUSeconds: m.cpu.own.Seconds(), CPUs: runtime.NumCPU(),
+	}
+	if wall > 0 {
+		g.OwnCPUs = m.cpu.own.Seconds() / wall
+		if m.cpu.known {
+			g.MachineCPUs = min(m.cpu.machine.Seconds()/wall, float64(g.CPUs))
+		}
+	}
+	add := func(format string, args ...any) {
+		g.Limited = true
+		g.Reasons = append(g.Reasons, fmt.Sprintf(format, args...))
+	}
+	if m.requests >= 100 && m.late*100 > m.requests {
+		add("%d of %d requests were sent more than 1 ms late although a connection was free", m.late, m.requests)
+	}
+	cpus := float64(g.CPUs)
+	switch {
+	case g.OwnCPUs > 0.9*cpus:
+		add("the generator kept %.1f of %d processors busy", g.OwnCPUs, g.CPUs)
+	case g.MachineCPUs > 0.95*cpus:
+		add("all %d processors of this machine were busy, %.1f of them with the generator: target and generator share them, or others do", g.CPUs, g.OwnCPUs)
+	}
+	kinds := map[string]int64{}
+	for _, t := range m.tallies {
+		kinds[t.Kind] += t.Count
+	}
+	if n := kinds[KindDescriptors]; n > 0 {
+		add("%d times this machine had no file descriptor left", n)
+	}
+	if n := kinds[KindPorts]; n > 0 {
+		add("%d times this machine had no local port left", n)
+	}
+	return g
+}

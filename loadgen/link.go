@@ -1,0 +1,239 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+)
+
+// link is one connection to the target with the bytes read from it: HTTP/1.1,
+// one call at a time, one write per request. It connects when it has to.
+type link struct {
+	end  *endpoint
+	ctx  context.Context // of the whole run: its end ends dialling
+	conn net.Conn        // nil: not connected
+	used int64           // when a reply last came, in nanoseconds of the clock
+
+	in   []byte // in[r:w] is read and not used yet
+	r, w int
+	// The heads of consecutive replies are mostly equal byte for byte; what was
+	// parsed once is compared then.
+	lastHead []byte
+	lastSays head
+
+	// open is the connection for another goroutine, which breaks it where a call
+	// takes too long; late says that it did.
+	open atomic.Pointer[net.Conn]
+	late atomic.Bool
+}
+
+// reply is the answer to one request; body is good until the next call.
+type reply struct {
+	status  int
+	body    []byte
+	limit   int64
+	retry   string
+	dialled int64 // nanoseconds that connecting took, 0 on a kept connection
+}
+
+const (
+	firstRoom = 4 << 10
+	// stale is how long a connection must have been idle before it is looked at
+	// whether the other side has closed it.
+	stale = int64(200 * time.Millisecond)
+)
+
+func newLink(ctx context.Context, end *endpoint) *link {
+	return &link{end: end, ctx: ctx, in: make([]byte, firstRoom)}
+}
+
+// call sends one whole request and reads its reply. After an error the
+// connection is closed.
+func (l *link) call(b *batch, now int64) (rep reply, err error) {
+	if l.conn != nil && now-l.used > stale && gone(l.conn) {
+		l.drop()
+	}
+	if l.conn == nil {
+		began := time.Now()
+		if err := l.connect(); err != nil {
+			return rep, err
+		}
+		rep.dialled = int64(time.Since(began))
+	}
+	h, body, err := l.exchange(b.wire())
+	if err != nil {
+		l.drop()
+		return rep, err
+	}
+	rep.status, rep.body, rep.limit, rep.retry = h.status, body, h.limit, h.retry
+	if h.encoding != "" && h.encoding != "identity" {
+		if rep.body, err = decode(h.encoding, body, l.end.transport.MaxReply); err != nil {
+			l.drop()
+			return rep, err
+		}
+	}
+	if h.closing || l.end.transport.Reconnect {
+		l.drop()
+	}
+	l.used = now
+	return rep, nil
+}
+
+// exchange writes and reads; both errors end the connection.
+func (l *link) exchange(request []byte) (head, []byte, error) {
+	if l.r != l.w {
+		return head{}, nil, failf(KindHTTP, "the target sent bytes that nobody asked for")
+	}
+	l.r, l.w = 0, 0
+	_, writeErr := l.conn.Write(request)
+	if writeErr != nil {
+		// A target that refuses a request early answers before it closes.
+		l.conn.SetReadDeadline(time.Now().Add(time.Second))
+	}
+	h, err := l.readHead()
+	if err == nil {
+		var body []byte
+		if body, err = l.readBody(h); err == nil {
+			if writeErr != nil {
+				h.closing = true
+			}
+			return h, body, nil
+		}
+	}
+	if writeErr != nil {
+		err = writeErr
+	}
+	var own *Failure
+	switch {
+	case l.late.Load():
+		return head{}, nil, failf(KindTimeout, "no whole reply in time")
+	case errors.As(err, &own):
+		return head{}, nil, own
+	}
+	return head{}, nil, callFailure(err, l.w > 0)
+}
+
+// readHead reads up to the blank line.
+func (l *link) readHead() (head, error) {
+	for informed := 0; ; {
+		if n := len(l.lastHead); n > 0 && l.w-l.r >= n && bytes.Equal(l.in[l.r:l.r+n], l.lastHead) {
+			l.r += n
+			return l.lastSays, nil
+		}
+		if end := bytes.Index(l.in[l.r:l.w], []byte("\r\n\r\n")); end >= 0 {
+			text := l.in[l.r : l.r+end+4]
+			h, err := parseHead(text)
+			if err != nil {
+				return h, failf(KindHTTP, "%v", err)
+			}
+			l.r += len(text)
+			if h.status/100 == 1 {
+				// 100 Continue and the like come before the response.
+				if informed++; h.status == 101 || informed > 8 {
+					return h, failf(KindHTTP, "status %d instead of a response", h.status)
+				}
+				continue
+			}
+			l.lastHead, l.lastSays = append(l.lastHead[:0], text...), h
+			return h, nil
+		}
+		if l.w-l.r >= longestHead {
+			return head{}, failf(KindHTTP, "the head of the reply has more than %d bytes", longestHead)
+		}
+		if l.w-l.r >= 8 && string(l.in[l.r:l.r+7]) != "HTTP/1." {
+			return head{}, failf(KindHTTP, "the reply is not HTTP/1.1: it begins with %q", clip(l.in[l.r:min(l.w, l.r+24)]))
+		}
+		if err := l.fill(1); err != nil {
+			return head{}, err
+		}
+	}
+}
+
+// fill reads until at least n further bytes are there.
+func (l *link) fill(n int) error {
+	if l.w+n > len(l.in) {
+		more := make([]byte, max(2*len(l.in), l.w+n))
+		copy(more, l.in[:l.w])
+		l.in = more
+	}
+	for want := l.w + n; l.w < want; {
+		got, err := l.conn.Read(l.in[l.w:])
+		l.w += got
+		if err != nil && l.w < want {
+			return err
+		}
+	}
+	return nil
+}
+
+// connect dials and shakes hands within the time of a call.
+func (l *link) connect() error {
+	l.late.Store(false)
+	ctx, cancel := context.WithTimeout(l.ctx, l.end.transport.Timeout)
+	defer cancel()
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", l.end.address)
+	if err != nil {
+		if l.ctx.Err() != nil {
+			return failf(KindInterrupted, "the run ended while connecting")
+		}
+		return dialFailure(err)
+	}
+	if l.end.tls != nil {
+		secure := tls.Client(conn, l.end.tls)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			conn.Close()
+			return tlsFailure(err)
+		}
+		conn = secure
+	}
+	l.conn = conn
+	l.open.Store(&conn)
+	if l.late.Load() {
+		l.drop()
+		return failf(KindTimeout, "connecting took too long")
+	}
+	l.r, l.w, l.lastHead = 0, 0, l.lastHead[:0]
+	return nil
+}
+
+// drop closes the connection.
+func (l *link) drop() {
+	if l.conn == nil {
+		return
+	}
+	l.open.Store(nil)
+	// A deadline first: closing TLS sends an alert, which may hang.
+	l.conn.SetDeadline(time.Now().Add(time.Second))
+	l.conn.Close()
+	l.conn = nil
+	l.r, l.w = 0, 0
+}
+
+// interrupt breaks the call that is under way, from another goroutine. A
+// deadline for every call would cost more than the call's own work.
+func (l *link) interrupt() {
+	l.late.Store(true)
+	if conn := l.open.Load(); conn != nil {
+		(*conn).SetDeadline(time.Now().Add(-time.Second))
+	}
+}
+
+func (l *link) close() { l.drop() }
+
+// decode is decompress with the errors of a call.
+func decode(encoding string, body []byte, most int64) ([]byte, error) {
+	plain, err := decompress(encoding, body, most)
+	switch {
+	case errors.Is(err, errTooLarge):
+		return nil, failf(KindTooLarge, "the decoded reply has more than %d bytes", most)
+	case err != nil:
+		return nil, failf(KindHTTP, "%v", fmt.Errorf("decode %s: %w", encoding, err))
+	}
+	return plain, nil
+}

@@ -1,0 +1,32 @@
+// Package loadgen is the hammer: it sends batches of a custom destination
+// protocol (spec 4.2) as fast as asked or as fast as the target takes them, by a
+// schedule or in a closed loop, and checks every record's result on the way.
+//
+// It owns the client, the pacer, the work (records, keys, mixes), the figures
+// and how they are written. It refuses to know the judge, the simulator and the
+// service; it never listens, prints or reads the environment.
+package loadgen
+
+import (
+	"fmt"
+	"time"
+)
+
+// UsageError is a mistake of the caller: nothing was sent.
+type UsageError struct{ Message string }
+
+func (e *UsageError) Error() string { return e.Message }
+
+func usagef(format string, args ...any) error {
+	return &UsageError{Message: fmt.Sprintf(format, args...)}
+}
+
+// clock counts nanoseconds from a moment, which costs less than time.Now.
+type clock struct{ base time.Time }
+
+func newClock() clock { return clock{time.Now()} }
+
+func (c clock) now() int64 { return int64(time.Since(c.base)) }
+
+// at is the moment of a reading.
+func (c clock) at(ns int64) time.Time { return c.base.Add(time.Duration(ns)) }

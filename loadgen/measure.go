@@ -1,0 +1,272 @@
+package loadgen
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// measure is what a phase has measured. Only the goroutine that attends to the
+// phase touches it; connections hand over their samples.
+type measure struct {
+	began, stopped int64 // nothing new was sent after stopped
+	ended          int64 // of the last reply
+
+	requests, failed int64
+	records, good    int64
+	inside           struct{ requests, records, good int64 } // ended before stopped
+	connects         int64
+	late             int64 // sent late though a connection was free
+	queued           int64 // sent late since none was
+	latency, service *hdrhistogram.Histogram
+	tallies          map[string]*tally
+	unsent, cut      int64
+	reason           stopReason
+	cpu              cpuTimes
+
+	width   int64 // of an interval
+	points  []Point
+	buckets []*bucket // those that may still grow, in order
+	spare   []sample
+	free    []*bucket
+	active  int // connections with a call under way, at the last look
+}
+
+// Point is one interval of the series.
+type Point struct {
+	// At is the end of the interval in seconds from the start.
+	At                float64 `json:"at_seconds"`
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	RecordsPerSecond  float64 `json:"records_per_second"`
+	Errors            int64   `json:"errors"`
+	InFlight          int     `json:"in_flight"`
+	// Latency from the intended time, service time from the send, in milliseconds.
+	P50        float64 `json:"latency_p50"`
+	P95        float64 `json:"latency_p95"`
+	P99        float64 `json:"latency_p99"`
+	Max        float64 `json:"latency_max"`
+	ServiceP50 float64 `json:"service_p50"`
+	ServiceP99 float64 `json:"service_p99"`
+}
+
+// bucket is an interval that is not over.
+type bucket struct {
+	index             int64
+	requests, records int64
+	errors            int64
+	latency, service  *hdrhistogram.Histogram
+}
+
+// lateness is how late a start may be before it is counted.
+const lateness = int64(time.Millisecond)
+
+// longest is the longest time that histograms tell; longer ones count as this.
+const longest = int64(time.Hour)
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, longest, 3) }
+
+func record(h *hdrhistogram.Histogram, ns int64) {
+	_ = h.RecordValue(min(max(ns, 0), longest)) // always within its range
+}
+
+// newMeasure begins a measurement; the intervals of its series suit its length.
+func newMeasure(now int64, duration time.Duration) *measure {
+	return &measure{
+		began: now, latency: newHistogram(), service: newHistogram(), tallies: map[string]*tally{}, width: int64(interval(duration)),
+	}
+}
+
+// interval is a round time of which about 60 to 1,800 make the duration.
+func interval(duration time.Duration) time.Duration {
+	for _, w := range []time.Duration{100, 200, 500, 1000, 2000, 5000, 10_000, 30_000} {
+		w *= time.Millisecond
+		if duration <= 60*w || w >= time.Second && duration <= 1800*w && duration > 0 {
+			if duration > 0 {
+				return w
+			}
+			return time.Second
+		}
+	}
+	return time.Minute
+}
+
+// collect takes over what the connections have measured by now.
+func (m *measure) collect(active []*worker, now int64) {
+	m.active = 0
+	for _, w := range active {
+		if w.started.Load() != 0 {
+			m.active++
+		}
+		w.mu.Lock()
+		taken := w.samples
+		w.samples = m.spare[:0]
+		var tallies map[string]*tally
+		if len(w.tally) > 0 {
+			tallies, w.tally = w.tally, map[string]*tally{}
+		}
+		w.mu.Unlock()
+		for i := range taken {
+			m.add(&taken[i])
+		}
+		m.spare = taken
+		for key, t := range tallies {
+			if own := m.tallies[key]; own != nil {
+				own.Count += t.Count
+			} else {
+				m.tallies[key] = t
+			}
+			m.bucketAt(now).errors += t.Count
+		}
+	}
+	m.settle(now - int64(2*look))
+}
+
+func (m *measure) add(s *sample) {
+	latency, service := s.end-s.intended, s.end-s.start
+	record(m.latency, latency)
+	record(m.service, service)
+	m.requests++
+	m.records += int64(s.records)
+	m.good += int64(s.good)
+	if s.failed {
+		m.failed++
+	}
+	if s.connected {
+		m.connects++
+	}
+	if s.start-s.intended > lateness {
+		if s.waited {
+			m.late++
+		} else {
+			m.queued++
+		}
+	}
+	if m.stopped == 0 || s.end <= m.stopped {
+		m.inside.requests++
+		m.inside.records += int64(s.records)
+		m.inside.good += int64(s.good)
+	}
+	m.ended = max(m.ended, s.end)
+	b := m.bucketAt(s.end)
+	b.requests++
+	b.records += int64(s.records)
+	record(b.latency, latency)
+	record(b.service, service)
+}
+
+// bucketAt finds the interval of a moment; moments before those that are
+// settled count with the oldest that is left.
+func (m *measure) bucketAt(ns int64) *bucket {
+	index := max(ns-m.began, 0) / m.width
+	for i := len(m.buckets) - 1; i >= 0; i-- {
+		if m.buckets[i].index <= index || i == 0 && index < m.buckets[0].index {
+			if m.buckets[i].index >= index {
+				return m.buckets[i]
+			}
+			break
+		}
+	}
+	var b *bucket
+	if n := len(m.free); n > 0 {
+		b, m.free = m.free[n-1], m.free[:n-1]
+		b.latency.Reset()
+		b.service.Reset()
+		b.requests, b.records, b.errors = 0, 0, 0
+	} else {
+		b = &bucket{latency: newHistogram(), service: newHistogram()}
+	}
+	b.index = max(index, int64(len(m.points)))
+	m.buckets = append(m.buckets, b)
+	slices.SortFunc(m.buckets, func(a, b *bucket) int { return int(a.index - b.index) })
+	return b
+}
+
+// settle turns the intervals that ended before a moment into points; one in
+// which nothing happened is a point as well.
+func (m *measure) settle(before int64) {
+	for int64(len(m.points)+1)*m.width <= before-m.began {
+		index := int64(len(m.points))
+		p := Point{At: float64((index+1)*m.width) / 1e9, InFlight: m.active}
+		if len(m.buckets) > 0 && m.buckets[0].index <= index {
+			m.buckets[0].point(&p, m.width)
+			m.free = append(m.free, m.buckets[0])
+			m.buckets = slices.Delete(m.buckets, 0, 1)
+		}
+		m.points = append(m.points, p)
+	}
+}
+
+func (b *bucket) point(p *Point, width int64) {
+	p.RequestsPerSecond = float64(b.requests) * 1e9 / float64(width)
+	p.RecordsPerSecond = float64(b.records) * 1e9 / float64(width)
+	p.Errors = b.errors
+	p.P50, p.P95, p.P99 = milliseconds(b.latency.ValueAtQuantile(50)), milliseconds(b.latency.ValueAtQuantile(95)), milliseconds(b.latency.ValueAtQuantile(99))
+	p.Max = milliseconds(b.latency.Max())
+	p.ServiceP50, p.ServiceP99 = milliseconds(b.service.ValueAtQuantile(50)), milliseconds(b.service.ValueAtQuantile(99))
+}
+
+// milliseconds with three digits after the point.
+func milliseconds(ns int64) float64 { return math.Round(float64(ns)/1e3) / 1e3 }
+
+// finish closes the series. The last interval is as long as it was.
+func (m *measure) finish(now int64) {
+	if m.stopped == 0 {
+		m.stopped = now
+	}
+	last := max(m.stopped, m.ended)
+	m.settle(last)
+	for _, b := range m.buckets {
+		from := m.began + b.index*m.width
+		if b.requests == 0 && b.errors == 0 {
+			continue
+		}
+		width := min(max(last-from, int64(time.Millisecond)), m.width)
+		p := Point{At: float64(from-m.began+width) / 1e9}
+		b.point(&p, width)
+		m.points = append(m.points, p)
+	}
+	m.buckets = nil
+}
+
+// seconds is how long the phase sent.
+func (m *measure) seconds() float64 { return max(float64(m.stopped-m.began), 1) / 1e9 }
+
+// errors counts failed requests and records without a good result (and results
+// that nobody asked for), each once.
+func (m *measure) errors() int64 {
+	n := int64(0)
+	for _, t := range m.tallies {
+		n += t.Count
+	}
+	return n
+}
+
+// lost is the share of the records that were not acknowledged.
+func (m *measure) lost() float64 {
+	if m.records == 0 {
+		return 0
+	}
+	return 1 - float64(m.good)/float64(m.records)
+}
+
+// sortedTallies are the errors, the most frequent first.
+func (m *measure) sortedTallies() []*tally {
+	return slices.SortedFunc(maps.Values(m.tallies), func(a, b *tally) int {
+		if a.Count != b.Count {
+			return int(b.Count - a.Count)
+		}
+		if a.Kind != b.Kind {
+			if a.Kind < b.Kind {
+				return -1
+			}
+			return 1
+		}
+		if a.Message < b.Message {
+			return -1
+		}
+		return 1
+	})
+}

@@ -1,0 +1,91 @@
+package loadgen
+
+import (
+	"bytes"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// distinct bounds how many different messages of errors a connection keeps
+// apart; the rest is counted together, by kind.
+const distinct = 100
+
+// longestMessage bounds a message in reports.
+const longestMessage = 300
+
+// noteRecord counts a record that was not acknowledged. message is raw JSON;
+// the identifier is taken out of it, or every message would be another one.
+func (w *worker) noteRecord(kind string, message, identifier []byte) {
+	plain := bytes.Trim(identifier, `"`)
+	w.scratch = append(append(w.scratch[:0], kind...), ' ')
+	if i := bytes.Index(message, plain); len(plain) > 0 && i >= 0 {
+		w.scratch = append(append(w.scratch, message[:i]...), "{identifier}"...)
+		w.scratch = append(w.scratch, message[i+len(plain):]...)
+	} else {
+		w.scratch = append(w.scratch, message...)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	t := w.tally[string(w.scratch)]
+	if t == nil {
+		text := recordMessage(kind, w.scratch[len(kind)+1:])
+		t = w.newTally(string(w.scratch), kind, w.e.end.redact(text))
+		t.Example = Example{
+			Identifier: w.e.end.redact(clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
+		}
+	}
+	t.Count++
+}
+
+// recordMessage is what the target says, or what is wrong.
+func recordMessage(kind string, raw []byte) string {
+	switch kind {
+	case KindMissing:
+		return "a record has no result"
+	case KindUnknown:
+		return "a result is for an identifier that was not sent"
+	case KindRepeated:
+		return "a record has more than one result"
+	}
+	if text := rpc.MessageText(raw); text != "" {
+		return shorten(text)
+	}
+	return "success is not true, and there is no error_message"
+}
+
+func shorten(text string) string {
+	if len(text) <= longestMessage {
+		return text
+	}
+	return string(bytes.ToValidUTF8([]byte(text[:longestMessage]), nil)) + "…"
+}
+
+// newTally makes the count of a new message. The lock is held.
+func (w *worker) newTally(key, kind, message string) *tally {
+	if len(w.tally) >= distinct {
+		key, message = kind, "(other messages)"
+		if t := w.tally[key]; t != nil {
+			return t
+		}
+	}
+	t := &tally{Kind: kind, Message: message}
+	w.tally[key] = t
+	return t
+}
+
+// fail counts a request that failed as a whole.
+func (w *worker) fail(err error, b *batch, at int64) {
+	f, ok := err.(*Failure)
+	if !ok {
+		f = &Failure{Kind: KindHTTP, Message: err.Error()}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := f.Kind + " " + f.Message
+	t := w.tally[key]
+	if t == nil {
+		t = w.newTally(key, f.Kind, shorten(w.e.end.redact(f.Message)))
+		t.Example = Example{RequestID: string(bytes.Trim(b.id(), `"`)), At: float64(at) / 1e9}
+	}
+	t.Count++
+}

@@ -1,0 +1,177 @@
+package loadgen
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+)
+
+// Options of a run. Target, Write and Work.Objects must be there; the rest has
+// defaults. At most one of Closed, AsDeclared, Stages with Burst, and Search
+// says how it is sent; none stands for AsDeclared.
+type Options struct {
+	Target    Target
+	Transport Transport
+	// Write allows records to be written into the objects of Work; a load without
+	// it is refused.
+	Write bool
+	Work  Work
+
+	// Closed sends on every connection as soon as the reply before has come.
+	Closed bool
+	// AsDeclared sends exactly what get_sync_speed and X-RateLimit-Limit allow.
+	AsDeclared bool
+	// Stages and Burst are an open loop: sent by the clock, whatever the replies.
+	Stages []Stage
+	Burst  Burst
+	// InRecords says that the rates of Stages are records per second.
+	InRecords bool
+	// Search looks for the highest rate that holds its goal.
+	Search *Search
+
+	// Connections at once; 0: maximum_parallel_batches, at most 50, for a closed
+	// loop and as declared, 64 for an open loop.
+	Connections int
+	// Duration of the measurement; 10 s when 0 and there is no Count.
+	Duration time.Duration
+	// Count of requests; 0: no bound.
+	Count int64
+	// WarmUp is sent before, in the same way, and is not measured.
+	WarmUp time.Duration
+	// MaxRecords bounds the records of the whole run; 0: no bound.
+	MaxRecords int64
+	// AbortShare ends the run where this share of the records of the last five
+	// seconds was not acknowledged, 0 to 1; 0: never.
+	AbortShare float64
+	// CatchUp is by how much late requests may be sent faster than asked; 2 when
+	// 0, +Inf: in bursts.
+	CatchUp float64
+	// StartAt is when the load begins, for several generators; zero: at once.
+	StartAt time.Time
+
+	// KeyTemplate, KeyFrom and KeyTo choose the identifiers; see Keys.
+	KeyTemplate    string
+	KeyFrom, KeyTo int64
+	// RunID is in every string identifier; "" is made of the seed. Seed of all
+	// that is chosen at random; 0: chosen, and reported.
+	RunID string
+	Seed  uint64
+	// Journal is a file that says, before anything is sent, which keys may be
+	// written; "": none.
+	Journal string
+	// Cleanup deletes at the end what was written, through delete batches.
+	Cleanup bool
+
+	// Progress gets the figures of every interval, from one goroutine at a time.
+	Progress func(Moment)
+	// Note gets what is worth a line on the way.
+	Note func(string)
+	// Version of the program, for the result.
+	Version string
+}
+
+const (
+	defaultDuration    = 10 * time.Second
+	openConnections    = 64
+	mostConnections    = 20_000
+	mostRate           = 1e7
+	mostBatch          = 1_000_000
+	defaultPrime       = 10_000
+	longestRun         = 30 * 24 * time.Hour
+	abortWindow        = 5 * time.Second
+	abortAtLeast       = 20 // records
+	rememberedForMixes = 1024
+)
+
+// withDefaults checks what can be checked before the target is asked.
+func (o Options) withDefaults() (Options, error) {
+	ways := 0
+	for _, set := range []bool{o.Closed, o.AsDeclared, len(o.Stages) > 0 || o.Burst.Size > 0, o.Search != nil} {
+		if set {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return o, usagef("a closed loop, rates, as declared and a search exclude each other")
+	case ways == 0:
+		o.AsDeclared = true
+	}
+	switch {
+	case !o.Write:
+		return o, usagef("a load writes records into the destination: say so with --write, and name the object with --object")
+	case len(o.Work.Objects) == 0:
+		return o, usagef("name the object that records may be written into: --object NAME")
+	case o.Work.BatchSize < 0 || o.Work.BatchSize > mostBatch:
+		return o, usagef("batch size %d is not from 1 to %d", o.Work.BatchSize, mostBatch)
+	case o.Work.Repeats < 0 || o.Work.Repeats > 1:
+		return o, usagef("the share of repeated keys must be from 0 to 1, not %v", o.Work.Repeats)
+	case o.Work.Data != nil && len(o.Work.Template) > 0:
+		return o, usagef("a data file and a template exclude each other")
+	case o.Connections < 0 || o.Connections > mostConnections:
+		return o, usagef("%d connections are not from 1 to %d", o.Connections, mostConnections)
+	case o.Duration < 0 || o.Duration > longestRun || o.WarmUp < 0 || o.WarmUp > longestRun:
+		return o, usagef("a duration must be longer than nothing and at most 30 days")
+	case o.Count < 0 || o.MaxRecords < 0 || o.Work.Prime < 0:
+		return o, usagef("a count cannot be negative")
+	case o.AbortShare < 0 || o.AbortShare > 1:
+		return o, usagef("the share of errors to abort at must be from 0 to 1, not %v", o.AbortShare)
+	case o.CatchUp != 0 && o.CatchUp < 1 || math.IsNaN(o.CatchUp):
+		return o, usagef("catching up must be 1 or more times the rate, not %v", o.CatchUp)
+	case o.Cleanup && o.Work.Data != nil && o.Work.Data.OwnKeys:
+		return o, usagef("the identifiers of the file do not carry the run: they cannot be cleaned up")
+	}
+	if err := checkStages(o.Stages, o.Burst); err != nil {
+		return o, err
+	}
+	if err := checkProxy(o.Transport.Proxy); err != nil {
+		return o, err
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
+	}
+	if o.RunID == "" {
+		o.RunID = fmt.Sprintf("%06x", rand.New(rand.NewPCG(o.Seed, 1)).Uint64()&0xffffff)
+	}
+	if o.Duration == 0 && o.Count == 0 && o.Search == nil {
+		if o.Duration = length(o.Stages); len(o.Stages) < 2 {
+			o.Duration = defaultDuration
+		}
+	}
+	if o.Work.Prime == 0 {
+		o.Work.Prime = defaultPrime
+	}
+	if o.Search != nil {
+		search, err := o.Search.withDefaults()
+		o.Search = &search
+		return o, err
+	}
+	return o, nil
+}
+
+// checkStages refuses rates that cannot be meant.
+func checkStages(stages []Stage, burst Burst) error {
+	for _, s := range stages {
+		if s.From < 0 || s.To < 0 || s.From > mostRate || s.To > mostRate || math.IsNaN(s.From+s.To) {
+			return usagef("a rate must be from 0 to %.0f per second", mostRate)
+		}
+		if s.Duration <= 0 || s.Duration > longestRun {
+			return usagef("a stage must be longer than nothing")
+		}
+	}
+	if len(stages) > 0 && !slices.ContainsFunc(stages, func(s Stage) bool { return s.From > 0 || s.To > 0 }) {
+		return usagef("every rate is 0: nothing would be sent")
+	}
+	if burst.Size < 0 || burst.Size > mostBatch || burst.Every < 0 || (burst.Size > 0) != (burst.Every > 0) {
+		return usagef("a burst is a number of requests and a time, such as 500 every 10s")
+	}
+	return nil
+}
+
+// declaredRate is how many requests per second the target's own words allow:
+// records by get_sync_speed, requests by the limit of the connection (spec 8).
+func declaredRate(d declared, limit int64, batch int) float64 {
+	return min(float64(d.speed.MaximumRecordsPerSecond)/float64(batch), float64(limit))
+}

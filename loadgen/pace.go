@@ -1,0 +1,128 @@
+package loadgen
+
+import (
+	"math"
+	"time"
+)
+
+// Stage is one part of a schedule: its rate goes from From to To, in requests
+// per second, evenly over Duration.
+type Stage struct {
+	Duration time.Duration `json:"duration_ns"`
+	From     float64       `json:"from"`
+	To       float64       `json:"to"`
+}
+
+// Burst adds Size requests at once, every Every, from the first moment on.
+type Burst struct {
+	Size  int           `json:"size"`
+	Every time.Duration `json:"every_ns"`
+}
+
+// schedule gives the intended times of requests, in nanoseconds from its start:
+// first the stages, the last of which goes on for ever at its end rate, with
+// bursts between.
+type schedule struct {
+	stages []Stage
+	burst  Burst
+
+	stage  int     // of the next request of the stages
+	offset float64 // seconds before that stage
+	count  float64 // requests before it
+	n      float64 // requests so far of the stages
+	bursts int64   // requests so far of the bursts
+}
+
+// newSchedule begins a schedule.
+func newSchedule(stages []Stage, burst Burst) *schedule {
+	return &schedule{stages: stages, burst: burst}
+}
+
+const never = math.MaxInt64
+
+// next is the intended time of the next request; it never goes back.
+func (s *schedule) next() int64 {
+	steady := s.steady()
+	if s.burst.Size > 0 && s.burst.Every > 0 {
+		at := s.bursts / int64(s.burst.Size) * int64(s.burst.Every)
+		if at <= steady {
+			s.bursts++
+			return at
+		}
+	}
+	if steady != never {
+		s.n++
+	}
+	return steady
+}
+
+// steady is when the next request of the stages is due. Within a stage that
+// goes from a to b in d seconds n requests are due at the t that solves
+// a·t + (b-a)·t²/(2d) = n.
+func (s *schedule) steady() int64 {
+	for s.stage < len(s.stages) {
+		st := s.stages[s.stage]
+		d := st.Duration.Seconds()
+		n := s.n - s.count
+		last := s.stage == len(s.stages)-1
+		if total := (st.From + st.To) / 2 * d; n < total {
+			return seconds(s.offset + solve(st.From, (st.To-st.From)/d, n))
+		} else if last {
+			if st.To <= 0 {
+				return never
+			}
+			return seconds(s.offset + d + (n-total)/st.To)
+		} else {
+			// A part of a request that is due at a boundary is due in the next stage.
+			s.count += total
+			s.offset += d
+			s.stage++
+		}
+	}
+	return never
+}
+
+// solve gives the t ≥ 0 with a·t + k/2·t² = n.
+func solve(a, k, n float64) float64 {
+	if math.Abs(k) < 1e-12 {
+		return n / a
+	}
+	root := math.Sqrt(max(0, a*a+2*k*n))
+	return 2 * n / (a + root)
+}
+
+func seconds(s float64) int64 {
+	if s > 1e9 {
+		return never
+	}
+	return int64(s * 1e9)
+}
+
+// rateAt is the rate that the stages ask for at a time.
+func (s *schedule) rateAt(ns int64) float64 {
+	t := float64(ns) / 1e9
+	for i, st := range s.stages {
+		d := st.Duration.Seconds()
+		if t < d {
+			return st.From + (st.To-st.From)*t/d
+		}
+		if t -= d; i == len(s.stages)-1 {
+			return st.To
+		}
+	}
+	return 0
+}
+
+// constant is the schedule of one rate.
+func constant(rate float64) []Stage {
+	return []Stage{{Duration: time.Second, From: rate, To: rate}}
+}
+
+// length is how long the stages last.
+func length(stages []Stage) time.Duration {
+	var sum time.Duration
+	for _, s := range stages {
+		sum += s.Duration
+	}
+	return sum
+}

@@ -1,0 +1,190 @@
+package loadgen
+
+import (
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// pacer hands due requests to free connections: one goroutine, whatever the
+// number of connections, since a sleep of each would wake late.
+//
+// What could not be sent on time is sent as soon as a connection is free, but no
+// faster than catchUp times the rate that is asked for: a generator that
+// empties its backlog at once would measure its own burst.
+type pacer struct {
+	clock   clock
+	plan    *schedule
+	began   int64 // on the clock
+	until   int64 // no request that is due later is released
+	most    int64 // requests at most; 0: no bound
+	catchUp float64
+	slack   int64 // how many may be released that nobody has taken
+
+	// Requests below released are to be sent, those below taken have been taken;
+	// ring has the intended times of those between.
+	released, taken atomic.Int64
+	ring            [ringSize]atomic.Int64
+	ended           atomic.Bool
+
+	mu   sync.Mutex
+	idle []*worker
+	// rate replaces the rate of the schedule from now on where it is not 0: the
+	// target has changed its limit. In thousandths of a request per second.
+	rate  atomic.Int64
+	shift int64 // of the schedule, since it began anew
+	held  int64 // when the next request is due that was not released
+}
+
+// ringSize bounds what is released and not taken; a power of two.
+const ringSize = 1 << 12
+
+// tick is the pacer's shortest sleep: waking for every single request would
+// cost more than sending it.
+const tick = int64(50 * time.Microsecond)
+
+// longestSleep is how long the pacer may take to see that it is to stop.
+const longestSleep = int64(5 * time.Millisecond)
+
+func newPacer(c clock, s *schedule, connections int, catchUp float64) *pacer {
+	if catchUp <= 1 {
+		catchUp = 2
+	}
+	p := &pacer{clock: c, plan: s, catchUp: catchUp, slack: max(1, int64(connections/4)), until: never}
+	p.slack = min(p.slack, ringSize-1)
+	if math.IsInf(catchUp, 1) {
+		p.slack = ringSize - 1
+	}
+	return p
+}
+
+// run releases requests until its time is over or stop is set.
+func (p *pacer) run(stop *atomic.Bool) {
+	defer p.end()
+	at, allowed, released := p.plan.next(), int64(0), int64(0)
+	for !stop.Load() {
+		now := p.clock.now() - p.began
+		if rate := p.rate.Swap(0); rate > 0 {
+			p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, at)
+		}
+		for at <= now && allowed <= now && at < p.until && (p.most == 0 || released < p.most) {
+			if released-p.taken.Load() >= p.slack+p.waiting() {
+				break
+			}
+			p.ring[released&(ringSize-1)].Store(p.began + at)
+			released++
+			p.released.Store(released)
+			p.wake()
+			following := p.following()
+			// Late ones keep a part of their distance.
+			allowed = max(at, allowed) + int64(float64(following-at)/p.catchUp)
+			at = following
+		}
+		p.held = at
+		next := max(at, allowed)
+		if at >= p.until || p.most > 0 && released >= p.most {
+			// The last request has its share of the time like every other.
+			if next = min(at, p.until); now >= next || next == never {
+				return
+			}
+		}
+		runtime.Gosched() // those who were woken run first, on this processor too
+		now = p.clock.now() - p.began
+		precise(min(max(next-now, tick), longestSleep))
+	}
+}
+
+// limit replaces the rate from now on, in requests per second.
+func (p *pacer) limit(rate float64) {
+	p.rate.Store(int64(rate * 1000))
+}
+
+// following is when the next request is due.
+func (p *pacer) following() int64 {
+	at := p.plan.next()
+	if at == never {
+		return never
+	}
+	return at + p.shift
+}
+
+// unsent counts the requests that were due before a moment, in nanoseconds from
+// the start, and were never released. It ends the schedule.
+func (p *pacer) unsent(end int64) int64 {
+	n := int64(0)
+	for at := p.held; at < min(end, p.until) && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
+		n++
+	}
+	return n + p.released.Load() - p.taken.Load()
+}
+
+// waiting is the number of free connections.
+func (p *pacer) waiting() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.idle))
+}
+
+// wake hands on that a request was released. The connection that was used last
+// is taken first: the others may have been closed meanwhile.
+func (p *pacer) wake() {
+	p.mu.Lock()
+	var w *worker
+	if n := len(p.idle); n > 0 {
+		w = p.idle[n-1]
+		p.idle = p.idle[:n-1]
+	}
+	p.mu.Unlock()
+	if w != nil {
+		w.wake <- struct{}{}
+	}
+}
+
+// end lets all connections finish.
+func (p *pacer) end() {
+	p.ended.Store(true)
+	p.mu.Lock()
+	idle := p.idle
+	p.idle = nil
+	p.mu.Unlock()
+	for _, w := range idle {
+		w.wake <- struct{}{}
+	}
+}
+
+// take gives the intended time of the next request on the clock; waited says
+// that a connection was free before the request was due. It blocks until there
+// is one, and ok is false when there will be none.
+func (p *pacer) take(w *worker) (intended int64, waited, ok bool) {
+	for {
+		taken := p.taken.Load()
+		if taken < p.released.Load() {
+			// Read before it is taken: the slot is not written again until then.
+			intended = p.ring[taken&(ringSize-1)].Load()
+			if p.taken.CompareAndSwap(taken, taken+1) {
+				return intended, waited, true
+			}
+			continue
+		}
+		if p.ended.Load() {
+			return 0, waited, false
+		}
+		if p.park(w) {
+			<-w.wake
+		}
+		waited = true
+	}
+}
+
+// park puts a connection among the free ones, unless there is work by now.
+func (p *pacer) park(w *worker) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.taken.Load() < p.released.Load() || p.ended.Load() {
+		return false
+	}
+	p.idle = append(p.idle, w)
+	return true
+}

@@ -1,0 +1,215 @@
+package loadgen
+
+import (
+	"encoding/base64"
+	"fmt"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// SchemaVersion of a Result as JSON. It grows with changes that a reader of the
+// version before would misread.
+const SchemaVersion = 1
+
+// Result is what a run has measured. Its JSON is stable; see SchemaVersion.
+type Result struct {
+	SchemaVersion int       `json:"schema_version"`
+	Tool          string    `json:"tool"`
+	Started       time.Time `json:"started_at"`
+	// Seconds of the measurement, without warm-up and the last replies.
+	Seconds float64 `json:"seconds"`
+	// Ended says why it ended: duration, count, max-records, keys used up, nothing
+	// left to work on, too many errors, interrupted.
+	Ended  string     `json:"ended"`
+	Target TargetInfo `json:"target"`
+	Load   LoadInfo   `json:"load"`
+
+	// Rates count what ended within Seconds; Requests and Records all that was
+	// sent then.
+	RequestsPerSecond float64 `json:"requests_per_second"`
+	RecordsPerSecond  float64 `json:"records_per_second"`
+	Requests          int64   `json:"requests"`
+	Records           int64   `json:"records"`
+	// Acknowledged records have one result with success true.
+	Acknowledged   int64 `json:"records_acknowledged"`
+	FailedRequests int64 `json:"requests_failed"`
+	// Errors are failed requests and records without one good result, together.
+	Errors        int64            `json:"errors"`
+	ErrorsByKind  map[string]int64 `json:"errors_by_kind"`
+	ErrorMessages []ErrorMessage   `json:"error_messages"`
+
+	// Latency counts from the time at which a request was to be sent, ServiceTime
+	// from when it was sent.
+	Latency     Times `json:"latency"`
+	ServiceTime Times `json:"service_time"`
+
+	Generator  Generator      `json:"generator"`
+	Declared   *DeclaredInfo  `json:"declared,omitempty"`
+	Search     *SearchResult  `json:"search,omitempty"`
+	WarmUp     *WarmUpInfo    `json:"warm_up,omitempty"`
+	Keys       []WrittenKeys  `json:"keys"`
+	Cleanup    *CleanupResult `json:"cleanup,omitempty"`
+	Thresholds []Threshold    `json:"thresholds,omitempty"`
+	Notes      []string       `json:"notes,omitempty"`
+
+	Series     []Point    `json:"series"`
+	Histograms Histograms `json:"histograms"`
+}
+
+// TargetInfo names the target without path and query, which may be secret.
+type TargetInfo struct {
+	Address string  `json:"address"`
+	Objects []Share `json:"objects"`
+}
+
+// LoadInfo is what was asked for, with all defaults filled in.
+type LoadInfo struct {
+	Mode        string  `json:"mode"` // closed, open, as-declared, search
+	Stages      []Stage `json:"stages,omitempty"`
+	Burst       *Burst  `json:"burst,omitempty"`
+	Rate        float64 `json:"rate"` // mean requests per second asked for, 0 in a closed loop
+	Connections int     `json:"connections"`
+	BatchSize   int     `json:"batch_size"`
+	Operations  []Share `json:"operations"`
+	Records     string  `json:"records"` // generated, data file or template
+	Client      string  `json:"client"`
+	Seed        uint64  `json:"seed"`
+	Run         string  `json:"run"`
+}
+
+// Times are percentiles in milliseconds.
+type Times struct {
+	Min   float64 `json:"min"`
+	Mean  float64 `json:"mean"`
+	P50   float64 `json:"p50"`
+	P75   float64 `json:"p75"`
+	P90   float64 `json:"p90"`
+	P95   float64 `json:"p95"`
+	P99   float64 `json:"p99"`
+	P999  float64 `json:"p99_9"`
+	P9999 float64 `json:"p99_99"`
+	Max   float64 `json:"max"`
+}
+
+// ErrorMessage is one message of errors with one occurrence.
+type ErrorMessage struct {
+	Kind    string  `json:"kind"`
+	Message string  `json:"message"`
+	Count   int64   `json:"count"`
+	Example Example `json:"example"`
+}
+
+// Generator says how the generator itself did.
+type Generator struct {
+	// Unsent requests were due and never sent, Late ones were sent more than 1 ms
+	// late though a connection was free, Queued ones since none was.
+	Unsent      int64 `json:"requests_unsent"`
+	Late        int64 `json:"requests_late"`
+	Queued      int64 `json:"requests_queued"`
+	Unanswered  int64 `json:"requests_unanswered"`
+	Connections int64 `json:"connections_made"`
+	// CPUSeconds of this process, and the mean number of busy processors.
+	CPUSeconds  float64 `json:"cpu_seconds"`
+	CPUs        int     `json:"cpus"`
+	OwnCPUs     float64 `json:"cpus_used"`
+	MachineCPUs float64 `json:"cpus_used_machine"` // 0: not known
+	// Limited says that a figure above is the generator's limit and not the
+	// target's, and Reasons why.
+	Limited bool     `json:"limited"`
+	Reasons []string `json:"reasons,omitempty"`
+}
+
+// DeclaredInfo is what the target says of itself.
+type DeclaredInfo struct {
+	BatchSize        int64 `json:"maximum_batch_size"`
+	Parallel         int64 `json:"maximum_parallel_batches"`
+	RecordsPerSecond int64 `json:"maximum_records_per_second"`
+	RateLimit        int64 `json:"rate_limit"`
+	RateLimitStated  bool  `json:"rate_limit_stated"`
+	// Kept says whether the target kept its own word, as declared only.
+	Kept *bool `json:"kept,omitempty"`
+}
+
+// WarmUpInfo is what was sent before the measurement.
+type WarmUpInfo struct {
+	Seconds  float64 `json:"seconds"`
+	Requests int64   `json:"requests"`
+	Records  int64   `json:"records"`
+	Errors   int64   `json:"errors"`
+}
+
+// WrittenKeys are the identifiers that may be in an object now: the keys of the
+// numbers 0 to Count-1.
+type WrittenKeys struct {
+	Object string `json:"object"`
+	Label  string `json:"label"`
+	Field  string `json:"field"`
+	Type   string `json:"type"`
+	Count  int64  `json:"count"`
+	First  string `json:"first"`
+	Last   string `json:"last"`
+	Keys
+}
+
+// Histograms are in the compressed V2 format of HdrHistogram, base64, in
+// nanoseconds.
+type Histograms struct {
+	Latency     string `json:"latency"`
+	ServiceTime string `json:"service_time"`
+}
+
+// times reads the percentiles off a histogram.
+func times(h *hdrhistogram.Histogram) Times {
+	if h.TotalCount() == 0 {
+		return Times{}
+	}
+	at := func(q float64) float64 { return milliseconds(h.ValueAtQuantile(q)) }
+	return Times{
+		Min: milliseconds(h.Min()), Mean: milliseconds(int64(h.Mean())), P50: at(50), P75: at(75), P90: at(90), P95: at(95),
+		P99: at(99), P999: at(99.9), P9999: at(99.99), Max: milliseconds(h.Max()),
+	}
+}
+
+// encode writes a histogram as text.
+func encode(h *hdrhistogram.Histogram) (string, error) {
+	text, err := h.Encode(hdrhistogram.V2CompressedEncodingCookieBase)
+	if err != nil {
+		return "", fmt.Errorf("encode histogram: %w", err)
+	}
+	return string(text), nil
+}
+
+// decodeHistogram reads one again.
+func decodeHistogram(text string) (*hdrhistogram.Histogram, error) {
+	if _, err := base64.StdEncoding.DecodeString(text); err != nil || text == "" {
+		return nil, fmt.Errorf("decode histogram: it is not base64")
+	}
+	h, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, fmt.Errorf("decode histogram: %w", err)
+	}
+	return h, nil
+}
+
+// take fills the figures of a measurement into a result.
+func (r *Result) take(m *measure) error {
+	s := m.seconds()
+	r.Seconds, r.Ended = s, m.reason.String()
+	r.RequestsPerSecond, r.RecordsPerSecond = float64(m.inside.requests)/s, float64(m.inside.records)/s
+	r.Requests, r.Records, r.Acknowledged, r.FailedRequests = m.requests, m.records, m.good, m.failed
+	r.Errors, r.ErrorsByKind, r.ErrorMessages = m.errors(), map[string]int64{}, []ErrorMessage{}
+	for _, t := range m.sortedTallies() {
+		r.ErrorsByKind[t.Kind] += t.Count
+		r.ErrorMessages = append(r.ErrorMessages, ErrorMessage{Kind: t.Kind, Message: t.Message, Count: t.Count, Example: t.Example})
+	}
+	r.Latency, r.ServiceTime = times(m.latency), times(m.service)
+	r.Series = m.points
+	r.Generator = m.generator()
+	var err error
+	if r.Histograms.Latency, err = encode(m.latency); err != nil {
+		return err
+	}
+	r.Histograms.ServiceTime, err = encode(m.service)
+	return err
+}

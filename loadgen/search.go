@@ -1,0 +1,371 @@
+package loadgen
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Search looks for the highest rate at which a target holds a goal: first the
+// batch size and the number of connections that give most records per second,
+// then by doubling, bisecting and confirming the rate. The zero value works.
+type Search struct {
+	// Goals must hold; ParseGoals makes them. Without any, at most 0.1 % of the
+	// records may fail. In any case the rate must be reached.
+	Goals []Threshold
+	// Probe, Step and Confirm are how long one try lasts; 700 ms, 3 s and 10 s
+	// when 0.
+	Probe, Step, Confirm time.Duration
+	// Precision is how close the rate is bracketed; 0.02 when 0.
+	Precision float64
+	// Margin is what the suggested numbers stay below; 0.2 when 0.
+	Margin float64
+	// FixedBatch and FixedConnections are kept, and not looked for.
+	FixedBatch, FixedConnections bool
+}
+
+// SearchResult is what a search has found.
+type SearchResult struct {
+	Goal string `json:"goal"`
+	// Rate is the highest that held, in requests per second, and held again in the
+	// confirming run where Confirmed.
+	Rate             float64 `json:"requests_per_second"`
+	RecordsPerSecond float64 `json:"records_per_second"`
+	Confirmed        bool    `json:"confirmed"`
+	BatchSize        int     `json:"batch_size"`
+	Connections      int     `json:"connections"`
+	// Knee is the fewest connections that reach 95 % of the closed-loop maximum:
+	// more only wait for each other.
+	Knee          int     `json:"knee_connections"`
+	ClosedMaximum float64 `json:"closed_loop_requests_per_second"`
+	// Suggested are numbers for get_sync_speed, Margin below what was found.
+	Suggested SuggestedSpeed `json:"suggested"`
+	Margin    float64        `json:"margin"`
+	Steps     []SearchStep   `json:"steps"`
+}
+
+// SuggestedSpeed is a result of get_sync_speed (facts A3).
+type SuggestedSpeed struct {
+	BatchSize        int64 `json:"maximum_batch_size"`
+	Parallel         int64 `json:"maximum_parallel_batches"`
+	RecordsPerSecond int64 `json:"maximum_records_per_second"`
+}
+
+// SearchStep is one try.
+type SearchStep struct {
+	Kind        string  `json:"kind"` // closed, double, bisect, confirm
+	Rate        float64 `json:"rate"` // asked for, 0 in a closed loop
+	BatchSize   int     `json:"batch_size"`
+	Connections int     `json:"connections"`
+	Reached     float64 `json:"requests_per_second"`
+	P99         float64 `json:"latency_p99"`
+	Errors      int64   `json:"errors"`
+	Held        bool    `json:"held"`
+	Why         string  `json:"why,omitempty"` // it did not
+}
+
+func (s Search) withDefaults() (Search, error) {
+	set := func(d *time.Duration, v time.Duration) {
+		if *d == 0 {
+			*d = v
+		}
+	}
+	set(&s.Probe, 700*time.Millisecond)
+	set(&s.Step, 3*time.Second)
+	set(&s.Confirm, 10*time.Second)
+	if s.Precision == 0 {
+		s.Precision = 0.02
+	}
+	if s.Margin == 0 {
+		s.Margin = 0.2
+	}
+	if s.Probe < 0 || s.Step < 0 || s.Confirm < 0 || !(s.Precision > 0 && s.Precision < 0.5) || !(s.Margin > 0 && s.Margin < 1) {
+		return s, usagef("a search wants times above 0, a precision below 0.5 and a margin below 1")
+	}
+	if len(s.Goals) == 0 {
+		s.Goals = []Threshold{{Text: "errors=0.1%", Metric: "errors", Op: ">", Value: 0.001, Share: true}}
+	}
+	return s, nil
+}
+
+// trial is what a search needs of a target; a test puts a made-up one there.
+type trial interface {
+	// closed runs a closed loop and gives requests per second.
+	closed(batch, connections int, d time.Duration) (SearchStep, error)
+	// rate runs an open loop at a rate.
+	rate(rate float64, batch, connections int, d time.Duration, kind string) (SearchStep, error)
+}
+
+// reachedShare of the rate must have been sent and answered.
+const reachedShare = 0.99
+
+// find searches. mostBatch and most connections bound what is tried.
+func (s Search) find(t trial, batch, mostBatch, connections int) (*SearchResult, error) {
+	r := &SearchResult{Margin: s.Margin, BatchSize: batch, Connections: connections, Knee: connections, Steps: []SearchStep{}}
+	for _, g := range s.Goals {
+		r.Goal = strings.TrimPrefix(r.Goal+", "+g.Text, ", ")
+	}
+	if err := s.shape(t, r, mostBatch); err != nil {
+		return r, err
+	}
+	low, high, err := s.double(t, r)
+	if err != nil {
+		return r, err
+	}
+	for i := 0; high > 0 && high-low > s.Precision*low && i < 12; i++ {
+		middle := (low + high) / 2
+		step, err := t.rate(middle, r.BatchSize, r.Connections, s.Step, "bisect")
+		if err != nil {
+			return r, err
+		}
+		r.Steps = append(r.Steps, step)
+		if step.Held {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return r, s.confirm(t, r, low)
+}
+
+// shape looks for the batch size and the connections with most records per
+// second.
+func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
+	best := map[int]float64{} // requests per second by connections
+	try := func(batch, connections int) (float64, error) {
+		step, err := t.closed(batch, connections, s.Probe)
+		r.Steps = append(r.Steps, step)
+		return step.Reached, err
+	}
+	if s.FixedConnections {
+		rate, err := try(r.BatchSize, r.Connections)
+		best[r.Connections] = rate
+		if err != nil {
+			return err
+		}
+	} else {
+		top := 0.0
+		for c := 1; c <= serviceParallel; c = min(2*c, max(c+1, serviceParallel)) {
+			rate, err := try(r.BatchSize, c)
+			if err != nil {
+				return err
+			}
+			best[c] = rate
+			// Twice as many connections without any gain, twice: more will not help.
+			if rate < 1.05*top && c >= 4 && best[c/2] < 1.05*best[c/4] {
+				break
+			}
+			top = max(top, rate)
+			if c == serviceParallel {
+				break
+			}
+		}
+	}
+	r.knee(best)
+	if s.FixedBatch {
+		return nil
+	}
+	records := r.ClosedMaximum * float64(r.BatchSize)
+	for _, batch := range batchSizes(r.BatchSize, mostBatch) {
+		rate, err := try(batch, r.Connections)
+		if err != nil {
+			return err
+		}
+		// A smaller batch that gives as much is better: less is lost with it.
+		if got := rate * float64(batch); got > 1.05*records || batch < r.BatchSize && got > 0.98*records {
+			r.BatchSize, r.ClosedMaximum, records = batch, rate, max(got, records)
+		}
+	}
+	return nil
+}
+
+// knee chooses the connections: the fewest with 95 % of the most requests.
+func (r *SearchResult) knee(best map[int]float64) {
+	for _, rate := range best {
+		r.ClosedMaximum = max(r.ClosedMaximum, rate)
+	}
+	r.Knee = math.MaxInt
+	for c, rate := range best {
+		if rate >= 0.95*r.ClosedMaximum {
+			r.Knee = min(r.Knee, c)
+		}
+	}
+	if len(best) > 1 {
+		// Half as many again: between two replies a connection is idle for a moment.
+		r.Connections = min(r.Knee+max(2, r.Knee/2), serviceParallel)
+	}
+}
+
+// batchSizes are other sizes worth trying.
+func batchSizes(now, most int) []int {
+	var list []int
+	for _, b := range []int{most, now / 2, now / 4, now / 10} {
+		if b >= 1 && b <= most && b != now && !slices.Contains(list, b) {
+			list = append(list, b)
+		}
+	}
+	return list
+}
+
+// double doubles the rate until it does not hold, or halves it until it does.
+func (s Search) double(t trial, r *SearchResult) (low, high float64, err error) {
+	rate := max(r.ClosedMaximum/4, 1)
+	for range 30 {
+		step, err := t.rate(rate, r.BatchSize, r.Connections, min(s.Step, 2*s.Probe), "double")
+		if err != nil {
+			return low, high, err
+		}
+		r.Steps = append(r.Steps, step)
+		if step.Held {
+			low = rate
+			if high > 0 {
+				return low, high, nil
+			}
+			rate *= 2
+		} else {
+			high = rate
+			if low > 0 {
+				return low, high, nil
+			}
+			rate /= 2
+		}
+		if rate < 0.1 || rate > mostRate {
+			break
+		}
+	}
+	return low, high, nil
+}
+
+// confirm runs longer at what was found, and lower where it does not hold.
+func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
+	for range 6 {
+		if rate <= 0 {
+			break
+		}
+		step, err := t.rate(rate, r.BatchSize, r.Connections, s.Confirm, "confirm")
+		if err != nil {
+			return err
+		}
+		r.Steps = append(r.Steps, step)
+		r.Rate, r.Confirmed = rate, step.Held
+		if step.Held {
+			break
+		}
+		rate *= 1 - s.Precision
+	}
+	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)
+	r.Suggested = SuggestedSpeed{
+		BatchSize: int64(r.BatchSize), Parallel: int64(max(min(r.Knee, serviceParallel), 1)),
+		RecordsPerSecond: max(int64(r.RecordsPerSecond*(1-s.Margin)), 1),
+	}
+	return nil
+}
+
+// prober is the trial that sends for real.
+type prober struct {
+	s       *session
+	ctx     context.Context
+	goals   []Threshold
+	measure *measure // of the last try
+}
+
+func (p *prober) closed(batch, connections int, d time.Duration) (SearchStep, error) {
+	return p.try("closed", 0, batch, connections, d)
+}
+
+func (p *prober) rate(rate float64, batch, connections int, d time.Duration, kind string) (SearchStep, error) {
+	return p.try(kind, rate, batch, connections, d)
+}
+
+func (p *prober) try(kind string, rate float64, batch, connections int, d time.Duration) (SearchStep, error) {
+	if err := p.s.resize(batch); err != nil {
+		return SearchStep{}, err
+	}
+	ph := phase{open: rate > 0, stages: constant(rate), duration: d, connections: connections, catchUp: p.s.o.CatchUp}
+	ph.watch = p.s.watcher("search", 0, ph)
+	m := p.s.e.run(p.ctx, ph)
+	p.measure = m
+	step := SearchStep{
+		Kind: kind, Rate: rate, BatchSize: batch, Connections: connections, Errors: m.errors(),
+		Reached: float64(m.inside.requests) / m.seconds(), P99: times(m.latency).P99,
+	}
+	if m.reason != stopTime {
+		return step, fmt.Errorf("search ended: %s", m.reason)
+	}
+	step.Why = p.why(m, rate)
+	step.Held = step.Why == ""
+	return step, nil
+}
+
+// why says which goal a try has missed, "" for none.
+func (p *prober) why(m *measure, rate float64) string {
+	r := &Result{}
+	r.Load.Rate = rate
+	if err := r.take(m); err != nil {
+		return err.Error()
+	}
+	for _, g := range p.goals {
+		if g.Check(r); g.Failed {
+			return fmt.Sprintf("%s, but it was %.6g", g.Text, g.Got*map[bool]float64{true: 100, false: 1}[g.Share])
+		}
+	}
+	// A request may be under way at the end, on every connection.
+	asked := rate*m.seconds() - float64(len(p.s.e.workers))/10
+	if rate > 0 && float64(m.requests) < reachedShare*asked {
+		return fmt.Sprintf("the rate was not reached: %.6g requests/s", r.RequestsPerSecond)
+	}
+	return ""
+}
+
+// resize changes the batches of a run; its keys go on.
+func (s *session) resize(size int) error {
+	e := s.e
+	if e.plan.size == size {
+		return nil
+	}
+	work := s.o.Work
+	work.BatchSize = size
+	d := e.declared
+	p, err := newPlan(work, &d, e.plan.keys, s.o.Seed, syncRun(s.o.Seed))
+	if err != nil {
+		return err
+	}
+	for i, g := range p.grounds {
+		for _, t := range p.tasks {
+			if t.ground == g {
+				t.ground = e.plan.grounds[i]
+			}
+		}
+	}
+	p.grounds = e.plan.grounds
+	e.plan = p
+	for _, w := range e.workers {
+		w.known, w.ready, w.turns = nil, map[*task][]*batch{}, map[*task]int{}
+	}
+	return nil
+}
+
+// search runs a search; its result has the figures of the confirming run.
+func (s *session) search(ctx context.Context) error {
+	o := s.o.Search
+	p := &prober{s: s, ctx: ctx, goals: o.Goals}
+	most := int(min(s.e.declared.speed.MaximumBatchSize, 10_000))
+	found, err := o.find(p, s.e.plan.size, max(most, s.e.plan.size), s.o.Connections)
+	s.result.Search = found
+	if p.measure != nil {
+		if takeErr := s.result.take(p.measure); takeErr != nil {
+			return takeErr
+		}
+	}
+	s.result.Load.BatchSize, s.result.Load.Connections, s.result.Load.Rate = found.BatchSize, found.Connections, found.Rate
+	if err != nil {
+		s.note("%v; what was found until then is in the result", err)
+	}
+	if !found.Confirmed {
+		s.note("no rate was confirmed")
+	}
+	return nil
+}

@@ -1,0 +1,133 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+)
+
+// roundTripper is a transport of net/http to the endpoint: of planning calls, and
+// of the standard client.
+func (e *endpoint) roundTripper() (http.RoundTripper, func()) {
+	t := &http.Transport{
+		TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true,
+		DisableKeepAlives: e.transport.Reconnect, MaxIdleConnsPerHost: 1 << 16, MaxIdleConns: 0, IdleConnTimeout: 90 * time.Second,
+	}
+	if e.transport.HTTP2 {
+		t.TLSClientConfig.NextProtos = nil // net/http puts h2 first by itself
+	}
+	if e.transport.Proxy != "" {
+		// Checked in newStandard; a URL that does not parse proxies nothing.
+		if proxy, err := url.Parse(e.transport.Proxy); err == nil {
+			t.Proxy = http.ProxyURL(proxy)
+		}
+	}
+	return t, t.CloseIdleConnections
+}
+
+// checkProxy refuses the URL of a proxy that net/http would not take.
+func checkProxy(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	u, err := url.Parse(raw)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "socks5" && u.Scheme != "socks5h" {
+		return usagef("the proxy must be a URL such as http://HOST:PORT or socks5://HOST:PORT")
+	}
+	return nil
+}
+
+// standard carries calls with net/http, for HTTP/2 and proxies. All connections
+// of a run share the transport, as they would in a program.
+type standard struct {
+	end    *endpoint
+	client *http.Client
+	ctx    context.Context
+	cancel atomic.Pointer[context.CancelFunc]
+	late   atomic.Bool
+	buf    bytes.Buffer
+}
+
+func newStandard(ctx context.Context, end *endpoint, shared http.RoundTripper) *standard {
+	return &standard{end: end, ctx: ctx, client: &http.Client{
+		Transport:     shared,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// call implements caller.
+func (s *standard) call(b *batch, _ int64) (rep reply, err error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	s.late.Store(false)
+	s.cancel.Store(&cancel)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.end.url.String(), bytes.NewReader(b.body()))
+	if err != nil {
+		return rep, failf(KindHTTP, "the request cannot be made")
+	}
+	req.Header = s.end.header.Clone()
+	req.Host = s.end.host
+	resp, err := s.client.Do(req)
+	if err != nil {
+		return rep, s.failure(err, false)
+	}
+	defer resp.Body.Close()
+	most := s.end.transport.MaxReply
+	s.buf.Reset()
+	n, err := s.buf.ReadFrom(io.LimitReader(resp.Body, most+1))
+	switch {
+	case err != nil:
+		return rep, s.failure(err, true)
+	case n > most:
+		return rep, tooLarge(most)
+	}
+	h := head{length: -1}
+	for _, name := range []string{"content-encoding", "x-ratelimit-limit", "retry-after"} {
+		if value := resp.Header.Get(name); value != "" {
+			_ = h.field([]byte(name), []byte(value)) // none of these can be wrong
+		}
+	}
+	rep = reply{status: resp.StatusCode, body: s.buf.Bytes(), limit: h.limit, retry: h.retry}
+	if h.encoding != "" && h.encoding != "identity" {
+		rep.body, err = decode(h.encoding, rep.body, most)
+	}
+	return rep, err
+}
+
+// failure sorts an error of net/http like one of a link.
+func (s *standard) failure(err error, begun bool) *Failure {
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err // the URL may be secret
+	}
+	var op *net.OpError
+	switch {
+	case s.late.Load():
+		return failf(KindTimeout, "no whole reply in time")
+	case errors.As(err, &op) && op.Op == "dial":
+		return dialFailure(err)
+	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
+		return tlsFailure(err)
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return failf(KindHTTP, "the reply is not HTTP")
+	}
+	return callFailure(err, begun)
+}
+
+// interrupt implements caller.
+func (s *standard) interrupt() {
+	s.late.Store(true)
+	if cancel := s.cancel.Load(); cancel != nil {
+		(*cancel)()
+	}
+}
+
+// close implements caller; the transport is closed by whoever made it.
+func (s *standard) close() {}

@@ -1,0 +1,185 @@
+package loadgen
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Target is the custom destination to be loaded.
+type Target struct {
+	// URL of the endpoint; its path and query may be secret and are never shown
+	// (spec 5.2.3).
+	URL string
+	// Token is sent as Authorization: Bearer (spec 5.2.2); "" sends none.
+	Token string
+	// Headers are further headers of every request, by name.
+	Headers map[string]string
+	// Roots replace the public certificate authorities.
+	Roots *x509.CertPool
+	// Development is auto (or ""), on or off: whether plain http and chains that
+	// do not verify are accepted. auto: on loopback and private addresses.
+	Development string
+}
+
+// Transport says how the target is reached. The zero value is the client of
+// this package: HTTP/1.1, connections kept.
+type Transport struct {
+	// Standard uses net/http instead; HTTP2 and Proxy need it and imply it.
+	Standard bool
+	// HTTP2 offers HTTP/2, over https only.
+	HTTP2 bool
+	// Proxy is the URL of an http or socks5 proxy.
+	Proxy string
+	// Reconnect makes a new connection for every request.
+	Reconnect bool
+	// Compress offers gzip and deflate as the service does (facts A1).
+	Compress bool
+	// Timeout of a call with its connecting; 30 s when 0.
+	Timeout time.Duration
+	// MaxReply bounds a reply in bytes, as received and as decoded; 64 MiB when 0.
+	MaxReply int64
+}
+
+const (
+	defaultTimeout  = 30 * time.Second
+	defaultMaxReply = 64 << 20
+)
+
+func (t Transport) withDefaults() Transport {
+	if t.Timeout <= 0 {
+		t.Timeout = defaultTimeout
+	}
+	if t.MaxReply <= 0 {
+		t.MaxReply = defaultMaxReply
+	}
+	t.Standard = t.Standard || t.HTTP2 || t.Proxy != ""
+	return t
+}
+
+// endpoint is a target that was looked at: what every connection needs.
+type endpoint struct {
+	url       *url.URL
+	address   string      // host:port
+	tls       *tls.Config // nil: plain http
+	head      []byte      // of every request, up to the value of Content-Length
+	header    http.Header // the same for net/http
+	host      string      // a Host header that replaces that of the URL
+	transport Transport
+	secrets   []string // never shown
+}
+
+// newEndpoint checks a target and prepares the head of its requests.
+func newEndpoint(t Target, tr Transport) (*endpoint, error) {
+	u, err := url.Parse(t.URL)
+	switch {
+	case err != nil:
+		return nil, usagef("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, usagef("the URL of the endpoint must start with https:// (or http:// in development)")
+	case u.Hostname() == "":
+		return nil, usagef("the URL of the endpoint has no host: destkit load https://HOST/PATH")
+	}
+	port := u.Port()
+	if n, err := strconv.Atoi(port); port != "" && (err != nil || n < 1 || n > 65535) {
+		return nil, usagef("the URL of the endpoint has the port %q: use 1 to 65535", port)
+	}
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	e := &endpoint{url: u, address: net.JoinHostPort(u.Hostname(), port), transport: tr.withDefaults(), host: u.Host}
+	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && privateHost(u.Hostname())
+	switch {
+	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
+		return nil, usagef("development %q is none of auto, on and off", t.Development)
+	case u.Scheme == "https":
+		// spec 5.2.1: a chain that does not verify is for development only.
+		e.tls = &tls.Config{
+			ServerName: u.Hostname(), RootCAs: t.Roots, InsecureSkipVerify: development && t.Roots == nil,
+			NextProtos: []string{"http/1.1"}, ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		}
+	case !development:
+		return nil, usagef("the endpoint is plain http and its address is public: the service reaches destinations over https only (--development on sends anyway)")
+	}
+	if e.transport.HTTP2 && e.tls == nil {
+		return nil, usagef("HTTP/2 is offered over https only, and the URL is http://")
+	}
+	return e, e.setHeaders(t)
+}
+
+// privateHost tells loopback and private addresses and names that never leave
+// the machine.
+func privateHost(host string) bool {
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
+}
+
+// setHeaders makes the head of a request, once for all.
+func (e *endpoint) setHeaders(t Target) error {
+	h := http.Header{}
+	h.Set("User-Agent", "destkit")
+	h.Set("Content-Type", "application/json")
+	h.Set("Accept", "*/*")
+	h.Set("Accept-Encoding", "identity")
+	if e.transport.Compress {
+		h.Set("Accept-Encoding", "gzip;q=1.0,deflate;q=0.6,identity;q=0.3")
+	}
+	if t.Token != "" {
+		h.Set("Authorization", "Bearer "+t.Token)
+		e.secrets = append(e.secrets, t.Token)
+	}
+	for name, value := range t.Headers {
+		switch {
+		case !fieldName([]byte(name)) || !fieldValue([]byte(value)):
+			return usagef("the header %q has a name or a value that HTTP does not allow", name)
+		case strings.EqualFold(name, "Content-Length"), strings.EqualFold(name, "Transfer-Encoding"), strings.EqualFold(name, "Connection"):
+			return usagef("the header %q is set by the client itself", name)
+		case strings.EqualFold(name, "Host"):
+			e.host = value
+			continue
+		}
+		h.Set(name, value)
+		if len(value) >= 8 {
+			e.secrets = append(e.secrets, value)
+		}
+	}
+	if !fieldValue([]byte(t.Token)) {
+		return usagef("the token holds a character that no header may have")
+	}
+	if rest := e.url.RequestURI(); len(rest) >= 8 {
+		e.secrets = append(e.secrets, rest)
+	}
+	e.header = h
+	var b strings.Builder
+	b.WriteString("POST " + e.url.RequestURI() + " HTTP/1.1\r\nHost: " + e.host + "\r\n")
+	if e.transport.Reconnect {
+		b.WriteString("Connection: close\r\n")
+	}
+	if err := h.Write(&b); err != nil {
+		return usagef("the headers cannot be written: %v", err)
+	}
+	b.WriteString("Content-Length: ")
+	e.head = []byte(b.String())
+	return nil
+}
+
+// shown is the target as reports name it: no path, no query, no user.
+func (e *endpoint) shown() string { return e.url.Scheme + "://" + e.url.Host }
+
+// redact takes secrets out of a text that came from the target.
+func (e *endpoint) redact(text string) string {
+	for _, secret := range e.secrets {
+		if len(secret) > 1 && strings.Contains(text, secret) {
+			text = strings.ReplaceAll(text, secret, "***")
+		}
+	}
+	return text
+}

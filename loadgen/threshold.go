@@ -1,0 +1,186 @@
+package loadgen
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Threshold is a limit that a result must not break: Metric, Op, Value.
+type Threshold struct {
+	// Text is as it was given, such as p99>500ms.
+	Text   string  `json:"text"`
+	Metric string  `json:"metric"`
+	Op     string  `json:"op"`    // of a failure: > >= < <=
+	Value  float64 `json:"value"` // milliseconds, a number, or a share from 0 to 1
+	Share  bool    `json:"share"` // Value is a share
+	// Got is the value of the result, and Failed whether it broke the limit.
+	Got    float64 `json:"got"`
+	Failed bool    `json:"failed"`
+}
+
+// latencies by the name of their metric.
+var latencies = map[string]func(Times) float64{
+	"min": func(t Times) float64 { return t.Min }, "mean": func(t Times) float64 { return t.Mean },
+	"p50": func(t Times) float64 { return t.P50 }, "p75": func(t Times) float64 { return t.P75 },
+	"p90": func(t Times) float64 { return t.P90 }, "p95": func(t Times) float64 { return t.P95 },
+	"p99": func(t Times) float64 { return t.P99 }, "p99.9": func(t Times) float64 { return t.P999 },
+	"p99.99": func(t Times) float64 { return t.P9999 }, "max": func(t Times) float64 { return t.Max },
+}
+
+// counts are the metrics that are numbers; of those in shares of a share is the
+// whole.
+var counts = map[string]func(*Result) float64{
+	"errors":       func(r *Result) float64 { return float64(r.Errors) },
+	"rate":         func(r *Result) float64 { return r.RequestsPerSecond },
+	"records-rate": func(r *Result) float64 { return r.RecordsPerSecond },
+	"requests":     func(r *Result) float64 { return float64(r.Requests) },
+	"records":      func(r *Result) float64 { return float64(r.Records) },
+	"unsent":       func(r *Result) float64 { return float64(r.Generator.Unsent) },
+}
+
+// shares are the metrics that can be given in percent.
+var shares = map[string]func(*Result) float64{
+	"errors": func(r *Result) float64 {
+		if r.Records == 0 {
+			return 0
+		}
+		return float64(r.Records-r.Acknowledged) / float64(r.Records)
+	},
+	// of the rate that was asked for
+	"rate": func(r *Result) float64 {
+		if r.Load.Rate == 0 {
+			return 1
+		}
+		return r.RequestsPerSecond / r.Load.Rate
+	},
+	"unsent": func(r *Result) float64 {
+		if r.Requests+r.Generator.Unsent == 0 {
+			return 0
+		}
+		return float64(r.Generator.Unsent) / float64(r.Requests+r.Generator.Unsent)
+	},
+}
+
+// Metrics lists what thresholds can be about.
+func Metrics() []string {
+	var list []string
+	for name := range latencies {
+		list = append(list, name, "service-"+name)
+	}
+	for name := range counts {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return list
+}
+
+// ParseThreshold reads a limit whose breach is a failure: p99>500ms, errors>0,
+// errors>1%, rate<1000, rate<99%, service-p95>=20ms.
+func ParseThreshold(text string) (Threshold, error) {
+	t := Threshold{Text: text}
+	at := strings.IndexAny(text, "<>")
+	if at < 1 {
+		return t, usagef("%q is not METRIC>VALUE or METRIC<VALUE, such as 'p99>500ms'", text)
+	}
+	t.Metric, t.Op = strings.ToLower(strings.TrimSpace(text[:at])), text[at:at+1]
+	rest := text[at+1:]
+	if strings.HasPrefix(rest, "=") {
+		t.Op, rest = t.Op+"=", rest[1:]
+	}
+	return t, t.parse(strings.TrimSpace(rest))
+}
+
+// ParseGoals reads goals that must hold, separated by commas: p99=200ms,errors=0.1%.
+// They come back as the failures that they exclude.
+func ParseGoals(text string) ([]Threshold, error) {
+	var all []Threshold
+	for part := range strings.SplitSeq(text, ",") {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok {
+			return nil, usagef("the goal %q is not METRIC=VALUE, such as p99=200ms", part)
+		}
+		t := Threshold{Text: strings.TrimSpace(part), Metric: strings.ToLower(strings.TrimSpace(name)), Op: ">"}
+		if t.Metric == "rate" || t.Metric == "records-rate" {
+			return nil, usagef("the goal %q: the rate is what is looked for", part)
+		}
+		if err := t.parse(strings.TrimSpace(value)); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
+}
+
+func (t *Threshold) parse(value string) error {
+	_, isTime := latencies[strings.TrimPrefix(t.Metric, "service-")]
+	_, isCount := counts[t.Metric]
+	switch {
+	case isTime:
+		d, err := time.ParseDuration(value)
+		if err != nil || d < 0 {
+			return usagef("%q: %s is a time, such as 200ms", t.Text, t.Metric)
+		}
+		t.Value = float64(d) / 1e6
+		return nil
+	case !isCount:
+		return usagef("%q: there is no metric %q; there are %s", t.Text, t.Metric, strings.Join(Metrics(), ", "))
+	}
+	number, percent := strings.CutSuffix(value, "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	if err != nil || !(v >= 0) || v > 1e15 {
+		return usagef("%q: %q is no number", t.Text, value)
+	}
+	t.Value = v
+	if percent {
+		if _, ok := shares[t.Metric]; !ok {
+			return usagef("%q: %s cannot be given in percent", t.Text, t.Metric)
+		}
+		t.Value, t.Share = v/100, true
+	}
+	return nil
+}
+
+// Check fills Got and Failed.
+func (t *Threshold) Check(r *Result) {
+	switch {
+	case t.Share:
+		t.Got = shares[t.Metric](r)
+	case counts[t.Metric] != nil:
+		t.Got = counts[t.Metric](r)
+	default:
+		times, name := r.Latency, t.Metric
+		if plain, ok := strings.CutPrefix(name, "service-"); ok {
+			times, name = r.ServiceTime, plain
+		}
+		t.Got = latencies[name](times)
+	}
+	switch t.Op {
+	case ">":
+		t.Failed = t.Got > t.Value
+	case ">=":
+		t.Failed = t.Got >= t.Value
+	case "<":
+		t.Failed = t.Got < t.Value
+	case "<=":
+		t.Failed = t.Got <= t.Value
+	}
+}
+
+// String says how it came out.
+func (t Threshold) String() string {
+	unit := ""
+	got := t.Got
+	if t.Share {
+		unit, got = "%", got*100
+	} else if counts[t.Metric] == nil {
+		unit = " ms"
+	}
+	word := "ok"
+	if t.Failed {
+		word = "FAILED"
+	}
+	return fmt.Sprintf("%s: %s is %.6g%s", word, t.Text, got, unit)
+}

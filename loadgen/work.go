@@ -1,0 +1,226 @@
+package loadgen
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Share is one part of a mix: an object or an operation and its weight.
+type Share struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight"` // above 0; 0 stands for 1
+}
+
+// Work says what is sent. Objects must be named; the rest has defaults.
+type Work struct {
+	Objects []Share
+	// Operations are upsert (the default), insert, update and delete.
+	Operations []Share
+	// BatchSize in records; 0: maximum_batch_size, at most 10,000.
+	BatchSize int
+	// Fields limits what is mapped, beside the identifier and what is required;
+	// nil: every field that may be written.
+	Fields []string
+	// Identifier names the active identifier; "": the first that is required.
+	Identifier string
+	// Repeats is the share of records, 0 to 1, whose key the run has written
+	// before.
+	Repeats float64
+	// Prime is how many records are written first, unmeasured, where the mix only
+	// updates or deletes; 0: 10,000.
+	Prime int
+	// Data and Template give the records instead of the generator; not both.
+	Data     *Data
+	Template []byte
+}
+
+// pooled is how many different records are generated for one kind of batch.
+const pooled = 4096
+
+// ground is an object with the keys that the run has used in it.
+type ground struct {
+	object object
+	used   atomic.Int64 // numbers below it may have been sent
+	keys   int64        // how many there are
+}
+
+// task is one kind of batch of a mix.
+type task struct {
+	shape  *shape
+	ground *ground
+	weight float64 // of all tasks: up to this, cumulated and scaled to 1
+	rows   []row
+	// inTurn: rows come from a file and are sent one after the other, over and
+	// over; else they are put into batches once.
+	inTurn bool
+	turn   atomic.Int64
+	// own: the rows have identifiers of their own, which stay. sweeps: every key
+	// of the ground once, from the first to the last.
+	own, sweeps bool
+}
+
+// creates tells operations that write new keys.
+func (t *task) creates() bool {
+	return t.shape.operation == rpc.OperationUpsert || t.shape.operation == rpc.OperationInsert
+}
+
+// plan is the whole work of a run, ready to be sent.
+type plan struct {
+	tasks   []*task
+	grounds []*ground
+	size    int
+	keys    Keys
+	primed  bool // the mix needs records before it starts
+}
+
+// normalised checks the shares of a mix.
+func normalised(what string, shares []Share, fallback string) ([]Share, error) {
+	if len(shares) == 0 && fallback != "" {
+		shares = []Share{{Name: fallback}}
+	}
+	out := slices.Clone(shares)
+	for i, s := range out {
+		if s.Weight == 0 {
+			out[i].Weight = 1
+		}
+		if s.Name == "" || out[i].Weight < 0 || out[i].Weight > 1e9 {
+			return nil, usagef("%s %q: a share is NAME or NAME=WEIGHT with a weight above 0", what, s.Name)
+		}
+		if slices.ContainsFunc(out[:i], func(o Share) bool { return o.Name == s.Name }) {
+			return nil, usagef("%s %q is named twice", what, s.Name)
+		}
+	}
+	return out, nil
+}
+
+// names of shares.
+func names(shares []Share) []string {
+	var list []string
+	for _, s := range shares {
+		list = append(list, s.Name)
+	}
+	return list
+}
+
+// newPlan makes the tasks of a mix. Everything that can be refused is refused
+// here, before the first batch.
+func newPlan(w Work, d *declared, keys Keys, seed uint64, syncRun int64) (*plan, error) {
+	objects, err := normalised("object", w.Objects, "")
+	if err != nil {
+		return nil, err
+	}
+	operations, err := normalised("operation", w.Operations, rpc.OperationUpsert)
+	if err != nil {
+		return nil, err
+	}
+	p := &plan{size: w.BatchSize, keys: keys, primed: true}
+	if p.size == 0 {
+		p.size = int(min(d.speed.MaximumBatchSize, 10_000))
+	}
+	sum := 0.0
+	for _, o := range objects {
+		g := &ground{object: d.objects[o.Name]}
+		p.grounds = append(p.grounds, g)
+		for _, op := range operations {
+			t, err := p.task(w, g, op.Name, seed, syncRun)
+			if err != nil {
+				return nil, err
+			}
+			sum += o.Weight * op.Weight
+			t.weight = sum
+			p.tasks = append(p.tasks, t)
+			p.primed = p.primed && !t.creates()
+		}
+	}
+	for _, t := range p.tasks {
+		t.weight /= sum
+	}
+	return p, nil
+}
+
+// task makes one kind of batch with its records.
+func (p *plan) task(w Work, g *ground, operation string, seed uint64, syncRun int64) (*task, error) {
+	switch operation {
+	case rpc.OperationUpsert, rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationDelete:
+	case rpc.OperationMirror:
+		return nil, usagef("operation mirror: no batch has it; a mirror sync sends upsert and delete (--operation upsert=9,delete=1)")
+	default:
+		return nil, usagef("operation %q is none of upsert, insert, update and delete", operation)
+	}
+	o, err := g.object.forOperation(operation, w.Identifier, w.Fields)
+	if err != nil {
+		return nil, err
+	}
+	if !o.supports(operation) {
+		return nil, usagef("the object %q does not take %s; it has %s", o.APIName, operation, strings.Join(o.operations, ", "))
+	}
+	integer := o.identifier.Type == rpc.TypeInteger
+	g.object, g.keys = o, p.keys.count(integer)
+	t := &task{ground: g}
+	m := &maker{object: o, keys: p.keys, random: rand.New(rand.NewPCG(seed, uint64(len(p.tasks))))}
+	switch {
+	case w.Data != nil:
+		t.inTurn, t.own = true, w.Data.OwnKeys
+		t.rows, err = m.fromData(w.Data)
+	case len(w.Template) > 0:
+		t.rows, err = m.fromTemplate(w.Template)
+	default:
+		t.rows = make([]row, max(pooled, min(p.size, 10*pooled)))
+		for i := range t.rows {
+			t.rows[i] = m.row()
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	// The records decide what the plan maps: a file may have fewer fields.
+	if t.shape, err = newShape(m.object, operation, p.size, syncRun); err != nil {
+		return nil, err
+	}
+	if t.own && !t.creates() {
+		return nil, usagef("operation %s with the identifiers of the file: only upsert and insert write them", operation)
+	}
+	return t, nil
+}
+
+// primer is the task that writes records for those that need some.
+func (p *plan) primer(w Work, g *ground, seed uint64, syncRun int64) (*task, error) {
+	operation := rpc.OperationUpsert
+	if !g.object.supports(operation) {
+		operation = rpc.OperationInsert
+	}
+	t, err := p.task(w, g, operation, seed, syncRun)
+	if err != nil {
+		return nil, fmt.Errorf("prepare records of %s: %w", g.object.APIName, err)
+	}
+	return t, nil
+}
+
+// pick chooses a task by its weight.
+func (p *plan) pick(random *rand.Rand) *task {
+	if len(p.tasks) == 1 {
+		return p.tasks[0]
+	}
+	at := random.Float64()
+	for _, t := range p.tasks {
+		if at < t.weight {
+			return t
+		}
+	}
+	return p.tasks[len(p.tasks)-1]
+}
+
+// take reserves n new keys of an object; false: there are not so many left.
+func (g *ground) take(n int64) (first int64, ok bool) {
+	first = g.used.Add(n) - n
+	if first+n > g.keys {
+		g.used.Add(-n)
+		return 0, false
+	}
+	return first, true
+}

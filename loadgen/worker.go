@@ -1,0 +1,332 @@
+package loadgen
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// caller is one connection: of this package or of net/http.
+type caller interface {
+	call(b *batch, now int64) (reply, error)
+	interrupt() // from another goroutine: the call ends now
+	close()
+}
+
+// sample is one request that has ended, in nanoseconds of the clock.
+type sample struct {
+	intended, start, end int64
+	records, good        int32
+	failed               bool // the request as a whole
+	waited               bool // the connection was free when the request was due
+	connected            bool // … and was made for it
+}
+
+// written is a run of keys of one object that were acknowledged.
+type written struct {
+	ground *ground
+	first  int64
+}
+
+// worker is one connection with its batches and what it has measured.
+type worker struct {
+	e      *engine
+	number int
+	line   caller
+	check  checker
+	random *rand.Rand
+	wake   chan struct{}
+	id     string // the first digits of its ids
+	calls  int64
+
+	ready map[*task][]*batch // prepared, taken in turn
+	turns map[*task]int
+	known []written // the latest keys, to be updated, deleted or repeated
+	fails int       // connections that failed in a row
+
+	// started is when the call that is under way began, 0 while there is none and
+	// -1 where the watch has broken it.
+	started atomic.Int64
+	breaks  sync.Mutex
+
+	mu      sync.Mutex
+	samples []sample
+	tally   map[string]*tally
+	last    *tally
+	scratch []byte
+}
+
+// tally counts equal errors.
+type tally struct {
+	Kind, Message string
+	Count         int64
+	Example       Example
+}
+
+// Example is one occurrence of an error, by which it can be found in a log.
+type Example struct {
+	RequestID  string `json:"request_id,omitempty"`
+	Identifier string `json:"identifier,omitempty"`
+	// Seconds from the start of the run.
+	At float64 `json:"at_seconds"`
+}
+
+// knownKeys bounds how many batches a connection remembers.
+const knownKeys = 1024
+
+func (e *engine) newWorker(number int) *worker {
+	w := &worker{
+		e: e, number: number, wake: make(chan struct{}, 1), ready: map[*task][]*batch{}, turns: map[*task]int{},
+		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{},
+	}
+	const digits = "0123456789abcdef"
+	id := make([]byte, idDigits-idCounter)
+	for i := range id {
+		id[i] = digits[w.random.IntN(16)]
+	}
+	w.id = string(id)
+	if e.end.transport.Standard {
+		w.line = newStandard(e.ctx, e.end, e.shared)
+	} else {
+		w.line = newLink(e.ctx, e.end)
+	}
+	w.check.note = w.noteRecord
+	return w
+}
+
+// variants is how many batches of one kind a connection prepares: as many as
+// keep all of them within a bound of memory.
+func (e *engine) variants(t *task) int {
+	const room = 256 << 20
+	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
+	return min(max(room/(size*len(e.plan.tasks)*max(e.connections, 1)), 1), 8)
+}
+
+// prepare makes the next batch of a task with its keys; ok is false where the
+// run has no more keys or records to send.
+func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
+	if !w.e.budget.spend(int64(t.shape.size)) {
+		w.e.stopFor(stopRecords)
+		return nil, 0, false
+	}
+	b = w.batch(t)
+	n := int64(b.size())
+	switch {
+	case t.own:
+	case t.creates() || t.sweeps:
+		if first, ok = t.ground.take(n); !ok {
+			w.e.stopFor(stopKeys)
+			return nil, 0, false
+		}
+		b.stamp(first)
+		if !t.sweeps {
+			first = w.repeat(t, b, first)
+		}
+	default:
+		if first, ok = w.existing(t); !ok {
+			w.e.stopFor(stopNothing)
+			return nil, 0, false
+		}
+		b.stamp(first)
+	}
+	w.calls++
+	b.setID(w.calls)
+	return b, first, true
+}
+
+// batch is the next prepared batch of a task, or one filled from a file.
+func (w *worker) batch(t *task) *batch {
+	if t.inTurn {
+		batches := w.ready[t]
+		if batches == nil {
+			batches = []*batch{newBatch(t.shape, w.e.end)}
+			w.ready[t] = batches
+		}
+		n := t.shape.size
+		from := int((t.turn.Add(int64(n)) - int64(n)) % int64(len(t.rows)))
+		rows := t.rows[from:min(from+n, len(t.rows))]
+		if len(rows) < n {
+			rows = slices.Clone(rows)
+			for len(rows) < n {
+				rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
+			}
+		}
+		batches[0].fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
+		return batches[0]
+	}
+	turn := w.turns[t]
+	w.turns[t] = turn + 1
+	batches := w.ready[t]
+	if want := w.e.variants(t); len(batches) < want {
+		b := newBatch(t.shape, w.e.end)
+		rows := make([]row, t.shape.size)
+		from := w.random.IntN(len(t.rows))
+		for i := range rows {
+			rows[i] = t.rows[(from+i)%len(t.rows)]
+		}
+		b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
+		w.ready[t] = append(batches, b)
+		return b
+	}
+	return batches[turn%len(batches)]
+}
+
+// repeat gives a share of the records keys that were written before. It returns
+// -1 where it did: the batch is no run of keys any more.
+func (w *worker) repeat(t *task, b *batch, first int64) int64 {
+	share := w.e.work.Repeats
+	if share <= 0 || len(w.known) < 4 {
+		return first
+	}
+	out := first
+	for i := range b.size() {
+		if w.random.Float64() >= share {
+			continue
+		}
+		if old := w.known[w.random.IntN(len(w.known))]; old.ground == t.ground {
+			b.stampOne(i, old.first+int64(w.random.IntN(t.shape.size)))
+			out = -1
+		}
+	}
+	return out
+}
+
+// existing chooses keys that were acknowledged; a delete takes them away.
+func (w *worker) existing(t *task) (int64, bool) {
+	from := 0
+	if n := len(w.known); n > 0 {
+		from = w.random.IntN(n)
+	}
+	for i := range w.known {
+		at := (from + i) % len(w.known)
+		if k := w.known[at]; k.ground == t.ground {
+			if t.shape.operation == rpc.OperationDelete {
+				w.known[at] = w.known[len(w.known)-1]
+				w.known = w.known[:len(w.known)-1]
+			}
+			return k.first, true
+		}
+	}
+	return 0, false
+}
+
+// remember keeps keys that were acknowledged.
+func (w *worker) remember(t *task, first int64) {
+	if first < 0 || w.e.remembered == 0 || t.own || !t.creates() {
+		return
+	}
+	k := written{t.ground, first}
+	if len(w.known) < w.e.remembered {
+		w.known = append(w.known, k)
+	} else if !w.e.plan.primed {
+		w.known[w.random.IntN(len(w.known))] = k
+	}
+}
+
+// choose picks the next task; a batch of an operation that has no record to
+// work on yet gives way to one that makes some.
+func (w *worker) choose() *task {
+	t := w.e.plan.pick(w.random)
+	if t.creates() || w.e.plan.primed || w.has(t.ground) {
+		return t
+	}
+	for _, other := range w.e.plan.tasks {
+		if other.ground == t.ground && other.creates() {
+			return other
+		}
+	}
+	return t
+}
+
+func (w *worker) has(g *ground) bool {
+	return slices.ContainsFunc(w.known, func(k written) bool { return k.ground == g })
+}
+
+// send sends one batch of a task, checks the reply and records it. intended is
+// when it was due; 0: now. false ends the connection's work.
+func (w *worker) send(t *task, intended int64, waited bool) bool {
+	b, first, ok := w.prepare(t)
+	if !ok {
+		return false
+	}
+	start := w.e.clock.now()
+	if intended == 0 {
+		intended = start
+	}
+	w.started.Store(max(start, 1))
+	rep, err := w.line.call(b, start)
+	if w.started.Swap(0) < 0 {
+		w.breaks.Lock() // the watch is at work on this connection
+		w.line.close()
+		w.breaks.Unlock()
+	}
+	s := sample{intended: intended, start: start, records: int32(b.size()), waited: waited, connected: rep.dialled > 0}
+	var v verdict
+	if err == nil {
+		v, err = w.judge(b, rep)
+	}
+	s.end = w.e.clock.now()
+	if err != nil && (w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)) {
+		w.e.cut.Add(1) // nobody knows what the reply would have been
+		return false
+	}
+	s.good, s.failed = int32(v.acknowledged), err != nil
+	switch {
+	case err != nil:
+		w.fail(err, b, s.end)
+	case v.failed == 0:
+		w.remember(t, first)
+	}
+	w.mu.Lock()
+	w.samples = append(w.samples, s)
+	w.mu.Unlock()
+	return w.pause(err)
+}
+
+// judge looks at status and body.
+func (w *worker) judge(b *batch, rep reply) (verdict, error) {
+	if rep.limit > 0 && w.e.follow {
+		w.e.limited(rep.limit)
+	}
+	if rep.status == http.StatusOK {
+		return w.check.check(b, rep.body)
+	}
+	// The envelope says what happened, whatever the status; without one the
+	// status does.
+	if _, rpcErr, err := rpc.DecodeResponse(rep.body, ""); err == nil && rpcErr != nil {
+		return verdict{}, failf(KindRPC, "error %d: %s", rpcErr.Code, rpcErr.Message)
+	}
+	if rep.status == http.StatusTooManyRequests {
+		return verdict{}, failf(KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
+	}
+	return verdict{}, failf(KindStatus, "HTTP status %d: %s", rep.status, clip(rep.body))
+}
+
+// pause slows a connection down that cannot be made: a closed loop against a
+// port where nobody listens would only burn the processor.
+func (w *worker) pause(err error) bool {
+	f, _ := err.(*Failure)
+	if f == nil {
+		w.fails = 0
+		return true
+	}
+	switch f.Kind {
+	case KindRefused, KindConnect, KindDNS, KindTLS, KindDescriptors, KindPorts:
+		w.fails++
+		wait := time.NewTimer(min(time.Duration(w.fails)*10*time.Millisecond, time.Second))
+		defer wait.Stop()
+		select {
+		case <-wait.C:
+		case <-w.e.quit:
+		}
+	}
+	return true
+}
