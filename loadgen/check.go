@@ -32,9 +32,20 @@ type checker struct {
 	index   map[string]int // of the identifiers, once they come out of order
 	indexed bool
 	v       verdict
-	first   rpc.Entry // of the reply, for its form
+	places  places    // of the reply, for its form
 	clean   bool      // in order, byte for byte, one result each
 	refused []refusal // noted once the reply has been seen to its end
+	result  func(*rpc.Entry) error
+}
+
+// places are where entries stand in a reply.
+type places struct {
+	entries    int
+	first, end int // of all entries
+	second     int
+	firstEnd   int
+	good       rpc.Entry // one with success, 0 without
+	goodAt     int       // its number
 }
 
 // refusal is a result without success in a reply that has the form.
@@ -66,7 +77,24 @@ func (c *checker) check(b *batch, body []byte) (verdict, error) {
 }
 
 // same compares a reply with the form. It is not ok where only a scan can tell.
-func (c *checker) same(b *batch, body []byte) (v verdict, ok bool) {
+func (c *checker) same(b *batch, body []byte) (verdict, bool) {
+	v, ok := c.compare(b, body)
+	if !ok {
+		return verdict{}, false
+	}
+	for _, r := range c.refused {
+		c.note(KindRecordRefused, r.message, b.key(r.record))
+	}
+	return v, true
+}
+
+// fits is same without counting anything.
+func (c *checker) fits(b *batch, body []byte) bool {
+	_, ok := c.compare(b, body)
+	return ok
+}
+
+func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 	f := &c.form
 	if !f.known || f.single && b.size() > 1 || !b.hasID(body, f.head, f.idInHead) {
 		return v, false
@@ -102,10 +130,7 @@ func (c *checker) same(b *batch, body []byte) (v verdict, ok bool) {
 		i += len(f.between)
 	}
 	if len(body)-i != len(f.tail) || !b.hasID(body[i:], f.tail, f.idInTail) {
-		return verdict{}, false
-	}
-	for _, r := range c.refused {
-		c.note(KindRecordRefused, r.message, b.key(r.record))
+		return v, false
 	}
 	return v, true
 }
@@ -131,7 +156,10 @@ func (c *checker) scan(b *batch, body []byte) (verdict, error) {
 	}
 	c.seen, c.next, c.indexed = c.seen[:n], 0, false
 	clear(c.seen)
-	c.v, c.clean, c.first = verdict{}, true, rpc.Entry{}
+	c.v, c.clean, c.places = verdict{}, true, places{}
+	if c.result == nil {
+		c.result = c.take
+	}
 	if err := rpc.ScanAnswer(body, &c.answer, c.result); err != nil {
 		return verdict{}, answerFailure(err)
 	}
@@ -147,17 +175,15 @@ func (c *checker) scan(b *batch, body []byte) (verdict, error) {
 			c.v.failed++
 		}
 	}
-	if c.clean && c.v.failed == 0 && c.v.acknowledged == n {
+	if c.clean && c.places.entries == n && c.places.good.End > 0 {
 		c.learn(body)
 	}
 	return c.v, nil
 }
 
-// result takes one entry of a reply that is scanned.
-func (c *checker) result(e *rpc.Entry) error {
-	if c.first.End == 0 {
-		c.first = *e
-	}
+// take takes one entry of a reply that is scanned.
+func (c *checker) take(e *rpc.Entry) error {
+	c.places.add(e)
 	i := c.find(e.Identifier)
 	switch {
 	case i < 0:

@@ -37,6 +37,9 @@ func newKeys(template, run string, from, to int64) (Keys, error) {
 	if !strings.Contains(template, "{n}") {
 		return Keys{}, usagef("the key template %q has no {n}: every record would have the same key", template)
 	}
+	if !strings.Contains(template, "{run}") {
+		return Keys{}, usagef("the key template %q has no {run}: nobody could tell whose records they are", template)
+	}
 	if strings.Count(template, "{n}") > 1 {
 		return Keys{}, usagef("the key template %q has {n} more than once", template)
 	}

@@ -27,6 +27,8 @@ destination (destsim) and for the service that calls it (serve, sync).`,
       one rule: why it matters, a good and a bad exchange
   destkit destsim --addr 127.0.0.1:8080
       a destination that obeys every rule, to try things on
+  destkit load https://example.com/destination --write --object contact
+      how many batches it takes, and how fast
   destkit serve --data ./data
       the service itself, to test your API client against
   destkit sync run 7
@@ -52,6 +54,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newServe(),
 		newSync(),
 		newExplainRecord(),
+		newLoad(),
 		newDemo(),
 		newVersion(),
 	)

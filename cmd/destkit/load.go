@@ -1,0 +1,272 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// loading holds the flags of `destkit load`. Most bind onto loadgen.Options;
+// resolve turns the rest into it.
+type loading struct {
+	connection
+	dials   conformance.Options // where the flags of a connection put their values
+	options loadgen.Options
+
+	objects, operations, fields             []string
+	rate, recordsRate, stages, steps, burst string
+	repeats, abort, catchUp, startAt        string
+	search                                  bool
+	slo, client                             string
+	confirm                                 time.Duration
+	data                                    loadgen.Data
+	dataKeys, template, keyRange            string
+	failIf                                  []string
+	calibrate                               bool
+	files                                   loadFiles
+	prometheus, otlp                        string
+	quiet, noColor                          bool
+	profiling                               profiling
+}
+
+// newLoad is the hammer's door.
+func newLoad() *cobra.Command {
+	var l loading
+	cmd := &cobra.Command{
+		Use:   "load URL --write --object NAME",
+		Short: "Measure how fast a custom destination takes batches",
+		Long: `Send batches to the custom destination at URL and measure how many it takes, at
+what latency, and where it breaks. Every reply is checked: status, id, and one
+result with success for every record.
+
+How it is sent, one of:
+  --as-declared     exactly what get_sync_speed and X-RateLimit-Limit allow (default)
+  --rate N          so many requests per second, whatever the replies; also FROM-TO
+  --records-rate N  so many records per second
+  --stages, --steps, --burst   rates that change
+  --closed          the next batch as soon as the reply has come, on every connection
+  --search          look for the highest rate that holds a goal (--slo)
+Only --as-declared is held back by the declared limits; a line says when another
+way exceeds them.
+
+Latency counts from the moment at which a request was to be sent, service time
+from when it was sent: where the target stalls, users wait though nothing was
+sent. Late requests are sent at twice the rate at most (--catch-up).
+
+Records are made from the fields that the object declares, or come from a file
+(--data, --template). Their identifiers carry the run (zz-load-RUN-NUMBER, or
+integers above 2·10^12) and are named in the summary and the JSON, so that
+--cleanup, or 'destkit load clean' later, can delete exactly them. They are
+real writes: give an object that may be filled.`,
+		Example: `  destkit load http://127.0.0.1:8080/ --write --object contact --closed --duration 30s
+  destkit load https://example.com/destination --token-env TOKEN --write --object contact \
+      --rate 500 --batch-size 100 --duration 1m --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --json r.json
+  destkit load https://example.com/destination --write --object contact --search --slo p99=200ms,errors=0.1%
+  destkit load https://example.com/destination --write --object contact --html load.html --cleanup
+  destkit load --calibrate`,
+		Args: arguments(0, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
+	}
+	l.register(cmd)
+	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean())
+	return cmd
+}
+
+func (l *loading) register(cmd *cobra.Command) {
+	o, f := &l.options, cmd.Flags()
+	f.SortFlags = false
+	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object; nothing is sent without it")
+	f.StringSliceVar(&l.objects, "object", nil, "object `NAME[=WEIGHT]` to write into (repeatable)")
+	f.StringSliceVar(&l.operations, "operation", nil, "`OP[=WEIGHT]`: upsert, insert, update or delete (repeatable: a mix; default upsert)")
+	f.IntVar(&o.Work.BatchSize, "batch-size", 0, "records in a batch (0: maximum_batch_size)")
+
+	f.BoolVar(&o.AsDeclared, "as-declared", false, "send exactly what the endpoint declares (default)")
+	f.StringVar(&l.rate, "rate", "", "requests per second, `N[/s|/m]`, or a ramp FROM-TO over the duration")
+	f.StringVar(&l.recordsRate, "records-rate", "", "records per second, `N[/s|/m]`, or a ramp FROM-TO")
+	f.StringVar(&l.stages, "stages", "", "rates one after the other, `TIME@RATE,…`, for example 30s@100,1m@100-1000,30s@1000")
+	f.StringVar(&l.steps, "steps", "", "rates, each for an equal part of the duration, `N,N,…`")
+	f.StringVar(&l.burst, "burst", "", "`SIZE/TIME`: so many requests at once, so often, for example 500/10s")
+	f.BoolVar(&o.Closed, "closed", false, "closed loop: the next batch when the reply has come")
+	f.BoolVar(&l.search, "search", false, "look for the highest rate that holds --slo")
+	f.StringVar(&l.slo, "slo", "", "`GOALS` of a search, for example p99=200ms,errors=0.1%")
+	f.DurationVar(&l.confirm, "confirm", 10*time.Second, "how long the rate that a search has found is run to confirm it")
+
+	f.IntVar(&o.Connections, "connections", 0, "connections at once (0: as declared, at most 50; 64 for a rate)")
+	f.DurationVar(&o.Duration, "duration", 0, "how long to measure (default 10s)")
+	f.Int64Var(&o.Count, "count", 0, "stop after `N` requests")
+	f.DurationVar(&o.WarmUp, "warm-up", 0, "send for so long before measuring")
+	f.Int64Var(&o.MaxRecords, "max-records", 0, "write at most `N` records in the whole run (0: no bound)")
+	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
+	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
+	f.StringArrayVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` is broken, for example 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable)")
+	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
+
+	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
+	f.StringVar(&l.data.Format, "data-format", "", "`csv|jsonl|parquet` (default: by the extension)")
+	f.StringVar(&l.dataKeys, "data-keys", "run", "identifiers: `run|file`; those of the file are real and never cleaned up")
+	f.StringVar(&l.template, "template", "", "make records from a JSON `FILE` with placeholders, see docs/load.md")
+	f.StringSliceVar(&l.fields, "field", nil, "map only this field `NAME` beside the identifier and what is required (repeatable)")
+	f.StringVar(&o.Work.Identifier, "identifier", "", "the field `NAME` to match records by (default: the first that is required)")
+	f.StringVar(&l.repeats, "repeat-keys", "", "`SHARE` of records with a key that was sent before, for example 20%")
+	f.IntVar(&o.Work.Prime, "prime", 10000, "records to write first, where only updates or deletes follow")
+	f.StringVar(&o.KeyTemplate, "key-template", loadgen.DefaultKeyTemplate, "`TEMPLATE` of string identifiers")
+	f.StringVar(&l.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: 10^9 above 2·10^12, chosen by the run)")
+	f.StringVar(&o.Journal, "journal", "", "`FILE` that names the keys before they are sent, for 'destkit load clean'")
+	f.BoolVar(&o.Cleanup, "cleanup", false, "delete at the end what was written, with delete batches")
+	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and choices (0: chosen, and reported)")
+
+	f.StringVar(&l.client, "http-client", "own", "`own|standard`: the client of this program, or Go's net/http")
+	f.BoolVar(&o.Transport.HTTP2, "http2", false, "offer HTTP/2 (standard client)")
+	f.StringVar(&o.Transport.Proxy, "proxy", "", "`URL` of an http or socks5 proxy (standard client)")
+	f.BoolVar(&o.Transport.Reconnect, "new-connections", false, "a new connection for every request")
+	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
+	l.connection.register(cmd, &l.dials)
+	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
+	_ = f.MarkHidden("planning-timeout")
+
+	l.files.register(f)
+	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics")
+	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
+	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
+	f.BoolVar(&l.quiet, "quiet", false, "no live view")
+	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
+	l.profiling.register(cmd)
+}
+
+// run loads, writes the files and shows the result.
+func (l *loading) run(cmd *cobra.Command, args []string) error {
+	if l.calibrate {
+		if len(args) > 0 {
+			return usagef("--calibrate measures this machine: leave the URL out")
+		}
+		return l.runCalibrate(cmd)
+	}
+	if len(args) == 0 {
+		return usagef("missing the URL of the endpoint\nusage: %s", cmd.UseLine())
+	}
+	if err := l.resolve(args[0]); err != nil {
+		return err
+	}
+	thresholds, err := l.thresholds()
+	if err != nil {
+		return err
+	}
+	if err := l.files.check(); err != nil {
+		return err
+	}
+	stopProfile, err := l.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
+	result, err := l.watched(cmd, l.options)
+	if err != nil {
+		return loadError(err)
+	}
+	return l.deliver(cmd, result, thresholds)
+}
+
+// watched runs a load with its live view and its metrics.
+func (l *loading) watched(cmd *cobra.Command, o loadgen.Options) (*loadgen.Result, error) {
+	screen := cmd.ErrOrStderr()
+	show := newLoadView(screen, l.quiet)
+	meter, err := serveLoadMetrics(cmd.Context(), l.prometheus, l.otlp, screen)
+	if err != nil {
+		return nil, err
+	}
+	defer meter.stop()
+	o.Progress = func(m loadgen.Moment) { show.moment(m); meter.take(m) }
+	o.Note = show.note
+	result, err := loadgen.Run(cmd.Context(), o)
+	show.done()
+	return result, err
+}
+
+// deliver writes the files, prints the summary and decides the exit status.
+func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds []loadgen.Threshold) error {
+	for i := range thresholds {
+		thresholds[i].Check(result)
+	}
+	result.Thresholds = thresholds
+	status := loadStatus(result)
+	if err := l.files.write(cmd.OutOrStdout(), result); err != nil {
+		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		status = worst(status, statusUntested)
+	}
+	out := cmd.OutOrStdout()
+	if l.files.takesStdout() {
+		out = cmd.ErrOrStderr()
+	}
+	writeLoadText(out, result)
+	return exitWith(status)
+}
+
+// loadStatus is the exit status of a load: errors alone do not change it.
+func loadStatus(r *loadgen.Result) int {
+	status := statusOK
+	for _, t := range r.Thresholds {
+		if t.Failed {
+			status = statusGate
+		}
+	}
+	switch r.Ended {
+	case "too many errors":
+		status = statusGate
+	case "interrupted":
+		status = worst(status, statusUntested)
+	}
+	if r.Search != nil && !r.Search.Confirmed {
+		status = worst(status, statusGate)
+	}
+	if r.Cleanup != nil && r.Cleanup.Left > 0 {
+		status = worst(status, statusResidue)
+	}
+	return status
+}
+
+// loadError gives an error of the hammer its exit status.
+func loadError(err error) error {
+	var usage *loadgen.UsageError
+	var exit *exitError
+	switch {
+	case errors.As(err, &usage):
+		return usageError(err)
+	case errors.As(err, &exit):
+		return err
+	}
+	return untested(err)
+}
+
+// thresholds reads --fail-if.
+func (l *loading) thresholds() ([]loadgen.Threshold, error) {
+	var all []loadgen.Threshold
+	for _, text := range l.failIf {
+		for part := range strings.SplitSeq(text, ",") {
+			t, err := loadgen.ParseThreshold(strings.TrimSpace(part))
+			if err != nil {
+				return nil, usagef("--fail-if %w", err)
+			}
+			all = append(all, t)
+		}
+	}
+	return all, nil
+}
+
+// readTemplate reads the file of --template.
+func readTemplate(file string) ([]byte, error) {
+	if file == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usagef("read --template: %w", err)
+	}
+	return text, nil
+}

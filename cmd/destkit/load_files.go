@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/loadgen"
+)
+
+// loadFiles are the files that a load writes; "-" is standard output.
+type loadFiles struct{ json, html, csv, hdr string }
+
+func (l *loadFiles) register(f *pflag.FlagSet) {
+	f.StringVar(&l.json, "json", "", "write the result as JSON into `FILE`")
+	f.StringVar(&l.html, "html", "", "write a report with plots into one HTML `FILE`")
+	f.StringVar(&l.csv, "csv", "", "write the figures of every interval into a CSV `FILE`")
+	f.StringVar(&l.hdr, "hdr", "", "write the histograms into an HdrHistogram log `FILE`")
+}
+
+// loadWriter is one file with its flag and how it is written.
+type loadWriter struct {
+	flag, file string
+	write      func(io.Writer, *loadgen.Result) error
+}
+
+func (l *loadFiles) all() []loadWriter {
+	return []loadWriter{
+		{"json", l.json, loadgen.WriteJSON}, {"html", l.html, loadgen.WriteHTML},
+		{"csv", l.csv, loadgen.WriteCSV}, {"hdr", l.hdr, loadgen.WriteHistogramLog},
+	}
+}
+
+// check looks whether the files can be written: a slip must not show after
+// minutes of load.
+func (l *loadFiles) check() error {
+	toStdout := 0
+	for _, w := range l.all() {
+		switch w.file {
+		case "":
+		case "-":
+			toStdout++
+		default:
+			if info, err := os.Stat(filepath.Dir(w.file)); err != nil || !info.IsDir() {
+				return usagef("--%s %s: there is no folder %s", w.flag, w.file, filepath.Dir(w.file))
+			}
+		}
+	}
+	if toStdout > 1 {
+		return usagef("only one file can go to standard output")
+	}
+	return nil
+}
+
+// takesStdout tells whether a file occupies standard output.
+func (l *loadFiles) takesStdout() bool {
+	for _, w := range l.all() {
+		if w.file == "-" {
+			return true
+		}
+	}
+	return false
+}
+
+// write writes every file, also when one of them fails.
+func (l *loadFiles) write(stdout io.Writer, r *loadgen.Result) error {
+	var errs []error
+	for _, w := range l.all() {
+		switch w.file {
+		case "":
+		case "-":
+			errs = append(errs, w.write(stdout, r))
+		default:
+			errs = append(errs, writeLoadFile(w, r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func writeLoadFile(w loadWriter, r *loadgen.Result) error {
+	f, err := os.Create(w.file)
+	if err != nil {
+		return fmt.Errorf("write --%s: %w", w.flag, err)
+	}
+	err = w.write(f, r)
+	if closeErr := f.Close(); err == nil && closeErr != nil {
+		err = fmt.Errorf("write --%s: %w", w.flag, closeErr)
+	}
+	return err
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/destkit/destkit/loadgen"
+)
+
+// loadMeter shows the figures of a running load to Prometheus, and pushes them
+// where --otlp says; nil: nobody asked.
+type loadMeter struct {
+	mu     sync.Mutex
+	latest loadgen.Moment
+	push   *otlpPush
+	end    context.CancelFunc
+	done   chan error
+}
+
+var (
+	loadRequestsDesc = prometheus.NewDesc("destkit_load_requests_total", "Requests that have ended, in this phase.", []string{"phase"}, nil)
+	loadRecordsDesc  = prometheus.NewDesc("destkit_load_records_total", "Records that were sent, in this phase.", []string{"phase"}, nil)
+	loadErrorsDesc   = prometheus.NewDesc("destkit_load_errors_total", "Failed requests and records that were not acknowledged, in this phase.", []string{"phase"}, nil)
+	loadRateDesc     = prometheus.NewDesc("destkit_load_requests_per_second", "Requests per second of the last interval.", []string{"phase"}, nil)
+	loadSpeedDesc    = prometheus.NewDesc("destkit_load_records_per_second", "Records per second of the last interval.", []string{"phase"}, nil)
+	loadAskedDesc    = prometheus.NewDesc("destkit_load_asked_requests_per_second", "Requests per second that were asked for; 0 in a closed loop.", []string{"phase"}, nil)
+	loadFlightDesc   = prometheus.NewDesc("destkit_load_in_flight", "Requests under way.", []string{"phase"}, nil)
+	loadLatencyDesc  = prometheus.NewDesc("destkit_load_latency_seconds", "Latency from the intended time in the last interval.", []string{"phase", "quantile"}, nil)
+	loadServiceDesc  = prometheus.NewDesc("destkit_load_service_time_seconds", "Time from the send in the last interval.", []string{"phase", "quantile"}, nil)
+)
+
+// serveLoadMetrics opens the port of --prometheus and the way of --otlp.
+func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) (*loadMeter, error) {
+	if addr == "" && otlp == "" {
+		return nil, nil
+	}
+	m := &loadMeter{}
+	if otlp != "" {
+		if err := checkURL("--otlp", otlp); err != nil {
+			return nil, err
+		}
+		m.push = newOTLPPush(otlp, screen)
+	}
+	if addr == "" {
+		return m, nil
+	}
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(m)
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	port := &listener{addr: addr, handler: mux}
+	ln, url, err := port.listen()
+	if err != nil {
+		return nil, err
+	}
+	ctx, m.end = context.WithCancel(context.WithoutCancel(ctx))
+	m.done = make(chan error, 1)
+	go func() { m.done <- port.serve(ctx, ln) }()
+	fmt.Fprintf(screen, "metrics at %s/metrics\n", url)
+	return m, nil
+}
+
+func (m *loadMeter) take(moment loadgen.Moment) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	m.latest = moment
+	m.mu.Unlock()
+	m.push.take(moment)
+}
+
+// stop closes the port.
+func (m *loadMeter) stop() {
+	if m == nil {
+		return
+	}
+	m.push.stop()
+	if m.end != nil {
+		m.end()
+		<-m.done
+	}
+}
+
+// Describe implements prometheus.Collector.
+func (m *loadMeter) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		loadRequestsDesc, loadRecordsDesc, loadErrorsDesc, loadRateDesc, loadSpeedDesc, loadAskedDesc, loadFlightDesc, loadLatencyDesc, loadServiceDesc,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (m *loadMeter) Collect(ch chan<- prometheus.Metric) {
+	m.mu.Lock()
+	now := m.latest
+	m.mu.Unlock()
+	if now.Phase == "" {
+		return
+	}
+	put := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, kind, v, append([]string{now.Phase}, labels...)...)
+	}
+	p := now.Latest
+	put(loadRequestsDesc, prometheus.CounterValue, float64(now.Requests))
+	put(loadRecordsDesc, prometheus.CounterValue, float64(now.Records))
+	put(loadErrorsDesc, prometheus.CounterValue, float64(now.Errors))
+	put(loadRateDesc, prometheus.GaugeValue, p.RequestsPerSecond)
+	put(loadSpeedDesc, prometheus.GaugeValue, p.RecordsPerSecond)
+	put(loadAskedDesc, prometheus.GaugeValue, now.Asked)
+	put(loadFlightDesc, prometheus.GaugeValue, float64(now.InFlight))
+	for _, q := range []struct {
+		label string
+		ms    float64
+	}{{"0.5", p.P50}, {"0.95", p.P95}, {"0.99", p.P99}, {"1", p.Max}} {
+		put(loadLatencyDesc, prometheus.GaugeValue, q.ms/1000, q.label)
+	}
+	put(loadServiceDesc, prometheus.GaugeValue, p.ServiceP50/1000, "0.5")
+	put(loadServiceDesc, prometheus.GaugeValue, p.ServiceP99/1000, "0.99")
+}

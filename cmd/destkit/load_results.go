@@ -1,0 +1,180 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// newLoadCompare puts two results side by side.
+func newLoadCompare() *cobra.Command {
+	tolerance := 0.05
+	var asJSON, fail bool
+	cmd := &cobra.Command{
+		Use:   "compare BEFORE.json AFTER.json",
+		Short: "Compare two results of a load",
+		Long: `Put the results of two loads side by side. What changed by more than the tolerance
+is called better or worse; what the two runs did not have in common is said first.`,
+		Example: "  destkit load compare monday.json friday.json\n  destkit load compare a.json b.json --fail --tolerance 0.1",
+		Args:    arguments(2, 2, "the two JSON results"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !(tolerance >= 0) || tolerance > 10 {
+				return usagef("--tolerance must be a share such as 0.05, not %v", tolerance)
+			}
+			results, err := readResults(args)
+			if err != nil {
+				return err
+			}
+			c := loadgen.Compare(results[0], results[1], tolerance)
+			if asJSON {
+				err = printJSON(cmd.OutOrStdout(), c)
+			} else {
+				writeComparison(cmd.OutOrStdout(), c)
+			}
+			if err == nil && fail && c.Worse {
+				return exitWith(statusGate)
+			}
+			return err
+		},
+	}
+	cmd.Flags().Float64Var(&tolerance, "tolerance", tolerance, "`SHARE` that a figure may change by")
+	cmd.Flags().BoolVar(&fail, "fail", false, "exit 1 when something is worse")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func readResults(files []string) ([]*loadgen.Result, error) {
+	var results []*loadgen.Result
+	for _, file := range files {
+		r, err := loadgen.ReadResult(file)
+		if err != nil {
+			return nil, usageError(err)
+		}
+		results = append(results, r)
+	}
+	return results, nil
+}
+
+func writeComparison(w io.Writer, c *loadgen.Comparison) {
+	if len(c.Apart) > 0 {
+		fmt.Fprintf(w, "not the same load: %s\n", strings.Join(c.Apart, "; "))
+	}
+	fmt.Fprintf(w, "%-34s %14s %14s %9s\n", "", "before", "after", "change")
+	for _, d := range c.Differences {
+		change := "     new"
+		if d.Before != 0 {
+			change = fmt.Sprintf("%+.1f %%", d.Change*100)
+		} else if d.After == 0 {
+			change = ""
+		}
+		word := ""
+		switch {
+		case d.Worse:
+			word = "  worse"
+		case d.Better:
+			word = "  better"
+		}
+		name := d.Name
+		if d.Unit != "" {
+			name += " (" + d.Unit + ")"
+		}
+		fmt.Fprintf(w, "%-34s %14s %14s %9s%s\n", name, compared(d.Before), compared(d.After), change, word)
+	}
+}
+
+func compared(v float64) string {
+	if v >= 1000 {
+		return grouped(int64(v + 0.5))
+	}
+	return fmt.Sprintf("%.4g", v)
+}
+
+// newLoadMerge puts results of several generators together.
+func newLoadMerge() *cobra.Command {
+	var files loadFiles
+	cmd := &cobra.Command{
+		Use:   "merge RESULT.json…",
+		Short: "Put the results of several generators together",
+		Long: `Put the results of loads together that several machines sent at the same time
+(--start-at). Counts and rates are added, histograms joined; percentiles are those
+of all requests. In the series, the worst percentile of an interval stands for all.`,
+		Example: "  destkit load merge a.json b.json c.json --json all.json --html all.html",
+		Args:    arguments(2, -1, "two JSON results or more"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := files.check(); err != nil {
+				return err
+			}
+			results, err := readResults(args)
+			if err != nil {
+				return err
+			}
+			merged, err := loadgen.Merge(results)
+			if err != nil {
+				return loadError(err)
+			}
+			if err := files.write(cmd.OutOrStdout(), merged); err != nil {
+				return untested(err)
+			}
+			out := cmd.OutOrStdout()
+			if files.takesStdout() {
+				out = cmd.ErrOrStderr()
+			}
+			writeLoadText(out, merged)
+			return nil
+		},
+	}
+	files.register(cmd.Flags())
+	return cmd
+}
+
+// newLoadClean deletes what a load has left.
+func newLoadClean() *cobra.Command {
+	var dials conformance.Options
+	var conn connection
+	var journal string
+	var options loadgen.Options
+	cmd := &cobra.Command{
+		Use:   "clean --journal FILE URL",
+		Short: "Delete the records that a load has written",
+		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names. Keys
+that were never stored are deleted as well, which changes nothing.`,
+		Example: "  destkit load clean --journal load.json https://example.com/destination",
+		Args:    arguments(1, 1, "the URL of the endpoint"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if journal == "" {
+				return usagef("name the journal or the JSON result: --journal FILE")
+			}
+			keys, err := loadgen.ReadKeys(journal)
+			if err != nil {
+				return usageError(err)
+			}
+			target, err := conn.resolve(args[0], &dials)
+			if err != nil {
+				return err
+			}
+			options.Target = loadgen.Target{URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: dials.Roots, Development: string(dials.Development)}
+			options.Transport.Timeout = dials.BatchTimeout
+			result, err := loadgen.Clean(cmd.Context(), options, keys)
+			if err != nil {
+				return loadError(err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s records deleted, %s left\n", grouped(result.Deleted), grouped(result.Left))
+			for _, reason := range result.Reasons {
+				fmt.Fprintf(cmd.OutOrStdout(), "  %s\n", reason)
+			}
+			if result.Left > 0 {
+				return exitWith(statusResidue)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&journal, "journal", "", "journal or JSON result `FILE` of the load")
+	conn.register(cmd, &dials)
+	_ = cmd.Flags().MarkHidden("url-secret")
+	return cmd
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/loadgen"
+)
+
+// loadView shows a load while it runs: a block that is drawn over on a terminal,
+// a line now and then elsewhere.
+type loadView struct {
+	screen   io.Writer
+	quiet    bool
+	redraw   bool
+	drawn    int // lines on the screen
+	said     time.Duration
+	phase    string
+	previous loadgen.Moment
+}
+
+func newLoadView(screen io.Writer, quiet bool) *loadView {
+	return &loadView{screen: screen, quiet: quiet, redraw: terminal(screen)}
+}
+
+// loadLineEvery is how often a line is written where none can be taken back: ten
+// times in a run, but not more than once a second.
+func loadLineEvery(of time.Duration) time.Duration {
+	return max(of/10, time.Second)
+}
+
+func (v *loadView) moment(m loadgen.Moment) {
+	if v.quiet {
+		return
+	}
+	if v.redraw {
+		v.wipe()
+		text := loadBlock(m, max(terminalColumns(v.screen), 40))
+		v.drawn = strings.Count(text, "\n")
+		fmt.Fprint(v.screen, text)
+		return
+	}
+	if m.Phase == v.phase && m.Elapsed-v.said < loadLineEvery(m.Of) {
+		return
+	}
+	v.phase, v.said = m.Phase, m.Elapsed
+	fmt.Fprintln(v.screen, loadLine(m))
+}
+
+// note writes a line that stays.
+func (v *loadView) note(text string) {
+	v.wipe()
+	if !v.quiet {
+		fmt.Fprintln(v.screen, "note: "+text)
+	}
+}
+
+func (v *loadView) done() { v.wipe() }
+
+// wipe takes the block away: up, and clear to the end of the screen.
+func (v *loadView) wipe() {
+	if v.drawn > 0 {
+		fmt.Fprintf(v.screen, "\x1b[%dA\x1b[J", v.drawn)
+		v.drawn = 0
+	}
+}
+
+// loadLine is a moment in one line.
+func loadLine(m loadgen.Moment) string {
+	p := m.Latest
+	return fmt.Sprintf("%s %s: %s requests/s, %s records/s, latency p50 %s p99 %s max %s ms, %s errors, %d in flight",
+		m.Phase, elapsed(m), figure(p.RequestsPerSecond), figure(p.RecordsPerSecond), short(p.P50), short(p.P99), short(p.Max), grouped(m.Errors), m.InFlight)
+}
+
+// loadBlock is a moment in a few lines no wider than columns.
+func loadBlock(m loadgen.Moment, columns int) string {
+	p := m.Latest
+	head := fmt.Sprintf("%s %s", m.Phase, elapsed(m))
+	if m.Of > 0 {
+		wide := min(30, columns-len(head)-4)
+		if full := int(float64(wide) * min(1, m.Elapsed.Seconds()/m.Of.Seconds())); wide > 5 {
+			head += " [" + strings.Repeat("#", full) + strings.Repeat(".", wide-full) + "]"
+		}
+	}
+	rate := fmt.Sprintf("  rate      %s requests/s, %s records/s", figure(p.RequestsPerSecond), figure(p.RecordsPerSecond))
+	if m.Asked > 0 {
+		rate += fmt.Sprintf("; asked for %s", figure(m.Asked))
+	}
+	lines := []string{
+		head, rate,
+		fmt.Sprintf("  latency   p50 %s  p95 %s  p99 %s  max %s ms", short(p.P50), short(p.P95), short(p.P99), short(p.Max)),
+		fmt.Sprintf("  errors    %s; %d in flight; %s records so far", grouped(m.Errors), m.InFlight, grouped(m.Records)),
+	}
+	for i, line := range lines {
+		lines[i] = clip(line, columns-1)
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// elapsed is how far a phase is.
+func elapsed(m loadgen.Moment) string {
+	if m.Of <= 0 {
+		return m.Elapsed.Round(time.Second / 10).String()
+	}
+	return fmt.Sprintf("%s of %s", m.Elapsed.Round(time.Second/10), m.Of)
+}
+
+// figure writes a rate: whole and in groups where it is large.
+func figure(v float64) string {
+	if v >= 100 {
+		return grouped(int64(v + 0.5))
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// short writes milliseconds with three digits that count.
+func short(ms float64) string {
+	switch {
+	case ms >= 100:
+		return grouped(int64(ms + 0.5))
+	case ms >= 10:
+		return fmt.Sprintf("%.1f", ms)
+	}
+	return fmt.Sprintf("%.2f", ms)
+}

@@ -1,0 +1,105 @@
+package loadgen
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// Bare is what the generator does for itself, without a network: keys into a
+// prepared batch, and the check of its reply.
+type Bare struct {
+	rows  []row
+	batch *batch
+	check checker
+	reply []byte
+	first int64
+	calls int64
+}
+
+// NewBare prepares batches of a size for an object with ten fields. One record
+// in refused is answered without success; 0: none.
+func NewBare(size, refused int) (*Bare, error) {
+	end, err := newEndpoint(Target{URL: "http://127.0.0.1/"}, Transport{})
+	if err != nil {
+		return nil, err
+	}
+	o, err := bareObject().forOperation(rpc.OperationUpsert, "", nil)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := newKeys("", "ba5e00", 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	s, err := newShape(o, rpc.OperationUpsert, size, 1)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bare{batch: newBatch(s, end)}
+	m := &maker{object: o, keys: keys, random: rand.New(rand.NewPCG(1, 1))}
+	for range size {
+		b.rows = append(b.rows, m.row())
+	}
+	b.batch.fill(end, b.rows, "00000000000000000000000000000000")
+	b.check.note = func(string, []byte, []byte) {}
+	b.Prepare()
+	return b, b.answer(refused)
+}
+
+// bareObject has a field of every type and a few more.
+func bareObject() object {
+	o := object{Object: rpc.Object{APIName: "contact", Label: "Contact"}, operations: []string{rpc.OperationUpsert}}
+	for i, name := range []string{"email", "first_name", "last_name", "age", "score", "balance", "birthday", "seen_at", "active", "city"} {
+		types := []string{rpc.TypeString, rpc.TypeString, rpc.TypeString, rpc.TypeInteger, rpc.TypeFloat, rpc.TypeDecimal, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean, rpc.TypeString}
+		o.fields = append(o.fields, rpc.Field{
+			APIName: name, Label: name, Identifier: i == 0, Required: i == 0, Createable: true, Updateable: true, Type: types[i],
+		})
+	}
+	return o
+}
+
+// answer writes the reply to the batch.
+func (b *Bare) answer(refused int) error {
+	var results []rpc.RecordResult
+	for i := range b.batch.size() {
+		r := rpc.RecordResult{Identifier: b.batch.key(i), Success: true}
+		if refused > 0 && i%refused == refused-1 {
+			r.Success, r.ErrorMessage = false, "refused"
+		}
+		results = append(results, r)
+	}
+	b.reply = rpc.AppendResponse(nil, b.batch.id(), rpc.AppendBatchResult(nil, results))
+	if _, err := b.Check(); err != nil {
+		return fmt.Errorf("check a reply: %w", err)
+	}
+	return nil
+}
+
+// Prepare puts new keys and a new id into the batch, the same as before, so that
+// the reply fits.
+func (b *Bare) Prepare() {
+	b.batch.stamp(b.first)
+	b.batch.setID(b.calls)
+}
+
+// Check judges the reply; it returns how many records were acknowledged.
+func (b *Bare) Check() (int, error) {
+	v, err := b.check.check(b.batch, b.reply)
+	return v.acknowledged, err
+}
+
+// Speed is how many records per second one processor prepares and checks.
+func (b *Bare) Speed(d time.Duration) (float64, error) {
+	began, n := time.Now(), 0
+	for time.Since(began) < d {
+		b.Prepare()
+		if _, err := b.Check(); err != nil {
+			return 0, err
+		}
+		n += b.batch.size()
+	}
+	return float64(n) / time.Since(began).Seconds(), nil
+}

@@ -1,0 +1,74 @@
+package loadgen
+
+import (
+	"fmt"
+	"testing"
+)
+
+func BenchmarkPrepareAndCheck(b *testing.B) {
+	for _, size := range []int{1, 100, 1000} {
+		for _, refused := range []int{0, 100} {
+			if refused > size {
+				continue
+			}
+			b.Run(fmt.Sprintf("records=%d/refused=1of%d", size, refused), func(b *testing.B) {
+				bare, err := NewBare(size, refused)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportAllocs()
+				for b.Loop() {
+					bare.Prepare()
+					if _, err := bare.Check(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/record")
+			})
+		}
+	}
+}
+
+// BenchmarkScan is the check of replies whose form is never the same.
+func BenchmarkScan(b *testing.B) {
+	for _, size := range []int{1, 1000} {
+		b.Run(fmt.Sprintf("records=%d", size), func(b *testing.B) {
+			bare, err := NewBare(size, 0)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				bare.check.form.known = false
+				if _, err := bare.check.scan(bare.batch, bare.reply); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*size), "ns/record")
+		})
+	}
+}
+
+func BenchmarkHead(b *testing.B) {
+	text := []byte("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Ratelimit-Limit: 50000\r\nDate: Sat, 21 Nov 2026 22:41:42 GMT\r\nContent-Length: 120\r\n\r\n")
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := parseHead(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkSchedule(b *testing.B) {
+	for name, s := range map[string]*schedule{
+		"constant": newSchedule(constant(50_000), Burst{}),
+		"ramp":     newSchedule([]Stage{{Duration: 1e12, From: 10, To: 50_000}}, Burst{}),
+		"bursts":   newSchedule(constant(50_000), Burst{Size: 500, Every: 1e9}),
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				s.next()
+			}
+		})
+	}
+}

@@ -1,0 +1,74 @@
+package loadgen
+
+import "fmt"
+
+// Difference is one figure of two results.
+type Difference struct {
+	Name   string  `json:"name"`
+	Unit   string  `json:"unit,omitempty"`
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+	// Change is the share by which After is more than Before; 0 where Before is 0.
+	Change float64 `json:"change"`
+	// Worse and Better say that the change is beyond the tolerance, and which way.
+	Worse  bool `json:"worse"`
+	Better bool `json:"better"`
+}
+
+// Comparison is two results side by side.
+type Comparison struct {
+	Differences []Difference `json:"differences"`
+	// Apart lists what the two runs did not have in common: their figures are then
+	// not of the same thing.
+	Apart []string `json:"apart,omitempty"`
+	Worse bool     `json:"worse"`
+}
+
+// Compare puts two results side by side. tolerance is the share by which a figure
+// may change without being called worse or better, such as 0.05.
+func Compare(before, after *Result, tolerance float64) *Comparison {
+	c := &Comparison{Differences: []Difference{}}
+	apart := func(what string, a, b any) {
+		if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y {
+			c.Apart = append(c.Apart, fmt.Sprintf("%s: %s, then %s", what, x, y))
+		}
+	}
+	apart("mode", before.Load.Mode, after.Load.Mode)
+	apart("batch size", before.Load.BatchSize, after.Load.BatchSize)
+	apart("connections", before.Load.Connections, after.Load.Connections)
+	apart("operations", names(before.Load.Operations), names(after.Load.Operations))
+	apart("objects", names(before.Target.Objects), names(after.Target.Objects))
+	apart("rate", fmt.Sprintf("%.6g", before.Load.Rate), fmt.Sprintf("%.6g", after.Load.Rate))
+	apart("client", before.Load.Client, after.Load.Client)
+	apart("processors", before.Generator.CPUs, after.Generator.CPUs)
+
+	c.add(tolerance, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond)
+	c.add(tolerance, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
+	c.add(tolerance, -1, "records lost", "%", 100*shares["errors"](before), 100*shares["errors"](after))
+	c.add(tolerance, -1, "errors", "", float64(before.Errors), float64(after.Errors))
+	for _, t := range []struct {
+		name          string
+		before, after Times
+	}{{"latency", before.Latency, after.Latency}, {"service time", before.ServiceTime, after.ServiceTime}} {
+		for _, p := range []string{"mean", "p50", "p90", "p99", "p99.9", "max"} {
+			c.add(tolerance, -1, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after))
+		}
+	}
+	c.add(tolerance, 0, "processors used by the generator", "", before.Generator.OwnCPUs, after.Generator.OwnCPUs)
+	return c
+}
+
+// add compares one figure; good is +1 where more is better, -1 where less is.
+func (c *Comparison) add(tolerance float64, good int, name, unit string, before, after float64) {
+	d := Difference{Name: name, Unit: unit, Before: before, After: after}
+	if before != 0 {
+		d.Change = after/before - 1
+	}
+	// From nothing to something has no share, and is a change all the same.
+	more := d.Change > tolerance || before == 0 && after > 0
+	less := d.Change < -tolerance
+	d.Worse = good > 0 && less || good < 0 && more
+	d.Better = good > 0 && more || good < 0 && less
+	c.Worse = c.Worse || d.Worse
+	c.Differences = append(c.Differences, d)
+}

@@ -1,0 +1,148 @@
+package loadgen
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// Merge puts results of several generators together that loaded one target at
+// the same time: counts and rates are added, histograms joined. The error says
+// which of them do not fit.
+func Merge(results []*Result) (*Result, error) {
+	if len(results) < 2 {
+		return nil, usagef("there must be two results or more to merge")
+	}
+	first := results[0]
+	m := *first
+	m.Notes = append([]string(nil), first.Notes...)
+	latency, err := decodeHistogram(first.Histograms.Latency)
+	if err != nil {
+		return nil, usagef("result 1: %v", err)
+	}
+	service, err := decodeHistogram(first.Histograms.ServiceTime)
+	if err != nil {
+		return nil, usagef("result 1: %v", err)
+	}
+	m.ErrorsByKind, m.ErrorMessages, m.Keys = map[string]int64{}, nil, nil
+	m.Search, m.Cleanup, m.Thresholds, m.WarmUp, m.Declared = nil, nil, nil, nil, first.Declared
+	m.absorb(first)
+	from, to := first.Started, first.Started.Add(seconds64(first.Seconds))
+	for i, r := range results[1:] {
+		if r.Target.Address != first.Target.Address || r.Load.Mode != first.Load.Mode || r.Load.BatchSize != first.Load.BatchSize {
+			return nil, usagef("result %d is of another target, another mode or another batch size than result 1", i+2)
+		}
+		if slices.ContainsFunc(results[:i+1], func(o *Result) bool { return o.Load.Run == r.Load.Run && o.Started.Equal(r.Started) }) {
+			return nil, usagef("result %d is the same run as one before", i+2)
+		}
+		l, errL := decodeHistogram(r.Histograms.Latency)
+		s, errS := decodeHistogram(r.Histograms.ServiceTime)
+		if errL != nil || errS != nil {
+			return nil, usagef("result %d: its histograms cannot be read", i+2)
+		}
+		latency.Merge(l)
+		service.Merge(s)
+		end := r.Started.Add(seconds64(r.Seconds))
+		if r.Started.After(to) || end.Before(from) {
+			return nil, usagef("result %d began at %s and overlaps no other: use --start-at", i+2, r.Started.Format(time.RFC3339))
+		}
+		if gap := r.Started.Sub(first.Started).Abs(); gap > time.Second {
+			m.Notes = append(m.Notes, fmt.Sprintf("result %d began %s apart from result 1: the rates add up only where they overlap", i+2, gap.Round(time.Millisecond)))
+		}
+		m.add(r)
+		m.absorb(r)
+		if r.Started.Before(from) {
+			from = r.Started
+		}
+		if end.After(to) {
+			to = end
+		}
+	}
+	m.Started, m.Seconds = from, to.Sub(from).Seconds()
+	m.Latency, m.ServiceTime = times(latency), times(service)
+	if m.Histograms.Latency, err = encode(latency); err != nil {
+		return nil, err
+	}
+	m.Histograms.ServiceTime, err = encode(service)
+	m.Series = mergeSeries(results, from)
+	return &m, err
+}
+
+func seconds64(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
+
+// add sums what can be summed.
+func (r *Result) add(o *Result) {
+	r.RequestsPerSecond += o.RequestsPerSecond
+	r.RecordsPerSecond += o.RecordsPerSecond
+	r.Requests += o.Requests
+	r.Records += o.Records
+	r.Acknowledged += o.Acknowledged
+	r.FailedRequests += o.FailedRequests
+	r.Errors += o.Errors
+	r.Load.Rate += o.Load.Rate
+	r.Load.Connections += o.Load.Connections
+	g, og := &r.Generator, o.Generator
+	g.Unsent, g.Late, g.Queued, g.Unanswered = g.Unsent+og.Unsent, g.Late+og.Late, g.Queued+og.Queued, g.Unanswered+og.Unanswered
+	g.Connections += og.Connections
+	g.CPUSeconds, g.CPUs, g.OwnCPUs, g.MachineCPUs = g.CPUSeconds+og.CPUSeconds, g.CPUs+og.CPUs, g.OwnCPUs+og.OwnCPUs, g.MachineCPUs+og.MachineCPUs
+	g.Limited = g.Limited || og.Limited
+	g.Reasons = append(slices.Clone(g.Reasons), og.Reasons...)
+	if o.Ended != r.Ended {
+		r.Notes = append(r.Notes, "not all runs ended for the same reason: "+r.Ended+", "+o.Ended)
+	}
+}
+
+// absorb joins errors and keys.
+func (r *Result) absorb(o *Result) {
+	for kind, n := range o.ErrorsByKind {
+		r.ErrorsByKind[kind] += n
+	}
+	for _, e := range o.ErrorMessages {
+		at := slices.IndexFunc(r.ErrorMessages, func(have ErrorMessage) bool { return have.Kind == e.Kind && have.Message == e.Message })
+		if at < 0 {
+			r.ErrorMessages = append(r.ErrorMessages, e)
+		} else {
+			r.ErrorMessages[at].Count += e.Count
+		}
+	}
+	if r.ErrorMessages == nil {
+		r.ErrorMessages = []ErrorMessage{}
+	}
+	r.Keys = append(r.Keys, o.Keys...)
+}
+
+// mergeSeries adds the points that fall into the same second. Percentiles cannot
+// be added; the worst of them stands for all.
+func mergeSeries(results []*Result, from time.Time) []Point {
+	width := 0.0
+	for _, r := range results {
+		if len(r.Series) > 0 {
+			width = max(width, r.Series[0].At)
+		}
+	}
+	points := []Point{}
+	if width <= 0 {
+		return points
+	}
+	for _, r := range results {
+		shift := r.Started.Sub(from).Seconds()
+		before := 0.0
+		for _, p := range r.Series {
+			index := max(int(math.Ceil((shift+p.At)/width-1e-6))-1, 0)
+			for len(points) <= index {
+				points = append(points, Point{At: float64(len(points)+1) * width})
+			}
+			share := (p.At - before) / width
+			before = p.At
+			q := &points[index]
+			q.RequestsPerSecond += p.RequestsPerSecond * share
+			q.RecordsPerSecond += p.RecordsPerSecond * share
+			q.Errors += p.Errors
+			q.InFlight += p.InFlight
+			q.P50, q.P95, q.P99, q.Max = max(q.P50, p.P50), max(q.P95, p.P95), max(q.P99, p.P99), max(q.Max, p.Max)
+			q.ServiceP50, q.ServiceP99 = max(q.ServiceP50, p.ServiceP50), max(q.ServiceP99, p.ServiceP99)
+		}
+	}
+	return points
+}

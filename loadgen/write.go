@@ -1,0 +1,90 @@
+package loadgen
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// WriteJSON writes the result, indented.
+func WriteJSON(w io.Writer, r *Result) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(r); err != nil {
+		return fmt.Errorf("write JSON: %w", err)
+	}
+	return nil
+}
+
+// ReadResult reads the JSON of a result and checks that it is one.
+func ReadResult(path string) (*Result, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read result: %w", err)
+	}
+	var r Result
+	if err := json.Unmarshal(text, &r); err != nil {
+		return nil, fmt.Errorf("read result %s: %w", filepath.Base(path), err)
+	}
+	switch {
+	case r.SchemaVersion == 0 || r.Load.Mode == "":
+		return nil, fmt.Errorf("read result %s: it is no JSON result of a load", filepath.Base(path))
+	case r.SchemaVersion > SchemaVersion:
+		return nil, fmt.Errorf("read result %s: its schema_version %d is newer than this program's %d", filepath.Base(path), r.SchemaVersion, SchemaVersion)
+	}
+	return &r, nil
+}
+
+// WriteCSV writes the series, a line for each interval, with the names of JSON.
+func WriteCSV(w io.Writer, r *Result) error {
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{ // errors stay until Flush
+		"at_seconds", "requests_per_second", "records_per_second", "errors", "in_flight",
+		"latency_p50", "latency_p95", "latency_p99", "latency_max", "service_p50", "service_p99",
+	})
+	number := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	for _, p := range r.Series {
+		_ = out.Write([]string{
+			number(p.At), number(p.RequestsPerSecond), number(p.RecordsPerSecond), strconv.FormatInt(p.Errors, 10), strconv.Itoa(p.InFlight),
+			number(p.P50), number(p.P95), number(p.P99), number(p.Max), number(p.ServiceP50), number(p.ServiceP99),
+		})
+	}
+	out.Flush()
+	if err := out.Error(); err != nil {
+		return fmt.Errorf("write CSV: %w", err)
+	}
+	return nil
+}
+
+// WriteHistogramLog writes both histograms as an HdrHistogram log, tagged
+// latency and service_time, in nanoseconds.
+func WriteHistogramLog(w io.Writer, r *Result) error {
+	log := hdrhistogram.NewHistogramLogWriter(w)
+	if err := log.OutputLogFormatVersion(); err != nil {
+		return fmt.Errorf("write histogram log: %w", err)
+	}
+	began := r.Started.UnixMilli()
+	_ = log.OutputComment("#[destkit load, nanoseconds]") // shows again below
+	_ = log.OutputStartTime(began)
+	_ = log.OutputLegend()
+	for _, h := range []struct{ tag, text string }{{"latency", r.Histograms.Latency}, {"service_time", r.Histograms.ServiceTime}} {
+		histogram, err := decodeHistogram(h.text)
+		if err != nil {
+			return fmt.Errorf("write histogram log: %w", err)
+		}
+		histogram.SetTag(h.tag)
+		histogram.SetStartTimeMs(began)
+		histogram.SetEndTimeMs(began + int64(r.Seconds*1000))
+		if err := log.OutputIntervalHistogramWithLogOptions(histogram, hdrhistogram.DefaultHistogramLogOptions()); err != nil {
+			return fmt.Errorf("write histogram log: %w", err)
+		}
+	}
+	return nil
+}
