@@ -84,6 +84,9 @@ func (s *schedule) steady() int64 {
 
 // solve gives the t ≥ 0 with a·t + k/2·t² = n.
 func solve(a, k, n float64) float64 {
+	if n <= 0 {
+		return 0
+	}
 	if math.Abs(k) < 1e-12 {
 		return n / a
 	}

@@ -45,6 +45,10 @@ const ringSize = 1 << 12
 // cost more than sending it.
 const tick = int64(50 * time.Microsecond)
 
+// leeway is by how much the pacer itself may be late without any distance being
+// kept: processors are shared.
+const leeway = int64(time.Millisecond)
+
 // longestSleep is how long the pacer may take to see that it is to stop.
 const longestSleep = int64(5 * time.Millisecond)
 
@@ -69,6 +73,9 @@ func (p *pacer) run(stop *atomic.Bool) {
 		if rate := p.rate.Swap(0); rate > 0 {
 			p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, at)
 		}
+		// Late ones keep a part of their distance to each other, from now on: a stall
+		// must not let the time that it took be made up for at once.
+		allowed = max(allowed, now-leeway)
 		for at <= now && allowed <= now && at < p.until && (p.most == 0 || released < p.most) {
 			if released-p.taken.Load() >= p.slack+p.waiting() {
 				break
@@ -78,12 +85,14 @@ func (p *pacer) run(stop *atomic.Bool) {
 			p.released.Store(released)
 			p.wake()
 			following := p.following()
-			// Late ones keep a part of their distance.
 			allowed = max(at, allowed) + int64(float64(following-at)/p.catchUp)
 			at = following
 		}
 		p.held = at
 		next := max(at, allowed)
+		if now >= p.until {
+			return
+		}
 		if at >= p.until || p.most > 0 && released >= p.most {
 			// The last request has its share of the time like every other.
 			if next = min(at, p.until); now >= next || next == never {

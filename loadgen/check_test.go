@@ -1,0 +1,200 @@
+package loadgen
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// answered is a batch of three records with what a checker said of replies.
+type answered struct {
+	*Bare
+	notes []string
+}
+
+func newAnswered(t *testing.T, size int) *answered {
+	bare, err := NewBare(size, 0)
+	require.NoError(t, err)
+	a := &answered{Bare: bare}
+	a.check = checker{note: func(kind string, message, identifier []byte) {
+		a.notes = append(a.notes, strings.TrimSpace(kind+" "+string(message)+" "+string(identifier)))
+	}}
+	return a
+}
+
+// reply writes a reply in the form of some server. Each entry is a key with what
+// comes after it; K0, K1, … stand for the identifiers.
+func (a *answered) reply(format string) []byte {
+	for i := a.batch.size() - 1; i >= 0; i-- {
+		format = strings.ReplaceAll(format, fmt.Sprintf("K%d", i), string(a.batch.key(i)))
+	}
+	return []byte(strings.ReplaceAll(format, "ID", string(a.batch.id())))
+}
+
+// next gives the batch other keys and another id.
+func (a *answered) next() {
+	a.first += 1000
+	a.calls++
+	a.notes = nil
+	a.Prepare()
+}
+
+const ours = `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"identifier":K0,"success":true},{"identifier":K1,"success":true},{"identifier":K2,"success":true}]}}`
+
+// serverForms are replies as servers in other languages write them.
+var serverForms = map[string]string{
+	"ours":        ours,
+	"id last":     `{"jsonrpc":"2.0","result":{"record_results":[{"identifier":K0,"success":true},{"identifier":K1,"success":true},{"identifier":K2,"success":true}]},"id":ID}`,
+	"spaces":      "{\"jsonrpc\": \"2.0\", \"id\": ID, \"result\": {\"record_results\": [\n  {\"identifier\": K0, \"success\": true},\n  {\"identifier\": K1, \"success\": true},\n  {\"identifier\": K2, \"success\": true}\n]}}\n",
+	"null":        `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"success":true,"error_message":null,"identifier":K0},{"success":true,"error_message":null,"identifier":K1},{"success":true,"error_message":null,"identifier":K2}]}}`,
+	"echoes":      `{"jsonrpc":"2.0","method":"sync_batch","id":ID,"result":{"count":3,"record_results":[{"identifier":K0,"success":true},{"identifier":K1,"success":true},{"identifier":K2,"success":true}],"took":1}}`,
+	"first fails": `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"identifier":K0,"success":false,"error_message":"no"},{"identifier":K1,"success":true},{"identifier":K2,"success":true}]}}`,
+}
+
+func TestAFormIsLearntAndKept(t *testing.T) {
+	for name, format := range serverForms {
+		a := newAnswered(t, 3)
+		for round := range 3 {
+			v, err := a.check.check(a.batch, a.reply(format))
+			require.NoError(t, err, name)
+			want := 3 - strings.Count(format, "false")
+			require.Equal(t, want, v.acknowledged, name)
+			require.Equal(t, 3-want, v.failed, name)
+			require.Len(t, a.notes, 3-want, name)
+			require.True(t, a.check.form.known, name)
+			_, same := a.check.same(a.batch, a.reply(format))
+			require.True(t, same, "%s, round %d: the form does not fit", name, round)
+			a.next()
+		}
+		// A refusal in the middle is read alone.
+		refused := a.reply(strings.Replace(format, "true", "false", 1))
+		v, same := a.check.same(a.batch, refused)
+		require.True(t, same, name)
+		require.Equal(t, 3, v.acknowledged+v.failed, name)
+	}
+}
+
+// TestNoReplyIsTakenForAGoodOne breaks a reply in every way, against a checker
+// that knows its form and one that does not: both must see it.
+func TestNoReplyIsTakenForAGoodOne(t *testing.T) {
+	for _, c := range []struct{ name, reply, kind string }{
+		{"another id", strings.Replace(ours, "ID", `"00000000000000000000000000009999"`, 1), KindEnvelope},
+		{"a number as id", strings.Replace(ours, "ID", "7", 1), KindEnvelope},
+		{"no id", strings.Replace(ours, `"id":ID,`, "", 1), KindEnvelope},
+		{"another version", strings.Replace(ours, "2.0", "1.0", 1), KindEnvelope},
+		{"an error", `{"jsonrpc":"2.0","id":ID,"error":{"code":-32000,"message":"down"}}`, KindRPC},
+		{"both", strings.Replace(ours, `"id"`, `"error":{"code":1,"message":"m"},"id"`, 1), KindEnvelope},
+		{"no results", `{"jsonrpc":"2.0","id":ID,"result":{}}`, KindResults},
+		{"not an array", `{"jsonrpc":"2.0","id":ID,"result":{"record_results":{}}}`, KindResults},
+		{"cut", ours[:len(ours)-1], KindJSON},
+		{"bytes behind", ours + "x", KindJSON},
+		{"not JSON", "<html>", KindJSON},
+		{"nothing", "", KindJSON},
+	} {
+		for _, learnt := range []bool{false, true} {
+			a := newAnswered(t, 3)
+			if learnt {
+				_, err := a.check.check(a.batch, a.reply(ours))
+				require.NoError(t, err)
+				a.next()
+			}
+			v, err := a.check.check(a.batch, a.reply(c.reply))
+			var f *Failure
+			require.ErrorAs(t, err, &f, c.name)
+			require.Equal(t, c.kind, f.Kind, "%s: %s", c.name, f.Message)
+			require.Zero(t, v.acknowledged, c.name)
+			require.Empty(t, a.notes, c.name)
+		}
+	}
+}
+
+func TestEveryRecordHasOneResult(t *testing.T) {
+	entry := func(key, more string) string { return `{"identifier":` + key + more + `}` }
+	good := `,"success":true`
+	for _, c := range []struct {
+		name         string
+		entries      []string
+		acknowledged int
+		notes        []string // the beginning of each
+	}{
+		{"reversed", []string{entry("K2", good), entry("K1", good), entry("K0", good)}, 3, nil},
+		{"one missing", []string{entry("K0", good), entry("K2", good)}, 2, []string{KindMissing}},
+		{"all missing", nil, 0, []string{KindMissing, KindMissing, KindMissing}},
+		{"one twice", []string{entry("K0", good), entry("K0", good), entry("K1", good), entry("K2", good)}, 3, []string{KindRepeated}},
+		{"one too many", []string{entry("K0", good), entry("K1", good), entry("K2", good), entry(`"x"`, good)}, 3, []string{KindUnknown}},
+		{"another one", []string{entry("K0", good), entry(`"x"`, good), entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
+		{"success is a text", []string{entry("K0", `,"success":"true"`), entry("K1", good), entry("K2", good)}, 2, []string{KindRecordRefused}},
+		{"no success", []string{entry("K0", ""), entry("K1", good), entry("K2", good)}, 2, []string{KindRecordRefused}},
+		{"refused", []string{entry("K0", good), entry("K1", `,"success":false,"error_message":{"a":1}`), entry("K2", good)}, 2, []string{KindRecordRefused + ` {"a":1}`}},
+		{"no identifier", []string{entry("K0", good), `{"success":true}`, entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
+		{"a longer one", []string{entry("K0", good), entry(`"K1"`, good), entry("K2", good)}, 2, []string{KindUnknown, KindMissing}},
+	} {
+		for _, learnt := range []bool{false, true} {
+			a := newAnswered(t, 3)
+			if learnt {
+				_, err := a.check.check(a.batch, a.reply(ours))
+				require.NoError(t, err)
+				a.next()
+			}
+			text := `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[` + strings.Join(c.entries, ",") + `]}}`
+			if c.name == "a longer one" {
+				text = strings.Replace(text, `"K1"`, `"x`+string(a.batch.key(1))[1:], 1)
+			}
+			v, err := a.check.check(a.batch, a.reply(text))
+			if c.name == "a longer one" && err != nil {
+				t.Fatal(err)
+			}
+			require.NoError(t, err, c.name)
+			require.Equal(t, c.acknowledged, v.acknowledged, "%s, form known: %t", c.name, learnt)
+			require.Len(t, a.notes, len(c.notes), "%s: %v", c.name, a.notes)
+			for i, want := range c.notes {
+				require.True(t, strings.HasPrefix(a.notes[i], want), "%s: %v", c.name, a.notes)
+			}
+		}
+	}
+}
+
+// TestAFormHoldsNoIdentifier: an entry that repeats its identifier elsewhere is
+// another one every time, and what was once right must not be expected again.
+func TestAFormHoldsNoIdentifier(t *testing.T) {
+	a := newAnswered(t, 1)
+	format := `{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"label":K0,"identifier":K0,"success":true}]}}`
+	stale := string(a.reply(format))
+	_, err := a.check.check(a.batch, []byte(stale))
+	require.NoError(t, err)
+	require.False(t, a.check.form.known)
+	old := string(a.batch.key(0))
+	a.next()
+	// The label is the new key, the identifier is still the old one.
+	v, err := a.check.check(a.batch, a.reply(strings.Replace(format, `"identifier":K0`, `"identifier":`+old, 1)))
+	require.NoError(t, err)
+	require.Zero(t, v.acknowledged)
+}
+
+func TestRepeatedKeysInABatch(t *testing.T) {
+	a := newAnswered(t, 3)
+	a.batch.stampOne(1, a.first) // the same as record 0
+	v, err := a.check.check(a.batch, a.reply(ours))
+	require.NoError(t, err)
+	require.Equal(t, 3, v.acknowledged)
+	// One result for two records with one key is one too few.
+	v, err = a.check.check(a.batch, a.reply(`{"jsonrpc":"2.0","id":ID,"result":{"record_results":[{"identifier":K0,"success":true},{"identifier":K2,"success":true}]}}`))
+	require.NoError(t, err)
+	require.Equal(t, 2, v.acknowledged)
+	require.Equal(t, 1, v.failed)
+}
+
+func TestCheckingAllocatesNothing(t *testing.T) {
+	for _, refused := range []int{0, 10} {
+		b, err := NewBare(100, refused)
+		require.NoError(t, err)
+		require.Zero(t, testing.AllocsPerRun(50, func() {
+			b.Prepare()
+			if _, err := b.Check(); err != nil {
+				t.Error(err)
+			}
+		}))
+	}
+}
