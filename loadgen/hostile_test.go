@@ -1,0 +1,254 @@
+package loadgen
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+)
+
+// hostile is a target whose planning is fine and whose batches are answered by
+// hand, on the bare connection. answer gets the request and returns whether the
+// connection goes on.
+func hostile(t *testing.T, answer func(conn net.Conn, id string, keys []string) bool) string {
+	t.Helper()
+	good := simulator(t, destsim.Config{})
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer conn.Close()
+				serveHostile(conn, good, answer)
+			}()
+		}
+	}()
+	return "http://" + ln.Addr().String() + "/"
+}
+
+func serveHostile(conn net.Conn, good string, answer func(net.Conn, string, []string) bool) {
+	in := bufio.NewReader(conn)
+	for {
+		req, err := http.ReadRequest(in)
+		if err != nil {
+			return
+		}
+		body, err := io.ReadAll(req.Body)
+		if err != nil {
+			return
+		}
+		if !strings.Contains(string(body), `"sync_batch"`) {
+			resp, err := http.Post(good, "application/json", strings.NewReader(string(body)))
+			if err != nil {
+				return
+			}
+			_ = resp.Write(conn)
+			resp.Body.Close()
+			continue
+		}
+		id := string(body[len(body)-34 : len(body)-2])
+		var keys []string
+		for part := range strings.SplitSeq(string(body), `{"email":"`) {
+			if key, _, ok := strings.Cut(part, `"`); ok && strings.HasPrefix(key, "zz-load-") {
+				keys = append(keys, key)
+			}
+		}
+		if !answer(conn, id, keys) {
+			return
+		}
+	}
+}
+
+// results is a right body for some keys.
+func results(id string, keys []string) string {
+	var entries []string
+	for _, k := range keys {
+		entries = append(entries, `{"identifier":"`+k+`","success":true}`)
+	}
+	return `{"jsonrpc":"2.0","id":"` + id + `","result":{"record_results":[` + strings.Join(entries, ",") + `]}}`
+}
+
+// say writes a response with a length.
+func say(conn net.Conn, head string, body string) bool {
+	_, err := fmt.Fprintf(conn, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body)
+	return err == nil
+}
+
+func TestHostileTargets(t *testing.T) {
+	for _, c := range []struct {
+		name, kind, words string
+		answer            func(conn net.Conn, id string, keys []string) bool
+	}{
+		{"hangs", KindTimeout, "no whole reply in time", func(net.Conn, string, []string) bool { select {} }},
+		{"closes", KindClosed, "without a reply", func(net.Conn, string, []string) bool { return false }},
+		{"resets", KindReset, "reset", func(conn net.Conn, _ string, _ []string) bool {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+			return false
+		}},
+		{"garbage", KindHTTP, "is not HTTP", func(conn net.Conn, _ string, _ []string) bool {
+			_, _ = conn.Write([]byte("SSH-2.0-OpenSSH_9.2p1\r\n"))
+			return false
+		}},
+		{"an HTML page", KindJSON, "", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "200 OK", "<html>") }},
+		{"another status", KindStatus, "HTTP status 503: busy", func(conn net.Conn, _ string, _ []string) bool {
+			return say(conn, "503 Service Unavailable", "busy")
+		}},
+		{"throttles", KindThrottled, "429", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "429 Too Many", "") }},
+		{"an error with a status", KindRPC, "error -32000: down", func(conn net.Conn, id string, _ []string) bool {
+			return say(conn, "500 Oops", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"down"}}`)
+		}},
+		{"a longer length", KindTruncated, "middle of a reply", func(conn net.Conn, id string, keys []string) bool {
+			body := results(id, keys)
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)+5, body)
+			return false
+		}},
+		{"a shorter length", KindHTTP, "longer than its Content-Length", func(conn net.Conn, id string, keys []string) bool {
+			body := results(id, keys)
+			_, err := fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(body)-5, body)
+			return err == nil
+		}},
+		{"two lengths", KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}"))
+			return false
+		}},
+		{"a length that is none", KindHTTP, "Content-Length", func(conn net.Conn, _ string, _ []string) bool {
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n{}"))
+			return false
+		}},
+		{"a huge length", KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n"))
+			return false
+		}},
+		{"without end", KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\n\r\n"))
+			for err == nil {
+				_, err = conn.Write(make([]byte, 64<<10))
+			}
+			return false
+		}},
+		{"chunks without end", KindTooLarge, "more than", func(conn net.Conn, _ string, _ []string) bool {
+			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"))
+			for err == nil {
+				_, err = conn.Write([]byte("400\r\n" + strings.Repeat(" ", 0x400) + "\r\n"))
+			}
+			return false
+		}},
+		{"a head without end", KindHTTP, "head of the reply", func(conn net.Conn, _ string, _ []string) bool {
+			_, err := conn.Write([]byte("HTTP/1.1 200 OK\r\n"))
+			for err == nil {
+				_, err = conn.Write([]byte("X-More: more\r\n"))
+			}
+			return false
+		}},
+		{"a wrong chunk", KindHTTP, "length of a chunk", func(conn net.Conn, _ string, _ []string) bool {
+			_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n"))
+			return false
+		}},
+		{"drops every result", KindMissing, "no result", func(conn net.Conn, id string, _ []string) bool { return say(conn, "200 OK", results(id, nil)) }},
+		{"another id", KindEnvelope, "id", func(conn net.Conn, _ string, keys []string) bool { return say(conn, "200 OK", results("x", keys)) }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			o := against(hostile(t, c.answer))
+			o.Count, o.Connections = 2, 1
+			o.Transport.MaxReply = 1 << 20
+			o.Transport.Timeout = 300 * time.Millisecond
+			if c.kind != KindTimeout {
+				o.Transport.Timeout = 20 * time.Second
+			}
+			r, err := Run(context.Background(), o)
+			require.NoError(t, err)
+			require.EqualValues(t, 2, r.Requests)
+			require.Zero(t, r.Acknowledged)
+			require.Contains(t, r.ErrorsByKind, c.kind, "%v", r.ErrorMessages)
+			require.NotZero(t, r.Errors)
+			require.Contains(t, r.ErrorMessages[0].Message, c.words)
+			require.NotContains(t, fmt.Sprint(r.ErrorMessages), "127.0.0.1:", "ports make every message another one")
+		})
+	}
+}
+
+func TestBodiesOfEveryKind(t *testing.T) {
+	for name, answer := range map[string]func(conn net.Conn, id string, keys []string) bool{
+		"chunks": func(conn net.Conn, id string, keys []string) bool {
+			var b strings.Builder
+			b.WriteString("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\ntransfer-encoding: Chunked\r\n\r\n")
+			for part := range strings.SplitAfterSeq(results(id, keys), ",") {
+				b.WriteString(strconv.FormatInt(int64(len(part)), 16) + ";x=y\r\n" + part + "\r\n")
+			}
+			b.WriteString("0\r\nX-Trailer: 1\r\n\r\n")
+			_, err := conn.Write([]byte(b.String()))
+			return err == nil
+		},
+		"to the end": func(conn net.Conn, id string, keys []string) bool {
+			_, _ = conn.Write([]byte("HTTP/1.0 200 OK\r\n\r\n" + results(id, keys)))
+			return false
+		},
+		"byte by byte": func(conn net.Conn, id string, keys []string) bool {
+			body := results(id, keys)
+			for _, c := range []byte(fmt.Sprintf("HTTP/1.1 200\r\nContent-Length: %d\r\n\r\n%s", len(body), body)) {
+				if _, err := conn.Write([]byte{c}); err != nil {
+					return false
+				}
+			}
+			return true
+		},
+		"closing": func(conn net.Conn, id string, keys []string) bool {
+			body := results(id, keys)
+			_, _ = fmt.Fprintf(conn, "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := against(hostile(t, answer))
+			o.Count, o.Connections = 3, 1
+			r, err := Run(context.Background(), o)
+			require.NoError(t, err)
+			require.Empty(t, r.ErrorMessages)
+			require.EqualValues(t, 15, r.Acknowledged)
+		})
+	}
+}
+
+func TestNobodyListens(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	url := "http://" + ln.Addr().String() + "/a-very-secret-path?key=hush-hush"
+	ln.Close()
+	_, err = Run(context.Background(), against(url))
+	require.ErrorContains(t, err, "connection refused")
+	require.NotContains(t, err.Error(), "hush-hush")
+	require.NotContains(t, err.Error(), "very-secret")
+}
+
+func TestExhaustionIsSaidAsSuch(t *testing.T) {
+	for err, kind := range map[error]string{
+		syscall.EMFILE: KindDescriptors, syscall.ENFILE: KindDescriptors, syscall.EADDRNOTAVAIL: KindPorts,
+		syscall.ECONNREFUSED: KindRefused, syscall.EHOSTUNREACH: KindConnect, context.DeadlineExceeded: KindTimeout,
+	} {
+		f := dialFailure(&net.OpError{Op: "dial", Net: "tcp", Err: err})
+		require.Equal(t, kind, f.Kind)
+		m := newMeasure(0, time.Second)
+		m.tallies["x"] = &tally{Kind: kind, Count: 3}
+		own := kind == KindDescriptors || kind == KindPorts
+		require.Equal(t, own, m.generator().Limited, "%s is the generator's own limit", kind)
+	}
+	require.Equal(t, KindDNS, dialFailure(&net.OpError{Err: &net.DNSError{Err: "no such host"}}).Kind)
+}
