@@ -23,8 +23,14 @@ type engine struct {
 	connections int // the most that any phase uses
 	remembered  int // batches whose keys a connection keeps
 	workers     []*worker
-	follow      bool // X-RateLimit-Limit of replies changes the rate
-	declared    declared
+	// pool has the keys that were written before a mix of updates and deletes.
+	pool struct {
+		sync.Mutex
+		known []written
+	}
+	follow   bool // X-RateLimit-Limit of replies changes the rate
+	declared declared
+	limit    atomic.Int64 // as replies said it last
 
 	// Of the phase that runs:
 	stopped atomic.Bool
@@ -97,6 +103,9 @@ func (e *engine) stopFor(r stopReason) {
 
 // limited takes a new limit of the target, in requests per second (spec 8).
 func (e *engine) limited(limit int64) {
+	if e.limit.Swap(limit) == limit {
+		return // as before: the schedule goes on
+	}
 	if p := e.pacer; p != nil && e.follow {
 		p.limit(declaredRate(e.declared, limit, e.plan.size))
 	}

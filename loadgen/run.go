@@ -101,6 +101,12 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 	if end.transport.Standard {
 		e.shared, _ = end.roundTripper()
 	}
+	if o.Search != nil && e.plan.primed {
+		o.Search.FixedBatch = true // the records that were written first are in batches of one size
+		if slices.ContainsFunc(e.plan.tasks, func(t *task) bool { return t.shape.operation == rpc.OperationDelete }) {
+			return nil, usagef("a search cannot delete alone: it would run out of records; add upsert to the mix")
+		}
+	}
 	s := &session{o: o, e: e}
 	s.settle()
 	if o.Journal != "" {
@@ -124,6 +130,7 @@ func (s *session) settle() {
 		mode = "as-declared"
 		o.Stages = constant(declaredRate(d, d.limit, size))
 		s.e.follow = true
+		s.e.limit.Store(d.limit)
 	case o.Search != nil:
 		mode = "search"
 	case o.InRecords:
@@ -320,6 +327,10 @@ func (s *session) prime(ctx context.Context) error {
 				why = all[0].Message
 			}
 			return fmt.Errorf("prepare records of %s to %s: %s", g.object.APIName, names(s.result.Load.Operations)[0], why)
+		}
+		for _, w := range s.e.workers {
+			s.e.pool.known = append(s.e.pool.known, w.known...)
+			w.known = nil
 		}
 		s.note("%d records of %s were written first, to be worked on", m.good, g.object.APIName)
 	}

@@ -200,17 +200,29 @@ func (w *worker) repeat(t *task, b *batch, first int64) int64 {
 }
 
 // existing chooses keys that were acknowledged; a delete takes them away.
+// Where records were written beforehand they are everybody's, else those of the
+// connection itself: no other works on them at the same time.
 func (w *worker) existing(t *task) (int64, bool) {
-	from := 0
-	if n := len(w.known); n > 0 {
-		from = w.random.IntN(n)
+	if w.e.plan.primed {
+		w.e.pool.Lock()
+		defer w.e.pool.Unlock()
+		return choose(&w.e.pool.known, t, w.random)
 	}
-	for i := range w.known {
-		at := (from + i) % len(w.known)
-		if k := w.known[at]; k.ground == t.ground {
+	return choose(&w.known, t, w.random)
+}
+
+func choose(known *[]written, t *task, random *rand.Rand) (int64, bool) {
+	all := *known
+	from := 0
+	if len(all) > 0 {
+		from = random.IntN(len(all))
+	}
+	for i := range all {
+		at := (from + i) % len(all)
+		if k := all[at]; k.ground == t.ground {
 			if t.shape.operation == rpc.OperationDelete {
-				w.known[at] = w.known[len(w.known)-1]
-				w.known = w.known[:len(w.known)-1]
+				all[at] = all[len(all)-1]
+				*known = all[:len(all)-1]
 			}
 			return k.first, true
 		}

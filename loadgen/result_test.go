@@ -1,0 +1,209 @@
+package loadgen
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+)
+
+// measured is a result with samples at hand: one every 10 ms, each of which
+// took so many milliseconds.
+func measured(t *testing.T, milliseconds ...int64) *Result {
+	t.Helper()
+	m := newMeasure(0, time.Second)
+	m.stopped = int64(time.Second)
+	for i, ms := range milliseconds {
+		start := int64(i) * 10 * int64(time.Millisecond)
+		m.add(&sample{intended: start, start: start, end: start + ms*int64(time.Millisecond), records: 10, good: 9})
+	}
+	m.tallies["a"] = &tally{Kind: KindRecordRefused, Message: "full", Count: int64(len(milliseconds))}
+	m.finish(m.stopped)
+	r := &Result{SchemaVersion: SchemaVersion, Started: time.Unix(1_800_000_000, 0).UTC(), Load: LoadInfo{Mode: "closed", BatchSize: 10, Run: "r"}}
+	require.NoError(t, r.take(m))
+	return r
+}
+
+func TestPercentiles(t *testing.T) {
+	var all []int64
+	for i := range int64(100) {
+		all = append(all, i+1)
+	}
+	r := measured(t, all...)
+	require.InDelta(t, 50, r.Latency.P50, 0.1)
+	require.InDelta(t, 99, r.Latency.P99, 0.1)
+	require.InDelta(t, 100, r.Latency.Max, 0.1)
+	require.InDelta(t, 1, r.Latency.Min, 0.1)
+	require.InDelta(t, 50.5, r.Latency.Mean, 0.1)
+	require.EqualValues(t, 100, r.Requests)
+	require.EqualValues(t, 100, r.Errors)
+	require.InDelta(t, 0.1, shares["errors"](r), 1e-9)
+	// What ended after the last second is counted, but not in the rates.
+	require.Less(t, r.RequestsPerSecond, 100.0)
+	sum := 0.0
+	for _, p := range r.Series {
+		sum += p.RequestsPerSecond
+	}
+	require.Greater(t, len(r.Series), 10)
+	require.NotZero(t, sum)
+}
+
+func TestTheSeriesHasEveryRequest(t *testing.T) {
+	url := simulator(t, destsim.Config{})
+	o := against(url)
+	o.Closed, o.Count, o.Connections = false, 0, 4
+	o.Stages, o.Duration = []Stage{{300 * time.Millisecond, 100, 500}}, 300*time.Millisecond
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	sum, before := 0.0, 0.0
+	for _, p := range r.Series {
+		sum += p.RequestsPerSecond * (p.At - before)
+		before = p.At
+	}
+	require.InDelta(t, float64(r.Requests), sum, 0.5)
+	require.InDelta(t, 300, r.Load.Rate, 1e-9)
+}
+
+func TestFilesOfAResult(t *testing.T) {
+	r := measured(t, 1, 2, 3, 400)
+	r.Target.Address = "https://<script>.example"
+	r.ErrorMessages[0].Message = `<img src=x onerror="alert(1)">`
+	dir := t.TempDir()
+	path := filepath.Join(dir, "r.json")
+	var text bytes.Buffer
+	require.NoError(t, WriteJSON(&text, r))
+	require.NoError(t, os.WriteFile(path, text.Bytes(), 0o600))
+	again, err := ReadResult(path)
+	require.NoError(t, err)
+	require.Equal(t, r, again)
+	var keys map[string]any
+	require.NoError(t, json.Unmarshal(text.Bytes(), &keys))
+	for _, name := range []string{"schema_version", "requests_per_second", "records_per_second", "requests", "records", "errors", "errors_by_kind", "latency", "service_time"} {
+		require.Contains(t, keys, name)
+	}
+
+	var table bytes.Buffer
+	require.NoError(t, WriteCSV(&table, r))
+	lines, err := csv.NewReader(&table).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, lines, len(r.Series)+1)
+
+	var log bytes.Buffer
+	require.NoError(t, WriteHistogramLog(&log, r))
+	reader := hdrhistogram.NewHistogramLogReader(&log)
+	h, err := reader.NextIntervalHistogram()
+	require.NoError(t, err)
+	require.Equal(t, "latency", h.Tag())
+	require.EqualValues(t, 4, h.TotalCount())
+
+	var page bytes.Buffer
+	require.NoError(t, WriteHTML(&page, r))
+	html := page.String()
+	require.NotContains(t, html, "<script")
+	require.NotContains(t, html, "<img")
+	require.NotContains(t, html, "http://www", "the page needs no other file")
+	require.Contains(t, html, "prefers-color-scheme: dark")
+	require.Contains(t, html, "@media print")
+	require.GreaterOrEqual(t, strings.Count(html, "<svg"), 4)
+	require.NotContains(t, html, "NaN")
+
+	for content, words := range map[string]string{"": "unexpected end", "{}": "no JSON result", `{"schema_version":99,"load":{"mode":"x"}}`: "newer"} {
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o600))
+		_, err := ReadResult(path)
+		require.ErrorContains(t, err, words)
+	}
+}
+
+func TestAPageOfNothing(t *testing.T) {
+	r := measured(t)
+	var page bytes.Buffer
+	require.NoError(t, WriteHTML(&page, r))
+	require.NotContains(t, page.String(), "NaN")
+	require.NotContains(t, page.String(), "Inf")
+}
+
+func TestCompare(t *testing.T) {
+	before, after := measured(t, 1, 2, 3, 4), measured(t, 2, 4, 6, 8)
+	c := Compare(before, after, 0.05)
+	require.True(t, c.Worse)
+	require.Empty(t, c.Apart)
+	byName := map[string]Difference{}
+	for _, d := range c.Differences {
+		byName[d.Name] = d
+	}
+	require.True(t, byName["latency p50"].Worse)
+	require.InDelta(t, 1, byName["latency p50"].Change, 0.02)
+	require.True(t, byName["latency max"].Worse)
+	require.False(t, byName["requests per second"].Worse)
+	require.False(t, Compare(before, before, 0).Worse)
+	back := Compare(after, before, 0.05)
+	require.False(t, back.Worse)
+	after.Load.Connections = 9
+	require.Equal(t, []string{"connections: 0, then 9"}, Compare(before, after, 0.05).Apart)
+}
+
+func TestMerge(t *testing.T) {
+	a, b := measured(t, 1, 1, 1), measured(t, 100)
+	b.Load.Run = "other"
+	b.Started = a.Started.Add(200 * time.Millisecond)
+	m, err := Merge([]*Result{a, b})
+	require.NoError(t, err)
+	require.EqualValues(t, 4, m.Requests)
+	require.EqualValues(t, 4, m.Errors)
+	require.EqualValues(t, 4, m.ErrorsByKind[KindRecordRefused])
+	require.Len(t, m.ErrorMessages, 1)
+	require.InDelta(t, 1, m.Latency.P50, 0.1)
+	require.InDelta(t, 100, m.Latency.Max, 0.1)
+	require.InDelta(t, a.RequestsPerSecond+b.RequestsPerSecond, m.RequestsPerSecond, 1e-9)
+	require.InDelta(t, 1.2, m.Seconds, 1e-9)
+	require.EqualValues(t, 3, a.Errors, "what was given is left alone")
+	require.EqualValues(t, 3, a.ErrorMessages[0].Count)
+	b.Started = a.Started.Add(time.Hour)
+	_, err = Merge([]*Result{a, b})
+	require.ErrorContains(t, err, "overlaps no other")
+	b.Load.Run, b.Started = a.Load.Run, a.Started
+	_, err = Merge([]*Result{a, b})
+	require.ErrorContains(t, err, "same run")
+	b.Load.BatchSize = 3
+	_, err = Merge([]*Result{a, b})
+	require.ErrorContains(t, err, "another batch size")
+	_, err = Merge([]*Result{a})
+	require.ErrorContains(t, err, "two results or more")
+}
+
+func TestThresholds(t *testing.T) {
+	r := measured(t, 10, 20, 30, 40)
+	r.Load.Rate = 8
+	for text, failed := range map[string]bool{
+		"p99>500ms": false, "p99>39ms": true, "p50 >= 20ms": true, "max<1s": true, "errors>0": true, "errors>10%": false, "errors>=10%": true,
+		"rate<4": false, "rate<5": true, "rate<60%": true, "rate<40%": false, "records-rate<41": true, "service-p95>1ms": true, "P99.9>39ms": true,
+		"unsent>0": false, "requests<4": false, "unsent>1%": false,
+	} {
+		limit, err := ParseThreshold(text)
+		require.NoError(t, err, text)
+		limit.Check(r)
+		require.Equal(t, failed, limit.Failed, limit.String())
+	}
+	for _, text := range []string{"", "p99", ">5", "p99>5", "p99>-5ms", "shoe>5", "errors>x", "requests>5%", "errors>NaN", "rate>>5"} {
+		_, err := ParseThreshold(text)
+		var usage *UsageError
+		require.ErrorAs(t, err, &usage, text)
+	}
+	goals, err := ParseGoals("p99=200ms, errors=0.1%")
+	require.NoError(t, err)
+	require.Len(t, goals, 2)
+	for _, text := range []string{"", "p99", "rate=5", "p99=fast"} {
+		_, err := ParseGoals(text)
+		require.Error(t, err, text)
+	}
+}
