@@ -125,11 +125,29 @@ func (b *batch) stamp(first int64) {
 	}
 	for j := range perRow {
 		last := b.marks[j]
+		if last.width == keyDigits {
+			b.stampText(j, perRow, first)
+			continue
+		}
 		putDigits(b.buf[last.at:last.at+last.width], last.base+first)
 		for i := j + perRow; i < len(b.marks); i += perRow {
 			m := b.marks[i]
 			nextDigits(b.buf[m.at:m.at+m.width], b.buf[last.at:last.at+last.width])
 			last = m
+		}
+	}
+}
+
+// stampText is stamp for keys of keyDigits digits: copies of a known length are
+// a few instructions.
+func (b *batch) stampText(from, step int, first int64) {
+	var digits [keyDigits]byte
+	putDigits(digits[:], first)
+	for i := from; i < len(b.marks); i += step {
+		*(*[keyDigits]byte)(b.buf[b.marks[i].at:]) = digits
+		if digits[keyDigits-1]++; digits[keyDigits-1] > '9' {
+			digits[keyDigits-1] = '9'
+			nextDigits(digits[:], digits[:])
 		}
 	}
 }

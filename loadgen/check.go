@@ -63,6 +63,7 @@ type form struct {
 	idInHead, idInTail int // -1: not there
 	before, after      []byte
 	between            []byte // the text between two entries, with a comma
+	glue               []byte // after, between and before in one piece
 	single             bool   // learnt from one record: between is not known
 }
 
@@ -94,6 +95,8 @@ func (c *checker) fits(b *batch, body []byte) bool {
 	return ok
 }
 
+// compare looks at one entry after the other: what stands between two
+// identifiers, where both records were acknowledged, is one piece.
 func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 	f := &c.form
 	if !f.known || f.single && b.size() > 1 || !b.hasID(body, f.head, f.idInHead) {
@@ -101,31 +104,27 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 	}
 	c.refused = c.refused[:0]
 	i, last := len(f.head), b.size()-1
+	opened := false // what comes before the identifier was compared already
 	for k := 0; k <= last; k++ {
+		// body[i:] is the entry of record k.
 		key := b.key(k)
-		end := i + len(f.before) + len(key) + len(f.after)
-		if end <= len(body) && string(body[i:i+len(f.before)]) == string(f.before) &&
-			string(body[i+len(f.before):end-len(f.after)]) == string(key) && string(body[end-len(f.after):end]) == string(f.after) {
-			i = end
+		at := i + len(f.before)
+		end := at + len(key)
+		if k < last && end+len(f.glue) <= len(body) && string(body[at:end]) == string(key) &&
+			string(body[end:end+len(f.glue)]) == string(f.glue) && (opened || string(body[i:at]) == string(f.before)) {
 			v.acknowledged++
-		} else {
-			// A refusal, mostly: it stands in the middle of others.
-			if !rpc.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
-				return v, false
-			}
-			i = c.entry.End
-			if c.entry.Success {
-				v.acknowledged++
-			} else {
-				c.refused = append(c.refused, refusal{k, c.entry.Message})
-				v.failed++
-			}
+			i, opened = end+len(f.after)+len(f.between), true
+			continue
+		}
+		opened = false
+		if i, ok = c.one(&v, body, i, k); !ok {
+			return v, false
 		}
 		if k == last {
 			break
 		}
 		if end := i + len(f.between); end > len(body) || string(body[i:end]) != string(f.between) {
-			return verdict{}, false
+			return v, false
 		}
 		i += len(f.between)
 	}
@@ -133,6 +132,29 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 		return v, false
 	}
 	return v, true
+}
+
+// one compares a single entry, or reads it: a refusal, mostly, that stands in
+// the middle of others. It returns where the entry ends.
+func (c *checker) one(v *verdict, body []byte, i, k int) (end int, ok bool) {
+	f, key := &c.form, c.b.key(k)
+	at := i + len(f.before)
+	from := at + len(key)
+	end = from + len(f.after)
+	if end <= len(body) && string(body[i:at]) == string(f.before) && string(body[at:from]) == string(key) && string(body[from:end]) == string(f.after) {
+		v.acknowledged++
+		return end, true
+	}
+	if !rpc.ScanEntry(body, i, &c.entry) || !bytes.Equal(c.entry.Identifier, key) {
+		return i, false
+	}
+	if c.entry.Success {
+		v.acknowledged++
+	} else {
+		c.refused = append(c.refused, refusal{k, c.entry.Message})
+		v.failed++
+	}
+	return c.entry.End, true
 }
 
 // hasID compares text with a piece of the form, in which the id of this request

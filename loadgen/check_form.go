@@ -38,6 +38,7 @@ func (c *checker) learn(body []byte) {
 	if !f.single {
 		f.between = append(f.between, body[p.firstEnd:p.second]...)
 	}
+	f.glue = append(append(append(f.glue[:0], f.after...), f.between...), f.before...)
 	f.head = append(f.head[:0], body[:p.first]...)
 	f.tail = append(f.tail[:0], body[p.end:]...)
 	f.idInHead, f.idInTail = -1, -1
