@@ -109,7 +109,9 @@ func ReadKeys(path string) ([]WrittenKeys, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read journal: %w", err)
 	}
-	var j Journal
+	var j struct { // of a journal and of a result
+		Keys []WrittenKeys `json:"keys"`
+	}
 	if err := json.Unmarshal(text, &j); err != nil {
 		return nil, fmt.Errorf("read journal %s: %w", path, err)
 	}
