@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -176,6 +175,3 @@ func (o object) supports(operation string) bool {
 	}
 	return slices.Contains(o.operations, operation)
 }
-
-// patience bounds planning and clean-up beside the calls' own time.
-const patience = 30 * time.Second

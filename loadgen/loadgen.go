@@ -27,6 +27,3 @@ type clock struct{ base time.Time }
 func newClock() clock { return clock{time.Now()} }
 
 func (c clock) now() int64 { return int64(time.Since(c.base)) }
-
-// at is the moment of a reading.
-func (c clock) at(ns int64) time.Time { return c.base.Add(time.Duration(ns)) }

@@ -244,14 +244,6 @@ func (m *measure) errors() int64 {
 	return n
 }
 
-// lost is the share of the records that were not acknowledged.
-func (m *measure) lost() float64 {
-	if m.records == 0 {
-		return 0
-	}
-	return 1 - float64(m.good)/float64(m.records)
-}
-
 // sortedTallies are the errors, the most frequent first.
 func (m *measure) sortedTallies() []*tally {
 	return slices.SortedFunc(maps.Values(m.tallies), func(a, b *tally) int {

@@ -216,7 +216,11 @@ func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
 // declared it is held back.
 func (s *session) exceeds(mode string) {
 	d, o := s.e.declared, s.o
-	if mode == "as-declared" {
+	switch mode {
+	case "as-declared":
+		return
+	case "search":
+		s.note("a search goes beyond what the destination declares")
 		return
 	}
 	if int64(s.e.plan.size) > d.speed.MaximumBatchSize {

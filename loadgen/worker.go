@@ -60,7 +60,6 @@ type worker struct {
 	mu      sync.Mutex
 	samples []sample
 	tally   map[string]*tally
-	last    *tally
 	scratch []byte
 }
 
@@ -78,9 +77,6 @@ type Example struct {
 	// Seconds from the start of the run.
 	At float64 `json:"at_seconds"`
 }
-
-// knownKeys bounds how many batches a connection remembers.
-const knownKeys = 1024
 
 func (e *engine) newWorker(number int) *worker {
 	w := &worker{

@@ -12,13 +12,12 @@ import (
 // loadView shows a load while it runs: a block that is drawn over on a terminal,
 // a line now and then elsewhere.
 type loadView struct {
-	screen   io.Writer
-	quiet    bool
-	redraw   bool
-	drawn    int // lines on the screen
-	said     time.Duration
-	phase    string
-	previous loadgen.Moment
+	screen io.Writer
+	quiet  bool
+	redraw bool
+	drawn  int // lines on the screen
+	said   time.Duration
+	phase  string
 }
 
 func newLoadView(screen io.Writer, quiet bool) *loadView {
@@ -42,7 +41,8 @@ func (v *loadView) moment(m loadgen.Moment) {
 		fmt.Fprint(v.screen, text)
 		return
 	}
-	if m.Phase == v.phase && m.Elapsed-v.said < loadLineEvery(m.Of) {
+	// Each try of a search begins at nothing again.
+	if m.Phase == v.phase && m.Elapsed >= v.said && m.Elapsed-v.said < loadLineEvery(m.Of) {
 		return
 	}
 	v.phase, v.said = m.Phase, m.Elapsed
@@ -94,7 +94,7 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		fmt.Sprintf("  errors    %s; %d in flight; %s records so far", grouped(m.Errors), m.InFlight, grouped(m.Records)),
 	}
 	for i, line := range lines {
-		lines[i] = clip(line, columns-1)
+		lines[i] = clip(line, columns-2)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

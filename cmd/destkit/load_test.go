@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/loadgen"
+)
+
+// someMoment is a load in the middle.
+func someMoment() loadgen.Moment {
+	return loadgen.Moment{
+		Phase: "load", Elapsed: 12 * time.Second, Of: time.Minute, Requests: 600_000, Records: 600_000, Errors: 3, InFlight: 4, Asked: 50_000,
+		Latest: loadgen.Point{RequestsPerSecond: 50_012, RecordsPerSecond: 50_012, P50: 0.31, P95: 0.8, P99: 1.7, Max: 123.4, ServiceP50: 0.2, ServiceP99: 1.1},
+	}
+}
+
+func TestTheViewOfALoad(t *testing.T) {
+	block := loadBlock(someMoment(), 60)
+	for line := range strings.SplitSeq(strings.TrimSuffix(block, "\n"), "\n") {
+		require.Less(t, len([]rune(line)), 60, "a line that is broken cannot be drawn over")
+	}
+	require.Contains(t, block, "load 12s of 1m0s [####")
+	require.Contains(t, block, "50,012 requests/s")
+	require.Contains(t, block, "p99 1.70  max 123 ms")
+
+	var screen bytes.Buffer
+	view := newLoadView(&screen, false)
+	m := someMoment()
+	for range 30 {
+		view.moment(m)
+		m.Elapsed += 500 * time.Millisecond
+	}
+	view.note("careful")
+	view.done()
+	require.Equal(t, 3, strings.Count(screen.String(), "load "), "a line every six seconds of a minute")
+	require.NotContains(t, screen.String(), "\x1b", "nothing is drawn over where no terminal is")
+	require.Contains(t, screen.String(), "note: careful")
+	screen.Reset()
+	newLoadView(&screen, true).moment(m)
+	require.Empty(t, screen.String())
+}
+
+func TestMetricsOfALoad(t *testing.T) {
+	var screen bytes.Buffer
+	meter, err := serveLoadMetrics(context.Background(), "127.0.0.1:0", "", &screen)
+	require.NoError(t, err)
+	defer meter.stop()
+	meter.take(someMoment())
+	url := regexp.MustCompile(`http://\S+`).FindString(screen.String())
+	resp, err := http.Get(url)
+	require.NoError(t, err)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	for _, line := range []string{
+		`destkit_load_requests_total{phase="load"} 600000`, `destkit_load_errors_total{phase="load"} 3`,
+		`destkit_load_latency_seconds{phase="load",quantile="0.99"} 0.0017`, `destkit_load_asked_requests_per_second{phase="load"} 50000`,
+	} {
+		require.Contains(t, string(text), line)
+	}
+	_, err = serveLoadMetrics(context.Background(), "nowhere:x", "", &screen)
+	require.Error(t, err)
+}
+
+func TestPushedMetricsOfALoad(t *testing.T) {
+	got := make(chan []byte, 10)
+	status := http.StatusOK
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		if r.URL.Path == "/v1/metrics" && r.Header.Get("Content-Type") == "application/json" {
+			got <- text
+		}
+		w.WriteHeader(status)
+	}))
+	defer collector.Close()
+	var screen bytes.Buffer
+	meter, err := serveLoadMetrics(context.Background(), "", collector.URL, &screen)
+	require.NoError(t, err)
+	meter.take(someMoment())
+	var request struct {
+		ResourceMetrics []struct {
+			ScopeMetrics []struct {
+				Metrics []struct {
+					Name string
+					Sum  *struct{ DataPoints []struct{ AsInt string } }
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal(<-got, &request))
+	metrics := request.ResourceMetrics[0].ScopeMetrics[0].Metrics
+	require.Equal(t, "destkit.load.requests", metrics[0].Name)
+	require.Equal(t, "600000", metrics[0].Sum.DataPoints[0].AsInt)
+	meter.stop()
+	require.Empty(t, screen.String())
+
+	status = http.StatusForbidden
+	meter, err = serveLoadMetrics(context.Background(), "", collector.URL+"/v1/metrics", &screen)
+	require.NoError(t, err)
+	meter.take(someMoment())
+	meter.take(someMoment())
+	meter.stop()
+	require.Contains(t, screen.String(), "push metrics: HTTP status 403")
+	_, err = serveLoadMetrics(context.Background(), "", "ftp://x", &screen)
+	require.Error(t, err)
+}
+
+func TestTheSummaryOfALoad(t *testing.T) {
+	kept := false
+	r := &loadgen.Result{
+		Seconds: 10, Ended: "duration", Requests: 100, Records: 1000, Errors: 12, RequestsPerSecond: 10,
+		Target: loadgen.TargetInfo{Address: "https://x", Objects: []loadgen.Share{{Name: "contact"}}},
+		Load:   loadgen.LoadInfo{Mode: "as-declared", Rate: 10, BatchSize: 10, Connections: 2},
+		ErrorMessages: []loadgen.ErrorMessage{
+			{Kind: "record_refused", Message: "full", Count: 12, Example: loadgen.Example{Identifier: `"a"`}},
+		},
+		Latency:     loadgen.Times{P99: 900},
+		ServiceTime: loadgen.Times{P99: 100},
+		Generator:   loadgen.Generator{Queued: 70, Late: 1, Unsent: 2},
+		Declared:    &loadgen.DeclaredInfo{BatchSize: 10, Parallel: 2, RecordsPerSecond: 100, RateLimit: 50_000, Kept: &kept},
+		Cleanup:     &loadgen.CleanupResult{Deleted: 900, Left: 100, Reasons: []string{"no"}},
+		Thresholds:  []loadgen.Threshold{{Text: "errors>0", Metric: "errors", Got: 12, Failed: true}},
+	}
+	var out bytes.Buffer
+	writeLoadText(&out, r)
+	for _, words := range []string{
+		"https://x, contact: as declared at 10 requests/s", "12 x record_refused: full, for example \"a\"",
+		"latency is longer than service time", "70 waited, 1 started late by the generator, 2 were never sent",
+		"the declared speed was NOT kept", "cleaned up: 900 records deleted, 100 left", "FAILED: errors>0 is 12",
+	} {
+		require.Contains(t, out.String(), words)
+	}
+	require.Equal(t, statusGate, loadStatus(r))
+	r.Thresholds = nil
+	require.Equal(t, statusResidue, loadStatus(r))
+	r.Cleanup = nil
+	require.Equal(t, statusOK, loadStatus(r), "errors alone do not change it")
+	r.Ended = "interrupted"
+	require.Equal(t, statusUntested, loadStatus(r))
+	r.Ended = "too many errors"
+	require.Equal(t, statusGate, loadStatus(r))
+	r.Search, r.Ended = &loadgen.SearchResult{}, "duration"
+	require.Equal(t, statusGate, loadStatus(r))
+}
