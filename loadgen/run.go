@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
@@ -185,67 +184,6 @@ func (s *session) begin(mode string) {
 	s.result = r
 }
 
-// meanRate is the mean of the requests per second that a schedule asks for.
-func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
-	if duration == 0 {
-		duration = length(stages)
-	}
-	total, left := 0.0, duration.Seconds()
-	for i, st := range stages {
-		d := st.Duration.Seconds()
-		if i == len(stages)-1 && left > d {
-			total += (st.From+st.To)/2*d + st.To*(left-d)
-			break
-		}
-		part := min(d, left)
-		total += st.From*part + (st.To-st.From)*part*part/(2*d)
-		if left -= part; left <= 0 {
-			break
-		}
-	}
-	if burst.Size > 0 && duration > 0 {
-		total += float64(burst.Size) * math.Ceil(duration.Seconds()/burst.Every.Seconds())
-	}
-	if duration <= 0 {
-		return 0
-	}
-	return total / duration.Seconds()
-}
-
-// exceeds says where the load goes beyond what the target allows: only as
-// declared it is held back.
-func (s *session) exceeds(mode string) {
-	d, o := s.e.declared, s.o
-	switch mode {
-	case "as-declared":
-		return
-	case "search":
-		s.note("a search goes beyond what the destination declares")
-		return
-	}
-	if int64(s.e.plan.size) > d.speed.MaximumBatchSize {
-		s.note("batches of %d records exceed the declared maximum_batch_size of %d", s.e.plan.size, d.speed.MaximumBatchSize)
-	}
-	if int64(o.Connections) > min(d.speed.MaximumParallelBatches, serviceParallel) {
-		s.note("%d connections exceed the declared maximum_parallel_batches of %d", o.Connections, d.speed.MaximumParallelBatches)
-	}
-	peak := 0.0
-	for _, st := range o.Stages {
-		peak = max(peak, st.From, st.To)
-	}
-	if allowed := declaredRate(d, d.limit, s.e.plan.size); peak > allowed {
-		s.note("%.6g requests/s exceed the declared speed, which allows %.6g", peak, allowed)
-	}
-}
-
-func (s *session) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.result.Notes = append(s.result.Notes, text)
-	if s.o.Note != nil {
-		s.o.Note(text)
-	}
-}
-
 // wait lets the agreed time come.
 func (s *session) wait(ctx context.Context) error {
 	if s.o.StartAt.IsZero() {
@@ -276,12 +214,12 @@ func (s *session) phase(name string, duration time.Duration) phase {
 // watcher shows the figures of every new interval and aborts on errors.
 func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure, int64) {
 	shown := -1
-	var marks []mark3
+	var marks []tide
 	rates := newSchedule(ph.stages, ph.burst)
 	return func(m *measure, now int64) {
 		s.journal.advance(s.e.plan)
 		if s.o.AbortShare > 0 && len(m.points) != shown {
-			marks = append(marks, mark3{now, m.records, m.good})
+			marks = append(marks, tide{now, m.records, m.good})
 			for len(marks) > 2 && now-marks[1].at >= int64(abortWindow) {
 				marks = marks[1:]
 			}
@@ -305,8 +243,8 @@ func (s *session) watcher(name string, of time.Duration, ph phase) func(*measure
 	}
 }
 
-// mark3 is how many records were sent and acknowledged at a moment.
-type mark3 struct{ at, records, good int64 }
+// tide is how many records were sent and acknowledged at a moment.
+type tide struct{ at, records, good int64 }
 
 // prime writes the records that a mix of updates and deletes works on.
 func (s *session) prime(ctx context.Context) error {
@@ -360,30 +298,4 @@ func (s *session) load(ctx context.Context) error {
 	}
 	s.comment(m, ph)
 	return nil
-}
-
-// comment says in words what the figures alone would hide.
-func (s *session) comment(m *measure, ph phase) {
-	r := s.result
-	if r.Generator.Limited {
-		for _, reason := range r.Generator.Reasons {
-			s.note("the generator was a limit: %s", reason)
-		}
-	}
-	if !ph.open {
-		return
-	}
-	asked := meanRate(ph.stages, ph.burst, time.Duration(m.stopped-m.began))
-	if s.e.follow {
-		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
-		r.Declared.Kept = &kept
-		return
-	}
-	if r.RequestsPerSecond < 0.99*asked && m.reason == stopTime && m.requests > 10 {
-		what := "the target did not take more"
-		if m.queued*2 > m.requests {
-			what = fmt.Sprintf("all %d connections were busy: the target is slower, or more --connections are needed", ph.connections)
-		}
-		s.note("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
-	}
 }

@@ -1,0 +1,94 @@
+package loadgen
+
+import (
+	"fmt"
+	"math"
+	"time"
+)
+
+// meanRate is the mean of the requests per second that a schedule asks for.
+func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
+	if duration == 0 {
+		duration = length(stages)
+	}
+	total, left := 0.0, duration.Seconds()
+	for i, st := range stages {
+		d := st.Duration.Seconds()
+		if i == len(stages)-1 && left > d {
+			total += (st.From+st.To)/2*d + st.To*(left-d)
+			break
+		}
+		part := min(d, left)
+		total += st.From*part + (st.To-st.From)*part*part/(2*d)
+		if left -= part; left <= 0 {
+			break
+		}
+	}
+	if burst.Size > 0 && duration > 0 {
+		total += float64(burst.Size) * math.Ceil(duration.Seconds()/burst.Every.Seconds())
+	}
+	if duration <= 0 {
+		return 0
+	}
+	return total / duration.Seconds()
+}
+
+// exceeds says where the load goes beyond what the target allows: only as
+// declared it is held back.
+func (s *session) exceeds(mode string) {
+	d, o := s.e.declared, s.o
+	switch mode {
+	case "as-declared":
+		return
+	case "search":
+		s.note("a search goes beyond what the destination declares")
+		return
+	}
+	if int64(s.e.plan.size) > d.speed.MaximumBatchSize {
+		s.note("batches of %d records exceed the declared maximum_batch_size of %d", s.e.plan.size, d.speed.MaximumBatchSize)
+	}
+	if int64(o.Connections) > min(d.speed.MaximumParallelBatches, serviceParallel) {
+		s.note("%d connections exceed the declared maximum_parallel_batches of %d", o.Connections, d.speed.MaximumParallelBatches)
+	}
+	peak := 0.0
+	for _, st := range o.Stages {
+		peak = max(peak, st.From, st.To)
+	}
+	if allowed := declaredRate(d, d.limit, s.e.plan.size); peak > allowed {
+		s.note("%.6g requests/s exceed the declared speed, which allows %.6g", peak, allowed)
+	}
+}
+
+func (s *session) note(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	s.result.Notes = append(s.result.Notes, text)
+	if s.o.Note != nil {
+		s.o.Note(text)
+	}
+}
+
+// comment says in words what the figures alone would hide.
+func (s *session) comment(m *measure, ph phase) {
+	r := s.result
+	if r.Generator.Limited {
+		for _, reason := range r.Generator.Reasons {
+			s.note("the generator was a limit: %s", reason)
+		}
+	}
+	if !ph.open {
+		return
+	}
+	asked := meanRate(ph.stages, ph.burst, time.Duration(m.stopped-m.began))
+	if s.e.follow {
+		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
+		r.Declared.Kept = &kept
+		return
+	}
+	if r.RequestsPerSecond < 0.99*asked && m.reason == stopTime && m.requests > 10 {
+		what := "the target did not take more"
+		if m.queued*2 > m.requests {
+			what = fmt.Sprintf("all %d connections were busy: the target is slower, or more --connections are needed", ph.connections)
+		}
+		s.note("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
+	}
+}
