@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/loadgen"
 )
 
 // demoToken is no secret: it opens a destination that lives for seconds on
@@ -47,7 +49,8 @@ After each run its counters, the calls that the destination saw and the records
 that it holds are compared with what they must be. An audit reads every record back
 and holds it against the table and the ledger. Then the destination is judged
 with writes, a read-back hook and all other hooks, and once more with the rule
-` + demoBroken + ` broken, to show how a finding looks. All of it is on one page, ` + demoReport + `.
+` + demoBroken + ` broken, to show how a finding looks. At the end it is loaded for two seconds.
+All of it is on one page, ` + demoReport + `, which links to that of the load.
 Nothing outside this machine is called.`,
 		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
 		Args:    arguments(0, 0, "no argument"),
@@ -74,6 +77,7 @@ type demo struct {
 	runs       []demoRun
 	audit      demoAudit
 	judgements []judged
+	load       *loadgen.Result
 	problems   []string
 }
 
@@ -100,6 +104,9 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.judgeAll(ctx); err != nil {
 		return err
 	}
+	if err := d.loadOnce(ctx); err != nil {
+		return err
+	}
 	page, err := filepath.Abs(filepath.Join(d.dir, demoReport))
 	if err != nil {
 		return untested(err)
@@ -108,6 +115,7 @@ func (d *demo) run(ctx context.Context) error {
 		return err
 	}
 	fmt.Fprintf(d.out, "\nreport: file://%s\n", page)
+	fmt.Fprintf(d.out, "load:   file://%s\n", filepath.Join(filepath.Dir(page), demoLoadReport))
 	d.whereDataIs()
 	fmt.Fprint(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
 	if len(d.problems) > 0 {

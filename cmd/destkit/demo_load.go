@@ -1,0 +1,65 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/loadgen"
+)
+
+// demoLoadReport is the page of the load, beside that of the demo.
+const demoLoadReport = "load.html"
+
+// demoLoadFor is how long the demo's load lasts: long enough for a plot.
+const demoLoadFor = 2 * time.Second
+
+// loadOnce loads a destination over https and holds what was acknowledged
+// against what is stored.
+func (d *demo) loadOnce(ctx context.Context) (err error) {
+	port, err := newDemoDestination(ctx, destsim.Config{})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if failed := port.stop(); err == nil {
+			err = failed
+		}
+	}()
+	fmt.Fprintf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
+	show := newLoadView(d.screen, !terminal(d.screen))
+	result, err := loadgen.Run(ctx, loadgen.Options{
+		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},
+		Write:  true, Closed: true, Duration: demoLoadFor, Version: readBuild().Version, Progress: show.moment,
+		Work: loadgen.Work{Objects: []loadgen.Share{{Name: demoObject}}, BatchSize: 100},
+	})
+	show.done()
+	if err != nil {
+		return loadError(err)
+	}
+	d.load = result
+	writeLoadText(d.out, result)
+	if result.Errors > 0 || result.Records == 0 || result.Acknowledged != result.Records {
+		d.wrong("the load: %s of %s records were acknowledged", grouped(result.Acknowledged), grouped(result.Records))
+	}
+	world := &demoWorld{destination: controlOf(port)}
+	after, err := world.held(ctx)
+	if err != nil {
+		return untested(fmt.Errorf("read the counts of the destination: %w", err))
+	}
+	if after.records != result.Acknowledged {
+		d.wrong("the load: %s records were acknowledged, and %s are stored", grouped(result.Acknowledged), grouped(after.records))
+	}
+	var page bytes.Buffer
+	if err := loadgen.WriteHTML(&page, result); err != nil {
+		return untested(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, demoLoadReport), page.Bytes(), 0o644); err != nil {
+		return untested(fmt.Errorf("write %s: %w", demoLoadReport, err))
+	}
+	return nil
+}
