@@ -55,7 +55,8 @@ func newLink(ctx context.Context, end *endpoint) *link {
 // call sends one whole request and reads its reply. After an error the
 // connection is closed.
 func (l *link) call(b *batch, now int64) (rep reply, err error) {
-	if l.conn != nil && now-l.used > stale && gone(l.conn) {
+	// A connection that was broken between two calls has a deadline in the past.
+	if l.late.Swap(false) || l.conn != nil && now-l.used > stale && gone(l.conn) {
 		l.drop()
 	}
 	if l.conn == nil {

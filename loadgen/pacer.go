@@ -35,6 +35,7 @@ type pacer struct {
 	// target has changed its limit. In thousandths of a request per second.
 	rate  atomic.Int64
 	shift int64 // of the schedule, since it began anew
+	gap   int64 // between the last two requests that were due
 	held  int64 // when the next request is due that was not released
 }
 
@@ -85,7 +86,8 @@ func (p *pacer) run(stop *atomic.Bool) {
 			p.released.Store(released)
 			p.wake()
 			following := p.following()
-			allowed = max(at, allowed) + int64(float64(following-at)/p.catchUp)
+			p.gap = following - at
+			allowed = max(at, allowed) + int64(float64(p.gap)/p.catchUp)
 			at = following
 		}
 		p.held = at
@@ -99,9 +101,13 @@ func (p *pacer) run(stop *atomic.Bool) {
 				return
 			}
 		}
+		shortest := tick
+		if p.gap < tick {
+			shortest = 2 * tick // several are due at once anyway
+		}
 		runtime.Gosched() // those who were woken run first, on this processor too
 		now = p.clock.now() - p.began
-		precise(min(max(next-now, tick), longestSleep))
+		precise(min(max(next-now, shortest), longestSleep))
 	}
 }
 
