@@ -269,6 +269,20 @@ func TestAsDeclaredKeepsToTheLimit(t *testing.T) {
 	require.NotNil(t, r.Declared.Kept)
 }
 
+// TestAsDeclaredFollowsTheLimit: X-RateLimit-Limit of any reply counts (spec 8).
+func TestAsDeclaredFollowsTheLimit(t *testing.T) {
+	url := simulator(t, destsim.Config{RateLimit: 2000})
+	arm(t, url, `{"kind":"rate_limit","limits":["50"],"when":{"method":"sync_batch"}}`)
+	o := against(url)
+	o.Closed, o.Count, o.Connections, o.Work.BatchSize = false, 0, 0, 1
+	o.Duration = 400 * time.Millisecond
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	require.Zero(t, r.Errors)
+	require.Less(t, r.Requests, int64(400), "2,000 per second would be 800")
+	require.Greater(t, r.Requests, int64(5))
+}
+
 func TestInterruptionLeavesAWholeResult(t *testing.T) {
 	url := simulator(t, destsim.Config{})
 	ctx, cancel := context.WithCancel(context.Background())

@@ -87,6 +87,9 @@ func TestSearchOfATargetThatHoldsNothing(t *testing.T) {
 }
 
 func TestSearchForReal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a search takes seconds")
+	}
 	url := simulator(t, destsim.Config{})
 	o := against(url)
 	o.Closed, o.Count, o.Connections, o.Work.BatchSize = false, 0, 1, 10
