@@ -47,8 +47,12 @@ const ringSize = 1 << 12
 const tick = int64(50 * time.Microsecond)
 
 // leeway is by how much the pacer itself may be late without any distance being
-// kept: processors are shared.
-const leeway = int64(time.Millisecond)
+// kept, beside the time since it last looked, up to oversleep: processors are
+// shared, and it may wake less often than it wants to.
+const (
+	leeway    = int64(time.Millisecond)
+	oversleep = int64(20 * time.Millisecond)
+)
 
 // longestSleep is how long the pacer may take to see that it is to stop.
 const longestSleep = int64(5 * time.Millisecond)
@@ -68,7 +72,7 @@ func newPacer(c clock, s *schedule, connections int, catchUp float64) *pacer {
 // run releases requests until its time is over or stop is set.
 func (p *pacer) run(stop *atomic.Bool) {
 	defer p.end()
-	at, allowed, released := p.plan.next(), int64(0), int64(0)
+	at, allowed, released, looked := p.plan.next(), int64(0), int64(0), int64(0)
 	for !stop.Load() {
 		now := p.clock.now() - p.began
 		if rate := p.rate.Swap(0); rate > 0 {
@@ -76,7 +80,8 @@ func (p *pacer) run(stop *atomic.Bool) {
 		}
 		// Late ones keep a part of their distance to each other, from now on: a stall
 		// must not let the time that it took be made up for at once.
-		allowed = max(allowed, now-leeway)
+		allowed = max(allowed, max(looked, now-oversleep)-leeway)
+		looked = now
 		for at <= now && allowed <= now && at < p.until && (p.most == 0 || released < p.most) {
 			if released-p.taken.Load() >= p.slack+p.waiting() {
 				break

@@ -59,12 +59,17 @@ func (s *session) exceeds(mode string) {
 	}
 }
 
+// note says something before or while it runs, remark at the end, when the result
+// is shown anyway.
 func (s *session) note(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	s.result.Notes = append(s.result.Notes, text)
+	s.remark(format, args...)
 	if s.o.Note != nil {
-		s.o.Note(text)
+		s.o.Note(s.result.Notes[len(s.result.Notes)-1])
 	}
+}
+
+func (s *session) remark(format string, args ...any) {
+	s.result.Notes = append(s.result.Notes, fmt.Sprintf(format, args...))
 }
 
 // comment says in words what the figures alone would hide.
@@ -72,13 +77,17 @@ func (s *session) comment(m *measure, ph phase) {
 	r := s.result
 	if r.Generator.Limited {
 		for _, reason := range r.Generator.Reasons {
-			s.note("the generator was a limit: %s", reason)
+			s.remark("the generator was a limit: %s", reason)
 		}
 	}
 	if !ph.open {
 		return
 	}
-	asked := meanRate(ph.stages, ph.burst, time.Duration(m.stopped-m.began))
+	lasted := time.Duration(m.stopped - m.began)
+	if ph.duration > 0 {
+		lasted = min(lasted, ph.duration) // a burst is not due because the end was seen late
+	}
+	asked := meanRate(ph.stages, ph.burst, lasted)
 	if s.e.follow {
 		kept := r.Errors == 0 && r.RequestsPerSecond >= 0.99*asked
 		r.Declared.Kept = &kept
@@ -89,6 +98,6 @@ func (s *session) comment(m *measure, ph phase) {
 		if m.queued*2 > m.requests {
 			what = fmt.Sprintf("all %d connections were busy: the target is slower, or more --connections are needed", ph.connections)
 		}
-		s.note("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
+		s.remark("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
 	}
 }

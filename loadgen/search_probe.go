@@ -104,10 +104,10 @@ func (s *session) search(ctx context.Context) error {
 	}
 	s.result.Load.BatchSize, s.result.Load.Connections, s.result.Load.Rate = found.BatchSize, found.Connections, found.Rate
 	if err != nil {
-		s.note("%v; what was found until then is in the result", err)
+		s.remark("%v; what was found until then is in the result", err)
 	}
 	if !found.Confirmed {
-		s.note("no rate was confirmed")
+		s.remark("no rate was confirmed")
 	}
 	return nil
 }

@@ -23,7 +23,7 @@ is called better or worse; what the two runs did not have in common is said firs
 		Example: "  destkit load compare monday.json friday.json\n  destkit load compare a.json b.json --fail --tolerance 0.1",
 		Args:    arguments(2, 2, "the two JSON results"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(tolerance >= 0) || tolerance > 10 {
+			if !(tolerance >= 0) || tolerance > 1000 {
 				return usagef("--tolerance must be a share such as 0.05, not %v", tolerance)
 			}
 			results, err := readResults(args)
