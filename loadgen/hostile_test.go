@@ -179,6 +179,8 @@ func TestHostileTargets(t *testing.T) {
 			require.Contains(t, r.ErrorsByKind, c.kind, "%v", r.ErrorMessages)
 			require.NotZero(t, r.Errors)
 			require.Contains(t, r.ErrorMessages[0].Message, c.words)
+			whole := c.kind == KindTimeout || c.kind == KindMissing
+			require.Equal(t, whole, r.Latency.Max > 0, "an error in no time is no latency")
 			require.NotContains(t, fmt.Sprint(r.ErrorMessages), "127.0.0.1:", "ports make every message another one")
 		})
 	}

@@ -126,8 +126,10 @@ func (m *measure) collect(active []*worker, now int64) {
 
 func (m *measure) add(s *sample) {
 	latency, service := s.end-s.intended, s.end-s.start
-	record(m.latency, latency)
-	record(m.service, service)
+	if !s.untimed {
+		record(m.latency, latency)
+		record(m.service, service)
+	}
 	m.requests++
 	m.records += int64(s.records)
 	m.good += int64(s.good)
@@ -153,8 +155,10 @@ func (m *measure) add(s *sample) {
 	b := m.bucketAt(s.end)
 	b.requests++
 	b.records += int64(s.records)
-	record(b.latency, latency)
-	record(b.service, service)
+	if !s.untimed {
+		record(b.latency, latency)
+		record(b.service, service)
+	}
 }
 
 // bucketAt finds the interval of a moment; moments before those that are

@@ -40,7 +40,8 @@ type Result struct {
 	ErrorMessages []ErrorMessage   `json:"error_messages"`
 
 	// Latency counts from the time at which a request was to be sent, ServiceTime
-	// from when it was sent.
+	// from when it was sent, of requests that were answered with results or took
+	// all the time that they had.
 	Latency     Times `json:"latency"`
 	ServiceTime Times `json:"service_time"`
 

@@ -28,6 +28,7 @@ type sample struct {
 	failed               bool // the request as a whole
 	waited               bool // the connection was free when the request was due
 	connected            bool // … and was made for it
+	untimed              bool // it failed before its time: that is no latency
 }
 
 // written is a run of keys of one object that were acknowledged.
@@ -223,6 +224,10 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 		return false
 	}
 	s.good, s.failed = int32(v.acknowledged), err != nil
+	// A refusal in no time must not make a target look fast; a call that took all
+	// its time is what its user waited for.
+	var f *Failure
+	s.untimed = errors.As(err, &f) && f.Kind != KindTimeout
 	switch {
 	case err != nil:
 		w.fail(err, b, s.end)
