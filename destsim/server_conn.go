@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"log"
 	"net"
 	"net/http"
 	"runtime/debug"
@@ -95,11 +94,8 @@ func (c *fastConn) recover() {
 	if err == http.ErrAbortHandler {
 		return
 	}
-	const text = "http: panic serving %v: %v\n%s"
 	if l := c.server.ErrorLog; l != nil {
-		l.Printf(text, c.conn.RemoteAddr(), err, debug.Stack())
-	} else {
-		log.Printf(text, c.conn.RemoteAddr(), err, debug.Stack())
+		l.Printf("http: panic serving %v: %v\n%s", c.conn.RemoteAddr(), err, debug.Stack())
 	}
 }
 
