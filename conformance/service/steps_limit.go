@@ -32,7 +32,6 @@ func limitSteps() []conformance.Step {
 		step(`^only the answer to get_sync_speed has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
 			return func(value string) { p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, limitedTo(value))) }
 		}),
-		step(`^batch (\d+) is answered with status (\d{3}) and ([A-Za-z-]+) "([^"]*)"$`, func(p *play) any { return p.failsOnce }),
 		step(`^a client lists the objects of the destination$`, func(p *play) any { return p.listsObjects }),
 
 		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitHolds }),
@@ -100,14 +99,6 @@ func (p *play) manyObjects(n int, limit string) error {
 func (p *play) listsObjects() error {
 	_, err := p.must(request{method: "GET", path: below("destinations", p.dest.id, "/objects")})
 	return err
-}
-
-// failsOnce answers one of the batches that come with a failure of HTTP.
-func (p *play) failsOnce(n int64, status int, name, value string) {
-	p.dest.behaves(counted(rpc.MethodSyncBatch, n, n, func(_ *call, r *reply) {
-		r.fails(status)
-		r.sets(name, value)
-	}))
 }
 
 // limitHolds judges what came after an answer that names a limit. Calls that

@@ -1,8 +1,220 @@
 package service
 
-import "github.com/destkit/destkit/conformance"
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
-// throttlingSteps are for THR: refusals for too many requests, and timeouts (spec 8).
+	"github.com/destkit/destkit/conformance"
+)
+
+// throttlingSteps are for THR: 429 and Retry-After (facts A6).
 func throttlingSteps() []conformance.Step {
-	return []conformance.Step{}
+	return []conformance.Step{
+		step(`^the destination notes the time of every call$`, func(p *play) any { return p.timesCalls }),
+		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})$`, func(p *play) any {
+			return func(first int64, last, method string, status int) error {
+				return p.refusesCalls(first, last, method, status, "", "")
+			}
+		}),
+		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3}) and ([A-Za-z-]+) "([^"]*)"$`,
+			func(p *play) any { return p.refusesCalls }),
+		step(`^each sync starts when status (\d{3}) was answered to the first$`, func(p *play) any { return p.startsAfter }),
+
+		step(`^no call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(p *play) any { return p.restsAfter }),
+		step(`^a call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(p *play) any { return p.goesOnAfter }),
+		step(`^every batch has (\d+) records$`, func(p *play) any { return p.batchesAreWhole }),
+	}
+}
+
+// timeline is when the calls of a destination came, by the service's clock.
+type timeline struct {
+	mu sync.Mutex
+	at map[int]time.Time
+}
+
+// timesCalls asks the service's clock at every call: where time is moved, only
+// the service knows how long it has waited.
+func (p *play) timesCalls() {
+	line := &timeline{at: map[int]time.Time{}}
+	p.vars["times of "+p.dest.name] = line
+	p.dest.behaves(func(c *call, _ *reply) {
+		now, err := p.clockOf()
+		if err != nil {
+			return // no time, no verdict
+		}
+		line.mu.Lock()
+		defer line.mu.Unlock()
+		line.at[c.number] = now
+	})
+}
+
+// timeOf is when a call came.
+func (p *play) timeOf(d *destination, c *call) (time.Time, bool) {
+	line, ok := p.vars["times of "+d.name].(*timeline)
+	if !ok {
+		return time.Time{}, false
+	}
+	line.mu.Lock()
+	defer line.mu.Unlock()
+	at, ok := line.at[c.number]
+	return at, ok
+}
+
+// inDate stands for a date of HTTP so much later than the answer, by the
+// service's clock.
+const inDate = "a date in "
+
+// refusesCalls answers some calls of a method, counted from now on, with a
+// failure of HTTP.
+func (p *play) refusesCalls(first int64, last, method string, status int, name, value string) error {
+	var end int64
+	if _, err := fmt.Sscan(last, &end); err != nil {
+		end = first
+	}
+	text, dated := strings.CutPrefix(value, inDate)
+	var ahead time.Duration
+	if dated {
+		var err error
+		if ahead, err = time.ParseDuration(text); err != nil {
+			return err
+		}
+	}
+	p.dest.behaves(counted(method, first, end, func(_ *call, r *reply) {
+		said := value
+		if dated {
+			if now, err := p.clockOf(); err == nil {
+				said = now.Add(ahead).Format(http.TimeFormat)
+			}
+		}
+		if r.fails(status); name != "" {
+			r.sets(name, said)
+		}
+	}))
+	return nil
+}
+
+// startsAfter begins with the first sync, and with the others once a call of it
+// was answered with this status.
+func (p *play) startsAfter(status int) error {
+	first := p.syncs[0]
+	ids := make([]int64, len(p.syncs))
+	var err error
+	if ids[0], err = p.trigger(first, false); err != nil {
+		return err
+	}
+	for deadline := time.Now().Add(runLimit); p.answeredWith(first.dest, status) == nil; {
+		if time.Now().After(deadline) {
+			return conformance.Outcome(conformance.Inconclusive, "", "no call came within %s", runLimit)
+		}
+		if err := p.sleep(pollEvery); err != nil {
+			return err
+		}
+	}
+	for i, s := range p.syncs[1:] {
+		if ids[i+1], err = p.trigger(s, false); err != nil {
+			return err
+		}
+	}
+	for i, s := range slices.Backward(p.syncs) { // those that need not wait end first
+		if _, err := p.ends(s, ids[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// answeredWith is the first call that has got this status; nil: none yet.
+func (p *play) answeredWith(d *destination, status int) *call {
+	calls := d.seen("")
+	if i := slices.IndexFunc(calls, func(c *call) bool { return c.done && c.status == status }); i >= 0 {
+		return calls[i]
+	}
+	return nil
+}
+
+// following are the calls to a destination after the first answer with a status
+// anywhere in the scenario, and how long after it they came.
+func (p *play) following(latest string, status int) (refused *call, later []*call, waits []time.Duration, err error) {
+	var began time.Time
+	for _, s := range p.syncs {
+		if refused = p.answeredWith(s.dest, status); refused != nil {
+			began, _ = p.timeOf(s.dest, refused)
+			break
+		}
+	}
+	if began.IsZero() {
+		return nil, nil, nil, conformance.Outcome(conformance.Inconclusive, "", "status %d was never answered", status)
+	}
+	d := p.syncs[0].dest
+	if latest != "" {
+		d = p.latest().dest
+	}
+	for _, c := range d.seen("") {
+		if at, ok := p.timeOf(d, c); ok && c.came.After(refused.ended) {
+			later, waits = append(later, c), append(waits, at.Sub(began))
+		}
+	}
+	return refused, later, waits, nil
+}
+
+func (p *play) restsAfter(latest string, n int, unit string, status int) error {
+	refused, later, waits, err := p.following(latest, status)
+	if err != nil {
+		return err
+	}
+	if len(later) == 0 {
+		return conformance.Outcome(conformance.Inconclusive, "", "no call came after status %d at all", status)
+	}
+	least := length(n, unit)
+	for i, c := range later {
+		if waits[i] < least {
+			p.brokenCall(fmt.Sprintf("no call within %s after status %d", least, status),
+				fmt.Sprintf("%s after %s", c.method, waits[i].Round(time.Millisecond)), refused, c)
+		}
+	}
+	p.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
+	return p.Held()
+}
+
+func (p *play) goesOnAfter(latest string, n int, unit string, status int) error {
+	refused, later, waits, err := p.following(latest, status)
+	if err != nil {
+		return err
+	}
+	most := length(n, unit)
+	if len(later) == 0 {
+		p.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status), "none came any more", refused)
+		return p.Held()
+	}
+	if waits[0] > most {
+		p.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status),
+			"the first after "+waits[0].Round(time.Millisecond).String(), refused, later[0])
+	}
+	p.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
+	return p.Held()
+}
+
+func length(n int, unit string) time.Duration {
+	if unit == "ms" {
+		return time.Duration(n) * time.Millisecond
+	}
+	return time.Duration(n) * time.Second
+}
+
+func (p *play) batchesAreWhole(n int) error {
+	batches, err := p.sentBatches()
+	if err != nil {
+		return err
+	}
+	for _, c := range batches {
+		if got := recordsIn(c); got != n {
+			p.brokenCall(fmt.Sprintf("%d records in each batch", n), fmt.Sprintf("%d records", got), c)
+		}
+	}
+	p.Proof("%d batches", len(batches))
+	return p.Held()
 }

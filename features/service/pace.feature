@@ -286,7 +286,7 @@ Feature: Speed and limits
     Bad: 500 with X-RateLimit-Limit: 5, and 7 requests at once
 
     Given a destination for single records, 2 at once
-    And batch 1 is answered with status 500 and X-RateLimit-Limit "5"
+    And call 1 of sync_batch is answered with status 500 and X-RateLimit-Limit "5"
     And a sync of 9 records with operation "upsert"
     When the sync runs
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls

@@ -65,6 +65,7 @@ type Deviations struct {
 	Uncapped     bool // more than 50 batches are under way where the destination allows it
 	LargeBatches bool // a batch holds more records than a second may bring
 	LimitOfRun   bool // each run counts its own calls against the limit of the connection
+	RestsAlone   bool // after 429 only the call itself rests
 }
 
 // operation changes what an operation does.

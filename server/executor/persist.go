@@ -121,7 +121,7 @@ func (p *persistent) prepare(request *http.Request) (err error) {
 	ctx := request.Context()
 	switch p.reaction {
 	case pause:
-		err = p.run.pause(&p.throttle, p.failure)
+		err = p.run.pause(ctx, &p.throttle, p.failure)
 	case waitFor:
 		err = p.run.rest(ctx, p.failure, p.reach)
 	default:
@@ -140,7 +140,7 @@ type throttle struct {
 }
 
 // pause lets the whole connection rest after a 429; the next pass waits for it.
-func (r *run) pause(t *throttle, err error) error {
+func (r *run) pause(ctx context.Context, t *throttle, err error) error {
 	now := r.e.options.Clock.Now()
 	if t.since.IsZero() {
 		t.since, t.count = now, 1
@@ -151,7 +151,11 @@ func (r *run) pause(t *throttle, err error) error {
 		return f
 	}
 	t.count++
-	r.gate.limiter.Pause(now.Add(r.backoff.throttled(err, now, t.count, r.e.options.Random)))
+	rest := r.backoff.throttled(err, now, t.count, r.e.options.Random)
+	if r.e.options.Deviations.RestsAlone {
+		return r.e.options.Clock.Sleep(ctx, rest)
+	}
+	r.gate.limiter.Pause(now.Add(rest))
 	return nil
 }
 
