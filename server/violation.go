@@ -82,6 +82,7 @@ func violations() []violation {
 		repliesViolations(),
 		paceViolations(),
 		throttlingViolations(),
+		timeoutsViolations(),
 		retriesViolations(),
 		operationsViolations(),
 		countersViolations(),

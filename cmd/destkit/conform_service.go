@@ -32,6 +32,7 @@ type serviceJudging struct {
 	dialect      string
 	source       int64
 	patient      bool
+	slow         time.Duration
 }
 
 func newConformService() *cobra.Command {
@@ -87,6 +88,7 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
 	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
 	f.BoolVar(&j.patient, "patient", false, "wait for real where there is no clock to move; some rules take many minutes")
+	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service has given up a request that is not answered (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
 	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'")
@@ -152,7 +154,7 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 		}
 	}
 	o = service.Options{
-		Options: j.options, Dialect: j.dialect, SourceID: j.source, Patient: j.patient,
+		Options: j.options, Dialect: j.dialect, SourceID: j.source, Patient: j.patient, RequestTimeout: j.slow,
 		NewSimulator: newStageSimulator, Listen: j.listen,
 	}
 	return o, nil

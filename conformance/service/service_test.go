@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -24,7 +25,26 @@ type bench struct {
 // serve starts the reference service, which breaks the given rules.
 func serve(t *testing.T, violations ...string) *bench {
 	t.Helper()
-	s, err := server.New(t.Context(), emulating(t, server.Config{Violate: violations}))
+	return serving(t, server.Config{Violate: violations})
+}
+
+// impatient are the checks that wait until a request is given up: they are judged
+// with a service that does so soon.
+const impatient = "TOUT-*"
+
+// serveImpatient is serve with short deadlines.
+func serveImpatient(t *testing.T, violations ...string) *bench {
+	t.Helper()
+	b := serving(t, server.Config{Violate: violations, CallTimeout: deadline, BatchTimeout: deadline})
+	b.opts.RequestTimeout = 5 * deadline
+	return b
+}
+
+const deadline = 400 * time.Millisecond
+
+func serving(t *testing.T, config server.Config) *bench {
+	t.Helper()
+	s, err := server.New(t.Context(), emulating(t, config))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	web := httptest.NewServer(s)
@@ -79,7 +99,22 @@ func tripped(r *conformance.Report) []string {
 }
 
 func TestCleanService(t *testing.T) {
-	b := serve(t)
+	t.Run("all", func(t *testing.T) {
+		t.Parallel()
+		b := serve(t)
+		b.opts.Skip = []string{impatient}
+		clean(t, b)
+	})
+	t.Run("timeouts", func(t *testing.T) {
+		t.Parallel()
+		b := serveImpatient(t)
+		b.opts.Select = []string{impatient}
+		clean(t, b)
+	})
+}
+
+func clean(t *testing.T, b *bench) {
+	t.Helper()
 	r := b.judge(t)
 	for _, c := range r.Checks {
 		t.Logf("%s %s %s %s %v", c.Status, c.ID, c.Reason, c.Evidence, c.Findings)

@@ -84,6 +84,8 @@ type reply struct {
 	body   []byte
 	// before waits until it is closed, or the caller goes away.
 	before <-chan struct{}
+	// stalls waits in the same way in the middle of the body.
+	stalls <-chan struct{}
 	// store lets the simulator carry the call out, and loses its answer.
 	store bool
 	// cut ends the connection: without any byte when body is empty, else after it
@@ -165,14 +167,7 @@ func (p *part) answer(w http.ResponseWriter, c *call, by *reply) {
 	if by == nil {
 		by = &reply{edit: func(body []byte, _ http.Header) []byte { return body }}
 	}
-	if by.before != nil {
-		select {
-		case <-by.before:
-		case <-c.http.Context().Done():
-			c.aborted = true
-			panic(http.ErrAbortHandler)
-		}
-	}
+	c.waits(by.before)
 	status, header, body := by.status, http.Header{}, by.body
 	if by.store || by.edit != nil {
 		r := c.http.Clone(c.http.Context())
@@ -208,9 +203,31 @@ func (p *part) answer(w http.ResponseWriter, c *call, by *reply) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(status)
+	if by.stalls != nil {
+		_, _ = w.Write(body[:len(body)/2])
+		_ = http.NewResponseController(w).Flush()
+		c.waits(by.stalls)
+		body = body[len(body)/2:]
+	}
 	_, _ = w.Write(body)
 	if by.cut {
 		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// waits holds a call until a channel is closed. It ends the call when the caller
+// goes away.
+func (c *call) waits(until <-chan struct{}) {
+	if until == nil {
+		return
+	}
+	select {
+	case <-until:
+	case <-c.http.Context().Done():
+		c.part.mu.Lock()
+		c.aborted = true
+		c.part.mu.Unlock()
 		panic(http.ErrAbortHandler)
 	}
 }

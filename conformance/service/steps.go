@@ -28,6 +28,7 @@ func steps() []conformance.Step {
 		repliesSteps(),
 		paceSteps(),
 		throttlingSteps(),
+		timeoutsSteps(),
 		retriesSteps(),
 		operationsSteps(),
 		countersSteps(),

@@ -68,6 +68,10 @@ type Options struct {
 	SourceID int64
 	// Patient waits for real where there is no clock to move.
 	Patient bool
+	// RequestTimeout is after how long the service has surely given a request up;
+	// 0: nobody knows, and what it has not given up after a while stays undecided
+	// (spec 8: the duration is not shown).
+	RequestTimeout time.Duration
 }
 
 // Run judges a service. As with conformance.Run a report comes back whenever

@@ -1,0 +1,147 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// timeoutsSteps are for TOUT: requests that take too long (spec 8).
+func timeoutsSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, func(p *play) any { return p.stalls }),
+		step(`^a client connects a destination that does not answer ([a-z_]+)$`, func(p *play) any { return p.connectsSilent }),
+
+		step(`^the service gives the first call of ([a-z_]+) up$`, func(p *play) any { return p.givesUp }),
+		step(`^the records of the first batch are sent again$`, func(p *play) any { return p.firstIsRepeated }),
+		step(`^other batches come while the first is not answered$`, func(p *play) any { return p.othersCome }),
+	}
+}
+
+// How long an unanswered request is held where nobody knows how long the service
+// waits; --patient has more time.
+const (
+	shortHold = 3 * time.Second
+	longHold  = 5 * time.Minute
+)
+
+// hold is how long a request stays without an answer.
+func (p *play) hold() time.Duration {
+	switch {
+	case p.opts.RequestTimeout > 0:
+		return p.opts.RequestTimeout
+	case p.opts.Patient:
+		return longHold
+	}
+	return shortHold
+}
+
+// silent lets the first call of a method wait, from the beginning or in the
+// middle of its answer. When the service does not give it up it is answered
+// after all.
+func (p *play) silent(method string, half bool) twist {
+	return counted(method, 1, 1, func(_ *call, r *reply) {
+		if half {
+			r.stalls = after(p.hold())
+		} else {
+			r.before = after(p.hold())
+		}
+	})
+}
+
+func (p *play) stalls(method, how string) {
+	p.dest.behaves(p.silent(method, how != "not answered"))
+}
+
+func (p *play) connectsSilent(method string) error {
+	return p.triesConnecting(connecting{script: scripted(p.silent(method, false))})
+}
+
+// heldCall is the first call of a method, once it is over: the service may go on
+// a moment before its going away is seen here.
+func (p *play) heldCall(method string) (*call, error) {
+	for deadline := time.Now().Add(p.hold()); ; {
+		calls := p.dest.seen(method)
+		switch {
+		case len(calls) == 0:
+			return nil, conformance.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
+		case calls[0].done:
+			return calls[0], nil
+		case time.Now().After(deadline):
+			return nil, conformance.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
+		}
+		if err := p.sleep(pollEvery); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// givenUp is the call that the service did not wait for any longer. One that it
+// waited for decides nothing, unless it is known how long it may.
+func (p *play) givenUp(method string) (*call, error) {
+	c, err := p.heldCall(method)
+	switch {
+	case err != nil || c.aborted:
+		return c, err
+	case p.opts.RequestTimeout > 0:
+		p.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", p.opts.RequestTimeout), "it has waited on", c)
+		return c, p.Held()
+	}
+	return nil, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
+		"the service waits for longer than %s: say with --request-timeout how long it may", p.hold())
+}
+
+func (p *play) givesUp(method string) error {
+	c, err := p.givenUp(method)
+	if err != nil {
+		return err
+	}
+	p.Proof("given up after %s", c.ended.Sub(c.came).Round(time.Millisecond))
+	return p.Held()
+}
+
+func (p *play) firstIsRepeated() error {
+	first, err := p.givenUp(rpc.MethodSyncBatch)
+	if err != nil {
+		return err
+	}
+	batches := p.dest.batches()
+	later := identifiersOf(batches[1:])
+	for _, id := range identifiersIn(first) {
+		if !slices.Contains(later, id) {
+			p.brokenCall("the record "+id+" is sent again", "it is not", batches...)
+		}
+	}
+	p.Proof("%d records, %d batches", len(first.records()), len(batches))
+	return p.Held()
+}
+
+// identifiersOf are those of all the records of batches.
+func identifiersOf(batches []*call) []string {
+	var out []string
+	for _, c := range batches {
+		out = append(out, identifiersIn(c)...)
+	}
+	return out
+}
+
+func (p *play) othersCome() error {
+	first, err := p.heldCall(rpc.MethodSyncBatch)
+	if err != nil {
+		return err
+	}
+	n := 0
+	for _, c := range p.dest.batches()[1:] {
+		if c.came.Before(first.ended) {
+			n++
+		}
+	}
+	if n == 0 {
+		p.brokenCall("batches beside the one that is not answered", "none", first)
+	}
+	p.Proof("%d batches beside it", n)
+	return p.Held()
+}
