@@ -50,16 +50,40 @@ func TestServiceKillMatrix(t *testing.T) {
 			}
 			require.LessOrEqual(t, len(v.Also), 4)
 			area, _, _ := strings.Cut(v.ID, "-")
-			b := serveFor(t, area+"-*", v.ID)
-			b.opts.Select = append([]string{area + "-*"}, smoke...)
-			r := b.judge(t)
-			got := tripped(r)
 			slices.Sort(want)
-			slices.Sort(got)
+			r, got := judgeViolation(t, area, v.ID)
+			for range timedTries(area) {
+				if slices.Equal(want, got) {
+					break
+				}
+				t.Logf("%v, wanted %v: the machine was perhaps too busy, judged again", got, want)
+				r, got = judgeViolation(t, area, v.ID)
+			}
 			require.Equal(t, want, got, "%s: %s\n%s", v.ID, v.Changes, explain(r))
 			table.add(v, r)
 		})
 	}
+}
+
+// judgeViolation judges a service that breaks a rule with the checks of its area
+// and those of the smoke set, and lists what tripped.
+func judgeViolation(t *testing.T, area, id string) (*conformance.Report, []string) {
+	t.Helper()
+	b := serveFor(t, area+"-*", id)
+	b.opts.Select = append([]string{area + "-*"}, smoke...)
+	r := b.judge(t)
+	got := tripped(r)
+	slices.Sort(got)
+	return r, got
+}
+
+// timedTries is how often more an area is judged that measures real time, which a
+// busy machine stretches.
+func timedTries(area string) int {
+	if slices.Contains([]string{"PACE", "THR", "TOUT"}, area) {
+		return 3
+	}
+	return 0
 }
 
 // serveFor is the service that the checks of an area are judged with.

@@ -105,6 +105,10 @@ func tripped(r *conformance.Report) []string {
 
 func TestCleanService(t *testing.T) {
 	b := serving(t, server.Config{CallTimeout: patientDeadline, BatchTimeout: patientDeadline})
+	want := conformance.Conformant
+	if testing.Short() { // the race detector makes the whole take minutes
+		b.opts.Select, want = []string{"TOK-*", "CALL-*", "RTRY-*", "CNT-*"}, conformance.ConformantInPart
+	}
 	r := b.judge(t)
 	for _, c := range r.Checks {
 		t.Logf("%s %s %s %s %v", c.Status, c.ID, c.Reason, c.Evidence, c.Findings)
@@ -112,5 +116,5 @@ func TestCleanService(t *testing.T) {
 	require.Empty(t, r.Problems, r.Summary)
 	require.Empty(t, tripped(r))
 	require.Empty(t, r.Residue.Refused)
-	require.Equal(t, conformance.Conformant, r.Verdict, r.Summary)
+	require.Equal(t, want, r.Verdict, r.Summary)
 }
