@@ -136,8 +136,9 @@ func inRounds() func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.
 		mu.Unlock()
 		select {
 		case <-over:
+			return next(o)
 		case <-o.ctx.Done():
+			return nil, o.ctx.Err()
 		}
-		return next(o)
 	}
 }

@@ -114,6 +114,9 @@ func (p *play) startsAfter(status int) error {
 			return err
 		}
 	}
+	if err := p.settles(); err != nil {
+		return err
+	}
 	for i, s := range p.syncs[1:] {
 		if ids[i+1], err = p.trigger(s, false); err != nil {
 			return err
@@ -125,6 +128,14 @@ func (p *play) startsAfter(status int) error {
 		}
 	}
 	return nil
+}
+
+// settles lets the service read what it was answered.
+func (p *play) settles() error {
+	if p.target.ControlURL != "" {
+		return p.advance("1ms") // it answers when nothing is left to run
+	}
+	return p.sleep(50 * time.Millisecond)
 }
 
 // answeredWith is the first call that has got this status; nil: none yet.

@@ -133,9 +133,12 @@ func (p *play) othersCome() error {
 	if err != nil {
 		return err
 	}
+	// Its end is seen a little late here: others that come in its first half do not
+	// come because of that.
+	half := first.came.Add(first.ended.Sub(first.came) / 2)
 	n := 0
 	for _, c := range p.dest.batches()[1:] {
-		if c.came.Before(first.ended) {
+		if c.came.Before(half) {
 			n++
 		}
 	}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -62,7 +63,13 @@ func crowd(calls []*call) (most int, which []*call) {
 
 // announcedIn is what an answer says about the limit of its connection.
 func announcedIn(c *call) []string {
-	return append(slices.Clone(c.header[rateLimitHeader]), c.header["X-Ratelimit-Limit"]...)
+	var out []string
+	for name, values := range c.header { // as it was written, in any case
+		if strings.EqualFold(name, rateLimitHeader) {
+			out = append(out, values...)
+		}
+	}
+	return out
 }
 
 const rateLimitHeader = "X-RateLimit-Limit"

@@ -286,6 +286,7 @@ Feature: Speed and limits
     Bad: 500 with X-RateLimit-Limit: 5, and 7 requests at once
 
     Given a destination for single records, 2 at once
+    And each batch takes 50 ms
     And call 1 of sync_batch is answered with status 500 and X-RateLimit-Limit "5"
     And a sync of 9 records with operation "upsert"
     When the sync runs
@@ -303,9 +304,9 @@ Feature: Speed and limits
     Given a destination with a sync of 10 records for each of these in X-RateLimit-Limit:
       | 0     |
       | -5    |
-      | 1.5   |
+      | 5.5   |
       | none  |
-      | 1 rps |
+      | 5 rps |
       |       |
     When all syncs run at once
     Then every run completes
