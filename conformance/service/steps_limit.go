@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"strconv"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/wire"
@@ -18,24 +19,11 @@ func limitSteps() []conformance.Step {
 		step(`^(?:a|another) destination whose URL ends in "([^"]*)"$`, func(p *play) any { return p.aDestinationAt }),
 		step(`^a destination with a sync of (\d+) records for each of these in X-RateLimit-Limit:$`, func(p *play) any { return p.manyLimits }),
 		step(`^a destination of (\d+) objects with X-RateLimit-Limit "([^"]*)" in every answer$`, func(p *play) any { return p.manyObjects }),
-		step(`^every answer then has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
-			return func(value string) { p.dest.behaves(limitedTo(value)) }
-		}),
-		step(`^every answer then has both X-RateLimit-Limit "([^"]*)" and "([^"]*)"$`, func(p *play) any {
-			return func(one, two string) { p.dest.behaves(limitedTo(one, two)) }
-		}),
-		step(`^every answer from batch (\d+) on has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
-			return func(first int64, value string) {
-				p.dest.behaves(counted(rpc.MethodSyncBatch, first, 0, limitedTo(value)))
-			}
-		}),
-		step(`^only the answer to get_sync_speed has X-RateLimit-Limit "([^"]*)"$`, func(p *play) any {
-			return func(value string) { p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, limitedTo(value))) }
-		}),
-		step(`^a client lists the objects of the destination$`, func(p *play) any { return p.listsObjects }),
+		step(`^(every answer|every answer from batch (\d+) on|the answer to get_sync_speed) then has X-RateLimit-Limit "([^"]*)"(?: and "([^"]*)")?$`,
+			func(p *play) any { return p.limits }),
 
 		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitHolds }),
-		step(`^some second of (every|the latest) sync brings more than (\d+) calls$`, func(p *play) any { return p.notThrottled }),
+		step(`^some second of (every sync|the latest sync) brings more than (\d+) calls$`, func(p *play) any { return p.notThrottled }),
 		step(`^some second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitIsLifted }),
 		step(`^every run completes$`, func(p *play) any { return p.runsComplete }),
 	}
@@ -96,9 +84,21 @@ func (p *play) manyObjects(n int, limit string) error {
 	return err
 }
 
-func (p *play) listsObjects() error {
-	_, err := p.must(request{method: "GET", path: below("destinations", p.dest.id, "/objects")})
-	return err
+// limits names one limit, or two in two lines, in the answers that are meant.
+func (p *play) limits(answers, first, one, two string) error {
+	named := limitedTo(one)
+	if two != "" {
+		named = limitedTo(one, two)
+	}
+	switch n, err := strconv.ParseInt(first, 10, 64); {
+	case err == nil:
+		p.dest.behaves(counted(rpc.MethodSyncBatch, n, 0, named))
+	case answers == "every answer":
+		p.dest.behaves(named)
+	default:
+		p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, named))
+	}
+	return nil
 }
 
 // limitHolds judges what came after an answer that names a limit. Calls that
@@ -134,7 +134,7 @@ func (p *play) places() int {
 // notThrottled wants to see more calls within a second than a low limit lets by.
 func (p *play) notThrottled(which string, beyond int) error {
 	syncs := p.syncs
-	if which != "every" {
+	if which != "every sync" {
 		syncs = syncs[len(syncs)-1:]
 	}
 	for _, s := range syncs {

@@ -13,10 +13,8 @@ import (
 // paceSteps are for PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).
 func paceSteps() []conformance.Step {
 	return slices.Concat(limitSteps(), []conformance.Step{
-		step(`^a destination that takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
-			func(p *play) any { return p.aDestinationOfSpeed }),
-		step(`^the destination then takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
-			func(p *play) any { return p.thenTakes }),
+		step(`^(a destination that|another destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
+			func(p *play) any { return p.takesAtMost }),
 		step(`^each batch takes (\d+) ms$`, func(p *play) any {
 			return func(ms int) { p.dest.behaves(slowly(time.Duration(ms) * time.Millisecond)) }
 		}),
@@ -44,9 +42,14 @@ func (p *play) aDestinationOfSpeed(size, parallel, records int) error {
 	return err
 }
 
-// thenTakes changes the speed from the next call of get_sync_speed on.
-func (p *play) thenTakes(size, parallel, records int) {
-	p.answersSpeed(string(raw(speedOf(size, parallel, records))))
+// takesAtMost makes a destination of a speed, or changes that of the latest from
+// the next call of get_sync_speed on.
+func (p *play) takesAtMost(which string, size, parallel, records int) error {
+	if which == "the destination then" {
+		p.answersSpeed(string(raw(speedOf(size, parallel, records))))
+		return nil
+	}
+	return p.aDestinationOfSpeed(size, parallel, records)
 }
 
 // answersSpeed lets get_sync_speed have another result.

@@ -240,7 +240,7 @@ Feature: Speed and limits
     Bad: X-RateLimit-Limit: 5, and list_fields and supported_operations come 8 times at once
 
     Given a destination of 4 objects with X-RateLimit-Limit "5" in every answer
-    When a client lists the objects of the destination
+    When a client calls "GET /destinations/{destination}/objects" with the workspace API key
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
 
   @PACE-016 @must @spec @spec-8 @needs-PACE-013
@@ -254,7 +254,7 @@ Feature: Speed and limits
 
     Given a destination for single records, 1 at once
     And every answer then has X-RateLimit-Limit "5000"
-    And every answer from batch 3 on has X-RateLimit-Limit "5"
+    And every answer from batch 3 on then has X-RateLimit-Limit "5"
     And a sync of 10 records with operation "upsert"
     When the sync runs
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
@@ -271,7 +271,7 @@ Feature: Speed and limits
 
     Given a destination for single records, 4 at once
     And every answer then has X-RateLimit-Limit "5"
-    And every answer from batch 2 on has X-RateLimit-Limit "5000"
+    And every answer from batch 2 on then has X-RateLimit-Limit "5000"
     And a sync of 14 records with operation "upsert"
     When the sync runs
     Then some second after X-RateLimit-Limit "5000" brings more than 5 calls
@@ -321,7 +321,7 @@ Feature: Speed and limits
     Bad: X-RateLimit-Limit: 5 in the answer to get_sync_speed alone, and 7 batches at once
 
     Given a destination for single records, 1 at once
-    And only the answer to get_sync_speed has X-RateLimit-Limit "5"
+    And the answer to get_sync_speed then has X-RateLimit-Limit "5"
     And a sync of 7 records with operation "upsert"
     When the sync runs
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
@@ -335,7 +335,7 @@ Feature: Speed and limits
     Bad: X-RateLimit-Limit: 5 twice, and 7 requests at once
 
     Given a destination for single records, 1 at once
-    And every answer then has both X-RateLimit-Limit "5" and "5"
+    And every answer then has X-RateLimit-Limit "5" and "5"
     And a sync of 7 records with operation "upsert"
     When the sync runs
     Then no second after X-RateLimit-Limit "5" brings more than 5 calls
