@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 var testArrows = map[string][]string{
 	"conformance":         {"destsim", "conformance/report"},
 	"conformance/report":  {"destsim"},
-	"conformance/service": {"destsim", "server", "server/destination", "server/yamldoc"},
+	"conformance/service": {"destsim", "openapi", "server", "server/destination", "server/yamldoc"},
 	"conformance/wire":    {"destsim"},
 	"destsim":             {"openapi"},
 	"destsim/rpc":         {"openapi"},

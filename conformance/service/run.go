@@ -128,6 +128,32 @@ var catalogue = sync.OnceValue(func() *conformance.Catalogue {
 	return c
 })
 
+// differences says of every named difference of the live dialect what became of
+// it: those that no check demands a form of are named, too.
+func (r *run) differences(report *conformance.Report) {
+	if r.opts.Dialect != dialectLive {
+		return
+	}
+	for _, d := range openapi.Differences() {
+		word := "the specification asks for neither form"
+		for _, c := range catalogue().Checks {
+			if !slices.Contains(c.Differs, d.Name) {
+				continue
+			}
+			i := slices.IndexFunc(report.Checks, func(done conformance.CheckResult) bool { return done.ID == c.ID })
+			switch {
+			case i >= 0 && report.Checks[i].Status == conformance.Waived:
+				word = "waived in " + c.ID
+			case i >= 0 && report.Checks[i].Status == conformance.Pass:
+				word = "the service follows the specification in " + c.ID
+			case word == "the specification asks for neither form":
+				word = "not judged by " + c.ID
+			}
+		}
+		report.Notes = append(report.Notes, fmt.Sprintf("known difference %s: %s (%s)", d.Name, d.Live, word))
+	}
+}
+
 // known is the named difference of the live dialect that a check meets.
 func (r *run) known(c *conformance.Check) string {
 	if r.opts.Dialect != dialectLive {
@@ -204,6 +230,7 @@ func (r *run) finish(ctx context.Context, report *conformance.Report) {
 			Message: "the service stopped answering in the middle of the run", Fix: "see its log, and judge again"})
 	}
 	report.Calls = r.client.Calls()
+	r.differences(report)
 	report.Tier = r.tier()
 }
 
