@@ -29,11 +29,11 @@ func TestMemoryChurn(t *testing.T) {
 		for range 1 + r.IntN(200) {
 			key := fmt.Sprintf("k%d", r.IntN(2000))
 			record := fmt.Sprintf(`{"email":%q,"last_name":%q,"age":%d}`, key, strings.Repeat("x", r.IntN(900)), r.IntN(100))
-			switch {
-			case operation == "delete":
+			switch operation {
+			case "delete":
 				delete(want, key)
 				record = fmt.Sprintf(`{"email":%q}`, key)
-			case operation == "event": // white space: the long way
+			case "event": // white space: the long way
 				record = strings.ReplaceAll(record, ":", ": ")
 				fallthrough
 			default:

@@ -108,10 +108,10 @@ func (c *fastConn) handshake() bool {
 		return true
 	}
 	if d := c.server.ReadHeaderTimeout; d > 0 {
-		t.SetDeadline(c.begun.Add(d))
+		_ = t.SetDeadline(c.begun.Add(d))
 	}
 	err := t.HandshakeContext(context.Background())
-	t.SetDeadline(time.Time{})
+	_ = t.SetDeadline(time.Time{})
 	if err != nil {
 		return false
 	}

@@ -20,7 +20,7 @@ type loadMeter struct {
 	latest loadgen.Moment
 	push   *otlpPush
 	end    context.CancelFunc
-	done   chan error
+	done   chan struct{}
 }
 
 var (
@@ -60,8 +60,11 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 		return nil, err
 	}
 	ctx, m.end = context.WithCancel(context.WithoutCancel(ctx))
-	m.done = make(chan error, 1)
-	go func() { m.done <- port.serve(ctx, ln) }()
+	m.done = make(chan struct{})
+	go func() {
+		defer close(m.done)
+		_ = port.serve(ctx, ln) // what it says of its end helps nobody
+	}()
 	fmt.Fprintf(screen, "metrics at %s/metrics\n", url)
 	return m, nil
 }

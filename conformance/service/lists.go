@@ -38,7 +38,7 @@ const (
 
 // shelved takes a scenario to the lists of the run, which the first one makes.
 func (p *play) shelved() error {
-	s := &p.run.shelf
+	s := &p.shelf
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.made {

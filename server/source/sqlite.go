@@ -56,7 +56,7 @@ func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) e
 	if err != nil {
 		return err
 	}
-	defer closeSQLite(conn)
+	defer func() { _ = closeSQLite(conn) }()
 	if err := use(conn); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("read %s: %w", s.name(), context.Cause(ctx))

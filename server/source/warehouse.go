@@ -138,7 +138,7 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer closeSQLite(conn)
+	defer func() { _ = closeSQLite(conn) }()
 	if filled, err := w.filled(conn); err != nil || filled {
 		return err
 	}

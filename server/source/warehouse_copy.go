@@ -17,7 +17,7 @@ func CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
 	}
-	defer closeSQLite(conn)
+	defer func() { _ = closeSQLite(conn) }()
 	data, err := conn.Serialize("main")
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
@@ -55,7 +55,7 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 	if err != nil {
 		return err
 	}
-	defer closeSQLite(from)
+	defer func() { _ = closeSQLite(from) }()
 	if err := from.Deserialize("main", data); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 	if err != nil {
 		return err
 	}
-	defer closeSQLite(conn)
+	defer func() { _ = closeSQLite(conn) }()
 	backup, err := sqlite.NewBackup(conn, "main", from, "main")
 	if err != nil {
 		return err
