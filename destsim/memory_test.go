@@ -23,7 +23,8 @@ func TestMemoryChurn(t *testing.T) {
 	}
 	want, last := map[string]kept{}, int64(0)
 	packed := 0
-	for range 150 {
+	for round := 0; round < 150 || packed < 3; round++ {
+		require.Less(t, round, 5000, "the store is never packed")
 		operation := []string{"upsert", "upsert", "upsert", "delete", "event"}[r.IntN(5)]
 		var records []string
 		for range 1 + r.IntN(200) {
@@ -53,7 +54,6 @@ func TestMemoryChurn(t *testing.T) {
 			packed++
 		}
 	}
-	require.Positive(t, packed)
 	seen, before := 0, int64(0)
 	for {
 		page, total, err := s.Records("contact", before, 100)
