@@ -42,7 +42,10 @@ func runShownViolations() []violation {
 		shown("RUN-003", "the reason of a run is a word", func(m map[string]any) { m["sync_trigger_reason"] = "manual" }),
 		shown("RUN-003.2", "the reason of a run has no detail", func(m map[string]any) { delete(inside(m, "sync_trigger_reason"), "ui_detail") }),
 		misworded("RUN-005", "a run is answered with the status ok", "GET /sync_runs/*", api.StatusSuccess, "ok"),
-		shown("RUN-005.2", "sync_id is that of the run", func(m map[string]any) { m["sync_id"] = m["id"] }),
+		shown("RUN-005.2", "sync_id is that of the sync that was made next", func(m map[string]any) {
+			n, _ := intOf(m["sync_id"])
+			m["sync_id"] = n + 1
+		}),
 		breaks("RUN-006", "a run that is not there is answered as an empty one", seams{tell: func(a *apiAnswer) {
 			if a.is("GET /sync_runs/*") && a.status == http.StatusNotFound {
 				a.status, a.body = http.StatusOK, []byte(`{"status":"success","data":{}}`)
