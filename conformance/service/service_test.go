@@ -3,6 +3,8 @@ package service_test
 import (
 	"context"
 	"crypto/tls"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -82,6 +84,7 @@ func simulator(c service.SimulatorConfig) (service.Simulator, error) {
 
 func listen(config *tls.Config, h http.Handler) (string, func(), error) {
 	s := httptest.NewUnstartedServer(h)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // handshakes are refused on purpose
 	if config != nil {
 		s.TLS = config
 		s.StartTLS()
