@@ -87,9 +87,9 @@ func (s *session) resend(ctx context.Context, check string, x Exchange, write bo
 		res.Skipped = fmt.Sprint(err)
 		return res
 	}
-	res.After = r.Exchange
-	if x.Response != nil && r.Exchange.Response != nil {
-		res.Same = x.Response.Status == r.Exchange.Response.Status && x.Response.Body == r.Exchange.Response.Body
+	res.After = r.Exchange()
+	if x.Response != nil && r.Exchange().Response != nil {
+		res.Same = x.Response.Status == r.Exchange().Response.Status && x.Response.Body == r.Exchange().Response.Body
 	}
 	return res
 }

@@ -65,7 +65,7 @@ func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
 		if r == nil {
 			continue
 		}
-		exchanges = append(exchanges, r.Exchange)
+		exchanges = append(exchanges, r.Exchange())
 		if f.Object == "" && r.object != "" {
 			f.Object = r.object
 		}

@@ -106,7 +106,7 @@ func (p *play) must(q request) (*answer, error) {
 func (p *play) broken(expected, actual string, where ...*answer) {
 	var exchanges []conformance.Exchange
 	for _, a := range where {
-		exchanges = append(exchanges, a.Exchange)
+		exchanges = append(exchanges, a.Exchange())
 	}
 	p.Broken(expected, actual, exchanges...)
 }

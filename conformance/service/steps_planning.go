@@ -64,7 +64,7 @@ func (p *play) testsHave(what string) error {
 // brokenTest adds a finding about a connection test: what the API says of it,
 // and the calls that it made.
 func (p *play) brokenTest(expected string, t *tested, calls []*call) {
-	exchanges := []conformance.Exchange{t.a.Exchange}
+	exchanges := []conformance.Exchange{t.a.Exchange()}
 	for _, c := range calls {
 		exchanges = append(exchanges, p.exchangeOf(c))
 	}

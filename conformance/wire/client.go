@@ -55,11 +55,11 @@ type Client struct {
 	hideURL bool
 	budget  budget
 
-	calls  atomic.Int64
-	mu     sync.Mutex
-	idle   map[string][]*Conn
-	closed bool
-	record recorder
+	calls   atomic.Int64
+	mu      sync.Mutex
+	idle    map[string][]*Conn
+	closed  bool
+	numbers atomic.Int64 // of exchanges
 }
 
 // New checks the options and gives a client. Its errors hold no secret.

@@ -96,7 +96,7 @@ func TestHugeRepliesStayWithinMemory(t *testing.T) {
 			for _, r := range replies {
 				require.Equal(t, test.kind, r.Kind, "%v", r.Err)
 				require.LessOrEqual(t, len(r.Body), recordedResponse)
-				require.LessOrEqual(t, len(r.Exchange.Response.orEmpty().Body.Text), recordedResponse)
+				require.LessOrEqual(t, len(r.Exchange().Response.orEmpty().Body.Text), recordedResponse)
 			}
 			t.Logf("peak %d MiB", peak>>20)
 			require.Less(t, peak, uint64(200<<20))
@@ -153,8 +153,8 @@ func TestBodyBounds(t *testing.T) {
 				continue
 			}
 			require.Equal(t, KindTooLarge, r.Kind, "%s %d: %v", name, size, r.Err)
-			require.True(t, r.Exchange.Response.Body.Truncated)
-			require.True(t, strings.HasPrefix(r.Exchange.Response.Body.Text, "aaa"))
+			require.True(t, r.Exchange().Response.Body.Truncated)
+			require.True(t, strings.HasPrefix(r.Exchange().Response.Body.Text, "aaa"))
 		}
 	}
 }

@@ -132,7 +132,7 @@ func TestOverTLS(t *testing.T) {
 		r := c.Do(t.Context(), Call{Plain: true, Address: addr})
 		require.NoError(t, r.Err)
 		require.Equal(t, "plain", string(r.Body))
-		require.Contains(t, r.Exchange.Request.Header, Header{"Host", "localhost:" + port})
+		require.Contains(t, r.Exchange().Request.Header, Header{"Host", "localhost:" + port})
 		require.Equal(t, 400, c.Do(t.Context(), Call{Plain: true}).Status, "the endpoint speaks TLS only")
 		url = rawServer(t, func(_ int, conn *net.TCPConn, br *bufio.Reader) {
 			_, _ = br.ReadByte()

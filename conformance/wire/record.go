@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/base64"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -16,77 +15,38 @@ const (
 	recordedResponse = 256 << 10
 )
 
-// The client remembers its latest exchanges within these bounds; whoever needs
-// one for longer keeps the Reply.
-const (
-	rememberedCount = 100
-	rememberedBytes = 8 << 20
-)
-
-// recorder numbers exchanges and remembers the latest.
-type recorder struct {
-	mu     sync.Mutex
-	count  int
-	size   int
-	latest []Exchange
-}
-
-func (rec *recorder) number() int {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	rec.count++
-	return rec.count
-}
-
-func (rec *recorder) remember(e Exchange) {
-	rec.mu.Lock()
-	defer rec.mu.Unlock()
-	rec.latest = append(rec.latest, e)
-	rec.size += e.size()
-	for len(rec.latest) > rememberedCount || rec.size > rememberedBytes && len(rec.latest) > 1 {
-		rec.size -= rec.latest[0].size()
-		rec.latest[0] = Exchange{}
-		rec.latest = rec.latest[1:]
+// Exchange is the record of the call, redacted; it is made when it is asked for,
+// since most calls are fine and nobody asks.
+func (r *Reply) Exchange() Exchange {
+	if r.record == nil {
+		return Exchange{}
 	}
+	return r.record()
 }
 
-func (e *Exchange) size() int {
-	n := len(e.Request.Body.Text) + len(e.Request.Body.Base64)
-	if e.Response != nil {
-		n += len(e.Response.Body.Text) + len(e.Response.Body.Base64)
-	}
-	return n
-}
-
-// Exchanges gives the latest exchanges, redacted, oldest first: at most 100 and
-// 8 MiB of them.
-func (c *Client) Exchanges() []Exchange {
-	c.record.mu.Lock()
-	defer c.record.mu.Unlock()
-	return slices.Clone(c.record.latest)
-}
-
-// keep fills in the record of a call. q is nil when the call could not be
+// keep lets the reply tell of its call. q is nil when the call could not be
 // prepared.
 func (c *Client) keep(call *Call, q *request, r *Reply) {
-	e := Exchange{
-		ID: c.record.number(), Check: call.Check, RPC: c.redact.String(call.RPC), RPCID: c.redact.String(call.ID),
-		Started: r.Started, DurationMS: float64(r.Total.Microseconds()) / 1000,
-		ReusedConnection: r.Reused, Retried: r.Retried,
-	}
-	if q != nil {
-		e.Request = Message{Method: q.method, URL: c.showURL(q), OtherURL: q.changed, Header: c.redactHeader(q.header)}
-	}
-	e.Request.Body = c.recordBody(call.Body, int64(len(call.Body)), recordedRequest)
-	if r.Status > 0 {
-		e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: c.redactHeader(r.RawHeaders), Body: c.recordResponse(r)}
-	}
-	if r.Err != nil {
-		e.Kind = string(r.Kind)
-		e.Error = c.redact.String(string(r.Kind) + ": " + r.Err.Error())
-	}
-	r.Exchange = e
-	c.record.remember(e)
+	number := int(c.numbers.Add(1))
+	r.record = sync.OnceValue(func() Exchange {
+		e := Exchange{
+			ID: number, Check: call.Check, RPC: c.redact.String(call.RPC), RPCID: c.redact.String(call.ID),
+			Started: r.Started, DurationMS: float64(r.Total.Microseconds()) / 1000,
+			ReusedConnection: r.Reused, Retried: r.Retried,
+		}
+		if q != nil {
+			e.Request = Message{Method: q.method, URL: c.showURL(q), OtherURL: q.changed, Header: c.redactHeader(q.header)}
+		}
+		e.Request.Body = c.recordBody(call.Body, int64(len(call.Body)), recordedRequest)
+		if r.Status > 0 {
+			e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: c.redactHeader(r.RawHeaders), Body: c.recordResponse(r)}
+		}
+		if r.Err != nil {
+			e.Kind = string(r.Kind)
+			e.Error = c.redact.String(string(r.Kind) + ": " + r.Err.Error())
+		}
+		return e
+	})
 }
 
 func (c *Client) redactHeader(header []Header) []Header {

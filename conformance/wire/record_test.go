@@ -52,7 +52,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		{HTTPMethod: "BAD METHOD " + token},
 	} {
 		r := c.Do(t.Context(), call)
-		text, err := json.Marshal(r.Exchange)
+		text, err := json.Marshal(r.Exchange())
 		require.NoError(t, err)
 		for _, secret := range secrets {
 			for name, coded := range encodings(secret) {
@@ -64,16 +64,18 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 			}
 		}
 		require.NotContains(t, string(text), "admin1")
+		if call.URL != "" {
+			require.Equal(t, "http://endpoint.test/query?key=$DESTKIT_QUERY_KEY", r.Exchange().Request.URL)
+		}
 		if call.URL == "" && r.Kind != KindInvalid {
-			require.Equal(t, "$DESTKIT_URL", r.Exchange.Request.URL)
+			require.Equal(t, "$DESTKIT_URL", r.Exchange().Request.URL)
 			require.NotEmpty(t, c.Redactor().Leaks(r.Body))
 		}
 		if len(call.Body) > 0 {
 			require.Equal(t, body, r.Request)
-			require.Equal(t, `{"params":{"t":"$DESTKIT_TOKEN"}}`, r.Exchange.Request.Body.Text)
+			require.Equal(t, `{"params":{"t":"$DESTKIT_TOKEN"}}`, r.Exchange().Request.Body.Text)
 		}
 	}
-	require.Equal(t, "http://endpoint.test/query?key=$DESTKIT_QUERY_KEY", c.Exchanges()[1].Request.URL)
 }
 
 func TestWhichURLsAreShown(t *testing.T) {
@@ -87,9 +89,9 @@ func TestWhichURLsAreShown(t *testing.T) {
 		c := handlerClient(t, Options{URL: test.url}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"ok":true}`) })
 		c.Redactor().Add(test.secret, "$DESTKIT_URL_SECRET")
 		r := c.Do(t.Context(), Call{})
-		require.Equal(t, test.shown, r.Exchange.Request.URL)
-		require.False(t, r.Exchange.Request.OtherURL)
-		require.Equal(t, `{"ok":true}`, r.Exchange.Response.Body.Text)
+		require.Equal(t, test.shown, r.Exchange().Request.URL)
+		require.False(t, r.Exchange().Request.OtherURL)
+		require.Equal(t, `{"ok":true}`, r.Exchange().Response.Body.Text)
 	}
 }
 
@@ -106,8 +108,8 @@ func TestRecordedBodies(t *testing.T) {
 	for _, test := range tests {
 		c := handlerClient(t, Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(test.body) })
 		r := c.Do(t.Context(), Call{Body: test.body})
-		require.Equal(t, test.want, r.Exchange.Request.Body, test.name)
-		require.Equal(t, test.want, r.Exchange.Response.Body, test.name)
+		require.Equal(t, test.want, r.Exchange().Request.Body, test.name)
+		require.Equal(t, test.want, r.Exchange().Response.Body, test.name)
 	}
 
 	long := bytes.Repeat([]byte("é"), 700_000) // a cut would split one
@@ -115,17 +117,12 @@ func TestRecordedBodies(t *testing.T) {
 	c := handlerClient(t, Options{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(long) })
 	r := c.Do(t.Context(), Call{Body: long})
 	require.Equal(t, len(long), len(r.Body))
-	for limit, body := range map[int]Body{recordedRequest: r.Exchange.Request.Body, recordedResponse: r.Exchange.Response.Body} {
+	for limit, body := range map[int]Body{recordedRequest: r.Exchange().Request.Body, recordedResponse: r.Exchange().Response.Body} {
 		require.EqualValues(t, len(long), body.Size)
 		require.True(t, body.Truncated)
 		require.Equal(t, limit-1, len(body.Text))
 		require.True(t, utf8.ValidString(body.Text))
 	}
-	for range 20 {
-		require.True(t, c.Do(t.Context(), Call{Body: long}).OK())
-	}
-	require.Less(t, len(c.Exchanges()), 10)
-	require.Equal(t, 21, c.Calls())
 }
 
 func TestCurlCommands(t *testing.T) {
@@ -152,7 +149,7 @@ func TestCurlCommands(t *testing.T) {
 			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --compressed -H 'Transfer-Encoding: chunked' --data-raw '@file'`},
 	}
 	for _, test := range tests {
-		e := c.Do(t.Context(), test.call).Exchange
+		e := c.Do(t.Context(), test.call).Exchange()
 		require.Equal(t, test.want, Curl(e), test.name)
 	}
 }
@@ -165,7 +162,7 @@ func TestCurlThroughAShell(t *testing.T) {
 	}
 	c := handlerClient(t, Options{Token: "secret-token"}, func(w http.ResponseWriter, _ *http.Request) {})
 	for _, body := range []string{`{"a":"'$HOME' \"x\" \\ ` + "`id`" + `"}`, `secret-token$HOME"\` + "`", "a\nb  c", "!*?[a]~"} {
-		e := c.Do(t.Context(), Call{Body: []byte(body)}).Exchange
+		e := c.Do(t.Context(), Call{Body: []byte(body)}).Exchange()
 		cmd := exec.Command(sh, "-c", `curl() { for last; do :; done; printf %s "$last"; }; `+Curl(e))
 		cmd.Env = []string{"DESTKIT_TOKEN=secret-token", "DESTKIT_URL=u"}
 		got, err := cmd.Output()

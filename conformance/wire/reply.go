@@ -7,10 +7,8 @@ import (
 
 // Reply is what came back for one call. It is never nil, whatever happened.
 type Reply struct {
-	// Exchange is the redacted record.
-	Exchange Exchange
-	Status   int
-	Proto    string // "HTTP/1.1"
+	Status int
+	Proto  string // "HTTP/1.1"
 	// Header has canonical names, RawHeaders the lines as on the wire.
 	Header     http.Header
 	RawHeaders []Header
@@ -47,6 +45,7 @@ type Reply struct {
 
 	partial []byte // what could be decoded of a body that could not be to its end
 	budget  *budget
+	record  func() Exchange
 }
 
 // OK tells whether a complete HTTP response was received. Its content encoding

@@ -76,13 +76,13 @@ func TestResponses(t *testing.T) {
 			require.Equal(t, test.body, string(r.Body))
 			require.Equal(t, test.framing, r.Framing)
 			require.Equal(t, test.kind == KindNone, r.OK())
-			require.Equal(t, string(test.kind), r.Exchange.Kind)
+			require.Equal(t, string(test.kind), r.Exchange().Kind)
 			if test.kind == KindNone {
 				require.NoError(t, r.Err)
-				require.Empty(t, r.Exchange.Error)
+				require.Empty(t, r.Exchange().Error)
 			} else {
 				require.ErrorContains(t, r.Err, test.says)
-				require.Contains(t, r.Exchange.Error, string(test.kind)+": ")
+				require.Contains(t, r.Exchange().Error, string(test.kind)+": ")
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestHeadersKeepOrderAndDuplicates(t *testing.T) {
 	r := newClient(t, Options{URL: url}).Do(t.Context(), Call{})
 	require.Equal(t, []Header{{"x-b", "1"}, {"X-A", "2"}, {"X-B", "3"}, {"Connection", "close"}, {"Content-Length", "0"}}, r.RawHeaders)
 	require.Equal(t, []string{"1", "3"}, r.Header.Values("X-B"))
-	require.Equal(t, r.RawHeaders, r.Exchange.Response.Header)
+	require.Equal(t, r.RawHeaders, r.Exchange().Response.Header)
 	require.True(t, r.CloseAnnounced)
 	require.True(t, r.ConnClosed)
 }
@@ -162,7 +162,7 @@ func TestContentEncodings(t *testing.T) {
 			require.Equal(t, string(test.body), string(r.Body))
 			require.Equal(t, string(test.raw), string(r.Raw))
 			require.True(t, r.OK())
-			shown := r.Exchange.Response.Body
+			shown := r.Exchange().Response.Body
 			require.Empty(t, shown.Base64)
 			require.True(t, strings.HasPrefix(shown.Text, test.shown))
 			require.Equal(t, test.shown == "" && len(test.raw) > 0, shown.Text == "" && shown.Truncated)

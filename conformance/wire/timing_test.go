@@ -120,7 +120,7 @@ func TestTimesAreMeasured(t *testing.T) {
 		require.Equal(t, 107*time.Millisecond, r.FirstByte)
 		require.Equal(t, 187*time.Millisecond, r.Total)
 		require.Equal(t, 50*time.Millisecond, r.MaxGap)
-		require.InDelta(t, 187, r.Exchange.DurationMS, 0)
+		require.InDelta(t, 187, r.Exchange().DurationMS, 0)
 	})
 }
 
@@ -205,7 +205,7 @@ func TestExpectContinue(t *testing.T) {
 				require.Equal(t, test.interims, r.Interim)
 				require.Equal(t, test.closed, r.ConnClosed)
 				require.Equal(t, test.sent, <-got)
-				require.Contains(t, r.Exchange.Request.Header, Header{"Expect", "100-continue"})
+				require.Contains(t, r.Exchange().Request.Header, Header{"Expect", "100-continue"})
 			})
 		})
 	}
@@ -224,7 +224,7 @@ func TestConnectionsAreReused(t *testing.T) {
 		call := func(call Call) (string, bool) {
 			r := c.Do(t.Context(), call)
 			require.NoError(t, r.Err)
-			require.Equal(t, r.Reused, r.Exchange.ReusedConnection)
+			require.Equal(t, r.Reused, r.Exchange().ReusedConnection)
 			return r.Header.Get("X-Conn"), r.Reused
 		}
 		steps := []struct {
@@ -275,7 +275,7 @@ func TestSilentCloseOnSecondCall(t *testing.T) {
 		r := c.Do(t.Context(), Call{})
 		require.NoError(t, r.Err)
 		require.True(t, r.Retried)
-		require.True(t, r.Exchange.Retried)
+		require.True(t, r.Exchange().Retried)
 		require.False(t, r.Reused)
 	})
 	synctest.Test(t, func(t *testing.T) {

@@ -133,7 +133,7 @@ func start() (s *server, err error) {
 		return nil, err
 	}
 	data := filepath.Join(s.folder, "data")
-	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "-A", "scram-sha-256", "--pwfile", password, "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync")
+	initdb := exec.Command(filepath.Join(bin, "initdb"), "-D", data, "-U", User, "-A", "md5", "--pwfile", password, "-E", "UTF8", "--locale", "C.UTF-8", "--no-sync")
 	initdb.SysProcAttr, initdb.Dir = attributes, s.folder
 	if out, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
