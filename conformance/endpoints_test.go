@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/matrixtest"
 )
 
 const endpointToken = "t0ken-Of-The-Endpoint"
@@ -94,7 +95,7 @@ var pythonEndpoint = foreign{
 // selected is the area of the check that is meant; the whole suite is judged in
 // the long tier, and without a mistake.
 func (m mistake) selected() []string {
-	if m.check == "" || os.Getenv("DESTKIT_TIER") == "matrix" {
+	if m.check == "" || matrixtest.Whole() {
 		return nil
 	}
 	area, _, _ := strings.Cut(m.check, "-")
@@ -147,7 +148,7 @@ func (f foreign) judge(t *testing.T, m mistake) *conformance.Report {
 		Write: true, Objects: m.objects, MaxRecords: 20_000, Seed: 7, Serial: m.serial,
 		Readback: conformance.HookSpec{URL: base + "/readback"},
 		Hooks:    conformance.Hooks{AlterSchema: conformance.HookSpec{URL: base + "/hooks/alter_schema"}},
-		Select: m.selected(),
+		Select:   m.selected(),
 		// A mistake may keep a call from ever being answered.
 		PlanningTimeout: 5 * time.Second, BatchTimeout: 10 * time.Second,
 	})

@@ -5,7 +5,6 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -212,13 +211,4 @@ func explain(r *conformance.Report, ids []string) string {
 		}
 	}
 	return b.String()
-}
-
-// tier tells how much of a matrix runs: all of it, a fixed tenth, or nothing.
-func tenth(t *testing.T, i int) bool {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
-	return os.Getenv("DESTKIT_TIER") == "matrix" || i%10 == 3
 }

@@ -2,20 +2,18 @@ package conformance_test
 
 import (
 	"flag"
-	"fmt"
 	"io"
 	"log"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/matrixtest"
 )
 
 var update = flag.Bool("update", false, "write docs/kill-matrix.md")
@@ -41,27 +39,32 @@ func withPathSecret(cfg destsim.Config, id string) destsim.Config {
 	return cfg
 }
 
-// checkOf is the check that a violation is named for.
-func checkOf(violation string) string {
-	id, _, _ := strings.Cut(violation, ".")
-	return id
-}
+const killFront = `# Kill matrix
+
+Each violation of the simulated destination changes one behaviour; the check that it is named for
+must see it (FAIL, or WARN below the gate). What else the same behaviour breaks is listed with its
+reason and compared exactly. Written by ` + "`make docs`" + `.`
 
 // TestKillMatrix breaks one rule at a time: the named check fails, what else
 // trips is listed with its reason, and nothing more.
 func TestKillMatrix(t *testing.T) {
-	table := newKillTable()
-	t.Cleanup(func() { table.finish(t) })
+	table := &matrixtest.KillTable{}
+	t.Cleanup(func() {
+		if *update {
+			table.Write(t, "../docs/kill-matrix.md", killFront, len(destsim.Violations()))
+		}
+	})
 	for i, v := range destsim.Violations() {
-		if !tenth(t, i) && !namedByRun() {
-			table.skipped = true
+		if !matrixtest.Tenth(t, i) {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			want := []string{checkOf(v.ID)}
+			want := []string{matrixtest.CheckOf(v.ID)}
+			var also []string
 			for _, a := range v.Also {
 				want = append(want, a.ID)
+				also = append(also, a.ID+": "+a.Why)
 				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
 			}
 			require.LessOrEqual(t, len(v.Also), 4)
@@ -70,7 +73,7 @@ func TestKillMatrix(t *testing.T) {
 			slices.Sort(want)
 			slices.Sort(got)
 			require.Equal(t, want, got, "%s: %s\n%s\nproblems %v", v.ID, v.Changes, explain(r, append(got, want...)), r.Problems)
-			table.add(v, r)
+			table.Add(v.ID, v.Changes, string(statusOf(r, matrixtest.CheckOf(v.ID))), also)
 		})
 	}
 }
@@ -81,33 +84,33 @@ func TestKillMatrixAxes(t *testing.T) {
 	cat, err := conformance.LoadCatalogue()
 	require.NoError(t, err)
 	for i, v := range destsim.Violations() {
-		if !tenth(t, i) && !namedByRun() {
+		if !matrixtest.Tenth(t, i) {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
 			for _, axis := range []string{"seed 2", "seed 3", "serial", "https"} {
-				r := judgeUnhurried(t, []string{checkOf(v.ID)}, func() *bench {
+				r := judgeUnhurried(t, []string{matrixtest.CheckOf(v.ID)}, func() *bench {
 					b := axisBench(t, v.ID, axis)
-					only(b, cat, checkOf(v.ID))
+					only(b, cat, matrixtest.CheckOf(v.ID))
 					return b
 				})
-				require.Equal(t, []string{checkOf(v.ID)}, tripped(r), "%s: %v", axis, r.Problems)
+				require.Equal(t, []string{matrixtest.CheckOf(v.ID)}, tripped(r), "%s: %v", axis, r.Problems)
 			}
 			for _, ops := range combinations() {
 				cfg := withOperations(t, withPathSecret(simConfig(v.ID), v.ID), ops)
 				if strings.HasPrefix(v.ID, "TLS-") {
 					break // certificates know no operations
 				}
-				r := judgeUnhurried(t, []string{checkOf(v.ID)}, func() *bench {
+				r := judgeUnhurried(t, []string{matrixtest.CheckOf(v.ID)}, func() *bench {
 					b := inMemory(t, cfg)
-					only(b, cat, checkOf(v.ID))
+					only(b, cat, matrixtest.CheckOf(v.ID))
 					return b
 				})
-				require.NotContains(t, statuses(r), conformance.HarnessError, "%v: %s", ops, explain(r, []string{checkOf(v.ID)}))
+				require.NotContains(t, statuses(r), conformance.HarnessError, "%v: %s", ops, explain(r, []string{matrixtest.CheckOf(v.ID)}))
 				// An object that advertises everything has no operation to refuse.
-				if len(ops) == 4 && checkOf(v.ID) != "OPS-005" {
-					require.Equal(t, []string{checkOf(v.ID)}, tripped(r), "%v", ops)
+				if len(ops) == 4 && matrixtest.CheckOf(v.ID) != "OPS-005" {
+					require.Equal(t, []string{matrixtest.CheckOf(v.ID)}, tripped(r), "%v", ops)
 				}
 			}
 		})
@@ -157,7 +160,7 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	killed := map[string]bool{}
 	for _, v := range destsim.Violations() {
-		c, ok := cat.Check(checkOf(v.ID))
+		c, ok := cat.Check(matrixtest.CheckOf(v.ID))
 		require.True(t, ok, "%s names no check", v.ID)
 		require.NotEqual(t, conformance.Info, c.Level, "%s: an INFO check has no violation", v.ID)
 		require.NotEmpty(t, v.Changes)
@@ -221,7 +224,7 @@ func TestCleanMatrix(t *testing.T) {
 		benches[strings.Join(ops, "+")] = func(t *testing.T) *bench { return inMemory(t, withOperations(t, simConfig(), ops)) }
 	}
 	for i, name := range slices.Sorted(maps(benches)) {
-		if !tenth(t, i) && name != "insert+update+upsert+mirror" && name != "https" && !namedByRun() {
+		if !matrixtest.Tenth(t, i) && name != "insert+update+upsert+mirror" && name != "https" {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
@@ -254,55 +257,3 @@ func maps[V any](m map[string]V) func(func(string) bool) {
 		}
 	}
 }
-
-// killTable is the matrix as it is printed and published.
-type killTable struct {
-	mu      sync.Mutex
-	rows    map[string]string
-	skipped bool
-}
-
-func newKillTable() *killTable { return &killTable{rows: map[string]string{}} }
-
-func (k *killTable) add(v destsim.Violation, r *conformance.Report) {
-	status := ""
-	for _, c := range r.Checks {
-		if c.ID == checkOf(v.ID) {
-			status = string(c.Status)
-		}
-	}
-	var also []string
-	for _, a := range v.Also {
-		also = append(also, fmt.Sprintf("%s: %s", a.ID, a.Why))
-	}
-	cell := func(s string) string { return strings.ReplaceAll(s, "|", "\\|") }
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.rows[v.ID] = fmt.Sprintf("| %s | %s | %s | %s |", v.ID, cell(v.Changes), status, cell(strings.Join(also, "; ")))
-}
-
-func (k *killTable) finish(t *testing.T) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	var b strings.Builder
-	b.WriteString("# Kill matrix\n\nEach violation of the simulated destination changes one behaviour; the check that it is named for\n" +
-		"must see it (FAIL, or WARN below the gate). What else the same behaviour breaks is listed with its\n" +
-		"reason and compared exactly. Written by `make docs`.\n\n" +
-		"| violation | what it changes | verdict of its check | also trips |\n|---|---|---|---|\n")
-	for _, id := range slices.Sorted(maps(k.rows)) {
-		b.WriteString(k.rows[id] + "\n")
-	}
-	fmt.Fprintf(&b, "\n%d violations, each caught.\n", len(k.rows))
-	fmt.Println(b.String())
-	if !*update {
-		return
-	}
-	if k.skipped || t.Failed() {
-		t.Errorf("the matrix is not whole: run it with DESTKIT_TIER=matrix and mend what fails")
-		return
-	}
-	require.NoError(t, os.WriteFile("../docs/kill-matrix.md", []byte(b.String()), 0o644))
-}
-
-// namedByRun lets one entry be run by name whatever the tier.
-func namedByRun() bool { return strings.Contains(runFlag(), "/") }

@@ -1,7 +1,6 @@
 package service_test
 
 import (
-	"flag"
 	"strings"
 	"testing"
 
@@ -9,10 +8,8 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/matrixtest"
 )
-
-// namedByRun tells that somebody asked for single subtests with -run.
-func namedByRun() bool { return strings.Contains(flag.Lookup("test.run").Value.String(), "/") }
 
 // TestStepsAreKnown: each step of the catalogue has one meaning.
 func TestStepsAreKnown(t *testing.T) {
@@ -29,7 +26,7 @@ func TestNegatedClaimsFail(t *testing.T) {
 	suites := map[bool]*conformance.Suite{false: service.SuiteOf(t, b.target, b.opts), true: service.SuiteOf(t, short.target, short.opts)}
 	same := func(source string) string { return source }
 	for i, c := range cat.Checks {
-		if c.Level == conformance.Info || !tenth(t, i) {
+		if c.Level == conformance.Info || !matrixtest.Tenth(t, i) {
 			continue
 		}
 		t.Run(c.ID, func(t *testing.T) {

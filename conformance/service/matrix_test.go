@@ -1,7 +1,7 @@
 package service_test
 
 import (
-	"os"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/matrixtest"
 	"github.com/destkit/destkit/server"
 )
 
@@ -16,36 +17,34 @@ import (
 // area: they tell that the rest still works.
 var smoke = []string{"TOK-001", "CALL-001", "CALL-002"}
 
-// checkOf is the check that a violation is named for.
-func checkOf(violation string) string {
-	id, _, _ := strings.Cut(violation, ".")
-	return id
-}
+var update = flag.Bool("update", false, "write docs/service-kill-matrix.md and docs/service-sentences.md")
 
-// tenth tells how much of a matrix runs: all of it, a fixed tenth, or nothing.
-func tenth(t *testing.T, i int) bool {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("matrices do not run with -short")
-	}
-	return os.Getenv("DESTKIT_TIER") == "matrix" || i%10 == 3 || namedByRun()
-}
+const killFront = `# Kill matrix of the service suite
+
+Each violation of the reference service (` + "`destkit serve --violate ID`" + `) changes one behaviour; the
+check that it is named for must see it (FAIL, or WARN below the gate). What else the same behaviour
+breaks in its area is listed with its reason and compared exactly. Written by ` + "`make docs`" + `.`
 
 // TestServiceKillMatrix breaks one rule at a time: the named check fails, what
 // else trips is listed with its reason, and nothing more.
 func TestServiceKillMatrix(t *testing.T) {
-	table := newKillTable()
-	t.Cleanup(func() { table.finish(t) })
+	table := &matrixtest.KillTable{}
+	t.Cleanup(func() {
+		if *update {
+			table.Write(t, "../../docs/service-kill-matrix.md", killFront, len(server.Violations()))
+		}
+	})
 	for i, v := range server.Violations() {
-		if !tenth(t, i) {
-			table.skipped = true
+		if !matrixtest.Tenth(t, i) {
 			continue
 		}
 		t.Run(v.ID, func(t *testing.T) {
 			t.Parallel()
-			want := []string{checkOf(v.ID)}
+			want := []string{matrixtest.CheckOf(v.ID)}
+			var also []string
 			for _, a := range v.Also {
 				want = append(want, a.ID)
+				also = append(also, a.ID+": "+a.Why)
 				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
 			}
 			require.LessOrEqual(t, len(v.Also), 4)
@@ -53,7 +52,11 @@ func TestServiceKillMatrix(t *testing.T) {
 			slices.Sort(want)
 			r, got := judgeViolation(t, area, v.ID)
 			require.Equal(t, want, got, "%s: %s\n%s", v.ID, v.Changes, explain(r))
-			table.add(v, r)
+			for _, c := range r.Checks {
+				if c.ID == matrixtest.CheckOf(v.ID) {
+					table.Add(v.ID, v.Changes, string(c.Status), also)
+				}
+			}
 		})
 	}
 }
@@ -85,10 +88,10 @@ func TestEveryCheckIsKilled(t *testing.T) {
 	require.NoError(t, err)
 	killed := map[string]bool{}
 	for _, v := range server.Violations() {
-		_, known := cat.Check(checkOf(v.ID))
+		_, known := cat.Check(matrixtest.CheckOf(v.ID))
 		require.True(t, known, "%s breaks no check of the catalogue", v.ID)
 		require.False(t, killed[v.ID], "%s stands twice", v.ID)
-		killed[v.ID], killed[checkOf(v.ID)] = true, true
+		killed[v.ID], killed[matrixtest.CheckOf(v.ID)] = true, true
 		for _, a := range v.Also {
 			_, known := cat.Check(a.ID)
 			require.True(t, known, "%s also names %s", v.ID, a.ID)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
@@ -254,17 +255,20 @@ func TestCrashMatrix(t *testing.T) {
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
-	table := &matrixTable{file: "crash-matrix.md"}
-	t.Cleanup(func() { table.finish(t, crashHead, len(table.rows)) })
-	for i, c := range crashCells(t) {
+	table, cells := &matrixtest.Table[int]{}, crashCells(t)
+	t.Cleanup(func() {
+		if *update {
+			table.Write(t, "../../docs/crash-matrix.md", crashHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
+		}
+	})
+	for i, c := range cells {
 		name := fmt.Sprintf("%s at %s %d of %d", c.crashRow, c.point, c.at, c.of)
-		if !tenth(t, i) {
-			table.skipped = true
+		if !matrixtest.Tenth(t, i) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			table.add(i, c.kill(t))
+			table.Add(i, c.kill(t))
 		})
 	}
 }

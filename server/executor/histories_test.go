@@ -18,6 +18,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/destkit/destkit/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
@@ -485,7 +486,7 @@ func TestHistoriesMatrix(t *testing.T) {
 	switch {
 	case testing.Short():
 		each = "30"
-	case wholeMatrix():
+	case matrixtest.Whole():
 		each = "1112" // 10,000
 	}
 	checks := flag.Lookup("rapid.checks")
@@ -505,7 +506,7 @@ func TestHistoriesMatrix(t *testing.T) {
 		}
 	})
 	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
-	if !wholeMatrix() || t.Failed() || namedByRun() { // a few histories may miss what is drawn rarely
+	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss what is drawn rarely
 		return
 	}
 	require.Positive(t, tally.resumed)

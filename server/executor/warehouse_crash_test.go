@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/matrixtest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/ledger"
 )
@@ -29,7 +30,7 @@ func TestMatrixKillsAroundTheWarehouse(t *testing.T) {
 		for i, point := range points {
 			for _, resume := range []bool{true, false} {
 				own := i < len(WarehouseCrashPoints()) && operation == api.OperationMirror && resume == (i%2 == 0)
-				if !own && !wholeMatrix() {
+				if !own && !matrixtest.Whole() {
 					continue
 				}
 				t.Run(fmt.Sprint(operation, " ", point, " resumed ", resume), func(t *testing.T) {
