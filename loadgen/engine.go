@@ -101,6 +101,13 @@ func (e *engine) stopFor(r stopReason) {
 	})
 }
 
+// rearm forgets how the phase before ended.
+func (e *engine) rearm() {
+	e.stopped.Store(false)
+	e.quit, e.ending, e.pacer = make(chan struct{}), sync.Once{}, nil
+	e.reason.Store(int32(stopTime))
+}
+
 // limited takes a new limit of the target, in requests per second (spec 8).
 func (e *engine) limited(limit int64) {
 	if e.limit.Swap(limit) == limit {
@@ -120,9 +127,7 @@ const (
 
 // run runs a phase. The end of ctx ends it early, and what was measured stays.
 func (e *engine) run(ctx context.Context, ph phase) *measure {
-	e.stopped.Store(false)
-	e.quit, e.ending, e.pacer = make(chan struct{}), sync.Once{}, nil
-	e.reason.Store(int32(stopTime))
+	e.rearm()
 	e.claims.Store(0)
 	e.cut.Store(0)
 	for len(e.workers) < ph.connections {

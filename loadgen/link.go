@@ -177,8 +177,7 @@ func (l *link) connect() error {
 	l.late.Store(false)
 	ctx, cancel := context.WithTimeout(l.ctx, l.end.transport.Timeout)
 	defer cancel()
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", l.end.address)
+	conn, err := l.end.transport.Dial(ctx, "tcp", l.end.address)
 	if err != nil {
 		if l.ctx.Err() != nil {
 			return failf(KindInterrupted, "the run ended while connecting")

@@ -17,7 +17,7 @@ import (
 // of the standard client.
 func (e *endpoint) roundTripper() (http.RoundTripper, func()) {
 	t := &http.Transport{
-		TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true,
+		DialContext: e.transport.Dial, TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true,
 		DisableKeepAlives: e.transport.Reconnect, MaxIdleConnsPerHost: 1 << 16, MaxIdleConns: 0, IdleConnTimeout: 90 * time.Second,
 	}
 	if e.transport.HTTP2 {

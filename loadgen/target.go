@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"net"
@@ -42,9 +43,16 @@ type Transport struct {
 	Compress bool
 	// Timeout of a call with its connecting; 30 s when 0.
 	Timeout time.Duration
+	// Dial connects instead of a net.Dialer, address being host:port; planning calls
+	// are connected by it as well.
+	Dial Dial
 	// MaxReply bounds a reply in bytes, as received and as decoded; 64 MiB when 0.
 	MaxReply int64
 }
+
+// Dial is net.Dialer.DialContext or something that stands for it. The end of ctx
+// ends dialling.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	defaultTimeout  = 30 * time.Second
@@ -57,6 +65,9 @@ func (t Transport) withDefaults() Transport {
 	}
 	if t.MaxReply <= 0 {
 		t.MaxReply = defaultMaxReply
+	}
+	if t.Dial == nil {
+		t.Dial = new(net.Dialer).DialContext
 	}
 	t.Standard = t.Standard || t.HTTP2 || t.Proxy != ""
 	return t

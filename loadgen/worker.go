@@ -206,28 +206,16 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 	if intended == 0 {
 		intended = start
 	}
-	w.started.Store(max(start, 1))
-	rep, err := w.line.call(b, start)
-	if w.started.Swap(0) < 0 {
-		w.breaks.Lock() // the watch is at work on this connection
-		w.line.close()
-		w.breaks.Unlock()
-	}
-	s := sample{intended: intended, start: start, records: int32(b.size()), waited: waited, connected: rep.dialled > 0}
-	var v verdict
-	if err == nil {
-		v, err = w.judge(b, rep)
-	}
+	s := sample{intended: intended, start: start, records: int32(b.size()), waited: waited}
+	v, rep, err := w.exchange(b, start)
+	s.connected = rep.dialled > 0
 	s.end = w.e.clock.now()
 	if err != nil && (w.e.cutting.Load() || errors.Is(w.e.ctx.Err(), context.Canceled)) {
 		w.e.cut.Add(1) // nobody knows what the reply would have been
 		return false
 	}
 	s.good, s.failed = int32(v.acknowledged), err != nil
-	// A refusal in no time must not make a target look fast; a call that took all
-	// its time is what its user waited for.
-	var f *Failure
-	s.untimed = errors.As(err, &f) && f.Kind != KindTimeout
+	s.untimed = untimed(err)
 	switch {
 	case err != nil:
 		w.fail(err, b, s.end)
@@ -238,6 +226,30 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 	w.samples = append(w.samples, s)
 	w.mu.Unlock()
 	return w.pause(err)
+}
+
+// untimed tells failures whose time says nothing: a refusal in no time must not
+// make a target look fast. A call that took all its time is what its user waited
+// for.
+func untimed(err error) bool {
+	var f *Failure
+	return errors.As(err, &f) && f.Kind != KindTimeout
+}
+
+// exchange sends one batch and judges its reply. Meanwhile the watch may break
+// the call.
+func (w *worker) exchange(b *batch, start int64) (v verdict, rep reply, err error) {
+	w.started.Store(max(start, 1))
+	rep, err = w.line.call(b, start)
+	if w.started.Swap(0) < 0 {
+		w.breaks.Lock() // the watch is at work on this connection
+		w.line.close()
+		w.breaks.Unlock()
+	}
+	if err == nil {
+		v, err = w.judge(b, rep)
+	}
+	return v, rep, err
 }
 
 // judge looks at status and body.
