@@ -4,6 +4,7 @@ go 1.26.8
 
 require (
 	github.com/destkit/destkit v0.0.0
+	github.com/goccy/go-yaml v1.19.2
 	github.com/grafana/sobek v0.0.0-20260429085637-a66d4790012b
 	github.com/sirupsen/logrus v1.9.3
 	github.com/stretchr/testify v1.12.1
