@@ -3,6 +3,7 @@ package xk6
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -16,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/loadgen"
 )
 
 // testRun is what the example has of a manifest of the operator of k6.
@@ -91,17 +93,22 @@ type summary struct {
 	} `json:"metrics"`
 }
 
-// TestTheOperatorsCommandsRunTheExample builds k6 with the extension and gives it
-// the commands that the operator gives: it reads the script without an
-// environment, then two instances run a half each at the same time. What they
-// count is what the simulator has stored.
-func TestTheOperatorsCommandsRunTheExample(t *testing.T) {
+// TestTheProgram builds k6 with the extension and runs the examples with it.
+func TestTheProgram(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "k6")
 	if runtime.GOOS == "windows" {
 		program += ".exe"
 	}
 	out, err := exec.Command("go", "build", "-ldflags", "-s -w", "-o", program, "./cmd/k6").CombinedOutput()
 	require.NoError(t, err, string(out))
+	t.Run("operator", func(t *testing.T) { asTheOperatorDoes(t, program) })
+	t.Run("mixed", func(t *testing.T) { mixed(t, program) })
+}
+
+// asTheOperatorDoes gives the commands that the operator of k6 gives: it reads the
+// script without an environment, then two instances run a half each at the same
+// time. What they count is what the simulator has stored.
+func asTheOperatorDoes(t *testing.T, program string) {
 	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
 	run := readTestRun(t)
 	arguments := strings.NewReplacer(
@@ -159,6 +166,43 @@ func TestTheOperatorsCommandsRunTheExample(t *testing.T) {
 		total += m["destkit_records_acknowledged"].Count
 	}
 	require.EqualValues(t, total, stored(t, server, "contact"), "no two instances have written the same key")
+}
+
+// mixed cleans up at the end; a run that must not go on says why.
+func mixed(t *testing.T, program string) {
+	server := simulate(t, destsim.Config{Token: "s3cret-token"}, plain)
+	journal := filepath.Join(t.TempDir(), "journal.json")
+	given := []string{
+		"run", "-q", "--address=127.0.0.1:0", "--vus=2", "--iterations=24", "mixed.js",
+		"-e", "DESTKIT_URL=" + server.URL + "/", "-e", "BATCH_SIZE=10", "-e", "JOURNAL=" + journal,
+	}
+	for _, c := range []struct {
+		env    []string
+		status int
+		want   string
+	}{
+		{[]string{"OBJECT=contact"}, 0, "records deleted, 0 left"},
+		{[]string{"OBJECT=contact", "MAX_RECORDS=100"}, 108, "nothing more to send: maxRecords"},
+		{[]string{"OBJECT=nothing"}, 108, `has no object \"nothing\"`},
+		{[]string{"OBJECT=contact", "MAX_RECORDS=many"}, 107, "maxRecords: it must be a whole number"},
+	} {
+		text, err := k6(program, append(c.env, "DESTKIT_TOKEN=s3cret-token"), given...)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			require.Equal(t, c.status, exit.ExitCode(), text)
+		} else {
+			require.NoError(t, err)
+			require.Zero(t, c.status, text)
+		}
+		require.Contains(t, text, c.want)
+		require.Zero(t, stored(t, server, "contact"), "%s: teardown has deleted them", c.env)
+		if c.status == 0 {
+			require.Contains(t, text, "24 batches")
+			keys, err := loadgen.ReadKeys(journal)
+			require.NoError(t, err)
+			require.Positive(t, keys[0].Count)
+		}
+	}
 }
 
 func readJSON(path string, to any) error {
