@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -38,6 +39,9 @@ type Config struct {
 	Store string `yaml:"store"`
 	// ControlToken opens /_control beyond loopback.
 	ControlToken string `yaml:"control_token"`
+	// Profile answers GET /_control/pprof and below, to whom /_control is open,
+	// with profiles of the process; nil: there is nothing.
+	Profile http.Handler `yaml:"-"`
 	// Violate names the rules to break, see Violations.
 	Violate []string `yaml:"violate"`
 	// Seed of every random choice; the same seed and calls give the same bytes.

@@ -30,6 +30,11 @@ func (s *Sim) controlRoutes() *http.ServeMux {
 	for _, e := range s.extensions {
 		endpoints = append(endpoints, e.endpoints...)
 	}
+	if profile := s.config.Profile; profile != nil {
+		endpoints = append(endpoints, endpoint{"GET", "/_control/pprof/", "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …"})
+		inner.Handle("GET /_control/pprof", profile)
+		inner.Handle("GET /_control/pprof/", profile)
+	}
 	index := func(w http.ResponseWriter, _ *http.Request) {
 		reply(w, http.StatusOK, map[string]any{"endpoints": endpoints})
 	}

@@ -74,6 +74,11 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 	// These take the world for themselves.
 	register(s.worldRoutes(), s.control)
 	inner.Handle("GET "+controlPath+"/metrics", s.figures.scrape)
+	if s.config.Profile != nil {
+		// Not through controlWorld: a profile takes seconds, and holds nothing up.
+		inner.Handle("GET "+controlPath+"/pprof", s.config.Profile)
+		inner.Handle("GET "+controlPath+"/pprof/", s.config.Profile)
+	}
 	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		f := refuse(http.StatusNotFound, "there is nothing at this path; GET %s lists the routes", controlPath)
 		if allowed := allowedMethods(inner, r); allowed != "" {
@@ -229,6 +234,9 @@ func (s *Server) controlIndex(*controlCall) (any, error) {
 		routes[i].Path = controlPath + routes[i].Path
 	}
 	routes = append(routes, controlRoute{Method: "GET", Path: controlPath + "/metrics", Does: "figures for Prometheus, also at /metrics"})
+	if s.config.Profile != nil {
+		routes = append(routes, controlRoute{Method: "GET", Path: controlPath + "/pprof/", Does: "profiles of this process for go tool pprof, also below it: profile, heap, goroutine, trace …"})
+	}
 	return map[string]any{"routes": routes}, nil
 }
 

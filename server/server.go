@@ -68,6 +68,9 @@ type Config struct {
 	Development bool
 	// ControlToken opens /_control beyond loopback.
 	ControlToken string
+	// Profile answers GET /_control/pprof and below, to whom the control API is
+	// open, with profiles of the process; nil: there is nothing.
+	Profile http.Handler
 	// PersonalAccessToken and WorkspaceAPIKey are taken over at every start as
 	// tokens of the first user and the first workspace.
 	PersonalAccessToken, WorkspaceAPIKey string

@@ -65,6 +65,7 @@ Nothing outside this machine is called.`,
 	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")
 	f.StringVar(&d.data, "data", "", "keep the data of service and destination in `DIR`, which must be new or empty (default: gone at the end)")
 	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 1000000")
+	d.profiling.register(cmd)
 	return cmd
 }
 
@@ -72,6 +73,7 @@ Nothing outside this machine is called.`,
 type demo struct {
 	dir, data   string
 	rows        int64
+	profiling   profiling
 	out, screen io.Writer
 
 	runs       []demoRun
@@ -93,6 +95,11 @@ func (d *demo) run(ctx context.Context) error {
 	if err := os.MkdirAll(d.dir, 0o755); err != nil {
 		return usagef("make folder for the report: %w", err)
 	}
+	stopProfile, err := d.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	kept, done, err := d.folder()
 	if err != nil {
 		return err

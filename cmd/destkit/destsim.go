@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 
@@ -34,9 +35,9 @@ func newDestsim() *cobra.Command {
 		Short: "Run the simulated destination",
 		Long: `Run a destination that obeys every rule of the protocol, or breaks exactly the
 ones that you name. POST on any path is the endpoint. /_control (records read
-back, reset, counts, journal of calls, faults, schema changes, metrics) and
-/healthz stand beside it; /_control answers on loopback only, unless a control
-token is set.
+back, reset, counts, journal of calls, faults, schema changes, metrics,
+profiles) and /healthz stand beside it; /_control answers on loopback only,
+unless a control token is set.
 
 The first line says where it listens. It stops on SIGINT and SIGTERM.
 
@@ -101,6 +102,7 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.resolve(cmd); err != nil {
 		return err
 	}
+	s.config.Profile = http.HandlerFunc(serveProfile)
 	sim, err := destsim.New(s.config)
 	if err != nil {
 		return usageError(err)

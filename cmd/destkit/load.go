@@ -132,7 +132,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	_ = f.MarkHidden("planning-timeout")
 
 	l.files.register(f)
-	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics")
+	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
 	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
 	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
 	f.BoolVar(&l.quiet, "quiet", false, "no live view")

@@ -54,6 +54,9 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	registry.MustRegister(m)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	profiles := forThisMachine(http.HandlerFunc(serveProfile))
+	mux.Handle("GET /debug/pprof", profiles)
+	mux.Handle("GET /debug/pprof/", profiles)
 	port := &listener{addr: addr, handler: mux}
 	ln, url, err := port.listen()
 	if err != nil {
@@ -65,7 +68,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 		defer close(m.done)
 		_ = port.serve(ctx, ln) // what it says of its end helps nobody
 	}()
-	fmt.Fprintf(screen, "metrics at %s/metrics\n", url)
+	fmt.Fprintf(screen, "metrics at %s/metrics, profiles at %s/debug/pprof/\n", url, url)
 	return m, nil
 }
 

@@ -25,6 +25,7 @@ func newReplay() *cobra.Command {
 	var conn connection
 	var url string
 	var asJSON bool
+	var profiles profiling
 	cmd := &cobra.Command{
 		Use:   "replay REPORT.json [ID...]",
 		Short: "Send the exchanges of a report's findings again",
@@ -61,6 +62,11 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 			if err != nil {
 				return err
 			}
+			stopProfile, err := profiles.start()
+			if err != nil {
+				return err
+			}
+			defer stopProfile()
 			results, err := conformance.Replay(cmd.Context(), target, options, old, args[1:])
 			if err != nil {
 				return judgeError(err)
@@ -81,6 +87,7 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	conn.register(cmd, &options)
+	profiles.register(cmd)
 	return cmd
 }
 

@@ -47,6 +47,7 @@ func TestScript(t *testing.T) {
 			"interrupts": cmdInterrupts,
 			"asks":       cmdAsks,
 			"words":      cmdWords,
+			"profiled":   cmdProfiled,
 			"mailserver": cmdMailserver,
 			"mail":       cmdMail,
 		},

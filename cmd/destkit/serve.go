@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"os"
 	"slices"
 
@@ -45,8 +46,8 @@ func newServe() *cobra.Command {
 		Long: `Run a service that behaves like the real one: what is created can be read back,
 rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
 description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
-snapshots, the clock, journals, faults, the mailbox) under /_control, which
-answers on loopback only unless a control token is set.
+snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
+/_control, which answers on loopback only unless a control token is set.
 
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
@@ -155,6 +156,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	s.config.MasterKey = key.bytes
 	// A second process on the directory names this one.
 	s.config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
+	s.config.Profile = http.HandlerFunc(serveProfile)
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
 		// A key that has sealed nothing must not lie about unannounced.

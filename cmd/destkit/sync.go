@@ -88,6 +88,11 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 	if err != nil {
 		return err
 	}
+	stopProfile, err := r.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	s, err := f.client.sync(ctx, id)
 	if err != nil {
 		return restFailure(fmt.Sprintf("read sync %d", id), err)

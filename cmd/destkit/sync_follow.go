@@ -21,6 +21,7 @@ type following struct {
 	interval      time.Duration
 	patience      time.Duration
 	maxFailed     int64
+	profiling     profiling
 }
 
 func (o *following) register(cmd *cobra.Command) {
@@ -33,6 +34,7 @@ func (o *following) register(cmd *cobra.Command) {
 	f.DurationVar(&o.patience, "patience", 30*time.Second, "how long a service that gives no answer is waited for")
 	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
+	o.profiling.register(cmd)
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
 }
 

@@ -55,6 +55,11 @@ func (l *looker) run(cmd *cobra.Command, args []string) (err error) {
 	if err != nil {
 		return err
 	}
+	stopProfile, err := l.profiling.start()
+	if err != nil {
+		return err
+	}
+	defer stopProfile()
 	w := &watch{follower: f, only: only, once: l.once, syncs: map[int64]*watched{}}
 	err = w.run(cmd.Context())
 	f.show.moment(nil)
