@@ -6,6 +6,9 @@ import (
 	"time"
 )
 
+// limitNote stands before a reason of Generator.Reasons among the notes.
+const limitNote = "the generator was a limit: "
+
 // meanRate is the mean of the requests per second that a schedule asks for.
 func meanRate(stages []Stage, burst Burst, duration time.Duration) float64 {
 	if duration == 0 {
@@ -77,7 +80,7 @@ func (s *session) comment(m *measure, ph phase) {
 	r := s.result
 	if r.Generator.Limited {
 		for _, reason := range r.Generator.Reasons {
-			s.remark("the generator was a limit: %s", reason)
+			s.remark(limitNote+"%s", reason)
 		}
 	}
 	if !ph.open {

@@ -1,0 +1,234 @@
+package loadgen
+
+import (
+	"fmt"
+	"html/template"
+	"math"
+	"slices"
+)
+
+// chart is a plot on the page with what its colours mean.
+type chart struct {
+	Title, Unit, Why string
+	SVG              template.HTML
+	Legend           []legend
+}
+
+type legend struct{ Name, Class string }
+
+// charts are the plots of a result, in the order of the page.
+func charts(r *Result) []chart {
+	if r.Search != nil {
+		list := slices.DeleteFunc([]chart{searchChart(r.Search), kneeChart(r.Search)}, func(c chart) bool { return c.SVG == "" })
+		return append(list, timeCharts(r)...)
+	}
+	return timeCharts(r)
+}
+
+func timeCharts(r *Result) []chart {
+	if len(r.Series) == 0 {
+		return nil
+	}
+	shown := *r
+	shown.Series = wholeIntervals(r.Series)
+	r = &shown
+	return []chart{throughputChart(r), latencyChart(r), percentileChart(r), errorsChart(r), flightChart(r)}
+}
+
+// wholeIntervals leaves a short rest of an interval out at the end: its rate is
+// that of the last replies alone.
+func wholeIntervals(points []Point) []Point {
+	n := len(points)
+	if n > 2 && points[n-1].At-points[n-2].At < points[0].At/2 {
+		return points[:n-1]
+	}
+	return points
+}
+
+// silences are the times without any reply though requests were under way,
+// where they are much longer than a request usually takes: there the target
+// stood still.
+func silences(r *Result) (list []band) {
+	long := max(4*r.ServiceTime.P50/1000, 0.3)
+	from, before := -1.0, 0.0
+	for i, p := range append(slices.Clone(r.Series), Point{RequestsPerSecond: 1}) {
+		silent := p.RequestsPerSecond == 0 && p.Errors == 0 && p.InFlight > 0
+		switch {
+		case silent && from < 0:
+			from = before
+		case !silent && from >= 0:
+			if i > 0 && before-from >= long {
+				list = append(list, band{from, before})
+			}
+			from = -1
+		}
+		before = p.At
+	}
+	return list
+}
+
+// silenceText tells of the longest silence; "" without one.
+func silenceText(r *Result) string {
+	var longest band
+	for _, s := range silences(r) {
+		if s.to-s.from > longest.to-longest.from {
+			longest = s
+		}
+	}
+	if longest.to == 0 {
+		return ""
+	}
+	return fmt.Sprintf("For about %.2g s no reply came, from %.3g s on", longest.to-longest.from, longest.from)
+}
+
+func curveOf(r *Result, name, class string, area bool, y func(Point) float64) curve {
+	c := curve{name: name, class: class, area: area}
+	for _, p := range r.Series {
+		c.x, c.y = append(c.x, p.At), append(c.y, y(p))
+	}
+	return c
+}
+
+// timeOf leaves a gap where no request was answered with results.
+func timeOf(y func(Point) float64) func(Point) float64 {
+	return func(p Point) float64 {
+		if p.Max == 0 {
+			return math.NaN()
+		}
+		return y(p)
+	}
+}
+
+func charted(why string, p plot) chart {
+	c := chart{Title: p.title, Unit: p.unit, Why: why, SVG: p.svg()}
+	for _, k := range p.curves {
+		c.Legend = append(c.Legend, legend{k.name, k.class})
+	}
+	if len(p.bands) > 0 {
+		c.Legend = append(c.Legend, legend{"no reply came", "band"})
+	}
+	return c
+}
+
+// overTime is a plot of the series.
+func overTime(r *Result, title, unit string, curves ...curve) plot {
+	return plot{title: title, unit: unit, xTitle: "time since the start", timed: true, fromZero: true, curves: curves, bands: silences(r)}
+}
+
+func throughputChart(r *Result) chart {
+	p := overTime(r, "Throughput", "records per second", curveOf(r, "records/s", "c1", true, func(p Point) float64 { return p.RecordsPerSecond }))
+	if r.Load.BatchSize == 1 {
+		p.unit, p.curves[0].name = "requests per second", "requests/s"
+	}
+	if r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared" {
+		s := newSchedule(r.Load.Stages, Burst{})
+		p.curves = append(p.curves, curveOf(r, "asked for", "c0", false, func(p Point) float64 {
+			return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
+		}))
+	}
+	return charted("What came back in each interval.", p)
+}
+
+func latencyChart(r *Result) chart {
+	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", overTime(r,
+		"Latency over time", "milliseconds",
+		curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
+		curveOf(r, "p99", "c3", false, timeOf(func(p Point) float64 { return p.P99 })),
+		curveOf(r, "p95", "c2", false, timeOf(func(p Point) float64 { return p.P95 })),
+		curveOf(r, "p50", "c1", false, timeOf(func(p Point) float64 { return p.P50 })),
+		curveOf(r, "p99 of service time", "c0", false, timeOf(func(p Point) float64 { return p.ServiceP99 })),
+	))
+}
+
+// percentileChart has the nines along x, at equal distances.
+func percentileChart(r *Result) chart {
+	p := plot{title: "Latency by percentile", unit: "milliseconds", xTitle: "share of the requests that took no longer"}
+	for _, nines := range []struct {
+		p     float64
+		label string
+	}{{0, "0 %"}, {50, "50 %"}, {75, "75 %"}, {90, "90 %"}, {99, "99 %"}, {99.9, "99.9 %"}, {99.99, "99.99 %"}, {99.999, "99.999 %"}, {99.9999, "99.9999 %"}} {
+		p.ticks = append(p.ticks, tickAt{nineScale(nines.p), nines.label})
+	}
+	for _, h := range []struct{ name, class, text string }{{"latency", "c1", r.Histograms.Latency}, {"service time", "c0", r.Histograms.ServiceTime}} {
+		histogram, err := decodeHistogram(h.text)
+		if err != nil || histogram.TotalCount() == 0 {
+			continue
+		}
+		c := curve{name: h.name, class: h.class}
+		deepest := 1 - 1/float64(histogram.TotalCount()+1)
+		for x := 0.0; x <= nineScale(100*deepest); x += 0.02 {
+			c.x, c.y = append(c.x, x), append(c.y, milliseconds(histogram.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
+		}
+		p.curves = append(p.curves, c)
+	}
+	return charted("How long the slowest requests took: at 99 %, one in a hundred was slower.", p)
+}
+
+// nineScale places a percentile: 0, 90, 99, 99.9 at 0, 1, 2, 3.
+func nineScale(percent float64) float64 { return -math.Log10(1 - percent/100) }
+
+func errorsChart(r *Result) chart {
+	if r.Errors == 0 {
+		return chart{Title: "Errors", Why: "None: every record has one result, with success."}
+	}
+	return charted("Failed requests, and records that were refused or got no result.", overTime(r, "Errors", "in each interval",
+		curveOf(r, "errors", "c4", true, func(p Point) float64 { return float64(p.Errors) })))
+}
+
+func flightChart(r *Result) chart {
+	return charted("Requests that were sent and not answered, at the end of each interval.", overTime(r, "In flight", "requests",
+		curveOf(r, "in flight", "c2", true, func(p Point) float64 { return float64(p.InFlight) })))
+}
+
+// searchChart shows how the search came to its rate, step by step.
+func searchChart(s *SearchResult) chart {
+	held, broke := curve{name: "the goal held", class: "c2", dots: true}, curve{name: "the goal broke", class: "c4", dots: true}
+	reached := curve{name: "reached", class: "c0"}
+	steps := 0.0
+	for _, step := range s.Steps {
+		if step.Kind == "closed" {
+			continue
+		}
+		steps++
+		into := &broke
+		if step.Held {
+			into = &held
+		}
+		into.x, into.y = append(into.x, steps), append(into.y, step.Rate)
+		reached.x, reached.y = append(reached.x, steps), append(reached.y, step.Reached)
+	}
+	if steps == 0 {
+		return chart{}
+	}
+	return charted("Each dot is a rate that was tried: doubled until the goal "+s.Goal+" broke, then bisected, then confirmed.", plot{
+		title: "The search", unit: "requests per second", xTitle: "step", whole: true, fromZero: true, curves: []curve{reached, held, broke},
+	})
+}
+
+// kneeChart shows what more connections bring, in the closed loops that a search
+// begins with.
+func kneeChart(s *SearchResult) chart {
+	var c curve
+	size := 0
+	for _, step := range s.Steps {
+		// Other batch sizes are tried after the connections.
+		if step.Kind != "closed" || (size != 0 && step.BatchSize != size) {
+			continue
+		}
+		size = step.BatchSize
+		if at := slices.Index(c.x, float64(step.Connections)); at >= 0 {
+			c.y[at] = max(c.y[at], step.Reached)
+			continue
+		}
+		c.x, c.y = append(c.x, float64(step.Connections)), append(c.y, step.Reached)
+	}
+	if len(c.x) < 2 {
+		return chart{}
+	}
+	c.name, c.class, c.area = fmt.Sprintf("closed loop, batches of %d", size), "c1", true
+	p := plot{title: "The knee", unit: "requests per second", xTitle: "connections", whole: true, fromZero: true, curves: []curve{c}}
+	if at := slices.Index(c.x, float64(s.Knee)); at >= 0 {
+		p.curves = append(p.curves, curve{name: fmt.Sprintf("knee, at %d", s.Knee), class: "c3", dots: true, x: c.x[at : at+1], y: c.y[at : at+1]})
+	}
+	return charted("More connections than at the knee only wait for each other.", p)
+}
