@@ -53,7 +53,7 @@ func (d *Data) Load(ctx context.Context) error {
 	}
 	typ, ok := formats[format]
 	if !ok {
-		return usagef("data file %s: the format %q is none of csv, jsonl and parquet", d.Path, format)
+		return usagef("data file %s: the format %q is none of csv, jsonl and parquet; --data-format names it", d.Path, format)
 	}
 	path, err := filepath.Abs(d.Path)
 	if err != nil {

@@ -109,6 +109,11 @@ func TestHostileTargets(t *testing.T) {
 		{"another status", KindStatus, "HTTP status 503: busy", func(conn net.Conn, _ string, _ []string) bool {
 			return say(conn, "503 Service Unavailable", "busy")
 		}},
+		{"a status without a word", KindStatus, "HTTP status 502", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "502 Bad Gateway", "") }},
+		{"a redirect", KindStatus, "HTTP status 302, a redirect, which is not followed", func(conn net.Conn, _ string, _ []string) bool {
+			_, err := conn.Write([]byte("HTTP/1.1 302 Found\r\nLocation: http://elsewhere.example/?token=t\r\nContent-Length: 0\r\n\r\n"))
+			return err == nil
+		}},
 		{"throttles", KindThrottled, "429", func(conn net.Conn, _ string, _ []string) bool { return say(conn, "429 Too Many", "") }},
 		{"an error with a status", KindRPC, "error -32000: down", func(conn net.Conn, id string, _ []string) bool {
 			return say(conn, "500 Oops", `{"jsonrpc":"2.0","id":"`+id+`","error":{"code":-32000,"message":"down"}}`)
@@ -227,6 +232,54 @@ func TestBodiesOfEveryKind(t *testing.T) {
 			require.EqualValues(t, 15, r.Acknowledged)
 		})
 	}
+}
+
+// TestASecretIsNotCut: a message that is shortened in the middle of a secret
+// shows no part of it.
+func TestASecretIsNotCut(t *testing.T) {
+	const token = "hush-0123456789abcdef"
+	for before := 40; before <= 90; before += 5 {
+		said := strings.Repeat("x", before) + token + " and more, so that it is surely longer than what is shown of it"
+		o := against(hostile(t, func(conn net.Conn, _ string, _ []string) bool { return say(conn, "500 Oops", said) }))
+		o.Target.Token, o.Count, o.Connections = token, 1, 1
+		r, err := Run(context.Background(), o)
+		require.NoError(t, err)
+		require.Contains(t, r.ErrorMessages[0].Message, "HTTP status 500: xxx")
+		require.NotContains(t, r.ErrorMessages[0].Message, token[:4])
+	}
+	e := endpoint{secrets: []string{token}}
+	for text, want := range map[string]string{
+		"a " + token + " b": "a *** b", "a hush-01…": "a ***…", `"a hush-0123"`: `"a ***"`, "a hush-0": "a ***",
+		"a hush-01 is over": "a hush-01 is over", "hus": "hus", "": "", "hush-hush-0123…": "hush-***…",
+	} {
+		require.Equal(t, want, e.redact(text))
+	}
+}
+
+// TestNothingMeasuredIsNoSpeed: a target that refuses everything at once breaks
+// each limit of a time.
+func TestNothingMeasuredIsNoSpeed(t *testing.T) {
+	o := against(hostile(t, func(conn net.Conn, _ string, _ []string) bool { return say(conn, "500 Oops", "no") }))
+	o.Count, o.Connections = 2, 1
+	r, err := Run(context.Background(), o)
+	require.NoError(t, err)
+	for text, want := range map[string]string{
+		"p99>500ms":       "FAILED: p99>500ms cannot be told, no request was answered with results",
+		"service-max<1ms": "FAILED: service-max<1ms cannot be told, no request was answered with results",
+		"requests<2":      "ok: requests<2 is 2",
+	} {
+		limit, err := ParseThreshold(text)
+		require.NoError(t, err)
+		limit.Check(r)
+		require.Equal(t, want, limit.String())
+	}
+	r.Thresholds = nil
+	verdict, good := verdictText(r)
+	require.False(t, good)
+	require.Contains(t, verdict, "No record was acknowledged")
+	var page strings.Builder
+	require.NoError(t, WriteHTML(&page, r))
+	require.Contains(t, page.String(), "None: no request was answered with results.")
 }
 
 func TestNobodyListens(t *testing.T) {

@@ -16,7 +16,8 @@ var pageText string
 
 var page = template.Must(template.New("load").Funcs(template.FuncMap{
 	"grouped": grouped, "rate": rateText, "ms": msText, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
-	"join": func(s []Share) string { return strings.Join(names(s), ", ") },
+	"timed": (*Result).timed,
+	"join":  func(s []Share) string { return strings.Join(names(s), ", ") },
 }).Parse(pageText))
 
 // view is what the page shows.
@@ -111,6 +112,8 @@ func verdictText(r *Result) (string, bool) {
 		return "Every limit was kept, with " + grouped(r.Errors) + " errors", true
 	case len(r.Thresholds) > 0:
 		return "Every limit was kept", true
+	case r.Errors > 0 && r.Acknowledged == 0:
+		return "No record was acknowledged: " + grouped(r.Errors) + " errors", false
 	case r.Errors > 0:
 		return grouped(r.Errors) + " errors", false
 	case r.Requests == 0:

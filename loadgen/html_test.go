@@ -62,14 +62,15 @@ func TestVerdictOnThePage(t *testing.T) {
 	broken := limit
 	broken.Failed = true
 	for want, change := range map[string]func(*Result){
-		"Every record was acknowledged":       func(*Result) {},
-		"12 errors":                           func(r *Result) { r.Errors = 12 },
-		"Every limit was kept":                func(r *Result) { r.Thresholds = []Threshold{limit} },
-		"Every limit was kept, with 3 errors": func(r *Result) { r.Thresholds, r.Errors = []Threshold{limit}, 3 },
-		"A limit was broken: p99>1s":          func(r *Result) { r.Thresholds = []Threshold{limit, broken} },
-		"Interrupted after 1 s":               func(r *Result) { r.Ended, r.Seconds = "interrupted", 1 },
-		"Nothing was answered":                func(r *Result) { r.Requests = 0 },
-		"No rate was confirmed":               func(r *Result) { r.Search = &SearchResult{} },
+		"Every record was acknowledged":        func(*Result) {},
+		"No record was acknowledged: 9 errors": func(r *Result) { r.Errors, r.Acknowledged = 9, 0 },
+		"12 errors":                            func(r *Result) { r.Errors = 12 },
+		"Every limit was kept":                 func(r *Result) { r.Thresholds = []Threshold{limit} },
+		"Every limit was kept, with 3 errors":  func(r *Result) { r.Thresholds, r.Errors = []Threshold{limit}, 3 },
+		"A limit was broken: p99>1s":           func(r *Result) { r.Thresholds = []Threshold{limit, broken} },
+		"Interrupted after 1 s":                func(r *Result) { r.Ended, r.Seconds = "interrupted", 1 },
+		"Nothing was answered":                 func(r *Result) { r.Requests = 0 },
+		"No rate was confirmed":                func(r *Result) { r.Search = &SearchResult{} },
 	} {
 		r := measured(t, 1, 2)
 		r.Requests, r.Errors = 2, 0

@@ -214,3 +214,7 @@ func (r *Result) take(m *measure) error {
 	r.Histograms.ServiceTime, err = encode(m.service)
 	return err
 }
+
+// timed tells whether there is any latency: only requests that were answered
+// with results, or took all their time, have one.
+func (r *Result) timed() bool { return r.Latency.Max > 0 }

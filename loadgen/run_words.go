@@ -98,8 +98,13 @@ func (s *session) comment(m *measure, ph phase) {
 	}
 	if r.RequestsPerSecond < 0.99*asked && m.reason == stopTime && m.requests > 10 {
 		what := "the target did not take more"
-		if m.queued*2 > m.requests {
+		switch late := m.requests - int64(r.RequestsPerSecond*r.Seconds+0.5); {
+		case m.queued*2 > m.requests:
 			what = fmt.Sprintf("all %d connections were busy: the target is slower, or more --connections are needed", ph.connections)
+		case float64(m.requests) >= 0.99*asked*lasted.Seconds():
+			what = fmt.Sprintf("all were sent, and %d were answered after the end or never", late)
+		case r.Generator.Limited && m.late+m.unsent > 0:
+			what = "the generator did not send more"
 		}
 		s.remark("the rate was not reached: %.6g of %.6g requests/s; %s", r.RequestsPerSecond, asked, what)
 	}

@@ -50,7 +50,9 @@ func (p *prober) why(m *measure, rate float64) string {
 		return err.Error()
 	}
 	for _, g := range p.goals {
-		if g.Check(r); g.Failed {
+		if g.Check(r); g.Unmeasured {
+			return g.Text + ", but no request was answered with results"
+		} else if g.Failed {
 			return fmt.Sprintf("%s, but it was %.6g", g.Text, g.Got*map[bool]float64{true: 100, false: 1}[g.Share])
 		}
 	}

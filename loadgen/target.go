@@ -191,6 +191,31 @@ func (e *endpoint) redact(text string) string {
 		if len(secret) > 1 && strings.Contains(text, secret) {
 			text = strings.ReplaceAll(text, secret, "***")
 		}
+		text = redactCut(text, secret)
 	}
 	return text
+}
+
+// redactCut takes out what is left of a secret where a text was shortened in the
+// middle of it: before "…", a closing quote or the end.
+func redactCut(text, secret string) string {
+	const least = 4 // fewer letters tell nothing
+	if len(secret) <= least {
+		return text
+	}
+	for from := 0; ; {
+		at := strings.Index(text[from:], secret[:least])
+		if at < 0 {
+			return text
+		}
+		at += from
+		end := at + least
+		for end < len(text) && end-at < len(secret) && text[end] == secret[end-at] {
+			end++
+		}
+		from = end
+		if rest := text[end:]; rest == "" || rest[0] == '"' || strings.HasPrefix(rest, "…") {
+			text, from = text[:at]+"***"+rest, at+len("***")
+		}
+	}
 }

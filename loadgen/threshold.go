@@ -19,6 +19,9 @@ type Threshold struct {
 	// Got is the value of the result, and Failed whether it broke the limit.
 	Got    float64 `json:"got"`
 	Failed bool    `json:"failed"`
+	// Unmeasured says that no request was answered with results, so that there is
+	// no time to compare; that is a failure, too.
+	Unmeasured bool `json:"unmeasured,omitempty"`
 }
 
 // latencies by the name of their metric.
@@ -156,6 +159,11 @@ func (t *Threshold) Check(r *Result) {
 			times, name = r.ServiceTime, plain
 		}
 		t.Got = latencies[name](times)
+		// A target that answers nothing must not pass for a fast one.
+		if !r.timed() {
+			t.Failed, t.Unmeasured = true, true
+			return
+		}
 	}
 	switch t.Op {
 	case ">":
@@ -181,6 +189,9 @@ func (t Threshold) String() string {
 	word := "ok"
 	if t.Failed {
 		word = "FAILED"
+	}
+	if t.Unmeasured {
+		return fmt.Sprintf("%s: %s cannot be told, no request was answered with results", word, t.Text)
 	}
 	return fmt.Sprintf("%s: %s is %.6g%s", word, t.Text, got, unit)
 }

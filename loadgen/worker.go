@@ -1,8 +1,10 @@
 package loadgen
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -268,7 +270,20 @@ func (w *worker) judge(b *batch, rep reply) (verdict, error) {
 	if rep.status == http.StatusTooManyRequests {
 		return verdict{}, failf(KindThrottled, "HTTP status 429, Retry-After %q", rep.retry)
 	}
-	return verdict{}, failf(KindStatus, "HTTP status %d: %s", rep.status, clip(rep.body))
+	return verdict{}, failf(KindStatus, "%s", statusText(rep.status, rep.body))
+}
+
+// statusText says what an answer without an envelope was. Where a redirect leads
+// is not shown: it may hold a secret, and no batch is sent there.
+func statusText(status int, body []byte) string {
+	text := fmt.Sprintf("HTTP status %d", status)
+	if status/100 == 3 {
+		return text + ", a redirect, which is not followed: give the URL that it leads to"
+	}
+	if said := clip(bytes.TrimSpace(body)); said != "" {
+		text += ": " + said
+	}
+	return text
 }
 
 // pause slows a connection down that cannot be made: a closed loop against a

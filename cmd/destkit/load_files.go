@@ -38,8 +38,12 @@ func (l *loadFiles) all() []loadWriter {
 // check looks whether the files can be written: a slip must not show after
 // minutes of load.
 func (l *loadFiles) check() error {
-	toStdout := 0
+	toStdout, taken := 0, map[string]string{}
 	for _, w := range l.all() {
+		if other := taken[filepath.Clean(w.file)]; other != "" && w.file != "-" && w.file != "" {
+			return usagef("--%s and --%s name the same file %s", other, w.flag, w.file)
+		}
+		taken[filepath.Clean(w.file)] = w.flag
 		switch w.file {
 		case "":
 		case "-":
@@ -47,6 +51,9 @@ func (l *loadFiles) check() error {
 		default:
 			if info, err := os.Stat(filepath.Dir(w.file)); err != nil || !info.IsDir() {
 				return usagef("--%s %s: there is no folder %s", w.flag, w.file, filepath.Dir(w.file))
+			}
+			if info, err := os.Stat(w.file); err == nil && info.IsDir() {
+				return usagef("--%s %s: that is a folder; name a file in it", w.flag, w.file)
 			}
 		}
 	}

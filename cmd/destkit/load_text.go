@@ -55,6 +55,10 @@ func loadTitle(r *loadgen.Result) string {
 }
 
 func writeLoadTimes(w io.Writer, r *loadgen.Result) {
+	if r.Latency.Max == 0 {
+		fmt.Fprintln(w, "  milliseconds     none: no request was answered with results")
+		return
+	}
 	fmt.Fprintf(w, "  milliseconds    %9s %9s %9s %9s %9s %9s\n", "p50", "p90", "p95", "p99", "p99.9", "max")
 	for _, t := range []struct {
 		name string
