@@ -2,7 +2,6 @@ package loadgen
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -62,7 +61,7 @@ func (e *endpoint) planner(token string, headers map[string]string) (*rpc.Client
 		h.Set(name, value)
 	}
 	return &rpc.Client{URL: e.url.String(), Token: token, Header: h, HTTP: &http.Client{
-		Transport: watch, Timeout: e.transport.Timeout,
+		Transport: watch, Timeout: e.transport.PlanningTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, watch, close
 }
@@ -106,15 +105,6 @@ func (e *endpoint) discover(ctx context.Context, t Target, names []string) (*dec
 		d.limit = serviceLimit
 	}
 	return d, nil
-}
-
-// planningError says in words what a planning call met.
-func (e *endpoint) planningError(err error) error {
-	var status *rpc.StatusError
-	if errors.As(err, &status) && (status.Status == 401 || status.Status == 403) {
-		return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
-	}
-	return errors.New(e.redact(err.Error()))
 }
 
 // forOperation chooses what an operation maps: the identifier first, then the

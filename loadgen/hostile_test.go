@@ -234,6 +234,43 @@ func TestBodiesOfEveryKind(t *testing.T) {
 	}
 }
 
+// TestPlanningInWords: what a target does wrong before the load is said plainly.
+func TestPlanningInWords(t *testing.T) {
+	for reply, want := range map[string]string{
+		"HTTP/1.1 302 Found\r\nLocation: http://x.example/?k=t\r\nContent-Length: 0\r\n\r\n": "call list_objects: HTTP status 302, a redirect, which is not followed",
+		"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope":                            "call list_objects: HTTP status 404: nope",
+		"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n":                             "the endpoint refuses the token (HTTP 401)",
+		"SSH-2.0-OpenSSH_9.2p1\r\n\r\n":                                                      "call list_objects: the reply is not HTTP",
+		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>":                                 "call list_objects: decode response: not the start of a value",
+		"":     "call list_objects: the target closed the connection without a reply",
+		"hang": "call list_objects: no whole reply in 200ms (--planning-timeout)",
+	} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		t.Cleanup(func() { ln.Close() })
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil && reply != "hang" {
+					_, _ = conn.Write([]byte(reply))
+					conn.Close()
+				}
+			}
+		}()
+		o := against("http://" + ln.Addr().String() + "/?key=hush-hush")
+		if reply == "hang" {
+			o.Transport.PlanningTimeout = 200 * time.Millisecond
+		}
+		_, err = Run(context.Background(), o)
+		require.ErrorContains(t, err, want)
+		require.NotContains(t, err.Error(), "127.0.0.1")
+		require.NotContains(t, err.Error(), "hush")
+	}
+}
+
 // TestASecretIsNotCut: a message that is shortened in the middle of a secret
 // shows no part of it.
 func TestASecretIsNotCut(t *testing.T) {

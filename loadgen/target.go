@@ -41,8 +41,9 @@ type Transport struct {
 	Reconnect bool
 	// Compress offers gzip and deflate as the service does (facts A1).
 	Compress bool
-	// Timeout of a call with its connecting; 30 s when 0.
-	Timeout time.Duration
+	// Timeout of a batch with its connecting, 30 s when 0; PlanningTimeout of a
+	// planning call before the load, 10 s when 0.
+	Timeout, PlanningTimeout time.Duration
 	// Dial connects instead of a net.Dialer, address being host:port; planning calls
 	// are connected by it as well.
 	Dial Dial
@@ -56,12 +57,16 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const (
 	defaultTimeout  = 30 * time.Second
+	defaultPlanning = 10 * time.Second
 	defaultMaxReply = 64 << 20
 )
 
 func (t Transport) withDefaults() Transport {
 	if t.Timeout <= 0 {
 		t.Timeout = defaultTimeout
+	}
+	if t.PlanningTimeout <= 0 {
+		t.PlanningTimeout = defaultPlanning
 	}
 	if t.MaxReply <= 0 {
 		t.MaxReply = defaultMaxReply

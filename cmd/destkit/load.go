@@ -129,7 +129,6 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.BoolVar(&o.Transport.Compress, "compress", false, "offer gzip and deflate as the service does")
 	l.connection.register(cmd, &l.dials)
 	_ = f.MarkHidden("url-secret") // the path and the query are never shown here
-	_ = f.MarkHidden("planning-timeout")
 
 	l.files.register(f)
 	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")

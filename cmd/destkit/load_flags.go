@@ -19,7 +19,7 @@ func (l *loading) resolve(url string) error {
 	o.Target = loadgen.Target{
 		URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: l.dials.Roots, Development: string(l.dials.Development),
 	}
-	o.Transport.Timeout, o.Version = l.dials.BatchTimeout, readBuild().Version
+	o.Transport.Timeout, o.Transport.PlanningTimeout, o.Version = l.dials.BatchTimeout, l.dials.PlanningTimeout, readBuild().Version
 	o.Work.Fields = l.fields
 	for _, step := range []func() error{l.resolveMix, l.resolveRates, l.resolveSearch, l.resolveShares, l.resolveWork} {
 		if err := step(); err != nil {

@@ -158,7 +158,7 @@ that were never stored are deleted as well, which changes nothing.`,
 				return err
 			}
 			options.Target = loadgen.Target{URL: target.URL, Token: target.Token, Headers: target.Headers, Roots: dials.Roots, Development: string(dials.Development)}
-			options.Transport.Timeout = dials.BatchTimeout
+			options.Transport.Timeout, options.Transport.PlanningTimeout = dials.BatchTimeout, dials.PlanningTimeout
 			result, err := loadgen.Clean(cmd.Context(), options, keys)
 			if err != nil {
 				return loadError(err)
