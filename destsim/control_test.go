@@ -192,3 +192,20 @@ func TestSchemaChanges(t *testing.T) {
 		require.Contains(t, w.Body.String(), text)
 	}
 }
+
+// TestProfileIsGuarded: the handler that the program hands over stands behind
+// the guard of the other routes, and nowhere without one.
+func TestProfileIsGuarded(t *testing.T) {
+	profile := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("profile of " + r.URL.Path)) })
+	s := newSim(t, Config{ControlToken: "c0ntrol", Profile: profile})
+	w := control(s, http.MethodGet, "/_control/pprof/heap", "")
+	require.Equal(t, "profile of /_control/pprof/heap", w.Body.String())
+	require.Equal(t, 200, control(s, http.MethodGet, "/_control/pprof", "").Code)
+	require.Equal(t, 405, control(s, http.MethodPost, "/_control/pprof/heap", "").Code)
+	require.Equal(t, 403, control(s, http.MethodGet, "/_control/pprof/heap", "", "From", "192.0.2.1:1").Code)
+	require.Equal(t, 200, control(s, http.MethodGet, "/_control/pprof/heap", "", "From", "192.0.2.1:1", "X-Control-Token", "c0ntrol").Code)
+	require.Contains(t, control(s, http.MethodGet, "/_control", "").Body.String(), `"/_control/pprof/"`)
+	bare := newSim(t, Config{})
+	require.Equal(t, 404, control(bare, http.MethodGet, "/_control/pprof/heap", "").Code)
+	require.NotContains(t, control(bare, http.MethodGet, "/_control", "").Body.String(), "pprof")
+}

@@ -32,7 +32,11 @@ func timeCharts(r *Result) []chart {
 	shown := *r
 	shown.Series = wholeIntervals(r.Series)
 	r = &shown
-	return []chart{throughputChart(r), latencyChart(r), percentileChart(r), errorsChart(r), flightChart(r)}
+	latency := []chart{{Title: "Latency", Why: "None: no request was answered with results."}}
+	if r.timed() {
+		latency = []chart{latencyChart(r), percentileChart(r)}
+	}
+	return slices.Concat([]chart{throughputChart(r)}, latency, []chart{errorsChart(r), flightChart(r)})
 }
 
 // wholeIntervals leaves a short rest of an interval out at the end: its rate is
@@ -126,7 +130,7 @@ func throughputChart(r *Result) chart {
 			return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
 		}))
 	}
-	return charted("What came back in each interval.", p)
+	return charted("Of the requests that ended in each interval, also of those that failed.", p)
 }
 
 func latencyChart(r *Result) chart {

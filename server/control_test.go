@@ -268,3 +268,22 @@ func TestControlFidelity(t *testing.T) {
 	require.Equal(t, "published", some.at("rows.0.state"))
 	require.EqualValues(t, 15, w.control("GET", "/fidelity?section=4.1", nil).want(200).id("total"))
 }
+
+// TestProfileIsGuarded: the handler that the program hands over stands behind
+// the guard of the other routes, and nowhere without one.
+func TestProfileIsGuarded(t *testing.T) {
+	s := newWorld(t, func(c *Config) {
+		c.ControlToken = "control-token"
+		c.Profile = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) })
+	}).s
+	bare := newWorld(t).s
+	for path, want := range map[string]int{"/_control/pprof": 418, "/_control/pprof/heap": 418, "/pprof/heap": 404, "/debug/pprof/heap": 404} {
+		at := func(r *http.Request) { r.URL.Path = path }
+		require.Equal(t, want, knock(s, at), path)
+		require.Equal(t, 404, knock(bare, at), path)
+		if want != 404 {
+			require.Equal(t, 403, knock(s, func(r *http.Request) { at(r); r.RemoteAddr = "192.0.2.7:9" }), path)
+			require.Equal(t, 401, knock(s, func(r *http.Request) { at(r); r.Header.Set("Authorization", "Bearer x") }), path)
+		}
+	}
+}
