@@ -1,0 +1,88 @@
+package main
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// against is destkit load and some peers against one simulator.
+type against struct {
+	w     *workshop
+	sim   *simulator
+	what  work
+	body  string
+	rates map[string][]float64
+	loads []*loaded
+}
+
+// against starts the simulator and measures, in turns.
+func (w *workshop) against(what work, secure bool, names ...string) (*against, error) {
+	a := &against{w: w, what: what}
+	var err error
+	if a.sim, err = w.startSimulator(secure); err != nil {
+		return a, err
+	}
+	defer a.sim.stop()
+	if a.body, err = w.record(a.sim, what); err != nil {
+		return a, err
+	}
+	contenders := []contender{{"destkit load", a.load}}
+	for _, name := range names {
+		if w.tools[name] != "" {
+			contenders = append(contenders, contender{name, func() (float64, error) { return a.fire(name) }})
+		}
+	}
+	a.rates, err = w.alternate(contenders)
+	return a, err
+}
+
+func (a *against) load() (float64, error) {
+	l, err := a.w.checkedLoad(a.sim, a.what, "--closed", "--connections", strconv.Itoa(a.what.connections),
+		"--duration", strconv.Itoa(a.w.options.seconds)+"s")
+	if err != nil {
+		return 0, err
+	}
+	a.loads = append(a.loads, l)
+	return l.RequestsPerSecond, nil
+}
+
+func (a *against) fire(name string) (float64, error) {
+	if err := a.sim.reset(); err != nil {
+		return 0, err
+	}
+	t, err := a.w.fire(name, shot{url: a.sim.url + "/", body: a.body, seconds: a.w.options.seconds, connections: a.what.connections})
+	return t.rate, err
+}
+
+// rate is the row of what the load generator itself reached.
+func (a *against) rate(part string) row {
+	refused, records := int64(0), int64(0)
+	for _, l := range a.loads {
+		refused, records = refused+l.ErrorsByKind["record_refused"], records+l.Records
+	}
+	return spreadOf(a.rates["destkit load"]).called(part, "requests per second", "requests/s").figure().
+		with("every result checked; %s records written, %s refused as they had to be", grouped(records), grouped(refused))
+}
+
+// than is the row of the ratio to a peer.
+func (a *against) than(part, name string, want float64) row {
+	goal := fmt.Sprintf("≥ %s × %s", digits(want), name)
+	if a.w.tools[name] == "" {
+		return row{part: part, goal: goal, absent: "peer missing: " + name}
+	}
+	return ratioOf(a.rates["destkit load"], a.rates[name]).called(part, goal, "×").atLeast(want).
+		with("%s: %s requests/s", name, digits(median(a.rates[name])))
+}
+
+func measureLoadOne(w *workshop) ([]row, error) {
+	const part = "load, closed loop, one record"
+	a, err := w.against(s1, false, "wrk", "fortio", "hey", "k6", "h2load")
+	if err != nil {
+		return nil, err
+	}
+	rows := []row{a.rate(part), a.than(part, "wrk", 0.95), a.than(part, "fortio", 1), a.than(part, "hey", 3), a.than(part, "k6", 7)}
+	if w.tools["h2load"] != "" {
+		rows = append(rows, a.than(part, "h2load", 1).figure())
+	}
+	return rows, nil
+}

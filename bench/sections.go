@@ -1,0 +1,47 @@
+package main
+
+import "time"
+
+// section is some goals that are measured together.
+type section struct {
+	name, part string
+	takes      func(options) time.Duration // about
+	measure    func(*workshop) ([]row, error)
+}
+
+// turns is the time of so many contenders, taken in turns.
+func turns(contenders int) func(options) time.Duration {
+	return func(o options) time.Duration {
+		return time.Duration(contenders*o.rounds*(o.seconds+1)) * time.Second
+	}
+}
+
+var sections = []section{
+	{"load-one", "load, closed loop, one record", turns(6), measureLoadOne},
+}
+
+// contender is one of those that are compared.
+type contender struct {
+	name    string
+	measure func() (float64, error)
+}
+
+// alternate measures all in turns, so that what else the machine does meets all
+// of them alike.
+func (w *workshop) alternate(contenders []contender) (map[string][]float64, error) {
+	all := map[string][]float64{}
+	for round := range w.options.rounds {
+		for _, c := range contenders {
+			if err := w.ctx.Err(); err != nil {
+				return all, err
+			}
+			v, err := c.measure()
+			if err != nil {
+				return all, err
+			}
+			w.say("  round %d, %s: %s", round+1, c.name, digits(v))
+			all[c.name] = append(all[c.name], v)
+		}
+	}
+	return all, nil
+}
