@@ -75,14 +75,49 @@ func (a *against) than(part, name string, want float64) row {
 }
 
 func measureLoadOne(w *workshop) ([]row, error) {
-	const part = "load, closed loop, one record"
+	const part = "load, closed loop, one record, plain"
 	a, err := w.against(s1, false, "wrk", "fortio", "hey", "k6", "h2load")
 	if err != nil {
 		return nil, err
 	}
 	rows := []row{a.rate(part), a.than(part, "wrk", 0.95), a.than(part, "fortio", 1), a.than(part, "hey", 3), a.than(part, "k6", 7)}
-	if w.tools["h2load"] != "" {
-		rows = append(rows, a.than(part, "h2load", 1).figure())
+	return append(rows, a.beside(part, "h2load")...), nil
+}
+
+func measureLoadOneTLS(w *workshop) ([]row, error) {
+	const part = "load, closed loop, one record, TLS"
+	a, err := w.against(s1, true, "wrk")
+	if err != nil {
+		return nil, err
 	}
-	return rows, nil
+	return []row{a.rate(part), a.than(part, "wrk", 1.15)}, nil
+}
+
+func measureLoadBatches(w *workshop) ([]row, error) {
+	const part = "load, batches of 1,000"
+	a, err := w.against(b1000, false, "wrk")
+	if err != nil {
+		return nil, err
+	}
+	var client, simulator, records []float64
+	for _, l := range a.loads {
+		client = append(client, l.cpu/float64(l.Records)*1e6)
+		simulator = append(simulator, l.bySim/float64(l.Records)*1e6)
+		records = append(records, l.RecordsPerSecond)
+	}
+	return []row{
+		a.rate(part), spreadOf(records).called(part, "records per second", "records/s").figure(), a.than(part, "wrk", 0.90),
+		spreadOf(client).called(part, "client ≤ 0.06 CPU s per M records", "CPU s").most(0.06).
+			with("of the whole process, from its start; the simulator took %s", digits(median(simulator))),
+	}, nil
+}
+
+// beside is a peer that there is no goal for.
+func (a *against) beside(part, name string) []row {
+	if a.w.tools[name] == "" {
+		return nil
+	}
+	r := a.than(part, name, 1).figure()
+	r.goal = "beside: " + name
+	return []row{r}
 }

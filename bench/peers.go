@@ -74,6 +74,10 @@ func (w *workshop) findPeers() {
 	}
 }
 
+func peerCalled(name string) peer {
+	return peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == name })]
+}
+
 func peerNames() (names []string) {
 	for _, p := range peers {
 		names = append(names, p.name)
@@ -93,7 +97,7 @@ func (w *workshop) missing() (names []string) {
 
 // fire runs one peer for one measurement.
 func (w *workshop) fire(name string, s shot) (tally, error) {
-	p := peers[slices.IndexFunc(peers, func(p peer) bool { return p.name == name })]
+	p := peerCalled(name)
 	s.base = filepath.Join(w.folder, name)
 	if p.files != nil {
 		for ending, text := range p.files(s) {

@@ -74,8 +74,8 @@ func parseH2load(text []byte) (t tally, err error) {
 	if err != nil {
 		return t, err
 	}
-	t.bad, err = sum(h2loadCodes, text)
-	t.bad += failed
+	codes, err := sum(h2loadCodes, text)
+	t.bad = max(failed, codes) // bad codes are failed requests, too
 	return t, err
 }
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The samples are what the peers have put out: against a simulator (good), a path
+// that answers 404 (bad), a port where nobody listens (refused) and a server
+// that was killed meanwhile.
+func TestOutputsOfPeersAreRead(t *testing.T) {
+	for _, c := range []struct {
+		peer, sample string
+		want         tally
+	}{
+		{"wrk", "good", tally{21398.67, 0}},
+		{"wrk", "bad", tally{26218.50, 28877}},
+		{"wrk", "killed", tally{26811.76, 21542}},
+		{"fortio", "good", tally{24278.8, 0}},
+		{"fortio", "killed", tally{17662.3, 5633}},
+		{"h2load", "good", tally{24752, 0}},
+		{"h2load", "bad", tally{21975, 21975}},
+		{"h2load", "refused", tally{0, 0}},
+		{"hey", "good", tally{13509.09, 0}},
+		{"hey", "bad", tally{17988.3335, 18000}},
+		{"hey", "refused", tally{6586.9536, 4}},
+		{"k6", "good", tally{5724.866062, 0}},
+		{"k6", "bad", tally{5859.136387, 5873}},
+		{"k6", "refused", tally{354.611721, 4}},
+	} {
+		t.Run(c.peer+"/"+c.sample, func(t *testing.T) {
+			text, err := os.ReadFile(filepath.Join("testdata", c.peer+"."+c.sample+".txt"))
+			require.NoError(t, err)
+			got, err := peerCalled(c.peer).parse(text)
+			require.NoError(t, err)
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// What gave up has no rate; that is an error and no rate of zero.
+func TestOutputsWithoutARate(t *testing.T) {
+	for _, sample := range []string{"wrk.refused.txt", "fortio.refused.txt", "fortio.bad.txt"} {
+		text, err := os.ReadFile(filepath.Join("testdata", sample))
+		require.NoError(t, err)
+		name, _, _ := strings.Cut(sample, ".")
+		_, err = peerCalled(name).parse(text)
+		require.ErrorContains(t, err, "read the output", sample)
+	}
+}
