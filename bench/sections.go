@@ -25,6 +25,11 @@ var sections = []section{
 	{"load-search", "load, search of the maximum, f1", takesSearch, measureSearch},
 	{"load-known-limit", "load, search of a known limit", takesKnown, measureKnown},
 	{"load-stall", "load, a simulator that stalls for 1 s of 10", takesStall, measureStall},
+	{"simulator", "simulator", takesSimulator, measureSimulator},
+	{"sync", "syncs of 1 M rows", takesSync, measureSync},
+	{"rest", "REST", takesREST, measureREST},
+	{"judge", "judge", takesJudge, measureJudge},
+	{"kill-matrix", "judge", takesMatrix, measureMatrix},
 }
 
 // contender is one of those that are compared.

@@ -192,7 +192,8 @@ type goalRun struct{ rate, cpu []float64 } // requests per second, CPU µs per r
 
 // BenchmarkGoals measures the simulator against the floor and against net/http
 // with encoding/json, in turns, and reports the ratios of the medians. Each
-// server is a process of its own; -benchtime is the length of one turn.
+// server is a process of its own; -benchtime is the length of one turn, and
+// DESTKIT_BENCH_ROUNDS takes another number of turns than five.
 func BenchmarkGoals(b *testing.B) {
 	turn := time.Second
 	if d, err := time.ParseDuration(benchTime()); err == nil {
@@ -235,7 +236,11 @@ func BenchmarkGoals(b *testing.B) {
 			run.cpu = append(run.cpu, float64((server.cpu(b)-before).Microseconds())/float64(n))
 		})
 	}
-	for range 5 {
+	rounds := 5
+	if n, err := strconv.Atoi(os.Getenv("DESTKIT_BENCH_ROUNDS")); err == nil {
+		rounds = n
+	}
+	for range rounds {
 		for _, measure := range ready {
 			measure()
 		}
@@ -246,6 +251,7 @@ func BenchmarkGoals(b *testing.B) {
 	}
 	ratio := func(name, x, y string, goal float64) {
 		v := median(runs[x].rate) / median(runs[y].rate)
+		reportSpread(b, name, runs[x].over(runs[y]))
 		fmt.Printf("%-28s %9.2f (goal %.2f), by CPU time of the servers %.2f\n", name, v, goal, median(runs[y].cpu)/median(runs[x].cpu))
 		b.ReportMetric(v, name)
 	}
@@ -256,6 +262,35 @@ func BenchmarkGoals(b *testing.B) {
 	perM := median(runs["simulator b1000, 1 M keys"].cpu) / 1000
 	fmt.Printf("%-28s %9.2f (goal 0.32)\n", "CPU s per M records, stored", perM)
 	b.ReportMetric(perM, "CPU-s/M")
+	stored := runs["simulator b1000, 1 M keys"]
+	reportSpread(b, "CPU-s/M", scaled(stored.cpu, 1e-3))
+	b.ReportMetric(median(stored.rate)*1000, "b1000-records/s")
+	reportSpread(b, "b1000-records/s", scaled(stored.rate, 1000))
+	b.ReportMetric(median(runs["simulator f1"].rate), "f1-req/s")
+	reportSpread(b, "f1-req/s", runs["simulator f1"].rate)
+}
+
+// over are the ratios of two that were measured in turns, turn by turn.
+func (r *goalRun) over(other *goalRun) []float64 {
+	list := slices.Clone(r.rate)
+	for i := range list {
+		list[i] /= other.rate[i]
+	}
+	return list
+}
+
+func scaled(list []float64, by float64) []float64 {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i] *= by
+	}
+	return list
+}
+
+// reportSpread reports the least and the most beside a metric.
+func reportSpread(b *testing.B, name string, list []float64) {
+	b.ReportMetric(slices.Min(list), name+"-low")
+	b.ReportMetric(slices.Max(list), name+"-high")
 }
 
 func benchTime() string {

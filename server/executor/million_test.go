@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,8 +70,8 @@ var millionColumns = []string{"id", "name", "email", "city", "street", "level", 
 // processors: it scans each record and answers it, and stores nothing.
 //
 // DESTKIT_BENCH_ROWS takes another number of rows than 1 M (and 10 M for the
-// memory), DESTKIT_BENCH_PROFILE a folder for CPU profiles; -update writes
-// docs/performance.md.
+// memory), DESTKIT_BENCH_ROUNDS another number of rounds than three,
+// DESTKIT_BENCH_PROFILE a folder for CPU profiles.
 func BenchmarkMillion(b *testing.B) {
 	rows, more := 1_000_000, 10_000_000
 	if text := os.Getenv("DESTKIT_BENCH_ROWS"); text != "" {
@@ -90,6 +89,9 @@ func BenchmarkMillion(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/%d", kind.name, n), func(b *testing.B) {
 				work, change := kind.table(b, n)
 				rounds := 3
+				if n, err := strconv.Atoi(os.Getenv("DESTKIT_BENCH_ROUNDS")); err == nil {
+					rounds = n
+				}
 				if n == more { // for the memory alone
 					rounds = 1
 				}
@@ -98,9 +100,6 @@ func BenchmarkMillion(b *testing.B) {
 		}
 	}
 	fmt.Print("\n" + table.text() + "\n")
-	if *update && table.whole() {
-		require.NoError(b, os.WriteFile(filepath.Join("..", "..", "docs", "performance.md"), []byte(table.page()), 0o644))
-	}
 }
 
 // millionSQLite makes the table in a file.
@@ -164,7 +163,10 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 	for _, name := range millionPasses {
 		b.ReportMetric(float64(rows)/all.seconds(name)/1e6, name+"-Mrows/s")
 	}
-	b.ReportMetric(all.seconds("alone")/all.seconds("full"), "full/alone")
+	all.ratio(b, "alone", "full", "full/alone")
+	all.ratio(b, "alone", "unchanged", "unchanged/alone")
+	all.ratio(b, "unchanged", "changed", "changed/unchanged")
+	b.ReportMetric(slices.Max(all.values("unchanged", func(p millionPass) float64 { return float64(p.Calls) })), "unchanged-batches")
 	b.ReportMetric(all.high(), "MB")
 	b.ReportMetric(0, "ns/op")
 	return all
@@ -172,13 +174,25 @@ func benchmarkMillion(b *testing.B, rows, rounds int, work millionWork, change f
 
 var millionPasses = []string{"alone", "full", "unchanged", "changed"}
 
-func (r millionResults) median(name string, of func(millionPass) float64) float64 {
-	var values []float64
+func (r millionResults) values(name string, of func(millionPass) float64) (values []float64) {
 	for _, p := range r[name] {
 		values = append(values, of(p))
 	}
-	slices.Sort(values)
+	return values
+}
+
+func (r millionResults) median(name string, of func(millionPass) float64) float64 {
+	values := slices.Sorted(slices.Values(r.values(name, of)))
 	return values[len(values)/2]
+}
+
+// ratio reports how the rates of two passes compare: of the medians, and the
+// least and the most of single passes of one against the median of the other.
+func (r millionResults) ratio(b *testing.B, against, name, unit string) {
+	times := r.values(name, func(p millionPass) float64 { return p.Seconds })
+	b.ReportMetric(r.seconds(against)/r.seconds(name), unit)
+	b.ReportMetric(r.seconds(against)/slices.Max(times), unit+"-low")
+	b.ReportMetric(r.seconds(against)/slices.Min(times), unit+"-high")
 }
 
 func (r millionResults) seconds(name string) float64 {
@@ -196,13 +210,9 @@ func (r millionResults) high() (most float64) {
 }
 
 // millionTable is what was measured, as a table.
-type millionTable struct {
-	lines []string
-	kinds int
-}
+type millionTable struct{ lines []string }
 
 func (t *millionTable) add(kind string, rows int, goal float64, r millionResults) {
-	t.kinds++
 	for _, name := range millionPasses {
 		ratio := ""
 		switch name {
@@ -220,29 +230,8 @@ func (t *millionTable) add(kind string, rows int, goal float64, r millionResults
 	}
 }
 
-// whole tells that nothing was left out.
-func (t *millionTable) whole() bool { return t.kinds == 4 }
-
 func (t *millionTable) text() string {
 	return "| source | rows | pass | seconds | M rows/s | CPU s per M | ratio (goal) | MB |\n|---|---|---|---|---|---|---|---|\n" + strings.Join(t.lines, "\n") + "\n"
-}
-
-// page is docs/performance.md.
-func (t *millionTable) page() string {
-	return `# Performance of runs
-
-Written by ` + "`go test ./server/executor -run '^$' -bench Million -update`" + ` on ` + strconv.Itoa(runtime.NumCPU()) + ` processors; medians of three rounds
-in turns for the smaller number of rows, one round for the larger. Only the
-ratios can be compared with another machine.
-
-The source, the service and the destination share the processors. A sync of ten
-columns sends batches of 1,000 over HTTP to a destination in another process that
-scans every record and answers it. The ledger is on disk; what is sent is written
-down before, and each verdict after, durably. *alone* reads, maps and fingerprints
-the same rows in one goroutine and does nothing with them. CPU seconds and memory
-(the most that was resident) are those of the process that runs the sync.
-
-` + t.text()
 }
 
 // child starts this program again with work to do.
