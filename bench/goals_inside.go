@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -77,7 +78,7 @@ func measureSync(w *workshop) ([]row, error) {
 	full := fmt.Sprintf("full sync of %s rows", grouped(int64(rows)))
 	same := fmt.Sprintf("no-change run of %s rows", grouped(int64(rows)))
 	const some = "run with 1 % changed"
-	var fulls, others []row
+	var fulls, unchanged, changed []row
 	for _, kind := range []struct {
 		name string
 		want float64
@@ -96,6 +97,8 @@ func measureSync(w *workshop) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
+		little, large := a[2].shown, a[3].shown
+		a = append(a, spreadOf([]float64{large/little - 1}).called(full, kind.name+": no more of it, within 10 %", "more").most(0.10))
 		b, err := f.rows(w.options.rounds, []wanted{
 			{at, "unchanged/alone", same, kind.name + ": ≥ 0.85 × reading alone", "×", 0.85, false, false, ""},
 			{at, "unchanged-batches", same, kind.name + ": no request sent", "batches", 0, true, false, ""},
@@ -104,9 +107,9 @@ func measureSync(w *workshop) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
-		fulls, others = append(fulls, a...), append(others, b...)
+		fulls, unchanged, changed = append(fulls, a...), append(unchanged, b[:2]...), append(changed, b[2])
 	}
-	return append(fulls, others...), nil
+	return slices.Concat(fulls, unchanged, changed), nil
 }
 
 func takesREST(o options) time.Duration {

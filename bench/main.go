@@ -51,6 +51,9 @@ func (o options) measure(ctx context.Context) error {
 	if o.seconds < 1 || o.rounds < 1 || flag.NArg() > 0 {
 		return errors.New("-seconds and -rounds are at least 1, and there are no arguments")
 	}
+	if o.update && o.run != "" {
+		return errors.New("-update writes the whole table: leave -run out")
+	}
 	only, err := regexp.Compile(o.run)
 	if err != nil {
 		return fmt.Errorf("read -run: %w", err)
@@ -82,7 +85,7 @@ func (o options) measure(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	report := report{rows: rows, machine: thisMachine(), options: o, missing: w.missing(), took: time.Since(w.began), partial: o.run != ""}
+	report := report{rows: rows, machine: thisMachine(), options: o, missing: w.missing(), versions: w.versions(), took: time.Since(w.began)}
 	fmt.Print(report.text())
 	if o.update {
 		path := filepath.Join(w.root, "docs", "performance.md")

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,6 +94,27 @@ func (w *workshop) missing() (names []string) {
 		}
 	}
 	return names
+}
+
+// asks is how a peer is asked for its version; hey does not know its own.
+var asks = map[string]string{"wrk": "-v", "fortio": "version", "h2load": "--version", "k6": "version", prism: "--version"}
+
+var version = regexp.MustCompile(`\d+\.\d+\.\d+`)
+
+// versions of the peers that are there.
+func (w *workshop) versions() (list []string) {
+	for _, name := range append(peerNames(), prism) {
+		if w.tools[name] == "" {
+			continue
+		}
+		text := ""
+		if ask := asks[name]; ask != "" {
+			out, _ := exec.CommandContext(w.ctx, w.tools[name], ask).CombinedOutput() // wrk ends with 1
+			text = string(version.Find(out))
+		}
+		list = append(list, strings.TrimSpace(name+" "+text))
+	}
+	return list
 }
 
 // fire runs one peer for one measurement.

@@ -12,8 +12,9 @@ type report struct {
 	machine machine
 	options options
 	missing []string
-	took    time.Duration
-	partial bool // not all sections
+	// versions of the peers, with their names.
+	versions []string
+	took     time.Duration
 }
 
 // table is the table in Markdown; its columns are as wide as their content, so

@@ -120,6 +120,9 @@ func (r row) verdict() string {
 	case r.want == 0:
 		return "missed by " + digits(r.shown) + r.suffix()
 	}
+	if r.atMost && r.shown > 2*r.want {
+		return fmt.Sprintf("missed %s times over", digits(r.shown/r.want))
+	}
 	return fmt.Sprintf("missed by %.1f %%", 100*math.Abs(r.shown-r.want)/r.want)
 }
 
