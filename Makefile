@@ -5,6 +5,9 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 GO          ?= go
 BIN         ?= bin/destkit
+# Flags of make bench, such as BENCH='-run load -seconds 5'; go run ./bench -h lists them.
+BENCH       ?=
+UPDATE      ?=
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS     := -s -w -X main.version=$(VERSION)
 FUZZTIME    ?= 20s
@@ -18,7 +21,7 @@ TEST_GOGC   ?= 400
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test race matrix lint format docs bench bench-peers fuzz ci clean
+.PHONY: help build release demo test race matrix lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -64,11 +67,26 @@ docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Fault)Matrix$$' ./server/executor -update
 	$(GO) test -count=1 -run '^TestFidelityLedger$$' ./server -update
 
-bench: ## measure, against the peers that are installed
+bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
+	$(GO) run ./bench $(if $(UPDATE),-update) $(BENCH)
+
+performance: ## measure the goals and write docs/performance.md
+	$(MAKE) bench UPDATE=1
+
+microbench: ## run every benchmark of the packages
 	PATH="$(CURDIR)/build/node_modules/.bin:$$PATH" $(GO) test -run '^$$' -timeout 90m -bench . -benchmem ./...
 
-bench-peers: ## install what make bench compares with (needs npm): Prism, a mock of OpenAPI documents
-	npm install --no-fund --no-audit --prefix build @stoplight/prism-cli@5.14.2
+# wrk, hey and h2load come as Debian packages where apt-get is there; what cannot
+# be installed is named as missing by make bench.
+bench-peers: ## install what make bench compares with: wrk, hey, h2load, fortio, k6 and Prism
+	@sudo=; [ "$$(id -u)" -eq 0 ] || sudo=sudo; \
+	if command -v apt-get >/dev/null; then \
+	  $$sudo apt-get update -qq && DEBIAN_FRONTEND=noninteractive $$sudo apt-get install -y -qq --no-install-recommends wrk hey nghttp2-client; \
+	else echo 'no apt-get here: install wrk, hey and h2load (nghttp2) yourself'; fi
+	GOBIN="$(CURDIR)/build/bin" CGO_ENABLED=0 $(GO) install fortio.org/fortio@v1.66.3
+	GOBIN="$(CURDIR)/build/bin" CGO_ENABLED=0 $(GO) install go.k6.io/k6@v1.8.1
+	@if command -v npm >/dev/null; then npm install --no-fund --no-audit --prefix build @stoplight/prism-cli@5.14.2; \
+	else echo 'no npm here: Prism is not installed'; fi
 
 fuzz: ## run every fuzz test for FUZZTIME (20s)
 	@for pkg in $$($(GO) list ./...); do \
