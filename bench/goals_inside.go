@@ -61,7 +61,7 @@ func measureSimulator(w *workshop) ([]row, error) {
 	})
 }
 
-func takesSync(o options) time.Duration { return time.Duration(30*o.rounds+230) * time.Second }
+func takesSync(o options) time.Duration { return time.Duration(16*o.rounds+200) * time.Second }
 
 // measureSync reads executor.BenchmarkMillion.
 func measureSync(w *workshop) ([]row, error) {
@@ -113,7 +113,7 @@ func measureSync(w *workshop) ([]row, error) {
 }
 
 func takesREST(o options) time.Duration {
-	return time.Duration(o.rounds*(5*o.seconds+15)) * time.Second
+	return time.Duration(o.rounds*(5*o.seconds+8)) * time.Second
 }
 
 // measureREST reads server.BenchmarkAgainstMock, once for every round.
@@ -153,7 +153,7 @@ func measureREST(w *workshop) ([]row, error) {
 	return rows, nil
 }
 
-func takesJudge(o options) time.Duration { return time.Duration(15*o.rounds+10) * time.Second }
+func takesJudge(o options) time.Duration { return time.Duration(4*o.rounds+10) * time.Second }
 
 func measureJudge(w *workshop) ([]row, error) {
 	const part = "judge"

@@ -14,7 +14,7 @@ import (
 )
 
 func takesSearch(o options) time.Duration {
-	return time.Duration((o.rounds+2)*(o.seconds+2)+45) * time.Second
+	return time.Duration((o.rounds+1)*(o.seconds+1)+45) * time.Second
 }
 
 // measureSearch looks for the maximum that closed loops reach: some before and

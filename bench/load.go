@@ -70,8 +70,8 @@ type loaded struct {
 		Connections   int     `json:"connections"`
 	} `json:"search"`
 
-	cpu   float64 // seconds of the whole process
-	bySim float64 // seconds of the simulator meanwhile
+	cpu, kernel float64 // seconds of the whole process, and those of the kernel among them
+	bySim       float64 // seconds of the simulator meanwhile
 }
 
 type percentiles struct {
@@ -120,7 +120,7 @@ func (w *workshop) load(url, roots string, what work, flags ...string) (*loaded,
 	if err != nil {
 		return nil, fmt.Errorf("read the result of a load: %w", err)
 	}
-	l := &loaded{cpu: e.cpu}
+	l := &loaded{cpu: e.cpu, kernel: e.kernel}
 	if err := json.Unmarshal(text, l); err != nil {
 		return nil, fmt.Errorf("read the result of a load: %w", err)
 	}

@@ -32,6 +32,7 @@ type shot struct {
 type tally struct {
 	rate float64 // requests per second
 	bad  int64   // answers that were none, or not 200
+	cpu  float64 // seconds of the process
 }
 
 const contentType = "Content-Type: application/json"
@@ -133,6 +134,7 @@ func (w *workshop) fire(name string, s shot) (tally, error) {
 		return tally{}, err
 	}
 	t, err := p.parse(e.text)
+	t.cpu = e.cpu
 	if err == nil && t.bad > 0 {
 		err = fmt.Errorf("%d answers were bad", t.bad)
 	}

@@ -17,20 +17,20 @@ func TestOutputsOfPeersAreRead(t *testing.T) {
 		peer, sample string
 		want         tally
 	}{
-		{"wrk", "good", tally{21398.67, 0}},
-		{"wrk", "bad", tally{26218.50, 28877}},
-		{"wrk", "killed", tally{26811.76, 21542}},
-		{"fortio", "good", tally{24278.8, 0}},
-		{"fortio", "killed", tally{17662.3, 5633}},
-		{"h2load", "good", tally{24752, 0}},
-		{"h2load", "bad", tally{21975, 21975}},
-		{"h2load", "refused", tally{0, 0}},
-		{"hey", "good", tally{13509.09, 0}},
-		{"hey", "bad", tally{17988.3335, 18000}},
-		{"hey", "refused", tally{6586.9536, 4}},
-		{"k6", "good", tally{5724.866062, 0}},
-		{"k6", "bad", tally{5859.136387, 5873}},
-		{"k6", "refused", tally{354.611721, 4}},
+		{"wrk", "good", tally{rate: 21398.67, bad: 0}},
+		{"wrk", "bad", tally{rate: 26218.50, bad: 28877}},
+		{"wrk", "killed", tally{rate: 26811.76, bad: 21542}},
+		{"fortio", "good", tally{rate: 24278.8, bad: 0}},
+		{"fortio", "killed", tally{rate: 17662.3, bad: 5633}},
+		{"h2load", "good", tally{rate: 24752, bad: 0}},
+		{"h2load", "bad", tally{rate: 21975, bad: 21975}},
+		{"h2load", "refused", tally{rate: 0, bad: 0}},
+		{"hey", "good", tally{rate: 13509.09, bad: 0}},
+		{"hey", "bad", tally{rate: 17988.3335, bad: 18000}},
+		{"hey", "refused", tally{rate: 6586.9536, bad: 4}},
+		{"k6", "good", tally{rate: 5724.866062, bad: 0}},
+		{"k6", "bad", tally{rate: 5859.136387, bad: 5873}},
+		{"k6", "refused", tally{rate: 354.611721, bad: 4}},
 	} {
 		t.Run(c.peer+"/"+c.sample, func(t *testing.T) {
 			text, err := os.ReadFile(filepath.Join("testdata", c.peer+"."+c.sample+".txt"))

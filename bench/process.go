@@ -55,8 +55,9 @@ func (w *workshop) say(format string, args ...any) {
 
 // ended is a process that has done its work.
 type ended struct {
-	text []byte  // of both outputs
-	cpu  float64 // seconds of the processor
+	text []byte // of both outputs
+	// Seconds of the processor: all, and those of the kernel among them.
+	cpu, kernel float64
 }
 
 // finish runs a command to its end. An exit status other than 0 is an error that
@@ -70,7 +71,8 @@ func (w *workshop) finish(env []string, name string, args ...string) (ended, err
 	err := cmd.Run()
 	e := ended{text: text.Bytes()}
 	if cmd.ProcessState != nil {
-		e.cpu = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+		e.kernel = cmd.ProcessState.SystemTime().Seconds()
+		e.cpu = cmd.ProcessState.UserTime().Seconds() + e.kernel
 	}
 	if err != nil {
 		return e, fmt.Errorf("run %s: %w\n%s", name, err, tail(e.text))
