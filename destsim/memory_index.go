@@ -45,10 +45,25 @@ func (p *prober) next() (rowRef, bool) {
 	}
 }
 
-// first gives the first row that may have the hash.
-func (x *memoryIndex) first(hash uint64) (rowRef, bool) {
-	p := x.probe(hash)
-	return p.next()
+// look gives the first of the rows that may have the hash, and how many there
+// are. It is one loop over words, for who looks for thousands.
+func (x *memoryIndex) look(hash uint64) (ref rowRef, rows int32) {
+	words := x.words
+	if len(words) == 0 {
+		return 0, 0
+	}
+	mask, tag := uint64(len(words)-1), hash>>32
+	for i := tag; ; i++ {
+		w := words[i&mask]
+		if w == wordFree {
+			return ref, rows
+		}
+		if w>>32 == tag && uint32(w) >= wordFirst {
+			if rows++; rows == 1 {
+				ref = rowRef(uint32(w) - wordFirst)
+			}
+		}
+	}
 }
 
 // add enters a row; whoever removes it needs the same hash.

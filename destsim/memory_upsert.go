@@ -29,9 +29,10 @@ type upsert struct {
 	record         int32 // its number in the batch
 
 	// What the store notes down: the hash of the key, the next record of the same
-	// shard, and the row that is likely to be meant.
+	// shard, how many rows may be meant, and the first of them.
 	hash uint64
 	next int32
+	rows int32
 	row  *memoryRow
 }
 
@@ -96,8 +97,9 @@ func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place
 	defer s.mu.Unlock()
 	t.fetch(s, list, head)
 	other := false
-	for at := head; at > 0; at = list[at-1].next {
+	for at := head; at > 0; {
 		q := &list[at-1]
+		at = q.next
 		if other {
 			q.verdict = verdictOther
 			continue
@@ -109,51 +111,66 @@ func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place
 	return missing
 }
 
-// fetch brings into reach what change looks at: the words of the index, the
-// rows and their keys. The loads of one walk do not wait for each other.
+// fetch finds the rows that the records may mean and brings into reach what
+// change looks at: the words of the index, the rows, their data. Each walk is of
+// loads that do not wait for each other, nor for a store before them; on a large
+// table this waiting is what storing costs.
 func (t *memoryTable) fetch(s *memoryShard, list []upsert, head int32) {
 	words := s.index[0].words
-	if len(words) == 0 || list[head-1].next == 0 {
-		return // nothing there, or nothing to do at once
-	}
 	mask, sum := uint64(len(words)-1), uint64(0)
-	for at := head; at > 0; at = list[at-1].next {
-		sum += words[list[at-1].hash>>32&mask]
-	}
-	for at := head; at > 0; at = list[at-1].next {
+	for at := head; at > 0 && len(words) > 0; {
 		q := &list[at-1]
-		q.row = nil
-		if ref, ok := s.index[0].first(q.hash); ok {
+		at = q.next
+		sum += words[q.hash>>32&mask]
+	}
+	for at := head; at > 0; {
+		q := &list[at-1]
+		at = q.next
+		var ref rowRef
+		if ref, q.rows = s.index[0].look(q.hash); q.rows > 0 {
 			q.row = t.at(ref)
 			sum += uint64(q.row.keyAt)
 		}
 	}
-	for at := head; at > 0; at = list[at-1].next {
-		if r := list[at-1].row; r != nil && r.data != nil {
-			sum += uint64(r.data[r.keyAt])
+	for at := head; at > 0; {
+		q := &list[at-1]
+		at = q.next
+		if q.rows == 0 {
+			continue
+		}
+		data := q.row.data
+		for i := 0; i < len(data); i += cacheLine {
+			sum += uint64(data[i])
 		}
 	}
 	s.touched = sum // or the compiler would leave the loads out
 }
 
-// change changes the row of a key; the lock of the shard is held.
+// cacheLine is what a processor fetches at once, on most of them.
+const cacheLine = 64
+
+// change changes the row of a key that fetch has looked for; the lock of the
+// shard is held.
 func (t *memoryTable) change(s *memoryShard, q *upsert, place bool) verdict {
-	var have *memoryRow
-	for p := s.index[0].probe(q.hash); ; {
-		ref, ok := p.next()
-		if !ok {
-			break
+	have := q.row
+	switch q.rows {
+	case 0:
+		return verdictAbsent
+	case 1:
+		if !t.hasKey(have, 0, q.key) {
+			return verdictAbsent
 		}
-		if r := t.at(ref); t.hasKey(r, 0, q.key) {
-			if have != nil {
-				return verdictOther // several rows with one key
-			}
-			have = r
+	default:
+		found := t.find(0, q.hash, q.key, nil)
+		if len(found) == 0 {
+			return verdictAbsent
 		}
+		if len(found) > 1 {
+			return verdictOther // several rows with one key
+		}
+		have = t.at(found[0].where)
 	}
 	switch {
-	case have == nil:
-		return verdictAbsent
 	case !q.change:
 		return verdictPresent
 	case have.shape != q.shape && !q.shape.fits(have.data):
@@ -169,6 +186,10 @@ func (u *memoryUnit) create(t *memoryTable, q *upsert, place bool) verdict {
 	s := &t.shards[shard]
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var ref rowRef
+	if ref, q.rows = s.index[0].look(q.hash); q.rows > 0 {
+		q.row = t.at(ref)
+	}
 	if v := t.change(s, q, place); v != verdictAbsent {
 		return v
 	}
