@@ -32,6 +32,8 @@ type Server struct {
 	// ErrorLog takes what net/http complains about; nil: the log package.
 	ErrorLog *log.Logger
 
+	look time.Duration // see lookAgain, which 0 stands for
+
 	once sync.Once
 	http *http.Server
 

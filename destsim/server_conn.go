@@ -43,10 +43,13 @@ type fastConn struct {
 	call call
 	out  []byte
 	last time.Time // of the last reply
+	raw  rawConn
 }
 
 func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
-	return &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
+	c := &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
+	c.raw.conn, c.raw.take = rawOf(conn), c.takeRaw
+	return c
 }
 
 // serve answers calls until the connection ends or is handed over.
@@ -137,18 +140,27 @@ func (c *fastConn) wait() bool {
 	if c.from < c.to { // sent ahead of the reply to the request before
 		return !c.server.closing.Load()
 	}
-	c.from, c.to = 0, 0
-	if len(c.buf) > keptBuffer {
-		c.buf = make([]byte, firstBuffer)
-	}
-	c.state.Store(connIdle)
-	if c.server.closing.Load() { // stop may have looked before
+	if !c.rest() {
 		return false
+	}
+	if c.raw.conn != nil {
+		return c.waitRaw()
 	}
 	c.idle()
 	n, err := c.conn.Read(c.buf)
 	c.to = n
 	return (n > 0 || err == nil) && c.state.CompareAndSwap(connIdle, connActive)
+}
+
+// rest makes the connection ready for the next request; false: the server is
+// closing.
+func (c *fastConn) rest() bool {
+	c.from, c.to = 0, 0
+	if len(c.buf) > keptBuffer {
+		c.buf = make([]byte, firstBuffer)
+	}
+	c.state.Store(connIdle)
+	return !c.server.closing.Load() // stop may have looked before
 }
 
 // idle bounds the wait. Setting a deadline costs a twentieth of a call, so it
@@ -264,7 +276,7 @@ func (c *fastConn) answer() bool {
 	closing := c.server.closing.Load()
 	c.out = c.server.appendReply(c.out[:0], &c.call, c.last, closing)
 	s.finish(&c.call) // before the client can know of it
-	_, err := c.conn.Write(c.out)
+	err := c.write(c.out)
 	if cap(c.out) > keptBuffer {
 		c.out = nil
 	}

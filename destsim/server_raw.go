@@ -1,0 +1,144 @@
+package destsim
+
+import (
+	"errors"
+	"os"
+	"syscall"
+	"time"
+)
+
+// rawConn is the plain socket of a connection, where the system lets the fast
+// path read and write it by itself. A request that is there as a whole is then
+// answered within one call of Read of the socket, with one read and one write
+// of the system:
+//
+//   - The system calls never block, so the scheduler need not know of them.
+//   - The poller tells of every byte that comes after a read that did not fill
+//     its buffer. So nothing is read in vain before waiting.
+//
+// The poller does not tell again that the client has ended its side, which may
+// have come with the last request. Therefore only a connection of many requests
+// waits without a look, and not for long.
+type rawConn struct {
+	conn  syscall.RawConn // nil: there is none
+	take  func(fd uintptr) bool
+	fd    uintptr
+	open  bool // fd may be used: conn.Read is under way
+	ended bool
+	taken int // requests that were answered in this way
+	// trusting tells that the poller is waited for without a look before.
+	trusting bool
+}
+
+const (
+	lookAgain = 2 * time.Second // how long the poller is trusted
+	manyTaken = 16              // after so many requests
+)
+
+// waitRaw is wait on a socket. It answers what is there as a whole; true leaves
+// the beginning of a request to the loop of serve.
+func (c *fastConn) waitRaw() bool {
+	for {
+		if !c.raw.trusting {
+			c.idle()
+		}
+		c.raw.ended = false
+		err := c.raw.conn.Read(c.raw.take)
+		c.raw.open = false
+		switch {
+		case err == nil:
+			return !c.raw.ended
+		case !c.raw.trusting || !errors.Is(err, os.ErrDeadlineExceeded):
+			return false
+		}
+		// Nothing has come for a while: look, and wait for all the rest.
+		c.raw.trusting, c.armed = false, time.Time{}
+		c.conn.SetReadDeadline(time.Time{})
+	}
+}
+
+// takeRaw is called when there may be bytes; false waits for more.
+func (c *fastConn) takeRaw(fd uintptr) (done bool) {
+	c.raw.fd, c.raw.open = fd, true
+	for {
+		n, later := readNow(fd, c.buf)
+		if later {
+			return false
+		}
+		c.to = max(n, 0)
+		if n <= 0 || !c.state.CompareAndSwap(connIdle, connActive) {
+			c.raw.ended = true
+			return true
+		}
+		if !c.whole() {
+			c.untrust()
+			return true
+		}
+		if !c.answer() {
+			c.raw.ended = true
+			return true
+		}
+		if c.from < c.to {
+			c.untrust()
+			return true
+		}
+		drained := n < len(c.buf)
+		if !c.rest() {
+			c.raw.ended = true
+			return true
+		}
+		if c.raw.taken++; drained && c.raw.taken >= manyTaken {
+			c.trust()
+			return false
+		}
+	}
+}
+
+// trust bounds a wait without a look; the deadline is moved once a second.
+func (c *fastConn) trust() {
+	if c.raw.trusting && c.last.Sub(c.armed) < time.Second {
+		return
+	}
+	d := c.server.look
+	if d == 0 {
+		d = lookAgain
+	}
+	if idle := c.server.IdleTimeout; idle > 0 {
+		d = min(d, idle)
+	}
+	c.raw.trusting, c.armed = true, c.last
+	c.conn.SetReadDeadline(c.last.Add(d))
+}
+
+// untrust lets the next wait begin with a look and its own deadline.
+func (c *fastConn) untrust() {
+	if c.raw.trusting {
+		c.raw.trusting = false
+		c.deadline(time.Time{})
+	}
+}
+
+// whole tells whether a usual request is there to the end of its body, and
+// steps behind its head.
+func (c *fastConn) whole() bool {
+	n, length, verdict := c.head.match(c.buf[:c.to])
+	if verdict != headUsual || c.to-n < length || int64(length) > c.server.Sim.config.MaxBody || !c.server.Sim.usual() {
+		return false
+	}
+	c.from = n
+	return true
+}
+
+// write sends the reply.
+func (c *fastConn) write(b []byte) error {
+	if c.raw.open {
+		if n := writeNow(c.raw.fd, b); n > 0 {
+			b = b[n:]
+		}
+		if len(b) == 0 {
+			return nil
+		}
+	}
+	_, err := c.conn.Write(b)
+	return err
+}
