@@ -125,9 +125,11 @@ func (b *batch) column(at int, name []byte) *column {
 // (spec 4.2, statelessness rule 2).
 func (b *batch) run() error {
 	s := b.call.sim
-	var err error
-	if b.unit, err = s.store.Begin(); err != nil {
-		return err
+	if u, ok := b.unit.(renewable); !ok || !u.Again(s.store) {
+		var err error
+		if b.unit, err = s.store.Begin(); err != nil {
+			return err
+		}
 	}
 	defer b.unit.Rollback()
 	if b.quick() {
@@ -142,6 +144,12 @@ func (b *batch) run() error {
 		}
 	}
 	return b.unit.Commit()
+}
+
+// renewable is a unit that can serve the next batch after its end.
+type renewable interface {
+	// Again is Begin of the store that the unit is of; false for another one.
+	Again(in store) bool
 }
 
 // effect is what happens to the record under the lock of its key.

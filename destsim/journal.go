@@ -77,13 +77,21 @@ type callJournal struct {
 // Journal gives the calls that the filter chooses.
 func (s *Sim) Journal(filter JournalFilter) JournalPage { return s.journal.page(filter) }
 
-// add notes a finished call.
+// add notes a finished call. The line is written where it stays: it is long.
 func (j *callJournal) add(c *call) {
-	line := journalLine{JournalEntry: JournalEntry{
-		Received: c.start, DurationMS: float64(c.end.Sub(c.start)) / float64(time.Millisecond),
-		Verb: clipped(c.r.Method), Method: clipped(c.method), Object: clipped(c.object),
-		Status: c.answeredStatus(), BytesIn: len(c.body), Denied: c.denied, Faults: c.marks,
-	}}
+	succeeded, failed := c.recordCounts()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if len(j.ring) < journalSize {
+		j.ring = append(j.ring, journalLine{})
+	}
+	line := &j.ring[j.total%journalSize]
+	j.total++
+	line.Seq = j.total
+	line.Received, line.DurationMS = c.start, float64(c.end.Sub(c.start))/float64(time.Millisecond)
+	line.Verb, line.Method, line.Object = clipped(c.r.Method), clipped(c.method), clipped(c.object)
+	line.Status, line.Denied, line.Faults = c.answeredStatus(), c.denied, c.marks
+	line.BytesIn, line.BytesOut, line.ErrorCode = len(c.body), 0, 0
 	line.len = copy(line.id[:], c.id)
 	if c.err != nil {
 		line.ErrorCode = c.err.Code
@@ -91,21 +99,13 @@ func (j *callJournal) add(c *call) {
 	if line.Status != 0 {
 		line.BytesOut = len(c.reply.sent)
 	}
+	line.Operation, line.Records, line.SyncID, line.SyncRunID = "", 0, 0, 0
+	line.Succeeded, line.Failed = succeeded, failed
 	if c.isBatchText() {
 		b := c.batch
 		line.Operation, line.Records = clipped(b.Plan.Operation), b.Len()
 		line.SyncID, line.SyncRunID = b.Plan.SyncID, b.Plan.SyncRunID
-		line.Succeeded, line.Failed = c.recordCounts()
 	}
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	line.Seq = j.total + 1
-	if len(j.ring) < journalSize {
-		j.ring = append(j.ring, line)
-	} else {
-		j.ring[j.total%journalSize] = line
-	}
-	j.total++
 }
 
 // isBatchText tells whether a batch was decoded, whatever became of it.

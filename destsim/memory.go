@@ -262,6 +262,17 @@ func (u *memoryUnit) Commit() error {
 	return nil
 }
 
+// Again begins the next batch of a store with a unit that has ended, which
+// saves making one; false: it is another store's.
+func (u *memoryUnit) Again(in store) bool {
+	if m, ok := in.(*memoryStore); !ok || m != u.m || !u.done {
+		return false
+	}
+	u.m.cut.RLock()
+	u.done, u.want, u.have = false, nil, nil
+	return true
+}
+
 // Rollback undoes nothing, it only lets snapshots in.
 func (u *memoryUnit) Rollback() {
 	if !u.done {

@@ -58,19 +58,24 @@ func (p *plan) canBeQuick() bool {
 // many at once, and records of one key get there in their order.
 func (b *batch) runQuick() error {
 	q := &b.fast
-	how := upsert{create: b.operation != rpc.OperationUpdate, change: b.operation != rpc.OperationInsert}
+	create, change := b.operation != rpc.OperationUpdate, b.operation != rpc.OperationInsert
+	q.wait = slices.Grow(q.wait, b.Len())
+	var members rpc.Members
 	for i := range b.Len() {
 		record := b.Record(i)
-		members := record.Members()
+		record.Members(&members)
 		if q.form == nil || !record.Same() {
-			q.form = q.formOf(b.plan, members)
+			q.form = q.formOf(b.plan, &members)
 		}
-		if q.form != nil && record.Tight() && q.form.check(members, &how) {
-			how.data, how.record = record.Raw(), int32(i)
-			q.outcomes = append(q.outcomes, int32(len(q.wait)))
-			q.wait = append(q.wait, how)
+		n := len(q.wait)
+		q.wait = q.wait[:n+1]
+		if u := &q.wait[n]; q.form != nil && record.Tight() && q.form.check(&members, u) {
+			u.create, u.change = create, change
+			u.data, u.record = record.Raw(), int32(i)
+			q.outcomes = append(q.outcomes, int32(n))
 			continue
 		}
+		q.wait = q.wait[:n]
 		q.outcomes = append(q.outcomes, 0)
 		b.record.reset(b, i, nil)
 		if problem := b.record.parse(); problem != "" {
@@ -180,7 +185,7 @@ type form struct {
 const formsKept = 8
 
 // is tells whether a record has this form.
-func (f *form) is(members rpc.Members) bool {
+func (f *form) is(members *rpc.Members) bool {
 	if members.Len() != len(f.columns) {
 		return false
 	}
@@ -194,7 +199,7 @@ func (f *form) is(members rpc.Members) bool {
 
 // check tells whether every value is good and stands as it would be stored, and
 // finds the key.
-func (f *form) check(members rpc.Members, u *upsert) bool {
+func (f *form) check(members *rpc.Members, u *upsert) bool {
 	for j := range f.checks {
 		c := &f.checks[j]
 		if c.anyText && members.Plain(j) { // most are
@@ -209,7 +214,7 @@ func (f *form) check(members rpc.Members, u *upsert) bool {
 }
 
 // formOf finds or makes the form of a record.
-func (q *quickBatch) formOf(p *plan, members rpc.Members) *form {
+func (q *quickBatch) formOf(p *plan, members *rpc.Members) *form {
 	known := p.forms.Load()
 	if known != nil {
 		for _, f := range *known {
@@ -231,7 +236,7 @@ func (q *quickBatch) formOf(p *plan, members rpc.Members) *form {
 
 // newForm gives nil for records that cannot take this way: with names that are
 // not canonical, not in the plan or repeated, or without a required field.
-func (q *quickBatch) newForm(p *plan, members rpc.Members) *form {
+func (q *quickBatch) newForm(p *plan, members *rpc.Members) *form {
 	f := &form{active: -1}
 	for j := range members.Len() {
 		name := members.Name(j)

@@ -294,7 +294,8 @@ func TestRecordsAlike(t *testing.T) {
 			got = append(got, word)
 			for j := range b.Record(i).Len() {
 				_, raw := b.Record(i).At(j)
-				members := b.Record(i).Members()
+				var members Members
+				b.Record(i).Members(&members)
 				require.Equal(t, string(raw), string(members.Value(j)))
 				require.Equal(t, string(b.Record(i).Raw()[members.Offset(j):])[:len(raw)], string(raw))
 				require.False(t, members.Plain(j) && (raw[0] != '"' || strings.Contains(string(raw), `\`)), string(raw))

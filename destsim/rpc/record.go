@@ -155,32 +155,33 @@ type Members struct {
 	start  uint32
 }
 
-// Members gives all members at once, for a reader in a hurry.
-func (r RawRecord) Members() Members {
-	return Members{r.b.text, r.span(), r.b.records[r.i].start}
+// Members gives all members at once, for a reader in a hurry. They are written
+// to m: who copies what was just written waits for it.
+func (r RawRecord) Members(m *Members) {
+	m.text, m.fields, m.start = r.b.text, r.span(), r.b.records[r.i].start
 }
 
 // Len is the number of members.
-func (m Members) Len() int { return len(m.fields) }
+func (m *Members) Len() int { return len(m.fields) }
 
 // Value is the raw value of the member at j, from 0 to Len()-1.
-func (m Members) Value(j int) []byte {
+func (m *Members) Value(j int) []byte {
 	f := &m.fields[j]
 	return m.text[f.start():f.end:f.end]
 }
 
 // Plain tells that the value at j was seen to be a string without an escape. It
 // may be false for one that is.
-func (m Members) Plain(j int) bool { return m.fields[j].val&plainText != 0 }
+func (m *Members) Plain(j int) bool { return m.fields[j].val&plainText != 0 }
 
 // Name is the name of the member at j with its quotes.
-func (m Members) Name(j int) []byte {
+func (m *Members) Name(j int) []byte {
 	f := &m.fields[j]
 	return m.text[f.key-1 : f.keyEnd+1 : f.keyEnd+1]
 }
 
 // Offset tells where the value of the member at j begins in Raw.
-func (m Members) Offset(j int) int { return int(m.fields[j].start() - m.start) }
+func (m *Members) Offset(j int) int { return int(m.fields[j].start() - m.start) }
 
 // Same tells that the record has the names of the record before it, byte for
 // byte and in the same order. It may be false for one that has.
