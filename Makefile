@@ -13,7 +13,7 @@ LDFLAGS     := -s -w -X main.version=$(VERSION)
 FUZZTIME    ?= 20s
 # Tests keep little in memory: with fewer collections a judge's run takes a fifth
 # less of a processor. Tests that measure memory set their own.
-TEST_GOGC   ?= 400
+TEST_GC     ?= GOGC=400 GOMEMLIMIT=3GiB
 
 # The linters (staticcheck among them, see .golangci.yml) run from source at this
 # version; nothing has to be installed. Cold, with the linter itself built, that
@@ -36,19 +36,19 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 	$(BIN) demo
 
 test: ## run every test except the long axes of the matrices
-	GOGC=$(TEST_GOGC) DESTKIT_TIER=test $(GO) test -vet=off -parallel 4 ./...
+	$(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -parallel 4 ./...
 
 self: ## judge our own destination and our own service, as processes (part of make test)
 	$(GO) test -count=1 -v -run '^TestScript$$/^self$$' ./cmd/destkit
 
 race: ## run the short tests under the race detector
-	GOGC=$(TEST_GOGC) DESTKIT_TIER=test $(GO) test -vet=off -race -short -timeout 20m ./...
+	$(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -race -short -timeout 20m ./...
 
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
 # One package after another: some rules are about time, and a second package would take it.
 matrix: ## break every rule once, kill at every point, meet every fault, in every operation
-	GOGC=$(TEST_GOGC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -p 1 -parallel 8 -timeout 20m -run 'Matrix' ./...
+	$(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -p 1 -parallel 8 -timeout 20m -run 'Matrix' ./...
 	cd loadgen/xk6 && $(GO) test -vet=off -count=1 ./...
 
 lint: ## check formatting, go vet and the linters
