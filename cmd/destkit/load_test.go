@@ -125,7 +125,7 @@ func TestTheSummaryOfALoad(t *testing.T) {
 		ErrorMessages: []loadgen.ErrorMessage{
 			{Kind: "record_refused", Message: "full", Count: 12, Example: loadgen.Example{Identifier: `"a"`}},
 		},
-		Latency:     loadgen.Times{P99: 900},
+		Latency:     loadgen.Times{P99: 900, Max: 950},
 		ServiceTime: loadgen.Times{P99: 100},
 		Generator:   loadgen.Generator{Queued: 70, Late: 1, Unsent: 2},
 		Declared:    &loadgen.DeclaredInfo{BatchSize: 10, Parallel: 2, RecordsPerSecond: 100, RateLimit: 50_000, Kept: &kept},
@@ -136,7 +136,7 @@ func TestTheSummaryOfALoad(t *testing.T) {
 	writeLoadText(&out, r)
 	for _, words := range []string{
 		"https://x, contact: as declared at 10 requests/s", "12 x record_refused: full, for example \"a\"",
-		"latency is longer than service time", "70 waited, 1 started late by the generator, 2 were never sent",
+		"latency is longer than service time", "70 requests waited for a free connection, 1 started late by the generator, 2 were never sent",
 		"the declared speed was NOT kept", "cleaned up: 900 records deleted, 100 left", "FAILED: errors>0 is 12",
 	} {
 		require.Contains(t, out.String(), words)
