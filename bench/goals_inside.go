@@ -25,6 +25,8 @@ type wanted struct {
 
 // rows finds the figures.
 func (f figures) rows(runs int, list []wanted) ([]row, error) {
+	// One figure that is missing is a benchmark that has changed: no row is left out
+	// in silence.
 	var rows []row
 	for _, x := range list {
 		r, err := f.row(x.benchmark, x.unit, runs)
@@ -63,7 +65,8 @@ func measureSimulator(w *workshop) ([]row, error) {
 
 func takesSync(o options) time.Duration { return time.Duration(16*o.rounds+200) * time.Second }
 
-// measureSync reads executor.BenchmarkMillion.
+// measureSync reads executor.BenchmarkMillion: for each database three rounds of
+// 1 M rows, and one of ten times as many for the memory.
 func measureSync(w *workshop) ([]row, error) {
 	rows := 1_000_000
 	var env []string
@@ -84,6 +87,7 @@ func measureSync(w *workshop) ([]row, error) {
 		want float64
 	}{{"SQLite", 0.55}, {"PostgreSQL", 0.45}} {
 		at, more := fmt.Sprintf("Million/%s/%d", kind.name, rows), fmt.Sprintf("Million/%s/%d", kind.name, 10*rows)
+		// The benchmark skips a database that is not there.
 		if f[at] == nil {
 			fulls = append(fulls, row{part: full, goal: kind.name, absent: kind.name + " is not installed"})
 			continue
@@ -97,6 +101,7 @@ func measureSync(w *workshop) ([]row, error) {
 		if err != nil {
 			return nil, err
 		}
+		// Not growing: what differs by less than a tenth is the collector's mood.
 		little, large := a[2].shown, a[3].shown
 		a = append(a, spreadOf([]float64{large/little - 1}).called(full, kind.name+": no more of it, within 10 %", "more").most(0.10))
 		b, err := f.rows(w.options.rounds, []wanted{
@@ -119,6 +124,8 @@ func takesREST(o options) time.Duration {
 // measureREST reads server.BenchmarkAgainstMock, once for every round.
 func measureREST(w *workshop) ([]row, error) {
 	const part = "REST"
+	// The benchmark makes its 10,000 syncs again for each round, so that service and
+	// mock are measured in turns.
 	own, mock := map[string][]float64{}, map[string][]float64{}
 	works := []struct{ name, says string }{{"one", "read of one sync"}, {"list100", "list of 100 out of 10,000"}}
 	for round := range w.options.rounds {
@@ -155,6 +162,8 @@ func measureREST(w *workshop) ([]row, error) {
 
 func takesJudge(o options) time.Duration { return time.Duration(4*o.rounds+10) * time.Second }
 
+// measureJudge reads the benchmarks of whole runs of the judge, against a simulator
+// in the same process.
 func measureJudge(w *workshop) ([]row, error) {
 	const part = "judge"
 	times := map[string][]float64{}

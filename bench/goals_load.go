@@ -19,6 +19,7 @@ type against struct {
 // against starts the simulator and measures, in turns.
 func (w *workshop) against(what work, secure bool, names ...string) (*against, error) {
 	a := &against{w: w, what: what, cpus: map[string][]float64{}}
+	// One process of the simulator for all of them, emptied before each run.
 	var err error
 	if a.sim, err = w.startSimulator(secure); err != nil {
 		return a, err
@@ -134,6 +135,9 @@ func measureLoadBatches(w *workshop) ([]row, error) {
 		simulator = append(simulator, l.bySim/float64(l.Records)*1e6)
 		records = append(records, l.RecordsPerSecond)
 	}
+	// What a peer writes is there after its first request, so that the simulator
+	// updates a thousand records from then on, and finds them in its cache. The run
+	// with keys that are there says how much of the difference is that.
 	rows := []row{a.rate(part), spreadOf(records).called(part, "records per second", "records/s").figure(), a.than(part, "wrk", 0.90)}
 	if w.tools["wrk"] != "" {
 		rows = append(rows, ratioOf(a.rates[again], a.rates["wrk"]).called(part, "the same, keys that are there", "×").figure().

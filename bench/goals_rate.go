@@ -33,6 +33,8 @@ func (w *workshop) sustained(secure bool, kind string) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Both processes are charged from start to end, warm-up, planning and the writing
+	// of the result included, by the time in which something was sent.
 	seconds := l.Seconds + warmed.Seconds()
 	one := func(v float64) row { return spreadOf([]float64{v}) }
 	return []row{
@@ -67,6 +69,7 @@ func measureStall(w *workshop) ([]row, error) {
 		return nil, err
 	}
 	defer sim.stop()
+	// By then the program has asked for the plan and has been sending for seconds.
 	halted := make(chan error, 1)
 	stop := time.AfterFunc(5*time.Second, func() { halted <- sim.halt(w.ctx, stalls) })
 	defer stop.Stop()

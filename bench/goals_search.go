@@ -59,6 +59,8 @@ func measureSearch(w *workshop) ([]row, error) {
 			return nil, err
 		}
 	}
+	// Off by more in either direction is a miss: a rate above the closed loops would
+	// not have been held.
 	most := median(closed)
 	one := func(v float64) row { return spreadOf([]float64{v}) }
 	confirmed := 0.0
@@ -133,6 +135,7 @@ func (w *workshop) searchKnown(i int) (off float64, err error) {
 		return 0, err
 	}
 	defer front.server.Close()
+	// No record is refused here: the goal of these searches allows one in a thousand.
 	what := f1
 	what.name = fmt.Sprintf("known-%d", i) // its own template file
 	what.template = strings.ReplaceAll(f1.template, ages, "20 21 22")
@@ -169,12 +172,13 @@ func newNarrows(target string, parallel int, each time.Duration) (*narrows, erro
 		return nil, fmt.Errorf("limit a simulator: %w", err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(to)
+	// The default keeps two connections, and would make one for most requests.
 	proxy.Transport = &http.Transport{MaxIdleConnsPerHost: 64}
 	n := &narrows{url: "http://" + listener.Addr().String(), places: make(chan time.Time, parallel), each: each, next: proxy}
 	for range parallel {
 		n.places <- time.Time{}
 	}
-	n.server = &http.Server{Handler: n} //nolint:gosec // on loopback, for one load
+	n.server = &http.Server{Handler: n}
 	go func() { _ = n.server.Serve(listener) }()
 	return n, nil
 }
@@ -182,7 +186,8 @@ func newNarrows(target string, parallel int, each time.Duration) (*narrows, erro
 // ServeHTTP implements http.Handler. A place that was wanted when it became free
 // is taken from then on: what a timer wakes too late does not lower the limit.
 func (n *narrows) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength < 600 { // the planning calls
+	// Planning calls are small, and pass: only batches have the service time.
+	if r.ContentLength < 600 {
 		n.next.ServeHTTP(w, r)
 		return
 	}

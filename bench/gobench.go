@@ -58,6 +58,7 @@ func (f figures) row(benchmark, unit string, runs int) (row, error) {
 		return row{}, err
 	}
 	r := row{shown: v, low: v, high: v, runs: 1}
+	// Without these two it is one figure of one run.
 	low, errLow := f.value(benchmark, unit+"-low")
 	high, errHigh := f.value(benchmark, unit+"-high")
 	if errLow == nil && errHigh == nil {
@@ -68,7 +69,7 @@ func (f figures) row(benchmark, unit string, runs int) (row, error) {
 
 // benchmarks runs those of a package.
 func (w *workshop) benchmarks(pkg, pattern, turn string, env ...string) (figures, error) {
-	// The peers of a benchmark are looked for in the path.
+	// Prism, a peer of a benchmark, is looked for in the path.
 	env = append(env, "PATH="+strings.Join([]string{filepath.Join(w.root, "build", "node_modules", ".bin"), filepath.Join(w.root, "build", "bin"), pathOfSystem()}, string(filepath.ListSeparator)),
 		"DESTKIT_BENCH_ROUNDS="+strconv.Itoa(w.options.rounds))
 	e, err := w.finish(env, "go", "test", "-run", "^$", "-bench", pattern, "-benchtime", turn, "-timeout", "60m", pkg)

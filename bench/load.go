@@ -31,6 +31,9 @@ var moments = func() (words string) {
 	return words + "never"
 }()
 
+// The bodies of the table of goals: s1 is mostly head and plan, f1 has the plan
+// of ten fields, b1000 is mostly records. Refused are values that the simulator
+// has to look at to know: an age that is no integer, a moment that is none.
 var (
 	tenFields = `{"last_name":"Lovelace {{int 100 999}}","first_name":"Ada {{int 10 99}}","age":"{{pick ` + ages + `}}",` +
 		`"score":"{{int 0 50}}","balance":"12{{int 10 99}}.50","subscribed":"{{bool}}","birth_date":"{{date}}","last_seen_at":"{{date_time}}","tags":["a","b"]}`
@@ -96,6 +99,7 @@ func (w *workshop) prepare(what work) (file string, err error) {
 
 // load runs `destkit load` against a URL.
 func (w *workshop) load(url, roots string, what work, flags ...string) (*loaded, error) {
+	// The program writes its result into a file: what it prints is for people.
 	template, err := w.prepare(what)
 	if err != nil {
 		return nil, err
@@ -146,6 +150,8 @@ func (w *workshop) checkedLoad(s *simulator, what work, flags ...string) (*loade
 	if err != nil {
 		return nil, err
 	}
+	// With what it takes to be asked for its plan and its metrics: nothing beside
+	// seconds of batches.
 	l.bySim = ended - began
 	after, err := s.verdicts()
 	if err != nil {
@@ -156,6 +162,7 @@ func (w *workshop) checkedLoad(s *simulator, what work, flags ...string) (*loade
 
 // agrees holds what the load has counted against what the simulator has.
 func (l *loaded) agrees(v verdicts) error {
+	// The simulator has counted the warm-up, too; the result has it apart.
 	records, refused := l.Records, l.ErrorsByKind["record_refused"]
 	if l.WarmUp != nil {
 		records, refused = records+l.WarmUp.Records, refused+l.WarmUp.Errors

@@ -32,6 +32,7 @@ func thisMachine() machine {
 			m.memory = fmt.Sprintf("%.0f GiB", kb/(1<<20))
 		}
 	}
+	// The kernel matters as much as the processor: most of a small request is its work.
 	if out, err := exec.Command("uname", "-sr").Output(); err == nil {
 		m.kernel = strings.TrimSpace(string(out))
 	}

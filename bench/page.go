@@ -33,7 +33,7 @@ func (r report) write(path string) error {
 	if err != nil {
 		return fmt.Errorf("update %s: %w", path, err)
 	}
-	if err := os.WriteFile(path, []byte(page), 0o644); err != nil { //nolint:gosec // a page of the documentation
+	if err := os.WriteFile(path, []byte(page), 0o644); err != nil {
 		return fmt.Errorf("update the page: %w", err)
 	}
 	return nil

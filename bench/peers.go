@@ -37,6 +37,8 @@ type tally struct {
 
 const contentType = "Content-Type: application/json"
 
+// All of them keep their connections and send as soon as a reply has come. wrk
+// and h2load have two threads; the others are in Go and take what there is.
 var peers = []peer{
 	{name: "wrk", parse: parseWrk, files: func(s shot) map[string]string {
 		return map[string]string{".lua": fmt.Sprintf("local f = assert(io.open(%q, 'rb'))\nwrk.method = 'POST'\nwrk.body = f:read('*a')\nf:close()\nwrk.headers['Content-Type'] = 'application/json'\n", s.body)}
@@ -67,6 +69,7 @@ const prism = "prism"
 func (w *workshop) findPeers() {
 	w.tools = map[string]string{}
 	for _, name := range append(peerNames(), prism) {
+		// The versions that were chosen come first.
 		for _, path := range []string{filepath.Join(w.root, "build", "bin", name), filepath.Join(w.root, "build", "node_modules", ".bin", name), name} {
 			if found, err := exec.LookPath(path); err == nil {
 				w.tools[name] = found
@@ -135,6 +138,7 @@ func (w *workshop) fire(name string, s shot) (tally, error) {
 	}
 	t, err := p.parse(e.text)
 	t.cpu = e.cpu
+	// A peer that was answered with errors has measured something else.
 	if err == nil && t.bad > 0 {
 		err = fmt.Errorf("%d answers were bad", t.bad)
 	}

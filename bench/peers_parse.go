@@ -28,6 +28,9 @@ func sum(pattern *regexp.Regexp, text []byte) (n int64, err error) {
 	return n, nil
 }
 
+// Each parser reads two things: the rate, and how many requests were not answered
+// with 200. Lines about errors stand there only where there were some.
+
 var (
 	wrkRate   = regexp.MustCompile(`(?m)^Requests/sec:\s+([\d.]+)`)
 	wrkStatus = regexp.MustCompile(`Non-2xx or 3xx responses: (\d+)`)
@@ -48,7 +51,8 @@ func parseWrk(text []byte) (t tally, err error) {
 }
 
 var (
-	fortioRate  = regexp.MustCompile(`All done \d+ calls .*, ([\d.]+) qps`)
+	fortioRate = regexp.MustCompile(`All done \d+ calls .*, ([\d.]+) qps`)
+	// All codes but 200; -1 is a connection that broke.
 	fortioCodes = regexp.MustCompile(`(?m)^Code\s+(?:[013-9-]\d*|2(?:0[1-9]|[1-9]\d))\s*: (\d+)`)
 )
 
@@ -100,7 +104,8 @@ func parseHey(text []byte) (t tally, err error) {
 }
 
 var (
-	k6Rate   = regexp.MustCompile(`http_reqs\.*:\s+\d+\s+([\d.]+)/s`)
+	k6Rate = regexp.MustCompile(`http_reqs\.*:\s+\d+\s+([\d.]+)/s`)
+	// k6 counts what is neither 2xx nor 3xx, broken connections too.
 	k6Failed = regexp.MustCompile(`http_req_failed\.*:\s+[\d.]+%\s+(\d+) out of`)
 )
 

@@ -36,6 +36,7 @@ func newWorkshop(ctx context.Context, o options) (*workshop, error) {
 		return nil, fmt.Errorf("make a folder: %w", err)
 	}
 	w.findPeers()
+	// As make build makes it: what is measured is what is shipped.
 	w.say("building the program")
 	w.program = w.folder + "/destkit"
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", w.program, "./cmd/destkit")
@@ -112,12 +113,14 @@ func (w *workshop) listen(name string, args ...string) (*server, error) {
 		return nil, fmt.Errorf("start %s: its first line is %q", name, line)
 	}
 	s.url = url
+	// A pipe that nobody reads would stop it one day.
 	go func() { _, _ = reader.WriteTo(new(bytes.Buffer)) }()
 	return s, nil
 }
 
 // stop ends the process and waits for it.
 func (s *server) stop() {
+	// Nothing of it is kept, so there is nothing to wait for.
 	_ = s.cmd.Process.Kill()
 	_ = s.cmd.Wait()
 }

@@ -28,7 +28,8 @@ func (w *workshop) record(s *simulator, what work) (file string, err error) {
 	forward.Transport = s.http.Transport
 	var mu sync.Mutex
 	var seen []byte
-	front := &http.Server{Handler: http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) { //nolint:gosec // on loopback, for one request
+	// The planning calls go through as well; kept is the last batch.
+	front := &http.Server{Handler: http.HandlerFunc(func(reply http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
 			http.Error(reply, err.Error(), http.StatusBadGateway)
@@ -44,6 +45,7 @@ func (w *workshop) record(s *simulator, what work) (file string, err error) {
 	})}
 	go func() { _ = front.Serve(listener) }()
 	defer front.Close()
+	// Plain http also where the simulator speaks TLS: the body is the same.
 	if _, err := w.load("http://"+listener.Addr().String(), "", what, "--closed", "--connections", "1", "--count", "1"); err != nil {
 		return "", fmt.Errorf("record a request: %w", err)
 	}

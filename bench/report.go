@@ -23,6 +23,7 @@ func (r report) table() string {
 	lines := [][]string{{"part", "goal", "measured (median)", "spread", "met", "beside"}}
 	part := ""
 	for _, row := range r.rows {
+		// The name of a part stands once.
 		shown := row.part
 		if shown == part {
 			shown = ""

@@ -37,6 +37,7 @@ func median(list []float64) float64 {
 
 // spreadOf makes a row of values.
 func spreadOf(values []float64) row {
+	// A median without its spread would hide how far it can be trusted.
 	if len(values) == 0 {
 		return row{absent: "nothing was measured"}
 	}
@@ -117,6 +118,7 @@ func (r row) verdict() string {
 		return ""
 	case r.met():
 		return "met"
+	// There is no share of nothing.
 	case r.want == 0:
 		return "missed by " + digits(r.shown) + r.suffix()
 	}

@@ -38,6 +38,7 @@ func (w *workshop) startSimulator(secure bool) (*simulator, error) {
 		s.stop()
 		return nil, fmt.Errorf("read the authority of the simulator: %w", err)
 	}
+	// The control routes stand on the same port, behind the same certificate.
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(pem)
 	s.http.Transport = &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
@@ -73,6 +74,8 @@ type verdicts struct{ stored, refused int64 }
 
 var recordsCounted = regexp.MustCompile(`(?m)^destsim_records_total\{result="(succeeded|failed)"\} (\S+)$`)
 
+// verdicts reads them off the metrics, which a reset does not touch: what counts is
+// the difference between two readings.
 func (s *simulator) verdicts() (v verdicts, err error) {
 	text, err := s.control(http.MethodGet, "metrics", nil)
 	if err != nil {
