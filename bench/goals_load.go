@@ -149,7 +149,7 @@ func measureLoadBatches(w *workshop) ([]row, error) {
 
 // client1000 says what else took processor time.
 func client1000(kernel, simulator, wrk float64) string {
-	text := fmt.Sprintf("%s of it in the kernel, which takes the bytes over; the simulator took %s", digits(kernel), digits(simulator))
+	text := fmt.Sprintf("start and end included, %s in the kernel, which takes the bytes over; the simulator took %s", digits(kernel), digits(simulator))
 	if wrk > 0 {
 		text += fmt.Sprintf(", wrk %s", digits(wrk))
 	}
