@@ -13,15 +13,39 @@ type pattern struct {
 	escaped bool // a name may hold an escape
 }
 
-// patternName is a name with its quotes and the colon.
-type patternName struct{ at, len uint32 }
+// patternName is a name with its quotes and the colon: where it stands, and its
+// first and its last eight bytes. Of a shorter one mask covers all there is.
+type patternName struct {
+	at, len          uint32
+	mask, head, tail uint64
+}
+
+// is tells whether text, of len and eight more bytes at least, starts with the
+// name. Most names are compared in two steps.
+func (n *patternName) is(text []byte, p *pattern) bool {
+	if (binary.LittleEndian.Uint64(text)^n.head)&n.mask != 0 {
+		return false
+	}
+	if n.len <= 8 {
+		return true
+	}
+	return binary.LittleEndian.Uint64(text[n.len-8:]) == n.tail &&
+		(n.len <= 16 || string(text[8:n.len-8]) == string(p.text[n.at+8:n.at+n.len-8]))
+}
 
 // set remembers the record that text is, which began at start.
 func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped bool) {
 	p.text = append(append(p.text[:0], text...), "        "...)
 	p.names, p.escaped = p.names[:0], escaped
 	for _, f := range fields {
-		p.names = append(p.names, patternName{f.key - 1 - start, f.keyEnd - f.key + 3})
+		n := patternName{at: f.key - 1 - start, len: f.keyEnd - f.key + 3, mask: 1<<64 - 1}
+		n.head = binary.LittleEndian.Uint64(p.text[n.at:])
+		if n.len < 8 {
+			n.mask >>= 64 - 8*n.len
+		} else {
+			n.tail = binary.LittleEndian.Uint64(p.text[n.at+n.len-8:])
+		}
+		p.names = append(p.names, n)
 	}
 }
 
@@ -30,10 +54,11 @@ func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped boo
 // there. With ok false nothing is said about the text and scanRecord has to look.
 func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, ok bool) {
 	start, first := i, len(fields)
-	for j, name := range p.names {
+	for j := range p.names {
+		name := &p.names[j]
 		i++ // the brace or the comma
 		v := i + int(name.len)
-		if v+8 > len(text) || !sameBytes(text[i:], p.text[name.at:], int(name.len)) {
+		if v+8 > len(text) || !name.is(text[i:], p) {
 			return start, fields[:first], false
 		}
 		var after int
@@ -48,6 +73,8 @@ func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, 
 			after, f = skipString(text, v+1)
 		case c-'1' <= 8:
 			after, f = skipNumber(text, v)
+		case c == '[':
+			after, f = skipArray(text, v, depth+1)
 		default:
 			after, f = skipValue(text, v, depth)
 		}
@@ -61,22 +88,6 @@ func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, 
 		return start, fields[:first], false
 	}
 	return i + 1, fields, true
-}
-
-// sameBytes compares the first n bytes of two texts of eight bytes and more.
-// Eight are looked at in one step.
-func sameBytes(a, b []byte, n int) bool {
-	if n < 8 {
-		x := binary.LittleEndian.Uint64(a) ^ binary.LittleEndian.Uint64(b)
-		return x<<(64-8*n) == 0
-	}
-	for k := 0; k < n; k += 8 {
-		at := min(k, n-8)
-		if binary.LittleEndian.Uint64(a[at:]) != binary.LittleEndian.Uint64(b[at:]) {
-			return false
-		}
-	}
-	return true
 }
 
 // tight tells whether the fields of the record from start to end follow one
