@@ -115,12 +115,11 @@ func (s Search) find(t trial, batch, mostBatch, connections int) (*SearchResult,
 	}
 	for i := 0; high > 0 && high-low > s.Precision*low && i < 12; i++ {
 		middle := (low + high) / 2
-		step, err := t.rate(middle, r.BatchSize, r.Connections, s.Step, "bisect")
+		held, err := r.holds(t, middle, s.Step, "bisect")
 		if err != nil {
 			return r, err
 		}
-		r.Steps = append(r.Steps, step)
-		if step.Held {
+		if held {
 			low = middle
 		} else {
 			high = middle
@@ -208,16 +207,39 @@ func batchSizes(now, most int) []int {
 	return list
 }
 
+// enough requests make a try: of fewer, the 99th percentile is their slowest, and
+// one hiccup decides. It lasts up to longestTry times as long for them.
+const (
+	enough     = 100
+	longestTry = 5
+)
+
+// holds tells whether a rate holds. What fails is tried once more: a machine that
+// was busy for a moment is no limit of the target, and what holds here by luck
+// fails when it is confirmed.
+func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string) (bool, error) {
+	d = max(d, min(longestTry*d, time.Duration(enough/rate*float64(time.Second))))
+	for range 2 {
+		step, err := t.rate(rate, r.BatchSize, r.Connections, d, kind)
+		if err != nil {
+			return false, err
+		}
+		if r.Steps = append(r.Steps, step); step.Held {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // double doubles the rate until it does not hold, or halves it until it does.
 func (s Search) double(t trial, r *SearchResult) (low, high float64, err error) {
 	rate := max(r.ClosedMaximum/4, 1)
 	for range 30 {
-		step, err := t.rate(rate, r.BatchSize, r.Connections, min(s.Step, 2*s.Probe), "double")
+		held, err := r.holds(t, rate, min(s.Step, 2*s.Probe), "double")
 		if err != nil {
 			return low, high, err
 		}
-		r.Steps = append(r.Steps, step)
-		if step.Held {
+		if held {
 			low = rate
 			if high > 0 {
 				return low, high, nil
