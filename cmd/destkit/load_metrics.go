@@ -68,7 +68,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 		defer close(m.done)
 		_ = port.serve(ctx, ln) // what it says of its end helps nobody
 	}()
-	fmt.Fprintf(screen, "metrics at %s/metrics, profiles at %s/debug/pprof/\n", url, url)
+	fmt.Fprintf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
 	return m, nil
 }
 
