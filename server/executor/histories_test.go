@@ -78,6 +78,7 @@ func (h *history) pass() Outcome {
 		h.run++
 	}
 	resumed := h.resume
+	h.model.run = h.run
 	pairs := h.mappings[h.mapping]
 	t := h.model.expect(h.source.rows, pairs)
 	ctx, end := context.WithCancelCause(context.Background())
@@ -109,9 +110,7 @@ func (h *history) pass() Outcome {
 	}
 	by := t
 	if completed {
-		if !resumed {
-			by = h.model.countedBy(t, h.source.rows, pairs, o.SourceRecords)
-		}
+		by = h.model.countedBy(t, h.source.rows, pairs, o.SourceRecords)
 		h.counted(o, by, resumed)
 	}
 	h.model.learn(t, pairs, h.store.words, completed, killed)

@@ -131,12 +131,14 @@ type model struct {
 	doubt   bool   // a run was killed, perhaps after it had ended
 	mark    int64  // high-water mark
 	marked  bool
+	run     int64    // the latest
 	passed  []passed // runs that were killed, perhaps after they had ended
 	swapped bool     // the destination replaces its table
 }
 
 // passed is a killed run by its mark: the mark holds when the run had ended.
 type passed struct {
+	run   int64
 	mark  int64
 	valid map[string]row // what it had to send
 }
@@ -238,11 +240,15 @@ func (m *model) expect(rows []row, pairs []string) *task {
 // countedBy is the task by which the rows of a run are counted: that of the
 // mark, or of one that a killed run has left when it had ended all the same.
 // What that run had to send lies below, was acknowledged, and must have arrived;
-// what has come below its mark since is no new event.
+// what has come below its mark since is no new event. The run itself, when it
+// goes on, is none of these: it had not ended.
 func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task {
 	for _, p := range m.passed {
-		if t.rows == read {
+		switch {
+		case t.rows == read:
 			return t
+		case p.run == m.run:
+			continue
 		}
 		after := *m
 		after.mark, after.marked = p.mark, true
@@ -288,7 +294,7 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	if killed {
 		m.doubt = true
 		if m.water && t.topped {
-			m.passed = append(m.passed, passed{m.nextMark(t, words), t.valid})
+			m.passed = append(m.passed, passed{m.run, m.nextMark(t, words), t.valid})
 		}
 		return
 	}

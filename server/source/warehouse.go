@@ -142,10 +142,12 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 	if filled, err := w.filled(conn); err != nil || filled {
 		return err
 	}
-	if w.flags == 0 { // readers and Execute do not wait for each other
-		if err := sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode = wal", nil); err != nil {
-			return fmt.Errorf("open warehouse: %w", err)
-		}
+	if w.flags != 0 { // no other process has it, and filling is locked
+		return w.copySample(conn)
+	}
+	// Readers and Execute do not wait for each other.
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode = wal", nil); err != nil {
+		return fmt.Errorf("open warehouse: %w", err)
 	}
 	end, err := sqlitex.ImmediateTransaction(conn)
 	if err != nil {

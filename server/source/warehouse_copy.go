@@ -67,7 +67,24 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 		return err
 	}
 	defer func() { _ = closeSQLite(conn) }()
-	backup, err := sqlite.NewBackup(conn, "main", from, "main")
+	return copyTables(conn, from)
+}
+
+// replaceTables puts the bytes of a database in place of what conn has.
+func replaceTables(conn *sqlite.Conn, data []byte) error {
+	from, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = closeSQLite(from) }()
+	if err := from.Deserialize("main", data); err != nil {
+		return err
+	}
+	return copyTables(conn, from)
+}
+
+func copyTables(to, from *sqlite.Conn) error {
+	backup, err := sqlite.NewBackup(to, "main", from, "main")
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package source
 import (
 	"fmt"
 	"strings"
+	"sync"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -50,6 +51,30 @@ func (w *warehouse) fillSample(conn *sqlite.Conn) error {
 		}
 	}
 	return sqlitex.ExecuteTransient(conn, fmt.Sprintf("PRAGMA application_id = %d", applicationID), nil)
+}
+
+// samples are the bytes of a database with nothing but the sample, by dialect:
+// a process with many services fills the tables once.
+var samples sync.Map // *warehouseDialect → func() ([]byte, error)
+
+// copySample gives a database in memory the sample tables.
+func (w *warehouse) copySample(conn *sqlite.Conn) error {
+	made, _ := samples.LoadOrStore(w.dialect, sync.OnceValues(func() ([]byte, error) {
+		one, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = closeSQLite(one) }()
+		if err := w.fillSample(one); err != nil {
+			return nil, err
+		}
+		return one.Serialize("main")
+	}))
+	data, err := made.(func() ([]byte, error))()
+	if err != nil {
+		return err
+	}
+	return replaceTables(conn, data)
 }
 
 // fillTable makes one table. Its cells come from the generator, whose values
