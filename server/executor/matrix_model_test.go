@@ -3,6 +3,7 @@ package executor
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -241,28 +242,39 @@ func (m *model) expect(rows []row, pairs []string) *task {
 // mark, or of one that a killed run has left when it had ended all the same.
 // What that run had to send lies below, was acknowledged, and must have arrived;
 // what has come below its mark since is no new event. The run itself, when it
-// goes on, is none of these: it had not ended.
+// goes on, is none of these: it had not ended. Of several marks that fit, the
+// runs after this one will tell.
 func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task {
+	var by *task
+	var fits []passed
+	if t.rows == read {
+		by = t
+	}
 	for _, p := range m.passed {
-		switch {
-		case t.rows == read:
-			return t
-		case p.run == m.run:
-			continue
-		}
 		after := *m
 		after.mark, after.marked = p.mark, true
-		if other := after.expect(rows, pairs); other.rows == read {
-			other.below = map[string]row{}
-			for key, r := range t.valid {
-				if _, again := other.valid[key]; !again && p.valid[key] != nil && p.valid[key]["at"] == r["at"] {
-					other.below[key] = r
-				}
+		other := after.expect(rows, pairs)
+		if p.run == m.run || other.rows != read {
+			continue
+		}
+		if fits = append(fits, p); by != nil {
+			continue
+		}
+		by, other.below = other, map[string]row{}
+		for key, r := range t.valid {
+			if _, again := other.valid[key]; !again && p.valid[key] != nil && p.valid[key]["at"] == r["at"] {
+				other.below[key] = r
 			}
-			return other
 		}
 	}
-	return t
+	m.passed = fits
+	switch {
+	case by == nil:
+		return t
+	case t.rows != read && len(fits) == 1: // then it had ended
+		m.mark, m.marked = fits[0].mark, true
+	}
+	return by
 }
 
 // value is what tells whether a row has to be sent again.
@@ -301,12 +313,14 @@ func (m *model) learn(t *task, pairs []string, words map[string]word, completed,
 	if !completed {
 		return
 	}
-	m.pairs, m.ended, m.doubt, m.passed = text(pairs), true, false, nil
+	m.pairs, m.ended, m.doubt = text(pairs), true, false
 	if m.water && t.topped {
 		if mark := m.nextMark(t, words); !m.marked || mark > m.mark {
 			m.mark, m.marked = mark, true
 		}
 	}
+	// A higher mark of a killed run is kept by the runs after it.
+	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool { return m.marked && p.mark <= m.mark })
 }
 
 func (m *model) after(t *task, key string, pairs []string, w word, spoken, completed, killed bool) known {
