@@ -15,6 +15,9 @@ import (
 
 // The store behaves like a few maps, whatever is done to it in which order.
 func TestStoreBehavesLikeMaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector has nothing to see, and takes a minute for it")
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		m := newMachine(t)
 		defer func() { require.NoError(t, m.store.Close()) }()
