@@ -58,7 +58,8 @@ emulated warehouse that is made for the run, or of the SQL source named by
 
 Rules about time (schedules, backoffs, caches, alerts) need a clock that can be
 moved: --control-url of the reference service, or any stand-in with the same
-control API. Otherwise they are not run, or with --patient waited for.
+control API. Otherwise they are not run. --patient waits for real where a
+check does not set the clock itself.
 
 With --dialect live, failures that come from a named difference between the
 specification and what clients depend on are WAIVED with its name
@@ -87,7 +88,7 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
 	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
-	f.BoolVar(&j.patient, "patient", false, "wait for real where there is no clock to move; some rules take many minutes")
+	f.BoolVar(&j.patient, "patient", false, "wait for real where a check does not set the clock itself, five minutes for a request that is given up")
 	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service has given up a request that is not answered (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
