@@ -34,7 +34,7 @@ func (h *withCleanup) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func cleanupHook() Hooks {
-	return Hooks{Cleanup: HookSpec{URL: "http://destination.test/cleanup"}}
+	return Hooks{Cleanup: HookSpec{URL: "http://destination.localhost/cleanup"}}
 }
 
 // TestOnlyJournalledKeysAreDeleted: the data of others stays, even under keys
@@ -172,7 +172,7 @@ func TestCleanupHook(t *testing.T) {
 func killed(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "run.ndjson")
-	j, err := journal.Create(path, journal.Header{Run: "abc", Target: "http://destination.test/"})
+	j, err := journal.Create(path, journal.Header{Run: "abc", Target: "http://destination.localhost/"})
 	require.NoError(t, err)
 	raw := func(keys ...string) []json.RawMessage {
 		var out []json.RawMessage

@@ -60,7 +60,7 @@ func inMemory(t *testing.T, cfg destsim.Config) *bench {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, sim.Close()) })
 	b := &bench{sim: sim}
-	base := "http://destination.test"
+	base := "http://destination.localhost"
 	b.target = conformance.Target{URL: base + "/rpc?key=" + simSecret, Handler: sim, Token: cfg.Token}
 	b.opts = fullOptions(t, base)
 	if cfg.URLSecret.Query == "" {
@@ -97,8 +97,8 @@ func simHooks(base string) conformance.Hooks {
 }
 
 func TestHooksFileNamesTheHooks(t *testing.T) {
-	file := string(destsim.HooksFile("http://destination.test", ""))
-	h := simHooks("http://destination.test")
+	file := string(destsim.HooksFile("http://destination.localhost", ""))
+	h := simHooks("http://destination.localhost")
 	for _, spec := range []conformance.HookSpec{h.Cleanup, h.Restart, h.AlterSchema, h.BreakDownstream, h.RotateToken} {
 		require.Contains(t, file, spec.URL)
 	}

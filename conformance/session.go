@@ -192,7 +192,7 @@ func (s *session) resolve() error {
 		if s.target.Handler == nil {
 			return usage("the URL of the endpoint is missing: destkit conform https://HOST/PATH")
 		}
-		s.target.URL = "http://destination.test/"
+		s.target.URL = "http://destination.localhost/"
 	}
 	u, err := url.Parse(s.target.URL)
 	if err != nil {

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/loopback"
 )
 
 // controlBody bounds the body of a control call.
@@ -79,30 +80,18 @@ type okReply struct {
 	OK bool `json:"ok"`
 }
 
-// guard lets loopback and in-memory callers in, and whoever has the control
-// token.
+// guard lets in whoever has the control token, and callers on this machine
+// that are neither passed on by a proxy nor a page in a browser.
 func (s *Sim) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !isLocal(r.RemoteAddr) && !s.hasControlToken(r) {
-			reply(w, http.StatusForbidden, controlError{"the control endpoints are open on loopback only; set a control token to reach them from elsewhere"})
-			return
+		if !s.hasControlToken(r) {
+			if err := loopback.Admit(r); err != nil {
+				reply(w, http.StatusForbidden, controlError{"the control endpoints are open on loopback only: " + err.Error() + "; or set a control token and send it"})
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})
-}
-
-// isLocal tells whether an address is loopback or no network address at all,
-// as on an in-memory listener or a Unix socket.
-func isLocal(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		return net.ParseIP(remote) == nil || net.ParseIP(remote).IsLoopback()
-	}
-	if at := strings.IndexByte(host, '%'); at >= 0 {
-		host = host[:at]
-	}
-	ip := net.ParseIP(host)
-	return ip != nil && ip.IsLoopback()
 }
 
 // hasControlToken takes the token from two headers, or from the query for

@@ -14,7 +14,7 @@ import (
 // control calls a control endpoint from loopback.
 func control(s *Sim, method, path, body string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, strings.NewReader(body))
-	r.RemoteAddr = "[::1]:9"
+	r.RemoteAddr, r.Host = "[::1]:9", "localhost"
 	for i := 0; i+1 < len(header); i += 2 {
 		if r.Header.Set(header[i], header[i+1]); header[i] == "From" {
 			r.RemoteAddr = header[i+1]

@@ -107,7 +107,7 @@ func stored(t testing.TB, s *Sim, object, field, identifier string) string {
 	t.Helper()
 	body := fmt.Sprintf(`{"object":%q,"identifier_field":%q,"identifiers":[%s]}`, object, field, identifier)
 	r := httptest.NewRequest(http.MethodPost, "/_control/readback", strings.NewReader(body))
-	r.RemoteAddr = "127.0.0.1:4711"
+	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)
 	require.Equal(t, 200, w.Code, w.Body.String())

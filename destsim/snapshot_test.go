@@ -28,7 +28,7 @@ func text(t require.TestingT, s *Sim) string {
 // ask makes one control call from loopback.
 func ask(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
-	r.RemoteAddr = "127.0.0.1:4711"
+	r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -286,7 +286,7 @@ func TestSnapshotThatCannotBeWritten(t *testing.T) {
 			write(t, s, "contact", "upsert", fmt.Sprintf(`{"email":"%d","last_name":%q}`, i, strings.Repeat("x", 5000)))
 		}
 		r := httptest.NewRequest("GET", "/_control/snapshot", nil)
-		r.RemoteAddr = "127.0.0.1:4711"
+		r.RemoteAddr, r.Host = "127.0.0.1:4711", "localhost"
 		w := &stuckWriter{httptest.NewRecorder(), 100_000}
 		require.PanicsWithValue(t, http.ErrAbortHandler, func() { s.ServeHTTP(w, r) })
 		require.ErrorIs(t, s.Snapshot(&stuckWriter{httptest.NewRecorder(), 0}), errStuck)

@@ -3,14 +3,15 @@ package server
 import (
 	"bytes"
 	"crypto/subtle"
+	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/loopback"
 )
 
 // controlPath is where everything stands that an emulation needs beside the API.
@@ -182,48 +183,13 @@ func (s *Server) admit(r *http.Request) error {
 		}
 		return refuse(http.StatusUnauthorized, "the control token is wrong")
 	}
-	if !onLoopback(r.RemoteAddr) || r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != "" {
+	err := loopback.Admit(r)
+	if errors.Is(err, loopback.ErrPeer) {
 		return refuse(http.StatusForbidden, "the control API is open on loopback only; start the service with a control token and send it as Authorization: Bearer")
-	}
-	if !loopbackName(r.Host) {
-		return refuse(http.StatusForbidden, "the host %q is no name of loopback; call 127.0.0.1 or localhost, or use a control token", clip(r.Host, 100))
-	}
-	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
-		return refuse(http.StatusForbidden, "a page of another site may not use the control API")
-	}
-	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
-		return refuse(http.StatusForbidden, "a page of the origin %q may not use the control API", clip(origin, 100))
+	} else if err != nil {
+		return refuse(http.StatusForbidden, "%v; or use a control token", err)
 	}
 	return nil
-}
-
-// onLoopback tells whether a peer is on this machine. A peer without a network
-// address is: a Unix socket, a listener in memory.
-func onLoopback(remote string) bool {
-	host, _, err := net.SplitHostPort(remote)
-	if err != nil {
-		host = remote
-	}
-	address, err := netip.ParseAddr(host)
-	if err != nil {
-		return true
-	}
-	return address.Unmap().IsLoopback()
-}
-
-// loopbackName tells whether a Host header names this machine without asking a
-// resolver: a name of another site may lead here too, which is the point of DNS
-// rebinding.
-func loopbackName(host string) bool {
-	if name, _, err := net.SplitHostPort(host); err == nil {
-		host = name
-	}
-	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.Unmap().IsLoopback()
 }
 
 // controlIndex shows every route with its line, so that curl alone is enough to

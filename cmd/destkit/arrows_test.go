@@ -30,12 +30,13 @@ var arrows = map[string][]string{
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
 	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
-	"destsim":             {"destsim/rpc"},
+	"destsim":             {"destsim/rpc", "loopback"},
 	"destsim/rpc":         {},
 	"features":            {},
 	"loadgen":             {"destsim/rpc", "server/source"},
 	"openapi":             {},
-	"server":              {"server/...", "destsim/rpc", "openapi"},
+	"loopback":            {}, // who may use a control endpoint
+	"server":              {"server/...", "destsim/rpc", "openapi", "loopback"},
 	"server/api":          {},
 	"server/audit": {
 		"server/api", "server/executor", "server/ledger", "server/mapping", "server/source", "destsim/rpc",

@@ -3,13 +3,13 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/pprof"
-	"net/netip"
 	runtime "runtime/pprof"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/loopback"
 )
 
 // serveProfile answers what is below …/pprof/ with profiles of this process, as
@@ -65,17 +65,8 @@ var profileWords = map[string]string{
 // forThisMachine keeps a port that is open for figures from showing more than
 // that to others: the peer must be on loopback, under a name of loopback.
 func forThisMachine(next http.Handler) http.Handler {
-	loopback := func(address string) bool {
-		if host, _, err := net.SplitHostPort(address); err == nil {
-			address = host
-		}
-		ip, err := netip.ParseAddr(strings.Trim(address, "[]"))
-		return err == nil && ip.Unmap().IsLoopback()
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		name, _, _ := strings.Cut(r.Host, ":")
-		passed := r.Header.Get("Forwarded") != "" || r.Header.Get("X-Forwarded-For") != ""
-		if passed || !loopback(r.RemoteAddr) || (name != "localhost" && !loopback(r.Host)) {
+		if loopback.Admit(r) != nil {
 			http.Error(w, "profiles are for this machine alone, at 127.0.0.1 or localhost", http.StatusForbidden)
 			return
 		}

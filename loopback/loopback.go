@@ -1,0 +1,92 @@
+// Package loopback tells whether a request was made on this machine, by a
+// program or by a person, and not by a stranger who was passed on to it. The
+// control endpoints of every part are open without a token to such requests
+// alone.
+package loopback
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// ErrPeer says that the peer is not on this machine, or that a proxy on this
+// machine passes on somebody else's request.
+var ErrPeer = errors.New("the request does not come from this machine")
+
+// shown bounds what a message repeats of a header.
+const shown = 100
+
+// passedOn are the headers by which proxies and tunnels say for whom they ask.
+var passedOn = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
+
+// Admit says why a request is not one of this machine. The peer must be on
+// loopback (ErrPeer), must not be a proxy (ErrPeer), must have used a name of
+// loopback, since a page of another site whose name resolves to 127.0.0.1 has
+// not, and must not be a page of another origin. A peer without a network
+// address (a Unix socket, a listener in memory) has no name to use.
+func Admit(r *http.Request) error {
+	if !Address(r.RemoteAddr) {
+		return ErrPeer
+	}
+	for _, name := range passedOn {
+		if r.Header.Get(name) != "" {
+			return ErrPeer
+		}
+	}
+	if onNetwork(r.RemoteAddr) && !Name(r.Host) {
+		return fmt.Errorf("the host %q is no name of loopback; call 127.0.0.1 or localhost", clip(r.Host))
+	}
+	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
+		return errors.New("a page of another site may not call here")
+	}
+	if origin := r.Header.Get("Origin"); origin != "" && origin != "http://"+r.Host && origin != "https://"+r.Host {
+		return fmt.Errorf("a page of the origin %q may not call here", clip(origin))
+	}
+	return nil
+}
+
+// Address tells whether the address of a peer, with or without its port, is on
+// this machine. One that is no network address is.
+func Address(remote string) bool {
+	address, err := parse(remote)
+	return err != nil || address.Unmap().IsLoopback()
+}
+
+// onNetwork tells whether a peer has a network address at all.
+func onNetwork(remote string) bool {
+	_, err := parse(remote)
+	return err == nil
+}
+
+// Name tells whether a host, with or without its port, names this machine
+// without asking a resolver: a name of another site may lead here too.
+func Name(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	host = strings.TrimSuffix(strings.ToLower(strings.Trim(host, "[]")), ".")
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback()
+}
+
+// parse takes an address with or without its port.
+func parse(remote string) (netip.Addr, error) {
+	if host, _, err := net.SplitHostPort(remote); err == nil {
+		remote = host
+	}
+	return netip.ParseAddr(strings.Trim(remote, "[]"))
+}
+
+func clip(s string) string {
+	if len(s) > shown {
+		return s[:shown] + "…"
+	}
+	return s
+}
