@@ -4,6 +4,7 @@ import (
 	"embed"
 	"fmt"
 	"path"
+	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -117,6 +118,10 @@ type advancedEntry struct {
 	Required        *bool    `yaml:"required"`
 	SupportedValues []string `yaml:"supported_values"`
 }
+
+// catalogue is what the embedded files say, read once for a process; nobody
+// changes it.
+var catalogue = sync.OnceValue(mustCatalogue)
 
 // mustCatalogue reads the embedded files, in the order of their names.
 func mustCatalogue() []*entry {

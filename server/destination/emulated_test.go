@@ -31,7 +31,7 @@ func openEmulated(t *testing.T, g *Gate, id int64, typ string) Connection {
 }
 
 func TestEmulatedTest(t *testing.T) {
-	for _, e := range mustCatalogue() {
+	for _, e := range catalogue() {
 		s := &simulators{}
 		g := newGate(t, Options{Emulate: s.emulate})
 		c := openEmulated(t, g, 7, e.ServiceName)

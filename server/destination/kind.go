@@ -28,7 +28,7 @@ type kind struct {
 // kinds lists the types in the order in which clients see them.
 func kinds(g *Gate) (map[string]*kind, []string) {
 	all := []*kind{customKind(g), filesKind(g)}
-	for _, e := range mustCatalogue() {
+	for _, e := range catalogue() {
 		all = append(all, emulatedKind(g, e))
 	}
 	byName, order := map[string]*kind{}, []string{}

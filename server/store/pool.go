@@ -18,8 +18,11 @@ func (s *Store) serve() {
 // takeReader waits for a connection to read with.
 func (s *Store) takeReader(ctx context.Context) (*conn, error) {
 	c, err := take(ctx, s, s.readers)
-	if err != nil || c != nil {
-		return c, err
+	if err != nil {
+		return nil, err
+	}
+	if c = s.opened(c); c != nil {
+		return c, nil
 	}
 	c, err = s.connect()
 	if err == nil {
@@ -30,6 +33,24 @@ func (s *Store) takeReader(ctx context.Context) (*conn, error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// opened gives a connection that is open already for one that is not (nil),
+// where one is idle: to open one means to parse the whole schema.
+func (s *Store) opened(c *conn) *conn {
+	for range cap(s.readers) {
+		if c != nil {
+			return c
+		}
+		select {
+		case next := <-s.readers:
+			s.readers <- nil
+			c = next
+		default:
+			return nil
+		}
+	}
+	return c
 }
 
 // takeWriter waits for the turn to write. In memory SQLite keeps readers and the
