@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"path"
 	"slices"
@@ -11,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"math/rand/v2"
+	"github.com/destkit/destkit/server/clock"
 )
 
 // Fault is one thing that goes wrong on purpose in front of the API. It strikes
@@ -197,7 +198,7 @@ func (f *faults) strike(c *call, phase string) error {
 	}
 	wait, fatal := f.decide(c, phase)
 	if wait > 0 {
-		err := f.s.aside(c.ctx, func(ctx context.Context) error { return pause(ctx, min(wait, maxLatency)) })
+		err := f.s.aside(c.ctx, func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
 		if err != nil {
 			return err
 		}
@@ -206,18 +207,6 @@ func (f *faults) strike(c *call, phase string) error {
 		return nil
 	}
 	return fatal.failure(f.s.clock.Now())
-}
-
-// pause waits in real time, as a network does.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // decide asks every fault in the order of arming.

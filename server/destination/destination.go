@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/pace"
 )
 
@@ -157,7 +158,7 @@ func New(options Options) *Gate {
 		options.MaxReply = 16 << 20
 	}
 	if options.Pause == nil {
-		options.Pause = pause
+		options.Pause = clock.Sleep
 	}
 	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {

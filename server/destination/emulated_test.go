@@ -130,7 +130,7 @@ func TestEmulatedObjectsFollowTheStore(t *testing.T) {
 	change := func(body string) {
 		r, err := http.NewRequest(http.MethodPost, "/_control/schema", strings.NewReader(body))
 		require.NoError(t, err)
-		r.RemoteAddr = "127.0.0.1:1"
+		r.RemoteAddr, r.Host = "127.0.0.1:1", "localhost"
 		w := &recorder{header: http.Header{}, limit: 1 << 20}
 		require.NoError(t, w.run(s.last, r))
 		require.Equal(t, http.StatusOK, w.status, w.body.String())

@@ -104,15 +104,3 @@ func RetryAfter(text string, now time.Time) (d time.Duration, ok bool) {
 	}
 	return 0, false
 }
-
-// pause waits on a timer.
-func pause(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/server/api"
 )
 
 // Arrays and texts of JSON, taken apart and written without decoding them.
@@ -95,8 +97,6 @@ func afterValue(raw []byte, i int) int {
 
 var endOfWord = []byte(",]}: \t\r\n")
 
-const hexDigits = "0123456789abcdef"
-
 // appendText writes a JSON string with the escapes that sources use, so that
 // keys have one form. Bytes that are not UTF-8 become U+FFFD.
 func appendText(dst []byte, text string) []byte {
@@ -114,30 +114,12 @@ func appendText(dst []byte, text string) []byte {
 			continue
 		}
 		if c < ' ' || c == '"' || c == '\\' {
-			dst = appendEscape(append(dst, text[from:i]...), c)
+			dst = api.AppendEscape(append(dst, text[from:i]...), c)
 			from = i + 1
 		}
 		i++
 	}
 	return append(append(dst, text[from:]...), '"')
-}
-
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // AppendCanonical appends a JSON value of an identifier in the one form that

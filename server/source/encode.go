@@ -28,7 +28,7 @@ func appendString[T string | []byte](dst []byte, v T) []byte {
 				i++
 				continue
 			}
-			dst = appendEscape(append(dst, v[start:i]...), c)
+			dst = api.AppendEscape(append(dst, v[start:i]...), c)
 			i++
 			start = i
 			continue
@@ -41,25 +41,6 @@ func appendString[T string | []byte](dst []byte, v T) []byte {
 		i += size
 	}
 	return append(append(dst, v[start:]...), '"')
-}
-
-// appendEscape writes a character that JSON does not allow as it is.
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\b':
-		return append(dst, `\b`...)
-	case '\f':
-		return append(dst, `\f`...)
-	case '\n':
-		return append(dst, `\n`...)
-	case '\r':
-		return append(dst, `\r`...)
-	case '\t':
-		return append(dst, `\t`...)
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
 }
 
 // appendFloat writes the shortest number that reads back the same; what JSON
