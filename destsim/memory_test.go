@@ -15,6 +15,9 @@ import (
 // TestMemoryChurn lets records come, grow, shrink and go by both ways into the
 // store, until it has packed itself many times, and compares it with a map.
 func TestMemoryChurn(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector has nothing to see")
+	}
 	s := newSim(t, Config{})
 	r := rand.New(rand.NewPCG(3, 4))
 	type kept struct {

@@ -45,9 +45,12 @@ type sighting struct {
 func testSightings(t *testing.T, all []violation, table []sighting) {
 	t.Helper()
 	glances := allGlances()
-	clean := map[string]string{}
-	for name, look := range glances {
-		clean[name] = seen(t, "", look)
+	kept := map[string]string{}
+	clean := func(name string) string {
+		if _, known := kept[name]; !known {
+			kept[name] = seen(t, "", glances[name])
+		}
+		return kept[name]
 	}
 	ids := map[string]bool{}
 	for _, row := range table {
@@ -56,12 +59,12 @@ func testSightings(t *testing.T, all []violation, table []sighting) {
 			require.NotEmpty(t, row.sees)
 			for name, part := range row.sees {
 				require.Contains(t, glances, name)
-				require.NotContains(t, clean[name], part, "%s shows it without the violation", name)
+				require.NotContains(t, clean(name), part, "%s shows it without the violation", name)
 				require.Contains(t, seen(t, row.id, glances[name]), part, name)
 			}
 			for _, name := range unchanged(row, glances) {
 				require.Contains(t, glances, name)
-				require.Equal(t, clean[name], seen(t, row.id, glances[name]), name)
+				require.Equal(t, clean(name), seen(t, row.id, glances[name]), name)
 			}
 		})
 	}
@@ -73,7 +76,7 @@ func testSightings(t *testing.T, all []violation, table []sighting) {
 }
 
 func unchanged(row sighting, glances map[string]glance) []string {
-	if row.same != nil {
+	if row.same != nil || testing.Short() { // -short looks at what changes
 		return row.same
 	}
 	var names []string

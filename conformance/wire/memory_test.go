@@ -43,7 +43,17 @@ func peakHeap(do func()) uint64 {
 	return peak - min(peak, before.HeapAlloc)
 }
 
+// skipMemory leaves out with -short what is about memory alone: the race detector
+// has its own, and takes minutes for a bomb.
+func skipMemory(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("measures memory")
+	}
+}
+
 func TestHugeRepliesStayWithinMemory(t *testing.T) {
+	skipMemory(t)
 	block := bytes.Repeat([]byte("[[],{},"), 4096)
 	chunk := append(append([]byte("7000\r\n"), block...), "\r\n"...)
 	zeros := pack(t, "gzip", make([]byte, 300<<20))
@@ -114,6 +124,7 @@ func (r *Response) orEmpty() *Response {
 // Large replies that are kept alive use up the budget; once they are dropped
 // their memory comes back.
 func TestMemoryComesBack(t *testing.T) {
+	skipMemory(t)
 	body := strings.Repeat("a", 20<<20)
 	c := newClient(t, Options{URL: rawServer(t, answer(ok(body), true))})
 	var kept []*Reply
@@ -160,6 +171,7 @@ func TestBodyBounds(t *testing.T) {
 }
 
 func TestTreesStayWithinMemory(t *testing.T) {
+	skipMemory(t)
 	body := []byte("[" + strings.Repeat("[],", 5<<20) + "[]]")
 	peak := peakHeap(func() {
 		_, err := Parse(body)
