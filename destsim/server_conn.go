@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/rawconn"
 )
 
 // What a connection of the fast path is doing.
@@ -48,7 +50,7 @@ type fastConn struct {
 
 func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
 	c := &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
-	c.raw.conn, c.raw.take = rawOf(conn), c.takeRaw
+	c.raw.conn, c.raw.take = rawconn.Of(conn), c.takeRaw
 	return c
 }
 

@@ -5,6 +5,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"github.com/destkit/destkit/rawconn"
 )
 
 // rawConn is the plain socket of a connection, where the system lets the fast
@@ -61,12 +63,12 @@ func (c *fastConn) waitRaw() bool {
 func (c *fastConn) takeRaw(fd uintptr) (done bool) {
 	c.raw.fd, c.raw.open = fd, true
 	for {
-		n, later := readNow(fd, c.buf)
-		if later {
+		n, err := rawconn.Read(fd, c.buf)
+		if err == syscall.EAGAIN {
 			return false
 		}
-		c.to = max(n, 0)
-		if n <= 0 || !c.state.CompareAndSwap(connIdle, connActive) {
+		c.to = n
+		if n == 0 || !c.state.CompareAndSwap(connIdle, connActive) {
 			c.raw.ended = true
 			return true
 		}
@@ -132,9 +134,8 @@ func (c *fastConn) whole() bool {
 // write sends the reply.
 func (c *fastConn) write(b []byte) error {
 	if c.raw.open {
-		if n := writeNow(c.raw.fd, b); n > 0 {
-			b = b[n:]
-		}
+		n, _ := rawconn.Write(c.raw.fd, b) // a fault shows again below
+		b = b[n:]
 		if len(b) == 0 {
 			return nil
 		}

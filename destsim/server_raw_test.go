@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/rawconn"
 )
 
 // talk sends requests one after the other on one connection and reads each
@@ -91,7 +93,7 @@ func TestLongReply(t *testing.T) {
 	sent := make(chan error, 1)
 	go func() {
 		err := c.write(long[:len(long)/2])
-		if raw := rawOf(conn); raw != nil && err == nil {
+		if raw := rawconn.Of(conn); raw != nil && err == nil {
 			_ = raw.Read(func(fd uintptr) bool {
 				c.raw.fd, c.raw.open = fd, true
 				err = c.write(long[len(long)/2:])

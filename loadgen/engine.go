@@ -229,16 +229,22 @@ func (e *engine) attend(ctx context.Context, ph phase, active []*worker, m *meas
 	}
 }
 
-// watch breaks calls that take too long.
+// watch breaks calls that take too long, and lets those look that have waited
+// without.
 func (e *engine) watch(active []*worker, now int64) {
 	limit := int64(e.end.transport.Timeout)
 	for _, w := range active {
-		if s := w.started.Load(); s > 0 && now-s > limit {
+		s := w.started.Load()
+		switch l, own := w.line.(*link); {
+		case s <= 0:
+		case now-s > limit:
 			w.breaks.Lock()
 			if w.started.CompareAndSwap(s, -1) {
 				w.line.interrupt()
 			}
 			w.breaks.Unlock()
+		case own && now-s > trusted:
+			l.look()
 		}
 	}
 }

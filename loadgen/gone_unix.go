@@ -3,7 +3,6 @@
 package loadgen
 
 import (
-	"crypto/tls"
 	"net"
 	"syscall"
 )
@@ -12,9 +11,6 @@ import (
 // waiting and without taking a byte. A request on it would be lost, and
 // that would be counted as an error of the target.
 func gone(conn net.Conn) bool {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
 	raw, ok := conn.(syscall.Conn)
 	if !ok {
 		return false

@@ -17,6 +17,7 @@ type link struct {
 	end  *endpoint
 	ctx  context.Context // of the whole run: its end ends dialling
 	conn net.Conn        // nil: not connected
+	sock *socket         // conn, or what is below its TLS
 	used int64           // when a reply last came, in nanoseconds of the clock
 
 	in   []byte // in[r:w] is read and not used yet
@@ -28,7 +29,7 @@ type link struct {
 
 	// open is the connection for another goroutine, which breaks it where a call
 	// takes too long; late says that it did.
-	open atomic.Pointer[net.Conn]
+	open atomic.Pointer[socket]
 	late atomic.Bool
 }
 
@@ -56,7 +57,7 @@ func newLink(ctx context.Context, end *endpoint) *link {
 // connection is closed.
 func (l *link) call(b *batch, now int64) (rep reply, err error) {
 	// A connection that was broken between two calls has a deadline in the past.
-	if l.late.Swap(false) || l.conn != nil && now-l.used > stale && gone(l.conn) {
+	if l.late.Swap(false) || l.conn != nil && now-l.used > stale && gone(l.sock.Conn) {
 		l.drop()
 	}
 	if l.conn == nil {
@@ -91,23 +92,18 @@ func (l *link) exchange(request []byte) (head, []byte, error) {
 		return head{}, nil, failf(KindHTTP, "the target sent bytes that nobody asked for")
 	}
 	l.r, l.w = 0, 0
-	_, writeErr := l.conn.Write(request)
-	if writeErr != nil {
-		// A target that refuses a request early answers before it closes.
-		l.conn.SetReadDeadline(time.Now().Add(time.Second))
-	}
+	l.sock.send(l.conn, request)
 	h, err := l.readHead()
 	if err == nil {
 		var body []byte
 		if body, err = l.readBody(h); err == nil {
-			if writeErr != nil {
-				h.closing = true
-			}
+			// A target that refuses a request early answers before it closes.
+			h.closing = h.closing || l.sock.failed != nil
 			return h, body, nil
 		}
 	}
-	if writeErr != nil {
-		err = writeErr
+	if l.sock.failed != nil {
+		err = l.sock.failed
 	}
 	var own *Failure
 	switch {
@@ -184,16 +180,18 @@ func (l *link) connect() error {
 		}
 		return dialFailure(err)
 	}
+	l.sock = newSocket(conn, &l.late)
+	l.conn = l.sock
 	if l.end.tls != nil {
-		secure := tls.Client(conn, l.end.tls)
+		secure := tls.Client(l.sock, l.end.tls)
 		if err := secure.HandshakeContext(ctx); err != nil {
 			conn.Close()
+			l.conn = nil
 			return tlsFailure(err)
 		}
-		conn = secure
+		l.conn = secure
 	}
-	l.conn = conn
-	l.open.Store(&conn)
+	l.open.Store(l.sock)
 	if l.late.Load() {
 		l.drop()
 		return failf(KindTimeout, "connecting took too long")
@@ -219,8 +217,16 @@ func (l *link) drop() {
 // deadline for every call would cost more than the call's own work.
 func (l *link) interrupt() {
 	l.late.Store(true)
-	if conn := l.open.Load(); conn != nil {
-		(*conn).SetDeadline(time.Now().Add(-time.Second))
+	if s := l.open.Load(); s != nil {
+		s.SetDeadline(time.Now().Add(-time.Second))
+	}
+}
+
+// look sees to it that a call that lasts does not wait for something that is
+// there already, from another goroutine.
+func (l *link) look() {
+	if s := l.open.Load(); s != nil {
+		s.look()
 	}
 }
 

@@ -30,12 +30,13 @@ var arrows = map[string][]string{
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
 	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
-	"destsim":             {"destsim/rpc", "loopback"},
+	"destsim":             {"destsim/rpc", "loopback", "rawconn"},
 	"destsim/rpc":         {},
 	"features":            {},
-	"loadgen":             {"destsim/rpc", "server/source"},
+	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
 	"openapi":             {},
 	"loopback":            {}, // who may use a control endpoint
+	"rawconn":             {}, // sockets without futile reads
 	"server":              {"server/...", "destsim/rpc", "openapi", "loopback"},
 	"server/api":          {},
 	"server/audit": {

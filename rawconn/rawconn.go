@@ -1,0 +1,32 @@
+// Package rawconn reads and writes sockets without waiting and without a word
+// to the scheduler, for connections that do nothing else for most of their time.
+//
+// A read of package net looks first and waits then: where the other side takes
+// its turn, every look but one is in vain. Who uses this package waits first,
+// with Read of the syscall.RawConn: its function returns false when it is called
+// for the first time, and reads when it is called again. What the poller has told
+// before that call of Read is forgotten with it, so only what comes after a write
+// within the function is sure to be told.
+package rawconn
+
+import (
+	"net"
+	"syscall"
+)
+
+// Of gives the socket of a plain TCP connection; nil where there is none, or
+// where the system does not tell for sure of every byte that comes.
+func Of(conn net.Conn) syscall.RawConn {
+	if !known {
+		return nil
+	}
+	plain, ok := conn.(*net.TCPConn)
+	if !ok {
+		return nil
+	}
+	raw, err := plain.SyscallConn()
+	if err != nil {
+		return nil
+	}
+	return raw
+}
