@@ -23,6 +23,7 @@ type object struct {
 // catalog is what the planning calls told before the checks began.
 type catalog struct {
 	objects   []*object
+	listed    bool // list_objects was answered, with whatever it was
 	speed     *rpc.Speed
 	rateLimit int64
 	first     *reply // the reply to the first test_connection
@@ -65,12 +66,9 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		}
 	}
 	c.unhealthy = unhealthy(first)
-	listed, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
-	if err != nil {
+	if err := s.list(ctx, c); err != nil {
 		return nil, err
 	}
-	c.objects = readObjects(listed)
-	s.describe(ctx, c.objects)
 	speed, err := s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed})
 	if err != nil {
 		return nil, err
@@ -83,6 +81,17 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		c.rateLimit, _ = strconv.ParseInt(values[0], 10, 64)
 	}
 	return c, nil
+}
+
+// list asks for the objects and describes them.
+func (s *session) list(ctx context.Context, c *catalog) error {
+	listed, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
+	if err != nil {
+		return err
+	}
+	c.listed, c.objects = listed.heard(), readObjects(listed)
+	s.describe(ctx, c.objects)
+	return nil
 }
 
 // heard tells that some HTTP response was received.

@@ -159,12 +159,7 @@ func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 // checkObjects refuses unknown --object names, once the list of objects is known
 // to be sound; otherwise the run goes on without writes.
 func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
-	var missing []string
-	for _, name := range s.opts.Objects {
-		if s.catalog.object(name) == nil {
-			missing = append(missing, name)
-		}
-	}
+	missing := s.unlisted()
 	if len(missing) == 0 || j.untrusted {
 		return nil
 	}
@@ -174,12 +169,39 @@ func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
 			continue
 		}
 		if o := s.judgeOnce(ctx, c, nil); o.Status != Pass {
-			s.opts.Write, r.Settings.Write = false, false
-			r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s does not hold: the run goes on without writes", list(missing), id))
+			s.withoutWrites(r, missing, id+" does not hold")
+			return nil
+		}
+	}
+	if !s.catalog.listed {
+		// The list that those checks have seen came later: the first time
+		// list_objects had no answer, which says nothing about its objects.
+		if err := s.list(ctx, s.catalog); err != nil || !s.catalog.listed {
+			s.withoutWrites(r, missing, "list_objects is not answered every time")
+			return nil
+		}
+		if missing = s.unlisted(); len(missing) == 0 {
 			return nil
 		}
 	}
 	return usage("object %s does not exist; list_objects names %s", list(missing), list(s.catalog.names()))
+}
+
+// unlisted are the names of --object that discovery did not find.
+func (s *session) unlisted() (missing []string) {
+	for _, name := range s.opts.Objects {
+		if s.catalog.object(name) == nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing
+}
+
+// withoutWrites takes the permission to write back, because of objects that are
+// not listed.
+func (s *session) withoutWrites(r *Report, missing []string, why string) {
+	s.opts.Write, r.Settings.Write = false, false
+	r.Notes = append(r.Notes, fmt.Sprintf("object %s is not listed, and %s: the run goes on without writes", list(missing), why))
 }
 
 // interrupted reports a run that did not reach its end.

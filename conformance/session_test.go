@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -179,6 +180,48 @@ func TestUnknownObject(t *testing.T) {
 	require.Zero(t, records)
 	require.Equal(t, TierProtocol, r.Tier)
 	require.False(t, r.Settings.Write, "the report says what was permitted in the end")
+}
+
+// TestLostListOfObjects: an answer that did not come says nothing about the
+// objects; a list that came later counts.
+func TestLostListOfObjects(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		lost  func(nth int) bool
+		write bool
+		note  string
+	}{
+		// A call on a kept connection is sent once more on a fresh one, and the
+		// checks of the list ask seven times.
+		{"the first time", func(nth int) bool { return nth <= 2 }, true, ""},
+		{"now and again", func(nth int) bool { return nth <= 2 || nth > 9 }, false, "object contact is not listed, and list_objects is not answered every time"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			e.answer = func(method string, nth int, _ []byte) string {
+				if method == rpc.MethodListObjects && c.lost(nth) {
+					panic(http.ErrAbortHandler)
+				}
+				return ""
+			}
+			opts := writing(e)
+			opts.Select = []string{"OBJ-001"}
+			r, err := Run(context.Background(), Target{Handler: e}, opts)
+			require.NoError(t, err)
+			require.Equal(t, c.write, r.Settings.Write)
+			require.Contains(t, strings.Join(r.Notes, "\n"), c.note)
+
+			opts.Objects = []string{"kontakt"}
+			lost := newSmall()
+			lost.answer = e.answer
+			_, err = Run(context.Background(), Target{Handler: lost}, opts)
+			if c.write {
+				requireUsage(t, err, "object kontakt does not exist; list_objects names contact")
+			} else {
+				require.NoError(t, err)
+			}
+		})
+	}
 }
 
 func TestUnknownObjectLeavesNoJournalBehind(t *testing.T) {
