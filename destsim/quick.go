@@ -65,11 +65,11 @@ func (b *batch) runQuick() error {
 		record := b.Record(i)
 		record.Members(&members)
 		if q.form == nil || !record.Same() {
-			q.form = q.formOf(b.plan, &members)
+			q.form = q.formOf(b.plan, record, &members)
 		}
 		n := len(q.wait)
 		q.wait = q.wait[:n+1]
-		if u := &q.wait[n]; q.form != nil && record.Tight() && q.form.check(&members, u) {
+		if u := &q.wait[n]; q.form != nil && q.form.take(record, &members, u) {
 			u.create, u.change = create, change
 			u.data, u.record = record.Raw(), int32(i)
 			q.outcomes = append(q.outcomes, int32(n))
@@ -91,6 +91,9 @@ func (b *batch) runQuick() error {
 	}
 	if err := b.flush(); err != nil {
 		return err
+	}
+	if q.form != nil {
+		b.Expect(&q.form.expected)
 	}
 	b.answerQuick()
 	return b.unit.Commit()
@@ -176,9 +179,17 @@ func (q *quickBatch) append(r *result) {
 // form is what records with the same names in the same order have in common.
 type form struct {
 	columns []*column
-	checks  []valueCheck
-	active  int // the index of the identifier among them
-	shape   *shape
+	// expected is what the values of the columns have to be, so that they stand
+	// as they would be stored.
+	expected rpc.Expectation
+	active   int // the index of the identifier among them
+	shape    *shape
+}
+
+// want is what a value of the column has to be: what it takes, canonical would
+// give back as it is, without a problem. It may refuse others of that kind.
+func (c *column) want() rpc.Want {
+	return rpc.Want{Kind: rpc.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: c.maxLength}
 }
 
 // formsKept is how many forms a plan remembers.
@@ -197,16 +208,17 @@ func (f *form) is(members *rpc.Members) bool {
 	return true
 }
 
-// check tells whether every value is good and stands as it would be stored, and
-// finds the key.
-func (f *form) check(members *rpc.Members, u *upsert) bool {
-	for j := range f.checks {
-		c := &f.checks[j]
-		if c.anyText && members.Plain(j) { // most are
-			continue
-		}
-		if !c.verbatim(members.Value(j)) {
+// take tells whether every value is good and stands as it would be stored, and
+// finds the key. As a rule the scan has seen that already.
+func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *upsert) bool {
+	if !record.As(&f.expected) {
+		if !record.Tight() {
 			return false
+		}
+		for j := range f.expected.Wants {
+			if !members.Plain(j, &f.expected.Wants[j]) {
+				return false
+			}
 		}
 	}
 	u.shape, u.key, u.keyAt = f.shape, members.Value(f.active), members.Offset(f.active)
@@ -214,11 +226,11 @@ func (f *form) check(members *rpc.Members, u *upsert) bool {
 }
 
 // formOf finds or makes the form of a record.
-func (q *quickBatch) formOf(p *plan, members *rpc.Members) *form {
+func (q *quickBatch) formOf(p *plan, record rpc.RawRecord, members *rpc.Members) *form {
 	known := p.forms.Load()
 	if known != nil {
 		for _, f := range *known {
-			if f.is(members) {
+			if record.As(&f.expected) || f.is(members) {
 				return f
 			}
 		}
@@ -247,7 +259,7 @@ func (q *quickBatch) newForm(p *plan, members *rpc.Members) *form {
 		if col == p.identifier {
 			f.active = j
 		}
-		f.columns, f.checks = append(f.columns, col), append(f.checks, col.check())
+		f.columns, f.expected.Wants = append(f.columns, col), append(f.expected.Wants, col.want())
 	}
 	for _, required := range p.object.required {
 		if !slices.ContainsFunc(f.columns, func(col *column) bool { return col.field == required }) {

@@ -92,19 +92,20 @@ func TestQuickBatchesAreBatches(t *testing.T) {
 	}
 }
 
-// TestVerbatimIsCanonical: what is taken as it is would be stored as it is.
-func TestVerbatimIsCanonical(t *testing.T) {
+// TestWantedIsCanonical: what is taken as it is would be stored as it is.
+func TestWantedIsCanonical(t *testing.T) {
 	taken := 0
 	for _, typ := range rpc.FieldTypes() {
 		for _, array := range []bool{false, true} {
 			for _, required := range []bool{false, true} {
 				f := newField(FieldConfig{Name: "f", Type: typ, Array: array, Required: required, MaxLength: 5})
-				check := (&column{field: f}).check()
+				want := (&column{field: f}).want()
 				for _, raw := range oddValues {
-					if !check.verbatim([]byte(raw)) {
+					if want.Plain([]byte(raw), 0) != len(raw) {
 						continue
 					}
 					taken++
+					require.Equal(t, len(raw)+1, want.Plain([]byte(","+raw+`,"further":1}`), 1), raw)
 					value, problem := f.canonical([]byte(raw))
 					require.Empty(t, problem, "%s %s", typ, raw)
 					require.Equal(t, raw, string(value), typ)

@@ -29,31 +29,29 @@ type Batch struct {
 	fields  []fieldSpan
 	last    *planEntry
 	pattern pattern // of records, kept from batch to batch
-	problem string  // why the shape is wrong, "" while it is right
-	hasRecs bool
-	done    bool // params were decoded on the way by DecodeCall
-	escaped bool // some key holds an escape: keys are decoded to be compared
+	// expected is what the pattern expected when the scan began.
+	expected *Expectation
+	problem  string // why the shape is wrong, "" while it is right
+	hasRecs  bool
+	done     bool // params were decoded on the way by DecodeCall
+	escaped  bool // some key holds an escape: keys are decoded to be compared
 }
 
 // recordSpan is one record: its bytes and its first field. same tells that it
 // has the names of the record before in their order, tight that no white space
-// stands around its members.
+// stands around its members, plain that its values are what was expected.
 type recordSpan struct {
-	start, end, first uint32
-	same, tight       bool
+	start, end, first  uint32
+	same, tight, plain bool
 }
 
-// fieldSpan is one member: its key without quotes and its value, which begins
-// at val without the mark plainText.
+// fieldSpan is one member: its key without quotes and its value.
 type fieldSpan struct {
 	key, keyEnd, val, end uint32
 }
 
-// plainText marks a value that was seen to be a string without an escape. Texts
-// are shorter than it.
-const plainText = 1 << 31
-
-func (f *fieldSpan) start() uint32 { return f.val &^ plainText }
+// longestParams is what the offsets of a batch reach.
+const longestParams = 1 << 31
 
 // DecodeBatch decodes the params of sync_batch into b and reuses what b holds.
 // params must be an object with a sync_plan object and a records array of
@@ -62,7 +60,7 @@ func (f *fieldSpan) start() uint32 { return f.val &^ plainText }
 // The error is an *Error: -32700 when params is not JSON in UTF-8, -32602 when
 // its shape is wrong. After an error b is empty.
 func DecodeBatch(params []byte, b *Batch) error {
-	if len(params) >= plainText {
+	if len(params) >= longestParams {
 		return newError(CodeInvalidParams, "invalid params: longer than 2 GiB")
 	}
 	b.reset(nil)
@@ -98,7 +96,7 @@ func (b *Batch) reset(text []byte) {
 // Text that is JSON but has the wrong shape is scanned to its end, so that
 // "not JSON" is always reported as such, and leaves b.problem.
 func (b *Batch) scan(text []byte, i, depth int) (int, fault) {
-	if len(text) >= plainText {
+	if len(text) >= longestParams {
 		b.problem = "longer than 2 GiB"
 		return skipValue(text, i, depth)
 	}
@@ -177,7 +175,7 @@ func (b *Batch) scanPlan(i, depth int) (int, fault) {
 // scanRecords scans the array of records at i.
 func (b *Batch) scanRecords(i, depth int) (int, fault) {
 	text, records, fields := b.text, b.records[:0], b.fields[:0]
-	b.hasRecs = true
+	b.hasRecs, b.expected = true, b.pattern.expected
 	if text[i] != '[' {
 		b.problem = "records is not an array"
 		return skipValue(text, i, depth)
@@ -194,7 +192,7 @@ func (b *Batch) scanRecords(i, depth int) (int, fault) {
 			continue
 		}
 		rec := recordSpan{start: uint32(i), first: uint32(len(fields))}
-		if i, fields, rec.tight = b.pattern.scan(text, i, depth+2, fields); rec.tight {
+		if i, fields, rec.plain, rec.tight = b.pattern.scan(text, i, depth+2, fields); rec.tight {
 			rec.same, alike = alike, true
 			b.escaped = b.escaped || b.pattern.escaped
 		} else {

@@ -11,6 +11,8 @@ type pattern struct {
 	text    []byte // its bytes and eight more
 	names   []patternName
 	escaped bool // a name may hold an escape
+	// expected is what the values should be; nil: nothing is known of them.
+	expected *Expectation
 }
 
 // patternName is a name with its quotes and the colon: where it stands, and its
@@ -36,7 +38,7 @@ func (n *patternName) is(text []byte, p *pattern) bool {
 // set remembers the record that text is, which began at start.
 func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped bool) {
 	p.text = append(append(p.text[:0], text...), "        "...)
-	p.names, p.escaped = p.names[:0], escaped
+	p.names, p.escaped, p.expected = p.names[:0], escaped, nil
 	for _, f := range fields {
 		n := patternName{at: f.key - 1 - start, len: f.keyEnd - f.key + 3, mask: 1<<64 - 1}
 		n.head = binary.LittleEndian.Uint64(p.text[n.at:])
@@ -51,50 +53,49 @@ func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped boo
 
 // scan scans the record at i if it has the names of the pattern, in their order
 // and without white space around them: names with equal bytes were validated
-// there. With ok false nothing is said about the text and scanRecord has to look.
-func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, ok bool) {
+// there. plain tells that the values are what is expected. With ok false nothing
+// is said about the text and scanRecord has to look.
+func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, plain, ok bool) {
 	start, first := i, len(fields)
+	var wants []Want
+	if p.expected != nil {
+		wants, plain = p.expected.Wants, true
+	}
 	for j := range p.names {
 		name := &p.names[j]
 		i++ // the brace or the comma
 		v := i + int(name.len)
 		if v+8 > len(text) || !name.is(text[i:], p) {
-			return start, fields[:first], false
+			return start, fields[:first], false, false
 		}
-		var after int
-		var f fault
-		mark := uint32(0)
-		switch c := text[v]; {
-		case c == '"':
-			if after, f = skipPlain(text, v+1); f == faultNone {
-				mark = plainText
-				break
+		after := 0
+		if j < len(wants) {
+			after = wants[j].Plain(text, v)
+		}
+		if after == 0 {
+			var f fault
+			if after, f = skipValue(text, v, depth); f != faultNone {
+				return start, fields[:first], false, false
 			}
-			after, f = skipString(text, v+1)
-		case c-'1' <= 8:
-			after, f = skipNumber(text, v)
-		case c == '[':
-			after, f = skipArray(text, v, depth+1)
-		default:
-			after, f = skipValue(text, v, depth)
+			plain = false
 		}
-		if f != faultNone || after >= len(text) || text[after] != ',' && j+1 < len(p.names) {
-			return start, fields[:first], false
+		if after >= len(text) || text[after] != ',' && j+1 < len(p.names) {
+			return start, fields[:first], false, false
 		}
-		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v) | mark, uint32(after)})
+		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v), uint32(after)})
 		i = after
 	}
 	if len(p.names) == 0 || text[i] != '}' {
-		return start, fields[:first], false
+		return start, fields[:first], false, false
 	}
-	return i + 1, fields, true
+	return i + 1, fields, plain, true
 }
 
 // tight tells whether the fields of the record from start to end follow one
 // another without white space.
 func tight(fields []fieldSpan, start, end uint32) bool {
 	for _, f := range fields {
-		if f.key != start+2 || f.start() != f.keyEnd+2 {
+		if f.key != start+2 || f.val != f.keyEnd+2 {
 			return false
 		}
 		start = f.end
@@ -156,7 +157,7 @@ func (r RawRecord) Len() int { return len(r.span()) }
 // of its key and its raw value. Only a key with an escape allocates.
 func (r RawRecord) At(j int) (name, raw []byte) {
 	f := r.span()[j]
-	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.start():f.end:f.end]
+	return plainKey(r.b.text[f.key:f.keyEnd:f.keyEnd]), r.b.text[f.val:f.end:f.end]
 }
 
 // Members are the members of one record as they were sent.
@@ -178,12 +179,13 @@ func (m *Members) Len() int { return len(m.fields) }
 // Value is the raw value of the member at j, from 0 to Len()-1.
 func (m *Members) Value(j int) []byte {
 	f := &m.fields[j]
-	return m.text[f.start():f.end:f.end]
+	return m.text[f.val:f.end:f.end]
 }
 
-// Plain tells that the value at j was seen to be a string without an escape. It
-// may be false for one that is.
-func (m *Members) Plain(j int) bool { return m.fields[j].val&plainText != 0 }
+// Plain tells that the value at j is plainly what is wanted.
+func (m *Members) Plain(j int, w *Want) bool {
+	return w.Plain(m.text, int(m.fields[j].val)) == int(m.fields[j].end)
+}
 
 // Name is the name of the member at j with its quotes.
 func (m *Members) Name(j int) []byte {
@@ -192,7 +194,7 @@ func (m *Members) Name(j int) []byte {
 }
 
 // Offset tells where the value of the member at j begins in Raw.
-func (m *Members) Offset(j int) int { return int(m.fields[j].start() - m.start) }
+func (m *Members) Offset(j int) int { return int(m.fields[j].val - m.start) }
 
 // Same tells that the record has the names of the record before it, byte for
 // byte and in the same order. It may be false for one that has.
@@ -211,7 +213,7 @@ func (r RawRecord) Field(name string) (raw []byte, ok bool) {
 		f := fields[j]
 		key := text[f.key:f.keyEnd]
 		if string(key) == name || r.b.escaped && string(plainKey(key)) == name {
-			return text[f.start():f.end:f.end], true
+			return text[f.val:f.end:f.end], true
 		}
 	}
 	return nil, false
