@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"math"
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -189,7 +190,7 @@ type form struct {
 // want is what a value of the column has to be: what it takes, canonical would
 // give back as it is, without a problem. It may refuse others of that kind.
 func (c *column) want() rpc.Want {
-	return rpc.Want{Kind: rpc.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: c.maxLength}
+	return rpc.Want{Kind: rpc.KindOf(c.Type), Array: c.Array, Null: !c.Required, Longest: uint32(min(c.maxLength, math.MaxInt32))}
 }
 
 // formsKept is how many forms a plan remembers.

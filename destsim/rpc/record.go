@@ -3,6 +3,7 @@ package rpc
 import (
 	"bytes"
 	"encoding/binary"
+	"slices"
 )
 
 // pattern is the last record without white space around its members that was
@@ -20,6 +21,8 @@ type pattern struct {
 type patternName struct {
 	at, len          uint32
 	mask, head, tail uint64
+	want             Want // of the value, if anything is known of it
+	wanted           bool
 }
 
 // is tells whether text, of len and eight more bytes at least, starts with the
@@ -56,39 +59,37 @@ func (p *pattern) set(text []byte, start uint32, fields []fieldSpan, escaped boo
 // there. plain tells that the values are what is expected. With ok false nothing
 // is said about the text and scanRecord has to look.
 func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, all []fieldSpan, plain, ok bool) {
-	start, first := i, len(fields)
-	var wants []Want
-	if p.expected != nil {
-		wants, plain = p.expected.Wants, true
-	}
-	for j := range p.names {
+	start, first, n := i, len(fields), len(p.names)
+	all = slices.Grow(fields, n)[:first+n]
+	spans, plain := all[first:], p.expected != nil
+	for j := range spans {
 		name := &p.names[j]
 		i++ // the brace or the comma
 		v := i + int(name.len)
 		if v+8 > len(text) || !name.is(text[i:], p) {
-			return start, fields[:first], false, false
+			return start, fields, false, false
 		}
 		after := 0
-		if j < len(wants) {
-			after = wants[j].Plain(text, v)
+		if name.wanted {
+			after = name.want.Plain(text, v)
 		}
 		if after == 0 {
 			var f fault
 			if after, f = skipValue(text, v, depth); f != faultNone {
-				return start, fields[:first], false, false
+				return start, fields, false, false
 			}
 			plain = false
 		}
-		if after >= len(text) || text[after] != ',' && j+1 < len(p.names) {
-			return start, fields[:first], false, false
+		if after >= len(text) || text[after] != ',' && j+1 < n {
+			return start, fields, false, false
 		}
-		fields = append(fields, fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v), uint32(after)})
+		spans[j] = fieldSpan{uint32(i + 1), uint32(v - 2), uint32(v), uint32(after)}
 		i = after
 	}
-	if len(p.names) == 0 || text[i] != '}' {
-		return start, fields[:first], false, false
+	if n == 0 || text[i] != '}' {
+		return start, fields, false, false
 	}
-	return i + 1, fields, plain, true
+	return i + 1, all, plain, true
 }
 
 // tight tells whether the fields of the record from start to end follow one

@@ -14,7 +14,7 @@ type Want struct {
 	Array bool // an array of such values, null among them
 	Null  bool // null may stand in its place
 	// Longest bounds a text, in bytes; 0: any length.
-	Longest int
+	Longest uint32
 }
 
 // Kind is the type of a value.
@@ -119,7 +119,7 @@ func (w *Want) one(text []byte, i int) int {
 			return 0
 		}
 	}
-	if w.Longest > 0 && end-i-2 > w.Longest {
+	if w.Longest > 0 && end-i-2 > int(w.Longest) {
 		return 0
 	}
 	return end
@@ -293,6 +293,9 @@ func (b *Batch) Expect(e *Expectation) {
 		return
 	}
 	b.pattern.expected = e
+	for j := range b.pattern.names {
+		b.pattern.names[j].want, b.pattern.names[j].wanted = e.Wants[j], true
+	}
 }
 
 // As tells that every value of the record was seen to be what e wants. It may
