@@ -21,10 +21,14 @@ type jury struct {
 	hookFault *outcome // the read-back hook failed its own test
 	untrusted bool     // the certificate does not verify
 
+	// waits tells which checks mostly wait: they have room of their own. Nil: none.
+	waits func(*Check) bool
+
 	mu      sync.Mutex
 	pending []*Check // not started, in catalogue order
 	second  []*Check // failed once, to be confirmed alone
 	active  int
+	idle    int // of those active, the ones that mostly wait
 	done    int
 	wake    chan struct{}
 }
@@ -34,8 +38,12 @@ type court interface {
 	judge(ctx context.Context, c *Check, j *jury) *CheckResult
 }
 
-// parallelChecks is the number of checks under way at once.
-const parallelChecks = 8
+// parallelChecks is the number of checks under way at once, parallelWaits that of
+// those beside them that mostly wait.
+const (
+	parallelChecks = 8
+	parallelWaits  = 16
+)
 
 func newJury(by court, opts *Options, checks []*Check) *jury {
 	return &jury{court: by, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
@@ -79,13 +87,15 @@ const (
 func (j *jury) next(width int) (*Check, turn) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.active < width {
-		for i, c := range j.pending {
-			if !c.Alone && j.ready(c) {
-				j.pending = slices.Delete(j.pending, i, i+1)
-				j.active++
-				return c, runBeside
-			}
+	if j.idle < parallelWaits { // they take longest
+		if c := j.take(j.waiting); c != nil {
+			j.idle++
+			return c, runBeside
+		}
+	}
+	if j.active-j.idle < width {
+		if c := j.take(func(c *Check) bool { return !c.Alone && !j.waiting(c) }); c != nil {
+			return c, runBeside
 		}
 	}
 	if j.active > 0 {
@@ -99,12 +109,8 @@ func (j *jury) next(width int) (*Check, turn) {
 	}
 	// Load comes last: it uses up records that other checks need.
 	for _, load := range []bool{false, true} {
-		for i, c := range j.pending {
-			if c.Load == load && j.ready(c) {
-				j.pending = slices.Delete(j.pending, i, i+1)
-				j.active++
-				return c, runAlone
-			}
+		if c := j.take(func(c *Check) bool { return c.Load == load }); c != nil {
+			return c, runAlone
 		}
 	}
 	if len(j.pending) > 0 {
@@ -112,6 +118,21 @@ func (j *jury) next(width int) (*Check, turn) {
 		panic("conformance: checks wait for each other: " + j.pending[0].ID)
 	}
 	return nil, nothingLeft
+}
+
+// waiting tells that a check mostly waits. One at a time is one at a time.
+func (j *jury) waiting(c *Check) bool { return j.waits != nil && !j.opts.Serial && j.waits(c) }
+
+// take starts the first check of a kind that is ready; nil: there is none.
+func (j *jury) take(kind func(*Check) bool) *Check {
+	for i, c := range j.pending {
+		if kind(c) && j.ready(c) {
+			j.pending = slices.Delete(j.pending, i, i+1)
+			j.active++
+			return c
+		}
+	}
+	return nil
 }
 
 // certificateChecks judge whether the line can be trusted at all.
@@ -177,6 +198,9 @@ func (j *jury) first(ctx context.Context, c *Check) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active--
+	if j.waiting(c) {
+		j.idle--
+	}
 	if r.Status == Fail && ctx.Err() == nil {
 		r.Attempts = 1
 		j.second = append(j.second, c)

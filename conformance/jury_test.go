@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -188,6 +189,38 @@ func TestOrderOfChecks(t *testing.T) {
 	want(nil, mustWait)
 	j.active = 0
 	want(nil, nothingLeft)
+}
+
+// TestWaitersHaveRoomOfTheirOwn: checks that mostly wait run side by side, also those
+// that would else run alone, and take no place of the others.
+func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
+	var checks []*Check
+	for n := range parallelWaits + 1 {
+		checks = append(checks, &Check{ID: fmt.Sprintf("AAA-%03d", n), Clock: true, Alone: true})
+	}
+	plain, alone := &Check{ID: "BBB-001"}, &Check{ID: "BBB-002", Alone: true}
+	j := newJury(&session{}, &Options{}, append([]*Check{plain, alone}, checks...))
+	j.waits = func(c *Check) bool { return c.Clock }
+	want := func(c *Check, kind turn) {
+		t.Helper()
+		got, how := j.next(1)
+		require.Equal(t, c, got)
+		require.Equal(t, kind, how)
+	}
+	for _, c := range checks[:parallelWaits] {
+		want(c, runBeside)
+	}
+	want(plain, runBeside)
+	want(nil, mustWait) // no room, and alone waits for an empty house
+	j.active, j.idle = j.active-1, j.idle-1
+	want(checks[parallelWaits], runBeside)
+	j.active, j.idle = 0, 0
+	want(alone, runAlone)
+
+	j = newJury(&session{}, &Options{Serial: true}, checks[:2])
+	j.waits = func(c *Check) bool { return c.Clock }
+	want(checks[0], runAlone)
+	want(nil, mustWait) // one at a time is one at a time
 }
 
 func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {

@@ -27,6 +27,9 @@ type Suite struct {
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
 	Known func(*Check) string
+	// Waits tells which checks mostly wait in this run, and disturb nobody by it: they
+	// run side by side, also those that would else run alone. It may be nil.
+	Waits func(*Check) bool
 	// Play makes the actor of one scenario. The function that comes back undoes
 	// what the scenario began, also when the run was interrupted.
 	Play func(ctx context.Context, s *Scene) (actor any, end func() error)
@@ -51,6 +54,7 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	r := opts.newReport(s.Name, s.Target, started)
 	bench := &suiteCourt{s, &opts}
 	j := newJury(bench, &opts, checks)
+	j.waits = s.Waits
 	if err := s.Open(limited, r); err != nil {
 		return nil, err
 	}
