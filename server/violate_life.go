@@ -1,18 +1,23 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
+	"time"
 )
 
 // lifeViolations break schedules, pauses and the life of runs (spec 2.6, 3).
 func lifeViolations() []violation {
 	return []violation{
-		scheduled("LIFE-001", "an hourly schedule runs 20 minutes late", "hourly", func(s map[string]any) { later(s, "minute", 20, 60) }),
-		scheduled("LIFE-001.2", "an hourly schedule runs once a day", "hourly", func(s map[string]any) { s["frequency"], s["hour"] = "daily", 0 },
-			Also{"LIFE-009", "its schedule is hourly"}),
-		scheduled("LIFE-002", "the hour of a daily schedule is read five time zones away", "daily", func(s map[string]any) { later(s, "hour", 5, 24) }),
-		scheduled("LIFE-003", "a weekly schedule runs every day", "weekly", func(s map[string]any) { s["frequency"] = "daily"; delete(s, "day") }),
-		scheduled("LIFE-004", "a cron expression is kept and never run", "expression", neverRuns),
+		scheduled("LIFE-001", "an hourly schedule runs 20 minutes late", "hourly", func(s map[string]any) { later(s, "minute", 20, 60) },
+			Also{"LIFE-009", "its schedule is hourly"}, Also{"LIFE-016", "its first run is late, too"}),
+		scheduled("LIFE-002", "the hour of a daily schedule is read five time zones away", "daily", func(s map[string]any) { later(s, "hour", 5, 24) },
+			Also{"LIFE-017", "its first run is late, too"}),
+		scheduled("LIFE-003", "a weekly schedule runs on the day after its day", "weekly", nextDay,
+			Also{"LIFE-019", "its first run is late, too"}),
+		scheduled("LIFE-004", "a cron expression is kept and never run", "expression", neverRuns,
+			Also{"LIFE-018", "its first run never comes, either"}),
 		scheduled("LIFE-005", "quarter_hourly is read as hourly", "quarter_hourly", func(s map[string]any) { s["frequency"], s["minute"] = "hourly", 0 }),
 		scheduled("LIFE-006", "continuous is read as quarter_hourly", "continuous", func(s map[string]any) { s["frequency"] = "quarter_hourly" }),
 		scheduled("LIFE-007", "never is read as hourly", "never", func(s map[string]any) {
@@ -63,6 +68,19 @@ func lifeViolations() []violation {
 				q.r.Method = http.MethodGet
 			}
 		}}, Also{"LIFE-014", "the run goes on and completes"}),
+		scheduled("LIFE-016", "an hourly schedule runs twice an hour", "hourly", func(s map[string]any) {
+			m, _ := intOf(s["minute"])
+			asExpression(s, fmt.Sprintf("%d,%d * * * *", m, (m+30)%60))
+		}),
+		scheduled("LIFE-017", "a daily schedule runs every hour", "daily", func(s map[string]any) { s["frequency"] = "hourly"; delete(s, "hour") }),
+		scheduled("LIFE-018", "the hour of a cron expression is not looked at", "expression", func(s map[string]any) {
+			text, _ := s["cron_expression"].(string)
+			if fields := strings.Fields(text); len(fields) == 5 {
+				fields[1] = "*"
+				s["cron_expression"] = strings.Join(fields, " ")
+			}
+		}),
+		scheduled("LIFE-019", "a weekly schedule runs every day", "weekly", func(s map[string]any) { s["frequency"] = "daily"; delete(s, "day") }),
 	}
 }
 
@@ -86,6 +104,22 @@ func scheduled(id, changes, frequency string, change func(map[string]any), also 
 func neverRuns(s map[string]any) {
 	delete(s, "cron_expression")
 	s["frequency"] = "never"
+}
+
+// asExpression gives a schedule the form of a cron expression.
+func asExpression(s map[string]any, expression string) {
+	clear(s)
+	s["frequency"], s["cron_expression"] = "expression", expression
+}
+
+// nextDay takes the day of a schedule for the one after it.
+func nextDay(s map[string]any) {
+	for day := time.Sunday; day <= time.Saturday; day++ {
+		if s["day"] == day.String() {
+			s["day"] = ((day + 1) % 7).String()
+			return
+		}
+	}
 }
 
 // later moves a part of a schedule on, round the clock.
