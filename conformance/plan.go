@@ -33,7 +33,7 @@ type PlannedCheck struct {
 	Title   string `json:"title"`
 	Level   Level  `json:"level"`
 	Runs    bool   `json:"runs"`
-	Reason  string `json:"reason,omitempty"`  // why it would not run
+	Reason  string `json:"reason,omitempty"`  // why it would not run, or what it waits for
 	Decider string `json:"decider,omitempty"` // what would let it run
 	Records int    `json:"records,omitempty"` // at most, over all chosen objects
 }

@@ -58,8 +58,10 @@ emulated warehouse that is made for the run, or of the SQL source named by
 
 Rules about time (schedules, backoffs, caches, alerts) need a clock that can be
 moved: --control-url of the reference service, or any stand-in with the same
-control API. Otherwise they are not run. --patient waits for real where a
-check does not set the clock itself.
+control API. Otherwise they are not run, unless --patient waits for real: for
+backoffs, and for schedules that fall due within 15 minutes, many checks side by
+side. What takes hours, and e-mails, still need --control-url; 'destkit plan
+service --patient' says which checks wait, and which do not run.
 
 With --dialect live, failures that come from a named difference between the
 specification and what clients depend on are WAIVED with its name
@@ -88,7 +90,7 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
 	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
-	f.BoolVar(&j.patient, "patient", false, "wait for real where a check does not set the clock itself, five minutes for a request that is given up")
+	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes for a check, and five for a request that is given up (--timeout is then 2h)")
 	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service has given up a request that is not answered (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
@@ -142,6 +144,9 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 	}
 	if err := j.choosing.resolve(); err != nil {
 		return o, err
+	}
+	if j.patient && !cmd.Flags().Changed("timeout") {
+		j.options.Timeout = 0 // the judge knows how long patience may take
 	}
 	if err := j.resolveTarget(); err != nil {
 		return o, err

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -21,4 +22,9 @@ func SuiteOf(t *testing.T, target Target, opts Options) *conformance.Suite {
 	require.NoError(t, s.Open(t.Context(), &report))
 	require.Empty(t, report.Problems)
 	return s
+}
+
+// InTimeOf lets the checks of a run wait by another time than that of the machine.
+func InTimeOf(opts *Options, now func() time.Time, sleep func(context.Context, time.Duration) error) {
+	opts.time = timepiece{now: now, sleep: sleep}
 }

@@ -60,6 +60,12 @@ func newRun(target Target, opts *Options) (*run, error) {
 	}
 	if opts.Timeout == 0 {
 		opts.Timeout = defaultTimeout
+		if opts.Patient && target.ControlURL == "" {
+			opts.Timeout = patientTimeout
+		}
+	}
+	if opts.time.now == nil {
+		opts.time = machineTime
 	}
 	r := &run{target: target, opts: opts, base: base, secrets: wire.NewRedactor(), key: target.WorkspaceAPIKey}
 	r.secrets.Add(target.PersonalAccessToken, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
@@ -108,7 +114,10 @@ func (r *run) close() {
 func (r *run) suite() *conformance.Suite {
 	return &conformance.Suite{
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
-		Permitted: r.permitted, Known: r.known, Before: func(c *conformance.Check) error { return r.announce(c.ID) },
+		Permitted: r.permitted, Known: r.known,
+		// Where nobody moves a clock those that wait disturb nobody.
+		Waits: func(c *conformance.Check) bool { return r.patience(c) != "" },
+		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
 			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{},
 				before: map[string]*view{}, words: map[string]string{},
@@ -165,14 +174,6 @@ func (r *run) known(c *conformance.Check) string {
 		}
 	}
 	return ""
-}
-
-// permitted says what a check lacks.
-func (r *run) permitted(c *conformance.Check) error {
-	if c.Clock && r.target.ControlURL == "" && !r.opts.Patient {
-		return conformance.Outcome(conformance.NotRun, "--control-url", "needs a clock that can be moved (--control-url), or --patient to wait for real")
-	}
-	return nil
 }
 
 // open looks whether the service answers, and prepares the workspace.

@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/wire"
@@ -137,20 +136,4 @@ func (p *play) mailNamesSync() error {
 		}
 	}
 	return p.Held()
-}
-
-// clockOf is the time of the service.
-func (p *play) clockOf() (time.Time, error) {
-	if p.target.ControlURL == "" {
-		return time.Now().UTC(), nil
-	}
-	a, err := p.control("GET", "/clock", nil)
-	if err != nil {
-		return time.Time{}, err
-	}
-	now, err := time.Parse(time.RFC3339, a.text("now"))
-	if err != nil {
-		return now, fmt.Errorf("read clock of the service: %w", err)
-	}
-	return now.UTC(), nil
 }

@@ -103,7 +103,7 @@ func (p *play) declaresIdentifier(name string) error {
 }
 
 // The time in which a sync that was incomplete has to run again. The
-// specification names none; who waits for real waits less.
+// specification names none; who waits for real waits less, and decides less.
 const (
 	anotherSteps = 12
 	anotherStep  = "10m"
@@ -116,7 +116,7 @@ func (p *play) anotherRun() error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	until := p.opts.time.now().Add(patientAtMost)
 	for n := 0; ; n++ {
 		now, err := p.newest(s)
 		if err != nil {
@@ -126,15 +126,16 @@ func (p *play) anotherRun() error {
 			_, err = p.ends(s, now)
 			return err
 		}
-		waited := p.target.ControlURL != "" && n == anotherSteps || p.target.ControlURL == "" && time.Since(began) > patience
 		switch {
-		case waited:
+		case p.patient() && p.opts.time.now().After(until):
+			return conformance.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
+		case p.patient():
+			err = p.sleep(pollPatiently)
+		case n == anotherSteps:
 			p.broken("the sync runs again by itself", "it has not, since run "+strconv.FormatInt(last, 10), s.runs[len(s.runs)-1])
 			return p.Held()
-		case p.target.ControlURL != "":
-			err = p.advance(anotherStep)
 		default:
-			err = p.sleep(pollAtMost)
+			err = p.advance(anotherStep)
 		}
 		if err != nil {
 			return err
@@ -276,15 +277,11 @@ func (p *play) notesTimes() error {
 	return p.mannered(func(m *manners) {
 		m.times = map[int]time.Time{}
 		m.clock = func() time.Time {
-			if p.target.ControlURL == "" {
-				return time.Now()
-			}
-			a, err := p.control("GET", "/clock", nil)
+			now, err := p.clockOf()
 			if err != nil {
 				return time.Time{}
 			}
-			at, _ := time.Parse(time.RFC3339Nano, a.text("now"))
-			return at
+			return now
 		}
 	})
 }

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"time"
 
@@ -27,6 +28,9 @@ const (
 	shortHold = 3 * time.Second
 	longHold  = 5 * time.Minute
 )
+
+// unanswered are the sentences of such a request.
+var unanswered = regexp.MustCompile(`^the first call of [a-z_]+ is (?:not answered|carried out, and answered only by half)$|^a client connects a destination that does not answer `)
 
 // hold is how long a request stays without an answer.
 func (p *play) hold() time.Duration {

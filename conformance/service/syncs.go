@@ -90,23 +90,24 @@ func over(status string) bool {
 }
 
 // runLimit bounds the real time of one run, and pollEvery how often it is asked
-// about; a backoff of the service is skipped where time can be moved.
+// about; a backoff of the service is skipped where time can be moved. Who waits
+// for it side by side with others asks less often.
 const (
-	runLimit   = 60 * time.Second
-	patience   = 20 * time.Minute
-	pollEvery  = 5 * time.Millisecond
-	pollAtMost = 250 * time.Millisecond
-	clockStep  = "2s"
+	runLimit      = 60 * time.Second
+	pollEvery     = 5 * time.Millisecond
+	pollAtMost    = 250 * time.Millisecond
+	pollPatiently = 2 * time.Second
+	clockStep     = "2s"
 )
 
 // ends waits until a run is over and gives it as it then is. A check that may
 // move time does so while the run waits.
 func (p *play) ends(s *syncing, id int64) (*answer, error) {
-	limit := runLimit
-	if p.Check().Clock && p.target.ControlURL == "" {
-		limit = patience
+	limit, longest, decider := runLimit, pollAtMost, ""
+	if p.Check().Clock && p.patient() {
+		limit, longest, decider = patientAtMost, pollPatiently, "--control-url"
 	}
-	pause, deadline := pollEvery, time.Now().Add(limit)
+	pause, deadline := pollEvery, p.opts.time.now().Add(limit)
 	for {
 		a, err := p.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(id, 10)})
 		if err != nil {
@@ -120,8 +121,8 @@ func (p *play) ends(s *syncing, id int64) (*answer, error) {
 			s.runs, s.marks = append(s.runs, a), append(s.marks, sent)
 			return a, nil
 		}
-		if time.Now().After(deadline) {
-			return nil, conformance.Outcome(conformance.Inconclusive, "", "run %d was still %q after %s", id, a.text("data", "status"), limit)
+		if p.opts.time.now().After(deadline) {
+			return nil, conformance.Outcome(conformance.Inconclusive, decider, "run %d was still %q after %s", id, a.text("data", "status"), limit)
 		}
 		if p.Check().Clock && p.target.ControlURL != "" { // it answers when nothing is left to run
 			if err := p.advance(clockStep); err != nil {
@@ -132,7 +133,7 @@ func (p *play) ends(s *syncing, id int64) (*answer, error) {
 		if err := p.sleep(pause); err != nil {
 			return nil, err
 		}
-		pause = min(pause*5/4, pollAtMost)
+		pause = min(pause*5/4, longest)
 	}
 }
 
@@ -143,25 +144,6 @@ func (p *play) runs(s *syncing) (*answer, error) {
 		return nil, err
 	}
 	return p.ends(s, id)
-}
-
-// sleep waits in real time, or ends with the run.
-func (p *play) sleep(d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-p.ctx.Done():
-		return conformance.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited")
-	}
-}
-
-// advance moves the service's clock, by a duration such as "24h", and returns
-// when everything that fell due has run.
-func (p *play) advance(by string) error {
-	_, err := p.control("POST", "/clock", map[string]any{"advance": by})
-	return err
 }
 
 // control calls the control API of a stand-in.

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -66,12 +67,15 @@ type Options struct {
 	// SourceID is an SQL source of the workspace to read from; 0 makes an emulated
 	// one.
 	SourceID int64
-	// Patient waits for real where there is no clock to move.
+	// Patient waits for real where there is no clock to move, up to 15 minutes for a
+	// check.
 	Patient bool
 	// RequestTimeout is after how long the service has surely given a request up;
 	// 0: nobody knows, and what it has not given up after a while stays undecided
 	// (spec 8: the duration is not shown).
 	RequestTimeout time.Duration
+
+	time timepiece // of tests; zero is that of the machine
 }
 
 // Run judges a service. As with conformance.Run a report comes back whenever
@@ -108,7 +112,25 @@ func Plan(target Target, opts Options) (*conformance.PlanReport, error) {
 	if target.ControlURL != "" {
 		p.Notes = append(p.Notes, "the clock of the service is moved forward, by weeks in all, and its mailbox is read")
 	}
+	r.planWaits(p)
 	return p, nil
+}
+
+// planWaits says which checks wait for real, and how long the run may take.
+func (r *run) planWaits(p *conformance.PlanReport) {
+	waiting := 0
+	for i := range p.Checks {
+		c, known := catalogue().Check(p.Checks[i].ID)
+		if !known || !p.Checks[i].Runs { // an own check stands in no catalogue
+			continue
+		}
+		if p.Checks[i].Reason = r.patience(c); p.Checks[i].Reason != "" {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d checks wait for real, side by side where they can; --timeout bounds the whole run, here %s", waiting, inWords(r.opts.Timeout)))
+	}
 }
 
 // defaults of the run as a whole; the clean service takes seconds.

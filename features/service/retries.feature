@@ -332,7 +332,7 @@ Feature: Retries and full syncs
 
   @RTRY-015 @must @spec @spec-7.2.5 @clock
   Scenario: A sync that was incomplete runs again by itself
-    A destination may be down for an hour, and nobody should have to trigger its syncs. The check waits for two hours of the service's clock.
+    A destination may be down for an hour, and nobody should have to trigger its syncs. The check waits for two hours of the service's clock, or for 15 minutes for real.
     Cause: a run that has failed is the end of it.
     Fix: make another run some time after one that nothing came of.
     Good: run 1 fails; run 2 follows by itself, and sends everything

@@ -1,0 +1,138 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// patientAtMost bounds what one check waits for real with Options.Patient: a
+// sentence that lets more time pass is not run, and a run or an attempt that has
+// not come by then stays undecided.
+const patientAtMost = 15 * time.Minute
+
+// A patient run has time for its longest checks, for what comes before them, and
+// for a second look at what failed.
+const patientTimeout = 2 * time.Hour
+
+// timepiece is the time by which checks wait where nobody moves a clock: that of
+// the machine, or that of a test.
+type timepiece struct {
+	now   func() time.Time
+	sleep func(ctx context.Context, d time.Duration) error
+}
+
+// machineTime is real time.
+var machineTime = timepiece{now: time.Now, sleep: func(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}}
+
+// patient tells that time passes by itself: there is no clock to move, and who
+// runs the judge waits.
+func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patient }
+
+// sleep waits in real time, or ends with the run.
+func (p *play) sleep(d time.Duration) error {
+	if p.opts.time.sleep(p.ctx, d) != nil {
+		return conformance.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited")
+	}
+	return nil
+}
+
+// advance lets time pass, by a duration such as "24h". Where the service's clock
+// can be moved it returns when everything that fell due has run.
+func (p *play) advance(by string) error {
+	d, err := time.ParseDuration(by)
+	switch {
+	case err != nil:
+		return fmt.Errorf("read duration: %w", err)
+	case !p.patient():
+		_, err = p.control("POST", "/clock", map[string]any{"advance": by})
+		return err
+	case d > patientAtMost:
+		return tooLong(d)
+	}
+	return p.sleep(d)
+}
+
+// clockOf is the time of the service. Where it cannot be read it is taken to be
+// that of this machine.
+func (p *play) clockOf() (time.Time, error) {
+	if p.target.ControlURL == "" {
+		return p.opts.time.now().UTC(), nil
+	}
+	a, err := p.control("GET", "/clock", nil)
+	if err != nil {
+		return time.Time{}, err
+	}
+	now, err := time.Parse(time.RFC3339, a.text("now"))
+	if err != nil {
+		return now, fmt.Errorf("read clock of the service: %w", err)
+	}
+	return now.UTC(), nil
+}
+
+func tooLong(d time.Duration) error {
+	return conformance.Outcome(conformance.NotRun, "--control-url", "would have to wait %s for real; needs --control-url", inWords(d))
+}
+
+// inWords is a duration as a feature file writes it: 5m, 24h.
+func inWords(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+var passes = regexp.MustCompile(`^(\d+[a-z]) pass$`)
+
+// passing is how much time a check lets pass by its own words, beside the backoffs
+// of the service that it waits for.
+func passing(c *conformance.Check) (sum time.Duration) {
+	for _, step := range c.Steps {
+		if m := passes.FindStringSubmatch(sentence(step)); m != nil {
+			d, _ := time.ParseDuration(m[1]) // the step itself says what is wrong with it
+			sum += d
+		}
+	}
+	return sum
+}
+
+// sentence is a step without its keyword.
+func sentence(step string) string {
+	_, rest, _ := strings.Cut(step, " ")
+	return rest
+}
+
+// patience says what a check of a patient run waits for; "" is nothing.
+func (r *run) patience(c *conformance.Check) string {
+	if c.Clock && r.patient() {
+		if d := passing(c); d > 0 {
+			return fmt.Sprintf("waits for real: %s", inWords(d))
+		}
+		return fmt.Sprintf("waits for real, for what the service does by itself: at most %s for each run", inWords(patientAtMost))
+	}
+	if r.opts.RequestTimeout == 0 && r.opts.Patient {
+		for _, step := range c.Steps {
+			if unanswered.MatchString(sentence(step)) {
+				return fmt.Sprintf("does not answer a request for %s, unless the service gives it up", inWords(longHold))
+			}
+		}
+	}
+	return ""
+}
