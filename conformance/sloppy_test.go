@@ -367,6 +367,9 @@ func judgeSloppy(t *testing.T, e *sloppy, opts conformance.Options) *conformance
 
 // TestSkipsAreDeclared holds a declared skip convention against the endpoint.
 func TestSkipsAreDeclared(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs of the judge, as others are")
+	}
 	for _, c := range []struct {
 		skips    bool
 		declared string
@@ -387,6 +390,9 @@ func TestSkipsAreDeclared(t *testing.T) {
 // TestNothingIsProvenByRefusals: an endpoint that refuses every record breaks no
 // rule that can be named, and yet none of its operations was seen to work.
 func TestNothingIsProvenByRefusals(t *testing.T) {
+	if testing.Short() {
+		t.Skip("whole runs of the judge, as others are")
+	}
 	e := &sloppy{refusesAll: true}
 	r := judgeSloppy(t, e, conformance.Options{
 		Write: true, Objects: []string{"order"}, ReadbackFunc: e.readback, MaxRecords: 20_000,
