@@ -90,7 +90,7 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
 	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
-	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes for a check, and five for a request that is given up (--timeout is then 2h)")
+	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes at a time, and five for a request that is given up (--timeout is then 2h)")
 	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service has given up a request that is not answered (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")

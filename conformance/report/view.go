@@ -92,7 +92,11 @@ func judged(suite string) string {
 func again(r *c.Report, check c.CheckResult, file string) string {
 	switch {
 	case r.Suite == c.SuiteService:
-		return "destkit conform service " + shellWord(line(r.Target)) + " --select " + line(check.ID)
+		command := "destkit conform service " + shellWord(line(r.Target)) + " --select " + line(check.ID)
+		if r.Settings.Clock == "real" { // without it a check about time would not run
+			command += " --patient"
+		}
+		return command
 	case slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 }):
 		return "destkit replay " + file + " " + line(check.ID)
 	}

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,8 +29,9 @@ type request struct {
 	as           identity
 	token        string // another token, in place of as
 	header       http.Header
-	control      bool // below the control URL instead
-	outside      bool // below what stands before /api/v1 instead
+	control      bool          // below the control URL instead
+	outside      bool          // below what stands before /api/v1 instead
+	within       time.Duration // in place of callTimeout
 }
 
 // answer is what came back.
@@ -89,7 +91,7 @@ const (
 // send makes one call, whatever comes back. Its error is a fault of the judge or
 // the end of the run.
 func (r *run) send(ctx context.Context, check string, q request) (*answer, error) {
-	call := wire.Call{Check: check, RPC: q.method + " " + q.path, HTTPMethod: q.method, Timeout: callTimeout}
+	call := wire.Call{Check: check, RPC: q.method + " " + q.path, HTTPMethod: q.method, Timeout: cmp.Or(q.within, callTimeout)}
 	switch body := q.body.(type) {
 	case nil:
 	case []byte:

@@ -48,7 +48,8 @@ func (p *play) triesConnecting(c connecting) error {
 
 // triesConnectionTo makes a connection to a destination that stands.
 func (p *play) triesConnectionTo(d *destination, credentials map[string]any) error {
-	a, err := p.api(request{method: "POST", path: "/destinations", body: d.connection(credentials)})
+	// The answer may wait for that of the destination.
+	a, err := p.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + p.hold()})
 	switch {
 	case err != nil:
 		return err

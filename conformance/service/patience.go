@@ -10,9 +10,9 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// patientAtMost bounds what one check waits for real with Options.Patient: a
-// sentence that lets more time pass is not run, and a run or an attempt that has
-// not come by then stays undecided.
+// patientAtMost bounds one wait for real with Options.Patient: a check that lets more
+// time pass by its own words is not run, and a run that has not ended by then, or a
+// retry that has not come, stays undecided.
 const patientAtMost = 15 * time.Minute
 
 // A patient run has time for its longest checks, for what comes before them, and

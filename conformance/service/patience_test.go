@@ -115,6 +115,19 @@ func TestPatienceFinds(t *testing.T) {
 	}
 }
 
+// TestPatienceOfRequests: a patient judge lets a request go unanswered for minutes,
+// and knows as soon as the service has given it up.
+func TestPatienceOfRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for deadlines of real time")
+	}
+	b := serveImpatient(t)
+	b.target.ControlURL, b.opts.Patient, b.opts.RequestTimeout = "", true, 0
+	b.opts.Select = []string{"TOUT-001", "TOUT-002", "TOUT-006"}
+	r := b.judge(t)
+	require.Equal(t, 3, r.Counts[conformance.Pass], explain(r))
+}
+
 // TestPatienceIsDocumented: docs/judge-service.md names exactly the checks that no
 // patience lets run.
 func TestPatienceIsDocumented(t *testing.T) {

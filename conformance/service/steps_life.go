@@ -114,6 +114,8 @@ func (p *play) runsOf() ([]*wire.Node, *answer, error) {
 		if _, err := p.control("POST", "/settle", nil); err != nil {
 			return nil, nil, err
 		}
+	} else if err := p.sleep(aWhile); err != nil {
+		return nil, nil, err
 	}
 	a, err := p.must(request{method: "GET", path: below("syncs", p.latest().id, "/sync_runs?per_page=100&order=asc")})
 	if err != nil {
@@ -122,8 +124,25 @@ func (p *play) runsOf() ([]*wire.Node, *answer, error) {
 	return itemsOf(a.at("data")), a, nil
 }
 
+// Nobody says when a service has nothing left to do that has no control API: a run
+// that follows another one comes within a while, and is waited for a few times.
+const (
+	aWhile   = 5 * time.Second
+	fewTimes = 6
+)
+
+// runsComing are the runs of the latest sync when so many of them are expected.
+func (p *play) runsComing(want int) (runs []*wire.Node, a *answer, err error) {
+	for n := 0; ; n++ {
+		runs, a, err = p.runsOf()
+		if err != nil || len(runs) >= want || n == fewTimes || p.target.ControlURL != "" {
+			return runs, a, err
+		}
+	}
+}
+
 func (p *play) hasRun(want int) error {
-	runs, a, err := p.runsOf()
+	runs, a, err := p.runsComing(want)
 	if err != nil {
 		return err
 	}
@@ -135,7 +154,7 @@ func (p *play) hasRun(want int) error {
 }
 
 func (p *play) hasRunOften(want int) error {
-	runs, a, err := p.runsOf()
+	runs, a, err := p.runsComing(want)
 	if err != nil {
 		return err
 	}

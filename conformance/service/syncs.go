@@ -104,8 +104,12 @@ const (
 // move time does so while the run waits.
 func (p *play) ends(s *syncing, id int64) (*answer, error) {
 	limit, longest, decider := runLimit, pollAtMost, ""
-	if p.Check().Clock && p.patient() {
+	switch {
+	case p.patience(p.Check()) == "":
+	case p.Check().Clock:
 		limit, longest, decider = patientAtMost, pollPatiently, "--control-url"
+	default:
+		limit, longest, decider = patientAtMost, pollPatiently, "--request-timeout"
 	}
 	pause, deadline := pollEvery, p.opts.time.now().Add(limit)
 	for {

@@ -67,8 +67,8 @@ type Options struct {
 	// SourceID is an SQL source of the workspace to read from; 0 makes an emulated
 	// one.
 	SourceID int64
-	// Patient waits for real where there is no clock to move, up to 15 minutes for a
-	// check.
+	// Patient waits for real where there is no clock to move, at most 15 minutes at a
+	// time.
 	Patient bool
 	// RequestTimeout is after how long the service has surely given a request up;
 	// 0: nobody knows, and what it has not given up after a while stays undecided

@@ -1,0 +1,28 @@
+package report
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// TestAgain: the command under a finding shows it again, also one that was waited
+// for.
+func TestAgain(t *testing.T) {
+	found := c.CheckResult{ID: "RES-002", Findings: []c.Finding{{Exchanges: []c.Exchange{{}}}}}
+	for name, tc := range map[string]struct {
+		report c.Report
+		check  c.CheckResult
+		want   string
+	}{
+		"of a destination": {c.Report{}, found, "destkit replay r.json RES-002"},
+		"of no exchange":   {c.Report{}, c.CheckResult{ID: "RES-002"}, ""},
+		"of a service":     {c.Report{Suite: c.SuiteService, Target: "http://h/api/v1"}, found, "destkit conform service http://h/api/v1 --select RES-002"},
+		"found by waiting for it": {c.Report{Suite: c.SuiteService, Target: "http://h/api/v1", Settings: c.Settings{Clock: "real"}}, found,
+			"destkit conform service http://h/api/v1 --select RES-002 --patient"},
+	} {
+		require.Equal(t, tc.want, again(&tc.report, tc.check, "r.json"), name)
+	}
+}
