@@ -77,6 +77,8 @@ func failureOf(err error) *failure {
 		// Emulated destinations and warehouses have databases of their own, and
 		// snapshots have files.
 		return &failure{code: http.StatusInsufficientStorage, message: "the service's disk is full; nothing was changed", cause: err}
+	case errors.Is(err, store.ErrUnavailable):
+		return &failure{code: http.StatusServiceUnavailable, message: "the service's database is not available; try again in a moment", cause: err}
 	case errors.Is(err, store.ErrClosed):
 		return &failure{code: http.StatusServiceUnavailable, message: "the service is stopping, or the fork has ended", cause: err}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):

@@ -48,6 +48,11 @@ const (
 type Config struct {
 	// Dir keeps everything below it; "" keeps everything in memory.
 	Dir string
+	// Store is the URL of a schema of PostgreSQL (store.Options.URL) that keeps
+	// what the API shows; the ledger and the files stay in Dir, so one process has
+	// it at a time. "" keeps it in Dir, too. StorePassword goes with a URL that
+	// holds none.
+	Store, StorePassword string
 	// MasterKey is the key of 32 bytes that seals all secrets; needed with Dir.
 	MasterKey []byte
 	// Restore starts from a snapshot or backup; Dir must hold no data then.

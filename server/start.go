@@ -42,7 +42,7 @@ func (c *Config) complete() error {
 	if c.Version == "" {
 		c.Version = "devel"
 	}
-	if c.MasterKey == nil && c.Dir == "" {
+	if c.MasterKey == nil && c.Dir == "" && c.Store == "" {
 		// A world in memory has a key of its own, which its forks get too: without
 		// it nobody could open what their snapshot has sealed.
 		c.MasterKey = make([]byte, masterKeySize)
@@ -126,6 +126,8 @@ func (s *Server) below(name string) string {
 func (s *Server) open(ctx context.Context) error {
 	options := store.Options{
 		Dir:       s.config.Dir,
+		URL:       s.config.Store,
+		Password:  s.config.StorePassword,
 		Clock:     s.clock.Now,
 		MasterKey: s.config.MasterKey,
 		Random:    s.config.Random,

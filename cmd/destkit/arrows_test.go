@@ -73,6 +73,7 @@ var testArrows = map[string][]string{
 	"server/destination":  {"destsim"},
 	"server/executor":     {"destsim", "matrixtest", "server/source/postgrestest"},
 	"server/source":       {"server/source/postgrestest"},
+	"server/store":        {"server/source/postgrestest"},
 }
 
 // doors are the packages by which a module enters, mostly one alone. What
@@ -85,7 +86,7 @@ var doors = map[string][]string{
 	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
 	"github.com/HdrHistogram/":    {"loadgen"},
 	"github.com/hashicorp/":       {"server/executor"},
-	"github.com/jackc/pgx/":       {"server/source"},
+	"github.com/jackc/pgx/":       {"server/source", "server/store"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/liquid":   {"server/mapping"},
 	"github.com/parquet-go/":      {"server/source"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +14,6 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
-	"github.com/destkit/destkit/server/store"
 )
 
 // Environment variables of `destkit serve` that hold secrets; none of them is
@@ -29,6 +29,7 @@ const (
 type serving struct {
 	config server.Config
 	key    keySource
+	place  storePlace
 	mail   mailFlags
 
 	addr, dialect, seed, restore  string
@@ -58,9 +59,17 @@ printed. It stops on SIGINT and SIGTERM.
 With --data, secrets are sealed under a master key: ` + envMasterKey + ` (64 hex
 digits, or base64 of 32 bytes), or --key-file. Without either, the first start
 makes one in your configuration folder and says so. Keep it: without it nobody
-reads the secrets of the directory, its snapshots and its backups.`,
+reads the secrets of the directory, its snapshots and its backups.
+
+With --store, what the API shows is kept in a schema of PostgreSQL 13 or later,
+which is made and brought up to date at the start. The ledger of the syncs, files
+and emulated destinations stay in --data, which belongs to that schema from then
+on, and one process has both at a time: a second one is refused. Connect to the
+server itself and not through a pooler that hands out transactions. A database
+that does not answer makes calls fail with 503; the service finds it again.`,
 		Example: `  destkit serve
   destkit serve --addr 127.0.0.1:0 --data ./data
+  destkit serve --data ./data --store postgres://destkit@db.example/destkit
   destkit serve --seed seed.yaml --dialect live
   destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
       --smtp-user alerts --smtp-password-env SMTP_PASSWORD
@@ -87,6 +96,7 @@ reads the secrets of the directory, its snapshots and its backups.`,
 	f.SortFlags = false
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
+	s.place.register(f)
 	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
@@ -149,7 +159,11 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer ln.Close()
-	key, err := s.key.open(s.config.Dir, s.restore != "")
+	held, err := s.place.holds(cmd.Context())
+	if err != nil {
+		return err
+	}
+	key, err := s.key.open(&s.place, held, s.restore != "")
 	if err != nil {
 		return err
 	}
@@ -160,8 +174,10 @@ func (s *serving) run(cmd *cobra.Command) error {
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
 		// A key that has sealed nothing must not lie about unannounced.
-		if key.made != "" && !store.HoldsData(s.config.Dir) {
-			err = errors.Join(err, os.Remove(key.made))
+		if key.made != "" {
+			if held, unknown := s.place.holds(context.WithoutCancel(cmd.Context())); !held && unknown == nil {
+				err = errors.Join(err, os.Remove(key.made))
+			}
 		}
 		return err
 	}
@@ -170,7 +186,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	// First of all, by which whoever started it finds the port.
 	fmt.Fprintf(out, "listening %s\n", url)
 	if key.made != "" {
-		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, s.config.Dir)
+		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
 	}
 	for _, v := range server.Violations() {
 		if slices.Contains(s.config.Violate, v.ID) {
@@ -207,8 +223,8 @@ func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 	}
 	show("personal access token", first.PersonalAccessToken, s.config.PersonalAccessToken, envAccessToken)
 	show("workspace API key", first.WorkspaceAPIKey, s.config.WorkspaceAPIKey, envWorkspaceKey)
-	if s.config.Dir != "" {
-		fmt.Fprintf(out, "shown once; for others: destkit serve new-token --data %s\n", s.config.Dir)
+	if !s.place.none() {
+		fmt.Fprintf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -11,7 +12,8 @@ import (
 
 // newServeBackup copies a data directory while it is in use; no key is needed.
 func newServeBackup() *cobra.Command {
-	var dir, to string
+	var place storePlace
+	var to string
 	cmd := &cobra.Command{
 		Use:   "backup",
 		Short: "Copy the database of a data directory, also while it is served",
@@ -20,30 +22,47 @@ at all. The service may run and write meanwhile. Secrets in the copy stay sealed
 to start from it, with 'destkit serve --restore', takes the master key of the
 directory.
 
+With --store the copy is made from PostgreSQL. It is the same kind of file, so a
+service moves from one to the other by a backup and --restore.
+
 The copy holds everything that the API shows. The records of emulated
 destinations and warehouses, and the clock, are in a snapshot instead
 (GET /_control/snapshot of the running service).`,
 		Example: "  destkit serve backup --data ./data --to backup.db\n  destkit serve --data ./restored --restore backup.db",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if dir == "" || to == "" {
-				return usagef("backup needs --data DIR and --to FILE")
+			if place.none() || to == "" {
+				return usagef("backup needs --data DIR or --store URL, and --to FILE")
+			}
+			if err := place.resolve(); err != nil {
+				return err
 			}
 			// Told apart from a disk that cannot be read: the caller has named
-			// the wrong folder.
-			if !store.HoldsData(dir) {
-				return noData(dir)
+			// the wrong place.
+			if held, err := place.holds(cmd.Context()); err != nil {
+				return err
+			} else if !held {
+				return noData(place.String())
 			}
-			if err := store.Backup(cmd.Context(), dir, to); errors.Is(err, store.ErrInside) {
+			err := backUp(cmd.Context(), &place, to)
+			if errors.Is(err, store.ErrInside) || errors.Is(err, store.ErrUnfit) {
 				return usageError(err)
 			} else if err != nil {
 				return untested(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "backed up %s to %s\n", dir, to)
+			fmt.Fprintf(cmd.OutOrStdout(), "backed up %s to %s\n", &place, to)
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&dir, "data", "", "the data directory `DIR`")
+	cmd.Flags().StringVar(&place.dir, "data", "", "the data directory `DIR`")
+	place.register(cmd.Flags())
 	cmd.Flags().StringVar(&to, "to", "", "the `FILE` to write, outside of the directory")
 	return cmd
+}
+
+func backUp(ctx context.Context, place *storePlace, to string) error {
+	if place.url != "" {
+		return store.BackupPostgres(ctx, place.options(), to)
+	}
+	return store.Backup(ctx, place.dir, to)
 }

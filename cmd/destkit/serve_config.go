@@ -27,7 +27,14 @@ func (s *serving) resolve(stderr io.Writer) (err error) {
 	// too many, or collide.
 	case s.seed != "" && s.restore != "":
 		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
+	case s.place.url != "" && s.config.Dir == "":
+		return usagef("--store needs --data DIR, too: the ledger of the syncs stays in that folder")
 	}
+	s.place.dir = s.config.Dir
+	if err := s.place.resolve(); err != nil {
+		return err
+	}
+	s.config.Store, s.config.StorePassword = s.place.url, s.place.password
 	for _, deadline := range []struct {
 		flag string
 		d    time.Duration
@@ -110,7 +117,7 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	world, err := server.New(ctx, s.config)
 	if err != nil {
 		// Under --restore the file is what the key does not open.
-		err = dataError(cmp.Or(s.restore, s.config.Dir), key, err)
+		err = dataError(cmp.Or(s.restore, s.place.String()), key, err)
 		if s.restore != "" { // mostly the file is no good
 			err = usageError(fmt.Errorf("restore %s: %w", s.restore, err))
 		}
@@ -119,8 +126,8 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	return &openWorld{world, sims}, nil
 }
 
-// dataError words why a data directory, or the file to restore, could not be
-// opened, with the way out.
+// dataError words why a store, or the file to restore, could not be opened, with
+// the way out.
 func dataError(place string, key masterKey, err error) error {
 	var owned *store.OwnedError
 	switch {
@@ -129,10 +136,10 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.Is(err, store.ErrWrongKey):
 		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
 	case errors.Is(err, store.ErrHasData):
-		return usagef("--restore needs a new --data directory: this one holds data already")
+		return usagef("--restore needs a new --data directory, or an empty schema of --store: this one holds data already")
 	case errors.Is(err, store.ErrDamaged):
 		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy):
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere):
 		return usageError(err)
 	}
 	return untested(err)

@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
-
-	"github.com/destkit/destkit/server/store"
 )
 
 // keySize is the length of a master key in bytes (AES-256).
@@ -34,13 +32,14 @@ type masterKey struct {
 	made  string // the file, when this start has made it
 }
 
-// open finds the master key of a data directory ("" is memory, which needs one
-// for a restore only). It makes one for a directory that holds no data yet, and
-// for no other: a new key could open nothing there.
-func (k *keySource) open(dir string, restore bool) (masterKey, error) {
+// open finds the master key of a store (one in memory needs it for a restore
+// only). It makes one for a store that holds no data yet, and for no other: a new
+// key could open nothing there.
+func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, error) {
+	dir := place.dir
 	// A key that was named is the only one that is tried.
 	key, err := k.given(dir)
-	if err != nil || key.bytes != nil || dir == "" && !restore {
+	if err != nil || key.bytes != nil || place.none() && !restore {
 		return key, err
 	}
 	file, err := defaultKeyFile()
@@ -58,8 +57,8 @@ func (k *keySource) open(dir string, restore bool) (masterKey, error) {
 	// A new key could not open what the file holds.
 	case restore:
 		return key, usagef("--restore needs the master key of the service that it came from: set %s or --key-file", envMasterKey)
-	case store.HoldsData(dir):
-		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", dir, envMasterKey, file)
+	case held:
+		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, envMasterKey, file)
 	}
 	return makeKeyFile(file)
 }

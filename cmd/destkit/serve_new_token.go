@@ -66,7 +66,7 @@ user, and the present API key of the first workspace.`,
 func (t *tokens) ofWorkspace(out io.Writer, tx *store.Tx) error {
 	key, err := tx.NewWorkspaceKey(t.workspace)
 	if err != nil {
-		return notFound(err, "there is no workspace %d in %s", t.workspace, t.dir)
+		return notFound(err, "there is no workspace %d in %s", t.workspace, &t.storePlace)
 	}
 	fmt.Fprintf(out, "workspace: %d\nworkspace API key: %s\n", t.workspace, key)
 	return nil
@@ -90,7 +90,7 @@ func (t *tokens) ofUser(out io.Writer, tx *store.Tx) error {
 		found = u
 	}
 	if found == nil {
-		return usagef("there is no user %s in %s", t.email, t.dir)
+		return usagef("there is no user %s in %s", t.email, &t.storePlace)
 	}
 	return printUserToken(out, tx, found)
 }
@@ -104,7 +104,7 @@ func (t *tokens) ofFirst(out io.Writer, tx *store.Tx) error {
 		return untested(err)
 	}
 	if len(organizations) == 0 {
-		return usagef("there is no organization in %s", t.dir)
+		return usagef("there is no organization in %s", &t.storePlace)
 	}
 	users, _, err := tx.Users(organizations[0].ID, one)
 	if err == nil && len(users) > 0 {

@@ -67,7 +67,7 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 	if err := s.RotateDataKeys(ctx); err != nil {
 		return untested(fmt.Errorf("%w; the new master key is in force, run rotate-key again for new data keys", err))
 	}
-	fmt.Fprintf(out, "%s is sealed anew\n", r.dir)
+	fmt.Fprintf(out, "%s is sealed anew\n", &r.storePlace)
 	return nil
 }
 

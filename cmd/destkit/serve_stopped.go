@@ -11,10 +11,10 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// stopped is a data directory that no service has open, for the commands that
-// change keys and tokens.
+// stopped is a store that no service has open, for the commands that change keys
+// and tokens.
 type stopped struct {
-	dir string
+	storePlace
 	key keySource
 }
 
@@ -23,27 +23,35 @@ func (s *stopped) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&s.dir, "data", "", "the data directory `DIR`; no service may run on it")
+	s.storePlace.register(f)
 	s.key.register(f)
 }
 
-// with opens the directory for fn. It never makes a directory or a key.
+// with opens the store for fn. It never makes a directory, a schema or a key.
 func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, masterKey) error) (err error) {
-	if s.dir == "" {
-		return usagef("%s needs --data DIR", what)
+	if s.none() {
+		return usagef("%s %w", what, errNoPlace)
 	}
-	if !store.HoldsData(s.dir) {
-		return noData(s.dir)
+	if err := s.resolve(); err != nil {
+		return err
 	}
-	key, err := s.key.open(s.dir, false)
+	held, err := s.holds(ctx)
 	if err != nil {
 		return err
 	}
-	// The store refuses a directory that a service has open.
-	opened, err := store.Open(ctx, store.Options{
-		Dir: s.dir, MasterKey: key.bytes, Owner: fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what),
-	})
+	if !held {
+		return noData(s.String())
+	}
+	key, err := s.key.open(&s.storePlace, held, false)
 	if err != nil {
-		return dataError(s.dir, key, err)
+		return err
+	}
+	// The store refuses one that a service has open.
+	options := s.options()
+	options.MasterKey, options.Owner = key.bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what)
+	opened, err := store.Open(ctx, options)
+	if err != nil {
+		return dataError(s.String(), key, err)
 	}
 	defer func() {
 		if failed := opened.Close(); err == nil && failed != nil {
@@ -53,8 +61,8 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	return fn(opened, key)
 }
 
-// noData words that a directory was never served.
-func noData(dir string) error { return usagef("%s holds no data of a service", dir) }
+// noData words that a store was never served.
+func noData(place string) error { return usagef("%s holds no data of a service", place) }
 
 // notFound words that something is not in the directory.
 func notFound(err error, format string, args ...any) error {

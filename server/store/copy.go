@@ -17,38 +17,36 @@ import (
 func (s *Store) Copy(ctx context.Context, w io.Writer) error {
 	err := s.copy(ctx, w)
 	if err != nil {
-		return fmt.Errorf("copy %s: %w", s.place(), err)
+		return fmt.Errorf("copy %s: %w", s.place, err)
 	}
 	return nil
 }
 
 func (s *Store) copy(ctx context.Context, w io.Writer) error {
 	// Holding a reader keeps the store open, and in memory the writer away.
-	reader, err := s.takeReader(ctx)
+	c, err := s.takeReader(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { s.readers <- reader }()
-	if s.dir == "" {
-		data, err := reader.db.Serialize("main")
+	defer func() { s.readers <- ended(c) }()
+	return s.engine.copy(ctx, c, w)
+}
+
+func (f *files) copy(ctx context.Context, reader conn, w io.Writer) error {
+	if f.dir == "" {
+		data, err := reader.(*lite).db.Serialize("main")
 		if err != nil {
 			return err
 		}
 		_, err = w.Write(data)
 		return err
 	}
-	temp := filepath.Join(s.dir, rand.Text()+leftover)
+	temp := filepath.Join(f.dir, rand.Text()+leftover)
 	defer os.Remove(temp)
-	if err := vacuum(ctx, s.path, temp); err != nil {
+	if err := vacuum(ctx, f.path, temp); err != nil {
 		return err
 	}
-	f, err := os.Open(temp)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = io.Copy(w, f)
-	return err
+	return sendFile(w, temp)
 }
 
 // vacuum writes what a database holds now into a new file: one read, so others

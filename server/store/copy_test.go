@@ -23,14 +23,10 @@ func copyOf(t testing.TB, s *Store) []byte {
 
 // A copy of either kind of store starts a store of either kind.
 func TestCopyAndStartFromIt(t *testing.T) {
-	for _, from := range []string{"memory", "disk"} {
-		for _, to := range []string{"memory", "disk"} {
+	for _, from := range []string{inMem, onDisk, onPG} {
+		for _, to := range []string{inMem, onDisk, onPG} {
 			t.Run(from+" to "+to, func(t *testing.T) {
-				o := Options{MasterKey: testKey}
-				if from == "disk" {
-					o.Dir = t.TempDir()
-				}
-				s := open(t, o)
+				s := open(t, Options{MasterKey: testKey}.a(t, from))
 				var w *world
 				update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
 				token, err := s.SealText("log")
@@ -38,24 +34,26 @@ func TestCopyAndStartFromIt(t *testing.T) {
 				data := copyOf(t, s)
 				update(t, s, func(tx *Tx) { require.NoError(t, tx.DeleteOrganization(w.Organization.ID)) })
 
-				o = Options{MasterKey: testKey, From: bytes.NewReader(data)}
-				if to == "disk" {
-					o.Dir = filepath.Join(t.TempDir(), "new")
-				}
+				o := Options{MasterKey: testKey, From: bytes.NewReader(data)}.a(t, to)
 				fork := open(t, o)
 				require.Equal(t, w.secrets(), secrets(t, fork, w))
+				requireStored(t, fork, w)
 				text, err := fork.UnsealText(token)
 				require.NoError(t, err)
 				require.Equal(t, "log", text)
-				update(t, fork, func(tx *Tx) { build(t, tx, "later") })
+				var later *world
+				update(t, fork, func(tx *Tx) { later = build(t, tx, "later") })
+				require.Equal(t, w.Sync.ID+1, later.Sync.ID, "ids go on")
 				requireIntact(t, fork)
 				require.Empty(t, names(t, s))
 				require.NoError(t, fork.Close())
-				if to == "disk" {
+				if to == onDisk {
 					left, err := filepath.Glob(filepath.Join(o.Dir, "*"))
 					require.NoError(t, err)
 					require.ElementsMatch(t, []string{filepath.Join(o.Dir, databaseFile), filepath.Join(o.Dir, lockFile)}, left)
-					again := open(t, Options{Dir: o.Dir})
+				}
+				if to != inMem {
+					again := open(t, Options{Dir: o.Dir, URL: o.URL})
 					require.Equal(t, []string{"acme", "later"}, names(t, again))
 				}
 			})
@@ -100,7 +98,7 @@ func TestRefusedCopies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			for _, o := range []Options{{}, {Dir: dir}} {
+			for _, o := range []Options{{}, {Dir: dir}, Options{}.a(t, onPG)} {
 				o.MasterKey, o.From = c.key, c.from()
 				_, err := Open(t.Context(), o)
 				require.Error(t, err)
@@ -126,20 +124,26 @@ func TestRefusedCopies(t *testing.T) {
 }
 
 func TestStartFromCopyNeedsAnEmptyPlaceAndAKey(t *testing.T) {
-	dir := t.TempDir()
-	s := open(t, Options{Dir: dir})
-	data := copyOf(t, s)
-	require.NoError(t, s.Close())
-	_, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey, From: bytes.NewReader(data)})
-	require.ErrorIs(t, err, ErrHasData)
-	_, err = Open(t.Context(), Options{From: bytes.NewReader(data)})
+	var data []byte
+	for _, kind := range []string{onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) {
+			o := Options{MasterKey: testKey}.a(t, kind)
+			s := open(t, o)
+			data = copyOf(t, s)
+			require.NoError(t, s.Close())
+			o.From = bytes.NewReader(data)
+			_, err := Open(t.Context(), o)
+			require.ErrorIs(t, err, ErrHasData)
+		})
+	}
+	_, err := Open(t.Context(), Options{From: bytes.NewReader(data)})
 	require.ErrorContains(t, err, "a master key is needed")
 }
 
 func TestRestore(t *testing.T) {
-	eachRestored := map[string]Options{"memory": {MasterKey: testKey}, "disk": {Dir: t.TempDir(), MasterKey: testKey}}
-	for name, o := range eachRestored {
-		t.Run(name, func(t *testing.T) {
+	for _, kind := range []string{inMem, onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) {
+			o := Options{MasterKey: testKey}.a(t, kind)
 			s := open(t, o)
 			var w, lost *world
 			update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
@@ -162,9 +166,9 @@ func TestRestore(t *testing.T) {
 			text, err := s.UnsealText(token)
 			require.NoError(t, err)
 			require.Equal(t, "after", text)
-			if o.Dir != "" {
+			if kind != inMem {
 				require.NoError(t, s.Close())
-				s = open(t, Options{Dir: o.Dir})
+				s = open(t, Options{Dir: o.Dir, URL: o.URL})
 				require.Equal(t, []string{"acme", "later"}, names(t, s))
 			}
 		})
@@ -176,7 +180,7 @@ func TestRestore(t *testing.T) {
 func TestBackupUnderWrites(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	to := filepath.Join(outside, "backup.db")
-	c := start(t, "write", dir)
+	c := start(t, "write", Options{Dir: dir})
 	last := 0
 	for range 5 {
 		c.line(t)

@@ -34,7 +34,7 @@ func (tx *Tx) Counts() (Counts, error) {
 	if err != nil {
 		return counts, fmt.Errorf("count sync runs: %w", err)
 	}
-	if counts.Bytes, err = tx.number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"); err != nil {
+	if counts.Bytes, err = tx.number(tx.store.measure); err != nil {
 		return counts, fmt.Errorf("measure store: %w", err)
 	}
 	return counts, nil

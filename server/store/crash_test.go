@@ -16,10 +16,16 @@ func TestKilledWhileWriting(t *testing.T) {
 	if testing.Short() {
 		rounds = 5
 	}
-	dir := t.TempDir()
+	t.Run(onDisk, func(t *testing.T) { killsWhileWriting(t, Options{}.a(t, onDisk), rounds) })
+	t.Run(onPG, func(t *testing.T) { killsWhileWriting(t, Options{}.a(t, onPG), rounds/2) })
+}
+
+func killsWhileWriting(t *testing.T, o Options, rounds int) {
+	t.Helper()
+	o.MasterKey = testKey
 	total := 0
 	for round := range rounds {
-		c := start(t, "write", dir)
+		c := start(t, "write", o)
 		told := 1 + round%5
 		for n := 1; n <= told; n++ {
 			require.Equal(t, fmt.Sprint("committed ", n), c.line(t))
@@ -30,7 +36,7 @@ func TestKilledWhileWriting(t *testing.T) {
 				told++
 			}
 		}
-		s, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
+		s, err := Open(t.Context(), o)
 		require.NoError(t, err)
 		done := requireWhole(t, s)
 		require.GreaterOrEqual(t, done, total+told)

@@ -1,10 +1,13 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"zombiezen.com/go/sqlite"
 )
 
@@ -19,6 +22,13 @@ var (
 	ErrClosed   = errors.New("the store is closed")
 	ErrHasData  = errors.New("the directory already holds data")
 	ErrNotACopy = errors.New("not a copy of a store")
+
+	// Of PostgreSQL: what may be better in a moment, and what has to be changed
+	// there or in the URL.
+	ErrUnavailable = errors.New("the database is not available")
+	ErrUnfit       = errors.New("the database cannot be used")
+	// ErrElsewhere says that a data directory goes with another store.
+	ErrElsewhere = errors.New("the data directory belongs to another store")
 )
 
 // DuplicateError says that a value which has to be unique exists already. Value
@@ -47,15 +57,16 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s %d is used by %d %ss", e.Kind, e.ID, e.Count, e.By)
 }
 
-// OwnedError says that another process works on the directory. Owner is that
-// process's Options.Owner; empty when it gave none.
-type OwnedError struct{ Owner string }
+// OwnedError says that another process works on the directory, or on the schema.
+// Owner is that process's Options.Owner; empty when it gave none.
+type OwnedError struct{ Owner, Schema string }
 
 func (e *OwnedError) Error() string {
-	if e.Owner == "" {
-		return "the data directory is in use by another process"
+	what := "the data directory"
+	if e.Schema != "" {
+		what = "the schema " + e.Schema
 	}
-	return "the data directory is in use by " + e.Owner
+	return what + " is in use by " + cmp.Or(e.Owner, "another process")
 }
 
 // translate turns SQLite's words into ours where callers tell them apart.
@@ -74,14 +85,20 @@ func translate(err error) error {
 
 // unique says whether a statement broke a unique constraint.
 func unique(err error) bool {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refusal.Code == uniqueViolation
+	}
 	code := sqlite.ErrCode(err)
 	return code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey
 }
 
-// harmless says whether a failed statement leaves its transaction usable:
-// SQLite undoes that statement alone. After anything else, such as a full disk,
+// harmless says whether a failed statement leaves its transaction usable: a
+// broken constraint undoes that statement alone. After anything else, such as a full disk,
 // it may have rolled back everything and gone on in autocommit.
 func harmless(err error) bool {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return strings.HasPrefix(refusal.Code, constraintClass)
+	}
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
 }
 

@@ -61,7 +61,7 @@ func TestModeIsMended(t *testing.T) {
 // the database, not its log, not a backup.
 func TestNoSecretInAnyFile(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
-	c := start(t, "world", dir)
+	c := start(t, "world", Options{Dir: dir})
 	var given []string
 	require.NoError(t, json.Unmarshal([]byte(c.line(t)), &given))
 	require.Equal(t, "ready", c.line(t))
@@ -91,12 +91,18 @@ func TestNoSecretInAnyFile(t *testing.T) {
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {
-	dir := t.TempDir()
-	c := start(t, "hold", dir)
+	for _, kind := range []string{onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) { refusesASecond(t, Options{}.a(t, kind)) })
+	}
+}
+
+func refusesASecond(t *testing.T, o Options) {
+	o.MasterKey = testKey
+	c := start(t, "hold", o)
 	require.Equal(t, "ready", c.line(t))
 	refused := func(want string) {
 		t.Helper()
-		_, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey, Owner: "the second"})
+		_, err := Open(t.Context(), o)
 		var owned *OwnedError
 		require.ErrorAs(t, err, &owned)
 		require.Equal(t, want, owned.Owner)
@@ -108,7 +114,7 @@ func TestSecondProcessIsRefused(t *testing.T) {
 	require.Equal(t, "named", c.line(t))
 	refused("pid 4711, http://127.0.0.1:9")
 	c.kill()
-	_ = open(t, Options{Dir: dir}) // a process that is gone holds nothing
+	_ = open(t, o) // a process that is gone holds nothing
 }
 
 func TestSameProcessIsRefused(t *testing.T) {

@@ -44,7 +44,7 @@ func newGCM(key []byte) (cipher.AEAD, error) {
 func (k *keyring) setMaster(o Options) error {
 	key := o.MasterKey
 	if key == nil {
-		if o.Dir != "" || o.From != nil {
+		if o.Dir != "" || o.URL != "" || o.From != nil {
 			return errors.New("a master key is needed: 32 bytes")
 		}
 		key = make([]byte, keySize)
@@ -151,14 +151,13 @@ func readKeys(query func(string, func(cells) error, ...any) error, condition str
 	return found, err
 }
 
-// check finds out whether the master key is the one of an existing database. The
+// check finds out whether the master key is the one of a database with tables. The
 // installation's own keys are the check value: each is sealed by it.
-func (k *keyring) check(c *conn) error {
-	version, err := versionOf(c)
-	if err != nil || version == 0 {
+func (k *keyring) check(c conn) error {
+	keys, err := readKeys(func(query string, each func(cells) error, args ...any) error {
+		_, err := c.run(query, each, args...)
 		return err
-	}
-	keys, err := readKeys(c.query, "workspace_id IS NULL")
+	}, "workspace_id IS NULL")
 	for _, w := range keys {
 		_, wrong := w.open(k.masterKey())
 		err = errors.Join(err, wrong)

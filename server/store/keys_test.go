@@ -118,8 +118,13 @@ func TestSealedValuesAreBoundToTheirPlace(t *testing.T) {
 }
 
 func TestWrongMasterKey(t *testing.T) {
-	dir := t.TempDir()
-	first := open(t, Options{Dir: dir})
+	for _, kind := range []string{onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) { refusesWrongKeys(t, Options{}.a(t, kind)) })
+	}
+}
+
+func refusesWrongKeys(t *testing.T, o Options) {
+	first := open(t, o)
 	update(t, first, func(tx *Tx) { build(t, tx, "acme") })
 	require.NoError(t, first.Close())
 	for name, c := range map[string]struct {
@@ -130,11 +135,13 @@ func TestWrongMasterKey(t *testing.T) {
 		"none":        {nil, "a master key is needed"},
 		"a short one": {[]byte("short"), "a key has 32 bytes, not 5"},
 	} {
-		_, err := Open(t.Context(), Options{Dir: dir, MasterKey: c.key})
+		o.MasterKey = c.key
+		_, err := Open(t.Context(), o)
 		require.ErrorContains(t, err, c.want, name)
 		require.Equal(t, name == "another one", strings.Contains(err.Error(), "wrong"))
 	}
-	_ = open(t, Options{Dir: dir}) // the right one still works
+	o.MasterKey = testKey
+	_ = open(t, o) // the right one still works
 }
 
 func TestRotateMasterKey(t *testing.T) {
@@ -150,13 +157,16 @@ func TestRotateMasterKey(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, "https://x.example/secret", text)
 		update(t, s, func(tx *Tx) { build(t, tx, "later") })
-		if s.dir == "" {
+		if s.memory {
 			return
 		}
 		require.NoError(t, s.Close())
-		_, err = Open(t.Context(), Options{Dir: s.dir, MasterKey: testKey})
+		o := placeOf(s)
+		o.MasterKey = testKey
+		_, err = Open(t.Context(), o)
 		require.ErrorIs(t, err, ErrWrongKey)
-		again := open(t, Options{Dir: s.dir, MasterKey: otherKey})
+		o.MasterKey = otherKey
+		again := open(t, o)
 		require.Equal(t, w.secrets(), secrets(t, again, w))
 	})
 }
@@ -182,9 +192,9 @@ func TestRotateDataKeys(t *testing.T) {
 		require.Equal(t, "old log", text)
 		view(t, s, func(tx *Tx) { // one key for each workspace, the installation's are kept
 			for query, want := range map[string]int64{
-				"SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL":              2,
-				"SELECT count(*) FROM data_keys WHERE workspace_id IS NULL":                  3,
-				"SELECT count(*) FROM data_keys WHERE workspace_id IS NULL AND retired == 0": 1,
+				"SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL":             2,
+				"SELECT count(*) FROM data_keys WHERE workspace_id IS NULL":                 3,
+				"SELECT count(*) FROM data_keys WHERE workspace_id IS NULL AND retired = 0": 1,
 			} {
 				n, err := tx.number(query)
 				require.NoError(t, err)
@@ -208,7 +218,7 @@ func sealedValues(t testing.TB, s *Store) (found [][]byte) {
 
 // Every sealed column of the schema is one that a rotation knows.
 func TestRotationKnowsEverySealedColumn(t *testing.T) {
-	s := open(t, Options{})
+	s := open(t, Options{}) // the other databases have the same columns
 	var known, inSchema []string
 	for _, c := range sealedColumns {
 		known = append(known, c.table+"."+c.column)
@@ -223,26 +233,28 @@ func TestRotationKnowsEverySealedColumn(t *testing.T) {
 
 // A deleted workspace takes its data key along.
 func TestDeletedWorkspaceLosesItsKey(t *testing.T) {
-	s := open(t, Options{})
-	update(t, s, func(tx *Tx) {
-		w := build(t, tx, "acme")
-		require.NoError(t, tx.DeleteOrganization(w.Organization.ID))
-		n, err := tx.number("SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL")
-		require.NoError(t, err)
-		require.Zero(t, n)
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		update(t, s, func(tx *Tx) {
+			w := build(t, tx, "acme")
+			require.NoError(t, tx.DeleteOrganization(w.Organization.ID))
+			n, err := tx.number("SELECT count(*) FROM data_keys WHERE workspace_id IS NOT NULL")
+			require.NoError(t, err)
+			require.Zero(t, n)
+		})
 	})
 }
 
 // An undone transaction may have made a data key; the next one with that id is
 // another key.
 func TestUndoneDataKeys(t *testing.T) {
-	s := open(t, Options{})
-	_ = s.Update(t.Context(), func(tx *Tx) error { build(t, tx, "undone"); return ErrConflict })
-	var w *world
-	update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
-	require.Equal(t, w.secrets(), secrets(t, s, w))
-	require.NoError(t, s.RotateDataKeys(t.Context()))
-	require.Equal(t, w.secrets(), secrets(t, s, w))
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		_ = s.Update(t.Context(), func(tx *Tx) error { build(t, tx, "undone"); return ErrConflict })
+		var w *world
+		update(t, s, func(tx *Tx) { w = build(t, tx, "acme") })
+		require.Equal(t, w.secrets(), secrets(t, s, w))
+		require.NoError(t, s.RotateDataKeys(t.Context()))
+		require.Equal(t, w.secrets(), secrets(t, s, w))
+	})
 }
 
 func TestSealText(t *testing.T) {

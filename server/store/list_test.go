@@ -51,28 +51,29 @@ func TestPaging(t *testing.T) {
 
 // Rows are ordered by their creation, whatever happened to them later.
 func TestOrderIsByCreation(t *testing.T) {
-	s := open(t, Options{})
-	o := &Organization{Name: "acme"}
-	update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(o)) })
-	var all []*Workspace
-	for i := range 3 {
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		o := &Organization{Name: "acme"}
+		update(t, s, func(tx *Tx) { require.NoError(t, tx.CreateOrganization(o)) })
+		var all []*Workspace
+		for i := range 3 {
+			update(t, s, func(tx *Tx) {
+				w := &Workspace{OrganizationID: o.ID, Name: fmt.Sprint("w", i)}
+				require.NoError(t, tx.CreateWorkspace(w))
+				all = append(all, w)
+			})
+		}
 		update(t, s, func(tx *Tx) {
-			w := &Workspace{OrganizationID: o.ID, Name: fmt.Sprint("w", i)}
-			require.NoError(t, tx.CreateWorkspace(w))
-			all = append(all, w)
+			all[0].Name = "changed"
+			require.NoError(t, tx.SaveWorkspace(all[0]))
+			require.True(t, all[0].UpdatedAt.After(all[2].CreatedAt))
+			require.EqualValues(t, 2, all[0].Version)
 		})
-	}
-	update(t, s, func(tx *Tx) {
-		all[0].Name = "changed"
-		require.NoError(t, tx.SaveWorkspace(all[0]))
-		require.True(t, all[0].UpdatedAt.After(all[2].CreatedAt))
-		require.EqualValues(t, 2, all[0].Version)
-	})
-	view(t, s, func(tx *Tx) {
-		found, total, err := tx.Workspaces(o.ID, Page{Ascending: true})
-		require.NoError(t, err)
-		require.EqualValues(t, 3, total)
-		require.Equal(t, all, found)
+		view(t, s, func(tx *Tx) {
+			found, total, err := tx.Workspaces(o.ID, Page{Ascending: true})
+			require.NoError(t, err)
+			require.EqualValues(t, 3, total)
+			require.Equal(t, all, found)
+		})
 	})
 }
 
@@ -90,10 +91,15 @@ func TestTimesAreMillisecondsUTC(t *testing.T) {
 
 // Deleted ids are never given again, across a restart either.
 func TestIDsAreNeverUsedTwice(t *testing.T) {
-	dir := t.TempDir()
+	for _, kind := range []string{onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) { countsOn(t, Options{MasterKey: testKey}.a(t, kind)) })
+	}
+}
+
+func countsOn(t *testing.T, o Options) {
 	var seen []int64
 	for range 2 {
-		s, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
+		s, err := Open(t.Context(), o)
 		require.NoError(t, err)
 		for range 3 {
 			update(t, s, func(tx *Tx) {

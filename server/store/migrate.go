@@ -11,7 +11,7 @@ import (
 // The migrations in their order; the number that a name begins with is the
 // version of the database after it. A published one is never changed.
 //
-//go:embed migrations/*.sql
+//go:embed migrations/*/*.sql
 var migrations embed.FS
 
 // applicationID marks a SQLite file as ours ("dkst").
@@ -19,13 +19,13 @@ const applicationID = 0x646b7374
 
 // schemaVersion is the version that this program makes and understands.
 func schemaVersion() int64 {
-	names, _ := fs.Glob(migrations, "migrations/*.sql")
+	names, _ := fs.Glob(migrations, "migrations/sqlite/*.sql")
 	return int64(len(names))
 }
 
 // versionOf gives the version of a database, 0 for an empty one, and refuses
 // files of others and of newer programs.
-func versionOf(c *conn) (int64, error) {
+func versionOf(c *lite) (int64, error) {
 	id, err := c.pragma("PRAGMA application_id")
 	if err != nil {
 		return 0, err
@@ -49,12 +49,12 @@ func versionOf(c *conn) (int64, error) {
 
 // migrate brings a database to the present version, each step in a transaction
 // of its own. Nobody else may write meanwhile.
-func migrate(c *conn) error {
+func migrate(c *lite) error {
 	version, err := versionOf(c)
 	if err != nil {
 		return err
 	}
-	names, err := fs.Glob(migrations, "migrations/*.sql")
+	names, err := fs.Glob(migrations, "migrations/sqlite/*.sql")
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func migrate(c *conn) error {
 	return nil
 }
 
-func step(c *conn, name string, version int64) error {
+func step(c *lite, name string, version int64) error {
 	text, err := migrations.ReadFile(name)
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func step(c *conn, name string, version int64) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer c.rollback()
+	defer c.exec(rollback)
 	// Both pragmas are part of the transaction.
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
 	if err := c.script(string(text) + "\n" + marks); err != nil {
@@ -109,7 +109,7 @@ var emptyStore = sync.OnceValues(func() (*empty, error) {
 	return &empty{schema, image}, err
 })
 
-func schemaOf(c *conn) (lines []string, err error) {
+func schemaOf(c *lite) (lines []string, err error) {
 	err = c.query("SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY type, name", func(c cells) error {
 		lines = append(lines, c.text(0))
 		return nil

@@ -20,7 +20,7 @@ const (
 // process goes; the database itself stays open to backups.
 type owner struct {
 	dir  string
-	lock *conn
+	lock *lite
 }
 
 // own takes the directory or says who has it.
@@ -34,7 +34,7 @@ func own(dir, text string) (*owner, error) {
 		return nil, fmt.Errorf("lock: %w", err)
 	}
 	db.SetBusyTimeout(0)
-	o := &owner{dir: dir, lock: &conn{db}}
+	o := &owner{dir: dir, lock: &lite{db}}
 	// Nothing is ever written there, so it needs no journal beside it.
 	_, err = o.lock.pragma("PRAGMA journal_mode = MEMORY")
 	if err == nil {
@@ -96,4 +96,28 @@ func removeLeftovers(dir string) error {
 // escapeGlob makes a directory's name stand for itself.
 func escapeGlob(dir string) string {
 	return strings.NewReplacer(`*`, `[*]`, `?`, `[?]`, `[`, `[[]`).Replace(dir)
+}
+
+// installationFile ties a directory to a schema of PostgreSQL.
+const installationFile = "installation"
+
+// belongs refuses a directory of another store: id is that of a schema, "" of the
+// directory itself. A directory without a store is taken.
+func belongs(dir, id string) error {
+	path := filepath.Join(dir, installationFile)
+	text, err := os.ReadFile(path)
+	there := strings.TrimSpace(string(text))
+	switch {
+	case err != nil && !errors.Is(err, os.ErrNotExist):
+		return err
+	case id == "" && there != "":
+		return fmt.Errorf("%w, one in PostgreSQL: start with its URL", ErrElsewhere)
+	case id == "" || there == id:
+		return nil
+	case there != "":
+		return fmt.Errorf("%w, another schema of PostgreSQL: start with that one, or with a new directory", ErrElsewhere)
+	case HoldsData(dir):
+		return fmt.Errorf("%w, the one in it: name a new directory, and bring the data over with a backup", ErrElsewhere)
+	}
+	return os.WriteFile(path, []byte(id+"\n"), 0o600)
 }

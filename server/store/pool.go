@@ -9,35 +9,29 @@ import (
 func (s *Store) serve() {
 	s.turn = make(chan struct{}, 1)
 	s.turn <- struct{}{}
-	s.readers = make(chan *conn, max(4, 2*runtime.GOMAXPROCS(0)))
+	s.readers = make(chan conn, max(4, 2*runtime.GOMAXPROCS(0)))
 	for range cap(s.readers) {
 		s.readers <- nil
 	}
 }
 
-// takeReader waits for a connection to read with.
-func (s *Store) takeReader(ctx context.Context) (*conn, error) {
-	c, err := take(ctx, s, s.readers)
+// takeReader waits for a connection to read with, which has begun to.
+func (s *Store) takeReader(ctx context.Context) (conn, error) {
+	idle, err := take(ctx, s, s.readers)
 	if err != nil {
 		return nil, err
 	}
-	if c = s.opened(c); c != nil {
-		return c, nil
-	}
-	c, err = s.connect()
-	if err == nil {
-		_, err = c.pragma("PRAGMA query_only = ON")
-	}
+	c, err := s.begun(ctx, s.opened(idle), false)
 	if err != nil {
-		s.readers <- nil
+		s.readers <- c
 		return nil, err
 	}
 	return c, nil
 }
 
 // opened gives a connection that is open already for one that is not (nil),
-// where one is idle: to open one means to parse the whole schema.
-func (s *Store) opened(c *conn) *conn {
+// where one is idle: to open one means to parse the whole schema, or to log in.
+func (s *Store) opened(c conn) conn {
 	for range cap(s.readers) {
 		if c != nil {
 			return c
@@ -57,7 +51,7 @@ func (s *Store) opened(c *conn) *conn {
 // writer apart by refusing one of them, so the writer waits for all readers
 // here; with a file (WAL) they do not meet.
 func (s *Store) takeWriter(ctx context.Context) (release func(), err error) {
-	if s.dir == "" {
+	if s.memory {
 		return s.takeAll(ctx)
 	}
 	_, err = take(ctx, s, s.turn)
@@ -69,7 +63,7 @@ func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
 	if _, err := take(ctx, s, s.turn); err != nil {
 		return nil, err
 	}
-	idle := make([]*conn, 0, cap(s.readers))
+	idle := make([]conn, 0, cap(s.readers))
 	release = func() {
 		for _, c := range idle {
 			s.readers <- c

@@ -14,10 +14,7 @@ func rowsIn(t testing.TB, s *Store) map[string]int64 {
 	t.Helper()
 	counts := map[string]int64{}
 	view(t, s, func(tx *Tx) {
-		var tables []string
-		require.NoError(t, tx.query("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%' AND name <> 'row_counts'",
-			func(c cells) error { tables = append(tables, c.text(0)); return nil }))
-		for _, table := range tables {
+		for _, table := range copied {
 			n, err := tx.number("SELECT count(*) FROM " + table)
 			require.NoError(t, err)
 			if n > 0 {
@@ -113,35 +110,37 @@ func resetAll(tx *Tx) error {
 }
 
 func TestResetAll(t *testing.T) {
-	s := open(t, Options{})
-	update(t, s, func(tx *Tx) { build(t, tx, "acme"); build(t, tx, "other") })
-	update(t, s, func(tx *Tx) {
-		require.NoError(t, tx.SetSetting("kept", "yes"))
-		require.NoError(t, resetAll(tx))
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		update(t, s, func(tx *Tx) { build(t, tx, "acme"); build(t, tx, "other") })
+		update(t, s, func(tx *Tx) {
+			require.NoError(t, tx.SetSetting("kept", "yes"))
+			require.NoError(t, resetAll(tx))
+		})
+		require.Equal(t, map[string]int64{"organizations": 2, "users": 2, "access_tokens": 2, "workspaces": 2,
+			"memberships": 2, "data_keys": 3, "settings": 1}, rowsIn(t, s))
 	})
-	require.Equal(t, map[string]int64{"organizations": 2, "users": 2, "access_tokens": 2, "workspaces": 2,
-		"memberships": 2, "data_keys": 3, "settings": 1}, rowsIn(t, s))
 }
 
 func TestDeleteWorkspace(t *testing.T) {
-	s := open(t, Options{})
-	update(t, s, func(tx *Tx) {
-		w := build(t, tx, "acme")
-		plain := &Workspace{OrganizationID: w.Organization.ID, Name: "plain"}
-		require.NoError(t, tx.CreateWorkspace(plain))
-		w.Workspace = plain
-		require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
-		buildConnections(t, tx, w)
-		buildSyncs(t, tx, w)
-		require.NoError(t, tx.appendAny(w.Topic.ID))
-		require.NoError(t, tx.DeleteWorkspace(w.Organization.ID, plain.ID))
-		n, err := tx.number("SELECT count(*) FROM topic_messages")
-		require.NoError(t, err)
-		require.Zero(t, n)
-		_, err = tx.Invitation(w.Organization.ID, w.Invitation.ID)
-		require.NoError(t, err)
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		update(t, s, func(tx *Tx) {
+			w := build(t, tx, "acme")
+			plain := &Workspace{OrganizationID: w.Organization.ID, Name: "plain"}
+			require.NoError(t, tx.CreateWorkspace(plain))
+			w.Workspace = plain
+			require.NoError(t, tx.CreateMembership(&Membership{WorkspaceID: plain.ID, UserID: w.User.ID}))
+			buildConnections(t, tx, w)
+			buildSyncs(t, tx, w)
+			require.NoError(t, tx.appendAny(w.Topic.ID))
+			require.NoError(t, tx.DeleteWorkspace(w.Organization.ID, plain.ID))
+			n, err := tx.number("SELECT count(*) FROM topic_messages")
+			require.NoError(t, err)
+			require.Zero(t, n)
+			_, err = tx.Invitation(w.Organization.ID, w.Invitation.ID)
+			require.NoError(t, err)
+		})
+		require.EqualValues(t, 1, rowsIn(t, s)["syncs"])
 	})
-	require.EqualValues(t, 1, rowsIn(t, s)["syncs"])
 }
 
 // appendAny adds one message.

@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,7 +17,7 @@ import (
 
 // adopt checks that a database is a whole copy of a store that our master key
 // opens, and brings it to the present version.
-func (s *Store) adopt(c *conn) error {
+func (s *Store) adopt(c *lite) error {
 	version, err := versionOf(c)
 	if err == nil && version == 0 {
 		return ErrNotACopy
@@ -44,7 +45,7 @@ func (s *Store) adopt(c *conn) error {
 
 // sameSchema refuses a database with other tables or triggers than ours under
 // our mark: what it would do cannot be known.
-func sameSchema(c *conn) error {
+func sameSchema(c *lite) error {
 	empty, err := emptyStore()
 	if err != nil {
 		return err
@@ -67,8 +68,8 @@ func notACopy(err error) error {
 }
 
 // unpack makes the database file of a new directory from a copy.
-func (s *Store) unpack(ctx context.Context, from io.Reader) error {
-	temp := s.path + leftover
+func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
+	temp := path + leftover
 	defer os.Remove(temp)
 	staged, err := s.stageFile(ctx, from, temp)
 	if err != nil {
@@ -82,18 +83,18 @@ func (s *Store) unpack(ctx context.Context, from io.Reader) error {
 	}
 	// What is left of an older database must not be taken for this one's.
 	for _, end := range []string{"-wal", "-shm", "-journal"} {
-		if err := os.Remove(s.path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
-	if err := os.Rename(temp, s.path); err != nil {
+	if err := os.Rename(temp, path); err != nil {
 		return err
 	}
 	return syncFolder(s.dir)
 }
 
 // stageFile puts a copy into a file and adopts it.
-func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*conn, error) {
+func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*lite, error) {
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -109,7 +110,7 @@ func (s *Store) stageFile(ctx context.Context, from io.Reader, temp string) (*co
 	return s.adopted(c)
 }
 
-func (s *Store) adopted(c *conn) (*conn, error) {
+func (s *Store) adopted(c *lite) (*lite, error) {
 	if err := s.adopt(c); err != nil {
 		return nil, errors.Join(err, c.close())
 	}
@@ -138,7 +139,7 @@ const (
 )
 
 // stageMemory puts a copy into a database of its own in memory and adopts it.
-func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*conn, error) {
+func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*lite, error) {
 	data, err := io.ReadAll(&untilDone{ctx, from})
 	if err != nil {
 		return nil, fmt.Errorf("read copy: %w", err)
@@ -155,7 +156,7 @@ func (s *Store) stageMemory(ctx context.Context, from io.Reader) (*conn, error) 
 }
 
 // inMemory opens a database of its own with these bytes.
-func inMemory(data []byte) (*conn, error) {
+func inMemory(data []byte) (*lite, error) {
 	c, err := connect(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil || data == nil {
 		return c, err
@@ -168,8 +169,8 @@ func inMemory(data []byte) (*conn, error) {
 
 // fill copies a copy, or what every store begins with, into the empty store in
 // memory.
-func (s *Store) fill(ctx context.Context, from io.Reader) error {
-	var staged *conn
+func (s *Store) fill(ctx context.Context, c *lite, from io.Reader) error {
+	var staged *lite
 	empty, err := emptyStore()
 	if from != nil {
 		staged, err = s.stageMemory(ctx, from)
@@ -179,11 +180,15 @@ func (s *Store) fill(ctx context.Context, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.writing.overwrite(staged), staged.close())
+	return errors.Join(c.overwrite(staged), staged.close())
+}
+
+func (*files) overwrite(_ context.Context, writer conn, staged *lite) error {
+	return writer.(*lite).overwrite(staged)
 }
 
 // overwrite replaces a database by another one, all at once.
-func (c *conn) overwrite(from *conn) error {
+func (c *lite) overwrite(from *lite) error {
 	b, err := sqlite.NewBackup(c.db, "main", from.db, "main")
 	if err != nil {
 		return translate(err)
@@ -198,7 +203,7 @@ func (c *conn) overwrite(from *conn) error {
 // Errors: ErrNotACopy, ErrNewer, ErrWrongKey.
 func (s *Store) Restore(ctx context.Context, from io.Reader) error {
 	if err := s.restore(ctx, from); err != nil {
-		return fmt.Errorf("restore %s: %w", s.place(), err)
+		return fmt.Errorf("restore %s: %w", s.place, err)
 	}
 	return nil
 }
@@ -219,15 +224,24 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	if err := s.keys.check(staged); err != nil {
 		return err
 	}
-	if err := s.writing.overwrite(staged); err != nil {
+	// An idle connection may have been lost; it is opened anew here.
+	c, err := s.begun(ctx, s.writing, true)
+	if err == nil {
+		c = ended(c)
+	}
+	if s.writing = c; c == nil || err != nil {
+		return cmp.Or(err, ErrUnavailable)
+	}
+	if err := s.engine.overwrite(ctx, c, staged); err != nil {
 		return err
 	}
 	s.keys.forget(nil)
 	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
 }
 
-// stage adopts a copy where the store itself lives.
-func (s *Store) stage(ctx context.Context, from io.Reader) (staged *conn, remove func(), err error) {
+// stage adopts a copy: in the data directory where there is one, in memory
+// otherwise.
+func (s *Store) stage(ctx context.Context, from io.Reader) (staged *lite, remove func(), err error) {
 	if s.dir == "" {
 		staged, err = s.stageMemory(ctx, from)
 		return staged, func() {}, err

@@ -71,7 +71,9 @@ func (s *Store) RotateDataKeys(ctx context.Context) error {
 // stand; while another process makes a backup they stay until the log is
 // overwritten.
 func (s *Store) reopenKeys(ctx context.Context) error {
-	_, _ = s.writing.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	if c, ok := s.writing.(*lite); ok {
+		_, _ = c.pragma("PRAGMA wal_checkpoint(TRUNCATE)")
+	}
 	return s.change(context.WithoutCancel(ctx), (*Tx).openInstallation)
 }
 

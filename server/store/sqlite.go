@@ -9,64 +9,70 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// This file is the seam to the database: statements with ? for arguments, and
-// rows read by position. Everything above it is SQL in the subset that SQLite
-// and PostgreSQL share.
+// lite is one connection to SQLite.
+type lite struct{ db *sqlite.Conn }
 
-// conn is one connection; one goroutine at a time uses it.
-type conn struct{ db *sqlite.Conn }
+var _ conn = (*lite)(nil)
 
-// cells are the columns of one row; they are valid until the next row.
-type cells interface {
-	number(col int) (value int64, ok bool) // ok: not NULL
-	text(col int) string
-	blob(col int) []byte // a copy
+func (c *lite) begin(write bool) error {
+	how := "BEGIN"
+	if write {
+		how = "BEGIN IMMEDIATE"
+	}
+	_, err := c.run(how, nil)
+	return err
 }
 
 // exec runs a statement and says how many rows it changed.
-func (c *conn) exec(query string, args ...any) (int64, error) {
-	if err := c.query(query, nil, args...); err != nil {
-		return 0, err
-	}
-	return int64(c.db.Changes()), nil
+func (c *lite) exec(query string, args ...any) (int64, error) {
+	return c.run(query, nil, args...)
 }
 
-// query runs a statement, which the connection keeps prepared.
-func (c *conn) query(query string, each func(cells) error, args ...any) error {
+// query runs a statement that reads.
+func (c *lite) query(query string, each func(cells) error, args ...any) error {
+	_, err := c.run(query, each, args...)
+	return err
+}
+
+// run runs a statement, which the connection keeps prepared.
+func (c *lite) run(query string, each func(cells) error, args ...any) (int64, error) {
+	if query == rollback && c.db.AutocommitEnabled() {
+		return 0, nil // SQLite has ended the transaction by itself
+	}
 	stmt, err := c.db.Prepare(query)
 	if err != nil {
-		return translate(err)
+		return 0, translate(err)
 	}
 	defer stmt.Reset()
 	for i, arg := range args {
 		if err := bind(stmt, i+1, arg); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	for {
 		more, err := stmt.Step()
 		if err != nil {
-			return translate(err)
+			return 0, translate(err)
 		}
 		if !more {
-			return nil
+			return int64(c.db.Changes()), nil
 		}
 		if each != nil {
 			if err := each(row{stmt}); err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
 }
 
 // script runs several statements.
-func (c *conn) script(text string) error {
+func (c *lite) script(text string) error {
 	return translate(sqlitex.ExecuteScript(c.db, text, nil))
 }
 
 // pragma runs one statement that is not worth keeping and gives its first
 // number, 0 when there is none.
-func (c *conn) pragma(query string) (value int64, err error) {
+func (c *lite) pragma(query string) (value int64, err error) {
 	err = sqlitex.ExecuteTransient(c.db, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 		value = stmt.ColumnInt64(0)
 		return nil
@@ -74,17 +80,7 @@ func (c *conn) pragma(query string) (value int64, err error) {
 	return value, translate(err)
 }
 
-// rollback undoes an open transaction. SQLite may have ended it by itself.
-func (c *conn) rollback() {
-	if !c.db.AutocommitEnabled() {
-		_, _ = c.exec("ROLLBACK")
-	}
-}
-
-func (c *conn) close() error { return c.db.Close() }
-
-// doc is an argument that is stored as JSON text.
-type doc struct{ value any }
+func (c *lite) close() error { return c.db.Close() }
 
 func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	switch v := arg.(type) {

@@ -3,6 +3,8 @@ package store
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // testClock moves on a second with each look, so that orders are certain.
@@ -23,7 +26,7 @@ var testKey = []byte("0123456789abcdef0123456789abcdef")
 
 func open(t testing.TB, o Options) *Store {
 	t.Helper()
-	if o.Dir != "" && o.MasterKey == nil {
+	if (o.Dir != "" || o.URL != "") && o.MasterKey == nil {
 		o.MasterKey = testKey
 	}
 	if o.Clock == nil {
@@ -35,10 +38,60 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
-// eachKind runs a test with a store in memory and one on disk.
+// The kinds of stores that there are.
+const (
+	inMem  = "memory"
+	onDisk = "disk"
+	onPG   = "postgres"
+)
+
+// a gives options a place of their own.
+func (o Options) a(t testing.TB, kind string) Options {
+	t.Helper()
+	switch kind {
+	case onDisk:
+		o.Dir = filepath.Join(t.TempDir(), "data")
+	case onPG:
+		o.URL = schemaURL(t)
+	}
+	return o
+}
+
+var schemas atomic.Int64
+
+// schemaURL is a schema of its own on the PostgreSQL of this test process.
+func schemaURL(t testing.TB) string {
+	t.Helper()
+	server := postgrestest.Start(t)
+	return serverURL(server, fmt.Sprint("test_", schemas.Add(1)))
+}
+
+func serverURL(server postgrestest.Server, schema string) string {
+	return fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=%s",
+		postgrestest.User, postgrestest.Password, server.Folder, server.Port, schema)
+}
+
+// placeOf says where a store is, to open it again.
+func placeOf(s *Store) Options {
+	o := Options{Dir: s.dir}
+	if p, ok := s.engine.(*postgres); ok {
+		o.URL = serverURL(postgrestest.Server{Folder: p.at.Host, Port: int(p.at.Port)}, p.at.Schema)
+	}
+	return o
+}
+
+// eachKind runs a test with a store of each kind.
 func eachKind(t *testing.T, test func(*testing.T, *Store)) {
-	t.Run("memory", func(t *testing.T) { test(t, open(t, Options{})) })
-	t.Run("disk", func(t *testing.T) { test(t, open(t, Options{Dir: t.TempDir()})) })
+	for _, kind := range []string{inMem, onDisk, onPG} {
+		t.Run(kind, func(t *testing.T) { test(t, open(t, Options{}.a(t, kind))) })
+	}
+}
+
+// eachDatabase is eachKind where the disk makes no difference.
+func eachDatabase(t *testing.T, test func(*testing.T, *Store)) {
+	for _, kind := range []string{inMem, onPG} {
+		t.Run(kind, func(t *testing.T) { test(t, open(t, Options{}.a(t, kind))) })
+	}
 }
 
 func update(t testing.TB, s *Store, change func(*Tx)) {

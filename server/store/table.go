@@ -32,7 +32,7 @@ type Page struct {
 // window gives LIMIT and OFFSET; a page that no list can have is past every end.
 func (p Page) window() (limit, offset int64) {
 	if p.PerPage <= 0 {
-		return -1, 0
+		return math.MaxInt64, 0
 	}
 	number := max(p.Number, 1) - 1
 	if number > math.MaxInt64/p.PerPage {

@@ -12,7 +12,7 @@ import (
 type Tx struct {
 	ctx    context.Context
 	store  *Store
-	conn   *conn
+	conn   conn
 	now    time.Time
 	write  bool
 	broken error              // a failure after which nothing may be committed
@@ -29,11 +29,7 @@ func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin read: %w", err)
 	}
-	defer func() { s.readers <- c }()
-	if _, err := c.exec("BEGIN"); err != nil {
-		return fmt.Errorf("begin read: %w", err)
-	}
-	defer c.rollback()
+	defer func() { s.readers <- ended(c) }()
 	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now()})
 }
 
@@ -51,11 +47,15 @@ func (s *Store) Update(ctx context.Context, change func(*Tx) error) error {
 
 // change runs a change for the holder of the turn.
 func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
-	c := s.writing
-	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
+	c, err := s.begun(ctx, s.writing, true)
+	if s.writing = c; err != nil {
 		return fmt.Errorf("begin change: %w", err)
 	}
-	defer c.rollback() // also when change panics
+	defer func() { // also when change panics
+		if c != nil {
+			s.writing = ended(c)
+		}
+	}()
 	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true}
 	if err := change(tx); err != nil {
 		return err
@@ -64,11 +64,13 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
-	if _, err := c.exec("COMMIT"); err != nil {
+	// Also after a failure: it may be the answer that was lost, and not the change.
+	defer s.generation.Add(1)
+	if _, err := c.run(commit, nil); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
+	c = nil // nothing is left to undo
 	s.keys.add(tx.keys)
-	s.generation.Add(1)
 	return nil
 }
 
@@ -76,7 +78,7 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	if err := tx.ready(true); err != nil {
 		return 0, err
 	}
-	changed, err := tx.conn.exec(query, args...)
+	changed, err := tx.conn.run(query, nil, args...)
 	return changed, tx.checked(err)
 }
 
@@ -84,7 +86,8 @@ func (tx *Tx) query(query string, each func(cells) error, args ...any) error {
 	if err := tx.ready(false); err != nil {
 		return err
 	}
-	return tx.checked(tx.conn.query(query, each, args...))
+	_, err := tx.conn.run(query, each, args...)
+	return tx.checked(err)
 }
 
 // insert runs an INSERT … RETURNING id.
@@ -92,7 +95,7 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 	if err := tx.ready(true); err != nil {
 		return 0, err
 	}
-	err = tx.conn.query(query, func(c cells) error {
+	_, err = tx.conn.run(query, func(c cells) error {
 		id, _ = c.number(0)
 		return nil
 	}, args...)

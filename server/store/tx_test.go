@@ -43,15 +43,16 @@ func TestUpdateIsUndone(t *testing.T) {
 
 // A failure that may have ended the transaction cannot be swallowed.
 func TestBrokenTransactionIsNotCommitted(t *testing.T) {
-	s := open(t, Options{})
-	err := s.Update(t.Context(), func(tx *Tx) error {
-		require.NoError(t, tx.CreateOrganization(&Organization{Name: "half"}))
-		_, _ = tx.exec("INSERT INTO nowhere VALUES (1)")
-		require.Error(t, tx.CreateOrganization(&Organization{Name: "other half"}))
-		return nil
+	eachDatabase(t, func(t *testing.T, s *Store) {
+		err := s.Update(t.Context(), func(tx *Tx) error {
+			require.NoError(t, tx.CreateOrganization(&Organization{Name: "half"}))
+			_, _ = tx.exec("INSERT INTO nowhere VALUES (1)")
+			require.Error(t, tx.CreateOrganization(&Organization{Name: "other half"}))
+			return nil
+		})
+		require.ErrorContains(t, err, "nowhere")
+		require.Empty(t, names(t, s))
 	})
-	require.ErrorContains(t, err, "nowhere")
-	require.Empty(t, names(t, s))
 }
 
 func TestViewCannotChange(t *testing.T) {
@@ -59,10 +60,10 @@ func TestViewCannotChange(t *testing.T) {
 		err := s.View(t.Context(), func(tx *Tx) error { return tx.CreateOrganization(&Organization{}) })
 		require.ErrorContains(t, err, "a View cannot change anything")
 		err = s.View(t.Context(), func(tx *Tx) error {
-			_, err := tx.conn.exec("DELETE FROM organizations")
+			_, err := tx.conn.run("DELETE FROM organizations", nil)
 			return err
 		})
-		require.ErrorContains(t, err, "readonly")
+		require.Regexp(t, "read-?only", err)
 	})
 }
 

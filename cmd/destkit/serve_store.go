@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// envStorePassword is the password that goes with --store.
+const envStorePassword = "DESTKIT_STORE_PASSWORD"
+
+// storePlace says where a service keeps what it has: in a data directory, or in
+// PostgreSQL.
+type storePlace struct {
+	dir, url, password string
+}
+
+// register adds --store; the commands word --data themselves.
+func (p *storePlace) register(f *pflag.FlagSet) {
+	f.StringVar(&p.url, "store", "", "keep what the API shows in PostgreSQL, `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
+}
+
+// resolve reads the password and refuses a URL that cannot be meant. The URL is
+// never shown again with a password in it.
+func (p *storePlace) resolve() (err error) {
+	if p.url == "" {
+		return nil
+	}
+	if p.password, err = secretVariable(envStorePassword); err != nil {
+		return err
+	}
+	if _, err := store.ParsePostgres(p.url, p.password); err != nil {
+		return usagef("--store: %w", err)
+	}
+	return nil
+}
+
+// options open the store.
+func (p *storePlace) options() store.Options {
+	return store.Options{Dir: p.dir, URL: p.url, Password: p.password}
+}
+
+// holds tells whether the store was used before: then it has a master key.
+func (p *storePlace) holds(ctx context.Context) (bool, error) {
+	if p.url == "" {
+		return p.dir != "" && store.HoldsData(p.dir), nil
+	}
+	held, err := store.Holds(ctx, p.options())
+	if err != nil {
+		return false, dataError(p.String(), masterKey{}, err)
+	}
+	return held, nil
+}
+
+// none tells that nothing is kept beyond the end of the process.
+func (p *storePlace) none() bool { return p.dir == "" && p.url == "" }
+
+// String names the place in messages, without a password.
+func (p *storePlace) String() string {
+	if p.url == "" {
+		return p.dir
+	}
+	u, err := url.Parse(p.url)
+	if err != nil {
+		return "the store"
+	}
+	if u.User != nil {
+		u.User = url.User(u.User.Username())
+	}
+	return u.String()
+}
+
+// flag is the place as a flag of the other commands.
+func (p *storePlace) flag() string {
+	if p.url == "" {
+		return "--data " + p.dir
+	}
+	return "--store '" + p.String() + "'"
+}
+
+// errNoPlace says that a command needs to know the store.
+var errNoPlace = errors.New("needs --data DIR or --store URL")

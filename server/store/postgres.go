@@ -1,0 +1,194 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// This file is what PostgreSQL wants otherwise than SQLite: numbered arguments,
+// and a savepoint around a statement that may break a constraint, since the whole
+// transaction would be lost with it. The words are the same.
+
+// link is one connection to PostgreSQL.
+type link struct {
+	db       *pgconn.PgConn
+	start    [2]string // begins a transaction that reads, and one that writes
+	known    map[string]*prepared
+	patience time.Duration // with one statement
+	bare     bool          // no savepoints: one failure ends it all
+	writing  bool          // in a transaction that writes
+}
+
+var _ conn = (*link)(nil)
+
+// prepared is a statement that the server keeps for this connection.
+type prepared struct {
+	*pgconn.StatementDescription
+	formats []int16 // of the columns
+	changes bool
+}
+
+// statementTime bounds one statement. Callers do not cut one short: that would
+// cost the connection, and with the writer's the right to write. They look at
+// their context between two statements, as with SQLite.
+const statementTime = time.Minute
+
+func (c *link) begin(write bool) error {
+	how := c.start[0]
+	if write {
+		how = c.start[1]
+	}
+	c.writing = write
+	return c.command(how)
+}
+
+// command runs statements without arguments and results.
+func (c *link) command(text string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	defer cancel()
+	_, err := c.db.Exec(ctx, text).ReadAll()
+	return c.translate(err)
+}
+
+func (c *link) run(query string, each func(cells) error, args ...any) (int64, error) {
+	if query == commit || query == rollback {
+		return 0, c.finish(query)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	defer cancel()
+	p, err := c.prepare(ctx, query)
+	if err != nil {
+		return 0, c.translate(err)
+	}
+	values, formats, err := arguments(args)
+	if err != nil {
+		return 0, err
+	}
+	if p.changes && c.writing && !c.bare {
+		return c.guarded(ctx, p, &taker{each: each}, values, formats)
+	}
+	rows := &taker{each: each}
+	tag, err := rows.from(c.db.ExecStatement(ctx, p.StatementDescription, values, formats, p.formats))
+	return tag.RowsAffected(), cmp.Or(c.translate(err), rows.err)
+}
+
+// finish ends a transaction. A commit after a failure that nobody told of is
+// answered with ROLLBACK and no error.
+func (c *link) finish(how string) error {
+	c.writing = false
+	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
+	defer cancel()
+	results, err := c.db.Exec(ctx, how).ReadAll()
+	if err == nil && how == commit && results[0].CommandTag.String() != commit {
+		return errors.New("the transaction had failed before")
+	}
+	return c.translate(err)
+}
+
+// prepare keeps the statement under a name of its own.
+func (c *link) prepare(ctx context.Context, query string) (*prepared, error) {
+	if p := c.known[query]; p != nil {
+		return p, nil
+	}
+	described, err := c.db.Prepare(ctx, "destkit_"+strconv.Itoa(len(c.known)), numbered(query), nil)
+	if err != nil {
+		return nil, err
+	}
+	verb, _, _ := strings.Cut(query, " ")
+	p := &prepared{StatementDescription: described, changes: verb == "INSERT" || verb == "UPDATE" || verb == "DELETE"}
+	for _, field := range described.Fields {
+		p.formats = append(p.formats, formatOf(field.DataTypeOID))
+	}
+	c.known[query] = p
+	return p, nil
+}
+
+// numbered turns each ? into $1, $2 and so on; our statements have none in a
+// text.
+func numbered(query string) string {
+	parts := strings.Split(query, "?")
+	var b strings.Builder
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteString("$" + strconv.Itoa(i))
+		}
+		b.WriteString(part)
+	}
+	return b.String()
+}
+
+// taker hands the rows of a result on, and keeps what its function says: that is
+// no failure of the database.
+type taker struct {
+	each func(cells) error
+	err  error
+}
+
+func (t *taker) from(r *pgconn.ResultReader) (pgconn.CommandTag, error) {
+	for r.NextRow() {
+		if t.each != nil && t.err == nil {
+			t.err = t.each(columns(r.Values()))
+		}
+	}
+	return r.Close()
+}
+
+const (
+	savepoint   = "SAVEPOINT statement"
+	release     = "RELEASE SAVEPOINT statement"
+	backToPoint = "ROLLBACK TO SAVEPOINT statement; RELEASE SAVEPOINT statement"
+)
+
+// guarded runs a statement between a savepoint and its release, in one round trip
+// to the server.
+func (c *link) guarded(ctx context.Context, p *prepared, rows *taker, values [][]byte, formats []int16) (int64, error) {
+	before, err := c.prepare(ctx, savepoint)
+	if err != nil {
+		return 0, c.translate(err)
+	}
+	after, err := c.prepare(ctx, release)
+	if err != nil {
+		return 0, c.translate(err)
+	}
+	line := c.db.StartPipeline(ctx)
+	line.SendQueryPrepared(before.Name, nil, nil, nil)
+	line.SendQueryStatement(p.StatementDescription, values, formats, p.formats)
+	line.SendQueryPrepared(after.Name, nil, nil, nil)
+	err = line.Sync()
+	var changed int64
+	for i := 0; i < 3 && err == nil; i++ {
+		var answer any
+		if answer, err = line.GetResults(); err != nil {
+			break
+		}
+		result := answer.(*pgconn.ResultReader)
+		if i != 1 {
+			_, err = result.Close()
+			continue
+		}
+		var tag pgconn.CommandTag
+		tag, err = rows.from(result)
+		changed = tag.RowsAffected()
+	}
+	if closed := line.Close(); err == nil {
+		err = closed
+	}
+	if err = c.translate(err); err != nil && harmless(err) {
+		err = errors.Join(err, c.command(backToPoint))
+	}
+	return changed, cmp.Or(err, rows.err)
+}
+
+// close takes leave of the server, which must not take long.
+func (c *link) close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.db.Close(ctx) // a lost connection has nobody to be told
+	return nil
+}

@@ -1,0 +1,275 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// A copy is a SQLite database whatever the store: what one kind has written the
+// other one takes, so that a service can move, and a fork can live in memory.
+
+// copied are the tables in an order in which each row finds what it refers to.
+var copied = []string{
+	"settings", "organizations", "users", "access_tokens", "workspaces", "memberships", "data_keys", "invitations",
+	"workspace_invitations", "destinations", "object_caches", "sources", "source_tables", "refreshes", "datasets", "models",
+	"topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
+}
+
+// copyTime bounds one table of a copy.
+const copyTime = time.Hour
+
+// shape is a table as SQLite describes it; both databases have the same columns.
+type shape struct {
+	table   string
+	columns []string
+	types   []string // INTEGER, TEXT, BLOB
+}
+
+func shapeOf(c *lite, table string) (s shape, err error) {
+	s.table = table
+	err = c.query("SELECT name, type FROM pragma_table_info(?)", func(c cells) error {
+		s.columns, s.types = append(s.columns, c.text(0)), append(s.types, c.text(1))
+		return nil
+	}, table)
+	return s, err
+}
+
+func (s shape) selects() string {
+	return "SELECT " + strings.Join(s.columns, ", ") + " FROM " + s.table
+}
+
+func (s shape) inserts() string {
+	return "INSERT INTO " + s.table + " (" + strings.Join(s.columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(s.columns)-1) + ")"
+}
+
+// numbers tells whether the table gives ids.
+func (s shape) numbers() bool { return s.columns[0] == "id" }
+
+// values are a row as arguments; what is NULL stays so.
+func (s shape) values(c cells) []any {
+	values := make([]any, len(s.columns))
+	for i, kind := range s.types {
+		n, there := c.number(i)
+		switch {
+		case !there:
+		case kind == "INTEGER":
+			values[i] = n
+		case kind == "TEXT":
+			values[i] = c.text(i)
+		default:
+			values[i] = c.blob(i)
+		}
+	}
+	return values
+}
+
+// copy fills a SQLite database in one consistent read.
+func (p *postgres) copy(ctx context.Context, reader conn, w io.Writer) error {
+	staged, path, err := p.emptyCopy()
+	if err != nil {
+		return err
+	}
+	if path != "" {
+		defer os.Remove(path)
+	}
+	from := reader.(*link)
+	from.patience = copyTime
+	defer func() { from.patience = statementTime }()
+	err = fillCopy(ctx, staged, from)
+	var data []byte
+	if err == nil && path == "" {
+		data, err = staged.db.Serialize("main")
+	}
+	if err = errors.Join(err, staged.close()); err != nil {
+		return err
+	}
+	if path == "" {
+		_, err = w.Write(data)
+		return err
+	}
+	return sendFile(w, path)
+}
+
+func sendFile(w io.Writer, path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = io.Copy(w, f)
+	return err
+}
+
+// emptyCopy makes a database without rows: in the folder, so that memory does not
+// grow with the rows, or in memory where there is none.
+func (p *postgres) emptyCopy() (staged *lite, path string, err error) {
+	empty, err := emptyStore()
+	if err != nil {
+		return nil, "", err
+	}
+	if p.folder == "" {
+		staged, err = inMemory(empty.image)
+		return staged, "", err
+	}
+	path = filepath.Join(p.folder, rand.Text()+leftover)
+	if err := os.WriteFile(path, empty.image, 0o600); err != nil {
+		return nil, "", err
+	}
+	staged, err = connect(path, sqlite.OpenReadWrite)
+	if err != nil {
+		_ = os.Remove(path)
+	}
+	return staged, path, err
+}
+
+func fillCopy(ctx context.Context, staged *lite, from *link) error {
+	if err := staged.begin(true); err != nil {
+		return err
+	}
+	defer staged.exec(rollback)
+	for _, table := range copied {
+		s, err := shapeOf(staged, table)
+		if err != nil {
+			return err
+		}
+		insert := s.inserts()
+		_, err = from.run(s.selects(), func(c cells) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			_, err := staged.exec(insert, s.values(c)...)
+			return err
+		})
+		if err == nil && s.numbers() {
+			err = copyNumber(staged, from, table)
+		}
+		if err != nil {
+			return fmt.Errorf("copy %s: %w", table, err)
+		}
+	}
+	_, err := staged.exec(commit)
+	return err
+}
+
+// copyNumber carries the last id over, also of rows that are gone: no id is given
+// twice.
+func copyNumber(staged *lite, from *link, table string) error {
+	last, err := numberOf(from, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM "+table+"_id_seq")
+	if err != nil {
+		return err
+	}
+	if _, err := staged.exec("DELETE FROM sqlite_sequence WHERE name = ?", table); err != nil || last == 0 {
+		return err
+	}
+	_, err = staged.exec("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, last)
+	return err
+}
+
+// overwrite replaces every row in one transaction.
+func (p *postgres) overwrite(ctx context.Context, writer conn, staged *lite) error {
+	c := writer.(*link)
+	c.bare, c.patience = true, copyTime
+	defer func() { c.bare, c.patience = false, statementTime }()
+	if err := c.begin(true); err != nil {
+		return err
+	}
+	err := c.command("TRUNCATE " + strings.Join(copied, ", "))
+	for _, table := range copied {
+		if err == nil {
+			err = fillTable(ctx, c, staged, table)
+		}
+	}
+	if err == nil {
+		_, err = c.run(commit, nil)
+	}
+	if err != nil {
+		_, _ = c.run(rollback, nil)
+	}
+	return err
+}
+
+func fillTable(ctx context.Context, c *link, staged *lite, table string) error {
+	s, err := shapeOf(staged, table)
+	if err != nil {
+		return err
+	}
+	insert := s.inserts()
+	err = staged.query(s.selects(), func(row cells) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		_, err := c.run(insert, nil, s.values(row)...)
+		return err
+	})
+	if err == nil && s.numbers() {
+		var last int64
+		last, err = numberOf(staged, "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = ?", table)
+		if err == nil {
+			// Not setval, which a rollback would not take back.
+			err = c.command(fmt.Sprintf("ALTER TABLE %s ALTER COLUMN id RESTART WITH %d", table, last+1))
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("fill %s: %w", table, err)
+	}
+	return nil
+}
+
+// BackupPostgres copies a schema into a file as Backup does with a directory, also
+// while a process works on it. Options.Dir is where the copy is made, "" memory.
+func BackupPostgres(ctx context.Context, o Options, to string) error {
+	if err := backupPostgres(ctx, o, to); err != nil {
+		return fmt.Errorf("back up store to %s: %w", to, err)
+	}
+	return nil
+}
+
+func backupPostgres(ctx context.Context, o Options, to string) error {
+	o.Dir = filepath.Dir(to) // beside its place, where there has to be room for it
+	p, err := newPostgres(o)
+	if err != nil {
+		return err
+	}
+	c, err := p.dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.close()
+	if version, err := p.version(c); err != nil {
+		return err
+	} else if version < schemaVersion() {
+		return fmt.Errorf("%w: the schema %s holds no data of this version yet", ErrUnfit, p.at.Schema)
+	}
+	if err := c.begin(false); err != nil {
+		return err
+	}
+	temp := to + "." + rand.Text() + leftover
+	defer os.Remove(temp)
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = p.copy(ctx, c, f)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closed := f.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(temp, to); err != nil {
+		return err
+	}
+	return syncFolder(filepath.Dir(to))
+}

@@ -1,0 +1,88 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// SQLSTATEs of PostgreSQL that are told apart; the first two characters are a
+// class.
+const (
+	constraintClass = "23"
+	uniqueViolation = "23505"
+	diskFull        = "53100"
+	lockTimeout     = "55P03"
+)
+
+// passing are classes and codes of what may be better in a moment: connections
+// (08), resources (53), the server going down or coming up (57P), in recovery or
+// read only (25006), an idle transaction that was ended (25P03), conflicts with
+// sessions of others (40, 55P03), a disk that fails (58).
+var passing = []string{"08", "40", "53", "57", "58", "25006", "25P03", "55P03"}
+
+// refused are those of what has to be changed first: the login (28), a database,
+// schema or role that is not there, missing rights.
+var refused = []string{"28", "3D000", "3F000", "42501", "0A000"}
+
+func coded(code string, list []string) bool {
+	return slices.ContainsFunc(list, func(c string) bool { return len(code) >= len(c) && code[:len(c)] == c })
+}
+
+// translate turns PostgreSQL's words into ours where callers tell them apart.
+// None of them has a password in it.
+func (c *link) translate(err error) error {
+	if err == nil {
+		return nil
+	}
+	err = explained(err)
+	// Whatever was said: nobody answers here any more.
+	if c.db.IsClosed() && !errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return err
+}
+
+// explained marks an error of a connection, or of the attempt to make one.
+func explained(err error) error {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	if !ok {
+		return fmt.Errorf("%w: %w", ErrUnavailable, withoutAddresses(err))
+	}
+	switch {
+	case refusal.Code == diskFull:
+		return fmt.Errorf("%w: %w", ErrFull, refusal)
+	case coded(refusal.Code, []string{"XX001", "XX002"}):
+		return fmt.Errorf("%w: %w", ErrDamaged, refusal)
+	case coded(refusal.Code, passing):
+		return fmt.Errorf("%w: %w", ErrUnavailable, refusal)
+	case coded(refusal.Code, refused):
+		return fmt.Errorf("%w: %w", ErrUnfit, refusal)
+	}
+	return refusal
+}
+
+// withoutAddresses is the reason alone: the driver lists the settings and every
+// attempt with it.
+func withoutAddresses(err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("no answer in time")
+	}
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
+	if network, ok := errors.AsType[*net.OpError](err); ok {
+		return network.Err
+	}
+	if name, ok := errors.AsType[*net.DNSError](err); ok {
+		return fmt.Errorf("find address of %s: no such host", name.Name)
+	}
+	if attempt, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return errors.Unwrap(attempt)
+	}
+	return err
+}
