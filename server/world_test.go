@@ -44,6 +44,7 @@ type world struct {
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
 	config := Config{Development: true, Emulate: emulator(t)}
+	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)
 	}

@@ -116,6 +116,9 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	s.config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.config)
 	if err != nil {
+		if s.place.url != "" && errors.Is(err, store.ErrHasData) {
+			err = usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
+		}
 		// Under --restore the file is what the key does not open.
 		err = dataError(cmp.Or(s.restore, s.place.String()), key, err)
 		if s.restore != "" { // mostly the file is no good
@@ -136,7 +139,7 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.Is(err, store.ErrWrongKey):
 		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
 	case errors.Is(err, store.ErrHasData):
-		return usagef("--restore needs a new --data directory, or an empty schema of --store: this one holds data already")
+		return usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, store.ErrDamaged):
 		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere):

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -12,13 +13,9 @@ import (
 
 // benchStores runs a benchmark over a workspace of 10,000 syncs.
 func benchStores(b *testing.B, run func(b *testing.B, s *Store, workspace, sync int64)) {
-	for _, kind := range []string{"memory", "disk"} {
+	for _, kind := range []string{inMem, onDisk, onPG} {
 		b.Run(kind, func(b *testing.B) {
-			o := Options{}
-			if kind == "disk" {
-				o.Dir = b.TempDir()
-			}
-			s := open(b, o)
+			s := open(b, Options{}.a(b, kind))
 			var w *world
 			update(b, s, func(tx *Tx) {
 				w = build(b, tx, "acme")
@@ -109,12 +106,35 @@ func BenchmarkOpen(b *testing.B) {
 
 // BenchmarkNewOrganization is what a test that wants to be alone pays for.
 func BenchmarkNewOrganization(b *testing.B) {
-	for _, o := range []Options{{}, {Dir: b.TempDir()}} {
-		b.Run(map[bool]string{true: "memory", false: "disk"}[o.Dir == ""], func(b *testing.B) {
-			s := open(b, o)
+	for _, kind := range []string{inMem, onDisk, onPG} {
+		b.Run(kind, func(b *testing.B) {
+			s := open(b, Options{}.a(b, kind))
 			for range b.N {
 				require.NoError(b, s.Update(b.Context(), writeRound))
 			}
 		})
 	}
+}
+
+// BenchmarkChange is the smallest change: one row, and its commit.
+func BenchmarkChange(b *testing.B) {
+	for _, kind := range []string{inMem, onDisk, onPG} {
+		b.Run(kind, func(b *testing.B) {
+			s := open(b, Options{}.a(b, kind))
+			for range b.N {
+				require.NoError(b, s.Update(b.Context(), func(tx *Tx) error { return tx.SetSetting("k", "v") }))
+			}
+		})
+	}
+}
+
+// BenchmarkRestore replaces a workspace of 10,000 syncs by a copy of it.
+func BenchmarkRestore(b *testing.B) {
+	benchStores(b, func(b *testing.B, s *Store, _, _ int64) {
+		data := copyOf(b, s)
+		b.ResetTimer()
+		for range b.N {
+			require.NoError(b, s.Restore(b.Context(), bytes.NewReader(data)))
+		}
+	})
 }

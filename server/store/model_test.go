@@ -19,9 +19,28 @@ func TestStoreBehavesLikeMaps(t *testing.T) {
 		t.Skip("one goroutine: the race detector has nothing to see, and takes a minute for it")
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		m := newMachine(t)
+		m := newMachine(t, Options{})
 		defer func() { require.NoError(t, m.store.Close()) }()
 		t.Repeat(rapid.StateMachineActions(m))
+	})
+}
+
+// The same with PostgreSQL, for the first histories: each step takes a round trip
+// for every statement.
+func TestPostgresBehavesLikeMaps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine: the race detector has nothing to see")
+	}
+	_ = schemaURL(t) // skips where there is none
+	histories := 0
+	rapid.Check(t, func(r *rapid.T) {
+		if histories++; histories > 4 {
+			return
+		}
+		m := newMachine(r, Options{URL: schemaURL(t)})
+		m.fresh = func() Options { return Options{URL: schemaURL(t)} }
+		defer func() { require.NoError(r, m.store.Close()) }()
+		r.Repeat(rapid.StateMachineActions(m))
 	})
 }
 
@@ -32,11 +51,13 @@ type machine struct {
 	workspaces   map[int64]Workspace
 	destinations map[int64]Destination
 	syncs        map[int64]Sync
-	highest      int64 // id of any workspace
+	highest      int64          // id of any workspace
+	fresh        func() Options // where another store begins; nil: in memory
 }
 
-func newMachine(t *rapid.T) *machine {
-	s, err := Open(t.Context(), Options{Clock: testClock(), MasterKey: testKey})
+func newMachine(t *rapid.T, o Options) *machine {
+	o.Clock, o.MasterKey = testClock(), testKey
+	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	m := &machine{store: s, workspaces: map[int64]Workspace{}, destinations: map[int64]Destination{}, syncs: map[int64]Sync{}}
 	m.change(t, func(tx *Tx) error {
@@ -219,7 +240,12 @@ func (m *machine) StartFromCopy(t *rapid.T) {
 		require.NoError(t, m.store.Restore(t.Context(), &b))
 		return
 	}
-	s, err := Open(t.Context(), Options{Clock: m.store.clock, MasterKey: testKey, From: &b})
+	o := Options{}
+	if m.fresh != nil {
+		o = m.fresh()
+	}
+	o.Clock, o.MasterKey, o.From = m.store.clock, testKey, &b
+	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
 	require.NoError(t, m.store.Close())
 	m.store = s

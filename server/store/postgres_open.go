@@ -144,25 +144,28 @@ func (p *postgres) suits(c *link) error {
 // memory may be wrong since then.
 func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
 	c, err := p.dial(ctx)
+	if err == nil && write {
+		if err = p.regain(c); err != nil {
+			_ = c.close()
+		}
+	}
+	if err != nil && !errors.Is(err, ErrUnavailable) {
+		// It was good once: whatever it is now, an open store takes it for a pause.
+		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if write {
-		if err := p.regain(c); err != nil {
-			_ = c.close()
-			return nil, err
-		}
 	}
 	return c, nil
 }
 
 func (p *postgres) regain(c *link) error {
 	if err := p.own(c); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return err
 	}
 	epoch, err := numberOf(c, "SELECT epoch FROM installation")
 	if err == nil && epoch != p.epoch {
-		err = fmt.Errorf("%w: another process has worked on the schema %s meanwhile; start this one again", ErrUnavailable, p.at.Schema)
+		err = fmt.Errorf("another process has worked on the schema %s meanwhile; start this one again", p.at.Schema)
 	}
 	return err
 }

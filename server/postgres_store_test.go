@@ -1,0 +1,94 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/source/postgrestest"
+)
+
+// TestOnPostgres is a part of the other tests over again, with the store in
+// PostgreSQL: what the API shows, runs of syncs, whole worlds, secrets.
+func TestOnPostgres(t *testing.T) {
+	for name, test := range map[string]func(*testing.T){
+		"contract":       TestContract,
+		"lists":          TestLists,
+		"organizations":  TestOrganizationsAreApart,
+		"reset":          TestResetOfOneOrganization,
+		"roles":          TestRoles,
+		"claim":          TestClaim,
+		"names":          TestDatasetNames,
+		"concurrent":     TestConcurrentUpdates,
+		"a run":          TestSyncReallyRuns,
+		"mirror":         TestMirrorRun,
+		"cancel":         TestCancelAtEachStep,
+		"schedules":      TestSchedulesOnTheClock,
+		"alerts":         TestAlertsOfRealRuns,
+		"mailbox":        TestMailbox,
+		"topic messages": TestTopicMessages,
+		"deliveries":     TestDeliveryRetries,
+		"explain":        TestExplainARecordsWay,
+		"audit":          TestAuditOfEachOperation,
+		"seed":           TestSeedIsAllOrNothing,
+		"restore":        TestRestoreBringsTheWorldBack,
+		"fork":           TestFork,
+		"figures":        TestFigures,
+		"secrets":        TestNoSecretAnywhere,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// onPostgres puts the store of a test of TestOnPostgres into a schema of its own.
+func onPostgres(t testing.TB, config *Config) {
+	t.Helper()
+	if !strings.HasPrefix(t.Name(), "TestOnPostgres/") {
+		return
+	}
+	config.Store = postgresURL(postgrestest.Start(t))
+	config.MasterKey = make([]byte, masterKeySize)
+}
+
+var schemas atomic.Int64
+
+func postgresURL(server postgrestest.Server) string {
+	return fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d&search_path=test_%d",
+		postgrestest.User, postgrestest.Password, server.Folder, server.Port, schemas.Add(1))
+}
+
+// A database that is away answers 503 and nothing is half written; when it is
+// back, so is the service, without a restart.
+func TestPostgresIsAway(t *testing.T) {
+	server := postgrestest.Start(t)
+	admin, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", postgrestest.User, postgrestest.Password, server.Folder, server.Port))
+	require.NoError(t, err)
+	defer admin.Close(t.Context())
+	command := func(text string) {
+		t.Helper()
+		_, err := admin.Exec(t.Context(), text)
+		require.NoError(t, err)
+	}
+	command("CREATE DATABASE away")
+	url := strings.Replace(postgresURL(server), "@/postgres", "@/away", 1)
+	w := newWorld(t, func(c *Config) { c.Store, c.MasterKey = url, make([]byte, masterKeySize) })
+	create := func() *answer { return w.do("POST", "/destinations", w.key, customDestination(w.destination())) }
+	create().want(http.StatusCreated)
+	before := string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text)
+	// A superuser could still connect, so it is renamed away.
+	command(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'away'`)
+	command("ALTER DATABASE away RENAME TO gone")
+	for _, a := range []*answer{create(), w.do("GET", "/destinations", w.key, nil)} {
+		a.want(http.StatusServiceUnavailable)
+		require.NotContains(t, string(a.text), postgrestest.Password)
+	}
+	command("ALTER DATABASE gone RENAME TO away")
+	require.Equal(t, before, string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text))
+	create().want(http.StatusCreated)
+	require.EqualValues(t, 2, w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).id("pagination.total_records"))
+}
