@@ -101,12 +101,15 @@ func (e *engine) newWorker(number int) *worker {
 	return w
 }
 
-// variants is how many batches of one kind a connection prepares: as many as
-// keep all of them within a bound of memory.
+// variants is how many batches of one kind a connection prepares: as many as all
+// connections need to send every record of the pool, within a bound of memory. No
+// more: what is in the cache of the processor is patched and sent twice as fast.
 func (e *engine) variants(t *task) int {
 	const room = 256 << 20
+	connections := max(e.connections, 1)
 	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
-	return min(max(room/(size*len(e.plan.tasks)*max(e.connections, 1)), 1), 8)
+	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
+	return max(min(pool, 8, room/(size*len(e.plan.tasks)*connections)), 1)
 }
 
 // prepare makes the next batch of a task with its keys; ok is false where the
