@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -55,6 +56,10 @@ type batch struct {
 	idAt  int
 	marks []mark // in the order of the records
 	keys  []span // the active identifier of each record, as it travels
+	// Where the digits stand in every key, the rest of which is the same; none in
+	// keys that are otherwise. counted: now they are so many numbers in a row.
+	digits  span
+	counted bool
 }
 
 type span struct{ from, to int }
@@ -86,6 +91,33 @@ func (b *batch) fill(e *endpoint, rows []row, id string) {
 	buf = append(append(buf, id...), `"}`...)
 	b.buf = buf
 	b.putHead(e)
+	b.digits, b.counted = b.findDigits(), false
+}
+
+// findDigits looks whether the keys differ in the digits of one mark alone, which
+// stands at the same place in all of them.
+func (b *batch) findDigits() span {
+	if len(b.keys) == 0 || len(b.marks)%len(b.keys) != 0 {
+		return span{}
+	}
+	perRow, first := len(b.marks)/len(b.keys), b.keys[0]
+	for j, m := range b.marks[:perRow] {
+		if m.at < first.from || m.at+m.width > first.to {
+			continue
+		}
+		d := span{m.at - first.from, m.at - first.from + m.width}
+		head, tail := b.buf[first.from:m.at], b.buf[m.at+m.width:first.to]
+		for i, k := range b.keys {
+			own := b.marks[i*perRow+j]
+			key := b.buf[k.from:k.to]
+			if own.at != k.from+d.from || own.width != m.width || own.base != m.base || len(key) != d.to+len(tail) ||
+				!bytes.Equal(key[:d.from], head) || !bytes.Equal(key[d.to:], tail) {
+				return span{}
+			}
+		}
+		return d
+	}
+	return span{}
 }
 
 // add appends one record.
@@ -119,6 +151,7 @@ func (b *batch) putHead(e *endpoint) {
 // stamp puts the keys first, first+1, … into the records. Rows with several
 // marks have the same number in all of them.
 func (b *batch) stamp(first int64) {
+	b.counted = b.digits.to > 0
 	perRow := 0
 	if len(b.keys) > 0 {
 		perRow = len(b.marks) / len(b.keys)
@@ -154,6 +187,7 @@ func (b *batch) stampText(from, step int, first int64) {
 
 // stampOne puts one key into one record.
 func (b *batch) stampOne(record int, n int64) {
+	b.counted = false
 	perRow := len(b.marks) / len(b.keys)
 	for _, m := range b.marks[record*perRow : (record+1)*perRow] {
 		putDigits(b.buf[m.at:m.at+m.width], m.base+n)

@@ -35,6 +35,7 @@ type checker struct {
 	places  places    // of the reply, for its form
 	clean   bool      // in order, byte for byte, one result each
 	refused []refusal // noted once the reply has been seen to its end
+	piece   []byte    // an entry as it is expected next
 	result  func(*rpc.Entry) error
 }
 
@@ -95,8 +96,7 @@ func (c *checker) fits(b *batch, body []byte) bool {
 	return ok
 }
 
-// compare looks at one entry after the other: what stands between two
-// identifiers, where both records were acknowledged, is one piece.
+// compare looks at one entry after the other.
 func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 	f := &c.form
 	if !f.known || f.single && b.size() > 1 || !b.hasID(body, f.head, f.idInHead) {
@@ -104,19 +104,16 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 	}
 	c.refused = c.refused[:0]
 	i, last := len(f.head), b.size()-1
-	opened := false // what comes before the identifier was compared already
-	for k := 0; k <= last; k++ {
+	for k := 0; ; k++ {
 		// body[i:] is the entry of record k.
-		key := b.key(k)
-		at := i + len(f.before)
-		end := at + len(key)
-		if k < last && end+len(f.glue) <= len(body) && string(body[at:end]) == string(key) &&
-			string(body[end:end+len(f.glue)]) == string(f.glue) && (opened || string(body[i:at]) == string(f.before)) {
-			v.acknowledged++
-			i, opened = end+len(f.after)+len(f.between), true
-			continue
+		var good int
+		if b.counted {
+			good, i = c.countedRun(body, i, k, last)
+		} else {
+			good, i = c.run(body, i, k, last)
 		}
-		opened = false
+		v.acknowledged += good
+		k += good
 		if i, ok = c.one(&v, body, i, k); !ok {
 			return v, false
 		}
@@ -132,6 +129,47 @@ func (c *checker) compare(b *batch, body []byte) (v verdict, ok bool) {
 		return v, false
 	}
 	return v, true
+}
+
+// run counts the records from k on, the last one not among them, that are
+// acknowledged one after the other. What stands between two identifiers is one
+// piece. It returns where the next entry begins.
+func (c *checker) run(body []byte, i, k, last int) (good, at int) {
+	f := &c.form
+	opened := false // what comes before the identifier was compared already
+	for ; k < last; k++ {
+		key := c.b.key(k)
+		at := i + len(f.before)
+		end := at + len(key)
+		if end+len(f.glue) > len(body) || string(body[at:end]) != string(key) ||
+			string(body[end:end+len(f.glue)]) != string(f.glue) || !opened && string(body[i:at]) != string(f.before) {
+			break
+		}
+		good, i, opened = good+1, end+len(f.after)+len(f.between), true
+	}
+	return good, i
+}
+
+// countedRun is run for keys that count up: an entry and what follows it are one
+// piece, and the batch itself, long gone from the cache, is not looked at.
+func (c *checker) countedRun(body []byte, i, k, last int) (good, at int) {
+	if k >= last {
+		return 0, i
+	}
+	f := &c.form
+	c.piece = append(append(c.piece[:0], f.before...), c.b.key(k)...)
+	c.piece = append(append(c.piece, f.after...), f.between...)
+	from := len(f.before) + c.b.digits.from
+	piece, digits := c.piece, c.piece[from:len(f.before)+c.b.digits.to]
+	for ; k < last && i+len(piece) <= len(body) && string(body[i:i+len(piece)]) == string(piece); k++ {
+		good, i = good+1, i+len(piece)
+		if n := len(digits) - 1; digits[n] != '9' {
+			digits[n]++
+		} else {
+			nextDigits(digits, digits)
+		}
+	}
+	return good, i
 }
 
 // one compares a single entry, or reads it: a refusal, mostly, that stands in

@@ -198,3 +198,84 @@ func TestCheckingAllocatesNothing(t *testing.T) {
 		}))
 	}
 }
+
+// TestEveryByteOfAReplyCounts: with each byte changed in turn a checker that
+// compares with the form says the same as one that scans.
+func TestEveryByteOfAReplyCounts(t *testing.T) {
+	for name, spoil := range map[string]func(*batch){
+		"counted": func(*batch) {}, // over a carry or two
+		"others":  func(b *batch) { b.stampOne(7, 123456) },
+	} {
+		fast, whole := newAnswered(t, 25), newAnswered(t, 25)
+		_, err := fast.Check()
+		require.NoError(t, err)
+		entries := make([]string, 25)
+		for i := range entries {
+			entries[i] = fmt.Sprintf(`{"identifier":K%d,"success":true}`, i)
+		}
+		for _, a := range []*answered{fast, whole} {
+			a.next()
+			spoil(a.batch)
+		}
+		good := fast.reply(`{"jsonrpc":"2.0","id":ID,"result":{"record_results":[` + strings.Join(entries, ",") + `]}}`)
+		v, ok := fast.check.same(fast.batch, good)
+		require.True(t, ok, name)
+		require.Equal(t, verdict{acknowledged: 25}, v, name)
+		require.Equal(t, name == "counted", fast.batch.counted)
+		for at := range good {
+			was := good[at]
+			for _, other := range []byte{was ^ 1, was + 1, '"', ' '} {
+				good[at] = other
+				got, gotErr := fast.check.check(fast.batch, good)
+				whole.check.form.known = false
+				want, wantErr := whole.check.check(whole.batch, good)
+				require.Equal(t, want, got, "%s: byte %d is %q", name, at, other)
+				require.Equal(t, wantErr, gotErr, "%s: byte %d is %q", name, at, other)
+				require.Equal(t, whole.notes, fast.notes, "%s: byte %d is %q", name, at, other)
+				fast.notes, whole.notes = nil, nil
+			}
+			good[at] = was
+			if !fast.check.form.known { // another form was learnt
+				_, _ = fast.check.check(fast.batch, good)
+			}
+		}
+	}
+}
+
+// TestKeysThatCountUp: which batches have them.
+func TestKeysThatCountUp(t *testing.T) {
+	keys := Keys{Template: `k{n}"`, From: 100, To: 999}
+	integer := func(r *row) { r.member("id"); r.key(keys, true) }
+	text := func(r *row) { r.member("id"); r.key(keys, false) }
+	other := func(r *row) { r.member("id"); r.key(Keys{Template: `l{n}"`}, false) }
+	fixed := func(r *row) {
+		r.member("id")
+		r.from = len(r.text)
+		r.text = append(r.text, `"x"`...)
+		r.to = len(r.text)
+	}
+	for name, c := range map[string]struct {
+		rows    []func(*row)
+		counted bool
+	}{
+		"numbers":      {[]func(*row){integer, integer, integer}, true},
+		"texts":        {[]func(*row){text, text}, true},
+		"two patterns": {[]func(*row){text, other}, false},
+		"of a file":    {[]func(*row){fixed, fixed}, false},
+	} {
+		var rows []row
+		for _, put := range c.rows {
+			var r row
+			put(&r)
+			r.text = append(r.text, '}')
+			rows = append(rows, r)
+		}
+		end, err := newEndpoint(Target{URL: "http://127.0.0.1/"}, Transport{})
+		require.NoError(t, err)
+		b := newBatch(&shape{plan: []byte("{}")}, end)
+		b.fill(end, rows, strings.Repeat("0", idDigits))
+		require.False(t, b.counted, name)
+		b.stamp(8)
+		require.Equal(t, c.counted, b.counted, name)
+	}
+}
