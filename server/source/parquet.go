@@ -40,10 +40,25 @@ func openParquet(f *os.File) (_ *parquet.File, err error) {
 		return nil, errors.New("the file is empty and not a Parquet file")
 	}
 	file, err := parquet.OpenFile(f, info.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil && begins(f, parquetMark) && !ends(f, info.Size(), parquetMark) {
+		return nil, errors.New("not a Parquet file that is whole: it begins as one, and its end is missing, which lists what it holds")
+	}
 	if err != nil {
 		return nil, fmt.Errorf("not a Parquet file: %w", err)
 	}
 	return file, nil
+}
+
+// parquetMark stands at both ends of a Parquet file.
+const parquetMark = "PAR1"
+
+func begins(f io.ReaderAt, mark string) bool { return ends(f, int64(len(mark)), mark) }
+
+// ends tells whether the text that ends at a place of a file is the mark.
+func ends(f io.ReaderAt, at int64, mark string) bool {
+	text := make([]byte, len(mark))
+	n, _ := f.ReadAt(text, max(0, at-int64(len(mark))))
+	return string(text[:n]) == mark
 }
 
 // columns are those of the schema, which the file holds itself.

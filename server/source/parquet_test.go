@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -148,6 +149,7 @@ func TestParquetRefuses(t *testing.T) {
 		_, err := open(t, "parquet", map[string]any{"path": path}, Options{}).Tables(t.Context())
 		require.ErrorContains(t, err, "read "+path+": ", name)
 		require.ErrorContains(t, err, "not a Parquet file", name)
+		require.Equal(t, name == "no end" || name == "text", strings.Contains(err.Error(), "its end is missing"), err)
 	}
 }
 
