@@ -35,7 +35,7 @@ Of a destination:
   probe          one more port (--probe-plain-http PORT)
 Of a service:
   nothing        things that the run makes and deletes again
-  clock          a clock that can be moved (--control-url), or --patient
+  clock          a clock that can be moved (--control-url); --patient waits for minutes
 
 Who asks for a rule: spec (the specification of the service), jsonrpc (JSON-RPC
 2.0), published (published documentation), policy (this toolkit alone). With the

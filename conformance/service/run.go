@@ -116,7 +116,7 @@ func (r *run) suite() *conformance.Suite {
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
 		// Where nobody moves a clock those that wait disturb nobody.
-		Waits: func(c *conformance.Check) bool { return r.patience(c) != "" },
+		Waits:  func(c *conformance.Check) bool { return r.patience(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
 			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{},
