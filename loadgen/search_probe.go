@@ -87,7 +87,7 @@ func (s *session) resize(size int) error {
 	p.grounds = e.plan.grounds
 	e.plan = p
 	for _, w := range e.workers {
-		w.known, w.ready, w.turns = nil, map[*task][]*batch{}, map[*task]int{}
+		w.known, w.stocks, w.latest = nil, map[*task]*stock{}, nil
 	}
 	return nil
 }

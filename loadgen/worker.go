@@ -39,6 +39,13 @@ type written struct {
 	first  int64
 }
 
+// stock are the prepared batches of a task, taken in turn.
+type stock struct {
+	batches []*batch
+	most    int
+	turn    int
+}
+
 // worker is one connection with its batches and what it has measured.
 type worker struct {
 	e      *engine
@@ -50,10 +57,11 @@ type worker struct {
 	id     string // the first digits of its ids
 	calls  int64
 
-	ready map[*task][]*batch // prepared, taken in turn
-	turns map[*task]int
-	known []written // the latest keys, to be updated, deleted or repeated
-	fails int       // connections that failed in a row
+	stocks map[*task]*stock
+	latest *task // … and its stock
+	stock  *stock
+	known  []written // the latest keys, to be updated, deleted or repeated
+	fails  int       // connections that failed in a row
 
 	// started is when the call that is under way began, 0 while there is none and
 	// -1 where the watch has broken it.
@@ -83,7 +91,7 @@ type Example struct {
 
 func (e *engine) newWorker(number int) *worker {
 	w := &worker{
-		e: e, number: number, wake: make(chan struct{}, 1), ready: map[*task][]*batch{}, turns: map[*task]int{},
+		e: e, number: number, wake: make(chan struct{}, 1), stocks: map[*task]*stock{},
 		random: rand.New(rand.NewPCG(e.seed, uint64(number)+1000)), tally: map[string]*tally{},
 	}
 	const digits = "0123456789abcdef"
@@ -146,11 +154,16 @@ func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
 
 // batch is the next prepared batch of a task, or one filled from a file.
 func (w *worker) batch(t *task) *batch {
+	if w.latest != t {
+		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
+			w.stock = &stock{most: w.e.variants(t)}
+			w.stocks[t] = w.stock
+		}
+	}
+	s := w.stock
 	if t.inTurn {
-		batches := w.ready[t]
-		if batches == nil {
-			batches = []*batch{newBatch(t.shape, w.e.end)}
-			w.ready[t] = batches
+		if s.batches == nil {
+			s.batches = []*batch{newBatch(t.shape, w.e.end)}
 		}
 		n := t.shape.size
 		from := int((t.turn.Add(int64(n)) - int64(n)) % int64(len(t.rows)))
@@ -161,13 +174,10 @@ func (w *worker) batch(t *task) *batch {
 				rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
 			}
 		}
-		batches[0].fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
-		return batches[0]
+		s.batches[0].fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
+		return s.batches[0]
 	}
-	turn := w.turns[t]
-	w.turns[t] = turn + 1
-	batches := w.ready[t]
-	if want := w.e.variants(t); len(batches) < want {
+	if len(s.batches) < s.most {
 		b := newBatch(t.shape, w.e.end)
 		rows := make([]row, t.shape.size)
 		from := w.random.IntN(len(t.rows))
@@ -175,10 +185,13 @@ func (w *worker) batch(t *task) *batch {
 			rows[i] = t.rows[(from+i)%len(t.rows)]
 		}
 		b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
-		w.ready[t] = append(batches, b)
+		s.batches = append(s.batches, b)
 		return b
 	}
-	return batches[turn%len(batches)]
+	if s.turn++; s.turn >= len(s.batches) {
+		s.turn = 0
+	}
+	return s.batches[s.turn]
 }
 
 // choose picks the next task; a batch of an operation that has no record to
@@ -237,6 +250,9 @@ func (w *worker) send(t *task, intended int64, waited bool) bool {
 // make a target look fast. A call that took all its time is what its user waited
 // for.
 func untimed(err error) bool {
+	if err == nil {
+		return false
+	}
 	var f *Failure
 	return errors.As(err, &f) && f.Kind != KindTimeout
 }
