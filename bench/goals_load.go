@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 )
 
@@ -28,10 +29,7 @@ func (w *workshop) against(what work, secure bool, names ...string) (*against, e
 	if a.body, err = w.record(a.sim, what); err != nil {
 		return a, err
 	}
-	contenders := []contender{{"destkit load", a.load}}
-	if what.size > 1 {
-		contenders = append(contenders, contender{again, a.loadAgain})
-	}
+	contenders := []contender{{"destkit load", a.load}, {again, a.loadAgain}}
 	for _, name := range names {
 		if w.tools[name] != "" {
 			contenders = append(contenders, contender{name, func() (float64, error) { return a.fire(name) }})
@@ -103,14 +101,41 @@ func (a *against) than(part, name string, want float64) row {
 		with("%s: %s requests/s", name, digits(median(a.rates[name])))
 }
 
+// there is the row of what it is with keys that are there. What a peer writes is
+// there after its first request, so that the simulator updates the same records from
+// then on, and finds them in its cache; this says how much of the difference is that.
+func (a *against) there(part string) []row {
+	if a.w.tools["wrk"] == "" {
+		return nil
+	}
+	return []row{ratioOf(a.rates[again], a.rates["wrk"]).called(part, "the same × wrk, keys that are there", "×").figure().
+		with("destkit load: %s requests/s", digits(median(a.rates[again])))}
+}
+
+// client is the row of what the generator itself takes of the processor for a
+// request, in µs.
+func (a *against) client(part string) row {
+	var client, simulator []float64
+	for _, l := range a.loads {
+		client = append(client, l.Generator.CPUSeconds/float64(l.Requests)*1e6)
+		simulator = append(simulator, l.bySim/float64(l.Requests)*1e6)
+	}
+	r := spreadOf(client).called(part, "client, processor time per request", "µs").figure()
+	text := fmt.Sprintf("the simulator took %s", digits(median(simulator)))
+	if cpus := a.cpus["wrk"]; len(cpus) > 0 {
+		text += fmt.Sprintf(", wrk %s", digits(median(cpus)*float64(a.what.size)))
+	}
+	return r.with("%s", text)
+}
+
 func measureLoadOne(w *workshop) ([]row, error) {
 	const part = "load, closed loop, one record, plain"
 	a, err := w.against(s1, false, "wrk", "fortio", "hey", "k6", "h2load")
 	if err != nil {
 		return nil, err
 	}
-	rows := []row{a.rate(part), a.than(part, "wrk", 0.95), a.than(part, "fortio", 1), a.than(part, "hey", 3), a.than(part, "k6", 7)}
-	return append(rows, a.beside(part, "h2load")...), nil
+	rows := []row{a.rate(part), a.client(part), a.than(part, "wrk", 0.95), a.than(part, "fortio", 1), a.than(part, "hey", 3), a.than(part, "k6", 7)}
+	return slices.Concat(rows, a.there(part), a.beside(part, "h2load")), nil
 }
 
 func measureLoadOneTLS(w *workshop) ([]row, error) {
@@ -119,7 +144,7 @@ func measureLoadOneTLS(w *workshop) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []row{a.rate(part), a.than(part, "wrk", 1.15)}, nil
+	return append([]row{a.rate(part), a.client(part), a.than(part, "wrk", 1.15)}, a.there(part)...), nil
 }
 
 func measureLoadBatches(w *workshop) ([]row, error) {
@@ -135,14 +160,8 @@ func measureLoadBatches(w *workshop) ([]row, error) {
 		simulator = append(simulator, l.bySim/float64(l.Records)*1e6)
 		records = append(records, l.RecordsPerSecond)
 	}
-	// What a peer writes is there after its first request, so that the simulator
-	// updates a thousand records from then on, and finds them in its cache. The run
-	// with keys that are there says how much of the difference is that.
 	rows := []row{a.rate(part), spreadOf(records).called(part, "records per second", "records/s").figure(), a.than(part, "wrk", 0.90)}
-	if w.tools["wrk"] != "" {
-		rows = append(rows, ratioOf(a.rates[again], a.rates["wrk"]).called(part, "the same, keys that are there", "×").figure().
-			with("destkit load: %s requests/s", digits(median(a.rates[again]))))
-	}
+	rows = append(rows, a.there(part)...)
 	return append(rows, spreadOf(client).called(part, "client ≤ 0.06 CPU s per M records", "CPU s").most(0.06).
 		with("%s", client1000(median(kernel), median(simulator), median(a.cpus["wrk"])))), nil
 }

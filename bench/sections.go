@@ -17,8 +17,8 @@ func turns(contenders int) func(options) time.Duration {
 }
 
 var sections = []section{
-	{"load-one", "load, closed loop, one record, plain", turns(6), measureLoadOne},
-	{"load-one-tls", "load, closed loop, one record, TLS", turns(2), measureLoadOneTLS},
+	{"load-one", "load, closed loop, one record, plain", turns(7), measureLoadOne},
+	{"load-one-tls", "load, closed loop, one record, TLS", turns(3), measureLoadOneTLS},
 	{"load-batches", "load, batches of 1,000", turns(3), measureLoadBatches},
 	{"load-sustained", "load, 50,000 req/s, f1, plain", takesSustained, measureSustained},
 	{"load-sustained-tls", "load, 50,000 req/s, f1, TLS", takesSustained, measureSustainedTLS},
