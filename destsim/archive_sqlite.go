@@ -7,12 +7,14 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // second opens another connection to the file; both are used at once. A
 // database that lives in one connection only cannot be shared.
 func (s *sqliteStore) second() (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(s.file, sqlite.OpenReadWrite, sqlite.OpenWAL)
+	conn, err := handles.Open(s.file, sqlite.OpenReadWrite|sqlite.OpenWAL)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +29,7 @@ func (s *sqliteStore) second() (*sqlite.Conn, error) {
 		err = errors.New("the store is not in a file")
 	}
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, handles.Close(conn))
 	}
 	return conn, nil
 }
@@ -39,7 +41,7 @@ func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r r
 	if err != nil {
 		return fmt.Errorf("read store: %w", err)
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }() // ends the transaction too
+	defer func() { err = errors.Join(err, handles.Close(conn)) }() // ends the transaction too
 	return sqlitex.Execute(conn, "SELECT id, tbl, data FROM records ORDER BY id", &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
 			return each(stmt.ColumnText(1), row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 2)})
@@ -69,7 +71,7 @@ func (s *sqliteStore) cutAt(fixed func(lastID int64)) (*sqlite.Conn, error) {
 		})
 	}
 	if err != nil {
-		return nil, errors.Join(err, conn.Close())
+		return nil, errors.Join(err, handles.Close(conn))
 	}
 	fixed(last)
 	return conn, nil

@@ -9,6 +9,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // sqliteStore keeps records in one SQLite file. One connection does all the
@@ -41,18 +43,18 @@ func openSQLite(file string) (*sqliteStore, error) {
 
 // open opens the file and creates what is missing in it.
 func (s *sqliteStore) open() error {
-	conn, err := sqlite.OpenConn(s.file, sqlite.OpenReadWrite, sqlite.OpenCreate, sqlite.OpenWAL)
+	conn, err := handles.Open(s.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenWAL)
 	if err != nil {
 		return err
 	}
 	// FULL: a commit is on disk before the batch is acknowledged.
 	for _, q := range []string{"PRAGMA synchronous=FULL", "PRAGMA foreign_keys=OFF"} {
 		if err := sqlitex.ExecuteTransient(conn, q, nil); err != nil {
-			return errors.Join(err, conn.Close())
+			return errors.Join(err, handles.Close(conn))
 		}
 	}
 	if err := sqlitex.ExecuteScript(conn, sqliteSchema, nil); err != nil {
-		return errors.Join(err, conn.Close())
+		return errors.Join(err, handles.Close(conn))
 	}
 	s.conn = conn
 	return nil
@@ -67,7 +69,7 @@ func (s *sqliteStore) Close() error {
 	}
 	conn := s.conn
 	s.conn = nil
-	return conn.Close()
+	return handles.Close(conn)
 }
 
 // Restart closes and reopens the file, as a new process would.

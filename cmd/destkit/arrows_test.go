@@ -30,9 +30,10 @@ var arrows = map[string][]string{
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
 	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
-	"destsim":             {"destsim/rpc", "loopback", "rawconn"},
+	"destsim":             {"destsim/rpc", "handles", "loopback", "rawconn"},
 	"destsim/rpc":         {},
 	"features":            {},
+	"handles":             {}, // connections to SQLite share a table in the driver
 	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
 	"openapi":             {},
 	"loopback":            {}, // who may use a control endpoint
@@ -51,8 +52,8 @@ var arrows = map[string][]string{
 	"server/mapping": {"server/api", "server/nearest"},
 	"server/nearest": {},
 	"server/pace":    {},
-	"server/source":  {"server/api"},
-	"server/store":   {"server/api"},
+	"server/source":  {"server/api", "handles"},
+	"server/store":   {"server/api", "handles"},
 	// Only tests import these.
 	"matrixtest":                 {},
 	"server/source/postgrestest": {},
@@ -94,7 +95,7 @@ var doors = map[string][]string{
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit"},
 	"github.com/wneessen/":        {"server"},
-	"zombiezen.com/go/sqlite":     {"destsim", "server/store", "server/source"},
+	"zombiezen.com/go/sqlite":     {"destsim", "handles", "server/store", "server/source"},
 }
 
 type goPackage struct {

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/handles"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -56,7 +57,7 @@ func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeSQLite(conn) }()
+	defer func() { _ = handles.Close(conn) }()
 	if err := use(conn); err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("read %s: %w", s.name(), context.Cause(ctx))
@@ -93,7 +94,7 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", s.path, err)
 	}
-	conn, err := openSQLite(path, sqlite.OpenReadOnly)
+	conn, err := handles.Open(path, sqlite.OpenReadOnly)
 	if err != nil {
 		// Only now: to open and close a database by other means takes away the
 		// locks that this process has on it.

@@ -14,6 +14,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/handles"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -320,5 +321,5 @@ func (r *sqliteRows) Close() error {
 	if r.lanes, r.conn = nil, nil; conn == nil {
 		return nil
 	}
-	return closeSQLite(conn)
+	return handles.Close(conn)
 }

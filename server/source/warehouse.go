@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/destkit/destkit/handles"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -110,7 +111,7 @@ func (w *warehouse) connect(ctx context.Context) (*sqlite.Conn, error) {
 
 // open connects to it; the connection ends its work with the context.
 func (w *warehouse) open(ctx context.Context, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
-	conn, err := openSQLite(w.path, flags|w.flags)
+	conn, err := handles.Open(w.path, flags|w.flags)
 	if err != nil {
 		return nil, fmt.Errorf("open warehouse: %s", sqlite.ErrCode(err).Message())
 	}
@@ -138,7 +139,7 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeSQLite(conn) }()
+	defer func() { _ = handles.Close(conn) }()
 	if filled, err := w.filled(conn); err != nil || filled {
 		return err
 	}
@@ -209,13 +210,13 @@ func (k *keeper) keep(key, path string) error {
 	if k.conns[key][path] != nil {
 		return nil
 	}
-	conn, err := openSQLite(path, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI)
+	conn, err := handles.Open(path, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenURI)
 	if err != nil {
 		return err
 	}
 	// The first use makes the connection take part in the shared database.
 	if _, err := pragma(conn, "schema_version"); err != nil {
-		return errors.Join(err, closeSQLite(conn))
+		return errors.Join(err, handles.Close(conn))
 	}
 	if k.conns[key] == nil {
 		k.conns[key] = map[string]*sqlite.Conn{}
@@ -230,7 +231,7 @@ func Forget(key string) {
 	kept.mu.Lock()
 	defer kept.mu.Unlock()
 	for _, conn := range kept.conns[key] {
-		_ = closeSQLite(conn)
+		_ = handles.Close(conn)
 	}
 	delete(kept.conns, key)
 }

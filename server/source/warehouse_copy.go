@@ -7,6 +7,8 @@ import (
 	"io"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // CopyWarehouse writes a consistent copy of an emulated warehouse as the bytes
@@ -17,7 +19,7 @@ func CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) erro
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
 	}
-	defer func() { _ = closeSQLite(conn) }()
+	defer func() { _ = handles.Close(conn) }()
 	data, err := conn.Serialize("main")
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
@@ -51,11 +53,11 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 		return errors.New("the copy is no database")
 	}
 	copy(data[journalModes:], []byte{1, 1})
-	from, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	from, err := handles.Open(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeSQLite(from) }()
+	defer func() { _ = handles.Close(from) }()
 	if err := from.Deserialize("main", data); err != nil {
 		return err
 	}
@@ -66,17 +68,17 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeSQLite(conn) }()
+	defer func() { _ = handles.Close(conn) }()
 	return copyTables(conn, from)
 }
 
 // replaceTables puts the bytes of a database in place of what conn has.
 func replaceTables(conn *sqlite.Conn, data []byte) error {
-	from, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	from, err := handles.Open(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = closeSQLite(from) }()
+	defer func() { _ = handles.Close(from) }()
 	if err := from.Deserialize("main", data); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // sampleColumn is a column of a sample table; make is a type of the generator.
@@ -60,11 +62,11 @@ var samples sync.Map // *warehouseDialect → func() ([]byte, error)
 // copySample gives a database in memory the sample tables.
 func (w *warehouse) copySample(conn *sqlite.Conn) error {
 	made, _ := samples.LoadOrStore(w.dialect, sync.OnceValues(func() ([]byte, error) {
-		one, err := openSQLite(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
+		one, err := handles.Open(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 		if err != nil {
 			return nil, err
 		}
-		defer func() { _ = closeSQLite(one) }()
+		defer func() { _ = handles.Close(one) }()
 		if err := w.fillSample(one); err != nil {
 			return nil, err
 		}

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/handles"
 )
 
 const (
@@ -29,7 +31,7 @@ func own(dir, text string) (*owner, error) {
 	if err := createFile(path); err != nil && !errors.Is(err, os.ErrExist) {
 		return nil, err
 	}
-	db, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	db, err := handles.Open(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return nil, fmt.Errorf("lock: %w", err)
 	}

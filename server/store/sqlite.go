@@ -7,6 +7,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // lite is one connection to SQLite.
@@ -80,7 +82,7 @@ func (c *lite) pragma(query string) (value int64, err error) {
 	return value, translate(err)
 }
 
-func (c *lite) close() error { return c.db.Close() }
+func (c *lite) close() error { return handles.Close(c.db) }
 
 func bind(stmt *sqlite.Stmt, i int, arg any) error {
 	switch v := arg.(type) {

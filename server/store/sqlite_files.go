@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/destkit/destkit/handles"
 )
 
 // files is the engine of SQLite: a directory, or memory.
@@ -128,7 +130,7 @@ func (f *files) connect(_ context.Context, write bool) (conn, error) {
 // connect opens a connection. FULL: a commit is on disk before it returns.
 // secure_delete: what was deleted or replaced leaves no bytes behind.
 func connect(path string, flags sqlite.OpenFlags) (*lite, error) {
-	db, err := sqlite.OpenConn(path, flags)
+	db, err := handles.Open(path, flags)
 	if err != nil {
 		return nil, translate(err)
 	}

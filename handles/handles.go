@@ -1,0 +1,54 @@
+// Package handles opens and closes connections to SQLite for every package of
+// the process that has some.
+//
+// The driver keeps authorizers and busy handlers by the address of the
+// connection, and forgets them only after the library has given the address
+// back. A connection that got the same address in between would lose its own:
+// its next query under an authorizer would crash the process, whoever closed.
+package handles
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// mu keeps opening apart from closing.
+var mu sync.RWMutex
+
+// walWait bounds the wait for others while a database is set to keep a log.
+const walWait = 10 * time.Second
+
+// Open opens a connection as sqlite.OpenConn does; flags must not be 0. The
+// connection waits for others without end, until it is told otherwise. It is
+// closed with Close alone.
+func Open(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
+	conn, err := open(path, flags&^sqlite.OpenWAL)
+	if err != nil || flags&sqlite.OpenWAL == 0 {
+		return conn, err
+	}
+	// This waits for other connections; one that is to be closed must not wait for us.
+	conn.SetBusyTimeout(walWait)
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode=wal", nil); err != nil {
+		return nil, errors.Join(fmt.Errorf("open %q: enable log: %w", path, err), Close(conn))
+	}
+	conn.SetBlockOnBusy()
+	return conn, nil
+}
+
+func open(path string, flags sqlite.OpenFlags) (*sqlite.Conn, error) {
+	mu.RLock()
+	defer mu.RUnlock()
+	return sqlite.OpenConn(path, flags)
+}
+
+// Close closes a connection.
+func Close(conn *sqlite.Conn) error {
+	mu.Lock()
+	defer mu.Unlock()
+	return conn.Close()
+}
