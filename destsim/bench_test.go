@@ -20,9 +20,23 @@ func (d discard) WriteHeader(int)             {}
 // BenchmarkBatch measures the handler alone: batches of a record and of a
 // thousand, a plan of ten fields, keys that are new and then change.
 func BenchmarkBatch(b *testing.B) {
+	benchmarkBatches(b, func(testing.TB) Config { return Config{} })
+}
+
+// BenchmarkBatchSQLite and BenchmarkBatchPostgres measure the same on a disk,
+// and over a socket, with one batch at a time.
+func BenchmarkBatchSQLite(b *testing.B) {
+	benchmarkBatches(b, func(b testing.TB) Config { return Config{Store: "sqlite:" + b.TempDir() + "/records.db"} })
+}
+
+func BenchmarkBatchPostgres(b *testing.B) {
+	benchmarkBatches(b, func(b testing.TB) Config { return Config{Store: postgresURL(b)} })
+}
+
+func benchmarkBatches(b *testing.B, config func(testing.TB) Config) {
 	for _, size := range []int{1, 1000} {
 		b.Run(fmt.Sprint(size), func(b *testing.B) {
-			s := newSim(b, Config{})
+			s := newSim(b, config(b))
 			var bodies []string
 			for i := range 200 {
 				var records []string

@@ -33,13 +33,7 @@ func (c Config) check() error {
 		oneOf("compress", c.Compress, "gzip", "deflate", "auto")
 	}
 	oneOf("skip_convention", c.SkipConvention, "failure", "success", "success-with-message")
-	if file, ok := strings.CutPrefix(c.Store, "sqlite:"); ok {
-		if file == "" {
-			bad("store", "sqlite needs a file: sqlite:FILE")
-		}
-	} else {
-		oneOf("store", c.Store, "memory", "sqlite:FILE")
-	}
+	checkStore(c.Store, bad)
 	if c.MaxBody < 0 {
 		bad("max_body", "must not be negative")
 	}
@@ -55,6 +49,26 @@ func (c Config) check() error {
 		return fmt.Errorf("check configuration: %w", err)
 	}
 	return nil
+}
+
+// checkStore looks at the name of a store. That of a database is not repeated:
+// it holds a password.
+func checkStore(name string, bad func(place, format string, args ...any)) {
+	file, sqlite := strings.CutPrefix(name, "sqlite:")
+	known := []string{"memory", "sqlite:FILE", "postgres://USER:PASSWORD@HOST:PORT/DATABASE"}
+	switch {
+	case sqlite && file == "":
+		bad("store", "sqlite needs a file: sqlite:FILE")
+	case sqlite || name == "memory":
+	case isPostgres(name):
+		if _, _, err := parsePostgres(name); err != nil {
+			bad("store", "%w", err)
+		}
+	case strings.Contains(name, "://") || strings.Contains(name, "@"):
+		bad("store", "unknown kind of store: use memory, sqlite:FILE or postgres://USER:PASSWORD@HOST:PORT/DATABASE")
+	default:
+		bad("store", "unknown value %q%s", name, suggest(name, known))
+	}
 }
 
 // check looks for half a secret: one that could never match, or always.

@@ -90,6 +90,10 @@ func (s *Sim) guard(next http.Handler) http.Handler {
 				return
 			}
 		}
+		if err := s.refresh(); err != nil {
+			reply(w, http.StatusServiceUnavailable, controlError{err.Error()})
+			return
+		}
 		next.ServeHTTP(w, r)
 	})
 }
@@ -167,7 +171,7 @@ func (s *Sim) Reset() error {
 			e.reset()
 		}
 	}
-	return s.initial()
+	return s.change(s.initial)
 }
 
 // records pages through a table in the order in which records were created.
@@ -252,7 +256,11 @@ func (s *Sim) counts(w http.ResponseWriter, _ *http.Request) {
 		records[name] = n
 	}
 	calls, total := s.tally.counts()
-	reply(w, http.StatusOK, map[string]any{"records": records, "calls": map[string]any{"total": total, "by_method": calls}})
+	counted := map[string]any{"total": total, "by_method": calls}
+	if s.common != nil {
+		counted["of"] = "this process" // the others count their own
+	}
+	reply(w, http.StatusOK, map[string]any{"records": records, "calls": counted})
 }
 
 // tally counts the calls of the endpoint by method.

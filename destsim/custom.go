@@ -24,15 +24,17 @@ func (s *Sim) createField(u unit, name string, f *field) (problem string, err er
 		return problem, nil
 	}
 	created := false
-	err = s.editCatalogue(func(c *catalogue) (*catalogue, error) {
-		if problem, created = s.agrees(name, f); created {
-			created = false
-			return c, nil
-		}
-		created = true
-		return c.edit(name, func(o *object) error {
-			o.fields = append(o.fields, f)
-			return nil
+	err = s.change(func() error {
+		return s.editCatalogue(func(c *catalogue) (*catalogue, error) {
+			if problem, created = s.agrees(name, f); created {
+				created = false
+				return c, nil
+			}
+			created = true
+			return c.edit(name, func(o *object) error {
+				o.fields = append(o.fields, f)
+				return nil
+			})
 		})
 	})
 	if err != nil || !created {
@@ -64,11 +66,32 @@ func (s *Sim) restoreFields(c *catalogue) (*catalogue, error) {
 	if err != nil {
 		return nil, fmt.Errorf("restore custom fields: %w", err)
 	}
-	for _, r := range kept {
-		var cf customField
-		if err := json.Unmarshal(r.data, &cf); err != nil {
+	fields := make([]customField, len(kept))
+	for i, r := range kept {
+		if err := json.Unmarshal(r.data, &fields[i]); err != nil {
 			return nil, fmt.Errorf("restore custom fields: %w", err)
 		}
+	}
+	return c.withCustom(fields)
+}
+
+// customFields are those of all objects that were created on write.
+func (c *catalogue) customFields() []customField {
+	var all []customField
+	for _, o := range c.objects {
+		for _, f := range o.fields {
+			if f.custom {
+				all = append(all, customField{o.APIName, f.Field})
+			}
+		}
+	}
+	return all
+}
+
+// withCustom adds fields that were created on write, where there is room.
+func (c *catalogue) withCustom(fields []customField) (*catalogue, error) {
+	for _, cf := range fields {
+		var err error
 		o := c.byName[cf.Object]
 		if o == nil || o.byName[cf.Field.APIName] != nil {
 			continue // the configuration has changed since

@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // What the processes that are measured find in their environment: which server
@@ -33,7 +34,7 @@ const (
 func TestMain(m *testing.M) {
 	kind := os.Getenv(serverVariable)
 	if kind == "" {
-		os.Exit(m.Run())
+		os.Exit(postgrestest.Run(m))
 	}
 	if err := serveMeasured(kind); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -59,12 +59,20 @@ func (s *Sim) hook(w http.ResponseWriter, r *http.Request) {
 	case "restart":
 		value, err = okReply{OK: true}, s.Restart()
 	case "alter_schema":
-		value, err = s.hookAlter(q)
+		err = s.change(func() (err error) {
+			value, err = s.hookAlter(q)
+			return err
+		})
 	case "break_downstream":
-		s.broken.Store(q.Action != "end")
-		value = okReply{OK: true}
+		value, err = okReply{OK: true}, s.change(func() error {
+			s.broken.Store(q.Action != "end")
+			return nil
+		})
 	case "rotate_token":
-		value = s.hookRotate(q)
+		err = s.change(func() error {
+			value = s.hookRotate(q)
+			return nil
+		})
 	default:
 		err = fmt.Errorf("unknown hook %q%s", name, suggest(name, hookNames))
 	}

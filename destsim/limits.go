@@ -11,7 +11,9 @@ import (
 )
 
 // limits enforces what the destination declares (spec 8): X-RateLimit-Limit
-// over the whole connection, get_sync_speed for one sync.
+// over the whole connection, get_sync_speed for one sync. Simulators that are
+// one destination together take requests and records out of common buckets;
+// batches at once are counted by each of them for itself.
 type limits struct {
 	sim      *Sim
 	requests *rate.Limiter
@@ -35,7 +37,30 @@ func newLimits(s *Sim) *limits {
 
 // request takes one request from the connection-wide limit.
 func (l *limits) request() bool {
-	return l.requests == nil || l.requests.AllowN(l.sim.clock(), 1)
+	if l.requests == nil {
+		return true
+	}
+	if limit := int64(l.requests.Burst()); l.sim.common != nil {
+		return l.take(fmt.Sprintf("requests %d", limit), 1, limit, limit)
+	}
+	return l.requests.AllowN(l.sim.clock(), 1)
+}
+
+// take asks the common store; one that fails lets nothing through.
+func (l *limits) take(bucket string, n, perSecond, burst int64) bool {
+	ok, err := l.sim.common.Take(bucket, n, perSecond, burst)
+	return ok && err == nil
+}
+
+// allow takes the records of a batch.
+func (l *limits) allow(id int64, records int64, speed rpc.Speed) bool {
+	perSecond := speed.MaximumRecordsPerSecond
+	if l.sim.common != nil {
+		return l.take(fmt.Sprintf("records %d %d", id, perSecond), records, perSecond, max(perSecond, speed.MaximumBatchSize))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.of(id, speed).records.AllowN(l.sim.clock(), int(records))
 }
 
 // enter admits a batch or answers the call; release is to be called either way.
@@ -46,23 +71,33 @@ func (l *limits) enter(c *call, b *batch) (release func(), ok bool) {
 			fmt.Sprintf("%d records are more than maximum_batch_size %d", records, speed.MaximumBatchSize))
 		return func() {}, false
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	sync := l.of(b.Plan.SyncID, speed)
-	if sync.parallel >= speed.MaximumParallelBatches {
+	sync, ok := l.begin(b.Plan.SyncID, speed)
+	if !ok {
 		c.tooFast("more batches at once than maximum_parallel_batches")
 		return func() {}, false
 	}
-	if !sync.records.AllowN(l.sim.clock(), int(records)) {
-		c.tooFast("more records per second than maximum_records_per_second")
-		return func() {}, false
-	}
-	sync.parallel++
-	return func() {
+	release = func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		sync.parallel--
-	}, true
+	}
+	if !l.allow(b.Plan.SyncID, records, speed) {
+		c.tooFast("more records per second than maximum_records_per_second")
+		return release, false
+	}
+	return release, true
+}
+
+// begin counts a batch of a sync, unless there are enough.
+func (l *limits) begin(id int64, speed rpc.Speed) (*syncLimit, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	sync := l.of(id, speed)
+	if sync.parallel >= speed.MaximumParallelBatches {
+		return nil, false
+	}
+	sync.parallel++
+	return sync, true
 }
 
 // of finds or makes the limit of one sync; mu is held. A batch may be larger

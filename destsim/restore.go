@@ -50,12 +50,21 @@ func (s *Sim) restore(r io.Reader) error {
 	if err := st.Commit(read.lastID); err != nil {
 		return err
 	}
-	return s.adopt(&read)
+	return s.change(func() error { return s.adopt(&read) })
 }
 
 // adopt puts the settings of a snapshot into force; its records are there.
 func (s *Sim) adopt(read *restoring) error {
 	set := read.settings
+	s.putIntoForce(set)
+	s.chance.set(read.chance)
+	s.tally.set(set.Calls, set.Total)
+	s.limits.Store(newLimits(s))
+	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
+}
+
+// putIntoForce sets what the control endpoints can change beside the schema.
+func (s *Sim) putIntoForce(set *savedSettings) {
 	token := s.config.Token
 	if set.Rotated {
 		token = rotated(token)
@@ -65,10 +74,6 @@ func (s *Sim) adopt(read *restoring) error {
 	s.rateLimit.Store(set.RateLimit)
 	s.broken.Store(set.Down)
 	s.altered.set(set.Altered)
-	s.chance.set(read.chance)
-	s.tally.set(set.Calls, set.Total)
-	s.limits.Store(newLimits(s))
-	return s.editCatalogue(func(*catalogue) (*catalogue, error) { return catalogueOf(read.objects), nil })
 }
 
 // restoring is a snapshot on its way in.

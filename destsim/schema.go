@@ -59,24 +59,32 @@ func (s *Sim) changeSchema(q schemaChange) (any, error) {
 	if !slices.Contains(schemaActions, q.Action) {
 		return nil, fmt.Errorf("unknown action %q%s: use one of %s", q.Action, suggest(q.Action, schemaActions), strings.Join(schemaActions, ", "))
 	}
+	if err := s.change(func() error { return q.apply(s) }); err != nil {
+		return nil, err
+	}
+	return okReply{OK: true}, nil
+}
+
+// apply makes the change in one simulator.
+func (q schemaChange) apply(s *Sim) error {
 	switch q.Action {
 	case "set_speed":
 		if q.Speed == nil || min(q.Speed.MaximumBatchSize, q.Speed.MaximumParallelBatches, q.Speed.MaximumRecordsPerSecond) < 1 {
-			return nil, errors.New("speed: three integers of 1 or more are needed")
+			return errors.New("speed: three integers of 1 or more are needed")
 		}
 		s.speed.Store(q.Speed)
 	case "set_rate_limit":
 		if q.RateLimit == nil || *q.RateLimit < 0 {
-			return nil, errors.New("rate_limit: an integer of 0 or more is needed")
+			return errors.New("rate_limit: an integer of 0 or more is needed")
 		}
 		s.rateLimit.Store(*q.RateLimit)
 	case "add_object", "remove_object":
-		return okReply{OK: true}, s.editCatalogue(func(c *catalogue) (*catalogue, error) { return q.editObjects(c) })
+		return s.editCatalogue(func(c *catalogue) (*catalogue, error) { return q.editObjects(c) })
 	default:
-		return okReply{OK: true}, s.editCatalogue(func(c *catalogue) (*catalogue, error) { return c.edit(q.Object, q.editObject) })
+		return s.editCatalogue(func(c *catalogue) (*catalogue, error) { return c.edit(q.Object, q.editObject) })
 	}
 	s.limits.Store(newLimits(s))
-	return okReply{OK: true}, nil
+	return nil
 }
 
 // editObjects adds or removes an object; its records stay in the store, as the

@@ -55,6 +55,9 @@ type Sim struct {
 	batches       sync.Pool
 	tally         tally
 	altered       alterations
+	common        common // nil: nobody shares the store
+	commonVersion atomic.Int64
+	commonLock    sync.Mutex // held while what is in common changes
 	world         sync.Mutex // held while everything changes at once: reset, restore
 
 	life     context.Context // ends with Close
@@ -109,7 +112,10 @@ func New(config Config) (*Sim, error) {
 	if s.store, err = openStore(config.Store); err != nil {
 		return nil, err
 	}
-	if err := s.initial(); err != nil {
+	if err = s.initial(); err == nil {
+		err = s.join()
+	}
+	if err != nil {
 		_ = s.Close()
 		return nil, err
 	}
@@ -117,8 +123,11 @@ func New(config Config) (*Sim, error) {
 	return s, nil
 }
 
-// openStore opens memory or sqlite:FILE.
+// openStore opens memory, sqlite:FILE or the URL of a PostgreSQL database.
 func openStore(name string) (store, error) {
+	if isPostgres(name) {
+		return openPostgres(name)
+	}
 	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
 		return openSQLite(file)
 	}

@@ -121,22 +121,28 @@ func (s *Sim) snapshot(w io.Writer) error {
 
 // snapshotHead is everything but the records.
 func (s *Sim) snapshotHead(lastID int64) []snapshotLine {
-	calls, total := s.tally.counts()
-	s.altered.mu.Lock()
-	altered := maps.Clone(s.altered.labels)
-	s.altered.mu.Unlock()
+	settings := s.savedSettings()
 	head := []snapshotLine{
 		{Snapshot: snapshotKind, Version: snapshotVersion, LastID: lastID},
-		{Settings: &savedSettings{
-			Speed: *s.speed.Load(), RateLimit: s.rateLimit.Load(), Down: s.broken.Load(),
-			Rotated: *s.token.Load() != s.config.Token, Altered: altered,
-			Chance: s.chance.state(), Calls: calls, Total: total,
-		}},
+		{Settings: &settings},
 	}
 	for _, o := range s.catalogue.Load().objects {
 		head = append(head, snapshotLine{Object: o.saved()})
 	}
 	return head
+}
+
+// savedSettings is what is in force now.
+func (s *Sim) savedSettings() savedSettings {
+	calls, total := s.tally.counts()
+	s.altered.mu.Lock()
+	altered := maps.Clone(s.altered.labels)
+	s.altered.mu.Unlock()
+	return savedSettings{
+		Speed: *s.speed.Load(), RateLimit: s.rateLimit.Load(), Down: s.broken.Load(),
+		Rotated: *s.token.Load() != s.config.Token, Altered: altered,
+		Chance: s.chance.state(), Calls: calls, Total: total,
+	}
 }
 
 // saved describes an object completely.

@@ -36,9 +36,9 @@ func ask(h http.Handler, method, target, body string) *httptest.ResponseRecorder
 
 // pairs runs fn with every pair of stores.
 func pairs(t *testing.T, fn func(t *testing.T, from, to Config)) {
-	stores(t, func(t *testing.T, from Config) {
+	embedded(t, func(t *testing.T, from Config) {
 		t.Run("to", func(t *testing.T) {
-			stores(t, func(t *testing.T, to Config) { fn(t, from, to) })
+			embedded(t, func(t *testing.T, to Config) { fn(t, from, to) })
 		})
 	})
 }
