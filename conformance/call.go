@@ -53,6 +53,8 @@ type reply struct {
 	doc    *wire.Node // nil when the body is not one JSON value
 	docErr error
 	plain  bool // over plain http, without the token
+	// replica is the one that was called, 0 for the URL itself.
+	replica int
 	// redirected are the replies that led here.
 	redirected []*reply
 }
@@ -98,7 +100,11 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		address = net.JoinHostPort(s.url.Hostname(), strconv.Itoa(s.opts.ProbePlainHTTP))
 		header["Authorization"] = nil // no token over plain http
 	}
-	got := s.line.Do(ctx, wire.Call{
+	replica, to := s.replicas.next(check, &req), s.line
+	if replica > 0 {
+		to = s.replicas.lines[replica]
+	}
+	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
 		Body: body, Chunked: req.chunked, ExpectContinue: req.expect, Timeout: req.timeout,
 		Plain: req.plain, Address: address,
@@ -112,7 +118,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		s.heard.Store(true)
 	}
 	s.noticeRateLimit(got)
-	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object, plain: req.plain}
+	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object, plain: req.plain, replica: replica}
 	if to := s.redirect(got, req); to != "" {
 		req.url, req.hops = to, req.hops+1
 		next, err := s.send(ctx, check, req)

@@ -8,6 +8,7 @@ import (
 // PlanReport says beforehand what a run would send, and what stays undecidable.
 type PlanReport struct {
 	Target      string         `json:"target"`
+	Replicas    []string       `json:"replicas,omitempty"` // get calls in turn with the target
 	Objects     []PlanObject   `json:"objects"`
 	Speed       string         `json:"declared_speed"`
 	Checks      []PlannedCheck `json:"checks"`
@@ -57,7 +58,7 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 		return nil, fmt.Errorf("no HTTP response from the endpoint: %s", s.redactor.String(c.first.trouble()))
 	}
 	s.catalog = c
-	p := &PlanReport{Target: s.redactor.String(s.target.URL), Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
+	p := &PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}
 	if c.speed != nil {
 		p.Speed = fmt.Sprintf("%d records in a batch, %d batches at once, %d records/s",
 			c.speed.MaximumBatchSize, c.speed.MaximumParallelBatches, c.speed.MaximumRecordsPerSecond)

@@ -90,18 +90,20 @@ const (
 
 // Report is the complete outcome of a run.
 type Report struct {
-	SchemaVersion string    `json:"schema_version"`
-	Tool          Tool      `json:"tool"`
-	Suite         string    `json:"suite"` // "destination" or "service"
-	Target        string    `json:"target"`
-	RunID         string    `json:"run_id"`
-	Seed          uint64    `json:"seed"`
-	Started       time.Time `json:"started"`
-	DurationMS    float64   `json:"duration_ms"`
-	Profile       Profile   `json:"profile"`
-	Verdict       Verdict   `json:"verdict"`
-	Tier          Tier      `json:"tier"`
-	ExitStatus    int       `json:"exit_status"`
+	SchemaVersion string `json:"schema_version"`
+	Tool          Tool   `json:"tool"`
+	Suite         string `json:"suite"` // "destination" or "service"
+	Target        string `json:"target"`
+	// Replicas are the further URLs of the destination that got calls in turn.
+	Replicas   []string  `json:"replicas,omitempty"`
+	RunID      string    `json:"run_id"`
+	Seed       uint64    `json:"seed"`
+	Started    time.Time `json:"started"`
+	DurationMS float64   `json:"duration_ms"`
+	Profile    Profile   `json:"profile"`
+	Verdict    Verdict   `json:"verdict"`
+	Tier       Tier      `json:"tier"`
+	ExitStatus int       `json:"exit_status"`
 	// Summary is the one line that a person repeats to a colleague.
 	Summary string `json:"summary"`
 	// Counts maps every status to its number of checks.

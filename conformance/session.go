@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -46,6 +47,7 @@ type session struct {
 	opts     Options
 	url      *url.URL
 	client   *wire.Client
+	replicas replicas
 	line     line // the client, unless a test writes the replies by hand
 	redactor *wire.Redactor
 	hooks    *http.Client
@@ -194,22 +196,16 @@ func (s *session) resolve() error {
 		}
 		s.target.URL = "http://destination.localhost/"
 	}
-	u, err := url.Parse(s.target.URL)
+	var err error
+	if s.url, err = parseEndpoint("endpoint", s.target.URL); err != nil {
+		return err
+	}
+	all, err := s.resolveReplicas()
 	if err != nil {
-		return usage("the URL of the endpoint does not parse: check the escapes, the port and the brackets")
+		return err
 	}
-	if u.Scheme != "http" && u.Scheme != "https" {
-		return usage("the URL of the endpoint must start with https:// (or http:// in development)")
-	}
-	if u.Hostname() == "" {
-		return usage("the URL of the endpoint has no host: destkit conform https://HOST/PATH")
-	}
-	if p := u.Port(); p != "" {
-		if n, err := strconv.Atoi(p); err != nil || n < 1 || n > 65535 {
-			return usage("the URL of the endpoint has the port %q: use 1 to 65535", p)
-		}
-	}
-	s.url = u
+	// The token goes to all of them: one that is far away is far away for all.
+	private := !slices.ContainsFunc(all, func(u *url.URL) bool { return !privateHost(u.Hostname()) })
 	s.inMemory = s.target.Handler != nil
 	s.private = s.opts.Roots != nil
 	switch {
@@ -217,7 +213,7 @@ func (s *session) resolve() error {
 		s.dev, s.devWhy = true, "the target is an in-process handler"
 	case s.opts.Development == DevelopmentOn:
 		s.dev, s.devWhy = true, "development mode is on"
-	case s.opts.Development == DevelopmentAuto && privateHost(u.Hostname()) && s.opts.Roots == nil:
+	case s.opts.Development == DevelopmentAuto && private && s.opts.Roots == nil:
 		s.dev, s.devWhy = true, "the address is a loopback or private one (development mode auto)"
 	}
 	return nil
@@ -233,32 +229,54 @@ func privateHost(host string) bool {
 	return ip != nil && (ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast())
 }
 
-// findSecret resolves --url-secret against the URL (spec 5.2.3).
+// findSecret resolves --url-secret against the URLs (spec 5.2.3). Each replica
+// has one in the same place.
 func (s *session) findSecret() error {
+	if s.opts.URLSecret == "" {
+		return nil
+	}
+	secret, err := s.secretOf(s.url)
+	if err != nil {
+		return err
+	}
+	s.secret = secret
+	s.redactor.Add(s.secret, "$DESTKIT_URL_SECRET")
+	for _, raw := range s.target.Replicas {
+		u, err := url.Parse(raw)
+		if err != nil {
+			return usage("the URL of a replica does not parse")
+		}
+		if secret, err = s.secretOf(u); err != nil {
+			return err
+		}
+		s.redactor.Add(secret, "$DESTKIT_URL_SECRET")
+	}
+	return nil
+}
+
+// secretOf is the secret in one URL.
+func (s *session) secretOf(u *url.URL) (string, error) {
 	kind, name, _ := strings.Cut(s.opts.URLSecret, ":")
 	switch kind {
-	case "":
-		return nil
 	case "query":
-		values := s.url.Query()[name]
+		values := u.Query()[name]
 		if len(values) != 1 || values[0] == "" {
-			return usage("url-secret %q: the URL has no query parameter %q with one value", s.opts.URLSecret, name)
+			return "", usage("url-secret %q: the URL has no query parameter %q with one value", s.opts.URLSecret, name)
 		}
-		s.secret = values[0]
+		return values[0], nil
 	case "path":
-		segments := strings.Split(strings.TrimPrefix(s.url.EscapedPath(), "/"), "/")
+		segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
 		i, err := strconv.Atoi(name)
 		if err != nil || i < 0 || i >= len(segments) || segments[i] == "" {
-			return usage("url-secret %q: the path has no segment %q (they count from 0)", s.opts.URLSecret, name)
+			return "", usage("url-secret %q: the path has no segment %q (they count from 0)", s.opts.URLSecret, name)
 		}
-		if s.secret, err = url.PathUnescape(segments[i]); err != nil {
-			return usage("url-secret %q: the segment does not unescape", s.opts.URLSecret)
+		secret, err := url.PathUnescape(segments[i])
+		if err != nil {
+			return "", usage("url-secret %q: the segment does not unescape", s.opts.URLSecret)
 		}
-	default:
-		return usage("url-secret %q: use query:NAME or path:INDEX", s.opts.URLSecret)
+		return secret, nil
 	}
-	s.redactor.Add(s.secret, "$DESTKIT_URL_SECRET")
-	return nil
+	return "", usage("url-secret %q: use query:NAME or path:INDEX", s.opts.URLSecret)
 }
 
 func (s *session) connect() error {
@@ -286,6 +304,9 @@ func (s *session) connect() error {
 		return usage("%s", s.redactor.String(err.Error()))
 	}
 	s.client, s.line = client, client
+	if err := s.connectReplicas(client, o); err != nil {
+		return err
+	}
 	switch {
 	case s.opts.ReadbackFunc != nil:
 		s.readback = s.opts.ReadbackFunc
@@ -297,7 +318,9 @@ func (s *session) connect() error {
 
 // close ends the connections of the run, and the server of a handler.
 func (s *session) close() {
-	s.client.Close()
+	for _, client := range s.replicas.lines {
+		client.Close()
+	}
 	if s.stop != nil {
 		s.stop()
 	}

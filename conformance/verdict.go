@@ -29,6 +29,7 @@ func gates(c *Check, p Profile) bool {
 func (s *session) newReport(started time.Time) *Report {
 	o := s.opts
 	r := o.newReport(SuiteDestination, s.redactor.String(s.target.URL), started)
+	r.Replicas = s.replicas.names[1:]
 	r.Settings.Readback, r.Settings.Hooks = s.readback != nil, s.hookNames()
 	r.Settings.Development, r.Settings.Roots = s.dev, s.rootsName()
 	return r
@@ -99,7 +100,7 @@ func (s *session) decide(r *Report) {
 	if s.catalog != nil {
 		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
 	}
-	r.Calls, r.Records = s.client.Calls(), s.budget.sent
+	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
 	s.opts.decide(r, s.cat)
 }
 

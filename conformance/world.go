@@ -70,6 +70,9 @@ func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
 			f.Object = r.object
 		}
 	}
+	if told := w.replicas.told(w.replies); told != "" {
+		f.Actual += "; " + told
+	}
 	w.add(f, exchanges)
 }
 

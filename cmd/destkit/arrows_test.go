@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 
 // testArrows are what tests may import beyond that.
 var testArrows = map[string][]string{
-	"conformance":         {"destsim", "conformance/report", "matrixtest"},
+	"conformance":         {"destsim", "conformance/report", "matrixtest", "server/source/postgrestest"},
 	"conformance/report":  {"destsim"},
 	"conformance/service": {"destsim", "matrixtest", "openapi", "server", "server/destination", "server/yamldoc"},
 	"conformance/wire":    {"destsim"},

@@ -19,6 +19,7 @@ type judging struct {
 	choosing
 
 	readbackURL, readbackCommand string
+	replicas                     []string
 	hooks, keyRange              string
 }
 
@@ -28,6 +29,7 @@ func (j *judging) register(cmd *cobra.Command) {
 	o, f := &j.options, cmd.Flags()
 	f.SortFlags = false
 	j.connection.register(cmd, o)
+	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
 
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
 	f.StringArrayVar(&o.Objects, "object", nil, "object `NAME` to look at and, with --write, to write into (repeatable)")
@@ -58,6 +60,7 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 		}
 	}
 	target, err := j.connection.resolve(endpoint, &j.options)
+	target.Replicas = j.replicas
 	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {
 			err = step()

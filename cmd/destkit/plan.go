@@ -99,6 +99,9 @@ func printServicePlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // records, what keys, and how they are removed.
 func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	fmt.Fprintf(w, "%s\n", p.Target)
+	for _, replica := range p.Replicas {
+		fmt.Fprintf(w, "and in turn %s\n", replica)
+	}
 	if p.Speed != "" {
 		fmt.Fprintf(w, "declared speed: %s\n", p.Speed)
 	}

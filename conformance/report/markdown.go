@@ -19,7 +19,8 @@ func writeMarkdown(w io.Writer, r *c.Report) error {
 	m := &markdown{}
 	m.printf("## destkit: %s\n", md(string(r.Verdict)))
 	m.printf("**%s**\n", md(r.Summary))
-	m.printf("%s\n", md(strings.Join([]string{r.Target, "profile " + string(r.Profile), "tier " + string(r.Tier),
+	target := strings.Join(append([]string{r.Target}, r.Replicas...), " and in turn ")
+	m.printf("%s\n", md(strings.Join([]string{target, "profile " + string(r.Profile), "tier " + string(r.Tier),
 		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}, " · ")))
 	m.problems(r)
 	m.results("Failures", failures(r.Checks), true)

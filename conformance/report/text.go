@@ -139,6 +139,9 @@ func (t *terminal) para(indent int, label, s string) {
 func (t *terminal) head() {
 	r := t.r
 	t.printf("%s", t.paint(bold, line(r.Target)))
+	for _, replica := range r.Replicas {
+		t.printf("and in turn %s", line(replica))
+	}
 	parts := []string{line(r.Suite), "profile " + line(string(r.Profile)), "tier " + line(string(r.Tier)),
 		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}
 	for i := range parts {

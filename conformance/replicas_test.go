@@ -1,0 +1,148 @@
+package conformance_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server/source/postgrestest"
+)
+
+func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+
+// processes starts two simulators with one configuration.
+func processes(t *testing.T, config destsim.Config) (urls [2]string) {
+	for i := range urls {
+		sim, err := destsim.New(config)
+		require.NoError(t, err)
+		server := httptest.NewServer(sim)
+		t.Cleanup(func() {
+			server.Close()
+			require.NoError(t, sim.Close())
+		})
+		urls[i] = server.URL
+	}
+	return urls
+}
+
+// onPostgres is a store that both share.
+func onPostgres(t *testing.T, schema string) string {
+	server := postgrestest.Start(t)
+	return fmt.Sprintf("postgres://%s:%s@127.0.0.1:%d/postgres?schema=%s", postgrestest.User, url.QueryEscape(postgrestest.Password), server.Port, schema)
+}
+
+// judged writes into contact, with all hooks at the first of the processes.
+func judged(t *testing.T, hooksAt string, target conformance.Target, selected ...string) *conformance.Report {
+	report, err := conformance.Run(context.Background(), target, conformance.Options{
+		Write: true, Objects: []string{"contact"}, Seed: 7, Select: selected,
+		Readback: conformance.HookSpec{URL: hooksAt + "/_control/readback"}, Hooks: simHooks(hooksAt),
+	})
+	require.NoError(t, err)
+	return report
+}
+
+// broken are the ids of the checks that do not hold.
+func broken(report *conformance.Report) map[string]conformance.CheckResult {
+	out := map[string]conformance.CheckResult{}
+	for _, c := range report.Checks {
+		if c.Status == conformance.Fail || c.Status == conformance.Flaky || c.Status == conformance.Warn || c.Status == conformance.HarnessError {
+			out[c.ID] = c
+		}
+	}
+	return out
+}
+
+// TestReplicasOnOneStoreConform: two processes on one database are one
+// destination, called in turn and behind a balancer.
+func TestReplicasOnOneStoreConform(t *testing.T) {
+	urls := processes(t, destsim.Config{Token: "t0ken", Store: onPostgres(t, "judged")})
+	report := judged(t, urls[0], conformance.Target{URL: urls[0], Replicas: urls[1:], Token: "t0ken"})
+	require.Empty(t, broken(report))
+	require.Zero(t, report.ExitStatus, report.Summary)
+	require.Equal(t, conformance.TierSemantics, report.Tier)
+	require.Equal(t, urls[1:], report.Replicas)
+
+	report = judged(t, urls[0], conformance.Target{URL: balancer(t, urls), Token: "t0ken"}, "STA-*", "SEM-*", "DUR-002", "PAR-*")
+	require.Empty(t, broken(report))
+	require.Zero(t, report.ExitStatus, report.Summary)
+}
+
+// TestReplicasWithMemoriesAreCaught: two processes that keep records for
+// themselves are not one destination, and the finding says who was called.
+func TestReplicasWithMemoriesAreCaught(t *testing.T) {
+	urls := processes(t, destsim.Config{})
+	report, err := conformance.Run(context.Background(), conformance.Target{URL: urls[0], Replicas: urls[1:]}, conformance.Options{
+		Write: true, Objects: []string{"contact"}, Seed: 7,
+	})
+	require.NoError(t, err)
+	require.Equal(t, 1, report.ExitStatus, report.Summary)
+	require.Contains(t, broken(report), "STA-006")
+	actual := broken(report)["STA-006"].Findings[0].Actual
+	require.Contains(t, actual, "this check sent calls 1, 3 to "+urls[0]+", call 2 to "+urls[1])
+}
+
+// balancer spreads connections over servers, as any TCP balancer does.
+func balancer(t *testing.T, urls [2]string) string {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { ln.Close() })
+	var turn atomic.Int64
+	go func() {
+		for {
+			client, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			server, err := net.Dial("tcp", strings.TrimPrefix(urls[turn.Add(1)%2], "http://"))
+			if err != nil {
+				client.Close()
+				continue
+			}
+			pipe := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+				from.Close()
+			}
+			go pipe(server, client)
+			go pipe(client, server)
+		}
+	}()
+	return "http://" + ln.Addr().String()
+}
+
+// TestReplicasThatCannotBe are refused before anything is sent, and no message
+// repeats a URL.
+func TestReplicasThatCannotBe(t *testing.T) {
+	for name, test := range map[string]struct {
+		replicas []string
+		want     string
+	}{
+		"no URL":     {[]string{"127.0.0.1:8080"}, "replica 1 "},
+		"scheme":     {[]string{"ftp://10.0.0.2/s3cret"}, "the URL of the replica 1 must start with https://"},
+		"no host":    {[]string{"http:///s3cret"}, "the URL of the replica 1 has no host"},
+		"port":       {[]string{"http://10.0.0.2:99999/s3cret"}, `the URL of the replica 1 has the port "99999"`},
+		"other line": {[]string{"https://10.0.0.2/s3cret"}, "the URL of the replica 1 is https and that of the endpoint http"},
+		"the same":   {[]string{"http://10.0.0.2/s3cret", "http://10.0.0.1:80/s3cret"}, "the URL of the replica 2 is given twice"},
+	} {
+		_, err := conformance.Run(context.Background(), conformance.Target{URL: "http://10.0.0.1/s3cret", Replicas: test.replicas}, conformance.Options{})
+		var usage *conformance.UsageError
+		require.ErrorAs(t, err, &usage, name)
+		require.ErrorContains(t, err, test.want, name)
+		require.NotContains(t, err.Error(), "s3cret", name)
+	}
+	_, err := conformance.Run(context.Background(), conformance.Target{Handler: httptest.NewServer(nil).Config.Handler, Replicas: []string{"http://10.0.0.2/"}}, conformance.Options{})
+	require.Error(t, err)
+	_, err = conformance.Run(context.Background(), conformance.Target{URL: "http://10.0.0.1/?k=a", Replicas: []string{"http://10.0.0.2/"}}, conformance.Options{URLSecret: "query:k"})
+	require.ErrorContains(t, err, `no query parameter "k"`)
+}
