@@ -1,22 +1,8 @@
 //go:build !unix
 
-// Package postgrestest starts a PostgreSQL for tests, on Unix: elsewhere such
-// tests are skipped.
 package postgrestest
 
 import "testing"
-
-// Who may log in, and how.
-const (
-	User     = "tester"
-	Password = "pg-s3cret-word"
-)
-
-// Server is a running one.
-type Server struct {
-	Folder string // of the socket, too
-	Port   int
-}
 
 // Start skips the test.
 func Start(t testing.TB) Server {

@@ -1,8 +1,5 @@
 //go:build unix
 
-// Package postgrestest starts a PostgreSQL for tests: in a folder of its own, on
-// a free port of the loopback and on a socket in that folder. It is for tests
-// only, and refuses to know what they do with it.
 package postgrestest
 
 import (
@@ -21,18 +18,6 @@ import (
 	"syscall"
 	"testing"
 )
-
-// Who may log in, and how. The user is a superuser.
-const (
-	User     = "tester"
-	Password = "pg-s3cret-word"
-)
-
-// Server is a running one.
-type Server struct {
-	Folder string // of the socket, too
-	Port   int
-}
 
 // Start gives the server of this test run, and starts it for the first who asks.
 // Without the programs of a server the test is skipped; in a pipeline it fails.
