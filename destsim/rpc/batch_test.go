@@ -208,12 +208,16 @@ func FuzzDecodeBatch(f *testing.F) {
 	f.Add([]byte(`{"sync_plan":{},"records":[{"a":1,"\u0061":2},{"a":3,"b":[{}]},{"b":1,"a":"\ud800"}]}`))
 	f.Add([]byte(`{"records":[{"\ud800":1},{"\ud800":2},{}],"sync_plan":{"schema":{"a":{"active_identifier":true}}}}`))
 	f.Add([]byte(`{"sync_plan":{},"records":[{"a" :1},{"a" :2}],"records":[]}`))
+	f.Add([]byte(`{"sync_plan":{},"records":[{"a":"x","b":true,"c":-1,"d":1.5,"e":"1","f":"2024-02-29","g":"2024-02-29T23:59:59.5Z"},` +
+		`{"a":"y","b":null,"c":01,"d":1e5,"e":"+1e-5","f":"2023-02-29","g":"2024-02-29T24:59:59Z"}]}`))
+	f.Add([]byte(`{"sync_plan":{},"records":[{"a":["x",null],"b":[true],"c":[]},{"a":["\\u0041"],"b":[ ],"c":[1,2]}]}`))
 	reused := Batch{Plans: new(PlanCache)}
 	f.Fuzz(func(t *testing.T, params []byte) {
 		var b Batch
 		err := DecodeBatch(params, &b)
 		require.Equal(t, err, DecodeBatch(params, &reused), "a reused batch decides alike")
 		requireSameBatch(t, &b, &reused)
+		requireSameExpecting(t, params, &reused)
 		if !modelValid(params) {
 			require.Equal(t, int64(CodeParseError), err.(*Error).Code)
 			return
@@ -370,4 +374,37 @@ func TestPatternChangesNothing(t *testing.T) {
 		require.NoError(t, DecodeCall([]byte(body), &p, &used))
 	}
 	require.Greater(t, good, 50)
+}
+
+// requireSameExpecting decodes params again into a batch that has decoded them,
+// with something expected of the values: that changes nothing but what is said
+// about them, and what is said is true.
+func requireSameExpecting(t *testing.T, params []byte, b *Batch) {
+	if b.Len() == 0 {
+		return
+	}
+	for first := range KindDateTime + 1 {
+		e := &Expectation{}
+		for j := range b.Record(b.Len() - 1).Len() {
+			e.Wants = append(e.Wants, Want{Kind: (first + Kind(j)) % (KindDateTime + 1), Array: j%3 == 2 && first%2 == 0, Null: j%2 == 0})
+		}
+		var fresh Batch
+		require.NoError(t, DecodeBatch(params, &fresh))
+		b.Expect(e)
+		require.NoError(t, DecodeBatch(params, b))
+		requireSameBatch(t, &fresh, b)
+		for i := range b.Len() {
+			r := b.Record(i)
+			require.Equal(t, [2]bool{fresh.Record(i).Tight(), fresh.Record(i).Same()}, [2]bool{r.Tight(), r.Same()})
+			if !r.As(e) {
+				continue
+			}
+			var members Members
+			r.Members(&members)
+			require.True(t, r.Tight())
+			for j := range members.Len() {
+				require.True(t, members.Plain(j, &e.Wants[j]))
+			}
+		}
+	}
 }
