@@ -1,16 +1,16 @@
 // Package store owns what the service keeps: organizations, their workspaces
-// and everything in them, in one embedded SQLite database, on disk or in
-// memory. It owns transactions, optimistic versions, paging, the encryption of
-// secrets and their keys, migrations, backups and copies. It refuses to know
-// the REST API's rules, what a reply looks like, and how a sync runs: callers
-// check a payload before they store it.
+// and everything in them, in one embedded SQLite database, on disk or in memory,
+// or in one schema of PostgreSQL. It owns transactions, optimistic versions,
+// paging, the encryption of secrets and their keys, migrations, backups and
+// copies. It refuses to know the REST API's rules, what a reply looks like, and
+// how a sync runs: callers check a payload before they store it.
 //
 // # Transactions
 //
 // All work happens in a Tx. View gives one consistent read, many at once;
 // Update is the one writer: it waits for its turn, is rolled back on an error or
-// a panic, and is durable when it returns. Within a transaction the clock stands
-// still (Tx.Now). Neither may be called from inside the other.
+// a panic, and is durable when it returns nil. Within a transaction the clock
+// stands still (Tx.Now). Neither may be called from inside the other.
 //
 // # Rows
 //
@@ -36,4 +36,13 @@
 // values. Access tokens are kept as hashes only.
 //
 // What a caller puts into any other field is stored as it is.
+//
+// # PostgreSQL
+//
+// The statements are the same; engine.go is the seam and postgres.go what differs.
+// One process has a schema, and each change has its turn there as it has with
+// SQLite. A database that does not answer is ErrUnavailable: nothing of the change
+// is kept, unless it was the answer to the commit that was lost, and the next
+// transaction connects anew. A copy is a SQLite database from either kind of
+// store, and starts or replaces either kind.
 package store
