@@ -59,6 +59,12 @@ hook decides them: --readback-url or --readback-command gets
 and answers
   {"records": [{"identifier": …, "count": 1, "fields": {…}}], "complete": true}
 
+An endpoint that runs as several processes is judged as one with --replica URL2
+[--replica URL3]: consecutive calls of each check go to URL, URL2, URL3 in turn,
+so that what one process keeps for itself (records, plans, a cached schema) shows.
+All get the token and the headers, over one scheme; kept-alive connections,
+certificates, redirects, other URLs and hooks are those of URL alone.
+
 Plain http and private certificates are for development: on loopback and private
 addresses they are accepted and the TLS checks do not run. --tls-roots FILE runs
 them against your own authority, --development off runs them always.
@@ -75,6 +81,7 @@ FILE "-" is standard output. Formats: ` + formatWords() + `.`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \
       --readback-url https://example.com/readback --report html=report.html
+  destkit conform https://a.example.com/d --replica https://b.example.com/d --write --object contact
   destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
   destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml`,
 		Args: arguments(0, 1, "the URL of the endpoint"),

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -110,6 +111,9 @@ func (e explanation) print(w io.Writer) {
 	if len(e.Needs) > 0 {
 		fmt.Fprintf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
+	if severalProcesses(e.ID) {
+		fmt.Fprintf(w, "Several processes\n%s\n", indent("destkit conform URL --replica URL2 sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
+	}
 	fmt.Fprintf(w, "The check\n")
 	for _, step := range e.Steps {
 		fmt.Fprintf(w, "  %s\n", step)
@@ -120,6 +124,12 @@ func (e explanation) print(w io.Writer) {
 		}
 		fmt.Fprintf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
 	}
+}
+
+// severalProcesses tells the checks of a destination that say most with more
+// than one process of it (spec 4.2, statelessness rules 1 to 3).
+func severalProcesses(id string) bool {
+	return slices.ContainsFunc([]string{"STA-", "DUR-", "PAR-"}, func(area string) bool { return strings.HasPrefix(id, area) })
 }
 
 // exchange shows a request and its reply on a line each. They are not wrapped:
