@@ -33,6 +33,9 @@ func (r *replicas) next(check string, req *request) int {
 	return int((turn.(*atomic.Int64).Add(1) - 1) % int64(len(r.lines)))
 }
 
+// callsNamed bounds the calls that a finding names one by one.
+const callsNamed = 12
+
 // told says to which replica each call of a check went, for a finding.
 func (r *replicas) told(replies []*reply) string {
 	if len(r.lines) < 2 || len(replies) == 0 {
@@ -47,11 +50,17 @@ func (r *replicas) told(replies []*reply) string {
 		if len(numbers) == 0 {
 			continue
 		}
-		word := "call "
-		if len(numbers) > 1 {
-			word = "calls "
+		word := "call " + numbers[0]
+		switch {
+		case len(replies) > callsNamed:
+			word = strconv.Itoa(len(numbers))
+		case len(numbers) > 1:
+			word = "calls " + strings.Join(numbers, ", ")
 		}
-		parts = append(parts, word+list(numbers)+" to "+r.names[i])
+		parts = append(parts, word+" to "+r.names[i])
+	}
+	if len(replies) > callsNamed {
+		parts[0] = "of its calls " + parts[0]
 	}
 	return "this check sent " + strings.Join(parts, ", ")
 }

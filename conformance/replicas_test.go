@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -90,6 +91,23 @@ func TestReplicasWithMemoriesAreCaught(t *testing.T) {
 	require.Contains(t, broken(report), "STA-006")
 	actual := broken(report)["STA-006"].Findings[0].Actual
 	require.Contains(t, actual, "this check sent calls 1, 3 to "+urls[0]+", call 2 to "+urls[1])
+}
+
+// TestReplicasKeepTheirSecrets: no report shows what stands in the URL of any of
+// them.
+func TestReplicasKeepTheirSecrets(t *testing.T) {
+	urls := processes(t, destsim.Config{})
+	report, err := conformance.Run(context.Background(), conformance.Target{
+		URL: urls[0] + "/?key=s3cret-one", Replicas: []string{urls[1] + "/?key=s3cret-two"},
+	}, conformance.Options{Write: true, Objects: []string{"contact"}, Seed: 7, Select: []string{"STA-006"}})
+	require.NoError(t, err)
+	require.Contains(t, broken(report), "STA-006", report.Summary)
+	finding := broken(report)["STA-006"].Findings[0]
+	require.Contains(t, finding.Actual, "this check sent calls 1, 3 to $DESTKIT_URL, call 2 to $DESTKIT_URL (replica 1)")
+	require.Contains(t, finding.Cause, "a process keeps for itself")
+	text, err := json.Marshal(report)
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "s3cret")
 }
 
 // balancer spreads connections over servers, as any TCP balancer does.

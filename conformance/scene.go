@@ -48,7 +48,7 @@ func (s *Scene) add(f Finding, where []Exchange) {
 		s.surplus++
 		return
 	}
-	f.Rule, f.Cause, f.Fix = s.check.Title, s.check.Cause, s.check.Fix
+	f.Rule, f.Cause, f.Fix = s.check.Title, s.check.Cause+f.Cause, s.check.Fix
 	f.Actual = s.secrets.String(f.Actual)
 	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {

@@ -72,6 +72,7 @@ func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
 	}
 	if told := w.replicas.told(w.replies); told != "" {
 		f.Actual += "; " + told
+		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
 	w.add(f, exchanges)
 }

@@ -80,7 +80,8 @@ func parsePostgres(name string) (*pgxpool.Config, string, error) {
 		return nil, "", errors.New("the URL of the database is not one: use postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %-escapes for odd characters in it, and only parameters that PostgreSQL knows")
 	}
 	params := config.ConnConfig.RuntimeParams
-	schema := firstOf(params["schema"], defaultSchema)
+	// The service takes search_path for its --store.
+	schema := firstOf(params["schema"], params["search_path"], defaultSchema)
 	delete(params, "schema")
 	if len(schema) > 63 || strings.HasPrefix(schema, "pg_") || strings.ContainsAny(schema, "\x00") {
 		return nil, "", fmt.Errorf("schema %q cannot be one: use up to 63 characters, not beginning with pg_", clip(schema))
