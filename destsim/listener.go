@@ -22,7 +22,7 @@ func (s *Sim) TLSViolation() string { return s.TLS() }
 // answers plain http on the same port.
 func TLSListener(inner net.Listener, cfg *tls.Config, plainToo bool) net.Listener {
 	if !plainToo {
-		return tls.NewListener(inner, cfg)
+		return tls.NewListener(socketListener{inner}, cfg)
 	}
 	l := &eitherListener{Listener: inner, config: cfg, conns: make(chan net.Conn), done: make(chan struct{})}
 	go l.accept()

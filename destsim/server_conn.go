@@ -51,6 +51,9 @@ type fastConn struct {
 func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
 	c := &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
 	c.raw.conn, c.raw.take = rawconn.Of(conn), c.takeRaw
+	if c.raw.tls = socketOf(conn); c.raw.tls != nil {
+		c.raw.conn = c.raw.tls.raw
+	}
 	return c
 }
 

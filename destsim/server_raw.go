@@ -9,8 +9,8 @@ import (
 	"github.com/destkit/destkit/rawconn"
 )
 
-// rawConn is the plain socket of a connection, where the system lets the fast
-// path read and write it by itself. A request that is there as a whole is then
+// rawConn is the plain socket of a connection, or the one beneath its TLS, where
+// the system lets the fast path read and write it by itself. A request that is there as a whole is then
 // answered within one call of Read of the socket, with one read and one write
 // of the system:
 //
@@ -23,6 +23,7 @@ import (
 // waits without a look, and not for long.
 type rawConn struct {
 	conn  syscall.RawConn // nil: there is none
+	tls   *tlsSocket      // nil: no TLS
 	take  func(fd uintptr) bool
 	fd    uintptr
 	open  bool // fd may be used: conn.Read is under way
@@ -46,7 +47,7 @@ func (c *fastConn) waitRaw() bool {
 		}
 		c.raw.ended = false
 		err := c.raw.conn.Read(c.raw.take)
-		c.raw.open = false
+		c.raw.close()
 		switch {
 		case err == nil:
 			return !c.raw.ended
@@ -59,11 +60,31 @@ func (c *fastConn) waitRaw() bool {
 	}
 }
 
+// close ends the use of the socket by itself.
+func (r *rawConn) close() {
+	if r.open = false; r.tls != nil {
+		r.tls.open = false
+	}
+}
+
+// read reads what is there, through TLS where there is any. It fails with
+// syscall.EAGAIN where nothing is; drained tells that nothing was left.
+func (c *fastConn) read(fd uintptr) (n int, drained bool, err error) {
+	if c.raw.tls == nil {
+		c.raw.fd, c.raw.open = fd, true
+		n, err = rawconn.Read(fd, c.buf)
+		return n, n < len(c.buf), err
+	}
+	c.raw.tls.fd, c.raw.tls.open = fd, true
+	c.raw.tls.fresh()
+	n, err = c.conn.Read(c.buf)
+	return n, n < len(c.buf) && c.raw.tls.single(), err
+}
+
 // takeRaw is called when there may be bytes; false waits for more.
 func (c *fastConn) takeRaw(fd uintptr) (done bool) {
-	c.raw.fd, c.raw.open = fd, true
 	for {
-		n, err := rawconn.Read(fd, c.buf)
+		n, drained, err := c.read(fd)
 		if err == syscall.EAGAIN {
 			return false
 		}
@@ -84,7 +105,6 @@ func (c *fastConn) takeRaw(fd uintptr) (done bool) {
 			c.untrust()
 			return true
 		}
-		drained := n < len(c.buf)
 		if !c.rest() {
 			c.raw.ended = true
 			return true
