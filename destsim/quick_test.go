@@ -116,3 +116,46 @@ func TestWantedIsCanonical(t *testing.T) {
 	}
 	require.Greater(t, taken, 80)
 }
+
+// TestWantedAfterEveryChange: whatever byte of a good value is replaced, what is
+// taken is JSON and canonical still; and no date or time that is one is missed.
+func TestWantedAfterEveryChange(t *testing.T) {
+	seeds := []string{
+		`"2024-02-29"`, `"1900-02-28"`, `"2000-12-31"`, `"2021-03-29T16:32:23Z"`, `"2021-03-29T19:59:59.25Z"`, `"-12.50e3"`,
+		`-120.75`, `true`, `null`, `["a","b"]`, `[1,null,-7]`, `["2024-02-29",null]`, `"a long text of é"`,
+	}
+	var fields []*field
+	for _, typ := range rpc.FieldTypes() {
+		for _, array := range []bool{false, true} {
+			fields = append(fields, newField(FieldConfig{Name: "f", Type: typ, Array: array}))
+		}
+	}
+	for _, seed := range seeds {
+		for i := range seed {
+			for c := range 256 {
+				raw := []byte(seed)
+				raw[i] = byte(c)
+				for _, f := range fields {
+					want := (&column{field: f}).want()
+					end := want.Plain(raw, 0)
+					date := (f.Type == rpc.TypeDate || f.Type == rpc.TypeDateTime) && !f.Array && raw[0] == '"'
+					if end == 0 && !date {
+						continue
+					}
+					valid := rpc.Valid(raw[:max(end, 1)]) == nil
+					if end == 0 {
+						if rpc.Valid(raw) == nil {
+							_, problem := f.canonical(raw)
+							require.NotEmpty(t, problem, "%s %q", f.Type, raw)
+						}
+						continue
+					}
+					require.True(t, valid, "%s %q", f.Type, raw)
+					value, problem := f.canonical(raw[:end])
+					require.Empty(t, problem, "%s %q", f.Type, raw)
+					require.Equal(t, string(raw[:end]), string(value))
+				}
+			}
+		}
+	}
+}
