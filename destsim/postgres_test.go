@@ -274,6 +274,8 @@ func TestPostgresSnapshots(t *testing.T) {
 		require.Equal(t, before, text(t, to))
 		require.Equal(t, []string{"ok"}, write(t, to, "contact", "update", `{"email":"k7","last_name":"y"}`))
 	})
+	require.ErrorContains(t, other.Restore(strings.NewReader(before[:len(before)/2])), "restore snapshot: line")
+	require.Equal(t, before, text(t, from))
 	require.NoError(t, other.Restore(strings.NewReader(before)))
 	require.Equal(t, []string{alreadyPresent}, write(t, from, "contact", "insert", `{"email":"k7","last_name":"y"}`))
 	require.NoError(t, other.Reset())

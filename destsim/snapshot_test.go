@@ -201,7 +201,7 @@ func TestRestoreRefusesAndChangesNothing(t *testing.T) {
 		"more after the end":   {head + settings + object + end(1, 0) + "{}", "line 4: something follows after the end"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stores(t, func(t *testing.T, config Config) {
+			embedded(t, func(t *testing.T, config Config) {
 				s := newSim(t, config)
 				write(t, s, "contact", "upsert", `{"email":"a","last_name":"x"}`)
 				before := text(t, s)
