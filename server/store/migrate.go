@@ -74,7 +74,7 @@ func step(c *lite, name string, version int64) error {
 	if _, err := c.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	defer func() { _ = c.exec(rollback) }()
+	defer func() { _, _ = c.exec(rollback) }()
 	// Both pragmas are part of the transaction.
 	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
 	if err := c.script(string(text) + "\n" + marks); err != nil {

@@ -135,7 +135,7 @@ func fillCopy(ctx context.Context, staged *lite, from *link) error {
 	if err := staged.begin(true); err != nil {
 		return err
 	}
-	defer func() { _ = staged.exec(rollback) }()
+	defer func() { _, _ = staged.exec(rollback) }()
 	for _, table := range copied {
 		s, err := shapeOf(staged, table)
 		if err != nil {
