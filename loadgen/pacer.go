@@ -9,7 +9,9 @@ import (
 )
 
 // pacer hands due requests to free connections: one goroutine, whatever the
-// number of connections, since a sleep of each would wake late.
+// number of connections, since a sleep of each would wake late. A connection that
+// becomes free while something is due does not wait for it: where the processors
+// are full, it would wake late as well.
 //
 // What could not be sent on time is sent as soon as a connection is free, but no
 // faster than catchUp times the rate that is asked for: a generator that
@@ -33,10 +35,15 @@ type pacer struct {
 	idle []*worker
 	// rate replaces the rate of the schedule from now on where it is not 0: the
 	// target has changed its limit. In thousandths of a request per second.
-	rate  atomic.Int64
-	shift int64 // of the schedule, since it began anew
-	gap   int64 // between the last two requests that were due
-	held  int64 // when the next request is due that was not released
+	rate atomic.Int64
+
+	turn    sync.Mutex   // to release; it guards plan and what follows
+	at      int64        // when the next request is due
+	allowed int64        // from when on it may be sent
+	looked  int64        // when somebody last looked what was due
+	shift   int64        // of the schedule, since it began anew
+	gap     int64        // between the last two requests that were due
+	next    atomic.Int64 // before this moment there is nothing to release
 }
 
 // ringSize bounds what is released and not taken; a power of two.
@@ -66,54 +73,81 @@ func newPacer(c clock, s *schedule, connections int, catchUp float64) *pacer {
 	if math.IsInf(catchUp, 1) {
 		p.slack = ringSize - 1
 	}
+	p.at = s.next()
 	return p
 }
 
 // run releases requests until its time is over or stop is set.
 func (p *pacer) run(stop *atomic.Bool) {
 	defer p.end()
-	at, allowed, released, looked := p.plan.next(), int64(0), int64(0), int64(0)
 	for !stop.Load() {
 		now := p.clock.now() - p.began
-		if rate := p.rate.Swap(0); rate > 0 {
-			p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, at)
-		}
-		// Late ones keep a part of their distance to each other, from now on: a stall
-		// must not let the time that it took be made up for at once.
-		allowed = max(allowed, max(looked, now-oversleep)-leeway)
-		looked = now
-		for at <= now && allowed <= now && at < p.until && (p.most == 0 || released < p.most) {
-			if released-p.taken.Load() >= p.slack+p.waiting() {
-				break
-			}
-			p.ring[released&(ringSize-1)].Store(p.began + at)
-			released++
-			p.released.Store(released)
-			p.wake()
-			following := p.following()
-			p.gap = following - at
-			allowed = max(at, allowed) + int64(float64(p.gap)/p.catchUp)
-			at = following
-		}
-		p.held = at
-		next := max(at, allowed)
+		p.turn.Lock()
+		p.release(now, p.slack+p.waiting()-(p.released.Load()-p.taken.Load()), p.wake)
+		next, gap, over := max(p.at, p.allowed), p.gap, p.over()
+		at := p.at
+		p.turn.Unlock()
 		if now >= p.until {
 			return
 		}
-		if at >= p.until || p.most > 0 && released >= p.most {
+		if over {
 			// The last request has its share of the time like every other.
 			if next = min(at, p.until); now >= next || next == never {
 				return
 			}
 		}
 		shortest := tick
-		if p.gap < tick {
+		if gap < tick {
 			shortest = 2 * tick // several are due at once anyway
 		}
 		runtime.Gosched() // those who were woken run first, on this processor too
 		now = p.clock.now() - p.began
 		precise(min(max(next-now, shortest), longestSleep))
 	}
+}
+
+// over tells that nothing will be released any more; turn is held.
+func (p *pacer) over() bool {
+	return p.at >= p.until || p.most > 0 && p.released.Load() >= p.most
+}
+
+// release releases what is due, room requests at most, and calls wake for each;
+// turn is held.
+func (p *pacer) release(now, room int64, wake func()) {
+	if rate := p.rate.Swap(0); rate > 0 {
+		p.plan, p.shift = newSchedule(constant(float64(rate)/1000), Burst{}), max(now, p.at)
+	}
+	// Late ones keep a part of their distance to each other, from now on: a stall
+	// must not let the time that it took be made up for at once.
+	p.allowed = max(p.allowed, max(p.looked, now-oversleep)-leeway)
+	p.looked = max(p.looked, now)
+	for ; room > 0 && p.at <= now && p.allowed <= now && !p.over(); room-- {
+		released := p.released.Load()
+		if released-p.taken.Load() >= ringSize {
+			break
+		}
+		p.ring[released&(ringSize-1)].Store(p.began + p.at)
+		p.released.Store(released + 1)
+		wake()
+		following := p.following()
+		p.gap = following - p.at
+		p.allowed = max(p.at, p.allowed) + int64(float64(p.gap)/p.catchUp)
+		p.at = following
+	}
+	p.next.Store(max(p.at, p.allowed))
+}
+
+// help releases one request for a connection that is free, if one is due.
+func (p *pacer) help() bool {
+	now := p.clock.now() - p.began
+	if now < p.next.Load() || p.ended.Load() {
+		return false
+	}
+	p.turn.Lock()
+	defer p.turn.Unlock()
+	before := p.released.Load()
+	p.release(now, 1, func() {})
+	return p.released.Load() > before
 }
 
 // limit replaces the rate from now on, in requests per second.
@@ -133,8 +167,10 @@ func (p *pacer) following() int64 {
 // unsent counts the requests that were due before a moment, in nanoseconds from
 // the start, and were never released. It ends the schedule.
 func (p *pacer) unsent(end int64) int64 {
+	p.turn.Lock()
+	defer p.turn.Unlock()
 	n := int64(0)
-	for at := p.held; at < min(end, p.until) && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
+	for at := p.at; at < min(end, p.until) && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
 		n++
 	}
 	return n + p.released.Load() - p.taken.Load()
@@ -190,6 +226,9 @@ func (p *pacer) take(w *worker) (intended int64, waited, ok bool) {
 		}
 		if p.ended.Load() {
 			return 0, waited, false
+		}
+		if p.help() {
+			continue
 		}
 		if p.park(w) {
 			<-w.wake

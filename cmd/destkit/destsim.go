@@ -18,8 +18,6 @@ type simulator struct {
 	config  destsim.Config
 	token   tokenFlag
 	control string
-	// storeEnv names the variable with the store.
-	storeEnv string
 
 	addr, file      string
 	secure          bool
@@ -52,7 +50,7 @@ The first line says where it listens. It stops on SIGINT and SIGTERM.
 Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 		Example: `  destkit destsim
   destkit destsim --addr 127.0.0.1:0 --preset crm --store sqlite:crm.db
-  destkit destsim --addr 127.0.0.1:0 --store 'postgres://me:secret@db/sync?schema=destsim'
+  destkit destsim --addr 127.0.0.1:0 --store 'postgres://me@db/sync?schema=destsim'
   destkit destsim --violate RES-002 --violate TIM-001
   destkit destsim --tls --ca-out ca.pem --hooks-out hooks.yaml
   destkit destsim --list-violations`,
@@ -72,8 +70,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
 	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
-	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory)")
-	f.StringVar(&s.storeEnv, "store-env", "", "environment variable `NAME` that holds the --store, since that of a database holds a password")
+	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+envStorePassword+")")
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
 	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable)")
@@ -170,13 +167,9 @@ func (s *simulator) resolve(cmd *cobra.Command) error {
 	if changed("store") {
 		s.config.Store = given.Store
 	}
-	if s.storeEnv != "" {
-		if changed("store") {
-			return usagef("--store and --store-env exclude each other")
-		}
-		if s.config.Store = os.Getenv(s.storeEnv); s.config.Store == "" {
-			return usagef("--store-env: the environment variable %s is empty or not set", s.storeEnv)
-		}
+	var err error
+	if s.config.Store, err = withPassword(s.config.Store); err != nil {
+		return err
 	}
 	if changed("violate") {
 		s.config.Violate = given.Violate

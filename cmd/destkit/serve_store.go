@@ -84,3 +84,21 @@ func (p *storePlace) flag() string {
 
 // errNoPlace says that a command needs to know the store.
 var errNoPlace = errors.New("needs --data DIR or --store URL")
+
+// withPassword puts the password of the environment into a URL of PostgreSQL that
+// has none. What is no such URL stays as it is.
+func withPassword(store string) (string, error) {
+	u, err := url.Parse(store)
+	if err != nil || u.Scheme != "postgres" && u.Scheme != "postgresql" || u.User == nil {
+		return store, nil // whoever opens it says what is wrong
+	}
+	if _, given := u.User.Password(); given {
+		return store, nil
+	}
+	password, err := secretVariable(envStorePassword)
+	if err != nil || password == "" {
+		return store, err
+	}
+	u.User = url.UserPassword(u.User.Username(), password)
+	return u.String(), nil
+}
