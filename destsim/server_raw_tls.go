@@ -41,7 +41,7 @@ type tlsSocket struct {
 	header  [recordHeader]byte // of a record that is on its way
 	have    int                // bytes of the header
 	left    int                // bytes of the record that are still to come
-	records int                // that began since fresh
+	records int                // of which bytes came since fresh
 	drained bool               // the last read did not fill its buffer
 }
 
@@ -92,8 +92,13 @@ func (s *tlsSocket) Write(p []byte) (int, error) {
 	return n + more, err
 }
 
-// fresh begins to count anew what comes in.
-func (s *tlsSocket) fresh() { s.records, s.drained = 0, false }
+// fresh begins to count anew what comes in; a record that is on its way counts.
+func (s *tlsSocket) fresh() {
+	s.records, s.drained = 0, false
+	if s.have > 0 || s.left > 0 {
+		s.records = 1
+	}
+}
 
 // single tells whether one record has come since fresh, as a whole and alone.
 func (s *tlsSocket) single() bool {
@@ -109,12 +114,14 @@ func (s *tlsSocket) follow(b []byte, size int) {
 			s.left, b = s.left-n, b[n:]
 			continue
 		}
+		if s.have == 0 {
+			s.records++
+		}
 		n := copy(s.header[s.have:], b)
 		b = b[n:]
 		if s.have += n; s.have == recordHeader {
 			s.left = int(s.header[3])<<8 | int(s.header[4])
 			s.have = 0
-			s.records++
 		}
 	}
 }

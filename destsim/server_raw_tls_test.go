@@ -131,6 +131,22 @@ func TestSocketFollowsRecords(t *testing.T) {
 		require.Equal(t, tc.single, s.single(), name)
 	}
 	s := &tlsSocket{}
+	for name, tc := range map[string]struct {
+		more   []byte
+		single bool
+	}{
+		"the rest":                   {nil, true},
+		"the rest and a whole other": {record(2), false},
+		"the rest and a bit":         {[]byte{23}, false},
+	} {
+		for _, cut := range []int{2, 5, 200} {
+			s := &tlsSocket{}
+			s.follow(record(300)[:cut], 1000)
+			s.fresh()
+			s.follow(append(record(300)[cut:], tc.more...), 1000)
+			require.Equal(t, tc.single, s.single(), "%s, cut at %d", name, cut)
+		}
+	}
 	s.follow(record(9), len(record(9)))
 	require.False(t, s.single(), "a full buffer may have left something")
 }

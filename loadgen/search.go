@@ -214,9 +214,12 @@ const (
 	longestTry = 5
 )
 
-// holds tells whether a rate holds. What fails is tried once more: a machine that
-// was busy for a moment is no limit of the target, and what holds here by luck
-// fails when it is confirmed.
+// clearlyBelow is the share of a rate that no hiccup explains.
+const clearlyBelow = 0.9
+
+// holds tells whether a rate holds. What fails is tried once more, unless the rate
+// was missed by far: a machine that was busy for a moment is no limit of the
+// target, and what holds here by luck fails when it is confirmed.
 func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string) (bool, error) {
 	d = max(d, min(longestTry*d, time.Duration(enough/rate*float64(time.Second))))
 	for range 2 {
@@ -226,6 +229,9 @@ func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string
 		}
 		if r.Steps = append(r.Steps, step); step.Held {
 			return true, nil
+		}
+		if step.Reached < clearlyBelow*rate {
+			break
 		}
 	}
 	return false, nil
@@ -274,7 +280,8 @@ func (s Search) confirm(t trial, r *SearchResult, rate float64) error {
 		if step.Held {
 			break
 		}
-		rate *= 1 - s.Precision
+		// What was reached is the best guess of what can be, and never quite held.
+		rate = min(rate, max(step.Reached, rate/2)) * (1 - s.Precision)
 	}
 	r.RecordsPerSecond = r.Rate * float64(r.BatchSize)
 	r.Suggested = SuggestedSpeed{

@@ -42,6 +42,10 @@ func TestCopyAndStartFromIt(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, "log", text)
 				var later *world
+				// A copy of one that nothing was added to since.
+				second := open(t, Options{MasterKey: testKey, From: bytes.NewReader(copyOf(t, fork))}.a(t, to))
+				update(t, second, func(tx *Tx) { later = build(t, tx, "later") })
+				require.Equal(t, w.Sync.ID+1, later.Sync.ID, "ids go on in a copy of a copy")
 				update(t, fork, func(tx *Tx) { later = build(t, tx, "later") })
 				require.Equal(t, w.Sync.ID+1, later.Sync.ID, "ids go on")
 				requireIntact(t, fork)

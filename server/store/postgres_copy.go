@@ -163,7 +163,7 @@ func fillCopy(ctx context.Context, staged *lite, from *link) error {
 // copyNumber carries the last id over, also of rows that are gone: no id is given
 // twice.
 func copyNumber(staged *lite, from *link, table string) error {
-	last, err := numberOf(from, "SELECT CASE WHEN is_called THEN last_value ELSE 0 END FROM "+table+"_id_seq")
+	last, err := numberOf(from, "SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM "+table+"_id_seq")
 	if err != nil {
 		return err
 	}
