@@ -26,8 +26,10 @@ func (l socketListener) Accept() (net.Conn, error) {
 }
 
 // tlsSocket is the plain connection beneath TLS. Within a call of Read of its
-// raw socket it neither waits nor tells the scheduler of a system call; outside
-// it is the connection.
+// raw socket its own Read neither waits nor tells the scheduler of a system call;
+// outside it is the connection. Who reads is the goroutine that serves; writes
+// come from others too, since closing says farewell, and are those of the
+// connection.
 //
 // It follows the records of TLS (RFC 8446 section 5.1) as they come in: what TLS
 // has read and not handed out yet is told by no poller, so the fast path waits
@@ -36,7 +38,7 @@ type tlsSocket struct {
 	net.Conn
 	raw  syscall.RawConn
 	fd   uintptr
-	open bool // fd may be used
+	open bool // fd may be used, by who reads
 
 	header  [recordHeader]byte // of a record that is on its way
 	have    int                // bytes of the header
@@ -78,18 +80,6 @@ func (s *tlsSocket) Read(p []byte) (n int, err error) {
 		return 0, io.EOF
 	}
 	return n, nil
-}
-
-func (s *tlsSocket) Write(p []byte) (int, error) {
-	if !s.open {
-		return s.Conn.Write(p)
-	}
-	n, _ := rawconn.Write(s.fd, p) // a fault shows again below
-	if n == len(p) {
-		return n, nil
-	}
-	more, err := s.Conn.Write(p[n:])
-	return n + more, err
 }
 
 // fresh begins to count anew what comes in; a record that is on its way counts.
