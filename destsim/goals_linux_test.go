@@ -223,7 +223,9 @@ func BenchmarkGoals(b *testing.B) {
 		h := &hammer{requests: c.requests, replies: c.replies}
 		require.NoError(b, h.dial(server.address, c.connections))
 		defer h.close()
-		if c.kind == "simulator" { // all keys are there before anything is measured
+		// All keys are there before anything is measured; and who has asked for
+		// nothing yet is not waited for as long as others have their turn.
+		if c.kind == "simulator" || c.kind == "nothing" {
 			_, _, err := h.run(time.Minute, len(c.requests))
 			require.NoError(b, err)
 		}
