@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,13 +36,6 @@ type sample struct {
 type written struct {
 	ground *ground
 	first  int64
-}
-
-// stock are the prepared batches of a task, taken in turn.
-type stock struct {
-	batches []*batch
-	most    int
-	turn    int
 }
 
 // worker is one connection with its batches and what it has measured.
@@ -109,17 +101,6 @@ func (e *engine) newWorker(number int) *worker {
 	return w
 }
 
-// variants is how many batches of one kind a connection prepares: as many as all
-// connections need to send every record of the pool, within a bound of memory. No
-// more: what is in the cache of the processor is patched and sent twice as fast.
-func (e *engine) variants(t *task) int {
-	const room = 256 << 20
-	connections := max(e.connections, 1)
-	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
-	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
-	return max(min(pool, 8, room/(size*len(e.plan.tasks)*connections)), 1)
-}
-
 // prepare makes the next batch of a task with its keys; ok is false where the
 // run has no more keys or records to send.
 func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
@@ -150,48 +131,6 @@ func (w *worker) prepare(t *task) (b *batch, first int64, ok bool) {
 	w.calls++
 	b.setID(w.calls)
 	return b, first, true
-}
-
-// batch is the next prepared batch of a task, or one filled from a file.
-func (w *worker) batch(t *task) *batch {
-	if w.latest != t {
-		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
-			w.stock = &stock{most: w.e.variants(t)}
-			w.stocks[t] = w.stock
-		}
-	}
-	s := w.stock
-	if t.inTurn {
-		if s.batches == nil {
-			s.batches = []*batch{newBatch(t.shape, w.e.end)}
-		}
-		n := t.shape.size
-		from := int((t.turn.Add(int64(n)) - int64(n)) % int64(len(t.rows)))
-		rows := t.rows[from:min(from+n, len(t.rows))]
-		if len(rows) < n {
-			rows = slices.Clone(rows)
-			for len(rows) < n {
-				rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
-			}
-		}
-		s.batches[0].fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
-		return s.batches[0]
-	}
-	if len(s.batches) < s.most {
-		b := newBatch(t.shape, w.e.end)
-		rows := make([]row, t.shape.size)
-		from := w.random.IntN(len(t.rows))
-		for i := range rows {
-			rows[i] = t.rows[(from+i)%len(t.rows)]
-		}
-		b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
-		s.batches = append(s.batches, b)
-		return b
-	}
-	if s.turn++; s.turn >= len(s.batches) {
-		s.turn = 0
-	}
-	return s.batches[s.turn]
 }
 
 // choose picks the next task; a batch of an operation that has no record to

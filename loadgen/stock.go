@@ -1,0 +1,85 @@
+package loadgen
+
+import (
+	"slices"
+	"strings"
+)
+
+// stock are the prepared batches of a task, taken in turn.
+type stock struct {
+	batches []*batch
+	most    int
+	turn    int
+	from    int // the next row of the pool
+	uses    int // since a batch was filled
+}
+
+// variants is how many batches of one kind a connection prepares: as many as all
+// connections need to send every record of the pool, within a bound of memory. No
+// more: what is in the cache of the processor is patched and sent twice as fast.
+func (e *engine) variants(t *task) int {
+	const room = 256 << 20
+	connections := max(e.connections, 1)
+	size := (len(t.rows[0].text)+16)*t.shape.size + len(t.shape.plan) + headRoom
+	pool := (len(t.rows)-1)/(t.shape.size*connections) + 1
+	return max(min(pool, 8, room/(size*len(e.plan.tasks)*connections)), 1)
+}
+
+// batch is the next prepared batch of a task, or one filled from a file.
+func (w *worker) batch(t *task) *batch {
+	if w.latest != t {
+		if w.latest, w.stock = t, w.stocks[t]; w.stock == nil {
+			w.stock = &stock{most: w.e.variants(t)}
+			w.stocks[t] = w.stock
+		}
+	}
+	s := w.stock
+	if t.inTurn {
+		if s.batches == nil {
+			s.batches = []*batch{newBatch(t.shape, w.e.end)}
+		}
+		n := int64(t.shape.size)
+		return w.draw(t, s.batches[0], int((t.turn.Add(n)-n)%int64(len(t.rows))))
+	}
+	if len(s.batches) < s.most {
+		if s.batches == nil {
+			s.from = w.random.IntN(len(t.rows))
+		}
+		s.batches, s.turn = append(s.batches, newBatch(t.shape, w.e.end)), len(s.batches)
+		return w.next(t, s)
+	}
+	if s.turn++; s.turn >= len(s.batches) {
+		s.turn = 0
+	}
+	if s.uses++; s.uses >= t.shape.redraw() && s.most*t.shape.size < len(t.rows) {
+		return w.next(t, s)
+	}
+	return s.batches[s.turn]
+}
+
+// redraw is after how many batches one is filled with other records of the pool:
+// without it few connections at a low rate would send the same few for ever, and
+// what one record in a hundred meets would meet all or none. So rarely that it
+// costs about a hundredth of the sending.
+func (s *shape) redraw() int { return max(8, s.size/16) }
+
+// next fills the batch whose turn it is with the next records of the pool.
+func (w *worker) next(t *task, s *stock) *batch {
+	from := s.from
+	s.from, s.uses = (from+t.shape.size)%len(t.rows), 0
+	return w.draw(t, s.batches[s.turn], from)
+}
+
+// draw fills a batch with the records of the pool from one on.
+func (w *worker) draw(t *task, b *batch, from int) *batch {
+	n := t.shape.size
+	rows := t.rows[from:min(from+n, len(t.rows))]
+	if len(rows) < n {
+		rows = slices.Clone(rows)
+		for len(rows) < n {
+			rows = append(rows, t.rows[:min(n-len(rows), len(t.rows))]...)
+		}
+	}
+	b.fill(w.e.end, rows, w.id+strings.Repeat("0", idCounter))
+	return b
+}
