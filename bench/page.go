@@ -1,20 +1,13 @@
 package main
 
 import (
-	_ "embed"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
 	"time"
 )
 
-// firstPage is what docs/performance.md begins with: from then on everything
-// outside of the marks is kept as it stands there.
-//
-//go:embed page.md
-var firstPage string
-
+// What stands between them is written; everything else of the page is kept.
 const (
 	beginMark = "<!-- measured: written by make bench UPDATE=1 -->"
 	endMark   = "<!-- end of what is written -->"
@@ -23,9 +16,6 @@ const (
 // write puts the table into a page, between the marks.
 func (r report) write(path string) error {
 	old, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
-		old, err = []byte(firstPage), nil
-	}
 	if err != nil {
 		return fmt.Errorf("update the page: %w", err)
 	}
