@@ -1,0 +1,1 @@
+-- Only a database that several processes share has something here.
