@@ -77,6 +77,12 @@ func failureOf(err error) *failure {
 		// Emulated destinations and warehouses have databases of their own, and
 		// snapshots have files.
 		return &failure{code: http.StatusInsufficientStorage, message: "the service's disk is full; nothing was changed", cause: err}
+	case errors.Is(err, store.ErrNewer):
+		return &failure{code: http.StatusServiceUnavailable, message: "a newer version of the service has changed the database; this process works no more: replace it by one of that version", cause: err}
+	case errors.Is(err, store.ErrWrongKey):
+		return &failure{code: http.StatusServiceUnavailable, message: "the master key of the service was changed; start this process again with the new one", cause: err}
+	case errors.Is(err, store.ErrCrowded):
+		return &failure{code: http.StatusServiceUnavailable, message: "the service's database has no connection free; try again in a moment", cause: err}
 	case errors.Is(err, store.ErrUnavailable):
 		return &failure{code: http.StatusServiceUnavailable, message: "the service's database is not available; try again in a moment", cause: err}
 	case errors.Is(err, store.ErrClosed):

@@ -60,7 +60,7 @@ func (s *Store) begun(ctx context.Context, c conn, write bool) (conn, error) {
 		if err == nil {
 			return c, nil
 		}
-		if !errors.Is(err, ErrUnavailable) {
+		if !errors.Is(err, ErrUnavailable) || busy(err) {
 			return c, err
 		}
 		_ = c.close()

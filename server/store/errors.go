@@ -26,7 +26,9 @@ var (
 	// Of PostgreSQL: what may be better in a moment, and what has to be changed
 	// there or in the URL.
 	ErrUnavailable = errors.New("the database is not available")
-	ErrUnfit       = errors.New("the database cannot be used")
+	// ErrCrowded is a kind of ErrUnavailable.
+	ErrCrowded = errors.New("no connection is free")
+	ErrUnfit   = errors.New("the database cannot be used")
 	// ErrElsewhere says that a data directory goes with another store.
 	ErrElsewhere = errors.New("the data directory belongs to another store")
 )
@@ -57,8 +59,9 @@ func (e *InUseError) Error() string {
 	return fmt.Sprintf("%s %d is used by %d %ss", e.Kind, e.ID, e.Count, e.By)
 }
 
-// OwnedError says that another process works on the directory, or on the schema.
-// Owner is that process's Options.Owner; empty when it gave none.
+// OwnedError says that other processes work on the directory, or on the schema.
+// Owner is Options.Owner of the one, or the addresses of the others; empty when they
+// gave none.
 type OwnedError struct{ Owner, Schema string }
 
 func (e *OwnedError) Error() string {
@@ -67,6 +70,11 @@ func (e *OwnedError) Error() string {
 		what = "the schema " + e.Schema
 	}
 	return what + " is in use by " + cmp.Or(e.Owner, "another process")
+}
+
+// newer says that the schema is of a version that this program does not know.
+func newer(version int64) error {
+	return fmt.Errorf("%w: the data has version %d, this program knows versions up to %d; start one that is as new as the data", ErrNewer, version, schemaVersion())
 }
 
 // translate turns SQLite's words into ours where callers tell them apart.

@@ -91,13 +91,7 @@ func TestNoSecretInAnyFile(t *testing.T) {
 }
 
 func TestSecondProcessIsRefused(t *testing.T) {
-	for _, kind := range []string{onDisk, onPG} {
-		t.Run(kind, func(t *testing.T) { refusesASecond(t, Options{}.a(t, kind)) })
-	}
-}
-
-func refusesASecond(t *testing.T, o Options) {
-	o.MasterKey = testKey
+	o := Options{MasterKey: testKey}.a(t, onDisk)
 	c := start(t, "hold", o)
 	require.Equal(t, "ready", c.line(t))
 	refused := func(want string) {

@@ -21,10 +21,14 @@ type dataKey struct {
 
 // keyring keeps the opened data keys. A key never changes under its id, so what
 // is read once stays right until a rotation or a restore empties the ring.
+//
+// Where other processes may do that, epoch is the number of it that the ring is
+// good for: -1 before the first.
 type keyring struct {
 	mu     sync.RWMutex
 	master cipher.AEAD
 	byID   map[int64]*dataKey
+	epoch  int64
 }
 
 const keySize = 32 // AES-256
@@ -58,6 +62,9 @@ func (k *keyring) setMaster(o Options) error {
 	}
 	k.master = gcm
 	k.byID = map[int64]*dataKey{}
+	if o.URL != "" {
+		k.epoch = -1
+	}
 	return nil
 }
 
@@ -74,14 +81,42 @@ func (k *keyring) get(id int64) *dataKey {
 	return k.byID[id]
 }
 
-// add keeps keys that are committed.
-func (k *keyring) add(keys map[int64]*dataKey) {
+// add keeps keys that are committed, unless the ring has become another one since
+// the transaction that read them began.
+func (k *keyring) add(keys map[int64]*dataKey, epoch int64) {
 	if len(keys) == 0 {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.Copy(k.byID, keys)
+	if k.epoch == epoch {
+		maps.Copy(k.byID, keys)
+	}
+}
+
+func (k *keyring) now() int64 {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.epoch
+}
+
+// renew begins anew with the keys of the installation that another process has
+// left; on an error the ring stays as it is.
+func (k *keyring) renew(epoch int64, query func(string, func(cells) error, ...any) error) error {
+	keys, err := readKeys(query, "workspace_id IS NULL")
+	if err != nil {
+		return err
+	}
+	opened := map[int64]*dataKey{}
+	for _, w := range keys {
+		if opened[w.id], err = w.use(k.masterKey()); err != nil {
+			return err
+		}
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.byID, k.epoch = opened, epoch
+	return nil
 }
 
 // forget drops all keys, and takes a new master key unless it is nil.
@@ -250,6 +285,6 @@ func (tx *Tx) key(id int64) (*dataKey, error) {
 		return nil, fmt.Errorf("open data key %d: %w", id, err)
 	}
 	// It is committed: the ones of this transaction stand in tx.keys.
-	tx.store.keys.add(map[int64]*dataKey{id: key})
+	tx.store.keys.add(map[int64]*dataKey{id: key}, tx.epoch)
 	return key, nil
 }

@@ -18,10 +18,10 @@ var migrations embed.FS
 const applicationID = 0x646b7374
 
 // schemaVersion is the version that this program makes and understands.
-func schemaVersion() int64 {
+var schemaVersion = sync.OnceValue(func() int64 {
 	names, _ := fs.Glob(migrations, "migrations/sqlite/*.sql")
 	return int64(len(names))
-}
+})
 
 // versionOf gives the version of a database, 0 for an empty one, and refuses
 // files of others and of newer programs.
@@ -41,8 +41,8 @@ func versionOf(c *lite) (int64, error) {
 	if id != applicationID && (id != 0 || version != 0 || tables != 0) {
 		return 0, errors.New("the database is not one of destkit")
 	}
-	if known := schemaVersion(); version > known {
-		return 0, fmt.Errorf("%w: the data has version %d, this program knows versions up to %d", ErrNewer, version, known)
+	if version > schemaVersion() {
+		return 0, newer(version)
 	}
 	return version, nil
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -86,11 +87,14 @@ func (o *owner) release() error {
 // leftover is in the names of files that are not finished yet.
 const leftover = ".unfinished"
 
-// removeLeftovers deletes what a killed process did not finish.
-func removeLeftovers(dir string) error {
+// removeLeftovers deletes what a killed process did not finish: what is older than
+// anybody who lives takes.
+func removeLeftovers(dir string, age time.Duration) error {
 	found, err := filepath.Glob(filepath.Join(escapeGlob(dir), "*"+leftover+"*"))
 	for _, path := range found {
-		err = errors.Join(err, os.Remove(path))
+		if info, gone := os.Stat(path); gone == nil && time.Since(info.ModTime()) >= age {
+			err = errors.Join(err, os.Remove(path))
+		}
 	}
 	return err
 }

@@ -9,11 +9,13 @@ import (
 func (s *Store) serve() {
 	s.turn = make(chan struct{}, 1)
 	s.turn <- struct{}{}
-	s.readers = make(chan conn, max(4, 2*runtime.GOMAXPROCS(0)))
+	s.readers = make(chan conn, readerCount())
 	for range cap(s.readers) {
 		s.readers <- nil
 	}
 }
+
+func readerCount() int { return max(4, 2*runtime.GOMAXPROCS(0)) }
 
 // takeReader waits for a connection to read with, which has begun to.
 func (s *Store) takeReader(ctx context.Context) (conn, error) {
@@ -22,6 +24,11 @@ func (s *Store) takeReader(ctx context.Context) (conn, error) {
 		return nil, err
 	}
 	c, err := s.begun(ctx, s.opened(idle), false)
+	if err == nil && s.news != nil {
+		if err = s.news.guard(); err != nil {
+			c = ended(c)
+		}
+	}
 	if err != nil {
 		s.readers <- c
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
@@ -17,12 +18,15 @@ import (
 
 // link is one connection to PostgreSQL.
 type link struct {
-	db       *pgconn.PgConn
-	start    [2]string // begins a transaction that reads, and one that writes
+	whole    *pgx.Conn
+	db       *pgconn.PgConn // of whole: nothing of it costs anything there
+	lock     string         // takes the right to write
+	channel  string         // of the notices
 	known    map[string]*prepared
 	patience time.Duration // with one statement
 	bare     bool          // no savepoints: one failure ends it all
 	writing  bool          // in a transaction that writes
+	at       standing      // when that began
 }
 
 var _ conn = (*link)(nil)
@@ -34,19 +38,10 @@ type prepared struct {
 	changes bool
 }
 
-// statementTime bounds one statement. Callers do not cut one short: that would
-// cost the connection, and with the writer's the right to write. They look at
-// their context between two statements, as with SQLite.
+// statementTime bounds one statement. Callers do not cut one short, which would
+// cost the connection. They look at their context between two statements, as with
+// SQLite.
 const statementTime = time.Minute
-
-func (c *link) begin(write bool) error {
-	how := c.start[0]
-	if write {
-		how = c.start[1]
-	}
-	c.writing = write
-	return c.command(how)
-}
 
 // command runs statements without arguments and results.
 func (c *link) command(text string) error {
@@ -62,20 +57,15 @@ func (c *link) run(query string, each func(cells) error, args ...any) (int64, er
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.patience)
 	defer cancel()
-	p, err := c.prepare(ctx, query)
-	if err != nil {
-		return 0, c.translate(err)
-	}
-	values, formats, err := arguments(args)
-	if err != nil {
+	s := &statement{query: query, args: args, taker: taker{each: each}}
+	if err := s.ready(ctx, c); err != nil {
 		return 0, err
 	}
-	if p.changes && c.writing && !c.bare {
-		return c.guarded(ctx, p, &taker{each: each}, values, formats)
+	if s.changes && c.writing && !c.bare {
+		return c.guarded(ctx, s)
 	}
-	rows := &taker{each: each}
-	tag, err := rows.from(c.db.ExecStatement(ctx, p.StatementDescription, values, formats, p.formats))
-	return tag.RowsAffected(), cmp.Or(c.translate(err), rows.err)
+	tag, err := s.from(c.db.ExecStatement(ctx, s.StatementDescription, s.values, s.given, s.formats))
+	return tag.RowsAffected(), cmp.Or(c.translate(err), s.err)
 }
 
 // finish ends a transaction. A commit after a failure that nobody told of is
@@ -86,7 +76,7 @@ func (c *link) finish(how string) error {
 	defer cancel()
 	results, err := c.db.Exec(ctx, how).ReadAll()
 	if err == nil && how == commit && results[0].CommandTag.String() != commit {
-		return errors.New("the transaction had failed before")
+		return errFailedBefore
 	}
 	return c.translate(err)
 }
@@ -147,42 +137,12 @@ const (
 
 // guarded runs a statement between a savepoint and its release, in one round trip
 // to the server.
-func (c *link) guarded(ctx context.Context, p *prepared, rows *taker, values [][]byte, formats []int16) (int64, error) {
-	before, err := c.prepare(ctx, savepoint)
-	if err != nil {
-		return 0, c.translate(err)
-	}
-	after, err := c.prepare(ctx, release)
-	if err != nil {
-		return 0, c.translate(err)
-	}
-	line := c.db.StartPipeline(ctx)
-	line.SendQueryPrepared(before.Name, nil, nil, nil)
-	line.SendQueryStatement(p.StatementDescription, values, formats, p.formats)
-	line.SendQueryPrepared(after.Name, nil, nil, nil)
-	err = line.Sync()
-	var changed int64
-	for i := 0; i < 3 && err == nil; i++ {
-		var answer any
-		if answer, err = line.GetResults(); err != nil {
-			break
-		}
-		result := answer.(*pgconn.ResultReader)
-		if i != 1 {
-			_, err = result.Close()
-			continue
-		}
-		var tag pgconn.CommandTag
-		tag, err = rows.from(result)
-		changed = tag.RowsAffected()
-	}
-	if closed := line.Close(); err == nil {
-		err = closed
-	}
-	if err = c.translate(err); err != nil && harmless(err) {
+func (c *link) guarded(ctx context.Context, s *statement) (int64, error) {
+	err := c.together(ctx, &statement{query: savepoint}, s, &statement{query: release})
+	if err != nil && harmless(err) {
 		err = errors.Join(err, c.command(backToPoint))
 	}
-	return changed, cmp.Or(err, rows.err)
+	return s.tag.RowsAffected(), cmp.Or(err, s.err)
 }
 
 // close takes leave of the server, which must not take long.

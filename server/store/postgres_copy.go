@@ -174,22 +174,37 @@ func copyNumber(staged *lite, from *link, table string) error {
 	return err
 }
 
-// overwrite replaces every row in one transaction.
 func (p *postgres) overwrite(ctx context.Context, writer conn, staged *lite) error {
-	c := writer.(*link)
+	return p.replace(ctx, writer.(*link), staged, false)
+}
+
+// replace replaces every row in one transaction, fresh in a schema that holds nothing
+// yet. What other processes keep of the rows and keys ends with it.
+func (p *postgres) replace(ctx context.Context, c *link, staged *lite, fresh bool) error {
 	c.bare, c.patience = true, copyTime
 	defer func() { c.bare, c.patience = false, statementTime }()
 	if err := c.begin(true); err != nil {
 		return err
 	}
-	err := c.command("TRUNCATE " + strings.Join(copied, ", "))
+	p.news.learn(c.at)
+	err := p.news.guard()
+	if fresh && err == nil {
+		var held bool
+		if held, err = holds(c); err == nil && held {
+			err = ErrHasData
+		}
+	}
+	if err == nil {
+		err = c.command("UPDATE installation SET keys = keys + 1; TRUNCATE " + strings.Join(copied, ", "))
+	}
 	for _, table := range copied {
 		if err == nil {
 			err = fillTable(ctx, c, staged, table)
 		}
 	}
 	if err == nil {
-		_, err = c.run(commit, nil)
+		_, err = c.settle(true, nil)
+		p.news.store.generation.Add(1)
 	}
 	if err != nil {
 		_, _ = c.run(rollback, nil)
@@ -239,7 +254,7 @@ func backupPostgres(ctx context.Context, o Options, to string) error {
 	if err != nil {
 		return err
 	}
-	c, err := p.dial(ctx)
+	c, err := p.dial(ctx, true)
 	if err != nil {
 		return err
 	}

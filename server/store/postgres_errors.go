@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 
@@ -16,7 +17,10 @@ const (
 	constraintClass = "23"
 	uniqueViolation = "23505"
 	diskFull        = "53100"
+	tooMany         = "53300"
 	lockTimeout     = "55P03"
+
+	failedTransaction = "25P02"
 )
 
 // passing are classes and codes of what may be better in a moment: connections
@@ -56,6 +60,11 @@ func explained(err error) error {
 	switch {
 	case refusal.Code == diskFull:
 		return fmt.Errorf("%w: %w", ErrFull, refusal)
+	case refusal.Code == tooMany:
+		return fmt.Errorf("%w: %w: %w; raise max_connections of the server, or the limit of the role or the database: each process takes up to %d",
+			ErrUnavailable, ErrCrowded, refusal, Connections())
+	case refusal.Code == lockTimeout:
+		return fmt.Errorf("%w: another process holds it for long: %w", ErrUnavailable, refusal)
 	case coded(refusal.Code, []string{"XX001", "XX002"}):
 		return fmt.Errorf("%w: %w", ErrDamaged, refusal)
 	case coded(refusal.Code, passing):
@@ -64,6 +73,24 @@ func explained(err error) error {
 		return fmt.Errorf("%w: %w", ErrUnfit, refusal)
 	}
 	return refusal
+}
+
+// fromServer tells errors of a server, and of the way to it, from others.
+func fromServer(err error) bool {
+	if _, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return true
+	}
+	return errors.Is(err, pgconn.ErrConnClosed) || pgconn.Timeout(err) || errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// busy tells that somebody else writes for too long: a new connection would wait as
+// this one did.
+func busy(err error) bool {
+	refusal, ok := errors.AsType[*pgconn.PgError](err)
+	return ok && refusal.Code == lockTimeout
 }
 
 // withoutAddresses is the reason alone: the driver lists the settings and every

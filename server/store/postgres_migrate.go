@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -12,8 +14,8 @@ import (
 const installationTable = `CREATE TABLE installation (
 	id      TEXT NOT NULL,   -- never the same twice
 	version BIGINT NOT NULL, -- the last migration
-	epoch   BIGINT NOT NULL, -- counts the processes that have had the schema
-	owner   TEXT NOT NULL    -- what a second one is shown
+	epoch   BIGINT NOT NULL, -- of version 1 alone
+	owner   TEXT NOT NULL    -- as above
 ); INSERT INTO installation VALUES (gen_random_uuid(), 0, 0, '')`
 
 // version gives the version of the schema, 0 for one that is empty or missing,
@@ -39,42 +41,77 @@ func (p *postgres) version(c conn) (version int64, err error) {
 	if version == 0 {
 		return 0, fmt.Errorf("%w: the schema %s holds tables that are not of destkit; name another one by search_path", ErrUnfit, p.at.Schema)
 	}
-	if known := schemaVersion(); version > known {
-		return 0, fmt.Errorf("%w: the data has version %d, this program knows versions up to %d", ErrNewer, version, known)
+	if version > schemaVersion() {
+		return 0, newer(version)
 	}
 	return version, nil
 }
 
 // migrate brings the schema to the present version, each step in a transaction of
-// its own. The caller holds the lock of the schema.
-func (p *postgres) migrate(c *link, version int64) error {
+// its own. Of several processes one takes a step, and the others find it taken.
+func (p *postgres) migrate(c *link) error {
 	names, err := fs.Glob(migrations, "migrations/postgres/*.sql")
 	if err != nil {
 		return err
 	}
-	for i := version; i < int64(len(names)); i++ {
-		text, err := migrations.ReadFile(names[i])
-		if err != nil {
-			return err
-		}
-		steps := []string{"BEGIN"}
-		if i == 0 {
-			there, err := numberOf(c, "SELECT count(*) FROM pg_namespace WHERE nspname = ?", p.at.Schema)
-			if err != nil {
-				return err
-			}
-			if there == 0 { // asking for it where it is would need a right that is not needed
-				steps = append(steps, `CREATE SCHEMA "`+p.at.Schema+`"`)
-			}
-			steps = append(steps, installationTable)
-		}
-		steps = append(steps, strings.TrimRight(string(text), " \n;"), fmt.Sprintf("UPDATE installation SET version = %d", i+1), commit)
-		if err := c.command(strings.Join(steps, ";\n")); err != nil {
-			_ = c.command(rollback)
+	c.patience = copyTime
+	defer func() { c.patience = statementTime }()
+	for i, name := range names {
+		if err := p.step(c, name, int64(i+1)); err != nil {
+			_, _ = c.run(rollback, nil)
 			return fmt.Errorf("migrate to version %d: %w", i+1, err)
 		}
 	}
 	return nil
+}
+
+func (p *postgres) step(c *link, name string, number int64) error {
+	// With the lock of changes: none of them is under way meanwhile.
+	if err := c.command("BEGIN; SET LOCAL lock_timeout = 0; " + c.lock); err != nil {
+		return err
+	}
+	version, err := p.version(c)
+	if err != nil || version >= number {
+		return errors.Join(err, c.command(rollback))
+	}
+	if version == 1 {
+		if err := p.unowned(c); err != nil {
+			return err
+		}
+	}
+	text, err := migrations.ReadFile(name)
+	if err != nil {
+		return err
+	}
+	var steps []string
+	if version == 0 {
+		there, err := numberOf(c, "SELECT count(*) FROM pg_namespace WHERE nspname = ?", p.at.Schema)
+		if err != nil {
+			return err
+		}
+		if there == 0 { // asking for it where it is would need a right that is not needed
+			steps = append(steps, `CREATE SCHEMA "`+p.at.Schema+`"`)
+		}
+		steps = append(steps, installationTable)
+	}
+	steps = append(steps, strings.TrimRight(string(text), " \n;"), fmt.Sprintf("UPDATE installation SET version = %d", number))
+	if version > 0 {
+		// Processes of the program before change nothing from now on.
+		steps = append(steps, "SELECT pg_notify('"+c.channel+"', concat_ws(' ', '=', version, generation, keys)) FROM installation")
+	}
+	return c.command(strings.Join(append(steps, commit), ";\n"))
+}
+
+// unowned fails while a process of version 1 works on the schema: it has the schema
+// to itself by a lock of its session, and looks at no version.
+func (p *postgres) unowned(c *link) error {
+	free, err := numberOf(c, fmt.Sprintf("SELECT pg_try_advisory_xact_lock(%d)::int", p.lock))
+	if err != nil || free == 1 {
+		return err
+	}
+	owned := &OwnedError{Schema: p.at.Schema}
+	_, err = c.run("SELECT owner FROM installation", func(c cells) error { owned.Owner = c.text(0); return nil })
+	return cmp.Or(err, error(owned))
 }
 
 // holds tells whether a schema has been used before: who uses one makes a key.
@@ -98,7 +135,7 @@ func schemaHolds(ctx context.Context, o Options) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	c, err := p.dial(ctx)
+	c, err := p.dial(ctx, true)
 	if err != nil {
 		return false, err
 	}

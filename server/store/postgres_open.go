@@ -5,22 +5,24 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math/rand/v2"
 	"os"
-	"strconv"
+	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// postgres is the engine of PostgreSQL. One process works on a schema: its writing
-// connection holds a lock of the session, which goes when the connection goes, so
-// nothing is ever written without it.
+// postgres is the engine of PostgreSQL. Any number of processes work on a schema;
+// their changes wait for each other, by a lock that goes with the transaction.
 type postgres struct {
 	at     Postgres
-	config *pgconn.Config
-	folder string // for a copy on its way; "" is memory
-	owner  string // what a second process is shown
-	lock   int64
-	epoch  int64 // counts the processes that had the schema; 0 before this one has it
+	config *pgx.ConnConfig
+	pool   *pgxpool.Pool // for statements of others; nil before the store is open
+	news   *news         // nil as long
+	folder string        // for a copy on its way; "" is memory
+	lock   int64         // held by programs that had a schema to themselves; the next number is that of changes
+	notify string        // the channel of the notices
 }
 
 var _ engine = (*postgres)(nil)
@@ -45,10 +47,11 @@ func newPostgres(o Options) (*postgres, error) {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte("destkit store in schema " + at.Schema))
-	return &postgres{at: at, config: config, folder: o.Dir, owner: o.Owner, lock: int64(name.Sum64())}, nil
+	return &postgres{at: at, config: config.ConnConfig, folder: o.Dir, lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64())}, nil
 }
 
-// openPostgres takes a schema, and makes it when it is missing.
+// openPostgres opens a schema, and makes it when it is missing. Others may do so at
+// the same time.
 func (s *Store) openPostgres(ctx context.Context, o Options) error {
 	s.place = "store"
 	p, err := newPostgres(o)
@@ -56,61 +59,93 @@ func (s *Store) openPostgres(ctx context.Context, o Options) error {
 		return err
 	}
 	s.engine, s.measure, s.place = p, sizeOfSchema, p.at.String()
-	c, err := p.dial(ctx)
+	c, err := p.dial(ctx, false)
 	if err != nil {
 		return err
 	}
 	s.writing = c
-	if err := p.own(c); err != nil {
-		return err
-	}
 	version, err := p.version(c)
 	if err == nil && version > 0 {
 		// A wrong key is noticed before anything is changed.
 		err = s.keys.check(c)
 	}
-	if err == nil {
-		err = p.migrate(c, version)
+	if err == nil && version < schemaVersion() {
+		if o.Visit {
+			return fmt.Errorf("%w: the schema %s is one of an older version; start the service of this version first, which brings it up to date", ErrUnfit, p.at.Schema)
+		}
+		err = p.migrate(c)
 	}
 	if err == nil {
 		err = s.beside(c)
 	}
+	if err == nil {
+		err = s.share(ctx, p)
+	}
 	if err == nil && o.From != nil {
 		err = s.startFrom(ctx, c, o)
-	}
-	if err == nil {
-		err = p.enter(c)
 	}
 	return err
 }
 
+// share begins to hear the other processes, and to work with them.
+func (s *Store) share(ctx context.Context, p *postgres) error {
+	config, err := p.at.config()
+	if err != nil {
+		return err
+	}
+	news := newNews(s, p)
+	config.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, news.guard() }
+	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
+		return err
+	}
+	s.news, p.news = news, news
+	s.news.begin(ctx)
+	return nil
+}
+
 // startFrom fills a schema that holds nothing yet.
 func (s *Store) startFrom(ctx context.Context, c *link, o Options) error {
-	if held, err := holds(c); err != nil || held {
-		return errors.Join(err, ErrHasData)
-	}
 	staged, remove, err := s.stage(ctx, o.From)
 	if err != nil {
 		return err
 	}
 	defer remove()
 	defer staged.close()
-	return s.engine.overwrite(ctx, c, staged)
+	return s.engine.(*postgres).replace(ctx, c, staged, true)
 }
 
-// dial opens a connection and looks whether the server will do.
-func (p *postgres) dial(ctx context.Context) (*link, error) {
-	db, err := pgconn.ConnectConfig(ctx, p.config)
+// dial opens a connection, to read for a while or for anything, and looks whether
+// the server will do. Where all connections are taken, or the server is not up yet,
+// it waits a little: others end soon.
+func (p *postgres) dial(ctx context.Context, reads bool) (*link, error) {
+	for wait := 50 * time.Millisecond; ; wait *= 2 {
+		c, err := p.attempt(ctx, reads)
+		if err == nil || !errors.Is(err, ErrCrowded) || wait > 400*time.Millisecond {
+			return c, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(wait/2 + rand.N(wait)):
+		}
+	}
+}
+
+func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
+	config := p.config
+	if reads {
+		// Nobody waits for who reads, and a copy takes as long as its reader does.
+		config = config.Copy()
+		config.RuntimeParams[idleTimeout] = "1min"
+	}
+	db, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s port %d as %s: %w", p.at.Host, p.at.Port, p.at.User, explained(err))
 	}
-	lock := strconv.FormatInt(p.lock+1, 10)
-	c := &link{db: db, known: map[string]*prepared{}, patience: statementTime, start: [2]string{
-		"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
-		// Each statement sees what was committed before it, and nobody commits
-		// while the lock is held: serial, without a conflict to try again after.
-		"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock(" + lock + ")",
-	}}
+	c := &link{
+		whole: db, db: db.PgConn(), known: map[string]*prepared{}, patience: statementTime, channel: p.notify,
+		lock: fmt.Sprintf("SELECT pg_advisory_xact_lock(%d)", p.lock+1),
+	}
 	if err := p.suits(c); err != nil {
 		_ = c.close()
 		return nil, err
@@ -139,17 +174,21 @@ func (p *postgres) suits(c *link) error {
 	return nil
 }
 
-// connect opens a connection for a store that is open. A new writer takes the lock
-// again, and refuses when another process had it meanwhile: what this one keeps in
-// memory may be wrong since then.
+// connect opens a connection for a store that is open, and looks whether the schema
+// is still one that this program knows.
 func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
-	c, err := p.dial(ctx)
-	if err == nil && write {
-		if err = p.regain(c); err != nil {
+	c, err := p.dial(ctx, !write)
+	var at standing
+	if err == nil {
+		if at, err = c.look(); err == nil {
+			p.news.learn(at)
+			err = p.news.guard()
+		}
+		if err != nil {
 			_ = c.close()
 		}
 	}
-	if err != nil && !errors.Is(err, ErrUnavailable) {
+	if err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrNewer) {
 		// It was good once: whatever it is now, an open store takes it for a pause.
 		err = fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
@@ -157,54 +196,6 @@ func (p *postgres) connect(ctx context.Context, write bool) (conn, error) {
 		return nil, err
 	}
 	return c, nil
-}
-
-func (p *postgres) regain(c *link) error {
-	if err := p.own(c); err != nil {
-		return err
-	}
-	epoch, err := numberOf(c, "SELECT epoch FROM installation")
-	if err == nil && epoch != p.epoch {
-		err = fmt.Errorf("another process has worked on the schema %s meanwhile; start this one again", p.at.Schema)
-	}
-	return err
-}
-
-// own takes the lock of the schema or says who has it. It waits a moment: the
-// server may not have noticed yet that the process before is gone.
-func (p *postgres) own(c *link) error {
-	err := c.command(fmt.Sprintf("BEGIN; SET LOCAL lock_timeout = '2s'; SELECT pg_advisory_lock(%d); COMMIT", p.lock))
-	if err == nil {
-		return nil
-	}
-	refusal, ok := errors.AsType[*pgconn.PgError](err)
-	if !ok || refusal.Code != lockTimeout {
-		return err
-	}
-	owned := &OwnedError{Schema: p.at.Schema}
-	// Who it is comes at its start; before that nobody is named.
-	_ = c.command(rollback)
-	if there, err := numberOf(c, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('installation')"); err == nil && there > 0 {
-		_, _ = c.run("SELECT owner FROM installation", func(c cells) error { owned.Owner = c.text(0); return nil })
-	}
-	return owned
-}
-
-// enter writes down that this process has the schema now.
-func (p *postgres) enter(c *link) error {
-	_, err := c.run("UPDATE installation SET epoch = epoch + 1, owner = ? RETURNING epoch", func(c cells) error {
-		p.epoch, _ = c.number(0)
-		return nil
-	}, p.owner)
-	return err
-}
-
-// name changes what a second process is shown.
-func (p *postgres) name(s *Store, text string) error {
-	return s.Update(context.Background(), func(tx *Tx) error {
-		_, err := tx.exec("UPDATE installation SET owner = ?", text)
-		return err
-	})
 }
 
 // numberOf reads one number.
@@ -229,7 +220,7 @@ func (s *Store) beside(c *link) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return err
 	}
-	if err := removeLeftovers(s.dir); err != nil {
+	if err := removeLeftovers(s.dir, copyTime); err != nil {
 		return err
 	}
 	return belongs(s.dir, id)

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
 )
 
 // DefaultSchema keeps a store whose URL names none.
@@ -104,7 +104,7 @@ const connectTime = 10 * time.Second
 // config gives every setting: the driver would fill gaps from the environment and
 // from files of the home directory, and a store must be the same one wherever its
 // URL is used.
-func (p Postgres) config() (*pgconn.Config, error) {
+func (p Postgres) config() (*pgxpool.Config, error) {
 	given := [][2]string{
 		{"host", p.Host}, {"port", strconv.Itoa(int(p.Port))}, {"database", p.Database}, {"user", p.User}, {"password", p.password},
 		{"sslmode", p.sslmode}, {"sslrootcert", p.roots}, {"sslcert", ""}, {"sslkey", ""}, {"sslpassword", ""}, {"sslcertmode", "disable"},
@@ -116,22 +116,37 @@ func (p Postgres) config() (*pgconn.Config, error) {
 	for _, g := range given {
 		text.WriteString(g[0] + "='" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(g[1]) + "' ")
 	}
-	config, err := pgconn.ParseConfig(text.String())
+	pool, err := pgxpool.ParseConfig(text.String())
 	if err != nil {
 		if p.roots != "" {
 			return nil, fmt.Errorf("%w: read sslrootcert %s: it must hold certificates in PEM form", ErrUnfit, p.roots)
 		}
 		return nil, fmt.Errorf("%w: its settings do not go together", ErrUnfit)
 	}
+	config := pool.ConnConfig
 	config.RuntimeParams = map[string]string{
 		"application_name": "destkit", "timezone": "UTC", "client_encoding": "UTF8", "search_path": `"` + p.Schema + `"`,
 		// Whatever the role was given: a change that was acknowledged is on disk.
 		"synchronous_commit": "on",
 		// The server lets go of the locks of a machine that is gone.
 		"tcp_keepalives_idle": "10", "tcp_keepalives_interval": "5", "tcp_keepalives_count": "3",
+		// And of a process that has stopped in the middle of a change; nobody waits
+		// longer for others, and would rather be told.
+		idleTimeout: "5s", "lock_timeout": "30s",
 	}
 	config.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}).DialContext
-	return config, nil
+	pool.MaxConns, pool.MaxConnIdleTime = poolSize, 5*time.Minute
+	return pool, nil
 }
+
+// poolSize is how many connections Store.Pool has at most.
+const poolSize = 10
+
+// Connections is how many connections to PostgreSQL a process takes at most: for its
+// reads, for its changes, for what it hears of the others, and those of its pool.
+func Connections() int { return readerCount() + 2 + poolSize }
+
+// idleTimeout is the setting that ends a transaction in which nothing happens.
+const idleTimeout = "idle_in_transaction_session_timeout"

@@ -3,10 +3,12 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 )
 
 // RotateMasterKey wraps all data keys by a new master key (32 bytes), which is
-// needed from then on. Sealed values stay as they are.
+// needed from then on. Sealed values stay as they are. While other processes work on
+// a shared store it is refused with *OwnedError: they have the old key.
 func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
 	master, err := newGCM(newKey)
 	if err != nil {
@@ -18,6 +20,9 @@ func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
 	}
 	defer release()
 	err = s.change(ctx, func(tx *Tx) error {
+		if err := tx.alone(); err != nil {
+			return err
+		}
 		keys, err := readKeys(tx.query, "1 = 1")
 		if err != nil {
 			return err
@@ -32,13 +37,30 @@ func (s *Store) RotateMasterKey(ctx context.Context, newKey []byte) error {
 				return err
 			}
 		}
-		return nil
+		return tx.replacedKeys()
 	})
 	if err != nil {
 		return fmt.Errorf("rotate master key: %w", err)
 	}
 	s.keys.forget(master)
 	return s.reopenKeys(ctx)
+}
+
+// alone fails while processes work on a shared store: those that were seen in the
+// last seconds.
+func (tx *Tx) alone() error {
+	if !tx.store.Shared() {
+		return nil
+	}
+	var others []string
+	err := tx.query("SELECT id, address FROM processes WHERE seen > clock_timestamp() - interval '10 seconds' ORDER BY id", func(c cells) error {
+		others = append(others, firstOf(c.text(1), c.text(0)))
+		return nil
+	})
+	if err == nil && len(others) > 0 {
+		err = &OwnedError{Owner: strings.Join(others, ", "), Schema: tx.store.Schema()}
+	}
+	return err
 }
 
 // sealedColumns are all columns with sealed values, and where their workspace
@@ -53,6 +75,7 @@ var sealedColumns = []struct{ table, column, workspace string }{
 
 // RotateDataKeys makes new data keys and seals every value again. The workspaces'
 // old keys are destroyed; the installation's are kept to open texts in old logs.
+// Other processes of a shared store go on with the new ones.
 func (s *Store) RotateDataKeys(ctx context.Context) error {
 	release, err := s.takeAll(ctx)
 	if err != nil {
@@ -101,7 +124,17 @@ func (tx *Tx) rotateDataKeys() error {
 			return err
 		}
 	}
-	return nil
+	return tx.replacedKeys()
+}
+
+// replacedKeys lets the other processes of a shared store drop the keys that they
+// keep.
+func (tx *Tx) replacedKeys() error {
+	if !tx.store.Shared() {
+		return nil
+	}
+	_, err := tx.exec("UPDATE installation SET keys = keys + 1")
+	return err
 }
 
 func (tx *Tx) resealColumn(table, column, workspace string) error {

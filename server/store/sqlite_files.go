@@ -74,7 +74,7 @@ func (s *Store) openFiles(ctx context.Context, o Options) (err error) {
 // with another one. An existing file is never opened here: closing it again
 // would drop the locks that this process holds on it.
 func (s *Store) prepareFile(ctx context.Context, path string, o Options) error {
-	if err := removeLeftovers(s.dir); err != nil {
+	if err := removeLeftovers(s.dir, 0); err != nil {
 		return err
 	}
 	info, err := os.Stat(path)

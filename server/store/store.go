@@ -33,9 +33,13 @@ type Options struct {
 	// Random makes tokens and keys; nil is crypto/rand. Nonces never come from
 	// it: a seed used twice would repeat them under the same key.
 	Random io.Reader
-	// Owner is what a second process on the same store is shown, such as
-	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it.
+	// Owner is what a second process on the same directory is shown, such as
+	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it. Any number of processes
+	// work on a schema.
 	Owner string
+	// Visit leaves a schema of an older program as it is, and refuses it (ErrUnfit):
+	// to bring it up to date would end the work of that program's processes.
+	Visit bool
 	// From is a copy (Store.Copy, or the file of Backup) that a new directory, an
 	// empty schema or a store in memory starts with, whatever kind of store it came
 	// from. It needs the master key of its origin.
@@ -54,6 +58,7 @@ type Store struct {
 	keys   keyring
 
 	engine  engine
+	news    *news         // of the other processes; nil: there are none
 	memory  bool          // readers and the writer are kept apart
 	measure string        // the query for the size in bytes
 	writing conn          // used by the holder of turn; nil when it was lost
@@ -66,8 +71,15 @@ type Store struct {
 }
 
 // Generation counts the changes that were committed. What was read after
-// Generation answered n is still so as long as it answers n.
-func (s *Store) Generation() uint64 { return s.generation.Load() }
+// Generation answered n is still so as long as it answers n. A change of another
+// process is counted when its notice is here, about a millisecond after the commit;
+// while nothing can be heard of the others, no number is given twice.
+func (s *Store) Generation() uint64 {
+	if s.news != nil {
+		return s.news.generation()
+	}
+	return s.generation.Load()
+}
 
 const databaseFile = "destkit.db"
 
@@ -79,7 +91,7 @@ func HoldsData(dir string) bool {
 }
 
 // Open opens or creates a store. Errors: *OwnedError while another process works
-// on it, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new),
+// on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new),
 // ErrNotACopy, ErrUnavailable and ErrUnfit of PostgreSQL.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s := &Store{dir: o.Dir, place: "store in memory", clock: o.Clock, random: o.Random, closed: make(chan struct{})}
@@ -110,11 +122,8 @@ func (s *Store) open(ctx context.Context, o Options) error {
 	return s.Update(ctx, (*Tx).openInstallation)
 }
 
-// SetOwner changes what a second process on the same store is shown.
+// SetOwner changes what a second process on the same directory is shown.
 func (s *Store) SetOwner(text string) error {
-	if p, ok := s.engine.(*postgres); ok {
-		return p.name(s, text)
-	}
 	if s.owner == nil {
 		return nil
 	}
@@ -147,8 +156,14 @@ func (s *Store) Close() error {
 // shut closes what a started or half-started store holds besides its readers;
 // the lock goes last.
 func (s *Store) shut() (err error) {
+	if s.news != nil {
+		s.news.end()
+	}
 	if s.writing != nil {
 		err = s.writing.close()
+	}
+	if pool := s.Pool(); pool != nil {
+		pool.Close()
 	}
 	if s.owner != nil {
 		err = errors.Join(err, s.owner.release())

@@ -17,6 +17,13 @@ type Tx struct {
 	write  bool
 	broken error              // a failure after which nothing may be committed
 	keys   map[int64]*dataKey // data keys made in this transaction
+	epoch  int64              // of the keyring when it began
+
+	// Of a shared store: whether there is something to commit, what the other
+	// processes are told then, and the transaction in the hands of others.
+	changed bool
+	notices []notice
+	guest   *guest
 }
 
 // Now is the moment of the transaction in milliseconds, in UTC: the times of all
@@ -30,7 +37,7 @@ func (s *Store) View(ctx context.Context, read func(*Tx) error) error {
 		return fmt.Errorf("begin read: %w", err)
 	}
 	defer func() { s.readers <- ended(c) }()
-	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now()})
+	return read(&Tx{ctx: ctx, store: s, conn: c, now: s.now(), epoch: s.keys.now()})
 }
 
 // Update runs one change: all of it is durable when Update returns nil, and
@@ -56,7 +63,13 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 			s.writing = ended(c)
 		}
 	}()
-	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true}
+	tx := &Tx{ctx: ctx, store: s, conn: c, now: s.now(), write: true, epoch: s.keys.now()}
+	if s.news != nil {
+		if err := s.news.began(tx); err != nil {
+			return fmt.Errorf("begin change: %w", err)
+		}
+		defer tx.leave()
+	}
 	if err := change(tx); err != nil {
 		return err
 	}
@@ -64,20 +77,36 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
-	// Also after a failure: it may be the answer that was lost, and not the change.
-	defer s.generation.Add(1)
-	if _, err := c.run(commit, nil); err != nil {
+	if err := tx.commit(); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
 	c = nil // nothing is left to undo
-	s.keys.add(tx.keys)
+	s.keys.add(tx.keys, tx.epoch)
 	return nil
+}
+
+func (tx *Tx) commit() error {
+	if news := tx.store.news; news != nil {
+		return news.commit(tx)
+	}
+	// Also after a failure: it may be the answer that was lost, and not the change.
+	defer tx.store.generation.Add(1)
+	_, err := tx.conn.run(commit, nil)
+	return err
+}
+
+// leave ends what others may have of the transaction.
+func (tx *Tx) leave() {
+	if tx.guest != nil {
+		tx.guest.leave()
+	}
 }
 
 func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	if err := tx.ready(true); err != nil {
 		return 0, err
 	}
+	tx.changed = true
 	changed, err := tx.conn.run(query, nil, args...)
 	return changed, tx.checked(err)
 }
@@ -95,6 +124,7 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 	if err := tx.ready(true); err != nil {
 		return 0, err
 	}
+	tx.changed = true
 	_, err = tx.conn.run(query, func(c cells) error {
 		id, _ = c.number(0)
 		return nil

@@ -2,8 +2,13 @@
 -- database, whose clock is the only one that all of them see.
 
 -- How many changes were committed: what a process keeps in memory is good as long
--- as the number stays.
-ALTER TABLE installation ADD COLUMN generation BIGINT NOT NULL DEFAULT 0;
+-- as the number stays. And how often the keys of the secrets were made anew. Nobody
+-- has a schema to himself any more.
+ALTER TABLE installation
+	ADD COLUMN generation BIGINT NOT NULL DEFAULT 0,
+	ADD COLUMN keys BIGINT NOT NULL DEFAULT 0,
+	DROP COLUMN epoch,
+	DROP COLUMN owner;
 
 -- Who may work on something: the fence counts the holders, and a write with an
 -- older one is refused.
