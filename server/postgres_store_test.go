@@ -80,14 +80,14 @@ func TestPostgresIsAway(t *testing.T) {
 	create := func() *answer { return w.do("POST", "/destinations", w.key, customDestination(w.destination())) }
 	create().want(http.StatusCreated)
 	before := string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text)
-	// A superuser could still connect, so it is renamed away.
+	// In this order: who listens connects again at once.
+	command("ALTER DATABASE away ALLOW_CONNECTIONS false")
 	command(`SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = 'away'`)
-	command("ALTER DATABASE away RENAME TO gone")
 	for _, a := range []*answer{create(), w.do("GET", "/destinations", w.key, nil)} {
 		a.want(http.StatusServiceUnavailable)
 		require.NotContains(t, string(a.text), postgrestest.Password)
 	}
-	command("ALTER DATABASE gone RENAME TO away")
+	command("ALTER DATABASE away ALLOW_CONNECTIONS true")
 	require.Equal(t, before, string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text))
 	create().want(http.StatusCreated)
 	require.EqualValues(t, 2, w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).id("pagination.total_records"))

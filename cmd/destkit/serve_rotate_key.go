@@ -15,7 +15,8 @@ import (
 // rotation holds the flags of `destkit serve rotate-key`.
 type rotation struct {
 	stopped
-	newFile string
+	newFile  string
+	dataKeys bool
 }
 
 // newServeRotateKey puts another master key into force.
@@ -30,7 +31,11 @@ snapshots still need it, so it is kept.
 
 With --new-key-file the new key is read from that file, or made there when it
 does not exist. Without it the key file in use gets a new key, and the old one
-stays beside it under the name FILE.old.`,
+stays beside it under the name FILE.old.
+
+With --store the processes of the service have to be stopped, since they have the
+old key. With --data-keys the master key stays: then they go on, and take the new
+keys of the secrets up by themselves.`,
 		Example: "  destkit serve rotate-key --data ./data\n  destkit serve rotate-key --data ./data --key-file old.key --new-key-file new.key",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -41,12 +46,22 @@ stays beside it under the name FILE.old.`,
 	}
 	r.register(cmd)
 	cmd.Flags().StringVar(&r.newFile, "new-key-file", "", "`FILE` with the new key; made when it does not exist")
+	cmd.Flags().BoolVar(&r.dataKeys, "data-keys", false, "seal every secret anew, under the master key that is in force")
+	cmd.MarkFlagsMutuallyExclusive("new-key-file", "data-keys")
 	return cmd
 }
 
 // run seals the data keys under the new master key, then makes new data keys.
 // Whatever breaks it off, one of the two key files opens the directory.
 func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error {
+	ctx, out := cmd.Context(), cmd.OutOrStdout()
+	if r.dataKeys {
+		if err := s.RotateDataKeys(ctx); err != nil {
+			return untested(err)
+		}
+		fmt.Fprintf(out, "%s is sealed anew\n", &r.storePlace)
+		return nil
+	}
 	if r.newFile == "" && old.file == "" {
 		return usagef("the key comes from %s, where a new one cannot be put; name a --new-key-file", envMasterKey)
 	}
@@ -54,9 +69,12 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 	if err != nil {
 		return err
 	}
-	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	// One transaction: either key opens all of it.
 	if err := s.RotateMasterKey(ctx, next.bytes); err != nil {
+		var owned *store.OwnedError
+		if errors.As(err, &owned) {
+			err = fmt.Errorf("%w; stop that first, it has the old key", err)
+		}
 		return untested(errors.Join(err, r.discard(next)))
 	}
 	// From here on only the new key opens the directory, so every way out says

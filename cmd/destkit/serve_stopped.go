@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// stopped is a store that no service has open, for the commands that change keys
-// and tokens.
+// stopped is a store for the commands that change keys and tokens: a directory that
+// no service has open, or a schema, which services may work on.
 type stopped struct {
 	storePlace
 	key keySource
@@ -46,9 +46,11 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	if err != nil {
 		return err
 	}
-	// The store refuses one that a service has open.
+	// The store refuses a directory that a service has open. A schema may be in use:
+	// it is left to the version that it has.
 	options := s.options()
 	options.MasterKey, options.Owner = key.bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what)
+	options.Visit = true
 	opened, err := store.Open(ctx, options)
 	if err != nil {
 		return dataError(s.String(), key, err)
