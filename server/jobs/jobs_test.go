@@ -1,0 +1,275 @@
+package jobs
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Whoever is free takes a run, and nobody else does; what was rolled back is no run.
+func TestEachRunIsWorkedOnce(t *testing.T) {
+	f := newFleet(t, "jobs_once")
+	ctx := t.Context()
+	done := make(chan Run, 100)
+	work := func(_ context.Context, run Run) (bool, error) {
+		done <- run
+		return false, nil
+	}
+	api := f.process("api", 0, nil)
+	var want []Run
+	for i := range int64(12) {
+		run := Run{ID: 100 + i, WorkspaceID: 7, SyncID: i % 5, Turn: 1}
+		tx, err := f.pool.Begin(ctx)
+		require.NoError(t, err)
+		require.NoError(t, api.Add(ctx, tx, Run{ID: 900 + i, SyncID: 1, Turn: 1}))
+		require.NoError(t, tx.Rollback(ctx))
+		f.add(api, run)
+		want = append(want, run)
+	}
+	waiting, err := api.Waiting(ctx)
+	require.NoError(t, err)
+	require.Equal(t, int64(12), waiting)
+	for _, name := range []string{"one", "two", "three"} {
+		f.process(name, 2, work)
+	}
+	for i := range int64(12) { // and some while they work
+		run := Run{ID: 200 + i, WorkspaceID: 8, SyncID: i % 5, Turn: 1}
+		f.add(api, run)
+		want = append(want, run)
+	}
+	var got []Run
+	for range want {
+		got = append(got, <-done)
+	}
+	slices.SortFunc(got, func(a, b Run) int { return int(a.ID - b.ID) })
+	require.Equal(t, want, got)
+	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 24")
+	require.Empty(t, done)
+	require.Equal(t, 24, f.number("SELECT count(*) FROM river_job"))
+	waiting, err = api.Waiting(ctx)
+	require.NoError(t, err)
+	require.Zero(t, waiting)
+}
+
+// A turn is there once, the next one beside it, and one that has ended is in nobody's
+// way.
+func TestTurnsAreUnique(t *testing.T) {
+	f := newFleet(t, "jobs_turns")
+	ctx := t.Context()
+	begun, release := make(chan Run), make(chan struct{})
+	q := f.process("one", 2, func(_ context.Context, run Run) (bool, error) {
+		begun <- run
+		<-release
+		return false, nil
+	})
+	first, second := Run{ID: 5, WorkspaceID: 1, SyncID: 3, Turn: 1}, Run{ID: 5, WorkspaceID: 1, SyncID: 3, Turn: 2}
+	tx, err := f.pool.Begin(ctx)
+	require.NoError(t, err)
+	require.NoError(t, q.Add(ctx, tx, first))
+	require.NoError(t, q.Add(ctx, tx, first))
+	require.NoError(t, tx.Commit(ctx))
+	require.Equal(t, first, <-begun)
+	f.add(q, first)
+	require.Equal(t, 1, f.number("SELECT count(*) FROM river_job"))
+	f.add(q, second)
+	require.Equal(t, second, <-begun)
+	f.add(q, Run{ID: 5, SyncID: 4, Turn: 1}) // of another sync: it waits
+	require.Equal(t, 3, f.number("SELECT count(*) FROM river_job"))
+	close(release)
+	<-begun
+	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 3")
+	f.add(q, first)
+	require.Equal(t, first, <-begun)
+}
+
+// Again means at once, and costs no attempt.
+func TestARunGoesOnAgain(t *testing.T) {
+	f := newFleet(t, "jobs_again")
+	calls := make(chan int, 10)
+	n := 0
+	q := f.process("one", 1, func(context.Context, Run) (bool, error) {
+		n++
+		calls <- n
+		return n < 4, nil
+	})
+	f.add(q, Run{ID: 1, SyncID: 1, Turn: 1})
+	for want := 1; want <= 4; want++ {
+		require.Equal(t, want, <-calls)
+	}
+	f.until("SELECT count(*) FROM river_job WHERE state = 'completed' AND attempt = 1 AND errors IS NULL")
+}
+
+// A run whose worker fails or panics is tried again, a little later each time by the
+// clock of the database, whatever the clock of the process says.
+func TestAnErrorIsTriedAgain(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"behind": -time.Hour, "right": 0, "ahead": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, "jobs_error_"+name)
+			calls, n := make(chan int), 0
+			q := f.skewed("one", 1, func() time.Time { return time.Now().Add(ahead) }, func(context.Context, Run) (bool, error) {
+				n++
+				calls <- n
+				switch n {
+				case 1:
+					return true, errors.New("the disk is full")
+				case 2:
+					panic("a bug")
+				case 3:
+					return true, nil
+				}
+				return false, nil
+			})
+			f.add(q, Run{ID: 11, SyncID: 12, Turn: 13})
+			for call := 1; call <= 2; call++ {
+				require.Equal(t, call, <-calls)
+				f.until("SELECT count(*) FROM river_job WHERE state IN ('available', 'scheduled', 'retryable') AND array_length(errors, 1) = $1", call)
+				wait := []float64{0, 1, 16}[call]
+				// An hour would show; that the machine is slow must not.
+				require.Equal(t, 1, f.number(`SELECT count(*) FROM river_job
+					WHERE scheduled_at BETWEEN attempted_at + $1 * interval '0.85 second' AND clock_timestamp() + $1 * interval '1.15 second'`, wait))
+				f.execute("UPDATE river_job SET state = 'available', scheduled_at = now()")
+			}
+			require.Equal(t, 3, <-calls)
+			require.Equal(t, 4, <-calls)
+			f.until("SELECT count(*) FROM river_job WHERE state = 'completed'")
+			told := f.log.told("run cannot be worked on; it is tried again")
+			require.Len(t, told, 2)
+			for i, key := range []string{"error", "panic"} {
+				require.Equal(t, "11 12 13", told[i]["run"]+" "+told[i]["sync"]+" "+told[i]["turn"])
+				require.Equal(t, []string{"the disk is full", "a bug"}[i], told[i][key])
+			}
+		})
+	}
+}
+
+// A process that stops hands its runs back, and they go on elsewhere before all that
+// waits.
+func TestStopHandsOver(t *testing.T) {
+	for name, end := range map[string]struct {
+		again bool
+		err   error
+	}{"handed back": {true, nil}, "stopped": {false, ErrStop}, "failed": {false, errors.New("cut off")}} {
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, "jobs_stop_"+name[:4])
+			begun, cause := make(chan Run), make(chan error, 1)
+			one := f.process("one", 1, func(ctx context.Context, run Run) (bool, error) {
+				begun <- run
+				<-ctx.Done()
+				cause <- context.Cause(ctx)
+				return end.again, end.err
+			})
+			first, second := Run{ID: 1, SyncID: 1, Turn: 1}, Run{ID: 2, SyncID: 2, Turn: 1}
+			f.add(one, first)
+			require.Equal(t, first, <-begun)
+			f.add(one, second)
+			require.NoError(t, one.Stop(t.Context()))
+			require.Equal(t, ErrStop, <-cause)
+			require.Equal(t, 2, f.number("SELECT count(*) FROM river_job WHERE state = 'available' AND attempt = 0"))
+			var mu sync.Mutex
+			var order []Run
+			f.process("two", 1, func(_ context.Context, run Run) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, run)
+				return false, nil
+			})
+			f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 2")
+			mu.Lock()
+			defer mu.Unlock()
+			require.Equal(t, []Run{first, second}, order)
+			if name == "failed" {
+				require.Len(t, f.log.told("run failed while the worker stopped; it is handed back"), 1)
+			}
+		})
+	}
+}
+
+// Stop does not wait for longer than it may.
+func TestStopGivesUp(t *testing.T) {
+	f := newFleet(t, "jobs_stuck")
+	begun, release := make(chan struct{}), make(chan struct{})
+	q := f.process("one", 1, func(context.Context, Run) (bool, error) {
+		close(begun)
+		<-release
+		return true, nil
+	})
+	f.add(q, Run{ID: 1, SyncID: 1, Turn: 1})
+	<-begun
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := q.Stop(over)
+	require.ErrorIs(t, err, context.Canceled)
+	require.ErrorContains(t, err, "stop workers: runs are still at work")
+	close(release)
+	require.NoError(t, q.Stop(t.Context()))
+	require.Equal(t, 1, f.number("SELECT count(*) FROM river_job WHERE state = 'available'"))
+}
+
+// Lost are the runs of which no job is left that anybody will work on.
+func TestLostRuns(t *testing.T) {
+	f := newFleet(t, "jobs_lost")
+	ctx := t.Context()
+	begun, release := make(chan Run), make(chan struct{})
+	q := f.process("one", 1, func(_ context.Context, run Run) (bool, error) {
+		begun <- run
+		<-release
+		return false, nil
+	})
+	working, waiting, gone := Run{1, 7, 1, 1}, Run{2, 7, 2, 1}, Run{3, 7, 3, 1}
+	f.add(q, working)
+	<-begun
+	f.add(q, waiting)
+	lost := func(runs ...Run) []Run {
+		t.Helper()
+		found, err := q.Lost(ctx, runs)
+		require.NoError(t, err)
+		return found
+	}
+	require.Empty(t, lost())
+	require.Equal(t, []Run{gone}, lost(working, gone, waiting))
+	next := working
+	next.Turn++
+	require.Equal(t, []Run{next}, lost(next, working))
+	f.execute("UPDATE processes SET seen = seen - interval '11 seconds'")
+	require.Equal(t, []Run{gone, working}, lost(gone, waiting, working))
+	f.execute("DELETE FROM processes")
+	require.Equal(t, []Run{working}, lost(working, waiting))
+	f.add(q, next) // the next turn is no duplicate of the one that is left behind
+	require.Equal(t, []Run{working}, lost(working, next))
+	close(release)
+	<-begun
+	<-begun
+	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 3")
+	require.Equal(t, []Run{working}, lost(working)) // its work ended, and the run is still open
+}
+
+func TestOpenRefuses(t *testing.T) {
+	f := newFleet(t, "jobs_refused")
+	for name, c := range map[string]struct {
+		change func(*Options)
+		want   string
+	}{
+		"no pool":    {func(o *Options) { o.Pool = nil }, "a pool and the id of the process are needed"},
+		"no process": {func(o *Options) { o.Process = "" }, "a pool and the id of the process are needed"},
+		"no work":    {func(o *Options) { o.Workers = 1 }, "workers have nothing to do"},
+		"too many": {func(o *Options) {
+			o.Workers, o.Work = 10_001, func(context.Context, Run) (bool, error) { return false, nil }
+		}, "invalid number of workers"},
+		"negative": {func(o *Options) {
+			o.Workers, o.Work = -1, func(context.Context, Run) (bool, error) { return false, nil }
+		}, "invalid number of workers"},
+		"a long schema": {func(o *Options) { o.Schema = "s23456789012345678901234567890123456789012345678" }, "Schema length"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := Options{Pool: f.pool, Schema: f.schema, Process: "one"}
+			c.change(&o)
+			_, err := Open(t.Context(), o)
+			require.ErrorContains(t, err, c.want)
+		})
+	}
+}

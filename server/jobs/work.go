@@ -1,0 +1,130 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"time"
+
+	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
+)
+
+// Start lets the workers begin; without any it does nothing. They work until Stop,
+// also when ctx ends before.
+func (q *Queue) Start(ctx context.Context) error {
+	if q.o.Workers == 0 {
+		return nil
+	}
+	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
+		return fmt.Errorf("start workers: %w", err)
+	}
+	q.aside = make(chan struct{})
+	handed, _ := q.client.Subscribe(river.EventKindJobSnoozed)
+	go q.beside(handed)
+	return nil
+}
+
+// Stop takes no new runs, ends the contexts of those that work by ErrStop and waits
+// until they have been handed back. When ctx ends before, it says so, and those that
+// are left count as lost once the process is.
+func (q *Queue) Stop(ctx context.Context) error {
+	if q.aside == nil {
+		return nil
+	}
+	q.stop(ErrStop)
+	err := q.client.Stop(ctx)
+	if err != nil {
+		_ = q.client.StopAndCancel(ctx)
+		return fmt.Errorf("stop workers: runs are still at work: %w", err)
+	}
+	<-q.aside
+	return nil
+}
+
+// beside gives notice of what was handed back, which River leaves to be found, and
+// looks at the clock of the database now and then. It ends with River.
+func (q *Queue) beside(handed <-chan *river.Event) {
+	defer close(q.aside)
+	tick := time.NewTicker(clockInterval)
+	defer tick.Stop()
+	for {
+		var err error
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		select {
+		case event := <-handed:
+			if event == nil {
+				cancel()
+				return
+			}
+			_, err = q.o.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", q.wake, notice)
+		case <-tick.C:
+			err = q.clock.set(ctx, q.o.Pool)
+		}
+		cancel()
+		if err != nil { // what waits is found without notice
+			q.log.Debug("the queue cannot reach the database", "error", err)
+		}
+	}
+}
+
+// work is one job.
+func (q *Queue) work(outer context.Context, job *river.Job[turn]) error {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(outer))
+	defer cancel(nil)
+	// Whatever ends the job means the same to the run.
+	end := func() { cancel(ErrStop) }
+	defer context.AfterFunc(outer, end)()
+	defer context.AfterFunc(q.working, end)()
+
+	again, err := q.o.Work(ctx, job.Args.run())
+	if err != nil && errors.Is(context.Cause(ctx), ErrStop) {
+		if !errors.Is(err, ErrStop) && !errors.Is(err, context.Canceled) {
+			q.of(job.JobRow).Warn("run failed while the worker stopped; it is handed back", "error", err)
+		}
+		again, err = true, nil
+	}
+	if again && err == nil {
+		// Due since it was due first, so it is before all that wait. River's own
+		// JobSnooze takes no moment that has passed.
+		return &river.JobSnoozeError{Duration: job.ScheduledAt.Sub(q.clock.Now())}
+	}
+	return err
+}
+
+// trouble is what follows an error of Work.
+type trouble struct{ q *Queue }
+
+var (
+	_ river.ClientRetryPolicy = trouble{}
+	_ river.ErrorHandler      = trouble{}
+)
+
+// NextRetry is River's policy, capped at a minute.
+func (t trouble) NextRetry(job *rivertype.JobRow) time.Time {
+	wait := min(60, math.Pow(float64(len(job.Errors)+1), 4)) * (0.9 + 0.2*rand.Float64())
+	return t.q.clock.Now().Add(time.Duration(wait * float64(time.Second)))
+}
+
+// HandleError logs an error.
+func (t trouble) HandleError(_ context.Context, job *rivertype.JobRow, err error) *river.ErrorHandlerResult {
+	t.q.of(job).Error("run cannot be worked on; it is tried again", "attempt", job.Attempt, "error", err)
+	return nil
+}
+
+// HandlePanic logs a panic, which counts as an error.
+func (t trouble) HandlePanic(_ context.Context, job *rivertype.JobRow, value any, trace string) *river.ErrorHandlerResult {
+	t.q.of(job).Error("run cannot be worked on; it is tried again", "attempt", job.Attempt, "panic", value, "stack", trace)
+	return nil
+}
+
+// of is the log of a run.
+func (q *Queue) of(job *rivertype.JobRow) *slog.Logger {
+	var t turn
+	_ = json.Unmarshal(job.EncodedArgs, &t) // zeros tell that it is none of ours
+	return q.log.With("run", t.Run, "sync", t.Sync, "turn", t.Turn)
+}
