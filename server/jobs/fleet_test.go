@@ -103,6 +103,12 @@ func (f *fleet) until(query string, args ...any) {
 	}
 }
 
+// completed waits until so many jobs are.
+func (f *fleet) completed(n int) {
+	f.t.Helper()
+	f.until("SELECT (count(*) = $1)::int FROM river_job WHERE state = 'completed'", n)
+}
+
 // records keep what was logged.
 type records struct {
 	mu   sync.Mutex

@@ -48,7 +48,7 @@ func TestEachRunIsWorkedOnce(t *testing.T) {
 	}
 	slices.SortFunc(got, func(a, b Run) int { return int(a.ID - b.ID) })
 	require.Equal(t, want, got)
-	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 24")
+	f.completed(24)
 	require.Empty(t, done)
 	require.Equal(t, 24, f.number("SELECT count(*) FROM river_job"))
 	waiting, err = api.Waiting(ctx)
@@ -82,7 +82,7 @@ func TestTurnsAreUnique(t *testing.T) {
 	require.Equal(t, 3, f.number("SELECT count(*) FROM river_job"))
 	close(release)
 	<-begun
-	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 3")
+	f.completed(3)
 	f.add(q, first)
 	require.Equal(t, first, <-begun)
 }
@@ -133,10 +133,11 @@ func TestAnErrorIsTriedAgain(t *testing.T) {
 				require.Equal(t, 1, f.number(`SELECT count(*) FROM river_job
 					WHERE scheduled_at BETWEEN attempted_at + $1 * interval '0.85 second' AND clock_timestamp() + $1 * interval '1.15 second'`, wait))
 				f.execute("UPDATE river_job SET state = 'available', scheduled_at = now()")
+				f.execute("SELECT pg_notify($1, $2)", q.wake, notice)
 			}
 			require.Equal(t, 3, <-calls)
 			require.Equal(t, 4, <-calls)
-			f.until("SELECT count(*) FROM river_job WHERE state = 'completed'")
+			f.completed(1)
 			told := f.log.told("run cannot be worked on; it is tried again")
 			require.Len(t, told, 2)
 			for i, key := range []string{"error", "panic"} {
@@ -178,7 +179,7 @@ func TestStopHandsOver(t *testing.T) {
 				order = append(order, run)
 				return false, nil
 			})
-			f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 2")
+			f.completed(2)
 			mu.Lock()
 			defer mu.Unlock()
 			require.Equal(t, []Run{first, second}, order)
@@ -244,7 +245,7 @@ func TestLostRuns(t *testing.T) {
 	close(release)
 	<-begun
 	<-begun
-	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 3")
+	f.completed(3)
 	require.Equal(t, []Run{working}, lost(working)) // its work ended, and the run is still open
 }
 

@@ -12,7 +12,7 @@ import (
 // River's warnings and errors are logged, each once a minute.
 func TestRiverIsQuiet(t *testing.T) {
 	said := &records{}
-	h := newQuiet(said).WithAttrs([]slog.Attr{slog.String("by", "river")}).WithGroup("")
+	h := newQuiet(said).WithAttrs([]slog.Attr{slog.String("by", "river")})
 	start := time.Now()
 	say := func(after time.Duration, level slog.Level, text string) {
 		if h.Enabled(context.Background(), level) {

@@ -109,5 +109,5 @@ func TestTheDatabaseGoesAwayAndComesBack(t *testing.T) {
 	require.Error(t, err)
 	d.open(t)
 	require.Equal(t, int64(4), (<-begun).ID)
-	f.until("SELECT 1 WHERE (SELECT count(*) FROM river_job WHERE state = 'completed') = 4")
+	f.completed(4)
 }

@@ -118,10 +118,12 @@ func TestLeasesFollowTheModel(t *testing.T) {
 				s.out = true
 			}),
 			"": func(t *rapid.T) {
+				tx, err := pool.Begin(ctx)
+				require.NoError(t, err)
 				want := map[string]string{}
 				for name, s := range now {
 					for who := range holders {
-						if err := holds(ctx, pool, taken[name][who]); mine(s, name, who) {
+						if err := Holds(ctx, tx, taken[name][who]); mine(s, name, who) {
 							require.NoError(t, err)
 						} else {
 							require.ErrorIs(t, err, ErrLost)
@@ -131,6 +133,7 @@ func TestLeasesFollowTheModel(t *testing.T) {
 						want[name] = s.holder
 					}
 				}
+				require.NoError(t, tx.Rollback(ctx))
 				held, err := holders["a"].Held(ctx, names...)
 				require.NoError(t, err)
 				require.Equal(t, want, held)
