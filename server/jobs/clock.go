@@ -18,9 +18,6 @@ type databaseClock struct {
 	ahead atomic.Int64
 }
 
-// clockInterval is how often the clocks are compared.
-const clockInterval = 30 * time.Second
-
 // Now keeps the monotonic reading.
 func (c *databaseClock) Now() time.Time { return c.own().Add(time.Duration(c.ahead.Load())) }
 

@@ -38,6 +38,7 @@ func newFleet(t testing.TB, schema string) *fleet {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	f := &fleet{t: t, schema: schema, host: s.Folder, port: s.Port, log: &records{}}
 	f.pool = f.connect()
+	f.execute("DROP SCHEMA IF EXISTS " + schema + " CASCADE")
 	f.execute("CREATE SCHEMA " + schema)
 	steps, err := os.ReadFile("../store/migrations/postgres/0002_shared.sql")
 	require.NoError(t, err)

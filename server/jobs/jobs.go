@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -65,7 +66,9 @@ type Queue struct {
 
 	working context.Context // ends when the queue stops
 	stop    context.CancelCauseFunc
+	started atomic.Bool
 	aside   chan struct{} // closed when what goes on beside River has ended
+	orphans *orphans
 }
 
 const (
@@ -79,8 +82,9 @@ const (
 	// Jobs are looked for when a notice comes, at most so often, and without any
 	// notice in case it was lost.
 	fetchCooldown, fetchInterval = 20 * time.Millisecond, time.Second
-	// How long a look at the database may take that nobody waits for.
-	patience = 10 * time.Second
+	// How often a queue looks at its clock and after its jobs, and how long a look
+	// may take.
+	lookInterval, lookTime = 5 * time.Second, 10 * time.Second
 )
 
 // Open makes the queue of this process, and brings the tables of River in the
@@ -100,7 +104,8 @@ func open(ctx context.Context, o Options, own func() time.Time) (*Queue, error) 
 			return nil, fmt.Errorf("open queue: read schema: %w", err)
 		}
 	}
-	q := &Queue{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: &databaseClock{own: own}, wake: o.Schema + ".river_insert"}
+	q := &Queue{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: &databaseClock{own: own}, wake: o.Schema + ".river_insert",
+		aside: make(chan struct{}), orphans: &orphans{mine: map[int64]time.Time{}}}
 	q.working, q.stop = context.WithCancelCause(context.Background())
 	config := q.config()
 	var err error

@@ -249,6 +249,36 @@ func TestLostRuns(t *testing.T) {
 	require.Equal(t, []Run{working}, lost(working)) // its work ended, and the run is still open
 }
 
+// A job that was given to a process while its connection broke is found by that
+// process, at the second look, and one that it works on is not taken from it.
+func TestAJobThatNeverArrived(t *testing.T) {
+	f := newFleet(t, "jobs_orphan")
+	ctx := t.Context()
+	begun, release := make(chan Run), make(chan struct{})
+	q := f.process("one", 2, func(_ context.Context, run Run) (bool, error) {
+		begun <- run
+		<-release
+		return false, nil
+	})
+	tx, err := f.pool.Begin(ctx)
+	require.NoError(t, err)
+	require.NoError(t, q.Add(ctx, tx, Run{ID: 1, SyncID: 1, Turn: 1}))
+	_, err = tx.Exec(ctx, "UPDATE river_job SET state = 'running', attempt = 1, attempted_by = '{other,one}', attempted_at = now()")
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit(ctx))
+	f.add(q, Run{ID: 2, SyncID: 1, Turn: 1})
+	require.Equal(t, int64(2), (<-begun).ID)
+	require.NoError(t, q.look(ctx))
+	require.Equal(t, 2, f.number("SELECT count(*) FROM river_job WHERE state = 'running'"))
+	require.NoError(t, q.look(ctx))
+	require.Equal(t, int64(1), (<-begun).ID)
+	require.Len(t, f.log.told("runs were given to this process and never arrived; they are handed back"), 1)
+	close(release)
+	f.completed(2)
+	require.NoError(t, q.Stop(ctx))
+	require.ErrorIs(t, q.Start(ctx), ErrStop)
+}
+
 func TestOpenRefuses(t *testing.T) {
 	f := newFleet(t, "jobs_refused")
 	for name, c := range map[string]struct {

@@ -21,8 +21,9 @@ const lost = `SELECT o.run, o.workspace, o.sync, o.turn
 	) ORDER BY o.place`
 
 // Lost gives those of the open runs on which nobody works and nobody will: their job
-// was that of a process that is dead by now, or is gone. Whoever finds them adds the
-// next turn, once no lease stands against it. A process must be on the list of
+// was that of a process that is dead by now, has ended or is gone. Whoever finds them
+// adds the next turn where no lease stands against it: in a transaction that looks
+// whether the run is still open, and at this turn. A process must be on the list of
 // processes (lease.Enter) before it starts its workers.
 func (q *Queue) Lost(ctx context.Context, open []Run) ([]Run, error) {
 	if len(open) == 0 {

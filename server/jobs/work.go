@@ -20,10 +20,13 @@ func (q *Queue) Start(ctx context.Context) error {
 	if q.o.Workers == 0 {
 		return nil
 	}
+	if q.working.Err() != nil {
+		return fmt.Errorf("start workers: %w", ErrStop)
+	}
 	if err := q.client.Start(context.WithoutCancel(ctx)); err != nil {
 		return fmt.Errorf("start workers: %w", err)
 	}
-	q.aside = make(chan struct{})
+	q.started.Store(true)
 	handed, _ := q.client.Subscribe(river.EventKindJobSnoozed)
 	go q.beside(handed)
 	return nil
@@ -33,10 +36,10 @@ func (q *Queue) Start(ctx context.Context) error {
 // until they have been handed back. When ctx ends before, it says so, and those that
 // are left count as lost once the process is.
 func (q *Queue) Stop(ctx context.Context) error {
-	if q.aside == nil {
+	q.stop(ErrStop)
+	if !q.started.Load() {
 		return nil
 	}
-	q.stop(ErrStop)
 	err := q.client.Stop(ctx)
 	if err != nil {
 		_ = q.client.StopAndCancel(ctx)
@@ -47,33 +50,44 @@ func (q *Queue) Stop(ctx context.Context) error {
 }
 
 // beside gives notice of what was handed back, which River leaves to be found, and
-// looks at the clock of the database now and then. It ends with River.
+// looks after what River does not. It ends with River.
 func (q *Queue) beside(handed <-chan *river.Event) {
 	defer close(q.aside)
-	tick := time.NewTicker(clockInterval)
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
-		var err error
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		look := q.notify
 		select {
 		case event := <-handed:
 			if event == nil {
-				cancel()
 				return
 			}
-			_, err = q.o.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", q.wake, notice)
 		case <-tick.C:
-			err = q.clock.set(ctx, q.o.Pool)
+			look = q.look
 		}
-		cancel()
-		if err != nil { // what waits is found without notice
+		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+		if err := look(ctx); err != nil { // what waits is found all the same
 			q.log.Debug("the queue cannot reach the database", "error", err)
 		}
+		cancel()
 	}
+}
+
+func (q *Queue) notify(ctx context.Context) error {
+	_, err := q.o.Pool.Exec(ctx, "SELECT pg_notify($1, $2)", q.wake, notice)
+	return err
+}
+
+func (q *Queue) look(ctx context.Context) error {
+	if err := q.clock.set(ctx, q.o.Pool); err != nil {
+		return err
+	}
+	return q.free(ctx)
 }
 
 // work is one job.
 func (q *Queue) work(outer context.Context, job *river.Job[turn]) error {
+	defer q.orphans.mind(job.ID)()
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(outer))
 	defer cancel(nil)
 	// Whatever ends the job means the same to the run.

@@ -32,6 +32,7 @@ func tables(t *testing.T, schema string) *pgxpool.Pool {
 	t.Cleanup(pool.Close)
 	steps, err := os.ReadFile("../store/migrations/postgres/0002_shared.sql")
 	require.NoError(t, err)
+	execute(t, pool, "DROP SCHEMA IF EXISTS "+schema+" CASCADE")
 	execute(t, pool, "CREATE SCHEMA "+schema)
 	made := regexp.MustCompile(`(?s)CREATE TABLE (leases|processes) \(.*?\n\);`).FindAllString(string(steps), -1)
 	require.Len(t, made, 2)
