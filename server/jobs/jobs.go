@@ -77,6 +77,8 @@ const (
 	// then the run has long gone on in another turn (Lost), and the job is only
 	// cleared away.
 	longest = 7 * 24 * time.Hour
+	// The names of River's channels begin with the schema, and have 63 characters.
+	longestSchema = 46
 	// How long an ended job is kept.
 	kept = 24 * time.Hour
 	// Jobs are looked for when a notice comes, at most so often, and without any
@@ -103,6 +105,9 @@ func open(ctx context.Context, o Options, own func() time.Time) (*Queue, error) 
 		if err := o.Pool.QueryRow(ctx, "SELECT current_schema()").Scan(&o.Schema); err != nil {
 			return nil, fmt.Errorf("open queue: read schema: %w", err)
 		}
+	}
+	if len(o.Schema) > longestSchema {
+		return nil, fmt.Errorf("open queue: the name of the schema %s has more than %d characters", o.Schema, longestSchema)
 	}
 	q := &Queue{o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), clock: &databaseClock{own: own}, wake: o.Schema + ".river_insert",
 		aside: make(chan struct{}), orphans: &orphans{mine: map[int64]time.Time{}}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -279,6 +280,18 @@ func TestAJobThatNeverArrived(t *testing.T) {
 	require.ErrorIs(t, q.Start(ctx), ErrStop)
 }
 
+// What a dead process has left behind is cleared away after a week: somebody is given
+// the turn, which is over.
+func TestRiverClearsAway(t *testing.T) {
+	f := newFleet(t, "jobs_cleared")
+	api := f.process("api", 0, nil)
+	f.add(api, Run{ID: 1, SyncID: 1, Turn: 1}, Run{ID: 2, SyncID: 1, Turn: 1})
+	f.execute("UPDATE river_job SET state = 'running', attempt = 1, attempted_by = '{dead}', attempted_at = now() - interval '6 days' - id * interval '1 day'")
+	f.process("one", 1, func(context.Context, Run) (bool, error) { return false, nil })
+	f.until("SELECT count(*) FROM river_job WHERE state <> 'running'")
+	require.Equal(t, 1, f.number("SELECT count(*) FROM river_job WHERE state = 'running' AND args @> '{\"run\": 1}'"))
+}
+
 func TestOpenRefuses(t *testing.T) {
 	f := newFleet(t, "jobs_refused")
 	for name, c := range map[string]struct {
@@ -294,7 +307,7 @@ func TestOpenRefuses(t *testing.T) {
 		"negative": {func(o *Options) {
 			o.Workers, o.Work = -1, func(context.Context, Run) (bool, error) { return false, nil }
 		}, "invalid number of workers"},
-		"a long schema": {func(o *Options) { o.Schema = "s23456789012345678901234567890123456789012345678" }, "Schema length"},
+		"a long schema": {func(o *Options) { o.Schema = strings.Repeat("s", 47) }, "the name of the schema sss"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Pool: f.pool, Schema: f.schema, Process: "one"}
