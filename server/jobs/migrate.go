@@ -38,7 +38,11 @@ func migrate(ctx context.Context, o Options, log *slog.Logger) error {
 	defer lock.Release()
 	name := fnv.New64a()
 	_, _ = name.Write([]byte("destkit queue in schema " + o.Schema))
-	if _, err := lock.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(name.Sum64())); err != nil {
+	_, err = lock.Exec(ctx, "SET lock_timeout = 0") // large tables take as long as they take
+	if err == nil {
+		_, err = lock.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(name.Sum64()))
+	}
+	if err != nil {
 		return fmt.Errorf("lock the tables of the queue: %w", err)
 	}
 	if done, err := upToDate(ctx, o, pool, log); done || err != nil {
