@@ -16,6 +16,9 @@ var ErrNoDelta = errors.New("the state is no delta")
 func (s *Sync) Drain(meta Meta) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.open == nil {
+		s.guard()
+	}
 	now, _, err := s.meta()
 	switch {
 	case err != nil:

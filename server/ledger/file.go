@@ -12,10 +12,11 @@ import (
 	"syscall"
 )
 
-// folder is where the files of one sync are: a directory, or memory. Both
+// folder is where the files of one sync are: a directory, memory, or a shelf. They
 // behave the same, so that a ledger in memory forgets and keeps the same things.
 type folder struct {
-	dir   string // "" in memory
+	dir   string // "" in memory and on a shelf
+	shelf *shelved
 	mu    sync.Mutex
 	files map[string]*content
 	room  *room // tests: the disk is full after so many bytes; nil: it never is
@@ -41,9 +42,10 @@ func (r *room) take(n int) int {
 
 // file is an open file; content is one in memory.
 type file struct {
-	disk *os.File
-	mem  *content
-	room *room
+	disk  *os.File
+	mem   *content
+	shelf *shelfFile
+	room  *room
 }
 
 type content struct {
@@ -64,7 +66,24 @@ func plain(err error) error {
 	return err
 }
 
-func (f *folder) open(name string) (*file, error) {
+// open opens the first of several files that is there.
+func (f *folder) open(names ...string) (*file, error) {
+	if f.shelf != nil {
+		onShelf, err := f.shelf.open(names...)
+		if err != nil {
+			return nil, err
+		}
+		return &file{shelf: onShelf, room: f.room}, nil
+	}
+	for _, name := range names {
+		if opened, err := f.openOne(name); !errors.Is(err, fs.ErrNotExist) {
+			return opened, err
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (f *folder) openOne(name string) (*file, error) {
 	if f.dir != "" {
 		disk, err := os.OpenFile(filepath.Join(f.dir, name), os.O_RDWR, 0)
 		if err != nil {
@@ -84,6 +103,9 @@ func (f *folder) open(name string) (*file, error) {
 // create makes an empty file, or empties the one that is there. Its name is
 // durable after sync.
 func (f *folder) create(name string) (*file, error) {
+	if f.shelf != nil {
+		return &file{shelf: f.shelf.create(name), room: f.room}, nil
+	}
 	if f.dir != "" {
 		if err := f.makeDir(); err != nil {
 			return nil, err
@@ -117,6 +139,13 @@ func (f *folder) makeDir() error {
 // scratch makes a file without a name: it is gone with the process, whatever
 // ends it.
 func (f *folder) scratch() (*file, error) {
+	if f.shelf != nil {
+		disk, err := f.shelf.temporary()
+		if err != nil {
+			return nil, err
+		}
+		return &file{disk: disk, room: f.room}, nil
+	}
 	if f.dir == "" {
 		return &file{mem: &content{}, room: f.room}, nil
 	}
@@ -133,6 +162,9 @@ func (f *folder) scratch() (*file, error) {
 
 // rename is durable when it returns.
 func (f *folder) rename(from, to string) error {
+	if f.shelf != nil {
+		return f.shelf.rename(from, to)
+	}
 	if f.dir != "" {
 		if err := os.Rename(filepath.Join(f.dir, from), filepath.Join(f.dir, to)); err != nil {
 			return plain(err)
@@ -151,6 +183,9 @@ func (f *folder) rename(from, to string) error {
 
 // remove is content when there is no such file.
 func (f *folder) remove(name string) error {
+	if f.shelf != nil {
+		return f.shelf.remove(name)
+	}
 	if f.dir != "" {
 		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return plain(err)
@@ -182,6 +217,9 @@ func syncDir(dir string) error {
 
 // names lists the files in ascending order.
 func (f *folder) names() ([]string, error) {
+	if f.shelf != nil {
+		return f.shelf.names()
+	}
 	var names []string
 	if f.dir == "" {
 		f.mu.Lock()
@@ -204,6 +242,9 @@ func (f *folder) names() ([]string, error) {
 
 // write replaces a small file as a whole, durably.
 func (f *folder) write(name string, data []byte) error {
+	if f.shelf != nil {
+		return f.shelf.write(name, data)
+	}
 	w, err := f.create(name + newSuffix)
 	if err != nil {
 		return err
@@ -219,6 +260,9 @@ func (f *folder) write(name string, data []byte) error {
 }
 
 func (f *file) ReadAt(p []byte, at int64) (int, error) {
+	if f.shelf != nil {
+		return f.shelf.readAt(p, at)
+	}
 	if f.disk != nil {
 		n, err := f.disk.ReadAt(p, at)
 		return n, plain(err)
@@ -239,9 +283,12 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 func (f *file) WriteAt(p []byte, at int64) (int, error) {
 	fits := f.room.take(len(p))
 	n, err := fits, error(nil)
-	if f.disk != nil {
+	switch {
+	case f.shelf != nil:
+		err = f.shelf.writeAt(p[:fits], at)
+	case f.disk != nil:
 		n, err = f.disk.WriteAt(p[:fits], at)
-	} else {
+	default:
 		f.mem.mu.Lock()
 		if end := at + int64(fits); end > int64(len(f.mem.data)) {
 			f.mem.data = slices.Grow(f.mem.data, int(end)-len(f.mem.data))[:end]
@@ -256,6 +303,9 @@ func (f *file) WriteAt(p []byte, at int64) (int, error) {
 }
 
 func (f *file) truncate(size int64) error {
+	if f.shelf != nil {
+		return f.shelf.truncate(size)
+	}
 	if f.disk != nil {
 		return plain(f.disk.Truncate(size))
 	}
@@ -269,6 +319,9 @@ func (f *file) truncate(size int64) error {
 }
 
 func (f *file) size() (int64, error) {
+	if f.shelf != nil {
+		return f.shelf.size(), nil
+	}
 	if f.disk != nil {
 		info, err := f.disk.Stat()
 		if err != nil {
@@ -282,6 +335,9 @@ func (f *file) size() (int64, error) {
 }
 
 func (f *file) sync() error {
+	if f.shelf != nil {
+		return f.shelf.sync()
+	}
 	if f.disk != nil {
 		return plain(f.disk.Sync())
 	}
@@ -289,6 +345,10 @@ func (f *file) sync() error {
 }
 
 func (f *file) Close() error {
+	if f.shelf != nil {
+		f.shelf.close()
+		return nil
+	}
 	if f.disk != nil {
 		return plain(f.disk.Close())
 	}

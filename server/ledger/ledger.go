@@ -17,6 +17,12 @@ type Options struct {
 	// is missing. "" keeps everything in memory, with the same behaviour. One
 	// process at a time uses it: the caller holds a lock.
 	Dir string
+	// Shelf keeps the files instead of Dir, which is "" then, and any process goes
+	// on with a sync.
+	Shelf Shelf
+	// Scratch is a folder for files of a run that are gone with the process, when
+	// the others are on a shelf. "" is that of the system.
+	Scratch string
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)
@@ -36,7 +42,7 @@ const (
 	MidMerge     = "mid-merge"                 // after the first entry and after each block
 	AfterMerge   = "after-merge-before-rename" // the new state is written beside the old one
 	AfterRename  = "after-rename"              // it took its place; the log does not know
-	MidRestore   = "mid-restore"               // the restored files are complete beside the old ones
+	MidRestore   = "mid-restore"               // the restored files are complete beside the old ones; on a shelf the old ones count until they are replaced
 )
 
 // CrashPoints lists those of a run in their order; MidRestore is in none.
@@ -70,6 +76,9 @@ const (
 
 // Open makes the folder and ends what a killed process had begun there.
 func Open(o Options) (*Ledger, error) {
+	if err := o.checkShelf(); err != nil {
+		return nil, err
+	}
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
 	if o.Dir == "" {
 		return l, nil
@@ -117,7 +126,10 @@ func (l *Ledger) Sync(id int64) *Sync {
 	s := l.syncs[id]
 	if s == nil {
 		files := &folder{room: l.o.room}
-		if l.o.Dir != "" {
+		switch {
+		case l.o.Shelf != nil:
+			files.shelf = &shelved{on: l.o.Shelf, sync: id, scratch: l.o.Scratch}
+		case l.o.Dir != "":
 			files.dir = filepath.Join(l.o.Dir, syncPrefix+strconv.FormatInt(id, 10))
 		}
 		s = &Sync{id: id, files: files, o: &l.o}
@@ -154,15 +166,22 @@ func (s *Sync) Forget() error {
 	if s.open != nil {
 		return fmt.Errorf("forget sync %d: %w", s.id, ErrBusy)
 	}
-	if s.files.dir == "" {
-		s.files.mu.Lock()
-		defer s.files.mu.Unlock()
-		s.files.files = nil
-		return nil
-	}
-	if err := s.discard(s.files.dir); err != nil {
+	if err := s.forget(); err != nil {
 		return fmt.Errorf("forget sync %d: %w", s.id, plain(err))
 	}
+	return nil
+}
+
+func (s *Sync) forget() error {
+	switch {
+	case s.files.shelf != nil:
+		return s.forgetShelf()
+	case s.files.dir != "":
+		return s.discard(s.files.dir)
+	}
+	s.files.mu.Lock()
+	defer s.files.mu.Unlock()
+	s.files.files = nil
 	return nil
 }
 

@@ -125,17 +125,16 @@ func readReplaced(f *file, end, run int64) (bitmap, error) {
 func (s *Sync) logFile(run int64) (f *file, end int64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err = s.files.open(logName(run, openSuffix))
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = s.files.open(logName(run, doneSuffix))
-	}
+	f, err = s.files.open(logName(run, openSuffix), logName(run, doneSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, 0, ErrNoRun
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if s.open != nil && s.open.id == run {
+	// On a shelf a file ends with a whole frame, and another process may have gone
+	// on with the run.
+	if s.open != nil && s.open.id == run && f.shelf == nil {
 		s.open.mu.Lock()
 		defer s.open.mu.Unlock()
 		return f, s.open.end, nil
@@ -150,17 +149,11 @@ func (s *Sync) logFile(run int64) (f *file, end int64, err error) {
 func (s *Sync) Runs() ([]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	open, err := s.logs(openSuffix)
-	if err == nil {
-		var done []int64
-		done, err = s.logs(doneSuffix)
-		open = append(open, done...)
-		slices.Sort(open)
-	}
+	runs, err := s.logs(openSuffix, doneSuffix)
 	if err != nil {
 		return nil, fmt.Errorf("list runs of sync %d: %w", s.id, err)
 	}
-	return slices.Compact(open), nil
+	return slices.Compact(runs), nil
 }
 
 // Drop deletes the log of a finished run: the caller knows when its time is
@@ -173,7 +166,7 @@ func (s *Sync) Drop(run int64) error {
 	if err == nil {
 		err = errors.Join(ErrBusy, f.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.files.remove(logName(run, doneSuffix))
+		err = s.files.unguarded().remove(logName(run, doneSuffix))
 	}
 	if err != nil {
 		return fmt.Errorf("drop run %d of sync %d: %w", run, s.id, err)

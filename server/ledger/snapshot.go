@@ -56,7 +56,7 @@ func (s *Sync) archiveFile(archive *tar.Writer, name string) error {
 		return err
 	}
 	// What is beyond the end of an open log was not acknowledged to anybody.
-	if s.open != nil && name == logName(s.open.id, openSuffix) {
+	if s.open != nil && name == logName(s.open.id, openSuffix) && f.shelf == nil {
 		size = s.open.end
 	}
 	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
@@ -83,6 +83,9 @@ func (s *Sync) restore(r io.Reader) error {
 		return ErrBusy
 	}
 	fresh := &Sync{id: s.id, files: &folder{room: s.files.room}, o: s.o}
+	if s.files.shelf != nil {
+		return s.restoreShelf(fresh, r)
+	}
 	if s.files.dir == "" {
 		if err := fresh.unpack(r); err != nil {
 			return err

@@ -30,6 +30,7 @@ type Sync struct {
 	o     *Options
 	mu    sync.Mutex
 	open  *Run
+	fence int64 // of the next run
 }
 
 func (s *Sync) crash(point string) {
@@ -42,8 +43,9 @@ func logName(run int64, suffix string) string {
 	return runPrefix + strconv.FormatInt(run, 10) + suffix
 }
 
-// logs lists the runs that have a log with this suffix, in ascending order.
-func (s *Sync) logs(suffix string) ([]int64, error) {
+// logs lists the runs that have a log with one of these suffixes, in ascending
+// order.
+func (s *Sync) logs(suffixes ...string) ([]int64, error) {
 	names, err := s.files.names()
 	if err != nil {
 		return nil, err
@@ -51,9 +53,11 @@ func (s *Sync) logs(suffix string) ([]int64, error) {
 	var runs []int64
 	for _, name := range names {
 		number, ours := strings.CutPrefix(name, runPrefix)
-		number, wanted := strings.CutSuffix(number, suffix)
-		if run, err := strconv.ParseInt(number, 10, 64); ours && wanted && err == nil {
-			runs = append(runs, run)
+		for _, suffix := range suffixes {
+			number, wanted := strings.CutSuffix(number, suffix)
+			if run, err := strconv.ParseInt(number, 10, 64); ours && wanted && err == nil {
+				runs = append(runs, run)
+			}
 		}
 	}
 	slices.Sort(runs)
