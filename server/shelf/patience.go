@@ -75,7 +75,7 @@ func (s *Shelf) patiently(what string, do func(ctx context.Context) error) error
 	var since time.Time
 	pause := firstPause
 	for {
-		ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+		ctx, cancel := context.WithTimeout(context.Background(), s.attempt)
 		err := do(ctx)
 		cancel()
 		if err == nil || !passes(err) || !since.IsZero() && time.Since(since) > s.patience {

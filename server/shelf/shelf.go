@@ -38,7 +38,8 @@ type Shelf struct {
 	pool *pgxpool.Pool
 	log  *slog.Logger
 
-	patience time.Duration
+	patience time.Duration // with a database that does not answer
+	attempt  time.Duration // and with one try
 
 	mu      sync.Mutex
 	waiting int       // calls whose database does not answer
@@ -53,7 +54,7 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Shelf {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Shelf{pool: pool, log: log, patience: mostPatience}
+	return &Shelf{pool: pool, log: log, patience: mostPatience, attempt: attemptTime}
 }
 
 // leaseOf is the name of the lease under which a process works on a sync.

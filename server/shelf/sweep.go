@@ -25,7 +25,7 @@ func (s *Shelf) sweep() {
 	if !due {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
+	ctx, cancel := context.WithTimeout(context.Background(), s.attempt)
 	defer cancel()
 	if _, err := s.pool.Exec(ctx, sweepFiles); err != nil {
 		s.log.Warn("delete old files of the ledger", "error", plain(err))
