@@ -30,7 +30,7 @@ const appendPart = `WITH held AS (
 // Change implements ledger.Shelf.
 func (s *Shelf) Change(sync, fence int64, changes []ledger.Change) error {
 	what := "change files of sync " + strconv.FormatInt(sync, 10)
-	if len(changes) == 1 && changes[0].Kind == ledger.WriteFile && len(changes[0].Data) <= partSize {
+	if len(changes) == 1 && changes[0].Kind == ledger.WriteFile && len(changes[0].Data) > 0 && len(changes[0].Data) <= partSize {
 		done := false
 		err := s.patiently(what, func(ctx context.Context) error {
 			c := &changes[0]

@@ -2,9 +2,9 @@ package shelf
 
 import "time"
 
-// WithPatience lets a test wait less for a database, and for each answer.
-func (s *Shelf) WithPatience(patience, attempt time.Duration) *Shelf {
-	s.patience, s.attempt = patience, attempt
+// WithPatience lets a test wait less for a database, and between its tries.
+func (s *Shelf) WithPatience(patience, pause time.Duration) *Shelf {
+	s.patience, s.pause = patience, pause
 	return s
 }
 

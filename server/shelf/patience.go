@@ -73,7 +73,7 @@ func plain(err error) error {
 // database does not answer.
 func (s *Shelf) patiently(what string, do func(ctx context.Context) error) error {
 	var since time.Time
-	pause := firstPause
+	pause := s.pause
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), s.attempt)
 		err := do(ctx)

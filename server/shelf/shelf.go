@@ -40,6 +40,7 @@ type Shelf struct {
 
 	patience time.Duration // with a database that does not answer
 	attempt  time.Duration // and with one try
+	pause    time.Duration // after the first
 
 	mu      sync.Mutex
 	waiting int       // calls whose database does not answer
@@ -54,7 +55,7 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Shelf {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Shelf{pool: pool, log: log, patience: mostPatience, attempt: attemptTime}
+	return &Shelf{pool: pool, log: log, patience: mostPatience, attempt: attemptTime, pause: firstPause}
 }
 
 // leaseOf is the name of the lease under which a process works on a sync.
