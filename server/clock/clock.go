@@ -172,6 +172,14 @@ func (c *Clock) Offset() time.Duration {
 	return c.offset
 }
 
+// Runs tells whether the clock runs by itself, at the speed of the system clock:
+// it is neither frozen nor being advanced.
+func (c *Clock) Runs() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.frozen && !c.stepped
+}
+
 // State is what a snapshot keeps of a clock. Functions that wait are not part
 // of it: their owners register them again.
 type State struct {

@@ -58,6 +58,9 @@ type Options struct {
 	// Pause waits in real time where a call outside of a run must wait for the
 	// limit of its connection; nil: on a timer. Tests replace it.
 	Pause func(ctx context.Context, d time.Duration) error
+	// Limiter makes the limit of the destination with this id, which is asked for
+	// once; nil: each has one that this process alone keeps (spec 8).
+	Limiter func(id int64) *pace.Limiter
 	// Observe is told of every finished call, from many goroutines; nil: nobody.
 	Observe func(Exchange)
 	// Emulate opens the store of an emulated destination; nil: emulated types
@@ -159,6 +162,9 @@ func New(options Options) *Gate {
 	}
 	if options.Pause == nil {
 		options.Pause = clock.Sleep
+	}
+	if options.Limiter == nil {
+		options.Limiter = func(int64) *pace.Limiter { return pace.NewLimiter() }
 	}
 	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
 	if options.Roots != nil {

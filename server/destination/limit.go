@@ -38,7 +38,7 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	defer g.mu.Unlock()
 	l := g.limiters[id]
 	if l == nil {
-		l = pace.NewLimiter()
+		l = g.options.Limiter(id)
 		g.limiters[id] = l
 	}
 	return l

@@ -19,6 +19,12 @@ type Limiter struct {
 // NewLimiter is a limiter of the default rate.
 func NewLimiter() *Limiter { return &Limiter{requests: Pacer{Rate: DefaultLimit}} }
 
+// NewSharedLimiter is the limiter of a connection that other processes use, too:
+// requests and pauses are those of all of them.
+func NewSharedLimiter(o ShareOptions) *Limiter {
+	return &Limiter{requests: Pacer{Rate: DefaultLimit, Share: NewShare(DefaultLimit, o)}}
+}
+
 // Announce takes over the limit that a reply names, in requests per second; it
 // binds from the next send. 0 and less say nothing.
 func (l *Limiter) Announce(limit int64) {
@@ -28,6 +34,9 @@ func (l *Limiter) Announce(limit int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.Rate = limit
+	if l.requests.Share != nil {
+		l.requests.Share.Announce(limit)
+	}
 }
 
 // Pause stops the connection until a moment.
@@ -36,6 +45,9 @@ func (l *Limiter) Pause(until time.Time) {
 	defer l.mu.Unlock()
 	if until.After(l.paused) {
 		l.paused = until
+		if l.requests.Share != nil {
+			l.requests.Share.pause(until)
+		}
 	}
 }
 
@@ -43,7 +55,11 @@ func (l *Limiter) Pause(until time.Time) {
 func (l *Limiter) Rest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return max(l.paused.Sub(now), 0)
+	rest := max(l.paused.Sub(now), 0)
+	if l.requests.shared() {
+		rest = max(rest, l.requests.Share.resting())
+	}
+	return rest
 }
 
 // Reset forgets what the endpoint said, for a connection that has got another
@@ -52,6 +68,9 @@ func (l *Limiter) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.requests.Rate, l.paused = DefaultLimit, time.Time{}
+	if l.requests.Share != nil {
+		l.requests.Share.reset(DefaultLimit)
+	}
 }
 
 // Take lets one request with n records go at the moment now, or says how long to
@@ -69,11 +88,36 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 	if wait > 0 {
 		return wait
 	}
+	// A share may have lapsed since.
+	if !l.requests.claim(1) {
+		return slack
+	}
+	if records != nil && !records.claim(n) {
+		l.requests.giveUp(1)
+		return slack
+	}
 	l.requests.Take(now, 1)
 	if records != nil {
 		records.Take(now, n)
 	}
 	return 0
+}
+
+// Still tells whether what Take let go at the moment taken of the system's clock,
+// or later, may still be sent. It is asked right before the first byte, and where it says no
+// Take has to be asked once more; Written follows for all that in any case once. Without
+// other processes the answer is yes.
+func (l *Limiter) Still(taken time.Time, records *Pacer, n int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	requests, recordsToo := l.requests.still(taken, 1), records == nil || records.still(taken, n)
+	if requests && !recordsToo {
+		l.requests.giveUp(1)
+	}
+	if !requests && recordsToo && records != nil {
+		records.giveUp(n)
+	}
+	return requests && recordsToo
 }
 
 // Written tells that what Take let go was sent at the moment now.

@@ -27,7 +27,8 @@ const (
 // connection may still have to be made. The zero value has no limit. It is not
 // safe for parallel use.
 type Pacer struct {
-	Rate  int64 // units per second; 0 is no limit
+	Rate  int64  // units per second; 0 is no limit
+	Share *Share // of a rate that several processes keep; nil: this one alone does
 	next  time.Time
 	sends []send // those of the last second, oldest first
 	sum   int64  // of sends
@@ -43,6 +44,10 @@ type send struct {
 // Wait is how long n units must wait at the moment now. A single send larger
 // than the rate waits for an empty window.
 func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
+	if p.shared() {
+		p.Rate = p.Share.rate()
+		return p.Share.wait(n)
+	}
 	if p.Rate <= 0 {
 		return 0
 	}
@@ -74,6 +79,9 @@ func (p *Pacer) Take(now time.Time, n int64) {
 
 // Written counts n units that were taken as sent now: their first byte is.
 func (p *Pacer) Written(now time.Time, n int64) {
+	if p.Share != nil {
+		p.Share.written(n)
+	}
 	p.open -= n
 	p.forget(now)
 	p.sum += n
@@ -100,4 +108,21 @@ func (p *Pacer) forget(now time.Time) {
 	if gone > 0 {
 		p.sends = append(p.sends[:0], p.sends[gone:]...)
 	}
+}
+
+// shared tells whether the share is asked. What it lets go is counted here, too:
+// should the clock be moved, the process goes on alone from there.
+func (p *Pacer) shared() bool { return p.Share != nil && p.Share.runs() }
+
+// claim takes n units of the share. Take follows, or giveUp.
+func (p *Pacer) claim(n int64) bool { return !p.shared() || p.Share.take(n) }
+
+func (p *Pacer) giveUp(n int64) {
+	if p.Share != nil {
+		p.Share.giveUp(n)
+	}
+}
+
+func (p *Pacer) still(taken time.Time, n int64) bool {
+	return p.Share == nil || p.Share.still(taken, n)
 }

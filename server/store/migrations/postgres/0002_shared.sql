@@ -47,11 +47,16 @@ CREATE TABLE ledger_parts (
 );
 ALTER TABLE ledger_parts ALTER COLUMN data SET STORAGE EXTERNAL;
 
--- What was sent on each connection in the last second, and what may be sent.
-CREATE TABLE limits (
-	name  TEXT PRIMARY KEY,
-	state BYTEA NOT NULL
-);
+-- What was sent on each connection in the last second, and what may be sent. It
+-- changes many times in a second, and is worth nothing a second later. A crash of
+-- the server empties the table, and is noticed by the missing row without a name.
+CREATE UNLOGGED TABLE limits (
+	name    TEXT PRIMARY KEY,
+	version BIGINT NOT NULL,
+	used    TIMESTAMPTZ NOT NULL DEFAULT clock_timestamp(),
+	state   BYTEA NOT NULL
+) WITH (fillfactor = 50);
+INSERT INTO limits (name, version, used, state) VALUES ('', 0, 'epoch', '');
 
 -- What was asked and called, for the control API of every process. Nothing is lost
 -- with it but a record of tests.

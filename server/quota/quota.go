@@ -1,0 +1,88 @@
+// Package quota owns what the processes of an installation may send together: one
+// window for each limit, in a row of PostgreSQL (spec 8: the limits are those of
+// a connection, whoever runs).
+//
+// It refuses to know what is sent and when: pace does, whose Window is in the row
+// and whose Share is in each process. It holds no lock while it thinks: a process
+// may be frozen at any point.
+package quota
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/server/pace"
+)
+
+// Limits are those of one installation. They are safe for parallel use.
+type Limits struct {
+	pool *pgxpool.Pool
+	log  *slog.Logger
+	skew skew
+
+	mu      sync.Mutex
+	failing bool
+}
+
+// New opens nothing. The search path of the pool is the schema of the
+// installation. log hears when the database does not answer, and when it does
+// again; nil: nobody.
+func New(pool *pgxpool.Pool, log *slog.Logger) *Limits {
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	return &Limits{pool: pool, log: log, skew: skew{base: time.Now()}}
+}
+
+const connections = "connection "
+
+// Connection is the limit of requests per second of a destination.
+func (l *Limits) Connection(id int64) pace.Source {
+	return source{l, connections + strconv.FormatInt(id, 10)}
+}
+
+// Records is the limit of records per second of a run whose parts are sent by
+// several processes. It is forgotten when nobody has used it for an hour.
+func (l *Limits) Records(run int64) pace.Source {
+	return source{l, "records of run " + strconv.FormatInt(run, 10)}
+}
+
+// source is one limit.
+type source struct {
+	limits *Limits
+	name   string
+}
+
+// Exchange is that of pace.Source.
+func (s source) Exchange(ctx context.Context, r pace.Report) (pace.Grant, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	g, err := s.limits.exchange(ctx, s.name, r)
+	s.limits.note(err)
+	if err != nil {
+		return pace.Grant{}, fmt.Errorf("exchange limit %q: %w", s.name, err)
+	}
+	return g, nil
+}
+
+// note logs the beginning and the end of a time without answers.
+func (l *Limits) note(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch failing := err != nil; {
+	case failing && !l.failing:
+		l.log.Warn("the limits of connections cannot be reached in the database: nothing is sent until they can", "error", err)
+	case !failing && l.failing:
+		l.log.Info("the limits of connections are reached again")
+	}
+	l.failing = err != nil
+}
+
+func passing(name string) bool { return !strings.HasPrefix(name, connections) }
