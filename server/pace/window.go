@@ -16,8 +16,10 @@ const (
 	// coarse is how exactly the window remembers moments of sends. Its memory is
 	// bounded, and its row in a database stays short.
 	coarse = 4 * time.Millisecond
-	// soonest is when a holder that lacks something may come again.
+	// soonest and latest are when a holder that lacks something may come again, and
+	// when it has to: a limit that another one has heard of reaches it in time.
 	soonest = 10 * time.Millisecond
+	latest  = 800 * time.Millisecond
 	// patience is how long a place in the queue is kept for a holder beyond the
 	// moment at which it was told to come.
 	patience = 300 * time.Millisecond
@@ -79,7 +81,7 @@ func (w *Window) Exchange(now time.Time, r Report) Grant {
 func (w *Window) pass(now time.Time) {
 	for i := range w.holds { // a clock that was set back must not keep them for ever
 		h := &w.holds[i]
-		h.until, h.due = sooner(h.until, now.Add(life)), sooner(h.due, now.Add(window))
+		h.until, h.due = sooner(h.until, now.Add(life)), sooner(h.due, now.Add(latest+patience))
 	}
 	w.holds = slices.DeleteFunc(w.holds, func(h hold) bool {
 		if h.n > 0 && !h.until.After(now) {

@@ -79,7 +79,7 @@ func (w *Window) worth(now time.Time, before, least int64) time.Time {
 			at = sooner(at, now.Add(ahead))
 		}
 	}
-	return later(at, now.Add(soonest))
+	return sooner(later(at, now.Add(soonest)), now.Add(latest))
 }
 
 // plan lays n units out from now to the moment end, as far as they have room:
