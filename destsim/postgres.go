@@ -114,9 +114,7 @@ func openPostgres(name string) (*postgresStore, error) {
 	s := &postgresStore{
 		schema: schema, slots: make(chan struct{}, config.MaxConns-postgresApart), known: map[string]knownTable{},
 	}
-	h := fnv.New32a()
-	_, _ = h.Write([]byte("destsim " + schema))
-	s.class = int32(h.Sum32())
+	s.class = classOf(schema)
 	s.life, s.end = context.WithCancel(context.Background())
 	if s.pool, err = pgxpool.NewWithConfig(s.life, config); err == nil {
 		err = s.prepare()
@@ -128,6 +126,13 @@ func openPostgres(name string) (*postgresStore, error) {
 		return nil, fmt.Errorf("open store in PostgreSQL: %w", explainPostgres(err))
 	}
 	return s, nil
+}
+
+// classOf is the first number of the advisory locks of a schema.
+func classOf(schema string) int32 {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte("destsim " + schema))
+	return int32(h.Sum32())
 }
 
 // explainPostgres says in one line what went wrong; the driver lists every

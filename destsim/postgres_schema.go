@@ -41,19 +41,29 @@ func (s *postgresStore) prepare() error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1, $2)", s.class, lockStart); err != nil {
 			return err
 		}
-		var there, empty bool
-		err := tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'destination' AND relnamespace = n.oid),
-			NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = n.oid) FROM pg_namespace n WHERE nspname = $1`, s.schema).Scan(&there, &empty)
+		there, empty, err := s.look(ctx, tx)
 		switch {
 		case err != nil && !errors.Is(err, pgx.ErrNoRows):
 			return err
 		case there:
 			return s.checkVersion(ctx, tx)
 		case err == nil && !empty:
-			return fmt.Errorf("schema %q holds something else: give the destination one of its own, ?schema=NAME", s.schema)
+			return s.foreign()
 		}
 		return s.create(ctx, tx, err != nil)
 	})
+}
+
+// look tells whether the schema is that of a destination, or empty; ErrNoRows when
+// there is none.
+func (s *postgresStore) look(ctx context.Context, tx pgx.Tx) (there, empty bool, err error) {
+	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'destination' AND relnamespace = n.oid),
+		NOT EXISTS (SELECT FROM pg_class WHERE relnamespace = n.oid) FROM pg_namespace n WHERE nspname = $1`, s.schema).Scan(&there, &empty)
+	return there, empty, err
+}
+
+func (s *postgresStore) foreign() error {
+	return fmt.Errorf("schema %q holds something else: give the destination one of its own, ?schema=NAME", s.schema)
 }
 
 // create makes the schema; one that is there and empty is taken.

@@ -159,6 +159,7 @@ func (s *Server) routeOutside(mux *http.ServeMux) {
 		w.Header().Set("Content-Type", "application/json")
 		_, _ = w.Write([]byte("{\"status\":\"ok\"}\n"))
 	})
+	mux.HandleFunc("GET /readyz", s.readyz)
 	document := func(kind string, text []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", kind)

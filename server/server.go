@@ -53,6 +53,16 @@ type Config struct {
 	// it at a time. "" keeps it in Dir, too. StorePassword goes with a URL that
 	// holds none.
 	Store, StorePassword string
+	// Role says what this process does: RoleAll (also ""), RoleAPI, which works on
+	// no runs, or RoleWorker, which serves no API. Others than RoleAll need Store.
+	Role string
+	// Workers is how many runs this process works on at a time, with Store;
+	// DefaultWorkers when zero.
+	Workers int
+	// Process tells this process from the others on Store; "": a random one.
+	Process string
+	// Advertise is HOST:PORT at which others reach this process; it is shown only.
+	Advertise string
 	// MasterKey is the key of 32 bytes that seals all secrets; needed with Dir.
 	MasterKey []byte
 	// Restore starts from a snapshot or backup; Dir must hold no data then.
@@ -151,6 +161,7 @@ type Server struct {
 	// see or replace everything at one moment: snapshot, restore, some seeds.
 	world    sync.RWMutex
 	passages passages
+	draining atomic.Bool
 	worlds   atomic.Int64 // counts the worlds of this process
 }
 

@@ -54,6 +54,9 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 	described, more := applyType(b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
+		if err := c.s.homeless(described.ServiceName); err != nil {
+			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
+		}
 		problems = append(problems, applyEngine(b, src, described)...)
 		a.typ, a.engine = src.Type, src.Engine
 		a.options.Advanced = a.keepsState()

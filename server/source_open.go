@@ -30,6 +30,7 @@ type sourceAccess struct {
 	engine      string // basic, advanced
 	credentials map[string]json.RawMessage
 	options     source.Options
+	refused     error // why it cannot be opened here
 }
 
 // sourceAccess reads the credentials of a stored source.
@@ -38,7 +39,9 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 	if err != nil {
 		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
-	a := sourceAccess{src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, s.sourceOptions(src.ID)}
+	a := sourceAccess{
+		src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, s.sourceOptions(src.ID), s.homeless(src.Type),
+	}
 	a.options.Advanced, a.options.Since = a.keepsState(), src.CreatedAt
 	return a, nil
 }
@@ -83,6 +86,9 @@ func (s *Server) warehouseFile(id int64) string {
 
 // open connects to the source. Close it.
 func (a sourceAccess) open(ctx context.Context) (source.Source, error) {
+	if a.refused != nil {
+		return nil, a.refused
+	}
 	return source.Open(ctx, a.typ, a.credentials, a.options)
 }
 
@@ -116,6 +122,9 @@ func (a sourceAccess) tables(ctx context.Context) ([]api.Table, error) {
 func (a sourceAccess) probe(ctx context.Context) (tables []api.Table, why string) {
 	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 	defer cancel()
+	if a.refused != nil {
+		return nil, "open: " + a.refused.Error()
+	}
 	for _, step := range source.Test(ctx, a.typ, a.credentials, a.options).Steps {
 		if step.Status == api.StepFailed {
 			return nil, fmt.Sprintf("%s: %s", step.Step, step.Error.Message)

@@ -96,6 +96,7 @@ func assemble(config Config) (*Server, error) {
 		Observe:        s.journal.observe,
 		Emulate:        config.Emulate,
 		FilesRoot:      s.below(filesFolder),
+		NoFiles:        s.noFiles(),
 		Carry:          s.broken.carriers(),
 		TLS:            s.broken.tls(),
 	})

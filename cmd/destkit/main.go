@@ -7,17 +7,29 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
+// errTerminated is the cause of the end when a supervisor has asked for it: there
+// may be a balancer that must notice first. At a terminal, where SIGINT comes
+// from, nobody wants to wait.
+var errTerminated = errors.New("told to end by SIGTERM")
+
 func main() {
-	// A second signal ends the process at once: after the first one the
-	// handler is taken away again.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	status := execute(ctx, newRoot(), os.Args[1:])
-	stop()
-	os.Exit(status)
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		why := context.Canceled
+		if <-signals == syscall.SIGTERM {
+			why = errTerminated
+		}
+		// A second signal ends the process at once.
+		signal.Stop(signals)
+		cancel(why)
+	}()
+	os.Exit(execute(ctx, newRoot(), os.Args[1:]))
 }

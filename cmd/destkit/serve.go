@@ -32,10 +32,12 @@ type serving struct {
 	place  storePlace
 	mail   mailFlags
 
-	addr, dialect, seed, restore  string
-	destinationCA, control, level string
-	explainDialect, asJSON, list  bool
-	profiling                     profiling
+	processes                    processFlags
+	addr, dialect, seed, restore string
+	destinationCA, control       string
+	level, format                string // of the log
+	explainDialect, asJSON, list bool
+	profiling                    profiling
 }
 
 // newServe opens the one port of the service: API, control and health share it.
@@ -61,15 +63,25 @@ digits, or base64 of 32 bytes), or --key-file. Without either, the first start
 makes one in your configuration folder and says so. Keep it: without it nobody
 reads the secrets of the directory, its snapshots and its backups.
 
-With --store, what the API shows is kept in a schema of PostgreSQL 13 or later,
-which is made and brought up to date at the start. The ledger of the syncs, files
-and emulated destinations stay in --data, which belongs to that schema from then
-on, and one process has both at a time: a second one is refused. Connect to the
-server itself and not through a pooler that hands out transactions. A database
-that does not answer makes calls fail with 503; the service finds it again.`,
+With --store everything is kept in a schema of PostgreSQL 13 or later, which is
+made and brought up to date at the start, and any number of processes on any number
+of machines are one service: start each with the same --store and the same master
+key. --role all (default) serves the API and works on runs, api works on none,
+worker serves no API; whichever process is leader fires schedules, retries and
+webhooks. A run goes on in another process when its own ends or is lost. --data is
+needed only for what lies in files: sources that read them, emulated warehouses and
+local_files destinations, below a folder that all processes share. Connect to the
+server itself and not through a pooler that hands out transactions. A database that
+does not answer makes calls fail with 503; the service finds it again.
+
+GET /healthz answers as long as the process lives, GET /readyz whether it should get
+calls ('destkit serve ready' asks that). With --store, SIGTERM makes it unready at
+once, runs are handed back between two batches, and the port answers on for a moment
+so that balancers notice; all within --drain-timeout. A second signal ends at once.`,
 		Example: `  destkit serve
   destkit serve --addr 127.0.0.1:0 --data ./data
-  destkit serve --data ./data --store postgres://destkit@db.example/destkit
+  destkit serve --store postgres://destkit@db.example/destkit --role api
+  destkit serve --store postgres://destkit@db.example/destkit --role worker --addr :8081
   destkit serve --seed seed.yaml --dialect live
   destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
       --smtp-user alerts --smtp-password-env SMTP_PASSWORD
@@ -97,6 +109,7 @@ that does not answer makes calls fail with 503; the service finds it again.`,
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
 	s.place.register(f)
+	s.processes.register(f, &s.config)
 	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
@@ -115,8 +128,9 @@ that does not answer makes calls fail with 503; the service finds it again.`,
 	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
 	f.DurationVar(&s.config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
 	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`")
+	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
 	s.profiling.register(cmd)
-	cmd.AddCommand(newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())
+	cmd.AddCommand(newServeReady(), newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())
 	return cmd
 }
 
@@ -132,7 +146,7 @@ func listServiceViolations(w io.Writer, asJSON bool) error {
 // run serves until a signal comes. The data directory and the key are touched
 // last: a slip in a flag leaves nothing behind.
 func (s *serving) run(cmd *cobra.Command) error {
-	if err := s.resolve(cmd.ErrOrStderr()); err != nil {
+	if err := s.resolve(cmd); err != nil {
 		return err
 	}
 	if err := s.mail.resolve(cmd, &s.config.SMTP); err != nil {
@@ -170,6 +184,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 	s.config.MasterKey = key.bytes
 	// A second process on the directory names this one.
 	s.config.Owner = fmt.Sprintf("pid %d, %s", os.Getpid(), url)
+	if s.config.Store != "" && s.config.Advertise == "" {
+		s.config.Advertise = advertised(ln.Addr())
+	}
 	s.config.Profile = http.HandlerFunc(serveProfile)
 	world, err := s.open(cmd.Context(), key)
 	if err != nil {
@@ -195,14 +212,14 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	s.printFirst(out, world.FirstTokens())
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
-		err = port.serve(cmd.Context(), ln)
+		err = s.until(cmd.Context(), port, ln, world)
 	}
 	// A fault that nobody met says that a test did not test what it meant to.
 	for _, f := range world.UnfiredFaults() {
 		fmt.Fprintf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	// The first error is the one that explains the others.
-	if failed := world.Close(); err == nil && failed != nil {
+	if failed := s.close(world); err == nil && failed != nil {
 		err = untested(failed)
 	}
 	return err
@@ -228,8 +245,12 @@ func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 	}
 }
 
-// logger writes to standard error what is at least as grave as level.
-func logger(w io.Writer, level string) (*slog.Logger, error) {
+// logger writes to standard error what is at least as grave as level, each line
+// with what attributes say; nil for none.
+func logger(w io.Writer, level, format string, attributes ...any) (*slog.Logger, error) {
+	if format != "text" && format != "json" {
+		return nil, usagef("--log-format %q is neither text nor json", format)
+	}
 	if level == "off" {
 		return nil, nil
 	}
@@ -237,5 +258,10 @@ func logger(w io.Writer, level string) (*slog.Logger, error) {
 	if err := least.UnmarshalText([]byte(level)); err != nil {
 		return nil, usagef("--log-level %q is none of debug, info, warn, error, off", level)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: least})), nil
+	options := &slog.HandlerOptions{Level: least}
+	var handler slog.Handler = slog.NewTextHandler(w, options)
+	if format == "json" {
+		handler = slog.NewJSONHandler(w, options)
+	}
+	return slog.New(handler).With(attributes...), nil
 }

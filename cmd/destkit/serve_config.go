@@ -11,13 +11,15 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/store"
 )
 
 // resolve reads the tokens and the files that flags name, and refuses what does
 // not go together.
-func (s *serving) resolve(stderr io.Writer) (err error) {
+func (s *serving) resolve(cmd *cobra.Command) (err error) {
 	s.config.Dialect = server.Dialect(s.dialect)
 	s.config.Version = readBuild().Version
 	switch {
@@ -27,14 +29,15 @@ func (s *serving) resolve(stderr io.Writer) (err error) {
 	// too many, or collide.
 	case s.seed != "" && s.restore != "":
 		return usagef("--seed and --restore exclude each other; seed the restored service by POST /_control/seed")
-	case s.place.url != "" && s.config.Dir == "":
-		return usagef("--store needs --data DIR, too: the ledger of the syncs stays in that folder")
 	}
 	s.place.dir = s.config.Dir
 	if err := s.place.resolve(); err != nil {
 		return err
 	}
 	s.config.Store, s.config.StorePassword = s.place.url, s.place.password
+	if err := s.processes.resolve(cmd.Flags(), &s.config); err != nil {
+		return err
+	}
 	for _, deadline := range []struct {
 		flag string
 		d    time.Duration
@@ -46,7 +49,12 @@ func (s *serving) resolve(stderr io.Writer) (err error) {
 			return usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
 		}
 	}
-	if s.config.Log, err = logger(stderr, s.level); err != nil {
+	var who []any
+	if s.config.Process != "" {
+		// Lines of several processes end up in one place.
+		who = []any{"process", s.config.Process}
+	}
+	if s.config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
 		return err
 	}
 	if s.config.PersonalAccessToken, err = secretVariable(envAccessToken); err != nil {
@@ -112,10 +120,18 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	if key.file != "" { // who may make a source must not read it
 		s.config.Private = []string{key.file}
 	}
-	sims := newSimulatorPool(s.config.Dir)
+	shared, err := s.place.simulators()
+	if err != nil {
+		return nil, err
+	}
+	sims := newSimulatorPool(s.config.Dir, shared)
 	s.config.Emulate = sims.emulate
 	world, err := server.New(ctx, s.config)
 	if err != nil {
+		// Another machine was faster: the key that was made here has sealed nothing.
+		if key.made != "" && errors.Is(err, store.ErrWrongKey) {
+			err = errors.Join(err, os.Remove(key.made))
+		}
 		if s.place.url != "" && errors.Is(err, store.ErrHasData) {
 			err = usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
 		}
@@ -156,7 +172,7 @@ func (s *serving) readSeed() ([]byte, error) {
 	if s.seed == "" {
 		return nil, nil
 	}
-	if s.config.Dir != "" {
+	if s.config.Dir != "" && s.place.url == "" {
 		// A restart with the same flags must not seed twice.
 		if _, err := os.Stat(filepath.Join(s.config.Dir, seedMark)); err == nil {
 			return nil, nil
@@ -179,13 +195,20 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 	if s.seed == "" {
 		return nil
 	}
-	if src == nil {
-		fmt.Fprintf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", s.config.Dir)
-		return nil
+	var seeded *server.Seeded
+	var err error
+	switch {
+	case s.place.url != "": // also for other processes with the same flags
+		seeded, err = world.SeedOnce(ctx, s.seed, src)
+	case src != nil:
+		seeded, err = world.Seed(ctx, s.seed, src)
 	}
-	seeded, err := world.Seed(ctx, s.seed, src)
 	if err != nil {
 		return usageError(fmt.Errorf("seed: %w", err))
+	}
+	if seeded == nil {
+		fmt.Fprintf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", &s.place)
+		return nil
 	}
 	for i := range seeded.Organizations {
 		for j := range seeded.Organizations[i].Workspaces {
@@ -200,7 +223,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 	if err := printJSON(out, seeded); err != nil {
 		return err
 	}
-	if s.config.Dir == "" {
+	if s.config.Dir == "" || s.place.url != "" {
 		return nil
 	}
 	// After the seed: one that was broken off is tried again.

@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,23 +21,45 @@ const emulatedFolder = "emulated"
 // simulatorPool holds the stores behind emulated destinations: one simulator each,
 // called in process. The service does not know what a simulator is.
 type simulatorPool struct {
-	dir  string // "" keeps all in memory
-	mu   sync.Mutex
-	open map[string]*destsim.Sim
+	dir   string          // "" keeps all in memory
+	store *simulatorStore // nil: no other process has the records
+	mu    sync.Mutex
+	open  map[string]simulated
 }
 
-func newSimulatorPool(dir string) *simulatorPool {
-	return &simulatorPool{dir: dir, open: map[string]*destsim.Sim{}}
+// simulated is an open simulator.
+type simulated interface {
+	http.Handler
+	io.Closer
+}
+
+func newSimulatorPool(dir string, store *simulatorStore) *simulatorPool {
+	return &simulatorPool{dir: dir, store: store, open: map[string]simulated{}}
 }
 
 // emulate is a destination.Emulator. The same key opens the same records.
 func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sim := s.open[key]
+	// Without faults and limits: what is emulated obeys every rule.
+	config := destsim.Config{Objects: described(objects)}
+	open := s.embedded
+	if s.shares(key) {
+		open = s.shared
+	}
+	emulated, err := open(key, config)
+	if err != nil {
+		return nil, err
+	}
+	emulated.Close = func() error { return s.shut(key) }
+	emulated.Remove = func() error { return s.remove(key) }
+	return emulated, nil
+}
+
+// embedded opens a simulator whose records this process alone has.
+func (s *simulatorPool) embedded(key string, config destsim.Config) (*destination.Emulated, error) {
+	sim, _ := s.open[key].(*destsim.Sim)
 	if sim == nil {
-		// Without faults and limits: what is emulated obeys every rule.
-		config := destsim.Config{Objects: simulated(objects)}
 		file := s.file(key)
 		if file != "" {
 			// Before SQLite makes it, which would let others read it.
@@ -50,17 +74,43 @@ func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject
 		}
 		s.open[key] = sim
 	}
-	return &destination.Emulated{
-		Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON,
-		Close:  func() error { return s.shut(key) },
-		Remove: func() error { return s.remove(key) },
-	}, nil
+	return &destination.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
 }
 
-// file is the database behind a key; "" is memory. Only the destinations of the
-// first world outlive the process: what is tried out and forks do not.
+// shared opens a simulator whose records are in the database.
+func (s *simulatorPool) shared(key string, config destsim.Config) (*destination.Emulated, error) {
+	sim, _ := s.open[key].(*sharedSim)
+	if sim == nil {
+		config.Store = s.store.of(key)
+		sim = &sharedSim{config: config, idle: sharedIdle}
+		// At once, so that a database that refuses is told of at the creation.
+		if err := sim.with(func(*destsim.Sim) error { return nil }); err != nil {
+			return nil, refusedSchema(err)
+		}
+		s.open[key] = sim
+	}
+	return sim.emulated(), nil
+}
+
+// refusedSchema says what is missing when the database refuses to make a schema.
+func refusedSchema(err error) error {
+	const insufficientPrivilege = "42501"
+	if strings.Contains(err.Error(), insufficientPrivilege) {
+		err = fmt.Errorf("%w; an emulated destination has a schema of its own: GRANT CREATE ON DATABASE to the role of --store", err)
+	}
+	return err
+}
+
+// outlives tells whether the records of a key are kept: those of the destinations
+// of the first world are; what is tried out and forks are not.
+func outlives(key string) bool { return strings.HasPrefix(key, "destination-") }
+
+// shares tells whether other processes have the records, too.
+func (s *simulatorPool) shares(key string) bool { return s.store != nil && outlives(key) }
+
+// file is the database behind a key; "" is memory.
 func (s *simulatorPool) file(key string) string {
-	if s.dir == "" || !strings.HasPrefix(key, "destination-") {
+	if s.dir == "" || s.store != nil || !outlives(key) {
 		return ""
 	}
 	return filepath.Join(s.dir, emulatedFolder, key+".db")
@@ -79,10 +129,10 @@ func prepareFile(file string) error {
 	return f.Close()
 }
 
-// shut closes a simulator whose records lie in a file. Those in memory stay
+// shut closes a simulator whose records lie elsewhere. Those in memory stay
 // until they are removed: the key must find them again.
 func (s *simulatorPool) shut(key string) error {
-	if s.file(key) == "" {
+	if s.file(key) == "" && !s.shares(key) {
 		return nil
 	}
 	return s.end(key)
@@ -103,6 +153,9 @@ func (s *simulatorPool) end(key string) error {
 // remove deletes the records.
 func (s *simulatorPool) remove(key string) error {
 	err := s.end(key)
+	if s.shares(key) {
+		return errors.Join(err, destsim.RemoveStore(s.store.of(key)))
+	}
 	file := s.file(key)
 	if file == "" {
 		return err
@@ -128,8 +181,8 @@ func (s *simulatorPool) Close() error {
 	return errors.Join(errs...)
 }
 
-// simulated translates objects of the service into those of a simulator.
-func simulated(objects []destination.EmulatedObject) []destsim.ObjectConfig {
+// described translates objects of the service into those of a simulator.
+func described(objects []destination.EmulatedObject) []destsim.ObjectConfig {
 	out := make([]destsim.ObjectConfig, len(objects))
 	for i, o := range objects {
 		out[i] = destsim.Described(o.Object, o.Operations, o.Fields)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 )
@@ -60,7 +61,23 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 	case held:
 		return key, usagef("%s was sealed with a master key that is not here: set %s or --key-file (looked for %s)", place, envMasterKey, file)
 	}
-	return makeKeyFile(file)
+	key, err = makeKeyFile(file)
+	if place.url != "" && errors.Is(err, fs.ErrExist) {
+		return awaitKeyFile(file)
+	}
+	return key, err
+}
+
+// awaitKeyFile reads a key that another process has begun to make a moment ago:
+// several may start at once on a schema that is new.
+func awaitKeyFile(file string) (key masterKey, err error) {
+	for range 50 {
+		if key, err = readKeyFile(file); err == nil {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	return key, err
 }
 
 // given reads the key that the caller has named; without bytes when none was.

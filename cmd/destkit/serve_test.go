@@ -138,7 +138,7 @@ func put(e *destination.Emulated, id, field string) string {
 func TestEmulatedDestinations(t *testing.T) {
 	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
 		t.Run(name, func(t *testing.T) {
-			pool := newSimulatorPool(dir)
+			pool := newSimulatorPool(dir, nil)
 			open := func(key string) *destination.Emulated {
 				e, err := pool.emulate(key, objects)
 				require.NoError(t, err)
@@ -211,7 +211,7 @@ func TestEmulatedDestinations(t *testing.T) {
 func TestEmulatedDestinationsCannotBeStored(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, emulatedFolder), []byte("a file"), 0o600))
-	pool := newSimulatorPool(dir)
+	pool := newSimulatorPool(dir, nil)
 	_, err := pool.emulate("destination-1", objects)
 	require.ErrorContains(t, err, "make folder of emulated destinations")
 	require.NoError(t, pool.Close())

@@ -70,6 +70,9 @@ type Options struct {
 	// symbolic links included; their path is then relative to it. "": any
 	// absolute path.
 	FilesRoot string
+	// NoFiles says why local_files destinations cannot be created and opened; "":
+	// they can.
+	NoFiles string
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
