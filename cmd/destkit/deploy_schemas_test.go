@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The published schemas come as files of Go modules that others release: nothing of
-// them is compiled, and nothing stands in go.mod. .ci/run fetches them.
+// The published schemas come as files of Go modules that others release, fetched
+// and checked as every module is: nothing of them is compiled, and nothing stands
+// in go.mod.
 const (
 	composeModule    = "github.com/compose-spec/compose-go/v2@v2.16.2"
 	kubernetesModule = "sigs.k8s.io/kubectl-validate@v0.0.4"
@@ -81,58 +81,47 @@ func strict(node any) {
 	}
 }
 
-// kubernetesSchemas are the schemas of all kinds by apiVersion and kind, for the
-// newest version that the module has.
-func kubernetesSchemas(t *testing.T) map[string]*jsonschema.Schema {
+// kubernetesSchema is the schema of a kind, of the newest version of Kubernetes that
+// the module has.
+func kubernetesSchema(t *testing.T, folder, version, kind string) *jsonschema.Schema {
 	t.Helper()
-	versions, err := filepath.Glob(filepath.Join(moduleFolder(t, kubernetesModule), "pkg", "openapiclient", "builtins", "*"))
+	versions, err := filepath.Glob(filepath.Join(folder, "pkg", "openapiclient", "builtins", "*"))
 	require.NoError(t, err)
 	require.NotEmpty(t, versions)
-	newest := versions[len(versions)-1]
-	schemas := map[string]*jsonschema.Schema{}
-	err = filepath.WalkDir(newest, func(file string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(file) != ".json" {
-			return err
-		}
-		addKinds(t, schemas, file)
-		return nil
-	})
-	require.NoError(t, err)
-	return schemas
-}
-
-func addKinds(t *testing.T, schemas map[string]*jsonschema.Schema, file string) {
-	t.Helper()
-	document, ok := schemaOf(t, file).(map[string]any)
-	require.True(t, ok, file)
-	components, _ := document["components"].(map[string]any)
-	all, _ := components["schemas"].(map[string]any)
-	strict(all)
+	group := "api"
+	if strings.Contains(version, "/") {
+		group = "apis"
+	}
+	document := schemaOf(t, filepath.Join(versions[len(versions)-1], group, version+".json"))
+	strict(under[tree](t, document, "components", "schemas"))
 	compiler := jsonschema.NewCompiler()
 	require.NoError(t, compiler.AddResource("k8s.json", document))
-	for name, schema := range all {
-		kinds, _ := schema.(map[string]any)["x-kubernetes-group-version-kind"].([]any)
-		for _, k := range kinds {
-			version := strings.TrimPrefix(under[string](t, k, "group")+"/"+under[string](t, k, "version"), "/")
+	for name, schema := range under[tree](t, document, "components", "schemas") {
+		kinds, _ := schema.(tree)["x-kubernetes-group-version-kind"].([]any)
+		if len(kinds) == 1 && under[string](t, kinds, 0, "kind") == kind {
 			compiled, err := compiler.Compile("k8s.json#/components/schemas/" + name)
 			require.NoError(t, err)
-			schemas[version+" "+under[string](t, k, "kind")] = compiled
+			return compiled
 		}
 	}
+	require.FailNow(t, "no such kind", "%s %s", version, kind)
+	return nil
 }
 
 // TestManifestsAreValid holds the manifests against the schemas that Kubernetes
 // publishes.
 func TestManifestsAreValid(t *testing.T) {
-	schemas := kubernetesSchemas(t)
+	folder := moduleFolder(t, kubernetesModule)
 	for name, m := range manifests(t) {
-		kind := under[string](t, m, "apiVersion") + " " + under[string](t, m, "kind")
-		require.Contains(t, schemas, kind)
-		require.NoError(t, schemas[kind].Validate(any(m)), name)
-		// The schema is one that refuses.
-		if containers, ok := m["spec"].(tree)["template"]; ok {
-			under[tree](t, containers, "spec", "containers", 0)["imagePulPolicy"] = "Always"
-			require.ErrorContains(t, schemas[kind].Validate(any(m)), "imagePulPolicy", name)
+		schema := kubernetesSchema(t, folder, under[string](t, m, "apiVersion"), under[string](t, m, "kind"))
+		require.NoError(t, schema.Validate(any(m)), name)
+		// The schema is one that refuses, also deep below.
+		under[tree](t, m, "metadata")["nmae"] = "x"
+		require.ErrorContains(t, schema.Validate(any(m)), "nmae", name)
+		delete(under[tree](t, m, "metadata"), "nmae")
+		if strings.HasPrefix(name, "Deployment/") {
+			under[tree](t, m, "spec", "template", "spec", "containers", 0)["imagePulPolicy"] = "Always"
+			require.ErrorContains(t, schema.Validate(any(m)), "imagePulPolicy", name)
 		}
 	}
 }

@@ -21,12 +21,19 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // The transcripts in testdata/script run the real program in real processes.
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"destkit": main})
+	testscript.Main(tests{m}, map[string]func(){"destkit": main})
 }
+
+// tests end the database that some of them have started.
+type tests struct{ *testing.M }
+
+func (t tests) Run() int { return postgrestest.Run(t.M) }
 
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{

@@ -62,7 +62,6 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 // commands for its keys, tokens and backups.
 func TestServeOnPostgres(t *testing.T) {
 	server := postgrestest.Start(t)
-	t.Cleanup(func() { require.NoError(t, postgrestest.Stop()) })
 	t.Setenv(envStorePassword, postgrestest.Password)
 	folder := t.TempDir()
 	key, err := makeKeyFile(filepath.Join(folder, "master.key"))
@@ -118,7 +117,6 @@ func TestStoresThatCannotBe(t *testing.T) {
 		status int
 		want   string
 	}{
-		{[]string{"--store", "postgres://u:SECRET@h/d"}, 2, "--store needs --data DIR, too"},
 		{[]string{"--data", "d", "--store", "mysql://u:SECRET@h/d"}, 2, "--store: the database cannot be used: read its URL: it is not of the form postgres://"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@h/d?search_path=a,b"}, 2, "is not the name of one schema"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@127.0.0.1:1/d"}, 3, "connect to 127.0.0.1 port 1 as u: the database is not available: connect: connection refused"},

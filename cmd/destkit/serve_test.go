@@ -136,9 +136,13 @@ func put(e *destination.Emulated, id, field string) string {
 }
 
 func TestEmulatedDestinations(t *testing.T) {
-	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir()} {
+	for name, dir := range map[string]string{"in memory": "", "on disk": t.TempDir(), "in PostgreSQL": ""} {
 		t.Run(name, func(t *testing.T) {
-			pool := newSimulatorPool(dir, nil)
+			var shared *simulatorStore
+			if name == "in PostgreSQL" {
+				shared = sharedStore(t, "emulating")
+			}
+			pool := newSimulatorPool(dir, shared)
 			open := func(key string) *destination.Emulated {
 				e, err := pool.emulate(key, objects)
 				require.NoError(t, err)
