@@ -136,7 +136,7 @@ func TestOutsideTheAPI(t *testing.T) {
 	require.Equal(t, "error", a.at("status"))
 	root := httptest.NewRequest("GET", "/", nil)
 	require.Equal(t, http.StatusNotFound, w.send(root).code)
-	for path, kind := range map[string]string{"/openapi.yaml": "application/yaml", "/openapi.json": "application/json", "/healthz": "application/json"} {
+	for path, kind := range map[string]string{"/openapi.yaml": "application/yaml", "/openapi.json": "application/json", "/healthz": "application/json", "/readyz": "application/json"} {
 		a := w.send(httptest.NewRequest("GET", path, nil)).want(http.StatusOK)
 		require.Equal(t, kind, a.header.Get("Content-Type"))
 		require.NotEmpty(t, a.text)

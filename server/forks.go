@@ -109,7 +109,7 @@ func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*spool, error) {
 func (s *Server) forkConfig(name, base string, r io.Reader) Config {
 	config := s.config
 	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, r
-	config.Store, config.StorePassword = "", ""
+	config.Store, config.StorePassword, config.NoFiles = "", "", false
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
 	config.forked = true

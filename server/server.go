@@ -63,6 +63,10 @@ type Config struct {
 	Process string
 	// Advertise is HOST:PORT at which others reach this process; it is shown only.
 	Advertise string
+	// NoFiles refuses sources that read files, emulated warehouses and local_files
+	// destinations: several processes would each find other files where they share
+	// no folder.
+	NoFiles bool
 	// MasterKey is the key of 32 bytes that seals all secrets; needed with Dir.
 	MasterKey []byte
 	// Restore starts from a snapshot or backup; Dir must hold no data then.

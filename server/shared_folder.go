@@ -10,9 +10,6 @@ import (
 // that share no folder: each would find other files, or none.
 var errNoFolder = errors.New("it lies in files, and the processes of this service share no folder: start all of them with the same data directory (--data), or use a type that lies elsewhere")
 
-// folderless tells whether there is no folder that all processes have.
-func (s *Server) folderless() bool { return s.config.Store != "" && s.config.Dir == "" }
-
 // inFiles tells whether a source is read from files of this machine.
 func inFiles(described source.Description) bool {
 	return described.File || described.Emulated || described.ServiceName == "sqlite"
@@ -20,7 +17,7 @@ func inFiles(described source.Description) bool {
 
 // homeless says why a source of a type cannot be opened here.
 func (s *Server) homeless(typ string) error {
-	if described, _ := source.Type(typ); s.folderless() && inFiles(described) {
+	if described, _ := source.Type(typ); s.config.NoFiles && inFiles(described) {
 		return errNoFolder
 	}
 	return nil
@@ -28,7 +25,7 @@ func (s *Server) homeless(typ string) error {
 
 // noFiles says why nothing can be written into files; "": it can.
 func (s *Server) noFiles() string {
-	if s.folderless() {
+	if s.config.NoFiles {
 		return errNoFolder.Error()
 	}
 	return ""

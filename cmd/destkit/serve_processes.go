@@ -59,6 +59,7 @@ func (p *processFlags) resolve(f *pflag.FlagSet, config *server.Config) error {
 		}
 	}
 	config.Role = p.role
+	config.NoFiles = config.Dir == ""
 	name := make([]byte, 8)
 	if _, err := rand.Read(name); err != nil {
 		return untested(err)
