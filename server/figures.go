@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/destkit/destkit/server/store"
@@ -53,7 +54,8 @@ func newFigures(s *Server) *figures {
 		}, []string{"kind"}),
 	}
 	// Errors of one collector must not hide the figures of the others.
-	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s})
+	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s},
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	f.scrape = promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return f
 }

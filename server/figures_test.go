@@ -28,6 +28,7 @@ func TestFigures(t *testing.T) {
 		`destkit_stored_rows{kind="syncs"} 1`,
 		`destkit_sync_runs{status=`,
 		`destkit_store_bytes `,
+		`go_goroutines `,
 	} {
 		require.Contains(t, text, line)
 	}
