@@ -46,7 +46,7 @@ func TestMatrixProcessesSurvive(t *testing.T) {
 			"host": "127.0.0.1", "port": in.database.Port, "database": "postgres", "username": postgrestest.User, "password": postgrestest.Password, "sslmode": "disable",
 		}}})
 	speed := rpc.Speed{MaximumBatchSize: 50, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1500}
-	destinations := []*watched{newWatched(t, destsim.Config{Objects: things(many), Speed: speed}, 500), newWatched(t, destsim.Config{Objects: things(many), Speed: speed}, 500)}
+	destinations := []*seeing{newSeeing(t, destsim.Config{Objects: things(many), Speed: speed}, 500), newSeeing(t, destsim.Config{Objects: things(many), Speed: speed}, 500)}
 	var syncs []int64
 	for i := range many {
 		to := int64(0)

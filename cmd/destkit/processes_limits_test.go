@@ -24,9 +24,9 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// watched is a destination that notes when each request came, and what was there
+// seeing is a destination that notes when each request came, and what was there
 // at once.
-type watched struct {
+type seeing struct {
 	sim    *destsim.Sim
 	server *httptest.Server
 	limit  atomic.Int64 // that its replies announce; 0: none
@@ -44,18 +44,18 @@ type arrival struct {
 	records int
 }
 
-func newWatched(t *testing.T, config destsim.Config, limit int64) *watched {
+func newSeeing(t *testing.T, config destsim.Config, limit int64) *seeing {
 	t.Helper()
 	sim, err := destsim.New(config)
 	require.NoError(t, err)
-	w := &watched{sim: sim, batches: map[int64][]arrival{}, open: map[int64]int{}, parallel: map[int64]int{}}
+	w := &seeing{sim: sim, batches: map[int64][]arrival{}, open: map[int64]int{}, parallel: map[int64]int{}}
 	w.limit.Store(limit)
 	w.server = httptest.NewServer(w)
 	t.Cleanup(func() { w.server.Close(); require.NoError(t, sim.Close()) })
 	return w
 }
 
-func (w *watched) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+func (w *seeing) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	if r.Method != http.MethodPost || r.URL.Path != "/" {
 		w.sim.ServeHTTP(rw, r)
@@ -113,7 +113,7 @@ func busiestSecond(list []arrival, from, to time.Time) int {
 	return most
 }
 
-func (w *watched) arrivals() (list []arrival) {
+func (w *seeing) arrivals() (list []arrival) {
 	for _, at := range w.requests {
 		list = append(list, arrival{at, 1})
 	}
@@ -142,10 +142,10 @@ func TestMatrixProcessesKeepTheLimits(t *testing.T) {
 		in.start("worker", "--workers", "7")
 	}
 	const perSecond, parallel, size = 20_000, 4, 100
-	var destinations []*watched
+	var destinations []*seeing
 	var syncs []int64
 	for i, limit := range []int64{30, 60, 120, 240} {
-		w := newWatched(t, destsim.Config{Objects: things(5), Speed: rpc.Speed{MaximumBatchSize: size, MaximumParallelBatches: parallel, MaximumRecordsPerSecond: perSecond}}, limit*max(1, rows/250_000))
+		w := newSeeing(t, destsim.Config{Objects: things(5), Speed: rpc.Speed{MaximumBatchSize: size, MaximumParallelBatches: parallel, MaximumRecordsPerSecond: perSecond}}, limit*max(1, rows/250_000))
 		destinations = append(destinations, w)
 		to := in.destination(fmt.Sprintf("destination %d", i), w.server.URL)
 		for j := range 5 {

@@ -31,7 +31,7 @@ import (
 // installation is a service of several processes of the real program on one
 // PostgreSQL, each behind a cable of its own that can be cut.
 type installation struct {
-	t        *testing.T
+	t        testing.TB
 	database postgrestest.Server
 	admin    *pgx.Conn
 	schema   string
@@ -68,7 +68,7 @@ func (s *saying) String() string {
 	return s.text.String()
 }
 
-func newInstallation(t *testing.T) *installation {
+func newInstallation(t testing.TB) *installation {
 	t.Helper()
 	in := &installation{t: t, database: postgrestest.Start(t), schema: fmt.Sprintf("processes_%d", time.Now().UnixNano())}
 	var err error
@@ -232,7 +232,7 @@ type cable struct {
 	dead     chan struct{} // not nil while nothing passes; closed at its end
 }
 
-func newCable(t *testing.T, to string) *cable {
+func newCable(t testing.TB, to string) *cable {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
