@@ -25,7 +25,7 @@ MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test race matrix matrix-judges matrix-engine matrix-k6 lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build release demo test race matrix matrix-judges matrix-engine matrix-k6 processes chaos lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -65,6 +65,13 @@ matrix-engine:
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
 matrix-k6:
 	cd loadgen/xk6 && nice -n 10 $(GO) test -count=1 ./...
+
+# These need the programs of PostgreSQL. Shorter forms of both are part of make matrix.
+processes: ## a million records by three workers: every limit holds over all of them
+	DESTKIT_PROCESSES_ROWS=1000000 $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesKeepTheLimits$$' ./cmd/destkit
+
+chaos: ## workers are killed, frozen and cut off for five minutes; then all is audited
+	DESTKIT_CHAOS=5m $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesSurvive$$' ./cmd/destkit
 
 lint: ## check formatting, go vet and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
