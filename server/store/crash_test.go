@@ -46,6 +46,27 @@ func killsWhileWriting(t *testing.T, o Options, rounds int) {
 	}
 }
 
+// A process that is killed in the middle of its writes does not hold up another one
+// on the same schema, which loses nothing.
+func TestKilledBesideAnother(t *testing.T) {
+	o := Options{MasterKey: testKey}.a(t, onPG)
+	stays := start(t, "write", o)
+	said := 0
+	for round := range 3 {
+		c := start(t, "write", o)
+		for range 1 + round {
+			require.Contains(t, c.line(t), "committed ")
+		}
+		c.kill()
+		for range 5 {
+			said++
+			require.Equal(t, fmt.Sprint("committed ", said), stays.line(t))
+		}
+	}
+	stays.kill()
+	require.GreaterOrEqual(t, requireWhole(t, open(t, o)), said+1+2+3)
+}
+
 // On a full disk a change fails as a whole, reading goes on, and after something
 // was deleted writing goes on too.
 func TestDiskFull(t *testing.T) {

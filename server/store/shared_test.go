@@ -427,12 +427,10 @@ func TestTransactionForOthers(t *testing.T) {
 
 // A process that has stopped in the middle of a change does not stop the others.
 func TestStoppedWriter(t *testing.T) {
-	admin := plain(t, "stopped_admin")
 	one, other := two(t)
 	err := one.Update(t.Context(), func(tx *Tx) error {
 		require.NoError(t, tx.CreateOrganization(&Organization{Name: "frozen"}))
-		// As when it has waited for too long: what the setting of its session does.
-		command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", tx.conn.(*link).db.PID())
+		command(t, tx.conn.(*link), "SET %s = '20ms'", idleTimeout) // not the 5 s that are read below
 		organize(t, other, "goes on")
 		return nil
 	})
