@@ -199,7 +199,7 @@ func (s *Share) still(taken time.Time, n int64) bool {
 	if s.lapsed.Before(taken) {
 		return true
 	}
-	s.lost -= min(n, s.lost)
+	s.drop(n)
 	return false
 }
 
@@ -207,6 +207,12 @@ func (s *Share) still(taken time.Time, n int64) bool {
 func (s *Share) giveUp(n int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.drop(n)
+}
+
+// drop counts n units as not on their way, first those that were lost: as with
+// written, in the end each is counted once.
+func (s *Share) drop(n int64) {
 	late := min(s.lost, n)
 	s.lost -= late
 	s.open -= min(s.open, n-late) // the next report gives them back
