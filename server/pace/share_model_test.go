@@ -44,7 +44,7 @@ func drawFate(t *rapid.T, limit, records int64) fate {
 	}
 	f := fate{
 		senders: rapid.IntRange(1, 12).Draw(t, "senders"), busy: some("busy", 100*time.Millisecond),
-		frozen: pauses("frozen", 0, 3, 1500*time.Millisecond), cut: pauses("cut", 0, 2, time.Second), pauses: pauses("429", 0, 1, time.Second),
+		frozen: pauses("frozen", 0, 3, 2500*time.Millisecond), cut: pauses("cut", 0, 2, time.Second), pauses: pauses("429", 0, 1, time.Second),
 	}
 	if rapid.IntRange(0, 3).Draw(t, "mortal") == 0 {
 		f.killed = some("killed", 4*time.Second)
