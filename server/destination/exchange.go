@@ -203,17 +203,20 @@ func (c *caller) checked(
 	if c.problem != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
 	}
-	written, failed := c.pass(ctx, method)
+	let, failed := c.pass(ctx, method)
 	if failed != nil {
 		return nil, x, failed
 	}
-	defer written()
+	defer let.written()
 	begin := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
 	defer cancel()
 	var raw json.RawMessage
 	if ctx.Value(pacedKey{}) == nil {
-		bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{WroteHeaders: written})
+		own := bounded
+		bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { let.confirm(own) }, WroteHeaders: let.written,
+		})
 	}
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
 	x.Duration = time.Since(begin)

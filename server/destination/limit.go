@@ -44,33 +44,63 @@ func (g *Gate) Limiter(id int64) *pace.Limiter {
 	return l
 }
 
-// pass waits until a call of planning or of a test may be made; written is to be
-// called with its first byte, and at its end. Limits are about
+// pass is one call of planning or of a test at the limit of its connection.
+type pass struct {
+	c       *caller
+	method  string
+	taken   time.Time // when it was let go, in real time
+	free    bool      // it counts for nothing
+	written func()    // to be called with its first byte, and at its end
+}
+
+// pass waits until a call of planning or of a test may be made. Limits are about
 // the service's clock; but somebody waits for the answer of such a call, so it
 // waits in real time, never longer than it may take itself, and a clock that
 // stands still meanwhile does not hold it.
-func (c *caller) pass(ctx context.Context, method string) (written func(), failed *CallError) {
+func (c *caller) pass(ctx context.Context, method string) (*pass, *CallError) {
+	p := &pass{c: c, method: method, free: true, written: func() {}}
 	if ctx.Value(pacedKey{}) != nil {
-		return func() {}, nil
+		return p, nil
 	}
-	most := c.gate.timeout(method)
+	if failed := p.wait(ctx); failed != nil || p.free {
+		return p, failed
+	}
+	p.written = sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) })
+	return p, nil
+}
+
+func (p *pass) wait(ctx context.Context) *CallError {
+	c := p.c
+	most := c.gate.timeout(p.method)
 	for last := (time.Time{}); ; {
 		now := c.gate.options.Now()
+		p.taken = time.Now()
 		wait := c.limiter.Take(now, nil, 0)
 		switch {
 		case wait <= 0:
-			return sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) }), nil
+			p.free = false
+			return nil
 		case now.Equal(last):
-			return func() {}, nil
+			return nil
 		case wait > most:
-			return nil, &CallError{Method: method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
+			return &CallError{Method: p.method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
 				"the connection has to rest for another %s: the destination answered 429, or its limit of requests per second is used up; try again later",
 				seconds(wait))}
 		}
 		if c.gate.options.Pause(ctx, wait) != nil {
-			return nil, &CallError{Method: method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
+			return &CallError{Method: p.method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
 		}
 		last, most = now, most-wait
+	}
+}
+
+// confirm is asked right before the first byte: what was let go may have lapsed
+// while this process stood still, and others have sent in its place.
+func (p *pass) confirm(ctx context.Context) {
+	for !p.free && !p.c.limiter.Still(p.taken, nil, 0) {
+		if p.wait(ctx) != nil {
+			return // its time is over, too
+		}
 	}
 }
 

@@ -19,15 +19,34 @@ type gate struct {
 	records pace.Pacer
 }
 
-// pass waits until n records may be sent in one request.
-func (g *gate) pass(ctx context.Context, n int) error {
+// pass waits until n records may be sent in one request. It says when they were
+// let go, in real time: what is late may have lapsed.
+func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
 	for {
+		taken = time.Now()
 		d := g.try(int64(n))
 		if d <= 0 {
-			return ctx.Err()
+			return taken, ctx.Err()
 		}
 		if err := g.clock.Sleep(ctx, d); err != nil {
-			return err
+			return taken, err
+		}
+	}
+}
+
+// confirm waits again where what was let go has lapsed: this process stood still
+// meanwhile, and others may have sent in its place.
+func (g *gate) confirm(ctx context.Context, taken time.Time, n int) {
+	for {
+		g.mu.Lock()
+		still := g.limiter.Still(taken, &g.records, int64(n))
+		g.mu.Unlock()
+		if still {
+			return
+		}
+		var err error
+		if taken, err = g.pass(ctx, n); err != nil {
+			return // the call ends with its context
 		}
 	}
 }

@@ -47,7 +47,8 @@ func TestAPauseHoldsAllRunsOfAConnection(t *testing.T) {
 	ctx, done := c.Work(context.Background(), "send")
 	go func() {
 		defer done()
-		passed <- g.pass(ctx, 1)
+		_, err := g.pass(ctx, 1)
+		passed <- err
 	}()
 	_, err := c.Advance(t.Context(), 59*time.Second)
 	require.NoError(t, err)

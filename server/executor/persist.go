@@ -22,17 +22,25 @@ import (
 // *wholeError when the call failed as often as it may, and a *Failure when the
 // run has to end.
 func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	if err := r.gate.pass(ctx, n); err != nil {
+	var taken time.Time
+	pass := func(ctx context.Context) (err error) {
+		taken, err = r.gate.pass(ctx, n)
+		return err
+	}
+	if err := pass(ctx); err != nil {
 		return err
 	}
 	c := &persistent{run: r, tries: tries, deadline: deadline, try: 1, reach: 1}
-	c.pass = func(ctx context.Context) error { return r.gate.pass(ctx, n) }
+	c.pass = pass
 	// The limits are about the first byte of a try: a connection that must be made
 	// first takes time.
 	c.call = func(ctx context.Context) (int64, error) {
 		written := sync.OnceFunc(func() { r.gate.written(n) })
 		defer written()
-		return call(destination.Paced(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: written})))
+		return call(destination.Paced(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+			GotConn:      func(httptrace.GotConnInfo) { r.gate.confirm(ctx, taken, n) },
+			WroteHeaders: written,
+		})))
 	}
 	return c.do(ctx)
 }
