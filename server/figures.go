@@ -85,6 +85,7 @@ var (
 	rowsDesc = prometheus.NewDesc("destkit_stored_rows", "Rows of the store by kind.", []string{"kind"}, nil)
 	runsDesc = prometheus.NewDesc("destkit_sync_runs", "Sync runs that are stored, by status.", []string{"status"}, nil)
 	sizeDesc = prometheus.NewDesc("destkit_store_bytes", "Size of the store.", nil, nil)
+	poolDesc = prometheus.NewDesc("destkit_store_connections", "Connections of this process to a shared store that are lent to runs, leases and limits, by state: used, idle, and the most there may be.", []string{"state"}, nil)
 )
 
 // storeFigures counts what is stored when somebody asks.
@@ -92,7 +93,7 @@ type storeFigures struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (c *storeFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{rowsDesc, runsDesc, sizeDesc} {
+	for _, d := range []*prometheus.Desc{rowsDesc, runsDesc, sizeDesc, poolDesc} {
 		ch <- d
 	}
 }
@@ -102,6 +103,7 @@ const scrapeTime = 5 * time.Second
 
 // Collect implements prometheus.Collector.
 func (c *storeFigures) Collect(ch chan<- prometheus.Metric) {
+	c.connections(ch) // also while the store does not answer
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTime)
 	defer cancel()
 	var counts store.Counts
@@ -120,4 +122,17 @@ func (c *storeFigures) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(runsDesc, prometheus.GaugeValue, float64(n), status)
 	}
 	ch <- prometheus.MustNewConstMetric(sizeDesc, prometheus.GaugeValue, float64(counts.Bytes))
+}
+
+// connections shows how near this process is to waiting for the database; nothing
+// where the store is not shared.
+func (c *storeFigures) connections(ch chan<- prometheus.Metric) {
+	pool := c.s.store.Pool()
+	if pool == nil {
+		return
+	}
+	stat := pool.Stat()
+	for state, n := range map[string]int32{"used": stat.AcquiredConns(), "idle": stat.IdleConns(), "max": stat.MaxConns()} {
+		ch <- prometheus.MustNewConstMetric(poolDesc, prometheus.GaugeValue, float64(n), state)
+	}
 }
