@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"server/audit": {
 		"server/api", "server/executor", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
 	},
+	"server/chronicle":   {},
 	"server/clock":       {},
 	"server/destination": {"server/api", "server/clock", "server/pace", "server/yamldoc", "destsim/rpc"},
 	"server/executor": {
@@ -77,6 +78,7 @@ var testArrows = map[string][]string{
 	"openapi":             {"destsim/rpc", "server/api"},
 	"server":              {"destsim", "conformance/wire", "server/source/postgrestest"},
 	"server/destination":  {"destsim"},
+	"server/chronicle":    {"server/source/postgrestest", "server/store"},
 	"server/executor":     {"destsim", "matrixtest", "server/shelf", "server/shelf/shelftest", "server/source/postgrestest"},
 	"server/jobs":         {"server/source/postgrestest"},
 	"server/lease":        {"server/source/postgrestest"},
@@ -97,7 +99,7 @@ var doors = map[string][]string{
 	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
 	"github.com/HdrHistogram/":    {"loadgen"},
 	"github.com/hashicorp/":       {"server/executor"},
-	"github.com/jackc/pgx/":       {"destsim", "server/jobs", "server/lease", "server/quota", "server/shelf", "server/shelf/shelftest", "server/source", "server/store"},
+	"github.com/jackc/pgx/":       {"destsim", "server/chronicle", "server/jobs", "server/lease", "server/quota", "server/shelf", "server/shelf/shelftest", "server/source", "server/store"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/liquid":   {"server/mapping"},
 	"github.com/parquet-go/":      {"server/source"},
