@@ -206,20 +206,6 @@ func (s *Server) controlIndex(*controlCall) (any, error) {
 	return map[string]any{"routes": routes}, nil
 }
 
-// controlTrust adds authorities for destinations (spec 5.2.1).
-func (s *Server) controlTrust(c *controlCall) (any, error) {
-	text, err := c.text(1 << 20)
-	if err != nil {
-		return nil, err
-	}
-	n, err := s.gate.Trust(text)
-	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "%v", err)
-	}
-	s.forks.trust(text)
-	return map[string]int{"trusted": n}, nil
-}
-
 // controlFidelity lists rules by their state, for those who decide how far to
 // rely on the emulation.
 func (s *Server) controlFidelity(c *controlCall) (any, error) {

@@ -248,9 +248,8 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 		return nil, err
 	}
 	// What they hold is about things that are gone.
-	s.journal.forget()
-	s.faults.forget()
-	if err := left.drop(s); err != nil {
+	_, err = s.faults.forget(ctx)
+	if err := errors.Join(err, s.journal.forget(ctx), left.drop(s)); err != nil {
 		return nil, err
 	}
 	return done, nil

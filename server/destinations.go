@@ -227,7 +227,10 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 		if err := tx.SaveDestination(d, credentials); err != nil {
 			return err
 		}
-		return tx.DropObjectCache(d.ID)
+		if err := tx.DropObjectCache(d.ID); err != nil {
+			return err
+		}
+		return s.tellDestination(tx, d.ID, changedElsewhere)
 	})
 	if err != nil {
 		return nil, err
@@ -268,7 +271,10 @@ func (s *Server) deleteDestination(c *call) (*reply, error) {
 		return nil, err
 	}
 	err = c.update(func(tx *store.Tx) error {
-		return tx.DeleteDestination(d.WorkspaceID, d.ID)
+		if err := tx.DeleteDestination(d.WorkspaceID, d.ID); err != nil {
+			return err
+		}
+		return s.tellDestination(tx, d.ID, goneElsewhere)
 	})
 	if err != nil {
 		return nil, err

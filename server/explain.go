@@ -65,6 +65,7 @@ type ExplainedExchange struct {
 	Status        int             `json:"status"`
 	Outcome       string          `json:"outcome"`
 	Error         string          `json:"error"`
+	Process       string          `json:"process,omitempty"` // that called; "" where one is alone
 }
 
 // ExplainedRetry says when the record is sent again: this run, next run or none.
@@ -136,7 +137,7 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 		}
 		return nil, refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, clip(identifier, 100))
 	}
-	return x.tell(), nil
+	return x.tell(ctx)
 }
 
 // explaining gathers what is known of one record.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/hex"
 	"encoding/json"
 	"time"
@@ -11,10 +12,13 @@ import (
 )
 
 // tell puts it together.
-func (x *explaining) tell() *Explained {
+func (x *explaining) tell(ctx context.Context) (*Explained, error) {
 	e := &Explained{
 		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
 		Attempts: x.attempts(),
+	}
+	if err := x.exchanges(ctx, e.Attempts); err != nil {
+		return nil, err
 	}
 	if x.sourceFault != "" {
 		e.SourceError = &x.sourceFault
@@ -32,7 +36,7 @@ func (x *explaining) tell() *Explained {
 		e.Verdict, e.Message = &word, last.Message
 	}
 	e.Next = x.next()
-	return e
+	return e, nil
 }
 
 func orNull(text []byte) json.RawMessage {
@@ -136,19 +140,39 @@ func (x *explaining) attempt(one *ledger.Logged, call string, failed bool) Expla
 		return a
 	}
 	a.Call = &call
-	entry := x.s.journal.exchange(call)
-	if entry == nil {
-		return a
-	}
-	a.Exchange = &ExplainedExchange{
-		ID: entry.ID, Request: orNull(entry.Request), Response: orNull(entry.Response), RequestBytes: entry.Sent,
-		ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error,
-	}
-	if failed {
-		a.Message = entry.Error
-		a.StartedAt, a.CompletedAt = api.At(entry.Started), api.At(entry.Started.Add(entry.Duration))
-	}
 	return a
+}
+
+// exchanges adds what the journal has of the calls, whichever process made them.
+func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt) error {
+	if len(attempts) == 0 {
+		return nil
+	}
+	if err := x.s.journal.gather(ctx); err != nil {
+		return err
+	}
+	for i := range attempts {
+		a := &attempts[i]
+		if a.Call == nil {
+			continue
+		}
+		entry, err := x.s.journal.calls.find(ctx, *a.Call)
+		if err != nil {
+			return err
+		}
+		if entry == nil {
+			continue
+		}
+		a.Exchange = &ExplainedExchange{
+			ID: entry.ID, Request: orNull(entry.Request), Response: orNull(entry.Response), RequestBytes: entry.Sent,
+			ResponseBytes: entry.Received, Status: entry.Status, Outcome: entry.Outcome, Error: entry.Error, Process: entry.Process,
+		}
+		if a.Verdict == verdictFailed {
+			a.Message = entry.Error
+			a.StartedAt, a.CompletedAt = api.At(entry.Started), api.At(entry.Started.Add(entry.Duration))
+		}
+	}
+	return nil
 }
 
 // next tells when the record is sent again (facts A6).

@@ -73,7 +73,7 @@ type ArmedFault struct {
 	Fired   int64  `json:"fired"`   // calls that it struck
 
 	latency time.Duration
-	chance  *rand.Rand
+	draws   *rand.PCG
 }
 
 // The bounds of a board.
@@ -82,15 +82,15 @@ const (
 	maxLatency = time.Minute
 )
 
-// faults is the board of one service.
+// faults is the board of one service; where several processes share an
+// installation, a copy of theirs (see faults_shared.go).
 type faults struct {
 	s     *Server
 	armed atomic.Int64 // calls look at nothing else while it is 0
 	notes atomic.Int64 // calls that were struck and have not ended
 
 	mu     sync.Mutex
-	next   int64
-	list   []*ArmedFault
+	board  board
 	struck map[*call][]string
 }
 
@@ -102,68 +102,107 @@ type droppedConnection struct{ fault string }
 
 func (d *droppedConnection) Error() string { return "connection dropped by " + d.fault }
 
-// UnfiredFaults lists the faults that never struck, whether or not they still
-// stand: a test that relies on one of them has tested nothing.
+// UnfiredFaults lists the faults that never struck and still stand: a test that
+// relies on one of them has tested nothing. Where other processes of the
+// installation are alive there is nothing to tell yet, and the list is empty.
 func (s *Server) UnfiredFaults() []ArmedFault {
-	return slices.DeleteFunc(s.faults.all(), func(a ArmedFault) bool { return a.Fired > 0 })
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.background.ctx), lastWrite)
+	defer cancel()
+	if s.settings != nil {
+		if alone, err := s.settings.all.Alone(ctx); err != nil || !alone {
+			return nil
+		}
+	}
+	list, err := s.faults.unfired(ctx)
+	if err != nil {
+		s.log.Warn("faults cannot be read", "error", err)
+	}
+	return list
+}
+
+func (f *faults) unfired(ctx context.Context) ([]ArmedFault, error) {
+	list, err := f.all(ctx)
+	return slices.DeleteFunc(list, func(a ArmedFault) bool { return a.Fired > 0 }), err
+}
+
+// board is what the triggers are asked of, in the order of arming.
+type board struct {
+	next int64
+	list []*ArmedFault
 }
 
 // arm puts a fault into force for all calls that come later.
-func (f *faults) arm(fault Fault) (ArmedFault, error) {
+func (f *faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
 	latency, err := fault.check(f.s)
 	if err != nil {
 		return ArmedFault{}, err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.list) >= maxFaults {
-		return ArmedFault{}, refuse(http.StatusConflict, "there are %d faults already; delete some", maxFaults)
-	}
-	f.next++
-	a := &ArmedFault{
-		ID: fmt.Sprintf("fault_%d", f.next), Fault: fault, Armed: true,
-		latency: latency, chance: rand.New(rand.NewPCG(fault.Seed, 0xfa017)),
-	}
-	f.list = append(f.list, a)
-	f.armed.Add(1)
-	return *a, nil
+	err = f.change(ctx, func(b *board) error {
+		if len(b.list) >= maxFaults {
+			return refuse(http.StatusConflict, "there are %d faults already; delete some", maxFaults)
+		}
+		b.next++
+		a := &ArmedFault{
+			ID: fmt.Sprintf("fault_%d", b.next), Fault: fault, Armed: true,
+			latency: latency, draws: rand.NewPCG(fault.Seed, 0xfa017),
+		}
+		b.list = append(b.list, a)
+		armed = *a
+		return nil
+	})
+	return armed, err
 }
 
 // disarm takes a fault out of force and off the board; 404 when it is not there.
-func (f *faults) disarm(id string) (ArmedFault, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	at := slices.IndexFunc(f.list, func(a *ArmedFault) bool { return a.ID == id })
-	if at < 0 {
-		return ArmedFault{}, refuse(http.StatusNotFound, "there is no fault %q", clip(id, 40))
-	}
-	a := f.list[at]
-	f.list = slices.Delete(f.list, at, at+1)
-	f.armed.Add(-1)
-	a.Armed = false
-	return *a, nil
+func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
+	err = f.change(ctx, func(b *board) error {
+		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
+		if at < 0 {
+			return refuse(http.StatusNotFound, "there is no fault %q", clip(id, 40))
+		}
+		gone = *b.list[at]
+		gone.Armed = false
+		b.list = slices.Delete(b.list, at, at+1)
+		return nil
+	})
+	return gone, err
 }
 
 // forget takes all faults away and starts their numbers again.
-func (f *faults) forget() []ArmedFault {
+func (f *faults) forget(ctx context.Context) (gone []ArmedFault, err error) {
+	err = f.change(ctx, func(b *board) error {
+		gone = b.copies()
+		*b = board{}
+		return nil
+	})
+	return gone, err
+}
+
+// change changes the board, that of all processes where there are several.
+func (f *faults) change(ctx context.Context, change func(*board) error) error {
+	if f.s.settings != nil {
+		return f.changeForAll(ctx, change)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	gone := f.copies()
-	f.list, f.next = nil, 0
-	f.armed.Store(0)
-	return gone
+	err := change(&f.board)
+	f.armed.Store(int64(len(f.board.list)))
+	return err
 }
 
 // all is a copy: the counters go on while it is written.
-func (f *faults) all() []ArmedFault {
+func (f *faults) all(ctx context.Context) ([]ArmedFault, error) {
+	if f.s.settings != nil {
+		return f.allOfAll(ctx)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.copies()
+	return f.board.copies(), nil
 }
 
-func (f *faults) copies() []ArmedFault {
-	list := make([]ArmedFault, len(f.list))
-	for i, a := range f.list {
+func (b *board) copies() []ArmedFault {
+	list := make([]ArmedFault, len(b.list))
+	for i, a := range b.list {
 		list[i] = *a
 	}
 	return list
@@ -209,14 +248,15 @@ func (f *faults) strike(c *call, phase string) error {
 	return fatal.failure(f.s.clock.Now())
 }
 
-// decide asks every fault in the order of arming.
+// decide finds the faults that strike a call, and notes them.
 func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *ArmedFault) {
+	fired := f.fire(c, phase)
+	if len(fired) == 0 {
+		return 0, nil
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, a := range f.list {
-		if a.Fault.Phase != phase || !a.Fault.meant(c) || !a.due() {
-			continue
-		}
+	for _, a := range fired {
 		// The count lets calls that nothing struck end without the lock.
 		if _, noted := f.struck[c]; !noted {
 			f.notes.Add(1)
@@ -224,12 +264,45 @@ func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *Armed
 		f.struck[c] = append(f.struck[c], a.ID)
 		f.s.figures.fault(a.Fault.Kind)
 		if a.Fault.Kind != faultLatency {
-			copied := *a
-			return wait, &copied
+			return wait, &a
 		}
 		wait += a.latency
 	}
 	return wait, nil
+}
+
+// fire asks the board, that of all processes where there are several.
+func (f *faults) fire(c *call, phase string) []ArmedFault {
+	f.mu.Lock()
+	if f.s.settings == nil {
+		defer f.mu.Unlock()
+		return f.board.fire(c, phase)
+	}
+	concerned := f.board.concerns(c, phase)
+	f.mu.Unlock() // nobody else waits for the database
+	if !concerned {
+		return nil
+	}
+	return f.fireForAll(c, phase)
+}
+
+// concerns tells whether any fault has to count a call.
+func (b *board) concerns(c *call, phase string) bool {
+	return slices.ContainsFunc(b.list, func(a *ArmedFault) bool { return a.Fault.Phase == phase && a.Fault.meant(c) })
+}
+
+// fire asks every fault in the order of arming.
+func (b *board) fire(c *call, phase string) (fired []ArmedFault) {
+	for _, a := range b.list {
+		if a.Fault.Phase != phase || !a.Fault.meant(c) || !a.due() {
+			continue
+		}
+		fired = append(fired, *a)
+		if a.Fault.Kind != faultLatency {
+			break
+		}
+	}
+	return fired
 }
 
 // meant tells whether the trigger chooses a call.
@@ -260,7 +333,7 @@ func (a *ArmedFault) due() bool {
 	t := &a.Fault.Trigger
 	a.Matched++
 	n := a.Matched - t.AfterN
-	lucky := t.Probability == 0 || a.chance.Float64() < t.Probability
+	lucky := t.Probability == 0 || rand.New(a.draws).Float64() < t.Probability
 	if n < 1 || t.FirstN > 0 && n > t.FirstN || t.Every > 0 && n%t.Every != 0 ||
 		t.Times > 0 && a.Fired >= t.Times || !lucky {
 		return false

@@ -147,7 +147,7 @@ func TestLatency(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFaults(&Server{figures: newFigures(&Server{})})
 		arm := func(latency string) {
-			_, err := f.arm(Fault{Kind: "latency", Latency: latency})
+			_, err := f.arm(t.Context(), Fault{Kind: "latency", Latency: latency})
 			require.NoError(t, err)
 		}
 		strike := func(ctx context.Context) (time.Duration, error) {

@@ -2,7 +2,9 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -19,11 +21,12 @@ import (
 // and webhooks, without any secret: they are taken out before an entry is kept.
 type journal struct {
 	s        *Server
-	counter  atomic.Int64 // of requests: their ids follow from it
+	process  string // of several; "" where one is alone
+	ids      requestIDs
 	bodies   atomic.Bool
-	requests ring[RequestEntry]
-	calls    ring[CallEntry]
-	webhooks ring[WebhookEntry]
+	requests book[RequestEntry]
+	calls    book[CallEntry]
+	webhooks book[WebhookEntry]
 }
 
 // The bounds of each of the journals; a body above maxKeptBody is kept as
@@ -37,17 +40,24 @@ const (
 
 // newJournal keeps bodies until told otherwise: a failed test wants them.
 func newJournal(s *Server) *journal {
-	j := &journal{s: s}
+	j := &journal{s: s, ids: requestIDs{s: s}}
 	j.bodies.Store(true)
-	j.requests = newRing(journalEntries, journalBytes, func(e *RequestEntry) int {
+	j.requests = newBook("requests", journalBytes, func(e *RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
-	j.calls = newRing(journalEntries, callBytes, func(e *CallEntry) int {
+	j.requests.key = func(e *RequestEntry) string { return e.ID }
+	j.requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
+	j.calls = newBook("calls", callBytes, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
 	})
-	j.webhooks = newRing(journalEntries, journalBytes, func(e *WebhookEntry) int {
+	j.calls.key = func(e *CallEntry) string { return e.RequestID }
+	j.calls.sign = func(e *CallEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("call_%012d", number) }
+	j.calls.show = (*CallEntry).show
+	j.webhooks = newBook("webhooks", journalBytes, func(e *WebhookEntry) int {
 		return 512 + len(e.Error) + len(e.Body)
 	})
+	j.webhooks.key = func(e *WebhookEntry) string { return fmt.Sprintf("%d/%d", e.DeliveryID, e.Attempt) }
+	j.webhooks.sign = func(e *WebhookEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("webhook_%012d", number) }
 	return j
 }
 
@@ -71,6 +81,8 @@ type RequestEntry struct {
 	Request        json.RawMessage `json:"request"`
 	Response       json.RawMessage `json:"response"`
 	Faults         []string        `json:"faults"` // ids of the faults that struck
+	// Process has answered; "" where one process is alone.
+	Process string `json:"process,omitempty"`
 }
 
 // CallEntry is one call to a destination.
@@ -83,6 +95,8 @@ type CallEntry struct {
 	// destination.MaxBodies, or where bodies are switched off.
 	Request  json.RawMessage `json:"request"`
 	Response json.RawMessage `json:"response"`
+	// Process has called; "" where one process is alone.
+	Process string `json:"process,omitempty"`
 }
 
 // recorder follows one request to its end. code 0 is a dropped connection.
@@ -100,14 +114,11 @@ func (j *journal) begin(c *call) *recorder {
 	j.s.world.RLock()
 	c.ctx = holding(c.ctx)
 	// Durations are real time: the service's clock may stand still or jump.
-	return &recorder{j: j, c: c, seq: j.counter.Add(1), began: time.Now()}
+	return &recorder{j: j, c: c, seq: j.ids.next(), began: time.Now()}
 }
 
 // id is known before the call ends, for the header of its reply.
 func (r *recorder) id() string { return requestID(r.seq) }
-
-// requestID has a fixed width, so that ids sort as they were given.
-func requestID(seq int64) string { return fmt.Sprintf("req_%012d", seq) }
 
 // end keeps the request and counts it.
 func (r *recorder) end() {
@@ -121,7 +132,7 @@ func (r *recorder) end() {
 		OrganizationID: c.who.OrganizationID, WorkspaceID: c.who.WorkspaceID,
 		Operation: c.op.ID, Method: c.r.Method, Path: secrets.path(c.r.URL), Query: secrets.query(c.r.URL),
 		Status: r.code, RequestBytes: len(c.body), ResponseBytes: len(r.body),
-		Faults: j.s.faults.taken(c),
+		Faults: j.s.faults.taken(c), Process: j.process,
 	}
 	if j.bodies.Load() {
 		entry.Request = secrets.body(c.body, true)
@@ -133,7 +144,7 @@ func (r *recorder) end() {
 			entry.Response = bytes.Clone(bytes.TrimSpace(r.body))
 		}
 	}
-	j.requests.add(entry, func(e *RequestEntry, number int64) { e.Number = number })
+	j.requests.add(entry)
 }
 
 // showsSecrets tells whether the replies of a path can hold keys of secrets. The
@@ -148,21 +159,27 @@ func (j *journal) observe(x destination.Exchange) {
 	if !j.bodies.Load() {
 		x = x.WithoutBodies()
 	}
-	entry := CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x}
-	j.calls.add(entry, func(e *CallEntry, number int64) {
-		e.Number, e.ID = number, fmt.Sprintf("call_%012d", number)
-	})
+	j.calls.add(CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x, Process: j.process})
 }
 
-// exchange finds an outgoing call by the id of its request, with its bodies; nil
-// when it is forgotten.
-func (j *journal) exchange(id string) *CallEntry {
-	list, _, _, _ := j.calls.page(0, 1, func(e *CallEntry) bool { return e.RequestID == id })
-	if len(list) == 0 {
+// gather lets all processes write down what they have; find sees it then.
+func (j *journal) gather(ctx context.Context) error {
+	if j.calls.to == nil {
 		return nil
 	}
-	list[0].show()
-	return &list[0]
+	return j.calls.to.gather(ctx)
+}
+
+// follow takes over whether bodies are kept, and writes down what there is.
+func (j *journal) follow(ctx context.Context, state []byte) error {
+	kept := keptBodies{Bodies: true}
+	if len(state) > 0 {
+		if err := json.Unmarshal(state, &kept); err != nil {
+			return fmt.Errorf("read setting %s: %w", settingJournal, err)
+		}
+	}
+	j.bodies.Store(kept.Bodies)
+	return j.calls.to.write(ctx)
 }
 
 // clean takes the secrets of a call out of a text: its token, and every value
@@ -172,10 +189,8 @@ func (j *journal) clean(c *call, text string) string {
 }
 
 // forget empties all journals. Numbers and ids count on.
-func (j *journal) forget() {
-	j.requests.clear()
-	j.calls.clear()
-	j.webhooks.clear()
+func (j *journal) forget(ctx context.Context) error {
+	return errors.Join(j.requests.clear(ctx), j.calls.clear(ctx), j.webhooks.clear(ctx))
 }
 
 // secretsOf gathers what must not be kept of a call.

@@ -1,23 +1,23 @@
 package server
 
 import (
+	"context"
+	"encoding/json"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/destkit/destkit/server/api"
 )
 
 // journalRoutes read, filter and empty the journals.
 func (s *Server) journalRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", s.controlRequests},
-		{"DELETE", "/journal/requests", "forgets them", func(*controlCall) (any, error) { s.journal.requests.clear(); return done, nil }},
+		{"DELETE", "/journal/requests", "forgets them", func(c *controlCall) (any, error) { return done, s.journal.requests.clear(c.r.Context()) }},
 		{"GET", "/journal/calls", "?organization=&destination=&method=&outcome=&status=&after=&limit= lists calls of destinations, oldest first", s.controlCalls},
-		{"DELETE", "/journal/calls", "forgets them", func(*controlCall) (any, error) { s.journal.calls.clear(); return done, nil }},
+		{"DELETE", "/journal/calls", "forgets them", func(c *controlCall) (any, error) { return done, s.journal.calls.clear(c.r.Context()) }},
 		{"GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first", s.controlWebhookCalls},
-		{"DELETE", "/journal/webhooks", "forgets them", func(*controlCall) (any, error) { s.journal.webhooks.clear(); return done, nil }},
+		{"DELETE", "/journal/webhooks", "forgets them", func(c *controlCall) (any, error) { return done, s.journal.webhooks.clear(c.r.Context()) }},
 		{"POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", s.controlJournal},
 	}
 }
@@ -29,17 +29,6 @@ type journalPage[T any] struct {
 	Total   int64  `json:"total"`   // since the start or the last deletion
 	Dropped int64  `json:"dropped"` // of these, forgotten for want of room
 	Next    *int64 `json:"next"`
-}
-
-// pageOfJournal reads one page; number gives the position of its last entry,
-// from which the next one goes on.
-func pageOfJournal[T any](r *ring[T], after int64, limit int64, number func(*T) int64, pass func(*T) bool) journalPage[T] {
-	list, total, dropped, more := r.page(after, int(limit), pass)
-	page := journalPage[T]{Entries: list, Total: total, Dropped: dropped}
-	if more {
-		page.Next = api.Ptr(number(&list[len(list)-1]))
-	}
-	return page
 }
 
 // statusFilter takes 404 or 4xx; 0 is a dropped connection.
@@ -93,19 +82,33 @@ func (s *Server) controlRequests(c *controlCall) (any, error) {
 	// Clients know the id of a reply and not its number here, so both go on from
 	// the request.
 	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
-		if f.after = s.journal.requests.find(func(e *RequestEntry) bool { return e.ID == id }); f.after == 0 {
-			return nil, invalidField("after", "the journal has no request %s", clip(id, 40))
+		if f.after, err = s.journal.requestAt(c.r.Context(), id); err != nil {
+			return nil, err
 		}
 	} else if f.after, err = integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
-	return pageOfJournal(&s.journal.requests, f.after, f.limit, func(e *RequestEntry) int64 { return e.Number },
-		func(e *RequestEntry) bool {
-			return (f.organization == 0 || f.organization == e.OrganizationID) &&
-				(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
-				fits(query, "operation", e.Operation) && fits(query, "method", e.Method) &&
-				fits(query, "fault", e.Faults...)
-		}), nil
+	return s.journal.requests.page(c.r.Context(), f.after, f.limit, func(e *RequestEntry) bool {
+		return (f.organization == 0 || f.organization == e.OrganizationID) &&
+			(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
+			fits(query, "operation", e.Operation) && fits(query, "method", e.Method) &&
+			fits(query, "fault", e.Faults...)
+	})
+}
+
+// requestAt is the number of the request with an id.
+func (j *journal) requestAt(ctx context.Context, id string) (int64, error) {
+	if err := j.gather(ctx); err != nil {
+		return 0, err
+	}
+	entry, err := j.requests.find(ctx, id)
+	if err == nil && entry == nil {
+		err = invalidField("after", "the journal has no request %s", clip(id, 40))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return entry.Number, nil
 }
 
 // fits tells whether a filter is not given or names one of the values.
@@ -139,18 +142,13 @@ func (s *Server) controlCalls(c *controlCall) (any, error) {
 			return nil, err
 		}
 	}
-	page := pageOfJournal(&s.journal.calls, f.after, f.limit, func(e *CallEntry) int64 { return e.Number },
-		func(e *CallEntry) bool {
-			return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
-				f.status(e.Status) && fits(query, "method", e.Method) && fits(query, "outcome", e.Outcome)
-		})
-	for i := range page.Entries {
-		page.Entries[i].show()
-	}
-	return page, nil
+	return s.journal.calls.page(c.r.Context(), f.after, f.limit, func(e *CallEntry) bool {
+		return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
+			f.status(e.Status) && fits(query, "method", e.Method) && fits(query, "outcome", e.Outcome)
+	})
 }
 
-// show takes the secrets out of the bodies when they are looked at: that is
+// show takes the secrets out of the bodies when they leave the memory: that is
 // seldom, and calls are many.
 func (e *CallEntry) show() { e.Request, e.Response = e.Bodies() }
 
@@ -163,7 +161,22 @@ func (s *Server) controlJournal(c *controlCall) (any, error) {
 		return nil, err
 	}
 	if body.Bodies != nil {
-		s.journal.bodies.Store(*body.Bodies)
+		if err := s.journal.keepBodies(c.r.Context(), *body.Bodies); err != nil {
+			return nil, err
+		}
 	}
 	return map[string]any{"bodies": s.journal.bodies.Load(), "entries": journalEntries, "bytes": journalBytes}, nil
+}
+
+// keptBodies is the setting of the journals that all processes follow.
+type keptBodies struct {
+	Bodies bool `json:"bodies"`
+}
+
+func (j *journal) keepBodies(ctx context.Context, kept bool) error {
+	if j.s.settings == nil {
+		j.bodies.Store(kept)
+		return nil
+	}
+	return j.s.settings.set(ctx, settingJournal, func([]byte) ([]byte, error) { return json.Marshal(keptBodies{kept}) })
 }

@@ -61,33 +61,58 @@ func (r *ring[T]) clear() {
 }
 
 // page copies up to limit entries after a number that pass, oldest first, and
-// tells how many entries there were in all and how many of them are forgotten.
-func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, total, dropped int64, more bool) {
+// tells how many entries there were in all and how many of them are forgotten. next
+// is the number of the last one where more follow, and otherwise 0.
+func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	list = []T{}
+	var last int64
 	for n := max(after+1, r.first); n <= r.last; n++ {
 		entry := r.slot(n)
 		if !pass(entry) {
 			continue
 		}
 		if len(list) == limit {
-			more = true
+			next = last
 			break
 		}
-		list = append(list, *entry)
+		list, last = append(list, *entry), n
 	}
-	return list, r.last - r.base, r.first - r.base - 1, more
+	return list, next, r.last - r.base, r.first - r.base - 1
 }
 
-// find is the number of the entry that fits, 0 when none is kept.
-func (r *ring[T]) find(fits func(*T) bool) int64 {
+// find copies the newest entry that fits; nil when none is kept.
+func (r *ring[T]) find(fits func(*T) bool) *T {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for n := r.last; n >= r.first; n-- {
 		if fits(r.slot(n)) {
-			return n
+			entry := *r.slot(n)
+			return &entry
 		}
 	}
-	return 0
+	return nil
+}
+
+// take gives the newest entries within a number and a size, oldest first, and
+// empties the ring. lost is how many others have come since it was emptied last.
+func (r *ring[T]) take(most, room int) (list []T, lost int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	from := r.last + 1
+	for ; from > r.first && most > 0; from-- {
+		if room -= r.size(r.slot(from - 1)); room < 0 {
+			break
+		}
+		most--
+	}
+	for n := from; n <= r.last; n++ {
+		list = append(list, *r.slot(n))
+	}
+	lost = r.last - r.base - int64(len(list))
+	clear(r.slots) // what they held is the caller's
+	r.slots, r.bytes = r.slots[:0], 0
+	r.base, r.first = r.last, r.last+1
+	return list, lost
 }

@@ -218,10 +218,29 @@ func TestRing(t *testing.T) {
 		}
 		after := rapid.Int64Range(0, last+2).Draw(rt, "after")
 		limit := rapid.IntRange(1, 8).Draw(rt, "limit")
-		list, _, _, more := r.page(after, limit, func(*string) bool { return true })
+		list, next, all, dropped := r.page(after, limit, func(*string) bool { return true })
 		want := append([]string{}, model[min(len(model), int(max(0, after+1-first))):]...)
-		require.Equal(rt, len(want) > limit, more)
+		if len(want) > limit {
+			require.Equal(rt, max(first, after+1)+int64(limit)-1, next)
+		} else {
+			require.Zero(rt, next)
+		}
 		require.Equal(rt, want[:min(len(want), limit)], list)
+		require.EqualValues(rt, len(model), all-dropped)
+
+		// What is taken is the end of what is there.
+		entries, size := rapid.IntRange(0, 8).Draw(rt, "entries"), rapid.IntRange(0, 60).Draw(rt, "size")
+		taken, lost := r.take(entries, size)
+		require.EqualValues(rt, all, lost+int64(len(taken)))
+		require.Equal(rt, append([]string{}, model[len(model)-len(taken):]...), append([]string{}, taken...))
+		if rest := len(model) - len(taken); rest > 0 && len(taken) < entries {
+			require.Greater(rt, len(strings.Join(model[rest-1:], "")), size)
+		}
+		r.add("x", func(_ *string, number int64) { last++; require.Equal(rt, last, number) })
+		list, _, all, dropped = r.page(0, 10, func(*string) bool { return true })
+		require.Equal(rt, []string{"x"}, list)
+		require.EqualValues(rt, 1, all)
+		require.Zero(rt, dropped)
 	})
 }
 

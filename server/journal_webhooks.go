@@ -2,7 +2,6 @@ package server
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -31,6 +30,8 @@ type WebhookEntry struct {
 	NextAttempt    *api.Time `json:"next_attempt_at"` // null when it is over
 	// Body is what was sent, null where bodies are switched off.
 	Body json.RawMessage `json:"body"`
+	// Process has called; "" where one process is alone.
+	Process string `json:"process,omitempty"`
 }
 
 // webhook keeps one call of a webhook that took so long in real time.
@@ -39,14 +40,12 @@ func (j *journal) webhook(organizationID int64, hook *store.Webhook, d *store.We
 		At: api.Time{Time: d.LastAttempt}, DurationMS: float64(took.Microseconds()) / 1000,
 		OrganizationID: organizationID, WorkspaceID: d.WorkspaceID, WebhookID: d.WebhookID, DeliveryID: d.ID,
 		SyncID: d.SyncID, SyncRunID: d.SyncRunID, Event: d.Event, Attempt: d.Attempts, Endpoint: hook.Site,
-		Status: int(d.HTTPStatus), Error: d.Error, NextAttempt: api.At(d.NextAttempt),
+		Status: int(d.HTTPStatus), Error: d.Error, NextAttempt: api.At(d.NextAttempt), Process: j.process,
 	}
 	if j.bodies.Load() {
 		entry.Body = json.RawMessage(d.Body)
 	}
-	j.webhooks.add(entry, func(e *WebhookEntry, number int64) {
-		e.Number, e.ID = number, fmt.Sprintf("webhook_%012d", number)
-	})
+	j.webhooks.add(entry)
 }
 
 // controlWebhookCalls lists calls of webhooks.
@@ -69,9 +68,8 @@ func (s *Server) controlWebhookCalls(c *controlCall) (any, error) {
 		return nil, err
 	}
 	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
-	return pageOfJournal(&s.journal.webhooks, f.after, f.limit, func(e *WebhookEntry) int64 { return e.Number },
-		func(e *WebhookEntry) bool {
-			return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
-				is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && fits(query, "event", e.Event)
-		}), nil
+	return s.journal.webhooks.page(c.r.Context(), f.after, f.limit, func(e *WebhookEntry) bool {
+		return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
+			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && fits(query, "event", e.Event)
+	})
 }

@@ -59,7 +59,8 @@ func (o *outside) drop(s *Server) error {
 	var failures []error
 	// All are tried: one that fails must not keep the others.
 	for _, d := range o.destinations {
-		failures = append(failures, s.gate.Remove(d.ID, d.Type))
+		failures = append(failures, s.gate.Remove(d.ID, d.Type),
+			s.store.Tell(s.background.ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
 	}
 	for _, src := range o.sources {
 		if kind, _ := source.Type(src.Type); kind.Emulated {

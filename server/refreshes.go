@@ -13,20 +13,22 @@ import (
 // startRefresh notes a refresh, runs it beside the call, and answers its key.
 func (s *Server) startRefresh(c *call, kind string, target int64, work func(context.Context) error) (*reply, error) {
 	r := &store.Refresh{WorkspaceID: c.who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
+	r.Error = s.refreshOwner()
 	if err := c.update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
 		return nil, err
 	}
 	// The client asks for the status; it need not wait for a slow destination.
 	s.later("refresh "+kind, func(ctx context.Context) {
 		// A failure is noted as one: a client that waits must see an end.
-		r.Status = store.RefreshCompleted
+		r.Status, r.Error = store.RefreshCompleted, ""
 		if err := work(ctx); err != nil {
 			r.Status, r.Error = store.RefreshFailed, err.Error()
 			s.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
 		}
 		r.CompletedAt = s.clock.Now()
 		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-		if err != nil && !errors.Is(err, context.Canceled) {
+		// A conflict: somebody took this process for dead, and has said so.
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) {
 			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
 		}
 	})
@@ -54,8 +56,34 @@ func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, erro
 		r, err = tx.Refresh(kind, target, key)
 		return err
 	})
+	if err == nil && r.Status == store.RefreshProcessing && s.settings != nil {
+		err = s.lookAfter(c.ctx, r)
+	}
 	if err != nil {
 		return nil, err
 	}
 	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+}
+
+// refreshOwner stands in the place of the error as long as a refresh is under way:
+// the process that works on it. Who is alone abandons at its start what it finds.
+func (s *Server) refreshOwner() string {
+	if s.settings == nil {
+		return ""
+	}
+	return s.config.Process
+}
+
+// lookAfter fails a refresh whose process is gone: nobody else goes on with it.
+func (s *Server) lookAfter(ctx context.Context, r *store.Refresh) error {
+	lives, err := s.settings.all.Lives(ctx, r.Error)
+	if err != nil || lives {
+		return store.Explained(err)
+	}
+	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", s.clock.Now()
+	err = s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+	if errors.Is(err, store.ErrConflict) {
+		return nil // it was not gone, or somebody else has looked
+	}
+	return err
 }

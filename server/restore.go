@@ -40,9 +40,8 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	if err := s.replaceWorld(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
-	s.journal.forget()
-	s.faults.forget()
-	return nil
+	_, err = s.faults.forget(ctx)
+	return errors.Join(err, s.journal.forget(ctx))
 }
 
 // undo puts the world back that was there.
@@ -118,7 +117,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		}
 	}
 	// Ids of requests and moments go on as they did then.
-	s.journal.counter.Store(a.meta.Requests)
+	s.journal.ids.restore(a.meta.Requests)
 	return s.clock.Restore(a.meta.Clock)
 }
 

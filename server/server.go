@@ -127,6 +127,10 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
+	// Process tells this process from the others on the store; made at random where it
+	// is "".
+	Process string
+
 	dirs   []string // the data directories of this world and of those it was forked from
 	forked bool     // from another world, which delivers what was open there
 }
@@ -143,6 +147,8 @@ type Server struct {
 	first      *Tokens
 	journal    *journal
 	faults     *faults
+	settings   *settings
+	trusted    int // bytes of the setting that are trusted already
 	figures    *figures
 	plans      flights
 	forks      forks
@@ -192,7 +198,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	if err := errors.Join(s.begin(ctx), s.run(ctx)); err != nil {
+	if err := errors.Join(s.begin(ctx), s.shareControl(ctx), s.run(ctx)); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -206,6 +212,7 @@ func (s *Server) Close() error {
 	s.forks.closeAll()
 	s.background.stop(executor.ErrStop)
 	s.background.work.Wait()
+	s.leaveControl()
 	s.clock.Close()
 	s.gate.Close()
 	var books error

@@ -86,7 +86,7 @@ func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
 	// restore.
 	meta := snapshotMeta{
 		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
-		Clock: s.clock.State(), Requests: s.journal.counter.Load(),
+		Clock: s.clock.State(), Requests: s.journal.ids.at(),
 		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
 	}
 	for _, d := range kept.destinations {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -49,6 +50,14 @@ func (c *Config) complete() error {
 		if _, err := rand.Read(c.MasterKey); err != nil {
 			return fmt.Errorf("make master key: %w", err)
 		}
+	}
+	if c.Process == "" {
+		// Not from Config.Random: two processes with one seed are two.
+		var id [8]byte
+		if _, err := rand.Read(id[:]); err != nil {
+			return fmt.Errorf("name the process: %w", err)
+		}
+		c.Process = hex.EncodeToString(id[:])
 	}
 	if c.Dir != "" {
 		c.dirs = append(slices.Clone(c.dirs), c.Dir)
@@ -152,8 +161,11 @@ func (s *Server) open(ctx context.Context) error {
 // tokens of the configuration.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		if err := abandonRefreshes(tx); err != nil {
-			return err
+		// Where several processes share the store, others may be working on them.
+		if !s.store.Shared() {
+			if err := abandonRefreshes(tx); err != nil {
+				return err
+			}
 		}
 		if s.config.forked {
 			if _, err := tx.GiveUpDeliveries("left to the world that this one was forked from"); err != nil {

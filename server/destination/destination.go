@@ -257,6 +257,17 @@ func (g *Gate) Forget(id int64) error {
 	return nil
 }
 
+// Idle ends the network connections of a destination that nobody uses now: its
+// credentials were changed elsewhere. Its limit stays as it is known.
+func (g *Gate) Idle(id int64) {
+	g.mu.Lock()
+	p := g.pools[id]
+	g.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
+}
+
 // Remove forgets a destination that was deleted, with the records of an
 // emulated one. Files of local_files stay: they are the user's.
 func (g *Gate) Remove(id int64, typ string) error {

@@ -1,0 +1,214 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/chronicle"
+	"github.com/destkit/destkit/server/store"
+)
+
+// book is one journal: a ring in the memory of this process or, where several
+// processes share an installation, a ring from which entries go to the database.
+type book[T any] struct {
+	kind string
+	room int // in bytes
+	ring ring[T]
+	key  func(*T) string // by which an entry is found
+	sign func(*T, int64) // writes its number into an entry
+	show func(*T)        // takes secrets out of an entry that leaves the ring; nil: there are none
+
+	to    *journalWriter // nil: the ring is the journal
+	turn  *sync.Mutex    // of who writes to the database; guards what follows
+	next  *chronicle.Batch
+	purse *purse
+}
+
+// newBook is a journal in memory.
+func newBook[T any](kind string, room int, size func(*T) int) book[T] {
+	return book[T]{kind: kind, room: room, ring: newRing(journalEntries, room, size), turn: &sync.Mutex{}, purse: &purse{}}
+}
+
+// add keeps an entry. It never waits for the database.
+func (b *book[T]) add(entry T) {
+	b.ring.add(entry, b.sign)
+	if b.to != nil {
+		b.to.wake()
+	}
+}
+
+// page gives up to limit entries after a number that pass, oldest first; next is
+// the number from which the following page goes on.
+func (b *book[T]) page(ctx context.Context, after, limit int64, pass func(*T) bool) (page journalPage[T], err error) {
+	if b.to != nil {
+		return b.pageOfAll(ctx, after, int(limit), pass)
+	}
+	var last int64
+	page.Entries, last, page.Total, page.Dropped = b.ring.page(after, int(limit), pass)
+	for i := range page.Entries {
+		b.shown(&page.Entries[i])
+	}
+	if last > 0 {
+		page.Next = &last
+	}
+	return page, nil
+}
+
+// pageOfAll reads what all processes have written.
+func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass func(*T) bool) (page journalPage[T], err error) {
+	if err := b.to.gather(ctx); err != nil {
+		return page, err
+	}
+	page.Entries = []T{}
+	var last int64
+	totals, err := b.to.all.Each(ctx, b.kind, after, func(number int64, text []byte) (bool, error) {
+		entry, err := b.read(number, text)
+		if err != nil || !pass(entry) {
+			return true, err
+		}
+		if len(page.Entries) == limit {
+			page.Next = &last
+			return false, nil
+		}
+		page.Entries, last = append(page.Entries, *entry), number
+		return true, nil
+	})
+	page.Total, page.Dropped = totals.All, totals.Dropped
+	return page, store.Explained(err)
+}
+
+// find is the newest entry with a key; nil when none is kept. Where there are other
+// processes, gather comes first.
+func (b *book[T]) find(ctx context.Context, key string) (*T, error) {
+	if b.to == nil {
+		entry := b.ring.find(func(e *T) bool { return b.key(e) == key })
+		if entry != nil {
+			b.shown(entry)
+		}
+		return entry, nil
+	}
+	number, text, err := b.to.all.Find(ctx, b.kind, key)
+	if err != nil || number == 0 {
+		return nil, store.Explained(err)
+	}
+	return b.read(number, text)
+}
+
+// clear forgets the entries of all processes.
+func (b *book[T]) clear(ctx context.Context) error {
+	if b.to == nil {
+		b.ring.clear()
+		return nil
+	}
+	// What the others have not written yet is older than this call, too.
+	if err := b.to.gather(ctx); err != nil {
+		return err
+	}
+	return store.Explained(b.to.all.Clear(ctx, b.kind))
+}
+
+func (b *book[T]) shown(entry *T) {
+	if b.show != nil {
+		b.show(entry)
+	}
+}
+
+// read is an entry as it was written.
+func (b *book[T]) read(number int64, text []byte) (*T, error) {
+	entry := new(T)
+	if err := json.Unmarshal(text, entry); err != nil {
+		return nil, fmt.Errorf("read entry %d of journal of %s: %w", number, b.kind, err)
+	}
+	b.sign(entry, number)
+	return entry, nil
+}
+
+// write brings what has come since the last time into the database. What fails is
+// tried again the next time.
+func (b *book[T]) write(ctx context.Context) error {
+	b.turn.Lock()
+	defer b.turn.Unlock()
+	if err := b.writeNext(ctx); err != nil {
+		return err
+	}
+	b.next = b.batch(time.Now())
+	return b.writeNext(ctx)
+}
+
+func (b *book[T]) writeNext(ctx context.Context) error {
+	if b.next == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, writeTime)
+	defer cancel()
+	if err := b.to.all.Add(ctx, b.kind, chronicle.Bounds{Entries: journalEntries, Bytes: int64(b.room)}, *b.next); err != nil {
+		b.next.Again = true
+		return err
+	}
+	b.next = nil
+	return nil
+}
+
+// batch takes the newest entries that the purse pays for; the others are only
+// counted, as those are that a ring has no room for.
+func (b *book[T]) batch(now time.Time) *chronicle.Batch {
+	entries, size := b.purse.fill(now, float64(b.room))
+	list, lost := b.ring.take(entries, min(size, largestBatch))
+	if len(list) == 0 && lost == 0 {
+		return nil
+	}
+	batch := &chronicle.Batch{Entries: make([]chronicle.Entry, 0, len(list)), Lost: lost}
+	size = 0
+	for i := range list {
+		b.shown(&list[i])
+		text, err := encode(&list[i])
+		if err != nil {
+			batch.Lost++
+			continue
+		}
+		text = bytes.TrimSpace(text)
+		batch.Entries = append(batch.Entries, chronicle.Entry{Key: b.key(&list[i]), Text: text})
+		size += len(text)
+	}
+	b.purse.pay(len(list), size)
+	return batch
+}
+
+// What a process writes of one journal: a burst of as much as the journal keeps,
+// and in the long run no more than this. A worker makes tens of thousands of calls
+// a second, and who reads ten thousand of them needs no more of the database.
+const (
+	writtenEntries = 1000    // a second
+	writtenPart    = 20      // one part of the room a second
+	largestBatch   = 8 << 20 // bytes
+	writeTime      = 10 * time.Second
+)
+
+// purse says how much may be written. The zero value is full.
+type purse struct {
+	at             time.Time
+	entries, bytes float64
+}
+
+// fill adds what has come together since the last time.
+func (p *purse) fill(now time.Time, room float64) (entries, size int) {
+	if p.at.IsZero() {
+		p.entries, p.bytes = journalEntries, room
+	} else {
+		passed := now.Sub(p.at).Seconds()
+		p.entries = min(journalEntries, p.entries+passed*writtenEntries)
+		p.bytes = min(room, p.bytes+passed*room/writtenPart)
+	}
+	p.at = now
+	return max(0, int(p.entries)), max(0, int(p.bytes))
+}
+
+// pay may leave a debt: how large an entry is shows when it is written.
+func (p *purse) pay(entries, size int) {
+	p.entries -= float64(entries)
+	p.bytes -= float64(size)
+}

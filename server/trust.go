@@ -1,0 +1,64 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"net/http"
+)
+
+// maxTrusted bounds the certificates that an installation keeps, in bytes.
+const maxTrusted = 4 << 20
+
+// controlTrust adds authorities for destinations (spec 5.2.1). Where several
+// processes share an installation, they hold for all of them, and for those that
+// start later.
+func (s *Server) controlTrust(c *controlCall) (any, error) {
+	text, err := c.text(1 << 20)
+	if err != nil {
+		return nil, err
+	}
+	n, err := s.gate.Trust(text)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "%v", err)
+	}
+	if s.settings == nil {
+		s.forks.trust(text)
+		return map[string]int{"trusted": n}, nil
+	}
+	err = s.settings.set(c.r.Context(), settingTrust, func(kept []byte) ([]byte, error) {
+		for rest := text; ; {
+			var block *pem.Block
+			if block, rest = pem.Decode(rest); block == nil {
+				break
+			}
+			// The certificate alone: nobody knows what stands around it.
+			if one := pem.EncodeToMemory(&pem.Block{Type: block.Type, Bytes: block.Bytes}); !bytes.Contains(kept, one) {
+				kept = append(kept, one...)
+			}
+		}
+		if len(kept) > maxTrusted {
+			return nil, refuse(http.StatusConflict, "the installation has %d MiB of certificates; name them at the start of each process instead", maxTrusted>>20)
+		}
+		return kept, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]int{"trusted": n}, nil
+}
+
+// followTrust takes over the certificates that are new: others only come behind
+// those that are known.
+func (s *Server) followTrust(_ context.Context, state []byte) error {
+	if len(state) <= s.trusted {
+		return nil
+	}
+	more := state[s.trusted:]
+	if _, err := s.gate.Trust(more); err != nil {
+		return err
+	}
+	s.forks.trust(more)
+	s.trusted = len(state)
+	return nil
+}
