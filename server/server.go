@@ -127,10 +127,6 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
-	// Process tells this process from the others on the store; made at random where it
-	// is "".
-	Process string
-
 	dirs   []string // the data directories of this world and of those it was forked from
 	forked bool     // from another world, which delivers what was open there
 }
