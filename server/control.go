@@ -49,7 +49,7 @@ type controlCall struct {
 func (s *Server) controlRoutes() []controlRoute {
 	return slices.Concat(
 		[]controlRoute{{"GET", "", "lists these routes", s.controlIndex}},
-		s.organizationRoutes(), s.userRoutes(), s.clockRoutes(), s.journalRoutes(), s.faultRoutes(),
+		s.organizationRoutes(), s.userRoutes(), s.clockRoutes(), s.fleetRoutes(), s.journalRoutes(), s.faultRoutes(),
 		s.mailboxRoutes(), s.deliveryRoutes(), s.topicRoutes(), s.dataRoutes(), s.explainRoutes(), s.auditRoutes(),
 		[]controlRoute{
 			{"POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust},

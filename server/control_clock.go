@@ -27,7 +27,7 @@ func (s *Server) clockRoutes() []controlRoute {
 // settled waits until all is quiet, for a call that holds the world: it lets go
 // of it meanwhile.
 func (s *Server) settled(ctx context.Context) error {
-	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.clock.Settle) })
+	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.Settle) })
 }
 
 // clockShown is the clock as the control API shows it.
@@ -63,11 +63,26 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 	if given != 1 {
 		return nil, refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
 	}
+	release, err := s.alone(c.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	shown, err := s.changeClock(c, body.Advance, body.Freeze, body.Set)
+	return shown, errors.Join(err, s.fleet.keepClock(c.r.Context()))
+}
+
+// changeClock makes the one change that is given.
+func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set *api.Time) (any, error) {
 	switch {
-	case body.Freeze != nil:
-		s.clock.Freeze(*body.Freeze)
-	case body.Set != nil:
-		if err := s.clock.Set(body.Set.Time); err != nil {
+	case freeze != nil:
+		s.clock.Freeze(*freeze)
+	case set != nil:
+		// A schedule may come to moments again at which it has started runs.
+		if err := s.schedule.forgetFired(c.r.Context()); err != nil {
+			return nil, err
+		}
+		if err := s.clock.Set(set.Time); err != nil {
 			return nil, clockRefused("set", err)
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
@@ -76,7 +91,7 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 			return nil, err
 		}
 	default:
-		d, err := time.ParseDuration(*body.Advance)
+		d, err := time.ParseDuration(*advance)
 		if err != nil {
 			return nil, invalidField("advance", "must be a duration such as 24h or 90m")
 		}

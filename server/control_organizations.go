@@ -215,12 +215,17 @@ func (s *Server) clearOrganization(ctx context.Context, id int64, change func(*s
 // controlReset goes back to the first organization, as after the first start.
 func (s *Server) controlReset(c *controlCall) (any, error) {
 	ctx := c.r.Context()
+	release, err := s.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	// Work that was begun must not write into what is emptied.
 	if err := s.settled(ctx); err != nil {
 		return nil, err
 	}
 	var left outside
-	err := s.store.Update(ctx, func(tx *store.Tx) error {
+	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		first, err := firstOrganization(tx)
 		if err != nil {
 			return err

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/shelf"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -17,10 +19,12 @@ import (
 type engine struct {
 	s *Server
 
-	mu      sync.Mutex
-	working map[int64]*workingRun // by the id of the run
-	held    bool                  // nothing starts
-	turn    chan struct{}         // of the one who holds
+	mu       sync.Mutex
+	working  map[int64]*workingRun // by the id of the run
+	held     bool                  // nothing starts
+	released chan struct{}         // closed when it may again
+	turn     chan struct{}         // of the one who holds
+	expected expectedRuns
 }
 
 // workingRun is one run that has been started in this process.
@@ -31,6 +35,7 @@ type workingRun struct {
 	done     chan struct{} // closed at its end
 	stuck    chan struct{} // closed when its end cannot be recorded yet
 	at       *executor.Progress
+	occupied *occupied // nil where no other process could work on the sync
 }
 
 // errCanceledByClient ends a run that a client has cancelled.
@@ -43,6 +48,9 @@ func newEngine(s *Server) *engine {
 // resume starts the runs that a stopped process left behind (house: what was
 // not acknowledged is sent again).
 func (e *engine) resume(ctx context.Context) error {
+	if e.s.fleet != nil {
+		return e.s.fleet.resume(ctx)
+	}
 	var left []*store.SyncRun
 	err := e.s.store.View(ctx, func(tx *store.Tx) (err error) {
 		left, err = tx.EveryActiveRun()
@@ -59,29 +67,44 @@ func (e *engine) resume(ctx context.Context) error {
 // resume finds it.
 func (e *engine) start(workspaceID, runID int64) {
 	ctx, cancel := context.WithCancelCause(e.s.background.ctx)
-	e.mu.Lock()
-	if e.held || e.working[runID] != nil {
-		e.mu.Unlock()
+	working := e.enlist(runID, cancel, nil)
+	if working == nil {
 		cancel(nil)
 		return
 	}
-	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{})}
-	e.working[runID] = working
-	e.mu.Unlock()
 	ctx, done := e.s.clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
 	e.s.background.work.Go(func() {
 		defer done()
 		defer cancel(nil)
 		defer close(working.done)
-		err := e.run(ctx, workspaceID, runID)
-		e.mu.Lock()
-		delete(e.working, runID)
-		e.mu.Unlock()
+		_, err := e.run(ctx, workspaceID, runID)
+		e.leave(runID)
 		// A run whose sync was deleted meanwhile has nowhere to be recorded.
 		if err != nil && !stopped(ctx) && !errors.Is(err, store.ErrNotFound) {
 			e.s.log.Error("sync run cannot be recorded", "run", runID, "error", err)
 		}
 	})
+}
+
+// enlist notes a run that is about to start; nil when it must not.
+func (e *engine) enlist(runID int64, cancel context.CancelCauseFunc, o *occupied) *workingRun {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.held || e.working[runID] != nil {
+		return nil
+	}
+	working := &workingRun{cancel: cancel, done: make(chan struct{}), stuck: make(chan struct{}), occupied: o}
+	e.working[runID] = working
+	e.came(runID)
+	return working
+}
+
+// leave forgets a run that has ended here.
+func (e *engine) leave(runID int64) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.working, runID)
+	e.count()
 }
 
 // cancel ends a run of this process; it tells whether there was one.
@@ -108,25 +131,33 @@ func (e *engine) cancel(runID int64) bool {
 
 // halt ends the runs of a sync that is gone, and waits for their end.
 func (e *engine) halt(syncID int64) {
+	for _, end := range e.calledOff(syncID) {
+		<-end
+	}
+}
+
+// callOff is halt without the wait.
+func (e *engine) callOff(syncID int64) { e.calledOff(syncID) }
+
+func (e *engine) calledOff(syncID int64) (ends []chan struct{}) {
 	e.mu.Lock()
-	var ends []chan struct{}
+	defer e.mu.Unlock()
 	for _, run := range e.working {
 		if run.syncID == syncID {
 			run.cancel(errCanceledByClient)
 			ends = append(ends, run.done)
 		}
 	}
-	e.mu.Unlock()
-	for _, end := range ends {
-		<-end
-	}
+	return ends
 }
 
-// run is one run from its first row to its last.
-func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
-	y, run, err := e.take(ctx, workspaceID, runID)
+// run is one run from its first row to its last; again says that it was stopped,
+// and goes on later.
+func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool, err error) {
+	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx)}
+	y, run, err := e.take(ctx, workspaceID, runID, progress)
 	if err != nil || run == nil {
-		return err
+		return false, err
 	}
 	e.mu.Lock()
 	if working := e.working[runID]; working != nil {
@@ -134,22 +165,22 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) error {
 	}
 	e.mu.Unlock()
 	e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
-	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx), run: run}
+	progress.run = run
 	progress.step(executor.StepPlanning)
 	outcome, audience := e.execute(ctx, y, run, progress)
 	if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
-		return nil // stopped: the run goes on later
+		return true, nil // stopped: the run goes on later
 	}
 	if audience != "" {
 		if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
 			e.s.log.Warn("match rate cannot be measured", "run", runID, "error", err)
 		}
 	}
-	return e.finish(ctx, y, run, outcome, progress)
+	return false, e.finish(ctx, y, run, outcome, progress)
 }
 
 // take marks a queued run as working. A run that was cancelled meanwhile is nil.
-func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.Sync, run *store.SyncRun, err error) {
+func (e *engine) take(ctx context.Context, workspaceID, runID int64, progress *runProgress) (y *store.Sync, run *store.SyncRun, err error) {
 	err = e.record(ctx, runID, func(tx *store.Tx) error {
 		if run, err = tx.SyncRun(workspaceID, runID); err != nil {
 			return err
@@ -159,6 +190,9 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64) (y *store.S
 			return nil
 		}
 		if y, err = tx.Sync(workspaceID, run.SyncID); err != nil {
+			return err
+		}
+		if progress.doomed, err = e.s.fleet.canceled(tx, runID); err != nil {
 			return err
 		}
 		run.Run.Status = api.RunWorking
@@ -178,7 +212,7 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 		return planFailure(err), ""
 	}
 	defer done()
-	job.Report = progress.report
+	job.Report, job.Allowed = progress.report, e.allowed(run.ID)
 	// Facts C: what is sent once has no full sync.
 	if progress.to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&y.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
@@ -227,6 +261,14 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		if again, err = e.s.retries.ended(tx, y, kept, o.Transient); err != nil {
 			return err
 		}
+		if again != nil {
+			if err := e.s.tellLeader(tx, topicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
+				return err
+			}
+		}
+		if err := e.s.fleet.over(tx, kept); err != nil {
+			return err
+		}
 		if kept.Run.Status == api.RunCompleted {
 			if err := progress.to.keep(tx, y.ID); err != nil {
 				return err
@@ -238,6 +280,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		return err
 	}
 	ctx = context.WithoutCancel(ctx)
+	e.vacate(run.ID) // the next run of the sync need not wait for what follows
 	e.s.lifecycle.ended(ctx, y, ended)
 	e.s.retention.ended()
 	e.s.live.ended(ctx, y, o, canceled)
@@ -265,9 +308,14 @@ func alertIDs(config *api.SyncConfig) (ids []int64) {
 	return ids
 }
 
-// books opens the ledger.
+// books opens the ledger: in the data directory, or in the store that several
+// processes share.
 func (s *Server) books() (err error) {
-	if s.ledger, err = ledger.Open(ledger.Options{Dir: s.below("ledger")}); err != nil {
+	options := ledger.Options{Dir: s.below("ledger")}
+	if s.store.Shared() {
+		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), s.log)
+	}
+	if s.ledger, err = ledger.Open(options); err != nil {
 		return fmt.Errorf("open ledger: %w", err)
 	}
 	return nil
@@ -279,5 +327,13 @@ func (s *Server) run(ctx context.Context) error {
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
 		Payloads: true, Log: s.log, Deviations: s.broken.deviations(),
 	})
-	return errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx))
+	if s.fleet != nil {
+		return s.fleet.begin(ctx)
+	}
+	if err := errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx)); err != nil {
+		return err
+	}
+	s.lifecycle.resume(ctx)
+	s.mail.resume(ctx)
+	return nil
 }

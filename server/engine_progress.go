@@ -2,11 +2,13 @@ package server
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -25,6 +27,9 @@ type runProgress struct {
 	ctx context.Context
 	run *store.SyncRun
 	to  endpoint
+	// doomed: a client has cancelled the run while another process worked on it. It
+	// ends as soon as its books are open, which have the true counters.
+	doomed bool
 
 	mu    sync.Mutex
 	now   string
@@ -39,13 +44,16 @@ func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}
 // knows the truth.
 func (p *runProgress) report(at executor.Progress) {
 	p.e.show(p.run.ID, at)
+	if p.doomed && at.Step != executor.StepPlanning {
+		p.e.cancel(p.run.ID)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if at.Step == p.now && time.Since(p.wrote) < progressEvery {
 		return
 	}
 	p.now, p.wrote = at.Step, time.Now()
-	err := p.e.s.store.Update(p.ctx, func(tx *store.Tx) error {
+	err := p.e.s.store.Update(p.ctx, p.e.guarded(p.ctx, p.run.ID, func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(p.run.WorkspaceID, p.run.ID)
 		if err != nil || kept.Run.Status != api.RunWorking {
 			return err
@@ -55,8 +63,8 @@ func (p *runProgress) report(at executor.Progress) {
 			countersOf(&kept.Run, at.Counters)
 		}
 		return tx.SaveSyncRun(kept)
-	})
-	if err != nil {
+	}))
+	if err != nil && !errors.Is(err, lease.ErrLost) {
 		p.e.s.log.Warn("progress cannot be stored", "run", p.run.ID, "error", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -20,7 +21,7 @@ const (
 // record makes a change of the store that must not be lost: a store that is
 // locked or full may be free a little later, and a run that stands as working
 // for ever would let all later ones be skipped. It gives up when the run goes on
-// after a restart, or its sync is gone.
+// after a restart or in another process, or its sync is gone.
 func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -30,9 +31,10 @@ func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 			cancel()
 		}
 	})()
+	change = e.guarded(own, run, change)
 	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
 		err := e.s.store.Update(own, change)
-		if err == nil || errors.Is(err, store.ErrNotFound) || own.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
 			return err
 		}
 		e.s.log.Error("sync run cannot be recorded yet", "run", run, "error", err)

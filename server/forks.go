@@ -112,6 +112,7 @@ func (s *Server) forkConfig(name, base string, r io.Reader) Config {
 	config.Store, config.StorePassword, config.NoFiles = "", "", false
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
+	config.Role, config.Workers, config.Process, config.Advertise = "", 0, "", ""
 	config.forked = true
 	config.Random = nil // the sequence of the first world is its own
 	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.trusted...)

@@ -25,6 +25,7 @@ func (e *engine) hold(ctx context.Context) (release func(), err error) {
 	release = func() {
 		e.mu.Lock()
 		e.held = false
+		close(e.released)
 		e.mu.Unlock()
 		// The context of a caller who gives up must not leave runs behind.
 		if err := e.resume(e.s.background.ctx); err != nil && e.s.background.ctx.Err() == nil {
@@ -34,7 +35,7 @@ func (e *engine) hold(ctx context.Context) (release func(), err error) {
 		<-e.turn
 	}
 	e.mu.Lock()
-	e.held = true
+	e.held, e.released = true, make(chan struct{})
 	var ends []chan struct{}
 	for _, run := range e.working {
 		run.cancel(executor.ErrStop)

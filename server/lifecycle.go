@@ -78,6 +78,14 @@ func (l *lifecycle) forget() {
 	l.webhooks.forget()
 }
 
+// unwatched forgets the timers of a run that this process works on no more. Whoever
+// goes on with it watches it.
+func (l *lifecycle) unwatched(runID int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.unwatch(runID)
+}
+
 // queued tells that a run waits to be worked on. A skipped run is told to
 // nobody: nothing was triggered.
 func (l *lifecycle) queued(ctx context.Context, run *store.SyncRun) {
@@ -154,7 +162,12 @@ func (l *lifecycle) ended(ctx context.Context, y *store.Sync, run *store.SyncRun
 // change stores what is to be told, and lets it be sent. A client that has gone
 // away in the meantime changes nothing.
 func (l *lifecycle) change(ctx context.Context, run *store.SyncRun, change func(*store.Tx) error) {
-	err := l.s.store.Update(context.WithoutCancel(ctx), change)
+	err := l.s.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error {
+		if err := change(tx); err != nil {
+			return err
+		}
+		return l.webhooks.tell(tx)
+	})
 	switch {
 	case err == nil:
 		l.webhooks.wake()

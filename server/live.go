@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -115,6 +118,14 @@ func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
 	}
 }
 
+// begin starts anew with a sync that was created or changed.
+func (l *live) begin(y *store.Sync) {
+	l.forget(y.ID)
+	if isLive(y) {
+		l.catchUp(l.s.background.ctx, y.WorkspaceID, y.ID)
+	}
+}
+
 // ended looks at a run that is over: are there newer messages, or was something
 // left?
 func (l *live) ended(ctx context.Context, y *store.Sync, o executor.Outcome, canceled bool) {
@@ -124,6 +135,7 @@ func (l *live) ended(ctx context.Context, y *store.Sync, o executor.Outcome, can
 	complete := o.Status == api.RunCompleted
 	if complete && o.Failed == 0 {
 		l.forget(y.ID)
+		l.tellLeader(ctx, topicSync, y.ID)
 	}
 	newer := false
 	err := l.s.store.View(ctx, func(tx *store.Tx) error {
@@ -138,18 +150,54 @@ func (l *live) ended(ctx context.Context, y *store.Sync, o executor.Outcome, can
 		l.catchUp(ctx, y.WorkspaceID, y.ID)
 	case !complete || o.Failed > 0:
 		l.later(y)
+		l.tellLeader(ctx, topicLive, y.ID)
+	}
+}
+
+// tellLeader lets another process know that leads.
+func (l *live) tellLeader(ctx context.Context, topic string, id int64) {
+	if l.s.leads() {
+		return
+	}
+	if err := l.s.store.Tell(ctx, topic, strconv.FormatInt(id, 10)); err != nil {
+		l.s.log.Warn("the leader cannot be told of a live run", "sync", id, "error", err)
 	}
 }
 
 // later tries again after a wait on the service's clock.
 func (l *live) later(y *store.Sync) {
+	if !l.s.leads() {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	wait := min(liveFirst<<min(l.tries[y.ID], 10), liveMost)
 	l.tries[y.ID]++
 	l.timers[y.ID].Stop()
 	workspaceID, id := y.WorkspaceID, y.ID
-	l.timers[id] = l.s.clock.AfterFunc(wait, "live sync", func(ctx context.Context) { l.catchUp(ctx, workspaceID, id) })
+	l.timers[id] = l.s.clock.AfterFunc(wait, "live sync", func(ctx context.Context) {
+		if l.s.leads() {
+			l.catchUp(ctx, workspaceID, id)
+		}
+	})
+}
+
+// waits tells whether a try is to come.
+func (l *live) waits(id int64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	timer := l.timers[id]
+	return timer != nil && timer.When().After(l.s.clock.Now())
+}
+
+// forgetAll drops what waits.
+func (l *live) forgetAll() {
+	l.mu.Lock()
+	ids := slices.Collect(maps.Keys(l.timers))
+	l.mu.Unlock()
+	for _, id := range ids {
+		l.forget(id)
+	}
 }
 
 // forget drops what waits for a sync.

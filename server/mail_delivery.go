@@ -125,7 +125,7 @@ func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
 		return err
 	}
 	m.outbox.wake()
-	return nil
+	return m.outbox.tell(tx)
 }
 
 // resume goes on with what a stopped process, or the world of a snapshot, has

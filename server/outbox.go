@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -47,7 +48,14 @@ const lookAgain = time.Minute
 
 // wake makes the outbox look for what is new. It may be called from within the
 // change that makes something: the look is a change too, and so waits for it.
-func (o *outbox) wake() { o.s.clock.AfterFunc(0, o.name, o.look) }
+func (o *outbox) wake() {
+	if o.s.leads() {
+		o.s.clock.AfterFunc(0, o.name, o.look)
+	}
+}
+
+// tell lets the process know that sends, when tx is committed; wake as well.
+func (o *outbox) tell(tx *store.Tx) error { return o.s.tellLeader(tx, topicLook, o.name) }
 
 // look takes over everything that is new, in the order of the ids. A start calls
 // it directly: a clock on which nothing waits has nothing to run.
@@ -121,14 +129,14 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		if !ok {
 			return
 		}
-		if ctx.Err() != nil {
+		if ctx.Err() != nil || !o.s.leads() {
 			continue // it stays open in the store
 		}
 		next, err := o.send(ctx, id, func(change func(*store.Tx) error) error { return o.keep(ctx, world, change) })
 		switch {
 		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, errOtherWorld), errors.Is(err, store.ErrNotFound):
-			continue // the process stops, or what was to be sent is gone
+		case ctx.Err() != nil, errors.Is(err, errOtherWorld), errors.Is(err, store.ErrNotFound), errors.Is(err, lease.ErrLost):
+			continue // the process stops or leads no more, or what was to be sent is gone
 		default:
 			o.s.log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
 			next = o.s.clock.Now().Add(lookAgain)
@@ -155,6 +163,9 @@ func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) e
 		o.mu.Unlock()
 		if !same {
 			return errOtherWorld
+		}
+		if err := o.s.fleet.leading(ctx, tx); err != nil {
+			return err
 		}
 		return change(tx)
 	})

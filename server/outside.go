@@ -82,6 +82,9 @@ func (s *Server) haltSync(id int64) error {
 	s.schedule.drop(id)
 	s.retries.drop(id)
 	s.engine.halt(id)
+	if s.fleet != nil {
+		return s.fleet.evict(s.background.ctx, id)
+	}
 	return s.ledger.Sync(id).Forget()
 }
 
@@ -89,7 +92,8 @@ func (s *Server) haltSync(id int64) error {
 func (s *Server) forgetSync(id int64) error {
 	halted := s.haltSync(id)
 	err := s.store.Update(s.background.ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)))
+		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)), tx.DeleteSetting(firedSetting(id)),
+			s.tell(tx, topicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil // it never ran

@@ -22,6 +22,11 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer a.spool.close()
+	together, err := s.alone(ctx)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer together()
 	release, err := s.engine.hold(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
@@ -118,7 +123,10 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 	}
 	// Ids of requests and moments go on as they did then.
 	s.journal.ids.restore(a.meta.Requests)
-	return s.clock.Restore(a.meta.Clock)
+	if err := s.clock.Restore(a.meta.Clock); err != nil {
+		return err
+	}
+	return s.fleet.keepClock(ctx)
 }
 
 // openSnapshot opens a new store from a snapshot or a backup, at the start.

@@ -23,8 +23,21 @@ type retention struct {
 
 func newRetention(s *Server) *retention { return &retention{s: s} }
 
-// ended makes sure that somebody looks when the time of this run is over.
-func (k *retention) ended() { k.lookAt(k.s.clock.Now().Add(recordsKept), false) }
+// ended makes sure that somebody looks when the time of this run is over. A leader
+// looks after that time anyway.
+func (k *retention) ended() {
+	if k.s.leads() {
+		k.lookAt(k.s.clock.Now().Add(recordsKept), false)
+	}
+}
+
+// forget stops the timer: another process looks.
+func (k *retention) forget() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.timer.Stop()
+	k.timer = nil
+}
 
 // lookAt sets the timer; one that is set already comes earlier, unless it is to
 // be replaced.
@@ -41,6 +54,9 @@ func (k *retention) lookAt(at time.Time, replace bool) {
 		k.mu.Lock()
 		k.timer = nil
 		k.mu.Unlock()
+		if !k.s.leads() {
+			return
+		}
 		if err := k.look(ctx); err != nil && k.s.background.ctx.Err() == nil {
 			k.s.log.Error("records of old runs cannot be dropped", "error", err)
 		}
@@ -73,6 +89,9 @@ func (k *retention) look(ctx context.Context) error {
 				next = first
 			}
 		}
+	}
+	if next.IsZero() && k.s.fleet != nil { // runs end in processes that tell nothing of it
+		next = k.s.clock.Now().Add(recordsKept)
 	}
 	if !next.IsZero() {
 		k.lookAt(next, true)

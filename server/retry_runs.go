@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -98,10 +100,20 @@ func (p *retries) put(workspaceID, syncID int64, next *retry) {
 		timer.Stop()
 		delete(p.timers, syncID)
 	}
-	if next == nil || next.Run != 0 {
+	if next == nil || next.Run != 0 || !p.s.leads() {
 		return
 	}
 	p.timers[syncID] = p.s.clock.At(next.At, "retry of sync", func(ctx context.Context) { p.due(ctx, workspaceID, syncID, next.Failed) })
+}
+
+// forgetAll stops all timers.
+func (p *retries) forgetAll() {
+	p.mu.Lock()
+	ids := slices.Collect(maps.Keys(p.timers))
+	p.mu.Unlock()
+	for _, id := range ids {
+		p.drop(id)
+	}
 }
 
 // drop forgets the timer of a sync that is gone.
@@ -119,6 +131,9 @@ func (p *retries) resume(tx *store.Tx, y *store.Sync) error {
 // due queues the run, unless something else happened meanwhile: another run of
 // the sync replaces it, and a paused sync does not run by itself.
 func (p *retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
+	if !p.s.leads() {
+		return
+	}
 	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: syncID}
 	err := p.s.store.Update(ctx, func(tx *store.Tx) error {
 		y, err := tx.Sync(workspaceID, syncID)

@@ -3,6 +3,9 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,23 +27,64 @@ type schedule struct {
 func newSchedule(s *Server) *schedule { return &schedule{s: s, timers: map[int64]*clock.Timer{}} }
 
 // all schedules every sync of the store, as at a start.
-func (p *schedule) all(ctx context.Context) error {
-	return p.some(ctx, func(int64) bool { return true })
+func (p *schedule) all(ctx context.Context) error { return p.some(ctx, p.put) }
+
+// since is all, with what fell due from that moment on: nobody may have been there
+// to start it.
+func (p *schedule) since(ctx context.Context, from time.Time) error {
+	return p.some(ctx, func(y *store.Sync) {
+		p.s.live.begin(y)
+		if from.Before(y.UpdatedAt) { // it may not have had the schedule before
+			p.arm(y, y.UpdatedAt)
+		} else {
+			p.arm(y, from)
+		}
+	})
+}
+
+// changed schedules a sync that may have been changed in another process. A timer
+// that is right stays, and so does one that is due: it starts its run or finds that
+// there is none to start.
+func (p *schedule) changed(y *store.Sync) {
+	p.s.live.begin(y)
+	p.check(y)
+}
+
+// changedAll is changed for every sync, about none of which anything is known.
+func (p *schedule) changedAll(ctx context.Context) error {
+	return p.some(ctx, func(y *store.Sync) {
+		if !p.s.live.waits(y.ID) {
+			p.s.live.begin(y)
+		}
+		p.check(y)
+	})
+}
+
+func (p *schedule) check(y *store.Sync) {
+	now := p.s.clock.Now()
+	p.mu.Lock()
+	timer := p.timers[y.ID]
+	p.mu.Unlock()
+	if timer == nil || timer.When().After(now) && !timer.When().Equal(nextRun(&y.Config, now)) {
+		p.arm(y, now)
+	}
 }
 
 // again schedules by a clock that was set. What is overdue by it runs as it is.
 func (p *schedule) again(ctx context.Context) error {
 	now := p.s.clock.Now()
-	return p.some(ctx, func(id int64) bool {
+	return p.some(ctx, func(y *store.Sync) {
 		p.mu.Lock()
-		defer p.mu.Unlock()
-		timer := p.timers[id]
-		return timer != nil && timer.When().After(now)
+		timer := p.timers[y.ID]
+		p.mu.Unlock()
+		if timer != nil && timer.When().After(now) {
+			p.put(y)
+		}
 	})
 }
 
-// some schedules the syncs whose ids are wanted.
-func (p *schedule) some(ctx context.Context, wanted func(id int64) bool) error {
+// some calls put for every sync.
+func (p *schedule) some(ctx context.Context, put func(*store.Sync)) error {
 	const at = 500
 	for after := int64(0); ; {
 		var some []*store.Sync
@@ -55,9 +99,7 @@ func (p *schedule) some(ctx context.Context, wanted func(id int64) bool) error {
 			return err
 		}
 		for _, y := range some {
-			if wanted(y.ID) {
-				p.put(y)
-			}
+			put(y)
 			after = y.ID
 		}
 	}
@@ -65,17 +107,21 @@ func (p *schedule) some(ctx context.Context, wanted func(id int64) bool) error {
 
 // put schedules the next run of a sync that was created or changed.
 func (p *schedule) put(y *store.Sync) {
-	p.s.live.forget(y.ID)
-	if isLive(y) {
-		p.s.live.catchUp(p.s.background.ctx, y.WorkspaceID, y.ID)
+	if !p.s.leads() {
+		return // the leader hears of it
 	}
+	p.s.live.begin(y)
+	p.arm(y, p.s.clock.Now())
+}
+
+// arm sets the timer of a sync to the first moment of its schedule after now.
+func (p *schedule) arm(y *store.Sync, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if timer := p.timers[y.ID]; timer != nil {
 		timer.Stop()
 		delete(p.timers, y.ID)
 	}
-	now := p.s.clock.Now()
 	next := nextRun(&y.Config, now)
 	if next.IsZero() {
 		return
@@ -95,8 +141,64 @@ func (p *schedule) drop(id int64) {
 	}
 }
 
+// forget stops all timers, those of live syncs and retries too: another process has
+// them now.
+func (p *schedule) forget() {
+	p.mu.Lock()
+	ids := slices.Collect(maps.Keys(p.timers))
+	p.mu.Unlock()
+	for _, id := range ids {
+		p.drop(id)
+	}
+	p.s.live.forgetAll()
+	p.s.retries.forgetAll()
+}
+
+// firedSetting holds the last moment of the schedule of a sync that has started a
+// run, where several processes might each start one.
+func firedSetting(syncID int64) string { return fmt.Sprintf("schedule of sync %d", syncID) }
+
+// first tells whether no process has started the run of this moment, or of a later
+// one, and notes it.
+func (p *schedule) first(tx *store.Tx, id int64, at time.Time) (bool, error) {
+	if p.s.fleet == nil {
+		return true, nil
+	}
+	text, err := tx.Setting(firedSetting(id))
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return false, err
+	}
+	if last, err := time.Parse(time.RFC3339, text); err == nil && !at.After(last) {
+		return false, nil
+	}
+	return true, tx.SetSetting(firedSetting(id), at.UTC().Format(time.RFC3339))
+}
+
+// forgetFired lets schedules start again what they have started: the clock may have
+// been set back.
+func (p *schedule) forgetFired(ctx context.Context) error {
+	if p.s.fleet == nil {
+		return nil
+	}
+	var ids []int64
+	if err := p.some(ctx, func(y *store.Sync) { ids = append(ids, y.ID) }); err != nil {
+		return err
+	}
+	return p.s.store.Update(ctx, func(tx *store.Tx) error {
+		for _, id := range ids {
+			if err := tx.DeleteSetting(firedSetting(id)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // due starts the run of a sync and schedules the one after.
 func (p *schedule) due(ctx context.Context, workspaceID, id int64, at time.Time) {
+	if !p.s.leads() {
+		return
+	}
 	var y *store.Sync
 	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: id}
 	err := p.s.store.Update(ctx, func(tx *store.Tx) (err error) {
@@ -105,6 +207,9 @@ func (p *schedule) due(ctx context.Context, workspaceID, id int64, at time.Time)
 		}
 		if nextRun(&y.Config, at.Add(-time.Second)) != at {
 			return nil // changed meanwhile
+		}
+		if first, err := p.first(tx, id, at); err != nil || !first {
+			return err
 		}
 		return p.s.queue(tx, run, false, dueReason(&y.Config))
 	})

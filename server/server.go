@@ -49,20 +49,17 @@ type Config struct {
 	// Dir keeps everything below it; "" keeps everything in memory.
 	Dir string
 	// Store is the URL of a schema of PostgreSQL (store.Options.URL) that keeps
-	// what the API shows; the ledger and the files stay in Dir, so one process has
-	// it at a time. "" keeps it in Dir, too. StorePassword goes with a URL that
-	// holds none.
+	// what the API shows, and the books of the syncs; any number of processes share
+	// it. "" keeps both in Dir. StorePassword goes with a URL that holds none.
 	Store, StorePassword string
-	// Role says what this process does: RoleAll (also ""), RoleAPI, which works on
-	// no runs, or RoleWorker, which serves no API. Others than RoleAll need Store.
+	// Role is RoleAll (default), RoleAPI or RoleWorker; the latter two need Store.
 	Role string
-	// Workers is how many runs this process works on at a time, with Store;
-	// DefaultWorkers when zero.
+	// Workers is how many runs this process works on at once where the store is
+	// shared; DefaultWorkers when zero, none with RoleAPI.
 	Workers int
-	// Process tells this process from the others on Store; "": a random one.
-	Process string
-	// Advertise is HOST:PORT at which others reach this process; it is shown only.
-	Advertise string
+	// Process tells this process from all others, for good; "" makes an id.
+	// Advertise is the address under which it is on the list of processes.
+	Process, Advertise string
 	// NoFiles refuses sources that read files, emulated warehouses and local_files
 	// destinations: several processes would each find other files where they share
 	// no folder.
@@ -127,6 +124,7 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
+	pulse  *pulse   // tests: other times
 	dirs   []string // the data directories of this world and of those it was forked from
 	forked bool     // from another world, which delivers what was open there
 }
@@ -158,6 +156,9 @@ type Server struct {
 	ledger     *ledger.Ledger
 	executor   *executor.Executor
 	engine     *engine
+	began      time.Time // of this process, by the clock of the system
+	fleet      *fleet    // nil where the store is not shared
+	notices    notices
 	schedule   *schedule
 	retention  *retention
 	live       *live
@@ -167,7 +168,6 @@ type Server struct {
 	// see or replace everything at one moment: snapshot, restore, some seeds.
 	world    sync.RWMutex
 	passages passages
-	draining atomic.Bool
 	worlds   atomic.Int64 // counts the worlds of this process
 }
 
@@ -194,12 +194,12 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
-	if err := errors.Join(s.begin(ctx), s.shareControl(ctx), s.run(ctx)); err != nil {
-		s.Close()
-		return nil, err
+	for _, step := range []func(context.Context) error{s.join, s.begin, s.shareControl, s.run} {
+		if err := step(ctx); err != nil {
+			s.Close()
+			return nil, err
+		}
 	}
-	s.lifecycle.resume(ctx)
-	s.mail.resume(ctx)
 	return s, nil
 }
 
@@ -207,6 +207,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 func (s *Server) Close() error {
 	s.forks.closeAll()
 	s.background.stop(executor.ErrStop)
+	var fleet error
+	if s.fleet != nil {
+		fleet = s.fleet.close()
+	}
 	s.background.work.Wait()
 	s.leaveControl()
 	s.clock.Close()
@@ -215,15 +219,21 @@ func (s *Server) Close() error {
 	if s.ledger != nil {
 		books = s.ledger.Close()
 	}
-	if err := errors.Join(books, s.store.Close()); err != nil {
+	if err := errors.Join(fleet, books, s.store.Close()); err != nil {
 		return fmt.Errorf("close store: %w", err)
 	}
 	return nil
 }
 
 // Settle waits until nothing runs any more and nothing is due on the service's
-// clock.
-func (s *Server) Settle(ctx context.Context) error { return s.clock.Settle(ctx) }
+// clock. Beside other processes it waits until no run is active in any of them, and
+// nothing that is due is left to be sent.
+func (s *Server) Settle(ctx context.Context) error {
+	if s.fleet != nil {
+		return s.fleet.settle(ctx)
+	}
+	return s.clock.Settle(ctx)
+}
 
 // FirstTokens are those of the first organization when this start made it;
 // otherwise nil.
@@ -243,6 +253,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
 		s.broken.disturbed(w, r, s.mux)
+		return
+	}
+	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
+		s.refuseCall(w, r, refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}
 	s.mux.ServeHTTP(w, r)

@@ -59,4 +59,3 @@ func TestSeedOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, seeded)
 }
-

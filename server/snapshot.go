@@ -66,6 +66,11 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 
 // takeSnapshot spools a snapshot, so that a slow reader does not hold the world.
 func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
+	together, err := s.alone(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer together()
 	release, err := s.engine.hold(ctx)
 	if err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
@@ -51,13 +51,8 @@ func (c *Config) complete() error {
 			return fmt.Errorf("make master key: %w", err)
 		}
 	}
-	if c.Process == "" {
-		// Not from Config.Random: two processes with one seed are two.
-		var id [8]byte
-		if _, err := rand.Read(id[:]); err != nil {
-			return fmt.Errorf("name the process: %w", err)
-		}
-		c.Process = hex.EncodeToString(id[:])
+	if err := c.completeFleet(); err != nil {
+		return err
 	}
 	if c.Dir != "" {
 		c.dirs = append(slices.Clone(c.dirs), c.Dir)
@@ -74,7 +69,7 @@ func assemble(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, dialect: dialect, log: config.Log, ready: map[string]*operation{}}
+	s := &Server{config: config, dialect: dialect, log: config.Log, ready: map[string]*operation{}, began: time.Now().UTC()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -115,6 +110,7 @@ func assemble(config Config) (*Server, error) {
 		}
 	}
 	s.lifecycle = newLifecycle(s)
+	s.hearFleet()
 	if s.mail, err = newMailer(s, config.SMTP); err != nil {
 		s.clock.Close()
 		return nil, err
@@ -161,8 +157,8 @@ func (s *Server) open(ctx context.Context) error {
 // tokens of the configuration.
 func (s *Server) begin(ctx context.Context) error {
 	return s.store.Update(ctx, func(tx *store.Tx) error {
-		// Where several processes share the store, others may be working on them.
-		if !s.store.Shared() {
+		// Those of other processes may well be under way.
+		if s.fleet == nil || s.fleet.company.Load() == 0 {
 			if err := abandonRefreshes(tx); err != nil {
 				return err
 			}

@@ -69,6 +69,10 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 func (s *Server) launch(run *store.SyncRun) {
 	if run.ID != 0 && run.Run.Status == api.RunQueued {
 		s.lifecycle.queued(s.background.ctx, run)
+		if s.fleet != nil {
+			s.engine.expect(s.background.ctx, run) // it is in the queue already
+			return
+		}
 		s.engine.start(run.WorkspaceID, run.ID)
 	}
 }
@@ -86,7 +90,10 @@ func (s *Server) queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.T
 	case !errors.Is(err, store.ErrNotFound):
 		return err
 	}
-	return tx.CreateSyncRun(run)
+	if err := tx.CreateSyncRun(run); err != nil || run.Run.Status != api.RunQueued {
+		return err
+	}
+	return s.fleet.enqueue(tx, run, firstTurn)
 }
 
 // errorCanceled is the error_code of a cancelled run.
@@ -105,8 +112,9 @@ func (s *Server) cancelSyncRun(c *call) (*reply, error) {
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
 			return refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
 		}
-		if s.engine.cancel(run.ID) {
-			return nil // the engine writes its end
+		// The engine writes its end, here or in another process.
+		if s.engine.cancel(run.ID) || s.fleet != nil && run.Run.Status == api.RunWorking {
+			return s.fleet.cancel(tx, run.ID)
 		}
 		run.Run.Status, run.Run.Canceled = api.RunFailed, true
 		run.Run.ErrorCode, run.Run.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")

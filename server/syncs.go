@@ -127,7 +127,10 @@ func (s *Server) createSync(c *call) (*reply, error) {
 	}
 	if err := c.update(func(tx *store.Tx) error {
 		numberAlerts(y)
-		return tx.CreateSync(y)
+		if err := tx.CreateSync(y); err != nil {
+			return err
+		}
+		return s.tell(tx, topicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}
@@ -178,7 +181,10 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 	}
 	if err := c.update(func(tx *store.Tx) error {
 		numberAlerts(y)
-		return tx.SaveSync(y)
+		if err := tx.SaveSync(y); err != nil {
+			return err
+		}
+		return s.tell(tx, topicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}

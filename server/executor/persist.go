@@ -86,6 +86,11 @@ func noBackoff(time.Duration, time.Duration, int, *http.Response) time.Duration 
 
 // RoundTrip is one try.
 func (p *persistent) RoundTrip(request *http.Request) (*http.Response, error) {
+	if allowed := p.run.job.Allowed; allowed != nil {
+		if p.failure = allowed(request.Context()); p.failure != nil {
+			return nil, p.failure
+		}
+	}
 	limit, err := p.run.bounded(request.Context(), p.deadline, p.call)
 	p.run.gate.limiter.Announce(max(limit, limitOf(err)))
 	if p.failure = err; err != nil {

@@ -1,0 +1,249 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/store"
+)
+
+// leaderLease is the right to do what falls due: schedules, retries, live syncs,
+// what is to be sent, retention, runs that were left.
+const leaderLease = "leader"
+
+// vacancy bounds for how long without a leader schedules are made up for. After a
+// longer time the whole installation stood still, as a process alone does between
+// its end and its next start.
+const vacancy = 2 * time.Minute
+
+// reign is the time for which this process leads. It ends by its lease: what
+// a leader without it still does is refused (outbox), or is done once whoever does
+// it (schedules, retries, alerts).
+type reign struct {
+	f     *fleet
+	t     *tenure
+	since time.Time // from when on schedules may not have been looked after, on the service's clock
+
+	mu     sync.Mutex
+	told   map[notice]bool
+	signal chan struct{}
+	lost   map[int64]bool // runs that nobody worked on at the last look
+	stop   context.CancelFunc
+}
+
+// notice is what was told and is still to be done.
+type notice struct{ topic, text string }
+
+// leads tells whether this process does what falls due.
+func (s *Server) leads() bool {
+	f := s.fleet
+	if f == nil {
+		return true
+	}
+	r := f.reign.Load()
+	return r != nil && r.t.good()
+}
+
+// leading fails with lease.ErrLost when another process leads.
+func (f *fleet) leading(ctx context.Context, tx *store.Tx) error {
+	if f == nil {
+		return nil
+	}
+	if r := f.reign.Load(); r != nil {
+		return lease.Holds(ctx, tx.PostgreSQL(), r.t.lease)
+	}
+	return lease.ErrLost
+}
+
+// elect makes this process the leader if nobody is; nil when somebody is.
+func (f *fleet) elect(ctx context.Context) (*reign, error) {
+	// Before the lease is taken: its end is that of the leader before.
+	var seconds float64
+	err := f.s.store.Pool().QueryRow(ctx, `SELECT coalesce(
+		(SELECT extract(epoch FROM clock_timestamp() - until) FROM leases WHERE name = $1), 1e9)::float8`, leaderLease).Scan(&seconds)
+	if err != nil {
+		return nil, err
+	}
+	t, err := f.take(ctx, leaderLease, f.pulse.lead)
+	if errors.Is(err, lease.ErrHeld) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	r := &reign{f: f, t: t, told: map[notice]bool{}, signal: make(chan struct{}, 1), since: f.s.clock.Now()}
+	if gap := time.Duration(seconds*float64(time.Second)) + f.pulse.lead; gap < vacancy {
+		r.since = r.since.Add(-gap)
+	}
+	keeping, stop := context.WithCancel(f.ctx)
+	r.stop = stop
+	f.work.Go(func() { f.keep(keeping, t, f.pulse.leadKeep, func(context.Context) {}) })
+	f.reign.Store(r)
+	f.s.log.Info("this process leads", "fence", t.lease.Fence)
+	if err := r.begin(f.ctx); err != nil && f.ctx.Err() == nil {
+		f.s.log.Error("not all that falls due is known yet", "error", err)
+	}
+	return r, nil
+}
+
+// campaign leads whenever nobody else does, until the end.
+func (f *fleet) campaign(r *reign) {
+	for {
+		if r != nil {
+			r.hold(f.ctx)
+		}
+		if pause(f.ctx, f.pulse.leadKeep) != nil {
+			return
+		}
+		r = nil
+		if f.drained.Load() || f.dead.Load() {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(f.ctx, f.pulse.run)
+		var err error
+		if r, err = f.elect(ctx); err != nil && f.ctx.Err() == nil {
+			f.s.log.Warn("it cannot be found out who leads", "error", err)
+		}
+		cancel()
+	}
+}
+
+// begin takes up all that falls due, as a process does at its start.
+func (r *reign) begin(ctx context.Context) error {
+	s := r.f.s
+	r.f.forgetTimers()
+	err := errors.Join(s.schedule.since(ctx, r.since), s.retention.look(ctx))
+	s.lifecycle.resume(ctx)
+	s.mail.resume(ctx)
+	return err
+}
+
+// forgetTimers drops all that waits to fall due. Work that has begun goes on.
+func (f *fleet) forgetTimers() {
+	f.s.schedule.forget()
+	f.s.retention.forget()
+	f.s.lifecycle.webhooks.forget()
+	f.s.mail.forget()
+}
+
+// hold leads until the lease is over: lost, given back, or not kept in time.
+func (r *reign) hold(ctx context.Context) {
+	f := r.f
+	defer r.stop()
+	look, read := time.NewTicker(f.pulse.look), time.NewTicker(f.pulse.read)
+	defer look.Stop()
+	defer read.Stop()
+	for ctx.Err() == nil && r.t.good() && f.reign.Load() == r && !f.dead.Load() {
+		var err error
+		select {
+		case <-ctx.Done():
+		case <-r.t.lost:
+		case <-r.signal:
+			err = r.follow(ctx)
+		case <-look.C:
+			err = r.rescue(ctx)
+		case <-read.C:
+			err = r.readAll(ctx)
+		}
+		if err != nil && ctx.Err() == nil {
+			f.s.log.Warn("the leader cannot do its work at the moment", "error", err)
+		}
+	}
+	if f.reign.CompareAndSwap(r, nil) && !f.dead.Load() {
+		f.s.log.Info("this process leads no more", "fence", r.t.lease.Fence)
+		f.forgetTimers()
+		f.give(r.t) // it may only have been late
+	}
+}
+
+// abdicate lets another process lead at once.
+func (f *fleet) abdicate() {
+	if r := f.reign.Swap(nil); r != nil {
+		f.forgetTimers()
+		f.give(r.t)
+	}
+}
+
+// hear notes what was told; "" in the place of an id is everything.
+func (r *reign) hear(topic, text string) {
+	r.mu.Lock()
+	r.told[notice{topic, text}] = true
+	r.mu.Unlock()
+	select {
+	case r.signal <- struct{}{}:
+	default:
+	}
+}
+
+// follow does what was told.
+func (r *reign) follow(ctx context.Context) error {
+	r.mu.Lock()
+	told := r.told
+	r.told = map[notice]bool{}
+	r.mu.Unlock()
+	var failures []error
+	all := false
+	for n := range told {
+		id, err := strconv.ParseInt(n.text, 10, 64)
+		switch {
+		case n.topic == topicLook && n.text != "":
+			r.look(ctx, n.text)
+		case err != nil:
+			all = true
+		default:
+			failures = append(failures, r.followSync(ctx, n.topic, id))
+		}
+	}
+	if all {
+		failures = append(failures, r.readAll(ctx))
+	}
+	return errors.Join(failures...)
+}
+
+// look makes an outbox look for what is new.
+func (r *reign) look(ctx context.Context, name string) {
+	for _, o := range []*outbox{r.f.s.lifecycle.webhooks, r.f.s.mail.outbox} {
+		if o.name == name {
+			o.look(ctx)
+		}
+	}
+}
+
+// followSync does what was told of one sync.
+func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
+	s := r.f.s
+	var y *store.Sync
+	err := s.store.View(ctx, func(tx *store.Tx) error {
+		some, err := tx.EverySync(id-1, 1)
+		if err != nil || len(some) == 0 || some[0].ID != id {
+			return err
+		}
+		y = some[0]
+		return s.retries.resume(tx, y)
+	})
+	switch {
+	case err != nil:
+		return err
+	case y == nil:
+		s.schedule.drop(id)
+		s.retries.drop(id)
+	case topic == topicLive:
+		s.live.later(y)
+	case topic == topicSync:
+		s.schedule.changed(y)
+	}
+	return nil
+}
+
+// readAll finds what nobody has told.
+func (r *reign) readAll(ctx context.Context) error {
+	s := r.f.s
+	err := s.schedule.changedAll(ctx)
+	s.lifecycle.resume(ctx)
+	s.mail.resume(ctx)
+	return err
+}

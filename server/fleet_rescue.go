@@ -1,0 +1,133 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/jobs"
+	"github.com/destkit/destkit/server/store"
+)
+
+// firstTurn is that of a run that was just made.
+const firstTurn = 1
+
+// turnSetting holds the present turn of a run that is not in its first.
+func turnSetting(runID int64) string { return fmt.Sprintf("turn of run %d", runID) }
+
+// enqueue puts a run into the queue, with the change that makes it.
+func (f *fleet) enqueue(tx *store.Tx, run *store.SyncRun, turn int64) error {
+	if f == nil {
+		return nil
+	}
+	return f.queue.Add(f.ctx, tx.PostgreSQL(), jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
+}
+
+// turnOf reads the present turn of a run.
+func turnOf(tx *store.Tx, runID int64) (int64, error) {
+	text, err := tx.Setting(turnSetting(runID))
+	if errors.Is(err, store.ErrNotFound) {
+		return firstTurn, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// rescue gives runs to others whose process is dead or frozen. What was seen twice
+// counts: between two steps of a run there are moments without job and lease.
+func (r *reign) rescue(ctx context.Context) error {
+	left, err := r.f.left(ctx)
+	if err != nil {
+		return err
+	}
+	before := r.lost
+	r.lost = map[int64]bool{}
+	var again []jobs.Run
+	for _, run := range left {
+		if before[run.ID] {
+			again = append(again, run)
+		}
+		r.lost[run.ID] = true
+	}
+	return r.f.nextTurn(ctx, again)
+}
+
+// left are the runs that nobody works on and nobody will.
+func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
+	var open []jobs.Run
+	err = f.s.store.View(ctx, func(tx *store.Tx) error {
+		active, err := tx.EveryActiveRun()
+		for _, run := range active {
+			turn, err := turnOf(tx, run.ID)
+			if err != nil {
+				return err
+			}
+			open = append(open, jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
+		}
+		return err
+	})
+	if err != nil || len(open) == 0 {
+		return nil, err
+	}
+	lost, err := f.queue.Lost(ctx, open)
+	if err != nil || len(lost) == 0 {
+		return nil, err
+	}
+	names := make([]string, len(lost))
+	for i, run := range lost {
+		names[i] = runLease(run.SyncID)
+	}
+	held, err := f.leases.Held(ctx, names...)
+	for _, run := range lost {
+		if held[runLease(run.SyncID)] == "" {
+			left = append(left, run)
+		}
+	}
+	return left, err
+}
+
+// nextTurn lets runs go on.
+func (f *fleet) nextTurn(ctx context.Context, runs []jobs.Run) error {
+	var failures []error
+	for _, run := range runs {
+		taken := false
+		err := f.s.store.Update(ctx, func(tx *store.Tx) error {
+			now, err := tx.SyncRun(run.WorkspaceID, run.ID)
+			if err != nil || now.Run.Status != api.RunQueued && now.Run.Status != api.RunWorking {
+				return err
+			}
+			// Two leaders, one of them late, must not add two turns.
+			turn, err := turnOf(tx, run.ID)
+			if err != nil || turn != run.Turn {
+				return err
+			}
+			if err := tx.SetSetting(turnSetting(run.ID), strconv.FormatInt(turn+1, 10)); err != nil {
+				return err
+			}
+			taken = true
+			return f.enqueue(tx, now, turn+1)
+		})
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			failures = append(failures, fmt.Errorf("let run %d go on: %w", run.ID, err))
+		case taken:
+			f.takeovers.Add(1)
+			f.s.log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "turn", run.Turn+1)
+		}
+	}
+	return errors.Join(failures...)
+}
+
+// resume lets everything go on that was held, or has come with another world.
+func (f *fleet) resume(ctx context.Context) error {
+	left, err := f.left(ctx)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.nextTurn(ctx, left), f.s.engine.expectActive(ctx))
+}

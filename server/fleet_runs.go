@@ -1,0 +1,136 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/jobs"
+	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/store"
+)
+
+// runLease is the right to work on the runs of a sync and to write its books.
+func runLease(syncID int64) string { return "sync " + strconv.FormatInt(syncID, 10) }
+
+// errLeaseLost stops a run whose lease another process has by now: it goes on there,
+// and nothing more of it is recorded here.
+var errLeaseLost = fmt.Errorf("another process has taken over the run: %w", executor.ErrStop)
+
+// occupied is a sync on which this process works.
+type occupied struct {
+	f     *fleet
+	t     *tenure
+	stop  context.CancelFunc // of the keeping
+	books interface{ Under(fence int64) }
+	once  sync.Once
+}
+
+// end gives the right back, as soon as nothing more is written under it.
+func (o *occupied) end() {
+	o.once.Do(func() {
+		o.stop()
+		o.books.Under(0)
+		o.f.give(o.t)
+	})
+}
+
+// carry works on a run that was taken off the queue. What a job says is only a hint:
+// the lease says who works on a run, and the store whether there is anything to do.
+func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error) {
+	if f.dead.Load() {
+		<-f.buried
+		return false, nil
+	}
+	free, err := f.oneOfSync(ctx, job.SyncID)
+	if err != nil {
+		return true, nil // the queue stops
+	}
+	defer free()
+	if err := f.s.engine.unheld(ctx); err != nil {
+		return true, nil
+	}
+	t, err := f.takeRun(ctx, job)
+	if err != nil && ctx.Err() != nil {
+		return true, nil
+	}
+	if err != nil || t == nil {
+		return false, err
+	}
+	keeping, stop := context.WithCancel(f.ctx)
+	o := &occupied{f: f, t: t, stop: stop, books: f.s.ledger.Sync(job.SyncID)}
+	defer o.end()
+	o.books.Under(t.lease.Fence)
+	again, err = f.s.engine.carry(ctx, job, o, keeping)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) {
+		return false, nil // the sync is gone, or the run goes on elsewhere
+	}
+	if f.dead.Load() {
+		<-f.buried
+		return false, nil
+	}
+	if again {
+		f.handed.Add(1)
+	}
+	return again, err
+}
+
+// oneOfSync waits until this process works on no other run of the sync: what a run
+// that has lost its lease still writes must not pass under the fence of the next.
+func (f *fleet) oneOfSync(ctx context.Context, syncID int64) (free func(), err error) {
+	for {
+		f.mu.Lock()
+		before, busy := f.turns[syncID]
+		if !busy {
+			own := make(chan struct{})
+			f.turns[syncID] = own
+			f.mu.Unlock()
+			return func() {
+				f.mu.Lock()
+				delete(f.turns, syncID)
+				f.mu.Unlock()
+				close(own)
+			}, nil
+		}
+		f.mu.Unlock()
+		select {
+		case <-before:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// takeRun takes the lease of a run; nil when there is nothing to do. Who holds the
+// lease of a run that is still queued is at the end of the run before, which takes a
+// moment; who holds that of a working one works on it.
+func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*tenure, error) {
+	for {
+		t, err := f.take(ctx, runLease(job.SyncID), f.pulse.run)
+		if err == nil {
+			return t, nil
+		}
+		if !errors.Is(err, lease.ErrHeld) {
+			return nil, err
+		}
+		waits := false
+		err = f.s.store.View(ctx, func(tx *store.Tx) error {
+			run, err := tx.SyncRun(job.WorkspaceID, job.ID)
+			waits = err == nil && run.Run.Status == api.RunQueued
+			return err
+		})
+		if errors.Is(err, store.ErrNotFound) || err == nil && !waits {
+			return nil, nil
+		}
+		if err == nil {
+			err = pause(ctx, f.pulse.worldTry)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}

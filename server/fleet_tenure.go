@@ -1,0 +1,116 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/lease"
+)
+
+// tenure is a lease that this process keeps while it works under it.
+type tenure struct {
+	lease lease.Lease
+	ttl   time.Duration
+	lost  chan struct{} // closed when another has the lease
+
+	mu      sync.Mutex
+	until   time.Time     // by the monotonic clock of this process
+	renewed chan struct{} // closed at the next renewal
+}
+
+// take takes a lease. The time that it lasts is counted from before the call, so
+// it ends here before it ends in the database.
+func (f *fleet) take(ctx context.Context, name string, ttl time.Duration) (*tenure, error) {
+	before := time.Now()
+	l, err := f.leases.Take(ctx, name, ttl)
+	if err != nil {
+		return nil, err
+	}
+	return &tenure{lease: l, ttl: ttl, lost: make(chan struct{}), until: before.Add(ttl), renewed: make(chan struct{})}, nil
+}
+
+// good tells whether nobody else can have the lease at this moment. A process that
+// stood still, or could not reach the database, knows at once when it looks here.
+func (t *tenure) good() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Now().Before(t.until) && !t.isLost()
+}
+
+// isLost tells that the database has said so.
+func (t *tenure) isLost() bool {
+	select {
+	case <-t.lost:
+		return true
+	default:
+		return false
+	}
+}
+
+// sure waits until nobody else can have the lease: while the database cannot be
+// asked, that is not known. The context ends when the lease is lost.
+func (t *tenure) sure(ctx context.Context) error {
+	for {
+		t.mu.Lock()
+		renewed := t.renewed
+		t.mu.Unlock()
+		if t.good() {
+			return nil
+		}
+		select {
+		case <-renewed:
+		case <-ctx.Done(): // it ends when the lease is lost
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (t *tenure) renew(before time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.until = before.Add(t.ttl)
+	close(t.renewed)
+	t.renewed = make(chan struct{})
+}
+
+// keep renews a lease until ctx ends or another has it. That the database cannot be
+// reached ends nothing: whether somebody else has taken the lease is known only when
+// it answers again. also is called after each renewal.
+func (f *fleet) keep(ctx context.Context, t *tenure, every time.Duration, also func(context.Context)) {
+	failed := false
+	for pause(ctx, every) == nil {
+		if f.frozen.Load() {
+			continue
+		}
+		before := time.Now()
+		call, cancel := context.WithTimeout(ctx, t.ttl)
+		err := f.leases.Keep(call, t.lease, t.ttl)
+		cancel()
+		switch {
+		case err == nil:
+			t.renew(before)
+			failed = false
+			also(ctx)
+		case errors.Is(err, lease.ErrLost):
+			close(t.lost)
+			return
+		case ctx.Err() == nil && !failed:
+			failed = true
+			f.s.log.Warn("a lease cannot be kept at the moment", "lease", t.lease.Name, "error", err)
+		}
+	}
+}
+
+// give ends a lease; it runs out by itself where the database cannot be reached.
+func (f *fleet) give(t *tenure) {
+	if f.dead.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), t.ttl)
+	defer cancel()
+	if err := f.leases.Give(ctx, t.lease); err != nil {
+		f.s.log.Warn("a lease cannot be given back, and has to run out", "lease", t.lease.Name, "error", err)
+	}
+}

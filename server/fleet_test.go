@@ -1,0 +1,250 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/source/postgrestest"
+)
+
+// quickPulse makes what the leader does quick. What runs out does so when a test says
+// so (past), in the database.
+func quickPulse() *pulse {
+	p := usualPulse
+	p.look, p.leadKeep, p.runKeep, p.worldTry = 10*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond, 5*time.Millisecond
+	return &p
+}
+
+// newFleet starts a service as several processes on one schema, one with each role.
+// The first one is that of the world, with the leadership.
+func newFleet(t *testing.T, roles ...string) (*world, []*Server) {
+	t.Helper()
+	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()
+	config := func(c *Config, role string) {
+		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, role, quickPulse()
+	}
+	w := newWorld(t, func(c *Config) { config(c, roles[0]) })
+	all := []*Server{w.s}
+	for _, role := range roles[1:] {
+		c := Config{Emulate: w.s.config.Emulate, Development: true}
+		config(&c, role)
+		s, err := New(t.Context(), c)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		all = append(all, s)
+	}
+	for _, s := range all {
+		s.fleet.beat(t.Context())
+	}
+	return w, all
+}
+
+// kill ends a process where it stands: it hands nothing back and says nothing.
+func (f *fleet) kill() {
+	f.dead.Store(true)
+	f.stop()
+	f.s.background.stop(executor.ErrStop)
+	f.work.Wait()
+}
+
+// past lets the time pass in which a process that is silent counts as dead and loses
+// its leases.
+func past(t *testing.T, f *fleet) {
+	t.Helper()
+	for _, change := range []string{
+		"UPDATE leases SET until = clock_timestamp() - interval '1 second' WHERE holder = $1",
+		"UPDATE processes SET seen = seen - interval '1 hour' WHERE id = $1",
+	} {
+		_, err := f.s.store.Pool().Exec(t.Context(), change, f.id)
+		require.NoError(t, err)
+	}
+}
+
+// other lets another process answer the calls of the world.
+func (w *world) other(s *Server) *world {
+	return &world{t: w.t, s: s, pat: w.pat, key: w.key, dest: w.dest, sim: w.sim, source: w.source, seen: map[string]map[int]bool{}}
+}
+
+func (w *world) shownRun(id int64) *answer {
+	w.t.Helper()
+	return w.do("GET", fmt.Sprintf("/sync_runs/%d", id), w.key, nil).want(http.StatusOK)
+}
+
+// clean demands that the audit of a sync finds nothing, on either side.
+func (w *world) clean(id int64) {
+	w.t.Helper()
+	audited := w.control("POST", "/audit", map[string]any{
+		"sync_id": id, "readback": map[string]any{"url": w.dest.URL + "/_control/readback"},
+	}).want(http.StatusOK)
+	require.Empty(w.t, audited.at("findings"), string(audited.text))
+}
+
+// TestRunsElsewhere: what one process is asked for another one does.
+func TestRunsElsewhere(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	id := w.newSync()
+	first := w.runs(id)
+	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, first.counts(), string(first.text))
+	require.Equal(t, [7]int64{1, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "what was acknowledged is known everywhere")
+	w.clean(id)
+	listed := w.control("GET", "/processes", nil).want(http.StatusOK)
+	for i, role := range []string{RoleAPI, RoleWorker} {
+		at := func(name string) any { return listed.at(fmt.Sprintf("processes.%d.%s", i, name)) }
+		require.Equal(t, role, at("role"))
+		require.Equal(t, all[i].fleet.id, at("id"))
+		require.Equal(t, true, at("alive"))
+		require.Equal(t, i == 0, at("leader"))
+		require.Equal(t, i == 0, at("self"))
+		require.NoError(t, all[i].Ready(t.Context()))
+	}
+	worker := w.other(all[1])
+	worker.do("GET", "/syncs", w.key, nil).want(http.StatusServiceUnavailable)
+	worker.control("GET", "/clock", nil).want(http.StatusOK)
+	for _, change := range []struct{ method, path, body string }{
+		{"POST", "/clock", `{"advance":"1h"}`}, {"GET", "/snapshot", ""}, {"POST", "/fork", `{"name":"f"}`}, {"POST", "/reset", ""},
+	} {
+		refused := w.control(change.method, change.path, change.body).want(http.StatusConflict)
+		require.Contains(t, string(refused.text), all[1].fleet.id+" (worker)")
+	}
+	require.NoError(t, all[1].fleet.leases.Leave(t.Context()))
+	w.control("POST", "/clock", `{"advance":"1h"}`).want(http.StatusOK)
+	require.NoError(t, all[1].fleet.adoptClock(t.Context()))
+	require.WithinDuration(t, w.s.Now(), all[1].Now(), time.Minute, "the clock is that of the installation")
+}
+
+// TestTakeover: a process dies in the middle of a run, and another one goes on.
+func TestTakeover(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	id := w.newSync()
+	reached, release := w.hold()
+	run := w.trigger(id)
+	<-reached
+	dead := all[1].fleet
+	dead.kill()
+	other, err := New(t.Context(), all[1].config.again())
+	require.NoError(t, err)
+	defer other.Close()
+	past(t, dead)
+	release()
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	ended := w.shownRun(run)
+	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, ended.counts())
+	w.clean(id)
+	require.Positive(t, w.s.fleet.takeovers.Load())
+}
+
+// again is the configuration of another process.
+func (c Config) again() Config {
+	c.Process, c.dirs = "", nil
+	return c
+}
+
+// TestFrozenWorker: a process stands still for longer than its lease lasts, and wakes
+// up beside the one that has gone on: nothing of what it writes counts.
+func TestFrozenWorker(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	id := w.newSync()
+	reached, release := w.hold()
+	run := w.trigger(id)
+	<-reached
+	frozen := all[1].fleet
+	frozen.frozen.Store(true)
+	past(t, frozen)
+	other, err := New(t.Context(), all[1].config.again())
+	require.NoError(t, err)
+	defer other.Close()
+	taken := func() bool {
+		o := other.engine.occupiedBy(run)
+		return o != nil
+	}
+	require.Eventually(t, taken, time.Minute, time.Millisecond)
+	release()
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
+	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
+	frozen.frozen.Store(false)
+	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
+	w.clean(id)
+	before := w.shownRun(run).text
+	require.Equal(t, string(before), string(w.shownRun(run).text))
+}
+
+// TestCancelElsewhere ends a run of another process, which may be dead.
+func TestCancelElsewhere(t *testing.T) {
+	for name, dies := range map[string]bool{"it is told": false, "it is dead": true} {
+		t.Run(name, func(t *testing.T) {
+			w, all := newFleet(t, RoleAPI, RoleWorker)
+			id := w.newSync()
+			reached, release := w.hold()
+			run := w.trigger(id)
+			<-reached
+			if dies {
+				all[1].fleet.kill()
+			}
+			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(http.StatusOK)
+			if dies {
+				other, err := New(t.Context(), all[1].config.again())
+				require.NoError(t, err)
+				defer other.Close()
+				past(t, all[1].fleet)
+			}
+			release()
+			w.control("POST", "/settle", nil).want(http.StatusOK)
+			ended := w.shownRun(run)
+			require.Equal(t, "failed", ended.at("data.status"))
+			require.Equal(t, true, ended.at("data.canceled"))
+			require.Equal(t, "CANCELED", ended.at("data.error_code"))
+			w.clean(id)
+		})
+	}
+}
+
+// TestDrain: a process that is told to stop hands its run over, and another one
+// leads.
+func TestDrain(t *testing.T) {
+	w, all := newFleet(t, RoleAll, RoleAPI)
+	w.newSource()
+	id := w.newSync()
+	reached, release := w.hold()
+	run := w.trigger(id)
+	<-reached
+	drained := make(chan error)
+	go func() { drained <- all[0].Drain(context.Background()) }()
+	require.Eventually(t, func() bool { return all[0].Ready(t.Context()) != nil }, time.Minute, time.Millisecond)
+	release()
+	require.NoError(t, <-drained)
+	require.Equal(t, "working", w.shownRun(run).at("data.status"), "calls are still answered")
+	other, err := New(t.Context(), all[0].config.again())
+	require.NoError(t, err)
+	defer other.Close()
+	require.NoError(t, all[1].Settle(t.Context()))
+	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
+	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
+	require.False(t, all[0].leads())
+	require.Eventually(t, func() bool { return all[1].leads() || other.leads() }, time.Minute, time.Millisecond)
+	w.other(all[1]).clean(id)
+}
+
+// TestResetElsewhere deletes what another process works on.
+func TestResetElsewhere(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	id := w.newSync()
+	reached, release := w.hold()
+	w.trigger(id)
+	<-reached
+	release()
+	organization := w.control("GET", "/organizations", nil).want(http.StatusOK).id("organizations.0.id")
+	w.control("POST", fmt.Sprintf("/organizations/%d/reset", organization), nil).want(http.StatusOK)
+	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
+	has, err := w.s.booked(id)
+	require.NoError(t, err)
+	require.False(t, has, "its books are gone")
+}
