@@ -91,13 +91,16 @@ func (a *asking) appetite(now time.Time, limit int64) int64 {
 // be wanted from it.
 func (s *Share) due(now time.Time) (at time.Time, is bool) {
 	a := &s.ask
+	if a.fails > 0 && !a.demand.After(now) {
+		return at, false // nobody waits for an answer
+	}
 	add := func(t time.Time) {
 		if !is || t.Before(at) {
 			at, is = t, true
 		}
 	}
 	hungry := a.demand.After(now) && a.low(s.ready)
-	if s.news != (news{}) && (a.fails == 0 || hungry) {
+	if s.news != (news{}) {
 		add(now)
 	}
 	if s.runs() {

@@ -9,6 +9,7 @@ package quota
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
@@ -29,6 +30,9 @@ type Limits struct {
 
 	mu      sync.Mutex
 	failing bool
+	open    context.Context // until Close
+	close   context.CancelFunc
+	under   sync.WaitGroup // exchanges
 }
 
 // New opens nothing. The search path of the pool is the schema of the
@@ -38,8 +42,32 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Limits {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Limits{pool: pool, log: log, skew: skew{base: time.Now()}}
+	l := &Limits{pool: pool, log: log, skew: skew{base: time.Now()}}
+	l.open, l.close = context.WithCancel(context.Background())
+	return l
 }
+
+// Close ends all exchanges: nothing is sent any more beyond what was granted. Call
+// it before the pool is closed.
+func (l *Limits) Close() {
+	l.mu.Lock()
+	l.close()
+	l.mu.Unlock()
+	l.under.Wait()
+}
+
+// begin is false after Close.
+func (l *Limits) begin() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open.Err() != nil {
+		return false
+	}
+	l.under.Add(1)
+	return true
+}
+
+var errClosed = errors.New("the limits are closed")
 
 const connections = "connection "
 
@@ -62,9 +90,17 @@ type source struct {
 
 // Exchange is that of pace.Source.
 func (s source) Exchange(ctx context.Context, r pace.Report) (pace.Grant, error) {
+	if !s.limits.begin() {
+		return pace.Grant{}, errClosed
+	}
+	defer s.limits.under.Done()
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	defer context.AfterFunc(s.limits.open, cancel)()
 	g, err := s.limits.exchange(ctx, s.name, r)
+	if err != nil && s.limits.open.Err() != nil {
+		return pace.Grant{}, errClosed
+	}
 	s.limits.note(err)
 	if err != nil {
 		return pace.Grant{}, fmt.Errorf("exchange limit %q: %w", s.name, err)

@@ -7,8 +7,13 @@ import (
 	"github.com/destkit/destkit/server/pace"
 )
 
-// drift is how fast two clocks may come apart, one part in so many.
-const drift = 1000
+const (
+	// drift is how fast two clocks may come apart, one part in so many.
+	drift = 1000
+	// slop is how far they may come apart between an exchange and the moments that
+	// it tells of, which lie within half a second.
+	slop = time.Second / 2 / drift
+)
 
 // skew is how far the database's clock is ahead of the monotonic clock of this
 // process, as far as exchanges have told: each shows the moment of the database
@@ -46,7 +51,7 @@ func (s *skew) learn(asked, answered time.Duration, now time.Time) span {
 		}
 	}
 	s.low, s.high, s.at, s.known = low, high, answered, true
-	return span{s.base, low, high}
+	return span{s.base, low - slop, high + slop}
 }
 
 // there gives a report the database's moments, none of them earlier than it was.
