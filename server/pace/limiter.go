@@ -8,6 +8,10 @@ import (
 // DefaultLimit is the connection-wide limit in requests per second (spec 8).
 const DefaultLimit = 50_000
 
+// mostLimit is what larger limits count as in what processes share: no more than
+// that can be sent.
+const mostLimit = 1_000_000_000
+
 // Limiter is the limit of one connection, shared by all calls on it: planning,
 // tests and the batches of every run. It is safe for parallel use.
 type Limiter struct {

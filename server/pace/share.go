@@ -58,7 +58,7 @@ func NewShare(limit int64, o ShareOptions) *Share {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Share{options: o, limit: max(limit, 1), holder: rand.Uint64(), ask: asking{poke: make(chan struct{}, 1)}}
+	return &Share{options: o, limit: min(max(limit, 1), mostLimit), holder: rand.Uint64(), ask: asking{poke: make(chan struct{}, 1)}}
 }
 
 // Announce takes over another limit, in units per second: here at once, and
@@ -67,6 +67,7 @@ func (s *Share) Announce(limit int64) {
 	if limit <= 0 {
 		return
 	}
+	limit = min(limit, mostLimit)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known && limit == s.limit {

@@ -54,7 +54,7 @@ type hold struct {
 // NewWindow is a window in which nothing was sent, with a limit in units per
 // second. Nothing is granted before the moment from.
 func NewWindow(limit int64, from time.Time) *Window {
-	return &Window{limit: max(limit, 1), paused: from}
+	return &Window{limit: min(max(limit, 1), mostLimit), paused: from}
 }
 
 // Exchange takes a report at the moment now, and answers it. All moments are of
@@ -157,8 +157,8 @@ func (w *Window) heed(now time.Time, r Report) {
 	if r.Paused.After(w.paused) {
 		w.paused = r.Paused
 	}
-	if r.Limit > 0 && r.Limit != w.limit {
-		w.limit, w.next = r.Limit, now
+	if limit := min(r.Limit, mostLimit); limit > 0 && limit != w.limit {
+		w.limit, w.next = limit, now
 	}
 }
 

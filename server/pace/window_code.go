@@ -62,7 +62,7 @@ func (w *Window) UnmarshalBinary(b []byte) error {
 		w.holds[i] = hold{holder: d.fixed(), until: d.moment(), since: d.moment(), due: d.moment(), n: d.number(), short: d.number()}
 	}
 	sorted := slices.IsSortedFunc(w.sends, func(a, b send) int { return a.at.Compare(b.at) })
-	if d.failed || len(d.rest) > 0 || w.limit < 1 || !sorted {
+	if d.failed || len(d.rest) > 0 || w.limit < 1 || w.limit > mostLimit || !sorted {
 		return errDamaged
 	}
 	return nil
