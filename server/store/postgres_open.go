@@ -169,7 +169,7 @@ func (p *postgres) suits(c *link) error {
 	case encoding != "UTF8":
 		return fmt.Errorf("%w: the database %s has the encoding %s; make one with ENCODING 'UTF8'", ErrUnfit, p.at.Database, encoding)
 	case recovering == "t":
-		return fmt.Errorf("%w: the server is in recovery and takes no changes (a standby?)", ErrUnavailable)
+		return fmt.Errorf("%w: the server is in recovery and takes no changes; it becomes the primary, or the URL has to name that one", ErrUnavailable)
 	}
 	return nil
 }
