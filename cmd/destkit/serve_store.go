@@ -21,7 +21,7 @@ type storePlace struct {
 
 // register adds --store; the commands word --data themselves.
 func (p *storePlace) register(f *pflag.FlagSet) {
-	f.StringVar(&p.url, "store", "", "keep what the API shows in PostgreSQL, `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
+	f.StringVar(&p.url, "store", "", "keep everything in PostgreSQL, `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
 }
 
 // resolve reads the password and refuses a URL that cannot be meant. The URL is
