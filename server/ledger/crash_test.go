@@ -15,33 +15,47 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // The test program is also the process that is killed.
-const (
-	childDir   = "DESTKIT_LEDGER_TEST_DIR"
-	childCrash = "DESTKIT_LEDGER_TEST_CRASH" // point:nth
-)
+const childEnv = "DESTKIT_LEDGER_TEST_CHILD"
 
 func TestMain(m *testing.M) {
-	dir := os.Getenv(childDir)
-	if dir == "" {
-		os.Exit(m.Run())
+	text := os.Getenv(childEnv)
+	if text == "" {
+		os.Exit(postgrestest.Run(m))
 	}
-	point, nth, _ := strings.Cut(os.Getenv(childCrash), ":")
+	var work childWork
+	err := json.Unmarshal([]byte(text), &work)
+	var o Options
+	if err == nil {
+		o, err = work.options()
+	}
+	if err == nil {
+		err = work.live(o, func(line string) { fmt.Println(line) }, die)
+	}
+	fmt.Println("end", err)
+	os.Exit(0)
+}
+
+// live is the history of a process that dies on the way.
+func (w childWork) live(o Options, say func(string), die func()) error {
+	point, nth, _ := strings.Cut(w.Crash, ":")
 	left, _ := strconv.Atoi(nth)
-	l, err := Open(small(dir, func(at string) {
+	l, err := Open(small(o, func(at string) {
 		if at == point {
 			if left--; left == 0 {
 				die()
 			}
 		}
 	}))
-	if err == nil {
-		err = history(l.Sync(1), func(line string) { fmt.Println(line) })
+	if err != nil {
+		return err
 	}
-	fmt.Println("end", err)
-	os.Exit(0)
+	return history(l.Sync(1), say)
 }
 
 // die is kill -9: nothing of the process runs any more.
@@ -51,8 +65,9 @@ func die() {
 }
 
 // small makes every index and block so small that all of their ways are gone.
-func small(dir string, crash func(string)) Options {
-	return Options{Dir: dir, Crash: crash, indexItems: 7, indexFan: 2, block: 64}
+func small(o Options, crash func(string)) Options {
+	o.Crash, o.indexItems, o.indexFan, o.block = crash, 7, 2, 64
+	return o
 }
 
 // The history: three runs over the same keys, with refusals that are sent again
@@ -117,12 +132,19 @@ func history(s *Sync, say func(string)) error {
 }
 
 // child runs the history until it ends or dies, and gives what it said.
-func child(t *testing.T, dir, crash string) (lines []string, died bool) {
+func (p place) run(t *testing.T, o Options, crash string) (lines []string, died bool) {
 	t.Helper()
+	if p.child == nil {
+		return thisProcess(o, crash)
+	}
 	program, err := os.Executable()
 	require.NoError(t, err)
+	work := childWork{Dir: o.Dir, Crash: crash}
+	if o.Shelf != nil {
+		work.Room = p.child(o)
+	}
 	c := exec.Command(program)
-	c.Env = append(os.Environ(), childDir+"="+dir, childCrash+"="+crash)
+	c.Env = append(os.Environ(), childEnv+"="+work.String())
 	c.Stderr = os.Stderr
 	out, err := c.StdoutPipe()
 	require.NoError(t, err)
@@ -140,27 +162,63 @@ func child(t *testing.T, dir, crash string) (lines []string, died bool) {
 	return lines, false
 }
 
+// mortal is a shelf of a process that dies: nothing that it still does happens.
+type mortal struct {
+	Shelf
+	dead bool
+}
+
+var errDied = errors.New("the process has died")
+
+// Change implements Shelf.
+func (m *mortal) Change(sync, fence int64, changes []Change) error {
+	if m.dead {
+		return errDied
+	}
+	return m.Shelf.Change(sync, fence, changes)
+}
+
+// thisProcess is a child without a process: on a shelf nothing else dies with it.
+func thisProcess(o Options, crash string) (lines []string, died bool) {
+	m := &mortal{Shelf: o.Shelf}
+	o.Shelf = m
+	defer func() {
+		if died = m.dead; died {
+			_ = recover()
+		}
+	}()
+	err := childWork{Crash: crash}.live(o, func(line string) { lines = append(lines, line) }, func() {
+		m.dead = true
+		panic(errDied)
+	})
+	return append(lines, fmt.Sprint("end ", err)), false
+}
+
 // After kill -9 at each point, each time that it is passed: all that was
 // acknowledged is there, the state is the old or the new one, and going on
 // ends where a history without a kill ends.
 func TestKilledAtEachPoint(t *testing.T) {
+	lasting(t, killedAtEachPoint)
+}
+
+func killedAtEachPoint(t *testing.T, p place) {
 	want := undisturbed(t)
 	for _, point := range CrashPoints() {
 		t.Run(point, func(t *testing.T) {
 			times := 0
-			for step := 1; ; step += stride(point) {
-				dir := t.TempDir()
-				lines, died := child(t, dir, fmt.Sprint(point, ":", step))
+			for step := 1; ; step += p.stride(point) {
+				o := p.empty(t)
+				lines, died := p.run(t, o, fmt.Sprint(point, ":", step))
 				if !died {
 					require.Equal(t, "end <nil>", lines[len(lines)-1])
 					break
 				}
 				times++
-				requireKept(t, dir, lines)
-				lines, died = child(t, dir, "")
+				requireKept(t, o, lines)
+				lines, died = p.run(t, o, "")
 				require.False(t, died)
 				require.Equal(t, "end <nil>", lines[len(lines)-1])
-				requireSame(t, want, dir)
+				requireSame(t, want, o)
 			}
 			require.Positive(t, times, "the point is never passed")
 		})
@@ -168,8 +226,11 @@ func TestKilledAtEachPoint(t *testing.T) {
 }
 
 // stride leaves some of the many batches and blocks out in a short test.
-func stride(point string) int {
-	if testing.Short() && (strings.HasSuffix(point, "append") || point == MidMerge) {
+func (p place) stride(point string) int {
+	switch {
+	case p.name == onServer.name && !matrixtest.Whole():
+		return 40
+	case testing.Short() && (strings.HasSuffix(point, "append") || point == MidMerge):
 		return 4
 	}
 	return 1
@@ -183,7 +244,7 @@ type outcomes struct {
 }
 
 func undisturbed(t *testing.T) outcomes {
-	l, err := Open(small("", nil))
+	l, err := Open(small(Options{}, nil))
 	require.NoError(t, err)
 	require.NoError(t, history(l.Sync(1), func(string) {}))
 	return outcomesOf(t, l)
@@ -205,9 +266,9 @@ func outcomesOf(t *testing.T, l *Ledger) outcomes {
 	return o
 }
 
-func requireSame(t *testing.T, want outcomes, dir string) {
+func requireSame(t *testing.T, want outcomes, o Options) {
 	t.Helper()
-	l, err := Open(small(dir, nil))
+	l, err := Open(small(o, nil))
 	require.NoError(t, err)
 	require.Equal(t, want, outcomesOf(t, l))
 	names, err := l.Sync(1).files.names()
@@ -216,9 +277,9 @@ func requireSame(t *testing.T, want outcomes, dir string) {
 }
 
 // requireKept looks at the books before anybody goes on with them.
-func requireKept(t *testing.T, dir string, lines []string) {
+func requireKept(t *testing.T, o Options, lines []string) {
 	t.Helper()
-	l, err := Open(small(dir, nil))
+	l, err := Open(small(o, nil))
 	require.NoError(t, err)
 	s := l.Sync(1)
 	told := map[int64][]Record{}
@@ -271,10 +332,15 @@ func whole(t *testing.T, s *Sync, run int64) (all []Record) {
 	return all
 }
 
-// A kill in the middle of a restore leaves the new books.
+// A kill in the middle of a restore leaves the new books in a folder, and the old
+// ones on a shelf, never a mixture.
 func TestKilledWhileRestoring(t *testing.T) {
-	dir := t.TempDir()
-	l, err := Open(small(dir, nil))
+	lasting(t, killedWhileRestoring)
+}
+
+func killedWhileRestoring(t *testing.T, p place) {
+	o := p.empty(t)
+	l, err := Open(small(o, nil))
 	require.NoError(t, err)
 	require.NoError(t, history(l.Sync(1), func(string) {}))
 	var archive strings.Builder
@@ -286,10 +352,22 @@ func TestKilledWhileRestoring(t *testing.T) {
 	require.NoError(t, r.Close())
 
 	stopped := errors.New("stopped")
-	l, err = Open(small(dir, func(string) { panic(stopped) }))
+	l, err = Open(small(o, func(string) { panic(stopped) }))
 	require.NoError(t, err)
 	require.PanicsWithError(t, stopped.Error(), func() { _ = l.Sync(1).Restore(strings.NewReader(archive.String())) })
-	l, err = Open(small(dir, nil))
+	l, err = Open(small(o, nil))
 	require.NoError(t, err)
+	if o.Shelf != nil {
+		runs, err := l.Sync(1).Runs()
+		require.NoError(t, err)
+		require.Equal(t, []int64{9}, runs)
+		r, err := l.Sync(1).Begin(9, Meta{})
+		require.NoError(t, err)
+		require.NoError(t, r.Close())
+		left, err := o.Shelf.List(1)
+		require.NoError(t, err)
+		require.Len(t, left, 1, "the next run removes what is of no use")
+		require.NoError(t, l.Sync(1).Restore(strings.NewReader(archive.String())))
+	}
 	require.Equal(t, want, outcomesOf(t, l))
 }

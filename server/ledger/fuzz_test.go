@@ -12,11 +12,11 @@ import (
 // FuzzLog reads any bytes as a log, and as a frame whose checksums are right:
 // what is believed of it once is believed again, and going on works.
 func FuzzLog(f *testing.F) {
-	s, err := Open(small("", nil))
+	s, err := Open(small(Options{}, nil))
 	require.NoError(f, err)
 	require.NoError(f, history(s.Sync(1), func(string) {}))
 	for run, name := range []string{"run-1.log", "run-2.log"} {
-		log := contentOf(s.Sync(1), name)
+		log := contentOf(f, s.Sync(1), name)
 		f.Add(log, false)
 		f.Add(log[:len(log)-3], false)
 		l, err := readLog(&file{mem: &content{data: log}}, int64(len(log)), int64(run)+1)
@@ -26,7 +26,7 @@ func FuzzLog(f *testing.F) {
 		f.Add(bytes.Clone(payload), true)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, sealed bool) {
-		l, err := Open(small("", nil))
+		l, err := Open(small(Options{}, nil))
 		require.NoError(t, err)
 		s := l.Sync(1)
 		if sealed && len(data) > 0 {
@@ -37,7 +37,7 @@ func FuzzLog(f *testing.F) {
 			data = append(log, frame...)
 		}
 		s.files.files = map[string]*content{}
-		change(s, logName(1, openSuffix), data)
+		change(t, s, logName(1, openSuffix), data)
 		_, found, recordsErr := s.Records(1, Filter{}, 0, 10)
 		r, err := s.Begin(1, Meta{})
 		require.NoError(t, err)
@@ -61,10 +61,10 @@ func FuzzLog(f *testing.F) {
 // right: keys ascend or it is damaged, and what was read is written again the
 // same.
 func FuzzState(f *testing.F) {
-	l, err := Open(small("", nil))
+	l, err := Open(small(Options{}, nil))
 	require.NoError(f, err)
 	require.NoError(f, history(l.Sync(1), func(string) {}))
-	state := contentOf(l.Sync(1), stateFile)
+	state := contentOf(f, l.Sync(1), stateFile)
 	f.Add(state, false)
 	f.Add(state[:len(state)-5], false)
 	r, _, err := readState(&file{mem: &content{data: state}})

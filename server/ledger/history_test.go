@@ -8,10 +8,10 @@ import (
 
 // TestHistory: every append of a key is there, with the calls of its batch, and
 // the sums are those that the run itself had.
-func TestHistory(t *testing.T) {
-	l, err := Open(Options{})
-	require.NoError(t, err)
-	s := l.Sync(3)
+func TestHistory(t *testing.T) { everywhere(t, testHistory) }
+
+func testHistory(t *testing.T, p place) {
+	s := p.open(t).Sync(3)
 	r, err := s.Begin(1, Meta{})
 	require.NoError(t, err)
 	for _, b := range []Batch{

@@ -39,7 +39,9 @@ func ran(t *testing.T, s *Sync, run int64, batches ...[]Record) Counters {
 }
 
 // What verdicts do to an entry that was there, or not.
-func TestVerdictsOnTheState(t *testing.T) {
+func TestVerdictsOnTheState(t *testing.T) { everywhere(t, verdictsOnTheState) }
+
+func verdictsOnTheState(t *testing.T, p place) {
 	has := func(key string, print byte) Entry {
 		return Entry{Key: []byte(key), Print: Fingerprint{print}, Known: true, Verdict: Acknowledged}
 	}
@@ -69,9 +71,7 @@ func TestVerdictsOnTheState(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			l, err := Open(Options{})
-			require.NoError(t, err)
-			s := l.Sync(3)
+			s := p.open(t).Sync(3)
 			ran(t, s, 1, test.before)
 			require.Equal(t, test.counters, ran(t, s, 2, test.run))
 			require.Equal(t, test.want, scan(t, s))
@@ -82,11 +82,12 @@ func TestVerdictsOnTheState(t *testing.T) {
 	}
 }
 
-func TestBeginRefuses(t *testing.T) {
-	l, err := Open(Options{Dir: t.TempDir()})
-	require.NoError(t, err)
+func TestBeginRefuses(t *testing.T) { everywhere(t, beginRefuses) }
+
+func beginRefuses(t *testing.T, p place) {
+	l := p.open(t)
 	s := l.Sync(3)
-	_, err = s.Begin(0, Meta{})
+	_, err := s.Begin(0, Meta{})
 	require.ErrorContains(t, err, "1 or more")
 	_, err = s.Begin(1, Meta{HighWater: json.RawMessage("{")})
 	require.ErrorContains(t, err, "encode meta")
@@ -108,15 +109,15 @@ func TestBeginRefuses(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-func TestAppendRefuses(t *testing.T) {
+func TestAppendRefuses(t *testing.T) { everywhere(t, appendRefuses) }
+
+func appendRefuses(t *testing.T, p place) {
 	tests := map[string]Batch{
 		"append to run 1 of sync 3: record 1: no verdict":            {Records: []Record{ack("1", 1), {Key: []byte("2")}}},
 		"append to run 1 of sync 3: record 0: no key":                {Records: []Record{{Verdict: Rejected}}},
 		"append to run 1 of sync 3: skipped rows: -1 is less than 0": {Skipped: -1},
 	}
-	l, err := Open(Options{})
-	require.NoError(t, err)
-	r, err := l.Sync(3).Begin(1, Meta{})
+	r, err := p.open(t).Sync(3).Begin(1, Meta{})
 	require.NoError(t, err)
 	for message, batch := range tests {
 		require.EqualError(t, r.Append(batch), message)
@@ -128,9 +129,11 @@ func TestAppendRefuses(t *testing.T) {
 
 // A run that was killed is part of the state for the next run, but its meta is
 // not: it did not reach its end.
-func TestRunsThatNeverEnded(t *testing.T) {
-	dir := t.TempDir()
-	l, err := Open(Options{Dir: dir})
+func TestRunsThatNeverEnded(t *testing.T) { lasting(t, runsThatNeverEnded) }
+
+func runsThatNeverEnded(t *testing.T, p place) {
+	o := p.empty(t)
+	l, err := Open(o)
 	require.NoError(t, err)
 	for run := range int64(3) {
 		r, err := l.Sync(3).Begin(run+1, Meta{Mapping: Fingerprint{9}})
@@ -139,7 +142,7 @@ func TestRunsThatNeverEnded(t *testing.T) {
 		if run == 0 {
 			require.NoError(t, r.Finish(Meta{Mapping: Fingerprint{8}, HighWater: json.RawMessage("5")}))
 		}
-		l, err = Open(Options{Dir: dir}) // as after a kill
+		l, err = Open(o) // as after a kill
 		require.NoError(t, err)
 	}
 	s := l.Sync(3)
@@ -157,9 +160,17 @@ func TestRunsThatNeverEnded(t *testing.T) {
 }
 
 // Many senders share the writes and lose nothing.
-func TestParallelAppends(t *testing.T) {
-	defer goleak.VerifyNone(t)
-	l, err := Open(Options{Dir: t.TempDir(), indexItems: 50})
+func TestParallelAppends(t *testing.T) { everywhere(t, parallelAppends) }
+
+func parallelAppends(t *testing.T, p place) {
+	o := p.empty(t)
+	o.indexItems = 50
+	if o.Shelf != nil { // connections are made when they are needed
+		_, err := o.Shelf.List(3)
+		require.NoError(t, err)
+	}
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	l, err := Open(o)
 	require.NoError(t, err)
 	s := l.Sync(3)
 	r, err := s.Begin(1, Meta{})
@@ -193,10 +204,10 @@ func TestParallelAppends(t *testing.T) {
 	require.Len(t, scan(t, s), 1000)
 }
 
-func TestRunsAndDrop(t *testing.T) {
-	l, err := Open(Options{Dir: t.TempDir()})
-	require.NoError(t, err)
-	s := l.Sync(3)
+func TestRunsAndDrop(t *testing.T) { everywhere(t, runsAndDrop) }
+
+func runsAndDrop(t *testing.T, p place) {
+	s := p.open(t).Sync(3)
 	runs, err := s.Runs()
 	require.NoError(t, err)
 	require.Empty(t, runs)
@@ -221,41 +232,40 @@ func TestRunsAndDrop(t *testing.T) {
 }
 
 // A cursor goes on over the state that it began with.
-func TestScanStandsStill(t *testing.T) {
-	for _, dir := range []string{"", t.TempDir()} {
-		o := small(dir, nil)
-		l, err := Open(o)
-		require.NoError(t, err)
-		s := l.Sync(1)
-		require.NoError(t, history(s, func(string) {}))
-		want := keysOf(scan(t, s))
-		c, err := s.Scan()
-		require.NoError(t, err)
-		require.NoError(t, s.Forget())
-		var got []string
-		for {
-			e, err := c.Next()
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			got = append(got, string(e.Key))
+func TestScanStandsStill(t *testing.T) { everywhere(t, scanStandsStill) }
+
+func scanStandsStill(t *testing.T, p place) {
+	l, err := Open(small(p.empty(t), nil))
+	require.NoError(t, err)
+	s := l.Sync(1)
+	require.NoError(t, history(s, func(string) {}))
+	want := keysOf(scan(t, s))
+	c, err := s.Scan()
+	require.NoError(t, err)
+	require.NoError(t, s.Forget())
+	var got []string
+	for {
+		e, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			break
 		}
-		require.Equal(t, want, got)
-		require.NoError(t, c.Close())
+		require.NoError(t, err)
+		got = append(got, string(e.Key))
 	}
+	require.Equal(t, want, got)
+	require.NoError(t, c.Close())
 }
 
 // A Scan, a resumption and a Finish of many keys need a few MB, however many
 // there are.
-func TestConstantMemory(t *testing.T) {
+func TestConstantMemory(t *testing.T) { constantMemory(t, onDisk) }
+
+func constantMemory(t *testing.T, p place) {
 	if testing.Short() {
 		t.Skip("half a million records")
 	}
 	const rows, most = 500_000, 12 << 20
-	l, err := Open(Options{Dir: t.TempDir()})
-	require.NoError(t, err)
-	s := l.Sync(1)
+	s := p.open(t).Sync(1)
 	r, err := s.Begin(1, Meta{})
 	require.NoError(t, err)
 	fill(t, r, rows)
@@ -269,7 +279,11 @@ func TestConstantMemory(t *testing.T) {
 	require.NoError(t, r.Finish(Meta{}))
 	require.Equal(t, rows, count(t, s))
 	runtime.ReadMemStats(&after)
-	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(most))
+	made := uint64(most)
+	if p.name == onServer.name { // what a driver reads goes through its own buffers
+		made *= 5
+	}
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, made)
 }
 
 // held is what is in use after a collection.

@@ -3,7 +3,6 @@ package ledger
 import (
 	"bytes"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -114,7 +113,7 @@ func (w *world) reopen(*rapid.T) {
 		require.NoError(w.t, w.l.Close())
 	}
 	w.r, w.open = nil, false
-	if w.l != nil && w.o.Dir == "" {
+	if w.l != nil && w.o.Dir == "" && w.o.Shelf == nil {
 		return // memory is gone with the ledger: its runs are closed only
 	}
 	l, err := Open(w.o)
@@ -229,25 +228,28 @@ func (w *world) copy(t *rapid.T) {
 }
 
 // TestLikeAModel compares random histories with the model, most in memory and
-// some on disk, with an index and blocks so small that all of their ways are
-// gone.
+// some on disk and on a shelf, with an index and blocks so small that all of their
+// ways are gone.
 func TestLikeAModel(t *testing.T) {
-	dir := t.TempDir()
-	n := 0
+	places := []place{onDisk, onShelf}
 	rapid.Check(t, func(rt *rapid.T) {
-		w := &world{t: rt, o: Options{
-			indexItems: rapid.IntRange(1, 60).Draw(rt, "index"),
-			indexFan:   rapid.IntRange(2, 5).Draw(rt, "fan"),
-			block:      rapid.IntRange(20, 500).Draw(rt, "block"),
-		}}
-		if n++; rapid.IntRange(0, 7).Draw(rt, "disk") == 7 {
-			w.o.Dir = filepath.Join(dir, fmt.Sprint(n))
+		if which := rapid.IntRange(0, 7).Draw(rt, "place"); which < len(places) {
+			likeAModel(rt, places[which].empty(t))
+		} else {
+			likeAModel(rt, Options{})
 		}
-		w.runs, w.resumes, w.merged, w.finished = map[int64][]told{}, map[int64]int{}, map[int64]int{}, map[int64]bool{}
-		w.reopen(rt)
-		defer func() { _ = w.l.Close() }()
-		rt.Repeat(map[string]func(*rapid.T){
-			"begin": w.begin, "append": w.append, "append more": w.append, "finish": w.finish, "reopen": w.reopen, "copy": w.copy, "": w.check,
-		})
+	})
+}
+
+func likeAModel(t *rapid.T, o Options) {
+	o.indexItems = rapid.IntRange(1, 60).Draw(t, "index")
+	o.indexFan = rapid.IntRange(2, 5).Draw(t, "fan")
+	o.block = rapid.IntRange(20, 500).Draw(t, "block")
+	w := &world{t: t, o: o}
+	w.runs, w.resumes, w.merged, w.finished = map[int64][]told{}, map[int64]int{}, map[int64]int{}, map[int64]bool{}
+	w.reopen(t)
+	defer func() { _ = w.l.Close() }()
+	t.Repeat(map[string]func(*rapid.T){
+		"begin": w.begin, "append": w.append, "append more": w.append, "finish": w.finish, "reopen": w.reopen, "copy": w.copy, "": w.check,
 	})
 }

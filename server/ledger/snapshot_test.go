@@ -10,10 +10,12 @@ import (
 )
 
 // Whatever is wrong with an archive leaves the books as they were.
-func TestRestoreRefuses(t *testing.T) {
-	s := twoRuns(t)
-	state := contentOf(s, stateFile)
-	log := contentOf(s, "run-2.open")
+func TestRestoreRefuses(t *testing.T) { everywhere(t, restoreRefuses) }
+
+func restoreRefuses(t *testing.T, p place) {
+	s := twoRuns(t, inMemory)
+	state := contentOf(t, s, stateFile)
+	log := contentOf(t, s, "run-2.open")
 	damaged := bytes.Clone(state)
 	damaged[20] ^= 1
 	badLog := bytes.Clone(log)
@@ -30,27 +32,31 @@ func TestRestoreRefuses(t *testing.T) {
 		"damaged log":   {tar.Header{Name: "run-2.log"}, badLog, "restore run-2.log: the file is damaged"},
 		"empty meta":    {tar.Header{Name: "meta"}, nil, "restore meta: the file is damaged"},
 	}
-	for _, dir := range []string{"", t.TempDir()} {
-		l, err := Open(Options{Dir: dir})
+	o := p.empty(t)
+	l, err := Open(o)
+	require.NoError(t, err)
+	s = l.Sync(4)
+	ran(t, s, 1, []Record{ack("1", 1)})
+	for name, test := range tests {
+		var archive bytes.Buffer
+		w := tar.NewWriter(&archive)
+		test.header.Size, test.header.Mode = int64(len(test.data)), 0o600
+		require.NoError(t, w.WriteHeader(&test.header))
+		_, err := w.Write(test.data)
 		require.NoError(t, err)
-		s := l.Sync(4)
-		ran(t, s, 1, []Record{ack("1", 1)})
-		for name, test := range tests {
-			var archive bytes.Buffer
-			w := tar.NewWriter(&archive)
-			test.header.Size, test.header.Mode = int64(len(test.data)), 0o600
-			require.NoError(t, w.WriteHeader(&test.header))
-			_, err := w.Write(test.data)
-			require.NoError(t, err)
-			require.NoError(t, w.Close())
-			require.ErrorContains(t, s.Restore(&archive), test.want, name)
-			require.ErrorContains(t, s.Restore(bytes.NewReader([]byte("no archive at all, but long enough to be read as one"))), "read archive", name)
-			require.Equal(t, []string{"1"}, keysOf(scan(t, s)), "what was there stays")
-		}
-		if dir != "" {
-			entries, err := os.ReadDir(dir)
-			require.NoError(t, err)
-			require.Len(t, entries, 1)
-		}
+		require.NoError(t, w.Close())
+		require.ErrorContains(t, s.Restore(&archive), test.want, name)
+		require.ErrorContains(t, s.Restore(bytes.NewReader([]byte("no archive at all, but long enough to be read as one"))), "read archive", name)
+		require.Equal(t, []string{"1"}, keysOf(scan(t, s)), "what was there stays")
+	}
+	if o.Dir != "" {
+		entries, err := os.ReadDir(o.Dir)
+		require.NoError(t, err)
+		require.Len(t, entries, 1)
+	}
+	if o.Shelf != nil {
+		files, err := o.Shelf.List(4)
+		require.NoError(t, err)
+		require.Len(t, files, 2, "the state and the log of the run")
 	}
 }

@@ -110,12 +110,13 @@ func (r Room) Shelf() (*Shelf, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Shelf{on: shelf.New(pool, nil), first: r.First}, nil
+	return &Shelf{on: shelf.New(pool, nil), pool: pool, first: r.First}, nil
 }
 
 // Shelf is the shelf of a room as one process sees it.
 type Shelf struct {
 	on    *shelf.Shelf
+	pool  *pgxpool.Pool
 	first int64
 	dead  atomic.Bool
 }
@@ -127,6 +128,13 @@ var errDead = errors.New("this process is dead")
 
 // Kill ends the process of this shelf: nothing that it does from now on happens.
 func (s *Shelf) Kill() { s.dead.Store(true) }
+
+// SetFence gives the lease of a sync to whoever has this fence.
+func (s *Shelf) SetFence(sync, fence int64) error {
+	_, err := s.pool.Exec(context.Background(), `INSERT INTO leases VALUES ($1, $2, 'a test', now())
+		ON CONFLICT (name) DO UPDATE SET fence = excluded.fence`, Lease(s.first+sync), fence)
+	return err
+}
 
 // List implements ledger.Shelf.
 func (s *Shelf) List(sync int64) ([]ledger.Shelved, error) { return s.on.List(s.first + sync) }
