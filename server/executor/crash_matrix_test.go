@@ -30,12 +30,13 @@ const crashEnv = "DESTKIT_EXECUTOR_CRASH"
 
 // crashWork is one run in a process that dies at a point.
 type crashWork struct {
-	Promise      int // its place among the promises
-	Place        place
-	Ledger, Rows string // a folder and a file
-	Run          int64
-	Point        string
-	At           int64 // the point's number at which the process dies
+	Promise int // its place among the promises
+	Place   place
+	Books   bookPlace
+	Rows    string // a file
+	Run     int64
+	Point   string
+	At      int64 // the point's number at which the process dies
 }
 
 // do makes the run, in the child.
@@ -55,7 +56,7 @@ func (c crashWork) do() error {
 	if err := json.Unmarshal(text, &rows); err != nil {
 		return err
 	}
-	books, err := ledger.Open(ledger.Options{Dir: c.Ledger, Crash: crash})
+	books, _, err := c.Books.open(crash)
 	if err != nil {
 		return err
 	}
@@ -71,6 +72,7 @@ type crashRow struct {
 	promise
 	number int
 	inFile bool
+	shared bool // the books are in PostgreSQL
 }
 
 func (c crashRow) String() string {
@@ -86,10 +88,10 @@ func crashRows() []crashRow {
 	var list []crashRow
 	for i, p := range promises() {
 		if p.operation != api.OperationAppend {
-			list = append(list, crashRow{p, i, false})
+			list = append(list, crashRow{p, i, false, false})
 		}
 		if p.operation == api.OperationAppend || p.strategy == api.MirrorSwap {
-			list = append(list, crashRow{p, i, true})
+			list = append(list, crashRow{p, i, true, false})
 		}
 	}
 	return list
@@ -107,7 +109,7 @@ type scene struct {
 	to    place
 	sim   *destsim.Sim
 	file  string
-	dir   string
+	books bookPlace
 	model *model
 	rows  []row
 	run   int64
@@ -118,7 +120,7 @@ type scene struct {
 // for the kills while the first rows of a sync are skipped.
 func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 	t.Helper()
-	s := &scene{crashRow: c, t: t, dir: t.TempDir(), model: newModel(c.promise), was: contents{}}
+	s := &scene{crashRow: c, t: t, books: newBookPlace(t, c.shared), model: newModel(c.promise), was: contents{}}
 	if c.inFile {
 		s.to, s.file = inFile(t)
 		s.model.swapped = c.strategy == api.MirrorSwap
@@ -164,7 +166,7 @@ func (s *scene) plant() {
 // here makes the run in this process.
 func (s *scene) here(crash func(string)) Outcome {
 	s.t.Helper()
-	books, err := ledger.Open(ledger.Options{Dir: s.dir, Crash: crash})
+	books, _, err := s.books.open(crash)
 	require.NoError(s.t, err)
 	o, _, err := matrixRun(s.t.Context(), s.promise, s.to, books, s.rows, s.run, crash)
 	require.NoError(s.t, err)
@@ -224,6 +226,10 @@ type crashCell struct {
 	turned   bool // the source changes before the run goes on
 }
 
+func (c crashCell) String() string {
+	return fmt.Sprintf("%s at %s %d of %d", c.crashRow, c.point, c.at, c.of)
+}
+
 // crashCells: each point at its first, its middle and its last passing. At the
 // middle one the source is another one when the run goes on.
 func crashCells(t *testing.T) []crashCell {
@@ -262,13 +268,30 @@ func TestCrashMatrix(t *testing.T) {
 		}
 	})
 	for i, c := range cells {
-		name := fmt.Sprintf("%s at %s %d of %d", c.crashRow, c.point, c.at, c.of)
 		if !matrixtest.Tenth(t, i) {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
+		t.Run(c.String(), func(t *testing.T) {
 			t.Parallel()
 			table.Add(i, c.kill(t))
+		})
+	}
+}
+
+// TestCrashMatrixOnPostgreSQL is the same with the books where every process gets at
+// them. What a run passes is the same in both, so the points are counted in files.
+func TestCrashMatrixOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	for i, c := range crashCells(t) {
+		if !tenthOfTenth(t, i) {
+			continue
+		}
+		c.shared = true
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.kill(t)
 		})
 	}
 }
@@ -292,7 +315,7 @@ func (c crashCell) kill(t *testing.T) string {
 	s := c.begin(t, c.skipping)
 	first := s.model.expect(s.rows, matrixPairs)
 	s.die(c)
-	books, err := ledger.Open(ledger.Options{Dir: s.dir})
+	books, _, err := s.books.open(nil)
 	require.NoError(t, err)
 	_, had, err := books.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
 	require.True(t, err == nil || errors.Is(err, ledger.ErrNoRun), "%v", err)
@@ -330,7 +353,7 @@ func (s *scene) die(c crashCell) {
 	rows := filepath.Join(s.t.TempDir(), "rows.json")
 	require.NoError(s.t, os.WriteFile(rows, []byte(text(s.rows)), 0o600))
 	child := exec.Command(os.Args[0])
-	work := crashWork{Promise: c.number, Place: s.to, Ledger: s.dir, Rows: rows, Run: s.run, Point: c.point, At: c.at}
+	work := crashWork{Promise: c.number, Place: s.to, Books: s.books, Rows: rows, Run: s.run, Point: c.point, At: c.at}
 	child.Env = append(os.Environ(), crashEnv+"="+text(work))
 	out, err := child.CombinedOutput()
 	var exit *exec.ExitError

@@ -63,6 +63,7 @@ type faultCell struct {
 	faultCase
 	column
 	records int
+	shared  bool // the books are in PostgreSQL
 }
 
 func faultCells() []faultCell {
@@ -70,10 +71,10 @@ func faultCells() []faultCell {
 	for _, c := range columns() {
 		for _, f := range faultCases(c.sheet) {
 			if !f.deletes || c.deletes() && !c.sheet {
-				cells = append(cells, faultCell{f, c, fewRecords})
+				cells = append(cells, faultCell{f, c, fewRecords, false})
 			}
 			if f.many && c.large() && (!f.deletes || c.deletes()) {
-				cells = append(cells, faultCell{f, c, manyRecords})
+				cells = append(cells, faultCell{f, c, manyRecords, false})
 			}
 		}
 	}
@@ -100,6 +101,24 @@ func TestFaultMatrix(t *testing.T) {
 	}
 }
 
+// TestFaultMatrixOnPostgreSQL is the same with the books where every process gets at
+// them.
+func TestFaultMatrixOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	for i, c := range faultCells() {
+		if !tenthOfTenth(t, i) {
+			continue
+		}
+		c.shared = true
+		t.Run(fmt.Sprintf("%s/%s/%d", c.column, c.name, c.records), func(t *testing.T) {
+			t.Parallel()
+			c.meet(t)
+		})
+	}
+}
+
 // TestTheFaultMatrixHasEveryKind holds the matrix and the simulator together.
 func TestTheFaultMatrixHasEveryKind(t *testing.T) {
 	var kinds []string
@@ -116,7 +135,7 @@ func (c faultCell) meet(t *testing.T) string {
 	if c.late {
 		deadline = patience(c.sheet)
 	}
-	s := newFaultScene(t, c.promise, c.sheet, c.records, deadline)
+	s := newFaultScene(t, c.promise, c.sheet, c.records, deadline, c.shared)
 	s.begin(c.records)
 	was := s.content()
 	task := s.model.expect(s.rows, s.pairs)

@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/shelf/shelftest"
 	"github.com/destkit/destkit/server/source"
 )
 
@@ -30,8 +31,10 @@ import (
 type history struct {
 	t        *rapid.T
 	clock    *clock.Clock
-	dir      string // of the books; "": in memory
+	at       bookPlace // where the books are
 	images   int
+	mortal   bool // its processes may be killed
+	shelf    *shelftest.Shelf
 	source   table
 	store    *store
 	sender   destination.Sender
@@ -56,7 +59,8 @@ type history struct {
 type kill struct {
 	point string
 	after int // passings of the point
-	image string
+	done  bool
+	image bookPlace // what the next process finds
 }
 
 // historyTally is what the histories of a test have been through.
@@ -95,7 +99,7 @@ func (h *history) pass() Outcome {
 		},
 		Destination: h.sender, DestinationObject: historyObject(), DestinationType: api.TypeCustomAPI, Connection: 1,
 	})
-	killed := h.kill.image != ""
+	killed := h.kill.done
 	completed := o.Status == api.RunCompleted && !killed
 	require.Empty(h.t, h.store.twice)
 	if t.skips && h.model.doubt && len(h.store.words) > 0 { // the first run had ended before its process was killed
@@ -252,7 +256,8 @@ func (h *history) named() map[string]bool {
 
 // crash is told of every point. At the moment of the kill the books are copied
 // as they lie there, torn or not, and nothing reaches the destination any more;
-// what the old process still does is done to books that nobody opens again.
+// what the old process still does is done to books that nobody opens again. On a
+// shelf nothing more that it does happens.
 func (h *history) crash(point string) {
 	h.store.mu.Lock()
 	defer h.store.mu.Unlock()
@@ -263,27 +268,33 @@ func (h *history) crash(point string) {
 		return
 	}
 	h.store.dead = true
-	h.images++
-	image := h.dir + "-" + strconv.Itoa(h.images)
-	if err := os.CopyFS(image, os.DirFS(h.dir)); err != nil {
-		panic(err)
+	if h.kill.image = h.at; h.shelf != nil {
+		h.shelf.Kill()
+	} else {
+		h.images++
+		h.kill.image.Dir += "-" + strconv.Itoa(h.images)
+		if err := os.CopyFS(h.kill.image.Dir, os.DirFS(h.at.Dir)); err != nil {
+			panic(err)
+		}
 	}
-	h.kill.image = image
+	h.kill.done = true
 	h.store.end(ErrStop)
 }
 
 // reborn is the next process.
 func (h *history) reborn() {
 	require.NoError(h.t, h.books.Close())
-	require.NoError(h.t, os.RemoveAll(h.dir))
-	h.dir, h.kill = h.kill.image, kill{}
+	if h.shelf == nil {
+		require.NoError(h.t, os.RemoveAll(h.at.Dir))
+	}
+	h.at, h.kill = h.kill.image, kill{}
 	h.store.dead, h.store.next = false, nil
 	h.open()
 }
 
 func (h *history) open() {
 	var err error
-	h.books, err = ledger.Open(ledger.Options{Dir: h.dir, Crash: h.crash})
+	h.books, h.shelf, err = h.at.open(h.crash)
 	require.NoError(h.t, err)
 	h.executor = New(Options{
 		Clock: h.clock, Ledger: h.books, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
@@ -345,7 +356,7 @@ func (h *history) change() {
 }
 
 // disturb arms what goes wrong in the next run.
-func (h *history) disturb(kills bool) {
+func (h *history) disturb() {
 	h.store.armed = nil
 	if rapid.Bool().Draw(h.t, "bad calls") {
 		h.store.armed = append(rapid.SliceOfN(rapid.SampledFrom(fates()), 1, 4).Draw(h.t, "fates"), "", "", "")
@@ -357,7 +368,7 @@ func (h *history) disturb(kills bool) {
 	}
 	h.source.fails = rapid.SampledFrom([]int{0, 0, 0, 0, 1, 5}).Draw(h.t, "source fails")
 	h.kill = kill{}
-	if kills && rapid.Bool().Draw(h.t, "kill") {
+	if h.mortal && rapid.Bool().Draw(h.t, "kill") {
 		h.kill = kill{point: rapid.SampledFrom(deathPoints()).Draw(h.t, "point"), after: rapid.SampledFrom([]int{1, 1, 2, 3, 5}).Draw(h.t, "passings")}
 	}
 }
@@ -374,7 +385,7 @@ func historyObject() *api.DestinationObject {
 }
 
 // live is one history of an operation.
-func live(t *rapid.T, p promise, c *clock.Clock, dir string, tally *historyTally) {
+func live(t *rapid.T, p promise, c *clock.Clock, at bookPlace, tally *historyTally) {
 	h := &history{
 		t: t, clock: c, model: newModel(p), ever: map[string]map[string]bool{}, foreign: map[string]stored{},
 		skipped: map[string]bool{}, tried: map[string]bool{}, tally: tally,
@@ -384,10 +395,13 @@ func live(t *rapid.T, p promise, c *clock.Clock, dir string, tally *historyTally
 	if p.water {
 		h.mappings = [][]string{{"id:id", "level:level", "at:at"}, {"id:id", "level:rank", "at:at"}}
 	}
-	kills := rapid.IntRange(0, 2).Draw(t, "kills") > 0
-	if kills {
-		h.dir = filepath.Join(dir, "books")
-		defer func() { _ = os.RemoveAll(h.dir) }()
+	h.mortal = rapid.IntRange(0, 2).Draw(t, "kills") > 0
+	switch {
+	case at.Room != nil:
+		h.at = at
+	case h.mortal:
+		h.at.Dir = filepath.Join(at.Dir, "books")
+		defer func() { _ = os.RemoveAll(h.at.Dir) }()
 	}
 	h.store.log = p.operation == api.OperationAppend
 	h.store.skipGood = rapid.Bool().Draw(t, "skips are successes")
@@ -412,7 +426,7 @@ func live(t *rapid.T, p promise, c *clock.Clock, dir string, tally *historyTally
 		if rapid.IntRange(0, 5).Draw(t, "other mapping") == 0 {
 			h.mapping = rapid.IntRange(0, len(h.mappings)-1).Draw(t, "mapping")
 		}
-		h.disturb(kills)
+		h.disturb()
 		if h.resume && rapid.IntRange(0, 3).Draw(t, "abandon") == 0 {
 			h.resume = false
 		}
@@ -445,7 +459,7 @@ func (h *history) end() {
 	}
 	for key, record := range h.store.records {
 		if h.store.log && h.store.seen[fateStored]+h.store.seen[fateHalf]+h.store.seen[fateLost]+h.store.seen[fateSilent]+
-			h.store.seen[fateDoubtful]+h.store.seen[fateRejects] == 0 && h.dir == "" && !h.model.water {
+			h.store.seen[fateDoubtful]+h.store.seen[fateRejects] == 0 && !h.mortal && !h.model.water {
 			require.Equal(h.t, 1, record.copies, "record %s was added twice and no answer was lost", key)
 		}
 	}
@@ -479,8 +493,6 @@ func memoryFolder(t *testing.T) string {
 // holds each run against the model. What fails is printed with the seed and the
 // file that replay it: go test -run 'TestHistoriesMatrix/NAME' -rapid.seed=SEED.
 func TestHistoriesMatrix(t *testing.T) {
-	tally := &historyTally{deaths: map[string]int{}, fates: map[string]int{}, codes: map[string]int{}}
-	all := promises()
 	each := "56" // of nine operations: 500 in all
 	switch {
 	case testing.Short():
@@ -488,23 +500,10 @@ func TestHistoriesMatrix(t *testing.T) {
 	case matrixtest.Whole():
 		each = "1112" // 10,000
 	}
-	checks := flag.Lookup("rapid.checks")
-	if was := checks.Value.String(); was == checks.DefValue {
-		require.NoError(t, flag.Set("rapid.checks", each))
-		t.Cleanup(func() { require.NoError(t, flag.Set("rapid.checks", was)) })
-	}
-	t.Run("operations", func(t *testing.T) {
-		for _, p := range all {
-			t.Run(strings.ReplaceAll(p.name, ", ", "-"), func(t *testing.T) {
-				t.Parallel()
-				c := clock.New(nil)
-				t.Cleanup(c.Close)
-				dir := memoryFolder(t)
-				rapid.Check(t, func(t *rapid.T) { live(t, p, c, dir, tally) })
-			})
-		}
+	tally := histories(t, each, func(t *testing.T) func() bookPlace {
+		dir := memoryFolder(t)
+		return func() bookPlace { return bookPlace{Dir: dir} }
 	})
-	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
 	if !matrixtest.Whole() || t.Failed() || matrixtest.Named() { // a few histories may miss what is drawn rarely
 		return
 	}
@@ -518,4 +517,43 @@ func TestHistoriesMatrix(t *testing.T) {
 	for _, code := range []string{"", CodeCanceled, CodeSource, CodeEmptySource, CodeUnreachable} {
 		require.Positive(t, tally.codes[code], "no run ended with code %q", code)
 	}
+}
+
+// TestHistoriesMatrixOnPostgreSQL is the same where the next process finds the books
+// on a shelf.
+func TestHistoriesMatrixOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the others do, with -short")
+	}
+	each := "3"
+	if matrixtest.Whole() {
+		each = "112" // 1,000
+	}
+	tally := histories(t, each, func(t *testing.T) func() bookPlace {
+		return func() bookPlace { return newBookPlace(t, true) }
+	})
+	require.Positive(t, tally.ended)
+}
+
+// histories makes so many of each operation. places says where the books of each are.
+func histories(t *testing.T, each string, places func(t *testing.T) func() bookPlace) *historyTally {
+	tally := &historyTally{deaths: map[string]int{}, fates: map[string]int{}, codes: map[string]int{}}
+	checks := flag.Lookup("rapid.checks")
+	if was := checks.Value.String(); was == checks.DefValue {
+		require.NoError(t, flag.Set("rapid.checks", each))
+		t.Cleanup(func() { require.NoError(t, flag.Set("rapid.checks", was)) })
+	}
+	t.Run("operations", func(t *testing.T) {
+		for _, p := range promises() {
+			t.Run(strings.ReplaceAll(p.name, ", ", "-"), func(t *testing.T) {
+				t.Parallel()
+				c := clock.New(nil)
+				t.Cleanup(c.Close)
+				at := places(t)
+				rapid.Check(t, func(t *rapid.T) { live(t, p, c, at(), tally) })
+			})
+		}
+	})
+	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
+	return tally
 }
