@@ -83,7 +83,11 @@ func TestMatrixProcessesSurvive(t *testing.T) {
 	require.NotEmpty(t, runs)
 	ends := map[string]int{}
 	for _, id := range runs {
-		ends[in.wait(id).Status]++
+		r := in.wait(id)
+		if r.ErrorCode != nil {
+			r.Status += " " + *r.ErrorCode
+		}
+		ends[r.Status]++
 	}
 	for i, id := range syncs {
 		last := in.wait(in.run(id))
