@@ -14,6 +14,8 @@ import (
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/jobs"
 	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/pace"
+	"github.com/destkit/destkit/server/quota"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -56,6 +58,7 @@ type fleet struct {
 	pulse  pulse
 	leases *lease.Leases
 	queue  *jobs.Queue
+	limits *quota.Limits
 
 	ctx     context.Context // of everything below; ends after the runs were handed back
 	stop    context.CancelFunc
@@ -111,7 +114,7 @@ func (s *Server) join(ctx context.Context) error {
 	}
 	f := &fleet{
 		s: s, id: s.config.Process, pulse: usualPulse, leases: lease.New(s.store.Pool(), s.config.Process),
-		turns: map[int64]chan struct{}{}, buried: make(chan struct{}),
+		limits: quota.New(s.store.Pool(), s.log), turns: map[int64]chan struct{}{}, buried: make(chan struct{}),
 	}
 	if s.config.pulse != nil {
 		f.pulse = *s.config.pulse
@@ -128,6 +131,15 @@ func (s *Server) join(ctx context.Context) error {
 		return f.keepClock(ctx)
 	}
 	return f.adoptClock(ctx)
+}
+
+// limiter makes the limit of a connection, which is that of all processes together
+// (spec 8: whoever runs).
+func (s *Server) limiter(id int64) *pace.Limiter {
+	if s.fleet == nil {
+		return pace.NewLimiter()
+	}
+	return pace.NewSharedLimiter(pace.ShareOptions{Source: s.fleet.limits.Connection(id), Now: s.clock.Now, Runs: s.clock.Runs})
 }
 
 // enter puts the process on the list, and waits until nobody is alone: who then

@@ -184,7 +184,11 @@ func (f *fleet) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
 		if err != nil {
 			return err
 		}
-		quiet = len(active) == 0
+		untold, err := tx.UntoldRuns() // their events come a moment after their ends
+		if err != nil {
+			return err
+		}
+		quiet = len(active)+len(untold) == 0
 		outboxes := []*outbox{f.s.lifecycle.webhooks}
 		if f.s.config.SMTP.Addr != "" {
 			outboxes = append(outboxes, f.s.mail.outbox)

@@ -3,8 +3,13 @@ package server
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +23,7 @@ import (
 // so (past), in the database.
 func quickPulse() *pulse {
 	p := usualPulse
+	p.lead, p.run = time.Minute, time.Minute
 	p.look, p.leadKeep, p.runKeep, p.worldTry = 10*time.Millisecond, 20*time.Millisecond, 20*time.Millisecond, 5*time.Millisecond
 	return &p
 }
@@ -58,13 +64,16 @@ func (f *fleet) kill() {
 // its leases.
 func past(t *testing.T, f *fleet) {
 	t.Helper()
-	for _, change := range []string{
-		"UPDATE leases SET until = clock_timestamp() - interval '1 second' WHERE holder = $1",
-		"UPDATE processes SET seen = seen - interval '1 hour' WHERE id = $1",
-	} {
-		_, err := f.s.store.Pool().Exec(t.Context(), change, f.id)
-		require.NoError(t, err)
-	}
+	lapse(t, f)
+	_, err := f.s.store.Pool().Exec(t.Context(), "UPDATE processes SET seen = seen - interval '1 hour' WHERE id = $1", f.id)
+	require.NoError(t, err)
+}
+
+// lapse lets the leases of a process run out.
+func lapse(t *testing.T, f *fleet) {
+	t.Helper()
+	_, err := f.s.store.Pool().Exec(t.Context(), "UPDATE leases SET until = clock_timestamp() WHERE holder = $1", f.id)
+	require.NoError(t, err)
 }
 
 // other lets another process answer the calls of the world.
@@ -247,4 +256,109 @@ func TestResetElsewhere(t *testing.T) {
 	has, err := w.s.booked(id)
 	require.NoError(t, err)
 	require.False(t, has, "its books are gone")
+}
+
+// TestScheduleFiresOnce: the leader freezes before a schedule falls due, another one
+// takes over, and the first wakes up and still believes that it leads. Later nobody
+// leads at the moment itself.
+func TestScheduleFiresOnce(t *testing.T) {
+	start := time.Date(2027, 3, 1, 10, 30, 0, 0, time.UTC)
+	var moved atomic.Int64
+	began := time.Now()
+	system := func() time.Time { return start.Add(time.Since(began) + time.Duration(moved.Load())) }
+	w, all := newFleet(t, RoleAll, RoleAll)
+	for i, s := range all {
+		require.NoError(t, s.Close())
+		c := s.config.again()
+		c.SystemClock = system
+		var err error
+		all[i], err = New(t.Context(), c)
+		require.NoError(t, err)
+		defer all[i].Close()
+	}
+	first, second := all[0], all[1]
+	w.s = first
+	hourly := syncBody(w.newSource(), w.newDestination())
+	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
+	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
+	require.True(t, first.leads())
+	// now lets the clocks see how late it is.
+	now := func(s *Server) {
+		done := make(chan struct{})
+		s.clock.AfterFunc(0, "now", func(context.Context) { close(done) })
+		<-done
+		require.NoError(t, s.clock.Settle(t.Context()))
+	}
+	runs := func() int64 {
+		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK).id("pagination.total_records")
+	}
+
+	first.fleet.frozen.Store(true)
+	deposed := func(old, next *Server) func() bool {
+		return func() bool {
+			lapse(t, old.fleet) // once more: it may have been about to keep the lease
+			return next.leads()
+		}
+	}
+	require.Eventually(t, deposed(first, second), time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return second.schedule.planned(id) }, time.Minute, time.Millisecond)
+	moved.Store(int64(30 * time.Minute))
+	now(second)
+	require.EqualValues(t, 1, runs())
+	require.True(t, first.leads(), "it cannot know")
+	now(first)
+	require.EqualValues(t, 1, runs(), "one moment, one run")
+	require.NoError(t, second.Settle(t.Context()))
+
+	second.fleet.frozen.Store(true)
+	first.fleet.frozen.Store(false)
+	require.Eventually(t, func() bool { return !first.leads() }, time.Minute, time.Millisecond)
+	moved.Add(int64(time.Hour))
+	require.Eventually(t, deposed(second, first), time.Minute, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return runs() == 2 }, time.Minute, time.Millisecond, "what fell due while nobody led is made up for")
+	now(second)
+	require.EqualValues(t, 2, runs())
+	second.fleet.frozen.Store(false)
+	require.NoError(t, first.Settle(t.Context()))
+	w.clean(id)
+}
+
+// planned tells whether the schedule of a sync has a next moment.
+func (p *schedule) planned(id int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.timers[id] != nil
+}
+
+// TestTheLeaderTells: what a worker has found out the leader sends and tries again.
+func TestTheLeaderTells(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	require.True(t, w.s.leads())
+	require.False(t, all[1].leads())
+	var heard sync.Map
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var body struct{ Event string }
+		if json.NewDecoder(r.Body).Decode(&body) == nil {
+			n, _ := heard.LoadOrStore(body.Event, new(atomic.Int64))
+			n.(*atomic.Int64).Add(1)
+		}
+	}))
+	defer hook.Close()
+	w.control("POST", "/trust", pemOf(hook)).want(http.StatusOK)
+	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": hook.URL}).want(http.StatusCreated)
+	id := w.newSync()
+	require.Equal(t, "completed", w.runs(id).at("data.status"))
+	for _, event := range []string{eventTriggered, eventStarted, eventCompleted, eventSuccess} {
+		n, ok := heard.Load(event)
+		require.True(t, ok, event)
+		require.EqualValues(t, 1, n.(*atomic.Int64).Load(), event)
+	}
+	require.NoError(t, os.Rename(w.source, w.source+".away"))
+	require.Equal(t, "failed", w.runs(id).at("data.status"))
+	waits := func() bool {
+		w.s.retries.mu.Lock()
+		defer w.s.retries.mu.Unlock()
+		return w.s.retries.timers[id] != nil
+	}
+	require.Eventually(t, waits, time.Minute, time.Millisecond, "the leader tries again")
 }

@@ -101,6 +101,7 @@ func assemble(config Config) (*Server, error) {
 		Emulate:        config.Emulate,
 		FilesRoot:      s.below(filesFolder),
 		NoFiles:        s.noFiles(),
+		Limiter:        s.limiter,
 		Carry:          s.broken.carriers(),
 		TLS:            s.broken.tls(),
 	})
