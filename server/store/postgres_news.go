@@ -20,7 +20,6 @@ type news struct {
 	start   time.Time // moments are counted from here, by a clock that nobody moves
 	version atomic.Int64
 	heard   atomic.Int64 // the moment of the last question that was answered; 0: none is good
-	skew    atomic.Int64 // of the server's clock, in nanoseconds
 
 	mu   sync.Mutex
 	seen int64 // the highest generation
@@ -40,7 +39,7 @@ const (
 	longest  = 2 * time.Second
 )
 
-const readMoment = "SELECT version, generation, keys, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint FROM installation"
+const readMoment = "SELECT version, generation, keys, " + serverTime + " FROM installation"
 
 func newNews(s *Store, p *postgres) *news {
 	return &news{store: s, engine: p, known: schemaVersion(), start: time.Now(), ears: map[*ear]struct{}{}, ended: make(chan struct{})}
@@ -136,12 +135,7 @@ func (n *news) ask(c *link) error {
 	if err != nil {
 		return err
 	}
-	took := time.Since(n.start) - asked
-	skew := time.UnixMicro(there).Sub(time.Now().Add(-took / 2))
-	// What the question took is not known better than by half.
-	if old := time.Duration(n.skew.Load()); (skew - old).Abs() > took/2+10*time.Millisecond {
-		n.skew.Store(int64(skew))
-	}
+	n.engine.compare(there, time.Since(n.start)-asked)
 	if err := n.arrived(c, at); err != nil {
 		return err
 	}
@@ -174,7 +168,9 @@ func (n *news) arrived(c *link, at standing) error {
 		_, err := c.run(query, each, args...)
 		return err
 	})
-	if err != nil && c.db.IsClosed() {
+	if err == nil {
+		n.tell(notice{}) // after a restore everything is another thing
+	} else if c.db.IsClosed() {
 		return err
 	}
 	return nil
@@ -202,10 +198,16 @@ func (n *news) guard() error {
 // generation never gives the same number twice while nobody can know what the
 // others do.
 func (n *news) generation() uint64 {
-	if heard := n.heard.Load(); heard == 0 || time.Since(n.start) > time.Duration(heard)+trusted {
+	if !n.hears() {
 		return n.store.generation.Add(1)
 	}
 	return n.store.generation.Load()
+}
+
+// hears tells that the last answer is not too old.
+func (n *news) hears() bool {
+	heard := n.heard.Load()
+	return heard != 0 && time.Since(n.start) <= time.Duration(heard)+trusted
 }
 
 // began is what a change does first: it learns where the schema stands.
@@ -219,7 +221,9 @@ func (n *news) began(tx *Tx) error {
 		return nil
 	}
 	err := n.store.keys.renew(at.keys, tx.query)
-	tx.epoch = n.store.keys.now()
+	if tx.epoch = n.store.keys.now(); err == nil {
+		n.tell(notice{}) // as above
+	}
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,6 +24,9 @@ type postgres struct {
 	folder string        // for a copy on its way; "" is memory
 	lock   int64         // held by programs that had a schema to themselves; the next number is that of changes
 	notify string        // the channel of the notices
+
+	skew   atomic.Int64 // of the server's clock to this machine's, in nanoseconds
+	skewed func(time.Duration)
 }
 
 var _ engine = (*postgres)(nil)
@@ -47,7 +51,7 @@ func newPostgres(o Options) (*postgres, error) {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte("destkit store in schema " + at.Schema))
-	return &postgres{at: at, config: config.ConnConfig, folder: o.Dir, lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64())}, nil
+	return &postgres{at: at, config: config.ConnConfig, folder: o.Dir, skewed: o.Skewed, lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64())}, nil
 }
 
 // openPostgres opens a schema, and makes it when it is missing. Others may do so at
@@ -154,13 +158,18 @@ func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
 }
 
 func (p *postgres) suits(c *link) error {
-	var number int64
+	var number, there int64
 	var recovering, encoding string
-	_, err := c.run("SELECT current_setting('server_version_num'), pg_is_in_recovery(), current_setting('server_encoding')", func(c cells) error {
+	asked := time.Now()
+	_, err := c.run("SELECT current_setting('server_version_num'), pg_is_in_recovery(), current_setting('server_encoding'), "+serverTime, func(c cells) error {
 		number, _ = c.number(0)
 		recovering, encoding = c.text(1), c.text(2)
+		there, _ = c.number(3)
 		return nil
 	})
+	if err == nil {
+		p.compare(there, time.Since(asked))
+	}
 	switch {
 	case err != nil:
 		return err
@@ -173,6 +182,24 @@ func (p *postgres) suits(c *link) error {
 	}
 	return nil
 }
+
+// serverTime is the clock of the server in microseconds.
+const serverTime = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
+
+// compare finds out how the clock of the server differs from this machine's, by the
+// answer to a question that took so long: nobody knows it better than by half.
+func (p *postgres) compare(there int64, took time.Duration) {
+	ahead := time.UnixMicro(there).Sub(time.Now().Add(-took / 2))
+	if old := time.Duration(p.skew.Load()); (ahead - old).Abs() > took/2+tolerated {
+		p.skew.Store(int64(ahead))
+		if p.skewed != nil {
+			p.skewed(ahead)
+		}
+	}
+}
+
+// tolerated is the difference of two clocks that nobody cares for.
+const tolerated = 10 * time.Millisecond
 
 // connect opens a connection for a store that is open, and looks whether the schema
 // is still one that this program knows.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -37,14 +36,8 @@ func (s *Store) Schema() string {
 	return ""
 }
 
-// Skew is how far the clock of the database is ahead of this machine's, as far as
-// a question each second can tell (about 10 ms); 0 unless the store is shared.
-func (s *Store) Skew() time.Duration {
-	if s.news == nil {
-		return 0
-	}
-	return time.Duration(s.news.skew.Load())
-}
+// Hears tells whether this process hears what others do; true where nobody else is.
+func (s *Store) Hears() bool { return s.news == nil || s.news.hears() }
 
 // PostgreSQL is the transaction of this Update, for statements that the store does
 // not have; nil in a View and unless the store is shared. The store ends it: Commit and Rollback
@@ -107,8 +100,8 @@ func tellable(topic, text string) error {
 }
 
 // Listen calls hear for every notice, one after the other, until ctx is done or the
-// store is closed (ErrClosed). At the beginning, after a lost connection and when
-// hear was too slow it calls hear("", ""): anything may have been missed. Unless
+// store is closed (ErrClosed). At the beginning, after a lost connection, after a
+// Restore of another process and when hear was too slow it calls hear("", ""): anything may have been missed. Unless
 // the store is shared it hears nothing.
 func (s *Store) Listen(ctx context.Context, hear func(topic, text string)) error {
 	if s.news != nil {

@@ -148,22 +148,24 @@ func TestGenerationOfTwoProcesses(t *testing.T) {
 func TestListenerIsCutOff(t *testing.T) {
 	admin := plain(t, "cut_admin")
 	one, other := two(t)
-	news := heard(t, other)
+	said := heard(t, other)
 	caught(t, other)
 	require.Equal(t, other.Generation(), other.Generation())
+	require.True(t, other.Hears())
 
 	command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", listener(t, admin))
-	require.Equal(t, notice{}, <-news, "something may have been missed")
+	require.Equal(t, notice{}, <-said, "something may have been missed")
 	organize(t, one, "missed")
 	caught(t, other)
 	require.NoError(t, one.Tell(t.Context(), "word", "again"))
-	require.Equal(t, notice{"word", "again"}, <-news)
+	require.Equal(t, notice{"word", "again"}, <-said)
 
 	// A connection that answers no question is none.
-	other.news.heard.Store(1)
-	other.news.start = other.news.start.Add(-time.Hour)
-	first := other.Generation()
-	require.NotEqual(t, first, other.Generation())
+	silent := &news{store: other, start: time.Now().Add(-time.Hour)}
+	silent.heard.Store(1)
+	first := silent.generation()
+	require.NotEqual(t, first, silent.generation())
+	require.False(t, silent.hears())
 }
 
 // listener is the process of the server that the store hears by that was opened
@@ -241,7 +243,7 @@ func TestEmbeddedStoresAreNotShared(t *testing.T) {
 		require.False(t, s.Shared())
 		require.Nil(t, s.Pool())
 		require.Empty(t, s.Schema())
-		require.Zero(t, s.Skew())
+		require.True(t, s.Hears())
 		require.NoError(t, s.Tell(t.Context(), "x", ""))
 		update(t, s, func(tx *Tx) {
 			require.Nil(t, tx.PostgreSQL())
@@ -505,8 +507,18 @@ func TestRestoreUnderAnotherProcess(t *testing.T) {
 	require.ErrorIs(t, err, ErrHasData)
 }
 
-// The clock of the server is known.
-func TestSkew(t *testing.T) {
-	s := open(t, Options{}.a(t, onPG))
-	require.Less(t, s.Skew().Abs(), time.Minute, "the same machine")
+// Clocks differ, and how much is told when it matters.
+func TestSkewedClocks(t *testing.T) {
+	var told []time.Duration
+	p := &postgres{skewed: func(ahead time.Duration) { told = append(told, ahead) }}
+	at := func(ahead, took time.Duration) { p.compare(time.Now().Add(ahead-took/2).UnixMicro(), took) }
+	at(time.Second, 3*time.Second)
+	require.Empty(t, told, "not known that well")
+	at(-time.Hour, 0)
+	at(-time.Hour, time.Minute)
+	require.Len(t, told, 1)
+	require.InDelta(t, -time.Hour, told[0], float64(time.Second))
+	at(0, 0)
+	require.Len(t, told, 2)
+	require.InDelta(t, 0, told[1], float64(time.Second))
 }

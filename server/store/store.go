@@ -37,6 +37,10 @@ type Options struct {
 	// "pid 4711, http://127.0.0.1:8080". SetOwner changes it. Any number of processes
 	// work on a schema.
 	Owner string
+	// Skewed is called, by any goroutine, with how far the clock of PostgreSQL is ahead
+	// of this machine's: during Open, before Clock is asked, and whenever it differs by
+	// more than about 10 ms from what was told before (0 at first). nil: nobody asks.
+	Skewed func(ahead time.Duration)
 	// Visit leaves a schema of an older program as it is, and refuses it (ErrUnfit):
 	// to bring it up to date would end the work of that program's processes.
 	Visit bool
