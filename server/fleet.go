@@ -248,7 +248,7 @@ func (s *Server) Ready(ctx context.Context) error {
 		return errors.New("the process is about to stop")
 	case !f.started.Load():
 		return errors.New("the process has not started yet")
-	case !f.bus.Load():
+	case !f.bus.Load() || !s.store.Hears():
 		return errors.New("what other processes tell is not heard")
 	}
 	return nil

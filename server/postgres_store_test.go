@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -91,4 +92,12 @@ func TestPostgresIsAway(t *testing.T) {
 	require.Equal(t, before, string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text))
 	create().want(http.StatusCreated)
 	require.EqualValues(t, 2, w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).id("pagination.total_records"))
+}
+
+// The clock of the database is that of every process.
+func TestClocksThatDiffer(t *testing.T) {
+	w := newWorld(t)
+	require.Less(t, w.s.clock.Now().Sub(time.Now()).Abs(), time.Minute)
+	w.s.ahead.Store(int64(time.Hour))
+	require.InDelta(t, time.Hour, w.s.clock.Now().Sub(time.Now()), float64(time.Minute))
 }

@@ -70,7 +70,8 @@ type Config struct {
 	Restore io.Reader
 	// Dialect is DialectSpec (default) or DialectLive.
 	Dialect Dialect
-	// SystemClock is what the virtual clock adds its offset to; nil: time.Now.
+	// SystemClock is what the virtual clock adds its offset to; nil: time.Now. Where
+	// the store is shared, it is put right by the clock of the database.
 	SystemClock func() time.Time
 	// Random makes tokens and keys; nil: crypto/rand.
 	Random io.Reader
@@ -156,8 +157,9 @@ type Server struct {
 	ledger     *ledger.Ledger
 	executor   *executor.Executor
 	engine     *engine
-	began      time.Time // of this process, by the clock of the system
-	fleet      *fleet    // nil where the store is not shared
+	began      time.Time    // of this process, by the clock of the system
+	ahead      atomic.Int64 // how far the clock of a shared store is, in nanoseconds
+	fleet      *fleet       // nil where the store is not shared
 	notices    notices
 	schedule   *schedule
 	retention  *retention

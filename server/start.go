@@ -77,7 +77,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	config = s.config // a rule to break may be in it
-	s.clock = clock.New(config.SystemClock)
+	s.clock = clock.New(s.systemTime(config.SystemClock))
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
@@ -121,6 +121,15 @@ func assemble(config Config) (*Server, error) {
 	return s, nil
 }
 
+// systemTime is the clock that all processes of an installation have: that of the
+// shared store, or the one of this machine.
+func (s *Server) systemTime(own func() time.Time) func() time.Time {
+	if own == nil {
+		own = time.Now
+	}
+	return func() time.Time { return own().Add(time.Duration(s.ahead.Load())) }
+}
+
 // below is a path in the data directory; "" in memory.
 func (s *Server) below(name string) string {
 	if s.config.Dir == "" {
@@ -139,6 +148,10 @@ func (s *Server) open(ctx context.Context) error {
 		MasterKey: s.config.MasterKey,
 		Random:    s.config.Random,
 		Owner:     s.config.Owner,
+		Skewed: func(ahead time.Duration) {
+			s.ahead.Store(int64(ahead))
+			s.log.Warn("the clock of this machine differs from the database's, which counts", "seconds_ahead", ahead.Seconds())
+		},
 	}
 	var err error
 	// Before anything is made: a snapshot needs a store that holds nothing.
