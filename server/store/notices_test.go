@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// heard gives what a store hears, without the first word that it listens.
+func heard(t testing.TB, s *Store) <-chan notice {
+	t.Helper()
+	all, ready := make(chan notice, 100), make(chan struct{})
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	var first sync.Once
+	go func() {
+		ended <- s.Listen(ctx, func(topic, text string) {
+			begun := false
+			first.Do(func() { begun = true; close(ready) })
+			if !begun {
+				all <- notice{topic, text}
+			}
+		})
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+	<-ready
+	return all
+}
+
+// A process that cannot hear the others trusts nothing that it keeps, and hears
+// again by itself.
+func TestListenerIsCutOff(t *testing.T) {
+	admin := plain(t, "cut_admin")
+	one, other := two(t)
+	said := heard(t, other)
+	caught(t, other)
+	require.Equal(t, other.Generation(), other.Generation())
+	require.True(t, other.Hears())
+
+	command(t, admin, "SELECT pg_terminate_backend(%d, 5000)", listener(t, admin))
+	require.Equal(t, notice{}, <-said, "something may have been missed")
+	organize(t, one, "missed")
+	caught(t, other)
+	require.NoError(t, one.Tell(t.Context(), "word", "again"))
+	require.Equal(t, notice{"word", "again"}, <-said)
+
+	// A connection that answers no question is none.
+	silent := &news{store: other, start: time.Now().Add(-time.Hour)}
+	silent.heard.Store(1)
+	first := silent.generation()
+	require.NotEqual(t, first, silent.generation())
+	require.False(t, silent.hears())
+}
+
+// listener is the process of the server that the store hears by that was opened
+// last.
+func listener(t testing.TB, admin *link) (pid int64) {
+	t.Helper()
+	pid, err := numberOf(admin, "SELECT pid FROM pg_stat_activity WHERE query IN (?, ?) ORDER BY backend_start DESC LIMIT 1",
+		readMoment, selectKeys+"workspace_id IS NULL")
+	require.NoError(t, err)
+	require.NotZero(t, pid)
+	return pid
+}
+
+// Notices are part of the change, and reach every process in order.
+func TestNotices(t *testing.T) {
+	one, other := two(t)
+	here, there := heard(t, one), heard(t, other)
+	update(t, one, func(tx *Tx) {
+		require.NoError(t, tx.Notify("run", "1"))
+		require.NoError(t, tx.CreateOrganization(&Organization{Name: "x"}))
+		require.NoError(t, tx.Notify("run", "2 and more"))
+		for _, wrong := range []string{"", "=", "two words", "nul\x00"} {
+			require.Error(t, tx.Notify(wrong, ""))
+		}
+		require.ErrorContains(t, tx.Notify("long", strings.Repeat("x", noticeRoom)), "up to 7900 bytes")
+		require.ErrorContains(t, tx.Notify("nul", "\x00"), "no U+0000")
+	})
+	require.Error(t, one.Update(t.Context(), func(tx *Tx) error {
+		require.NoError(t, tx.Notify("run", "undone"))
+		return errors.New("boom")
+	}))
+	update(t, other, func(tx *Tx) { require.NoError(t, tx.Notify("alone", "")) })
+	require.NoError(t, one.Tell(t.Context(), "last", "é"))
+	require.Error(t, one.Tell(t.Context(), "two words", ""))
+	for _, news := range []<-chan notice{here, there} {
+		require.Equal(t, []notice{{"run", "1"}, {"run", "2 and more"}, {"alone", ""}, {"last", "é"}}, []notice{<-news, <-news, <-news, <-news})
+	}
+}
+
+// Who is too slow is told that there was too much, and goes on.
+func TestSlowListener(t *testing.T) {
+	s := open(t, Options{}.a(t, onPG))
+	said, reached, goOn := make(chan notice, 2*earRoom), make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	calls := 0
+	go func() {
+		ended <- s.Listen(ctx, func(topic, text string) {
+			if calls++; calls == 2 {
+				close(reached)
+				<-goOn
+			}
+			said <- notice{topic, text}
+		})
+	}()
+	require.Equal(t, notice{}, <-said)
+	s.news.tell(notice{"first", ""})
+	<-reached
+	for n := range earRoom + 1 {
+		s.news.tell(notice{"n", fmt.Sprint(n)})
+	}
+	close(goOn)
+	require.Equal(t, notice{"first", ""}, <-said)
+	require.Equal(t, notice{}, <-said)
+	s.news.tell(notice{"after", ""})
+	require.Equal(t, notice{"after", ""}, <-said)
+	cancel()
+	require.ErrorIs(t, <-ended, context.Canceled)
+}
