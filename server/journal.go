@@ -42,18 +42,18 @@ const (
 func newJournal(s *Server) *journal {
 	j := &journal{s: s, ids: requestIDs{s: s}}
 	j.bodies.Store(true)
-	j.requests = newBook("requests", journalBytes, func(e *RequestEntry) int {
+	j.requests = newBook("requests", journalBytes, requestPace, func(e *RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
 	j.requests.key = func(e *RequestEntry) string { return e.ID }
 	j.requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
-	j.calls = newBook("calls", callBytes, func(e *CallEntry) int {
+	j.calls = newBook("calls", callBytes, callPace, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
 	})
 	j.calls.key = func(e *CallEntry) string { return e.RequestID }
 	j.calls.sign = func(e *CallEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("call_%012d", number) }
 	j.calls.show = (*CallEntry).show
-	j.webhooks = newBook("webhooks", journalBytes, func(e *WebhookEntry) int {
+	j.webhooks = newBook("webhooks", journalBytes, requestPace, func(e *WebhookEntry) int {
 		return 512 + len(e.Error) + len(e.Body)
 	})
 	j.webhooks.key = func(e *WebhookEntry) string { return fmt.Sprintf("%d/%d", e.DeliveryID, e.Attempt) }

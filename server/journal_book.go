@@ -17,6 +17,7 @@ import (
 type book[T any] struct {
 	kind string
 	room int // in bytes
+	pace int // entries a second that a process writes in the long run
 	ring ring[T]
 	key  func(*T) string // by which an entry is found
 	sign func(*T, int64) // writes its number into an entry
@@ -29,8 +30,8 @@ type book[T any] struct {
 }
 
 // newBook is a journal in memory.
-func newBook[T any](kind string, room int, size func(*T) int) book[T] {
-	return book[T]{kind: kind, room: room, ring: newRing(journalEntries, room, size), turn: &sync.Mutex{}, purse: &purse{}}
+func newBook[T any](kind string, room, pace int, size func(*T) int) book[T] {
+	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(journalEntries, room, size), turn: &sync.Mutex{}, purse: &purse{}}
 }
 
 // add keeps an entry. It never waits for the database.
@@ -156,7 +157,7 @@ func (b *book[T]) writeNext(ctx context.Context) error {
 // batch takes the newest entries that the purse pays for; the others are only
 // counted, as those are that a ring has no room for.
 func (b *book[T]) batch(now time.Time) *chronicle.Batch {
-	entries, size := b.purse.fill(now, float64(b.room))
+	entries, size := b.purse.fill(now, b.pace, b.room)
 	list, lost := b.ring.take(entries, min(size, largestBatch))
 	if len(list) == 0 && lost == 0 {
 		return nil
@@ -178,14 +179,16 @@ func (b *book[T]) batch(now time.Time) *chronicle.Batch {
 	return batch
 }
 
-// What a process writes of one journal: a burst of as much as the journal keeps,
-// and in the long run no more than this. A worker makes tens of thousands of calls
-// a second, and who reads ten thousand of them needs no more of the database.
+// A process writes a burst of as much as a journal keeps, and in the long run no
+// more than this: a worker makes tens of thousands of calls a second, and nobody
+// reads more than ten thousand of them. Calls cost more than requests: the secrets
+// are taken out of them only now.
 const (
-	writtenEntries = 1000    // a second
-	writtenPart    = 20      // one part of the room a second
-	largestBatch   = 8 << 20 // bytes
-	writeTime      = 10 * time.Second
+	requestPace  = 1000    // entries a second
+	callPace     = 200     // entries a second
+	fullTime     = 60      // in which as many bytes are written as the journal keeps, in seconds
+	largestBatch = 8 << 20 // bytes
+	writeTime    = 10 * time.Second
 )
 
 // purse says how much may be written. The zero value is full.
@@ -195,13 +198,13 @@ type purse struct {
 }
 
 // fill adds what has come together since the last time.
-func (p *purse) fill(now time.Time, room float64) (entries, size int) {
+func (p *purse) fill(now time.Time, pace, room int) (entries, size int) {
 	if p.at.IsZero() {
-		p.entries, p.bytes = journalEntries, room
+		p.entries, p.bytes = journalEntries, float64(room)
 	} else {
 		passed := now.Sub(p.at).Seconds()
-		p.entries = min(journalEntries, p.entries+passed*writtenEntries)
-		p.bytes = min(room, p.bytes+passed*room/writtenPart)
+		p.entries = min(journalEntries, p.entries+passed*float64(pace))
+		p.bytes = min(float64(room), p.bytes+passed*float64(room)/fullTime)
 	}
 	p.at = now
 	return max(0, int(p.entries)), max(0, int(p.bytes))

@@ -141,14 +141,14 @@ func TestJournalAtTheEnd(t *testing.T) {
 func TestPurse(t *testing.T) {
 	begin := time.Unix(0, 0)
 	p := &purse{}
-	entries, size := p.fill(begin, 1<<20)
+	entries, size := p.fill(begin, 7, 1<<20)
 	require.Equal(t, journalEntries, entries)
 	require.Equal(t, 1<<20, size)
 	p.pay(journalEntries, 2<<20)
-	entries, size = p.fill(begin.Add(time.Second), 1<<20)
-	require.Equal(t, writtenEntries, entries)
+	entries, size = p.fill(begin.Add(time.Second), 7, 1<<20)
+	require.Equal(t, 7, entries)
 	require.Zero(t, size, "still in debt")
-	entries, size = p.fill(begin.Add(time.Hour), 1<<20)
+	entries, size = p.fill(begin.Add(time.Hour), 7, 1<<20)
 	require.Equal(t, journalEntries, entries)
 	require.Equal(t, 1<<20, size)
 }

@@ -92,10 +92,10 @@ func TestJournal(t *testing.T) {
 
 	t.Run("as many", func(t *testing.T) {
 		add(other, Bounds{Entries: 3, Bytes: 1000}, 0, "d", "e")
-		require.Equal(t, "8 d, 9 e (9, 7 dropped)", one.read(t, "calls", 0), "numbers up to 6 are forgotten, and 7 was lost")
+		require.Equal(t, "6 c, 8 d, 9 e (9, 6 dropped)", one.read(t, "calls", 0), "those that were lost take no room")
 	})
 	t.Run("as large", func(t *testing.T) {
-		add(other, Bounds{Entries: 100, Bytes: 100}, 0, strings.Repeat("x", 60), strings.Repeat("y", 45))
+		add(other, Bounds{Entries: 100, Bytes: 100}, 0, strings.Repeat("x", 70), strings.Repeat("y", 45))
 		require.Equal(t, "11 "+strings.Repeat("y", 45)+" (11, 10 dropped)", one.read(t, "calls", 0))
 		add(one, Bounds{Entries: 100, Bytes: 100}, 0, strings.Repeat("z", 55))
 		require.Len(t, one.read(t, "calls", 0), len("11 , 12  (12, 10 dropped)")+45+55, "the sum is right again")

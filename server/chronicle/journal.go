@@ -14,7 +14,8 @@ type Entry struct {
 	Text []byte
 }
 
-// Bounds are how many entries of a kind are kept, and how many bytes.
+// Bounds are how many entries of a kind are kept, and how many bytes; for a while it
+// may be a tenth more.
 type Bounds struct{ Entries, Bytes int64 }
 
 // Batch is what one process has to add to a journal.
@@ -40,10 +41,10 @@ func (c *Chronicle) Add(ctx context.Context, kind string, bounds Bounds, batch B
 	err := c.loosely(ctx, func(tx pgx.Tx) error {
 		// The row is locked from here to the commit: also against the attempt
 		// before, where that is still on its way.
-		var last, bytes int64
-		err := tx.QueryRow(ctx, `INSERT INTO journals (kind, last, base, bytes) VALUES ($1, $2, 0, $3)
-			ON CONFLICT (kind) DO UPDATE SET last = journals.last + excluded.last, bytes = journals.bytes + excluded.bytes
-			RETURNING last, bytes`, kind, batch.Lost+int64(len(keys)), size).Scan(&last, &bytes)
+		var last, kept, bytes int64
+		err := tx.QueryRow(ctx, `INSERT INTO journals (kind, last, base, entries, bytes) VALUES ($1, $2, 0, $3, $4)
+			ON CONFLICT (kind) DO UPDATE SET last = journals.last + excluded.last, entries = journals.entries + excluded.entries, bytes = journals.bytes + excluded.bytes
+			RETURNING last, entries, bytes`, kind, batch.Lost+int64(len(keys)), len(keys), size).Scan(&last, &kept, &bytes)
 		if err != nil {
 			return err
 		}
@@ -63,7 +64,7 @@ func (c *Chronicle) Add(ctx context.Context, kind string, bounds Bounds, batch B
 		if err != nil {
 			return err
 		}
-		return prune(ctx, tx, kind, last, bytes, bounds)
+		return prune(ctx, tx, kind, kept, bytes, bounds)
 	})
 	if err != nil && !errors.Is(err, errWritten) {
 		return fmt.Errorf("write journal of %s: %w", kind, err)
@@ -71,24 +72,23 @@ func (c *Chronicle) Add(ctx context.Context, kind string, bounds Bounds, batch B
 	return nil
 }
 
-// prune forgets what is beyond the bounds. The bytes are brought down further than
-// they must be, since to find out which entries have to go means to add up all.
-func prune(ctx context.Context, tx pgx.Tx, kind string, last, bytes int64, bounds Bounds) error {
-	err := tx.QueryRow(ctx, `WITH gone AS (DELETE FROM journal WHERE kind = $1 AND number <= $2 RETURNING octet_length(entry) AS size)
-		UPDATE journals SET bytes = bytes - (SELECT coalesce(sum(size), 0) FROM gone) WHERE kind = $1 RETURNING bytes`,
-		kind, last-bounds.Entries).Scan(&bytes)
-	if err != nil || bytes <= bounds.Bytes {
-		return err
+// prune forgets what is beyond the bounds, once a tenth has come together: to find
+// out which entries have to go means to look at all.
+func prune(ctx context.Context, tx pgx.Tx, kind string, entries, bytes int64, bounds Bounds) error {
+	if entries <= bounds.Entries+bounds.Entries/10 && bytes <= bounds.Bytes+bounds.Bytes/10 {
+		return nil
 	}
-	_, err = tx.Exec(ctx, `DELETE FROM journal WHERE kind = $1 AND number IN (SELECT number FROM (
-		SELECT number, sum(octet_length(entry)) OVER (ORDER BY number DESC) AS upto FROM journal WHERE kind = $1) kept WHERE upto > $2)`,
-		kind, bounds.Bytes-bounds.Bytes/10)
+	_, err := tx.Exec(ctx, `DELETE FROM journal WHERE kind = $1 AND number IN (SELECT number FROM (
+		SELECT number, row_number() OVER newest AS place, sum(octet_length(entry)) OVER newest AS upto
+		FROM journal WHERE kind = $1 WINDOW newest AS (ORDER BY number DESC)) kept WHERE place > $2 OR upto > $3)`,
+		kind, bounds.Entries, bounds.Bytes)
 	if err != nil {
 		return err
 	}
 	// Anew, and not by what was deleted: the entries do not outlive a fall of the
 	// server, and this row does.
-	_, err = tx.Exec(ctx, "UPDATE journals SET bytes = (SELECT coalesce(sum(octet_length(entry)), 0) FROM journal WHERE kind = $1) WHERE kind = $1", kind)
+	_, err = tx.Exec(ctx, `UPDATE journals SET (entries, bytes) = (SELECT count(*), coalesce(sum(octet_length(entry)), 0)
+		FROM journal WHERE kind = $1) WHERE kind = $1`, kind)
 	return err
 }
 
@@ -144,7 +144,7 @@ func (c *Chronicle) Find(ctx context.Context, kind, key string) (number int64, t
 // Clear forgets all entries of a kind. Numbers go on, by which readers go on.
 func (c *Chronicle) Clear(ctx context.Context, kind string) error {
 	err := c.loosely(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "UPDATE journals SET base = last, bytes = 0 WHERE kind = $1", kind); err != nil {
+		if _, err := tx.Exec(ctx, "UPDATE journals SET base = last, entries = 0, bytes = 0 WHERE kind = $1", kind); err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "DELETE FROM journal WHERE kind = $1", kind)
@@ -159,7 +159,7 @@ func (c *Chronicle) Clear(ctx context.Context, kind string) error {
 // Numbers takes the next n numbers of a sequence for this process alone, and gives
 // the first. The first of all is 1.
 func (c *Chronicle) Numbers(ctx context.Context, sequence string, n int64) (first int64, err error) {
-	err = c.pool.QueryRow(ctx, `INSERT INTO journals (kind, last, base, bytes) VALUES ($1, $2, 0, 0)
+	err = c.pool.QueryRow(ctx, `INSERT INTO journals (kind, last, base, entries, bytes) VALUES ($1, $2, 0, 0, 0)
 		ON CONFLICT (kind) DO UPDATE SET last = journals.last + excluded.last RETURNING last - $2 + 1`, sequence, n).Scan(&first)
 	if err != nil {
 		return 0, fmt.Errorf("take numbers of %s: %w", sequence, err)

@@ -73,10 +73,11 @@ CREATE INDEX journal_by_key ON journal (kind, key);
 -- Where each kind stands. Who writes entries holds its row, so that numbers become
 -- visible in their order: a reader who goes on from the last one misses none.
 CREATE TABLE journals (
-	kind  TEXT PRIMARY KEY,
-	last  BIGINT NOT NULL, -- the number that was given last
-	base  BIGINT NOT NULL, -- the last one before the journal was emptied
-	bytes BIGINT NOT NULL  -- of the entries that are there
+	kind    TEXT PRIMARY KEY,
+	last    BIGINT NOT NULL, -- the number that was given last
+	base    BIGINT NOT NULL, -- the last one before the journal was emptied
+	entries BIGINT NOT NULL, -- that are there, at most
+	bytes   BIGINT NOT NULL  -- of these
 );
 
 -- What the control API has set for all processes, and which of them know.
