@@ -63,6 +63,9 @@ func (s *Server) shareControl(ctx context.Context) error {
 			return err
 		}
 	}
+	if n := s.faults.armed.Load(); n > 0 {
+		s.log.Warn("faults are in force", "faults", n)
+	}
 	s.background.work.Go(func() { s.settings.run(s.background.ctx) })
 	s.background.work.Go(func() { _ = s.store.Listen(s.background.ctx, s.hearControl) })
 	return nil

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/source/postgrestest"
 	"github.com/destkit/destkit/server/store"
 )
@@ -33,11 +32,9 @@ func together(t testing.TB, processes ...string) []*world {
 
 func joining(t testing.TB, url, process string) *world {
 	t.Helper()
-	w := newWorld(t, func(c *Config) {
-		c.Store, c.MasterKey, c.Process = url, make([]byte, masterKeySize), process
+	return newWorld(t, func(c *Config) {
+		c.Store, c.MasterKey, c.Process, c.Role = url, make([]byte, masterKeySize), process, RoleAPI
 	})
-	require.NoError(t, lease.New(w.s.store.Pool(), process).Enter(t.Context(), lease.Process{Role: "all"}))
-	return w
 }
 
 // table runs a statement on the schema of a world.
@@ -98,12 +95,14 @@ func TestJournalsOfAllProcesses(t *testing.T) {
 		require.EqualValues(t, 0, empty.id("total"))
 	}
 	require.NotEmpty(t, other.control("GET", "/journal/calls", nil).want(200).at("entries"))
+	one.goOnWithIDs(t)
 }
 
 // A process that does not answer holds nobody up for long, and a database that is
 // away for a while loses no entry.
 func TestJournalsInTrouble(t *testing.T) {
-	one := together(t, "one")[0]
+	list := together(t, "one", "other")
+	one, other := list[0], list[1]
 	one.do("GET", "/users", one.pat, nil).want(200)
 	one.table("ALTER TABLE journal RENAME TO hidden")
 	require.Error(t, one.s.journal.calls.to.write(t.Context()))
@@ -123,18 +122,11 @@ func TestJournalsInTrouble(t *testing.T) {
 	book.next = &batch
 	book.turn.Unlock()
 	require.EqualValues(t, 3, one.control("GET", "/journal/requests", nil).want(200).id("total"))
-}
 
-// What is left when a process ends is written, too.
-func TestJournalAtTheEnd(t *testing.T) {
-	list := together(t, "one", "other")
-	one := list[0]
-	s, err := New(t.Context(), Config{Store: one.s.config.Store, MasterKey: make([]byte, masterKeySize), Process: "short"})
-	require.NoError(t, err)
-	short := &world{t: t, s: s, pat: one.pat, seen: map[string]map[int]bool{}}
-	short.do("GET", "/users", one.pat, nil).want(200)
-	require.NoError(t, s.Close())
-	require.Equal(t, "short", one.control("GET", "/journal/requests", nil).want(200).at("entries.0.process"))
+	// What is left when a process ends is written, too.
+	other.do("GET", "/users", one.pat, nil).want(200)
+	require.NoError(t, other.s.Close())
+	require.Equal(t, "other", one.control("GET", "/journal/requests", nil).want(200).at("entries.3.process"))
 }
 
 // TestPurse: a burst is written, and what comes without end is not.
@@ -153,12 +145,11 @@ func TestPurse(t *testing.T) {
 	require.Equal(t, 1<<20, size)
 }
 
-// TestRequestIDsGoOn: a block follows another one without a wait.
-func TestRequestIDsGoOn(t *testing.T) {
-	list := together(t, "one", "other")
-	ids := &list[0].s.journal.ids
-	require.EqualValues(t, 1, ids.next())
-	require.EqualValues(t, requestBlock+1, list[1].s.journal.ids.next())
+// A block of ids follows another one without a wait.
+func (w *world) goOnWithIDs(t *testing.T) {
+	ids := &w.s.journal.ids
+	first := ids.next()
+	require.EqualValues(t, 0, (first-1)/requestBlock)
 	ids.mu.Lock()
 	ids.last = requestBlock - 3
 	ids.asking = true // as ask does
@@ -167,9 +158,11 @@ func TestRequestIDsGoOn(t *testing.T) {
 	ids.ask()
 	require.EqualValues(t, requestBlock-1, ids.next())
 	require.EqualValues(t, requestBlock, ids.next())
-	require.EqualValues(t, 2*requestBlock+1, ids.next())
+	next := ids.next()
+	require.EqualValues(t, 1, next%requestBlock)
+	require.Greater(t, next, int64(2*requestBlock), "the second block is that of the other process")
 	ids.restore(5)
-	require.EqualValues(t, 2*requestBlock+2, ids.next(), "none is given twice")
+	require.EqualValues(t, next+1, ids.next(), "none is given twice")
 }
 
 func TestFaultsOfAllProcesses(t *testing.T) {
@@ -208,15 +201,19 @@ func TestFaultsOfAllProcesses(t *testing.T) {
 	require.Empty(t, one.control("GET", "/faults/unfired", nil).want(200).at("faults"))
 	one.control("DELETE", "/faults", nil).want(200)
 
+	t.Run("by chance", func(t *testing.T) { faultsByChanceInTurn(t, list) })
+	t.Run("at the same time", func(t *testing.T) { faultsCountEachCallOnce(t, list) })
+
 	// The last one reports what never fired.
 	one.fault(map[string]any{"kind": "drop", "operation": "listSyncs"})
-	one.table("UPDATE processes SET seen = seen - interval '1 hour' WHERE id <> 'one'")
+	require.Empty(t, one.s.UnfiredFaults())
+	require.NoError(t, other.s.Close())
+	require.NoError(t, later.s.Close())
 	require.Len(t, one.s.UnfiredFaults(), 1)
 }
 
-// TestFaultByChanceInTurn: the same seed strikes the same calls, whoever takes them.
-func TestFaultByChanceInTurn(t *testing.T) {
-	list := together(t, "one", "other")
+// The same seed strikes the same calls, whoever takes them.
+func faultsByChanceInTurn(t *testing.T, list []*world) {
 	trigger := map[string]any{"kind": "status", "probability": 0.5, "seed": 7}
 	alone := newWorld(t)
 	alone.fault(trigger)
@@ -224,11 +221,11 @@ func TestFaultByChanceInTurn(t *testing.T) {
 	for i, want := range alone.codes(20) {
 		require.Equal(t, want, list[i%2].do("GET", "/users", list[0].pat, nil).code, "call %d", i)
 	}
+	list[0].control("DELETE", "/faults", nil).want(200)
 }
 
-// TestFaultsCountEachCallOnce: calls at the same time do not take each other's turn.
-func TestFaultsCountEachCallOnce(t *testing.T) {
-	list := together(t, "one", "other")
+// Calls at the same time do not take each other's turn.
+func faultsCountEachCallOnce(t *testing.T, list []*world) {
 	list[0].fault(map[string]any{"kind": "status", "first_n": 10})
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -250,6 +247,7 @@ func TestFaultsCountEachCallOnce(t *testing.T) {
 	}
 	wg.Wait()
 	require.Equal(t, map[int]int{500: 10, 200: 20}, codes)
+	list[0].control("DELETE", "/faults", nil).want(200)
 }
 
 // TestFaultsSurviveTheirKeeping: a fault is the same when it was written and read.
@@ -310,7 +308,7 @@ func TestRefreshOfAnotherProcess(t *testing.T) {
 	joining(t, one.s.config.Store, "later")
 	require.Equal(t, "processing", status(other))
 	require.Equal(t, "processing", status(one))
-	one.table("UPDATE processes SET seen = seen - interval '1 hour' WHERE id = 'one'")
+	require.NoError(t, one.s.fleet.leases.Leave(t.Context())) // as if it were gone
 	require.Equal(t, "failed", status(other))
 	release()
 	require.NoError(t, one.s.Settle(t.Context()))
