@@ -80,7 +80,7 @@ func (p *pass) wait(ctx context.Context) *CallError {
 		case wait <= 0:
 			p.free = false
 			return nil
-		case now.Equal(last):
+		case now.Equal(last) && !c.limiter.Shared():
 			return nil
 		case wait > most:
 			return &CallError{Method: p.method, Outcome: OutcomeLimit, Message: fmt.Sprintf(

@@ -29,6 +29,10 @@ func NewSharedLimiter(o ShareOptions) *Limiter {
 	return &Limiter{requests: Pacer{Rate: DefaultLimit, Share: NewShare(DefaultLimit, o)}}
 }
 
+// Shared tells whether waits are in real time, whatever the service's clock shows:
+// other processes count by no other.
+func (l *Limiter) Shared() bool { return l.requests.shared() }
+
 // Announce takes over the limit that a reply names, in requests per second; it
 // binds from the next send. 0 and less say nothing.
 func (l *Limiter) Announce(limit int64) {

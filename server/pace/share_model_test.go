@@ -248,6 +248,8 @@ func (p *process) live(records int64, end time.Time) {
 
 // check looks at every window of a second that begins with a request.
 func (w *world) check(limit, records int64) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	for i, first := range w.sent {
 		var requests, n int64
 		for _, u := range w.sent[i:] {
