@@ -83,7 +83,7 @@ func (a *asking) appetite(now time.Time, limit int64) int64 {
 	if a.refused {
 		want = max(want, 2*a.wanted)
 	}
-	want = min(want, limit*int64(ahead/time.Millisecond)/1000+least)
+	want = min(want, unitsIn(stock, limit)+least)
 	return want - want%least
 }
 

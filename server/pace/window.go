@@ -9,6 +9,10 @@ const (
 	// ahead is how far in advance units are granted, each for a moment of its own:
 	// a process asks again long before they are used up, and no time is lost.
 	ahead = 200 * time.Millisecond
+	// stock is the time whose units all shares together may have ready. As it is
+	// less than ahead, whoever asks finds room for what is his, and nobody gets less
+	// because he comes at the wrong moment.
+	stock = 3 * ahead / 4
 	// life is how long a share keeps what it was granted without another
 	// exchange. It is less than the second after which a changed limit holds, even
 	// with all that was granted before.

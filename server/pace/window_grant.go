@@ -53,7 +53,7 @@ func (w *Window) fair(own *hold, least int64) int64 {
 			shares++
 		}
 	}
-	part := w.limit * int64(ahead/time.Millisecond) / int64(window/time.Millisecond) / shares
+	part := unitsIn(stock, w.limit) / shares
 	return max(part-part%least, least)
 }
 
@@ -89,7 +89,7 @@ func (w *Window) plan(now time.Time, before, n, least int64, end time.Time) (chu
 	marks, sum := w.marks()
 	sum += before
 	at := later(later(now, w.next), w.paused).Add(w.spaced(before))
-	step := w.limit * int64(coarse/time.Millisecond) / int64(window/time.Millisecond)
+	step := unitsIn(coarse, w.limit)
 	step = max(step-step%least, least)
 	for n >= least {
 		for len(marks) > 0 && !marks[0].at.Add(window).After(at) {
@@ -137,6 +137,11 @@ func (w *Window) marks() (marks []send, sum int64) {
 // spaced is the time that n units take up.
 func (w *Window) spaced(n int64) time.Duration {
 	return time.Duration(n) * window / time.Duration(w.limit)
+}
+
+// unitsIn is how many units a limit allows in a part of a second.
+func unitsIn(d time.Duration, limit int64) int64 {
+	return limit * int64(d/time.Millisecond) / int64(window/time.Millisecond)
 }
 
 func total(chunks []Units) (n int64) {

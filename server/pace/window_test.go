@@ -22,20 +22,21 @@ func moments(chunks []Units) (ms []int) {
 func TestAWindowGrantsAheadAndEvenly(t *testing.T) {
 	w := NewWindow(20, time.Time{})
 	g := w.Exchange(at(0), Report{Holder: 1, Want: 9})
-	require.Equal(t, []int{0, 50, 100, 150}, moments(g.Chunks), "of the next 200 ms")
+	require.Equal(t, []int{0, 50, 100}, moments(g.Chunks), "of the next 150 ms")
 	require.Equal(t, at(400), g.Until)
+	require.Equal(t, at(50), g.Again, "it has its part")
 	require.Equal(t, int64(20), g.Limit)
 
-	// A second one asks: the first has all of that time, so it comes again soon.
+	// A second one asks, and finds room behind it.
 	g = w.Exchange(at(1), Report{Holder: 2, Want: 9})
-	require.Equal(t, []int{200}, moments(g.Chunks))
-	require.Equal(t, at(50), g.Again, "when the next one is 200 ms ahead")
+	require.Equal(t, []int{150}, moments(g.Chunks))
+	require.Equal(t, at(51), g.Again)
 
 	// What the first gives back is free at once.
 	g = w.Exchange(at(60), Report{Holder: 1, Sent: []Units{{at(5), 1}, {at(51), 1}}})
 	require.Empty(t, g.Chunks)
 	g = w.Exchange(at(61), Report{Holder: 2, Keep: 1, Ready: 1, Want: 3})
-	require.Equal(t, []int{150, 200, 250}, moments(g.Chunks))
+	require.Equal(t, []int{150, 200}, moments(g.Chunks))
 }
 
 func TestWhatIsNotReportedCountsAtItsEnd(t *testing.T) {
