@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -124,6 +125,38 @@ func BenchmarkChange(b *testing.B) {
 			for range b.N {
 				require.NoError(b, s.Update(b.Context(), func(tx *Tx) error { return tx.SetSetting("k", "v") }))
 			}
+		})
+	}
+}
+
+// BenchmarkChangeOfSeveral is the smallest change where several processes make them
+// on one schema: they wait for each other.
+func BenchmarkChangeOfSeveral(b *testing.B) {
+	for _, processes := range []int{1, 2, 4, 8} {
+		b.Run(fmt.Sprint("processes=", processes), func(b *testing.B) {
+			o := Options{}.a(b, onPG)
+			left := make(chan struct{}, b.N)
+			for range b.N {
+				left <- struct{}{}
+			}
+			close(left)
+			var all sync.WaitGroup
+			stores := make([]*Store, processes)
+			for i := range stores {
+				stores[i] = open(b, o)
+			}
+			b.ResetTimer()
+			for i, s := range stores {
+				all.Go(func() {
+					for range left {
+						if err := s.Update(b.Context(), func(tx *Tx) error { return tx.SetSetting(fmt.Sprint(i), "v") }); err != nil {
+							b.Error(err)
+							return
+						}
+					}
+				})
+			}
+			all.Wait()
 		})
 	}
 }

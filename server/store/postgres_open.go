@@ -51,7 +51,10 @@ func newPostgres(o Options) (*postgres, error) {
 	}
 	name := fnv.New64a()
 	_, _ = name.Write([]byte("destkit store in schema " + at.Schema))
-	return &postgres{at: at, config: config.ConnConfig, folder: o.Dir, skewed: o.Skewed, lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64())}, nil
+	return &postgres{
+		at: at, config: config.ConnConfig, folder: o.Dir, skewed: o.Skewed,
+		lock: int64(name.Sum64()), notify: fmt.Sprintf("destkit_%x", name.Sum64()),
+	}, nil
 }
 
 // openPostgres opens a schema, and makes it when it is missing. Others may do so at
