@@ -217,6 +217,9 @@ func (s *Server) Close() error {
 	s.leaveControl()
 	s.clock.Close()
 	s.gate.Close()
+	if s.fleet != nil {
+		s.fleet.limits.Close()
+	}
 	var books error
 	if s.ledger != nil {
 		books = s.ledger.Close()

@@ -241,12 +241,19 @@ func (g *Gate) Trust(text []byte) (int, error) {
 // credentials change. What the endpoint said about its limit holds no longer.
 func (g *Gate) Forget(id int64) error {
 	g.mu.Lock()
-	p, e := g.pools[id], g.emulated[id]
-	delete(g.pools, id)
-	delete(g.emulated, id)
 	if l := g.limiters[id]; l != nil { // runs under way hold it
 		l.Reset()
 	}
+	g.mu.Unlock()
+	return g.shut(id)
+}
+
+// shut closes what is open for a destination.
+func (g *Gate) shut(id int64) error {
+	g.mu.Lock()
+	p, e := g.pools[id], g.emulated[id]
+	delete(g.pools, id)
+	delete(g.emulated, id)
 	g.mu.Unlock()
 	if p != nil {
 		p.close()
@@ -291,7 +298,8 @@ func (g *Gate) Remove(id int64, typ string) error {
 	return nil
 }
 
-// Close closes all that is open. Connections must not be used after it.
+// Close closes all that is open. Connections must not be used after it. Limits stay
+// as they are known: other processes may hold them too.
 func (g *Gate) Close() error {
 	g.mu.Lock()
 	ids := make([]int64, 0, len(g.pools)+len(g.emulated))
@@ -304,7 +312,7 @@ func (g *Gate) Close() error {
 	g.mu.Unlock()
 	var errs []error
 	for _, id := range ids {
-		errs = append(errs, g.Forget(id))
+		errs = append(errs, g.shut(id))
 	}
 	return errors.Join(errs...)
 }

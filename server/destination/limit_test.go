@@ -199,3 +199,17 @@ func TestPacedCallsAreTheRuns(t *testing.T) {
 	require.Empty(t, w.waits)
 	require.Zero(t, g.Limiter(1).Take(w.Now(), nil, 0), "nothing was counted")
 }
+
+// Only other credentials make a limit unknown: the end of a process, or of its
+// connections, does not, since other processes go on under it.
+func TestLimitOutlivesConnections(t *testing.T) {
+	g := New(Options{})
+	l, now := g.Limiter(7), time.Now()
+	l.Pause(now.Add(time.Minute))
+	_, _ = g.pool(7)
+	g.Idle(7)
+	require.NoError(t, g.Close())
+	require.Equal(t, time.Minute, l.Rest(now))
+	require.NoError(t, g.Forget(7))
+	require.Zero(t, l.Rest(now))
+}
