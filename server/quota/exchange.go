@@ -43,6 +43,9 @@ const (
 
 // exchange lets the window of a limit take a report.
 func (l *Limits) exchange(ctx context.Context, name string, r pace.Report) (g pace.Grant, err error) {
+	if l.unfit != nil {
+		return g, l.unfit
+	}
 	c, err := l.pool.Acquire(ctx)
 	if err != nil {
 		return g, err

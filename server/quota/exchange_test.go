@@ -42,8 +42,8 @@ func TestProcessesKeepOneLimit(t *testing.T) {
 	for i := range processes {
 		l := limiter(join(t, process(), nil), 7)
 		l.Announce(limit)
-		lost := process()
-		cut := limiter(join(t, lost, nil), 7)
+		lost := join(t, process(), nil)
+		cut := limiter(lost, 7)
 		if i == 0 {
 			all.Go(func() {
 				own := drive(cut, 2, end.Add(-800*time.Millisecond))

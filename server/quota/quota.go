@@ -24,9 +24,10 @@ import (
 
 // Limits are those of one installation. They are safe for parallel use.
 type Limits struct {
-	pool *pgxpool.Pool
-	log  *slog.Logger
-	skew skew
+	pool  *pgxpool.Pool
+	unfit error // why there is none
+	log   *slog.Logger
+	skew  skew
 
 	mu      sync.Mutex
 	failing bool
@@ -35,25 +36,34 @@ type Limits struct {
 	under   sync.WaitGroup // exchanges
 }
 
-// New opens nothing. The search path of the pool is the schema of the
-// installation. log hears when the database does not answer, and when it does
-// again; nil: nobody.
+// Connections is how many connections Limits have of their own, at most: an
+// exchange must not wait behind everything else that a process does.
+const Connections = 2
+
+// New makes them for a process, with connections of their own like those of the
+// pool, whose search path is the schema of the installation. log hears when the
+// database does not answer, and when it does again; nil: nobody.
 func New(pool *pgxpool.Pool, log *slog.Logger) *Limits {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	l := &Limits{pool: pool, log: log, skew: skew{base: time.Now()}}
+	config := pool.Config()
+	config.MaxConns, config.MinConns, config.MinIdleConns = Connections, 0, 0
+	l := &Limits{log: log, skew: skew{base: time.Now()}}
+	l.pool, l.unfit = pgxpool.NewWithConfig(context.Background(), config)
 	l.open, l.close = context.WithCancel(context.Background())
 	return l
 }
 
-// Close ends all exchanges: nothing is sent any more beyond what was granted. Call
-// it before the pool is closed.
+// Close ends all exchanges: nothing is sent any more beyond what was granted.
 func (l *Limits) Close() {
 	l.mu.Lock()
 	l.close()
 	l.mu.Unlock()
 	l.under.Wait()
+	if l.pool != nil {
+		l.pool.Close()
+	}
 }
 
 // begin is false after Close.

@@ -145,8 +145,9 @@ func (p Postgres) config() (*pgxpool.Config, error) {
 const poolSize = 10
 
 // Connections is how many connections to PostgreSQL a process takes at most: for its
-// reads, for its changes, for what it hears of the others, and those of its pool.
-func Connections() int { return readerCount() + 2 + poolSize }
+// reads, for its changes, for what it hears of the others, those of its pool, and the
+// two that its limits have to themselves (server/quota).
+func Connections() int { return readerCount() + 2 + poolSize + 2 }
 
 // idleTimeout is the setting that ends a transaction in which nothing happens.
 const idleTimeout = "idle_in_transaction_session_timeout"
