@@ -51,9 +51,9 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 			break
 		}
 	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }() // nobody waits for us to read on
 	return lines, func() int {
 		cancel()
-		_, _ = io.Copy(io.Discard, reader)
 		return <-ended
 	}
 }
