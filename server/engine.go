@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"sync"
 
@@ -35,7 +36,8 @@ type workingRun struct {
 	done     chan struct{} // closed at its end
 	stuck    chan struct{} // closed when its end cannot be recorded yet
 	at       *executor.Progress
-	occupied *occupied // nil where no other process could work on the sync
+	log      *slog.Logger // nil until the run has been read
+	occupied *occupied    // nil where no other process could work on the sync
 }
 
 // errCanceledByClient ends a run that a client has cancelled.
@@ -78,10 +80,11 @@ func (e *engine) start(workspaceID, runID int64) {
 		defer cancel(nil)
 		defer close(working.done)
 		_, err := e.run(ctx, workspaceID, runID)
+		log := e.logOf(runID)
 		e.leave(runID)
 		// A run whose sync was deleted meanwhile has nowhere to be recorded.
 		if err != nil && !stopped(ctx) && !errors.Is(err, store.ErrNotFound) {
-			e.s.log.Error("sync run cannot be recorded", "run", runID, "error", err)
+			log.Error("sync run cannot be recorded", "error", err)
 		}
 	})
 }
@@ -159,11 +162,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 	if err != nil || run == nil {
 		return false, err
 	}
-	e.mu.Lock()
-	if working := e.working[runID]; working != nil {
-		working.syncID = y.ID
-	}
-	e.mu.Unlock()
+	e.named(run)
 	e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
 	progress.run = run
 	progress.step(executor.StepPlanning)
@@ -173,7 +172,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 	}
 	if audience != "" {
 		if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
-			e.s.log.Warn("match rate cannot be measured", "run", runID, "error", err)
+			e.logOf(runID).Warn("match rate cannot be measured", "error", err)
 		}
 	}
 	return false, e.finish(ctx, y, run, outcome, progress)
@@ -212,7 +211,7 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 		return planFailure(err), ""
 	}
 	defer done()
-	job.Report, job.Allowed = progress.report, e.allowed(run.ID)
+	job.Report, job.Allowed, job.Log = progress.report, e.allowed(run.ID), e.logOf(run.ID)
 	// Facts C: what is sent once has no full sync.
 	if progress.to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&y.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"

@@ -65,6 +65,6 @@ func (p *runProgress) report(at executor.Progress) {
 		return tx.SaveSyncRun(kept)
 	}))
 	if err != nil && !errors.Is(err, lease.ErrLost) {
-		p.e.s.log.Warn("progress cannot be stored", "run", p.run.ID, "error", err)
+		p.e.logOf(p.run.ID).Warn("progress cannot be stored", "error", err)
 	}
 }

@@ -37,7 +37,7 @@ func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
 			return err
 		}
-		e.s.log.Error("sync run cannot be recorded yet", "run", run, "error", err)
+		e.logOf(run).Error("sync run cannot be recorded yet", "error", err)
 		if wait == recordFirst {
 			e.lag(run)
 		}

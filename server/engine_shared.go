@@ -37,7 +37,7 @@ func (e *engine) carry(ctx context.Context, job jobs.Run, o *occupied, keeping c
 		f.keep(keeping, o.t, f.pulse.runKeep, func(ctx context.Context) { f.lookForCancel(ctx, job.ID) })
 		if o.t.isLost() {
 			f.lost.Add(1)
-			f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID)
+			f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)
 			cancel(errLeaseLost)
 		}
 	})

@@ -117,7 +117,7 @@ func (f *fleet) nextTurn(ctx context.Context, runs []jobs.Run) error {
 			failures = append(failures, fmt.Errorf("let run %d go on: %w", run.ID, err))
 		case taken:
 			f.takeovers.Add(1)
-			f.s.log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "turn", run.Turn+1)
+			f.s.log.Warn("a run that nobody worked on goes on", "run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID, "turn", run.Turn+1)
 		}
 	}
 	return errors.Join(failures...)

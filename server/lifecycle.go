@@ -172,6 +172,6 @@ func (l *lifecycle) change(ctx context.Context, run *store.SyncRun, change func(
 	case err == nil:
 		l.webhooks.wake()
 	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nobody to tell of
-		l.s.log.Error("what happens to a run cannot be told", "run", run.ID, "sync", run.SyncID, "error", err)
+		l.s.runLog(run).Error("what happens to a run cannot be told", "error", err)
 	}
 }

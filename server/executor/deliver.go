@@ -57,7 +57,7 @@ type phase struct {
 func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 	defer func() {
 		if value := recover(); value != nil { // it must not take the service with it
-			r.e.options.Log.Error("batch panicked", "sync", r.job.Sync, "run", r.job.Run, "stack", string(debug.Stack()))
+			r.job.Log.Error("batch panicked", "stack", string(debug.Stack()))
 			r.end(failed(CodeInternal, nil, "sending a batch failed inside the service; its log has more"))
 		}
 	}()
@@ -163,7 +163,7 @@ func (d *delivery) count(err error) {
 	}
 	d.failures++
 	d.run.fault.Store(&err)
-	d.run.e.options.Log.Debug("call failed", "sync", d.run.job.Sync, "run", d.run.job.Run, "error", err)
+	d.run.job.Log.Debug("call failed", "error", err)
 	var call *destination.CallError
 	switch {
 	case !errors.As(err, &call), call.Status == statusThrottled: // says nothing about the batch

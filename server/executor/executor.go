@@ -89,6 +89,9 @@ func New(o Options) *Executor {
 type Job struct {
 	Run, Sync int64 // numbers above 0
 	Config    api.SyncConfig
+	// Log hears of the run, and names it in each line; nil: Options.Log, with Run and
+	// Sync.
+	Log *slog.Logger
 	// Full sends every row again; FullReason says why, for sync_trigger_reason.
 	Full       bool
 	FullReason string
@@ -171,10 +174,13 @@ type Outcome struct {
 func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	if job.Log == nil {
+		job.Log = e.options.Log.With("run", job.Run, "sync", job.Sync)
+	}
 	r := &run{e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepPlanning}
 	err := r.work(ctx)
 	o := r.outcome(ctx, err)
-	e.options.Log.Info("sync run ended", "sync", job.Sync, "run", job.Run, "status", o.Status, "code", o.Code,
+	job.Log.Info("sync run ended", "status", o.Status, "code", o.Code,
 		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	return o
 }

@@ -140,5 +140,5 @@ func (t trouble) HandlePanic(_ context.Context, job *rivertype.JobRow, value any
 func (q *Queue) of(job *rivertype.JobRow) *slog.Logger {
 	var t turn
 	_ = json.Unmarshal(job.EncodedArgs, &t) // zeros tell that it is none of ours
-	return q.log.With("run", t.Run, "sync", t.Sync, "turn", t.Turn)
+	return q.log.With("run", t.Run, "sync", t.Sync, "workspace", t.Workspace, "turn", t.Turn)
 }

@@ -1,0 +1,34 @@
+package server
+
+import (
+	"log/slog"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// Lines about a run name the run, its sync and its workspace, so that they are found
+// in whichever process they were written.
+
+// logOf is the log of a run that works in this process.
+func (e *engine) logOf(runID int64) *slog.Logger {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if working := e.working[runID]; working != nil && working.log != nil {
+		return working.log
+	}
+	return e.s.log.With("run", runID)
+}
+
+// named remembers whose a run is.
+func (e *engine) named(run *store.SyncRun) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if working := e.working[run.ID]; working != nil {
+		working.syncID, working.log = run.SyncID, e.s.runLog(run)
+	}
+}
+
+// runLog is the log of a run that may work anywhere.
+func (s *Server) runLog(run *store.SyncRun) *slog.Logger {
+	return s.log.With("run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID)
+}
