@@ -29,7 +29,6 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/source/postgrestest"
@@ -45,8 +44,9 @@ type millionWork struct {
 	Kind        string                     // of the source
 	Credentials map[string]json.RawMessage // of the source
 	Object      source.Object
-	Ledger      string // folder
-	Advanced    bool   // the state lives in the source
+	Ledger      string    // folder
+	Books       bookPlace // instead of it
+	Advanced    bool      // the state lives in the source
 	Passes      []string
 }
 
@@ -285,7 +285,10 @@ func (w millionWork) do() error {
 	if err != nil {
 		return err
 	}
-	books, err := ledger.Open(ledger.Options{Dir: w.Ledger})
+	if w.Books == (bookPlace{}) {
+		w.Books.Dir = w.Ledger
+	}
+	books, _, err := w.Books.open(nil)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -18,7 +19,7 @@ func printOf(n int) (p Fingerprint) {
 }
 
 // fill runs a full run of so many rows in batches of a thousand.
-func fill(t testing.TB, r *Run, rows int) {
+func fill(t testing.TB, r *Run, rows int, payload []byte) {
 	b := Batch{Operation: "upsert", StartedAt: time.UnixMicro(1), CompletedAt: time.UnixMicro(2), Records: make([]Record, 1000)}
 	keys := make([]byte, 0, 16*len(b.Records))
 	for i := 0; i < rows; i += len(b.Records) {
@@ -26,7 +27,7 @@ func fill(t testing.TB, r *Run, rows int) {
 		for k := range b.Records {
 			at := len(keys)
 			keys = strconv.AppendInt(keys, int64(100_000_000+i+k), 10)
-			b.Records[k] = Record{Key: keys[at:len(keys):len(keys)], Print: printOf(i + k), Verdict: Acknowledged}
+			b.Records[k] = Record{Key: keys[at:len(keys):len(keys)], Print: printOf(i + k), Verdict: Acknowledged, Payload: payload}
 		}
 		require.NoError(t, r.Append(b))
 	}
@@ -45,21 +46,34 @@ func count(t testing.TB, s *Sync) int {
 	}
 }
 
-// BenchmarkRun is what the ledger costs a run of a million rows on disk, a
-// thousand durable appends included: processor and wall seconds of each step.
+// BenchmarkRun is what the ledger costs a run of a million rows, a thousand durable
+// appends included: processor seconds of this process, and wall seconds, of each
+// step. On disk, and in PostgreSQL: DESTKIT_BENCH_POSTGRES is the URL of one that
+// waits for its disk, which that of the tests does not.
 func BenchmarkRun(b *testing.B) {
+	for _, p := range []place{onDisk, onServer} {
+		for name, payload := range map[string][]byte{"keys": nil, "payloads": bytes.Repeat([]byte(`{"id":1,"x":"y"}`), 18)} {
+			b.Run(p.name+"/"+name, func(b *testing.B) { benchmarkRun(b, p, payload) })
+		}
+	}
+}
+
+func benchmarkRun(b *testing.B, p place, payload []byte) {
 	const rows = 1_000_000
 	for b.Loop() {
-		l, err := Open(Options{Dir: b.TempDir()})
-		require.NoError(b, err)
+		l := p.open(b)
 		s := l.Sync(1)
 		var r *Run
 		begin := func(run int64) func() {
-			return func() { r, err = s.Begin(run, Meta{}); require.NoError(b, err) }
+			return func() {
+				var err error
+				r, err = s.Begin(run, Meta{})
+				require.NoError(b, err)
+			}
 		}
 		finish := func() { require.NoError(b, r.Finish(Meta{})) }
 		measure(b, "first", begin(1))
-		measure(b, "append", func() { fill(b, r, rows) })
+		measure(b, "append", func() { fill(b, r, rows, payload) })
 		require.NoError(b, r.Close())
 		measure(b, "resume", begin(1))
 		measure(b, "finish", finish)
@@ -67,8 +81,9 @@ func BenchmarkRun(b *testing.B) {
 		measure(b, "begin", begin(2))
 		measure(b, "finish-unchanged", finish)
 		begin(3)()
-		fill(b, r, rows/100)
+		fill(b, r, rows/100, payload)
 		measure(b, "finish-1%", finish)
+		require.NoError(b, s.Forget())
 		require.NoError(b, l.Close())
 	}
 }

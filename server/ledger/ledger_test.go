@@ -268,7 +268,7 @@ func constantMemory(t *testing.T, p place) {
 	s := p.open(t).Sync(1)
 	r, err := s.Begin(1, Meta{})
 	require.NoError(t, err)
-	fill(t, r, rows)
+	fill(t, r, rows, nil)
 	require.Less(t, held(), uint64(most))
 	require.NoError(t, r.Close())
 	r, err = s.Begin(1, Meta{})
