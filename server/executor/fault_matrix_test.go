@@ -102,13 +102,13 @@ func TestFaultMatrix(t *testing.T) {
 }
 
 // TestFaultMatrixOnPostgreSQL is the same with the books where every process gets at
-// them.
+// them; of the cells with many records it takes a third.
 func TestFaultMatrixOnPostgreSQL(t *testing.T) {
 	if testing.Short() {
 		t.Skip("matrices do not run with -short")
 	}
 	for i, c := range faultCells() {
-		if !tenthOfTenth(t, i) {
+		if !tenthOfTenth(t, i) || c.records == manyRecords && i%3 != 1 && !matrixtest.Named() {
 			continue
 		}
 		c.shared = true

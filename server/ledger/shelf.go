@@ -74,7 +74,8 @@ var ErrFenced = errors.New("another process has taken over this sync")
 var ErrChanged = errors.New("the file was replaced meanwhile")
 
 // Under sets the fence of the lease under which this process works on the sync
-// from now on: the runs that begin after it, and Drain. Drop, Forget and Restore
+// from now on: the runs that begin after it, Drain and Forget. A run that is open
+// keeps the one that it began with; Drop, which touches what is over, and Restore
 // ask for none. 0, which is at the beginning, is unguarded. Without a Shelf it
 // means nothing.
 func (s *Sync) Under(fence int64) {
@@ -234,10 +235,11 @@ func removals(files []Shelved) (changes []Change) {
 	return changes
 }
 
-// forgetShelf is Forget on a shelf. A run that another process has open finds its
-// log gone, and fails.
+// forgetShelf is Forget on a shelf. A run that another process has open, because
+// nobody asked for a lease, finds its log gone and fails.
 func (s *Sync) forgetShelf() error {
-	h := s.files.unguarded().shelf
+	s.guard()
+	h := s.files.shelf
 	all, err := h.on.List(h.sync)
 	if err != nil {
 		return err

@@ -66,6 +66,8 @@ func fenced(t *testing.T, p place) {
 	require.Equal(t, []string{"1", "2", "4"}, keysOf(scan(t, s)))
 	s.Under(9)
 	require.NoError(t, s.Drop(1), "what is over needs no lease")
+	require.ErrorIs(t, s.Forget(), ErrFenced)
+	s.Under(4)
 	require.NoError(t, s.Forget())
 }
 

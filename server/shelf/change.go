@@ -18,9 +18,11 @@ const partSize = 8 << 20
 // appendPart is the change that is made most, an append to a log, in one statement
 // and so in one trip to the server: nothing happens when the lease is another
 // one's, or when the file does not end where the bytes begin. So a statement that
-// a lost connection has left behind changes nothing after it was done again.
+// a lost connection has left behind changes nothing after it was done again. Who
+// takes the lease locks its row FOR UPDATE, and so waits for this, and this for it;
+// who only keeps it waits for nobody.
 const appendPart = `WITH held AS (
-	SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR SHARE
+	SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR KEY SHARE
 ), longer AS (
 	UPDATE ledger_files SET size = size + octet_length($6::bytea)
 	WHERE file = $4 AND sync = $3 AND size = $5 AND name IS NOT NULL AND ($2 = 0 OR EXISTS (SELECT 1 FROM held))
@@ -66,7 +68,7 @@ type changing struct {
 // all makes the changes of a transaction.
 func (c *changing) all(ctx context.Context, tx pgx.Tx, fence int64, changes []ledger.Change) error {
 	if fence != 0 {
-		c.needs(ledger.ErrFenced, "SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR SHARE", leaseOf(c.sync), fence)
+		c.needs(ledger.ErrFenced, "SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR KEY SHARE", leaseOf(c.sync), fence)
 	}
 	for i := range changes {
 		change := &changes[i]

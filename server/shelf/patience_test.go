@@ -162,7 +162,8 @@ func TestFence(t *testing.T) {
 		tx, err := pool.Begin(t.Context())
 		require.NoError(t, err)
 		var fence int64
-		require.NoError(t, tx.QueryRow(t.Context(), "UPDATE leases SET fence = fence + 1 WHERE name = $1 RETURNING fence", lease).Scan(&fence))
+		require.NoError(t, tx.QueryRow(t.Context(), `WITH free AS (SELECT name FROM leases WHERE name = $1 FOR UPDATE)
+			UPDATE leases SET fence = fence + 1 FROM free WHERE leases.name = free.name RETURNING fence`, lease).Scan(&fence))
 		done := make(chan error)
 		go func() { done <- s.Change(sync, fence-1, changes) }()
 		for waiting := false; !waiting; {
@@ -174,6 +175,20 @@ func TestFence(t *testing.T) {
 		sql("UPDATE leases SET fence = 1 WHERE name = $1", lease)
 	}
 	require.NoError(t, s.Change(sync, 0, []ledger.Change{writes(sync, 2, "c")}), "unguarded")
+}
+
+// TestKeepingWaitsForNobody: a lease is kept while a change is on its way.
+func TestKeepingWaitsForNobody(t *testing.T) {
+	s, pool, sync := room(t)
+	_, err := pool.Exec(t.Context(), "INSERT INTO leases VALUES ($1, 1, 'a', now())", shelftest.Lease(sync))
+	require.NoError(t, err)
+	tx, err := pool.Begin(t.Context())
+	require.NoError(t, err)
+	_, err = tx.Exec(t.Context(), "UPDATE leases SET until = now() + interval '1 minute' WHERE name = $1", shelftest.Lease(sync))
+	require.NoError(t, err)
+	require.NoError(t, s.Change(sync, 1, []ledger.Change{makes(sync, "log")}))
+	require.NoError(t, s.Change(sync, 1, []ledger.Change{writes(sync, 0, "a")}))
+	require.NoError(t, tx.Rollback(t.Context()))
 }
 
 // TestRefusals are those that no waiting mends.
