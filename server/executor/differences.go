@@ -22,7 +22,10 @@ func (r *run) comparesInSQL() bool {
 
 // scan opens the state in key order.
 func (r *run) scan(ctx context.Context) (State, error) {
-	if r.job.Warehouse == nil {
+	switch {
+	case r.part != nil:
+		return r.log.Scan()
+	case r.job.Warehouse == nil:
 		return r.books.Scan()
 	}
 	rows, err := r.job.Warehouse.Read(ctx, nil)

@@ -56,6 +56,13 @@ type Options struct {
 	// has more. nil: nobody.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
+	// Parts lets several workers send one large run, cut by key range; nil: a run
+	// is made by one. PartsHere is how many of its parts may work in this process
+	// where Parts is nil; below 2 none is cut. CutRows is the least number of rows
+	// of a run that is cut (200,000).
+	Parts     Parts
+	PartsHere int
+	CutRows   int64
 	// Deviations are rules to break on purpose.
 	Deviations Deviations
 }
@@ -74,6 +81,7 @@ func New(o Options) *Executor {
 	o.BatchTimeout = cmp.Or(o.BatchTimeout, time.Minute)
 	o.PlanTimeout = cmp.Or(o.PlanTimeout, 30*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
+	o.CutRows = cmp.Or(o.CutRows, cutRows)
 	o.Backoff = o.Backoff.withDefaults()
 	if o.Limiter == nil {
 		o.Limiter = (&connections{}).of

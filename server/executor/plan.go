@@ -17,8 +17,11 @@ import (
 // prepare makes the plan of the records and of the batches.
 func (r *run) prepare() error {
 	var problems []api.Problem
+	if r.part == nil {
+		r.began = r.e.options.Clock.Now()
+	}
 	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
-		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.e.options.Clock.Now(), DestinationType: r.job.DestinationType,
+		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.began, DestinationType: r.job.DestinationType,
 		HiddenIdentifier: r.job.HiddenIdentifier, SegmentName: r.job.SegmentName,
 	})
 	if len(problems) > 0 {
@@ -104,7 +107,17 @@ func (r *run) pace(ctx context.Context) error {
 	if !r.e.options.Deviations.LargeBatches {
 		s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
 	}
-	r.gate.records.Rate = s.MaximumRecordsPerSecond
-	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(s.MaximumParallelBatches))
+	r.staff()
 	return nil
+}
+
+// staff sets up the limits of the run, or of a part of it.
+func (r *run) staff() {
+	if r.gate == nil {
+		r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
+	}
+	if r.gate.records.Rate == 0 {
+		r.gate.records.Rate = r.speed.MaximumRecordsPerSecond
+	}
+	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(r.speed.MaximumParallelBatches))
 }

@@ -159,9 +159,18 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	}
 	columns, at := r.columns()
 	own, cancel := context.WithCancel(ctx)
-	rows, err := r.job.Source.Rows(own, r.job.Object, columns, order)
+	var rows source.Rows
+	var err error
+	if r.part != nil {
+		rows, err = r.openRange(own, columns)
+	} else {
+		rows, err = r.job.Source.Rows(own, r.job.Object, columns, order)
+	}
 	if err != nil {
 		cancel()
+		if errors.Is(err, source.ErrNoRange) {
+			return nil, err
+		}
 		return nil, &sourceError{err}
 	}
 	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan, generated: r.plan.Generated()}
@@ -169,7 +178,10 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed
 	}
-	if byColumn != "" {
+	switch {
+	case r.part != nil:
+		return &inRange{&in, r.part}, nil
+	case byColumn != "":
 		return &in, nil
 	}
 	out, err := source.Sorted(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)

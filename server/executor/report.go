@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/ledger"
 )
 
 // enter names the next step.
@@ -25,11 +26,15 @@ func (r *run) publish() {
 
 // report tells the caller how far the run is.
 func (r *run) report() {
-	if r.job.Report == nil {
+	if r.job.Report == nil && r.tell == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.tell != nil {
+		r.tell(r.partReport())
+		return
+	}
 	r.job.Report(Progress{r.step, r.counters()})
 }
 
@@ -43,19 +48,33 @@ func (r *run) counters() Counters {
 	if r.log == nil || r.skipping { // nothing is sent then
 		return c
 	}
-	// In this order: a batch that comes or goes meanwhile counts as under way, and
-	// is never shown as failed.
-	over := r.over.Load()
-	sums := r.log.Counters()
-	ofLedger(&c, sums, r.begun.Load()-over)
+	sums, open, spared := r.sums()
+	ofLedger(&c, sums, open)
 	r.e.options.Deviations.miscount(r, &c)
 	if r.resumed && r.step == StepRecording {
 		// The comparison no longer finds what was acknowledged before the
 		// interruption, and the log has every record once.
-		c.SourceDeletes = sums.Deleted + r.spared.Load()
+		c.SourceDeletes = sums.Deleted + spared
 		c.SourceUpdates = c.Processed - c.SourceDeletes
 	}
 	return c
+}
+
+// sums are those of the log, with the records on their way, which stand there as
+// failed, and the deletes that were refused to the end.
+func (r *run) sums() (sums ledger.Counters, open, spared int64) {
+	if r.pieces != nil {
+		sums, open, spared, _ = r.pieces.sums()
+		if r.pieces.merged {
+			sums, open = r.log.Counters(), 0
+		}
+		return sums, open, spared
+	}
+	// In this order: a batch that comes or goes meanwhile counts as under way, and
+	// is never shown as failed.
+	over := r.over.Load()
+	sums = r.log.Counters()
+	return sums, r.begun.Load() - over, r.spared.Load()
 }
 
 // outcome puts the end of the run into words.
@@ -65,6 +84,10 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 	o := Outcome{
 		Status: api.RunCompleted, Counters: r.counters(), FullSync: r.full, FullReason: r.reason,
 		Samples: r.samples, Calls: r.calls.Load(),
+	}
+	if r.pieces != nil {
+		_, _, _, calls := r.pieces.sums()
+		o.Calls += calls
 	}
 	r.mu.Unlock()
 	if r.stream != nil {

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
@@ -38,7 +38,9 @@ type run struct {
 	stream *stream // nil unless the source is a topic
 	swap   *swap   // nil: records count one by one
 	state  warehouseState
-	sends  sender // the destination, or its replacement under way
+	sends  sender   // the destination, or its replacement under way
+	part   *PartJob // nil: the whole run
+	began  time.Time
 
 	// Of the goroutine that reads.
 	tally    tally
@@ -47,6 +49,7 @@ type run struct {
 	skipping bool // what is there is taken as sent
 	rows     bool // the state keeps what was sent, for delete records
 	kept     bool // … and has the row of every key
+	unsorted bool // the rows do not come in the order of their keys
 	removals spool
 	sink     func(item) error
 
@@ -68,7 +71,9 @@ type run struct {
 	mu     sync.Mutex
 	shown  tally
 	step   string
-	failed error // the first
+	failed error   // the first
+	pieces *pieces // of a run that is cut; nil: it is whole
+	tell   func(PartReport)
 }
 
 // sender takes batches.
@@ -124,14 +129,17 @@ func (r *run) move(ctx context.Context) error {
 	if err := r.measure(ctx); err != nil {
 		return err
 	}
+	if done, err := r.moveParts(ctx); done || err != nil {
+		return err
+	}
 	if err := r.readAll(ctx, first); err != nil {
 		return err
 	}
 	if err := r.retry(ctx, r.operation.wire, refused); err != nil {
 		return err
 	}
-	if r.job.Config.Operation == api.OperationMirror && r.tally.valid == 0 && r.tally.missing > 0 && !r.allowsEmpty() {
-		return failed(CodeEmptySource, nil, "the source has no valid record, and this mirror would remove everything that it has sent: set advanced_configuration.%s to true if that is meant", mapping.AllowEmptySource)
+	if err := r.emptied(); err != nil {
+		return err
 	}
 	if r.swap != nil {
 		return r.commitSwap(ctx)
@@ -174,6 +182,9 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 		return r.readStream(ctx, p)
 	}
 	byColumn, inSQL := r.plan.KeyColumn(), r.comparesInSQL()
+	if r.unsorted {
+		byColumn = ""
+	}
 	for {
 		err := r.readOnce(ctx, p, byColumn, inSQL)
 		switch {
@@ -230,7 +241,7 @@ func (r *run) drain(ctx context.Context, pack *packer, err error) error {
 	}
 	r.crew.wait(ctx)
 	r.publish()
-	if err == nil {
+	if err == nil && r.part == nil {
 		err = r.bookInvalid()
 	}
 	if own := r.ended(); own != nil {
@@ -261,7 +272,7 @@ func (r *run) openBoth(ctx context.Context, byColumn string, inSQL bool) (find f
 func (r *run) explain(ctx context.Context, err error) error {
 	var src *sourceError
 	switch {
-	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL):
+	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL), errors.Is(err, source.ErrNoRange):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

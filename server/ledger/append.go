@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"errors"
 	"fmt"
 )
 
@@ -19,6 +20,22 @@ func (r *Run) Append(batch Batch) error {
 	if err := batch.check(); err != nil {
 		return fmt.Errorf("append to run %d of sync %d: %w", r.id, r.s.id, err)
 	}
+	if len(r.cuts) > 0 {
+		return r.scatter(batch)
+	}
+	if r.part > 0 {
+		for i := range batch.Records {
+			if k := &batch.Records[i]; k.Verdict != Invalid && !r.within(k.Key) {
+				return fmt.Errorf("append to part %d of run %d of sync %d: %w", r.part, r.id, r.s.id, errElsewhere)
+			}
+		}
+	}
+	return r.append(batch)
+}
+
+var errElsewhere = errors.New("the key is that of another part")
+
+func (r *Run) append(batch Batch) error {
 	r.queue.Lock()
 	g, leads := r.next, r.next == nil
 	if leads {
@@ -59,7 +76,9 @@ func (r *Run) commit(batches []Batch) error {
 	// spec 7.2: one verdict for each record. They are counted when they are
 	// durable, not before.
 	r.s.crash(BeforeAppend)
-	sums := r.Counters()
+	r.queue.Lock()
+	sums := r.summed
+	r.queue.Unlock()
 	frame := openFrame(r.buffer[:0], frameBatch)
 	for i := range batches {
 		b := &batches[i]

@@ -320,15 +320,13 @@ func requireKept(t *testing.T, o Options, lines []string) {
 
 // whole reads every record of a log, also those that were replaced.
 func whole(t *testing.T, s *Sync, run int64) (all []Record) {
-	f, end, err := s.logFile(run)
-	require.NoError(t, err)
-	defer f.Close()
-	l, err := readLog(f, end, run)
-	if errors.Is(err, errTorn) {
-		return nil
-	}
-	require.NoError(t, err)
-	require.NoError(t, untorn(l.each(nil, func(r *logged) error { all = append(all, r.clone()); return nil }, nil)))
+	require.NoError(t, s.eachLog(run, func(log runLog) error {
+		l, err := readLog(log.f, log.end, run)
+		if err != nil {
+			return err
+		}
+		return l.each(nil, func(r *logged) error { all = append(all, r.clone()); return nil }, nil)
+	}))
 	return all
 }
 

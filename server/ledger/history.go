@@ -10,20 +10,18 @@ import (
 // too. What it hands out is good until
 // fn returns. ErrNoRun when the log is not there (any more).
 func (s *Sync) Each(run int64, fn func(*Logged) error) error {
-	f, end, err := s.logFile(run)
-	if err != nil {
-		return fmt.Errorf("read log of run %d of sync %d: %w", run, s.id, err)
-	}
-	defer f.Close()
-	l, err := readLog(f, end, run)
-	if err == nil {
+	err := s.eachLog(run, func(log runLog) error {
+		l, err := readLog(log.f, log.end, run)
+		if err != nil {
+			return err
+		}
 		var one Logged
-		err = l.each(func(b *Batch) { one.Batch = *b; one.Batch.Skipped = 0 }, func(r *logged) error {
+		return l.each(func(b *Batch) { one.Batch = *b; one.Batch.Skipped = 0 }, func(r *logged) error {
 			one.Record = r.Record
 			return fn(&one)
 		}, nil)
-	}
-	if err = untorn(err); err != nil {
+	})
+	if err != nil {
 		return fmt.Errorf("read log of run %d of sync %d: %w", run, s.id, err)
 	}
 	return nil
@@ -38,23 +36,23 @@ func (r *Record) Clone() Record {
 // Sums are the counters of a run, added up anew from its log (house: counters are
 // sums over the ledger). ErrNoRun as for Each.
 func (s *Sync) Sums(run int64) (Counters, error) {
-	f, end, err := s.logFile(run)
+	var all Counters
+	err := s.eachLog(run, func(log runLog) error {
+		var sums Counters
+		l, err := readLog(log.f, log.end, run)
+		if err == nil {
+			err = l.each(func(b *Batch) { sums.Invalid += b.Skipped }, func(r *logged) error {
+				sums.count(r)
+				return nil
+			}, func() { sums.Invalid = 0 })
+		}
+		all.plus(sums)
+		return err
+	})
 	if err != nil {
 		return Counters{}, fmt.Errorf("add up run %d of sync %d: %w", run, s.id, err)
 	}
-	defer f.Close()
-	var sums Counters
-	l, err := readLog(f, end, run)
-	if err == nil {
-		err = l.each(func(b *Batch) { sums.Invalid += b.Skipped }, func(r *logged) error {
-			sums.count(r)
-			return nil
-		}, func() { sums.Invalid = 0 })
-	}
-	if err = untorn(err); err != nil {
-		return Counters{}, fmt.Errorf("add up run %d of sync %d: %w", run, s.id, err)
-	}
-	return sums, nil
+	return all, nil
 }
 
 // callMark stands before each call of a batch, behind the operation: a log of

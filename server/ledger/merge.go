@@ -126,7 +126,7 @@ func (m *merged) sink(i int) {
 // run that learnt nothing changes the Meta only. A
 // state that turns out to be damaged here leaves only what this run learnt, so
 // the next run must be a full sync, whatever the caller thought of it.
-func (s *Sync) merge(x *index, meta Meta) error {
+func (s *Sync) merge(x learnt, meta Meta) error {
 	now, whole, err := s.meta()
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Sync) merge(x *index, meta Meta) error {
 // mergeState writes a new state: the old one with what a run learnt over it, or
 // an empty one where x is nil.
 // The old state is whole until the new one takes its name.
-func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
+func (s *Sync) mergeState(x learnt, meta storedMeta) (err error) {
 	s.crash(BeforeMerge)
 	f, err := s.files.create(stateFile + newSuffix)
 	if err != nil {
@@ -188,63 +188,96 @@ func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 }
 
 // writeMerged writes the items of a run over those of the state.
-func (s *Sync) writeMerged(w *sortedWriter, x *index, meta Meta) error {
+func (s *Sync) writeMerged(w *sortedWriter, x learnt, meta Meta) error {
 	old, err := s.readItems()
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.overlay(w, x.sorted(), old, meta.Delta, meta.Below), old.Close())
+	o := &overlay{run: x.sorted(), state: old, delta: meta.Delta, below: meta.Below}
+	return errors.Join(s.writeItems(w, o), old.Close())
 }
 
-// overlay goes through both in key order, and leaves out what is below a key.
-func (s *Sync) overlay(w *sortedWriter, run, state items, delta bool, below []byte) error {
-	var now, old item
-	nowErr, oldErr := run.next(&now), state.next(&old)
-	// What the run learnt goes over the entry with the same key; entries that it
-	// says nothing of stay as they are.
-	for blocks := w.blocks; nowErr == nil || oldErr == nil; {
-		c := 0
-		switch {
-		case oldErr != nil:
-			c = -1
-		case nowErr != nil:
-			c = 1
-		default:
-			c = bytes.Compare(now.key, old.key)
+func (s *Sync) writeItems(w *sortedWriter, from items) error {
+	var it item
+	for blocks := w.blocks; ; {
+		err := from.next(&it)
+		if errors.Is(err, io.EOF) {
+			return nil
 		}
-		var err error
-		switch {
-		case c > 0 && bytes.Compare(old.key, below) < 0, c <= 0 && bytes.Compare(now.key, below) < 0:
-		case c > 0:
-			err = w.add(&old)
-		default:
-			before := &old
-			if c < 0 {
-				before = nil
-			}
-			if merged, keep := now.over(before, delta); keep {
-				err = w.add(&merged)
-			}
+		if err == nil {
+			err = w.add(&it)
 		}
 		if err != nil {
 			return err
-		}
-		if c <= 0 {
-			nowErr = run.next(&now)
-		}
-		if c >= 0 {
-			oldErr = state.next(&old)
 		}
 		if w.blocks != blocks || w.rows == 1 {
 			blocks = w.blocks
 			s.crash(MidMerge)
 		}
 	}
-	if !errors.Is(nowErr, io.EOF) {
-		return nowErr
+}
+
+// overlay is what a run learnt over the state with the same keys, in key order;
+// entries that it says nothing of stay as they are. What sorts before a key is
+// left out.
+type overlay struct {
+	run, state items
+	delta      bool
+	below      []byte
+
+	begun, fromRun, fromState bool // which of the two were given last
+	now, old                  item
+	nowErr, oldErr            error
+}
+
+func (o *overlay) next(it *item) error {
+	for {
+		if !o.begun || o.fromRun {
+			o.nowErr = o.run.next(&o.now)
+		}
+		if !o.begun || o.fromState {
+			o.oldErr = o.state.next(&o.old)
+		}
+		o.begun, o.fromRun, o.fromState = true, false, false
+		for _, err := range []error{o.nowErr, o.oldErr} {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return err
+			}
+		}
+		if o.nowErr != nil && o.oldErr != nil {
+			return io.EOF
+		}
+		if o.choose(it) {
+			return nil
+		}
 	}
-	if !errors.Is(oldErr, io.EOF) {
-		return oldErr
+}
+
+// choose gives the lesser of the two, or both as one; false: nothing of it is
+// kept.
+func (o *overlay) choose(it *item) bool {
+	c := 0
+	switch {
+	case o.oldErr != nil:
+		c = -1
+	case o.nowErr != nil:
+		c = 1
+	default:
+		c = bytes.Compare(o.now.key, o.old.key)
 	}
-	return nil
+	o.fromRun, o.fromState = c <= 0, c >= 0
+	if c > 0 {
+		*it = o.old
+		return bytes.Compare(it.key, o.below) >= 0
+	}
+	if bytes.Compare(o.now.key, o.below) < 0 {
+		return false
+	}
+	before := &o.old
+	if c < 0 {
+		before = nil
+	}
+	var kept bool
+	*it, kept = o.now.over(before, o.delta)
+	return kept
 }

@@ -57,32 +57,29 @@ func (s *Sync) Records(run int64, filter Filter, after, limit int64) ([]Logged, 
 }
 
 func (s *Sync) records(run int64, filter Filter, after, limit int64) (found []Logged, total int64, err error) {
-	f, end, err := s.logFile(run)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer f.Close()
-	// Which records count is known at the end of the log only: it is read twice.
-	replaced, err := readReplaced(f, end, run)
-	if err != nil {
-		return nil, 0, err
-	}
-	l, err := readLog(f, end, run)
-	if err != nil {
-		return nil, 0, untorn(err)
-	}
-	var batch Batch
-	err = l.each(func(b *Batch) { batch = *b; batch.Skipped = 0 }, func(r *logged) error {
-		if replaced.has(r.number) || !filter.takes(r, batch.Operation) {
+	err = s.eachLog(run, func(log runLog) error {
+		// Which records count is known at the end of the log only: it is read twice.
+		replaced, err := readReplaced(log.f, log.end, run)
+		if err != nil {
+			return err
+		}
+		l, err := readLog(log.f, log.end, run)
+		if err != nil {
+			return err
+		}
+		var batch Batch
+		return l.each(func(b *Batch) { batch = *b; batch.Skipped = 0 }, func(r *logged) error {
+			if replaced.has(r.number) || !filter.takes(r, batch.Operation) {
+				return nil
+			}
+			total++
+			if total > after && int64(len(found)) < limit {
+				found = append(found, Logged{Record: r.clone(), Batch: batch})
+			}
 			return nil
-		}
-		total++
-		if total > after && int64(len(found)) < limit {
-			found = append(found, Logged{Record: r.clone(), Batch: batch})
-		}
-		return nil
-	}, nil)
-	return found, total, untorn(err)
+		}, nil)
+	})
+	return found, total, err
 }
 
 // untorn: the end of a log that nobody has resumed may be torn.
@@ -121,28 +118,85 @@ func readReplaced(f *file, end, run int64) (bitmap, error) {
 	return replaced, untorn(err)
 }
 
-// logFile opens a run's log, and says up to where it may be read.
-func (s *Sync) logFile(run int64) (f *file, end int64, err error) {
+// runLog is an open log of a run, and up to where it may be read.
+type runLog struct {
+	f   *file
+	end int64
+}
+
+// eachLog hands out the logs of a run: its own, then those of its parts in the
+// order of the keys. A torn end is no error.
+func (s *Sync) eachLog(run int64, fn func(runLog) error) error {
+	logs, err := s.logFiles(run)
+	for _, log := range logs {
+		if err == nil {
+			err = untorn(fn(log))
+		}
+		err = errors.Join(err, log.f.Close())
+	}
+	return err
+}
+
+// logFiles opens the logs of a run; what is in them by now is read together.
+func (s *Sync) logFiles(run int64) (logs []runLog, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err = s.files.open(logName(run, openSuffix), logName(run, doneSuffix))
+	f, err := s.files.open(logName(run, openSuffix), logName(run, doneSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, ErrNoRun
+		return nil, ErrNoRun
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
+	}
+	logs = append(logs, runLog{f: f})
+	numbers, err := s.files.partFiles(run, doneSuffix)
+	for _, n := range numbers {
+		if err == nil {
+			if f, err = s.files.open(partName(run, n, doneSuffix)); err == nil {
+				logs = append(logs, runLog{f: f})
+			}
+		}
+	}
+	for i := range logs {
+		if err == nil {
+			logs[i].end, err = logs[i].f.size()
+		}
 	}
 	// On a shelf a file ends with a whole frame, and another process may have gone
 	// on with the run.
 	if s.open != nil && s.open.id == run && f.shelf == nil {
 		s.open.mu.Lock()
 		defer s.open.mu.Unlock()
-		return f, s.open.end, nil
+		s.open.ends(func(part int, end int64) {
+			at := 0
+			if part > 0 {
+				at = slices.Index(numbers, part) + 1
+			}
+			if part == 0 || at > 0 {
+				logs[at].end = end
+			}
+		})
 	}
-	if end, err = f.size(); err != nil {
-		return nil, 0, errors.Join(err, f.Close())
+	if err != nil {
+		for _, log := range logs {
+			err = errors.Join(err, log.f.Close())
+		}
+		return nil, err
 	}
-	return f, end, nil
+	return logs, nil
+}
+
+// ends tells up to where the logs are durable that are open here. The run is
+// locked.
+func (r *Run) ends(tell func(part int, end int64)) {
+	tell(0, r.end)
+	for _, p := range r.parts {
+		if p != nil {
+			p.mu.Lock()
+			tell(p.part, p.end)
+			p.mu.Unlock()
+		}
+	}
 }
 
 // Runs lists the runs whose log is kept, in ascending order.
@@ -166,7 +220,10 @@ func (s *Sync) Drop(run int64) error {
 	if err == nil {
 		err = errors.Join(ErrBusy, f.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.files.unguarded().remove(logName(run, doneSuffix))
+		err = s.dropParts(s.files.unguarded(), run, doneSuffix, restSuffix)
+		if err == nil {
+			err = s.files.unguarded().remove(logName(run, doneSuffix))
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("drop run %d of sync %d: %w", run, s.id, err)

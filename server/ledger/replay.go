@@ -9,8 +9,10 @@ import (
 // openLog opens the log of a run, or makes an empty one, and reads what is in
 // it. What is torn at its end, or damaged, is cut.
 func (s *Sync) openLog(run int64) (_ *Run, err error) {
-	r := &Run{s: s, id: run}
-	name := logName(run, openSuffix)
+	return s.openFile(&Run{s: s, id: run}, logName(run, openSuffix))
+}
+
+func (s *Sync) openFile(r *Run, name string) (_ *Run, err error) {
 	r.f, err = s.files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.f, err = s.files.create(name)
@@ -22,7 +24,7 @@ func (s *Sync) openLog(run int64) (_ *Run, err error) {
 	if err == nil && !whole {
 		// spec 7.2 rule 5: durability is in doubt. The mark is durable before
 		// the damaged part goes.
-		err = s.files.write(damagedFile, fmt.Appendf(nil, logDamaged, run))
+		err = s.files.write(damagedFile, fmt.Appendf(nil, logDamaged, r.id))
 		if err == nil {
 			err = r.f.truncate(r.end)
 		}
@@ -59,6 +61,9 @@ func (r *Run) replay() (whole bool, err error) {
 		r.end = l.at
 	}
 	r.place, r.number = l.place, l.records
+	if l.cuts != nil {
+		r.divide(l.cuts)
+	}
 	if errors.Is(err, ErrDamaged) {
 		return false, nil
 	}
@@ -77,6 +82,9 @@ func (r *Run) learn(record *logged) error {
 	if record.Verdict == Invalid {
 		return nil
 	}
+	if r.part > 0 && !r.within(record.Key) {
+		return errRecord
+	}
 	it, err := r.index.at(record.Key)
 	if err == nil {
 		r.index.follow(it, &record.Record, record.number)
@@ -90,7 +98,7 @@ func (r *Run) goOn(meta Meta) error {
 	var err error
 	if r.end == 0 {
 		r.began, r.place = meta, 0
-		frame, err = startFrame(beginning{Run: r.id, Meta: meta})
+		frame, err = startFrame(beginning{Run: r.id, Part: r.part, Meta: meta})
 	} else {
 		frame = openFrame(nil, frameResume)
 		err = sealFrame(frame, r.place)

@@ -16,7 +16,7 @@ import (
 // of two batches, and the run is resumed where it is restored.
 
 // snapshotNames are the files that an archive may hold.
-var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log))$`)
+var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log|part-[1-9][0-9]{0,5}\.log))$`)
 
 // Snapshot writes the books of the sync.
 func (s *Sync) Snapshot(w io.Writer) error {
@@ -56,8 +56,12 @@ func (s *Sync) archiveFile(archive *tar.Writer, name string) error {
 		return err
 	}
 	// What is beyond the end of an open log was not acknowledged to anybody.
-	if s.open != nil && name == logName(s.open.id, openSuffix) && f.shelf == nil {
-		size = s.open.end
+	if s.open != nil && f.shelf == nil {
+		s.open.ends(func(part int, end int64) {
+			if part == 0 && name == logName(s.open.id, openSuffix) || part > 0 && name == partName(s.open.id, part, doneSuffix) {
+				size = end
+			}
+		})
 	}
 	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
 		return err

@@ -104,6 +104,14 @@ func (i *stateItems) next(it *item) error {
 	return i.r.next(it)
 }
 
+// seek leaves out blocks whose keys all sort before a key.
+func (i *stateItems) seek(from []byte) error {
+	if i.r == nil || len(from) == 0 {
+		return nil
+	}
+	return i.r.seek(from)
+}
+
 func (i *stateItems) Close() error {
 	if i.r == nil {
 		return nil
@@ -115,8 +123,9 @@ func (i *stateItems) Close() error {
 // finished or forgotten meanwhile.
 type Cursor struct {
 	s     *Sync
-	items *stateItems
+	items items
 	it    item
+	close func() error
 }
 
 // Scan reads the state in ascending order of the bytes of its keys, in
@@ -124,11 +133,11 @@ type Cursor struct {
 func (s *Sync) Scan() (*Cursor, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	items, err := s.readItems()
+	state, err := s.readItems()
 	if err != nil {
 		return nil, fmt.Errorf("scan sync %d: %w", s.id, err)
 	}
-	return &Cursor{s: s, items: items}, nil
+	return &Cursor{s: s, items: state, close: state.Close}, nil
 }
 
 // Next gives the next entry, io.EOF after the last. Its key is good until the
@@ -152,7 +161,7 @@ func (c *Cursor) Next() (Entry, error) {
 }
 
 // Close ends the scan.
-func (c *Cursor) Close() error { return c.items.Close() }
+func (c *Cursor) Close() error { return c.close() }
 
 // checkState reads every byte of the state. A damaged one is put away: what it
 // would miss is sent again by the full sync that must follow.

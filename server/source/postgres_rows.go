@@ -14,12 +14,15 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-var _ Reader = (*postgres)(nil)
-
 // Rows reads a table or a query with one statement, so in one snapshot. The
 // server sorts where its order can be made that of the JSON texts; else rows
 // are sorted on disk here.
 func (p *postgres) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	return p.rows(ctx, object, columns, order, nil)
+}
+
+// rows reads all rows, or those of a range.
+func (p *postgres) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
 	conn, err := p.connect(ctx)
 	if err != nil {
 		return nil, p.clean(err)
@@ -64,12 +67,24 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 	}
 	// The order needs the types, which only the first preparation tells.
 	sorted := orderBy(conn, all, chosen, described.Fields)
+	var parameters [][]byte
+	if of != nil {
+		if sorted == "" {
+			return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange)
+		}
+		at := chosen.order[0]
+		where, given, err := of.where(quote(all[chosen.wanted[at]].Name), described.Fields[at])
+		if err != nil {
+			return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, err)
+		}
+		sorted, parameters = where+sorted, given
+	}
 	if sorted != "" {
 		if _, err := conn.PgConn().Prepare(ctx, "", sql+sorted, nil); err != nil {
 			return nil, postgresQueryError(err)
 		}
 	}
-	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
+	r.result = conn.PgConn().ExecPrepared(ctx, "", parameters, nil, formats)
 	return arranged(ctx, r, chosen, sorted != "", p.scratch)
 }
 

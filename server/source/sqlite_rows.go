@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,11 +17,55 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-var _ Reader = (*sqliteSource)(nil)
+var _ Ranger = (*sqliteSource)(nil)
 
 // Rows reads a table or a query in one transaction. In the order of the table's
 // integer primary key nothing is sorted; else rows are sorted on disk.
 func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	return s.rows(ctx, object, columns, order, nil)
+}
+
+// Range implements Ranger, for the integer primary key of a table.
+func (s *sqliteSource) Range(ctx context.Context, object Object, columns []string, of Range) (_ Rows, err error) {
+	return s.rows(ctx, object, columns, []string{of.Column}, &of)
+}
+
+// Sample counts the rows and takes some by chance.
+func (s *sqliteSource) Sample(ctx context.Context, object Object, column string) (values [][]byte, rows int64, err error) {
+	if object.Query != "" {
+		return nil, 0, nil
+	}
+	err = s.with(ctx, func(conn *sqlite.Conn) error {
+		stored, err := s.stored(conn, object)
+		if err != nil {
+			return err
+		}
+		from := " FROM main." + quote(stored)
+		err = sqlitex.ExecuteTransient(conn, "SELECT count(*)"+from, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+			rows = stmt.ColumnInt64(0)
+			return nil
+		}})
+		if err != nil {
+			return fmt.Errorf("count rows of %s: %w", object, err)
+		}
+		if key, err := integerKey(conn, stored); err != nil || key != column {
+			return err
+		}
+		err = sqlitex.ExecuteTransient(conn, "SELECT "+quote(column)+from+" WHERE random() % ?1 = 0", &sqlitex.ExecOptions{
+			Args: []any{max(rows/sampleSize, 1)}, ResultFunc: func(stmt *sqlite.Stmt) error {
+				values = append(values, strconv.AppendInt(nil, stmt.ColumnInt64(0), 10))
+				return nil
+			}})
+		if err != nil {
+			return fmt.Errorf("sample %s: %w", object, err)
+		}
+		return nil
+	})
+	return evenly(values), rows, err
+}
+
+// rows reads all rows, or those of a range.
+func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -39,7 +82,7 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 	if r.wide, err = isWide(conn); err != nil {
 		return nil, err
 	}
-	if object.Query != "" {
+	if object.Query != "" && of == nil {
 		return s.queryRows(r, object, columns, order)
 	}
 	stored, err := s.stored(conn, object)
@@ -68,10 +111,13 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 		return nil, err
 	}
 	if len(chosen.order) > 0 && all[chosen.wanted[chosen.order[0]]].Name == key {
-		if err := r.openByDigits(text, quote(key), chosen.order[0]); err != nil {
+		if err := r.openByDigits(text, quote(key), chosen.order[0], of); err != nil {
 			return nil, err
 		}
 		return arranged(ctx, r, chosen, true, s.scratch)
+	}
+	if of != nil {
+		return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange)
 	}
 	stmt, _, err := conn.PrepareTransient(text)
 	if err != nil {
@@ -173,40 +219,32 @@ func (r *sqliteRows) reads(all []api.Column, chosen selection) {
 // openByDigits makes a lane for each number of digits, with and without a sign.
 // Numbers of one length have the same order as their texts, so the key's own
 // index gives each lane sorted.
-func (r *sqliteRows) openByDigits(text, key string, column int) error {
+func (r *sqliteRows) openByDigits(text, key string, column int, of *Range) error {
 	r.key = column
-	add := func(from, to int64, order string) error {
-		stmt, _, err := r.conn.PrepareTransient(text + " WHERE " + key + " BETWEEN ?1 AND ?2 ORDER BY " + key + order)
+	return lanes(func(low, high int64, descending bool) error {
+		if of != nil {
+			var some bool
+			if low, high, some = of.bounds(low, high); !some {
+				return nil
+			}
+		}
+		order := " ORDER BY " + key
+		if descending {
+			order += " DESC"
+		}
+		stmt, _, err := r.conn.PrepareTransient(text + " WHERE " + key + " BETWEEN ?1 AND ?2" + order)
 		if err != nil {
 			return fmt.Errorf("read in order of %s: %w", key, err)
 		}
-		stmt.BindInt64(1, from)
-		stmt.BindInt64(2, to)
+		stmt.BindInt64(1, low)
+		stmt.BindInt64(2, high)
 		l := &lane{stmt: stmt}
 		if err := r.step(l); err != nil || !l.row {
 			return errors.Join(err, stmt.Finalize())
 		}
 		r.lanes = append(r.lanes, l)
 		return nil
-	}
-	low := int64(0)
-	for high := int64(9); ; high = high*10 + 9 {
-		last := high >= 999_999_999_999_999_999
-		if err := add(low, high, ""); err != nil {
-			return err
-		}
-		if err := add(-high, -max(low, 1), " DESC"); err != nil {
-			return err
-		}
-		low = high + 1
-		if last {
-			break
-		}
-	}
-	if err := add(low, math.MaxInt64, ""); err != nil {
-		return err
-	}
-	return add(math.MinInt64, -low, " DESC")
+	})
 }
 
 // step moves a lane on and reads its key where it has one.

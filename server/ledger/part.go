@@ -1,0 +1,538 @@
+package ledger
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+)
+
+// A run may be cut by key range into parts, each with a log of its own beside
+// that of the run: so several processes send one run at once, and none waits for
+// the disk of another. The log of the run knows the cuts, which hold for its
+// life: a key has its verdicts in one log, and counters stay sums over logs.
+// Finish merges them all into the state in one step, in the order of the parts,
+// which is that of the keys.
+
+const (
+	partInfix  = ".part-"
+	restSuffix = ".rest" // what a part leaves to those who go on with it
+)
+
+// ErrCut: the run is cut already, or has records.
+var ErrCut = errors.New("the run cannot be cut any more")
+
+// Part says which part of a run, numbered from 1: its keys are From and above,
+// and below To; nil is no bound.
+type Part struct {
+	Run      int64
+	Number   int
+	From, To []byte
+}
+
+func partName(run int64, number int, suffix string) string {
+	return runPrefix + strconv.FormatInt(run, 10) + partInfix + strconv.Itoa(number) + suffix
+}
+
+// Cut divides the run at these keys, in ascending order: with n cuts it has
+// n+1 parts. It is durable, and for the life of the run. ErrCut once there are
+// records.
+func (r *Run) Cut(cuts [][]byte) error {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.cut(cuts); err != nil {
+		return fmt.Errorf("cut run %d of sync %d: %w", r.id, r.s.id, err)
+	}
+	return nil
+}
+
+func (r *Run) cut(cuts [][]byte) error {
+	switch {
+	case r.failed != nil:
+		return r.failed
+	case r.cuts != nil, r.number > 0, r.part > 0:
+		return ErrCut
+	}
+	for i, at := range cuts {
+		if len(at) == 0 || i > 0 && bytes.Compare(cuts[i-1], at) >= 0 {
+			return errors.New("the cuts are not keys in ascending order")
+		}
+	}
+	// Logs of parts may be left of a log of this run that was damaged.
+	if err := r.s.dropParts(r.s.files, r.id, doneSuffix, restSuffix); err != nil {
+		return err
+	}
+	text, err := json.Marshal(cuts)
+	if err != nil {
+		return err
+	}
+	if err := r.write(append(openFrame(nil, frameCut), text...)); err != nil {
+		r.failed = err
+		return err
+	}
+	r.divide(cuts)
+	return nil
+}
+
+// divide notes the cuts.
+func (r *Run) divide(cuts [][]byte) {
+	r.queue.Lock()
+	defer r.queue.Unlock()
+	r.cuts = cuts
+	r.parts, r.sums = make([]*Run, len(cuts)+1), make([]Counters, len(cuts)+1)
+}
+
+// Parts tells which parts the run was cut into; nil: it is whole.
+func (r *Run) Parts() []Part {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	parts := make([]Part, len(r.parts))
+	for i := range parts {
+		parts[i] = r.partOf(i)
+	}
+	return parts
+}
+
+func (r *Run) partOf(i int) Part {
+	p := Part{Run: r.id, Number: i + 1}
+	if i > 0 {
+		p.From = r.cuts[i-1]
+	}
+	if i < len(r.cuts) {
+		p.To = r.cuts[i]
+	}
+	return p
+}
+
+// Sums are the counters of each part.
+func (r *Run) Sums() []Counters {
+	r.queue.Lock()
+	defer r.queue.Unlock()
+	sums := slices.Clone(r.sums)
+	for i, p := range r.parts {
+		if p != nil {
+			sums[i] = p.Counters()
+		}
+	}
+	return sums
+}
+
+// Part is the log of a part, to be written in this process. It takes the
+// verdicts of the keys of its range alone, and is closed with the run.
+func (r *Run) Part(number int) (*Run, error) {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	p, err := r.openPart(number - 1)
+	if err == nil {
+		err = p.start()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open part %d of run %d of sync %d: %w", number, r.id, r.s.id, err)
+	}
+	return p, nil
+}
+
+func (r *Run) openPart(i int) (*Run, error) {
+	switch {
+	case r.failed != nil:
+		return nil, r.failed
+	case i < 0 || i >= len(r.parts):
+		return nil, ErrNoRun
+	case r.parts[i] != nil:
+		return r.parts[i], nil
+	}
+	p, err := r.s.openPart(r.partOf(i))
+	if err != nil {
+		return nil, err
+	}
+	r.queue.Lock()
+	defer r.queue.Unlock()
+	r.parts[i] = p
+	return p, nil
+}
+
+// openParts reads the logs of all parts, when the run begins again. What was
+// left beside them was left by an earlier pass.
+func (r *Run) openParts() error {
+	if len(r.cuts) == 0 {
+		return nil
+	}
+	for i := range r.parts {
+		p, err := r.openPart(i)
+		if err != nil {
+			return err
+		}
+		r.resumed = r.resumed || p.resumed
+	}
+	return r.s.dropParts(r.s.files, r.id, restSuffix)
+}
+
+func (s *Sync) openPart(at Part) (*Run, error) {
+	return s.openFile(&Run{s: s, id: at.Run, part: at.Number, from: at.From, to: at.To}, partName(at.Run, at.Number, doneSuffix))
+}
+
+// start begins the log of a part that is new.
+func (r *Run) start() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.end > 0 {
+		return nil
+	}
+	return r.goOn(Meta{})
+}
+
+// OpenPart opens the log of a part of a run that another process has open, and
+// has lent (Lend). Its writes are under a fence of their own, which is the one of
+// that process: when another one takes the run over, all its parts end. 0 is
+// none. Close it.
+func (l *Ledger) OpenPart(sync int64, at Part, fence int64) (*Run, error) {
+	s := l.Sync(sync)
+	own := &Sync{id: sync, files: s.files.under(fence), o: s.o}
+	p, err := own.openPart(at)
+	if err == nil {
+		if err = p.start(); err != nil {
+			err = errors.Join(err, p.release())
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open part %d of run %d of sync %d: %w", at.Number, at.Run, sync, err)
+	}
+	return p, nil
+}
+
+// Lend closes the logs of the parts, so that others may write them. What they
+// count stays as it was; Finish reads them again.
+func (r *Run) Lend() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lend()
+}
+
+func (r *Run) lend() error {
+	var errs []error
+	for i, p := range r.parts {
+		if p == nil {
+			continue
+		}
+		p.mu.Lock()
+		errs = append(errs, p.release())
+		p.mu.Unlock()
+		r.queue.Lock()
+		r.parts[i], r.sums[i] = nil, p.Counters()
+		r.queue.Unlock()
+	}
+	return errors.Join(errs...)
+}
+
+// gather opens the logs of all parts and keeps them from being written; release
+// lets go of them.
+func (r *Run) gather() (release func(), err error) {
+	var held []*Run
+	release = func() {
+		for _, p := range held {
+			p.mu.Unlock()
+		}
+	}
+	for i := range r.parts {
+		p, err := r.openPart(i)
+		if err != nil {
+			return release, err
+		}
+		p.mu.Lock()
+		held = append(held, p)
+		if p.failed != nil {
+			return release, p.failed
+		}
+	}
+	return release, nil
+}
+
+// learnt is what the logs of a run have, in the order of their keys.
+func (r *Run) learnt() learnt {
+	all := learnt{{r.index}}
+	if len(r.parts) == 0 {
+		return all
+	}
+	all = append(all, nil)
+	for _, p := range r.parts {
+		all[1] = append(all[1], p.index)
+	}
+	return all
+}
+
+// learnt are indexes: rows of them, each in ascending order without overlap.
+type learnt [][]*index
+
+func (l learnt) empty() bool {
+	for _, row := range l {
+		for _, x := range row {
+			if !x.empty() {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (l learnt) sorted() items {
+	var all []items
+	for _, row := range l {
+		one := &chain{}
+		for _, x := range row {
+			one.rest = append(one.rest, x.sorted())
+		}
+		all = append(all, one)
+	}
+	return mergeItems(all)
+}
+
+// chain is several items, one after another.
+type chain struct{ rest []items }
+
+func (c *chain) next(it *item) error {
+	for len(c.rest) > 0 {
+		err := c.rest[0].next(it)
+		if !errors.Is(err, io.EOF) {
+			return err
+		}
+		c.rest, it.key = c.rest[1:], nil
+	}
+	return io.EOF
+}
+
+// route is the part of a key.
+func (r *Run) route(key []byte) int {
+	return sort.Search(len(r.cuts), func(i int) bool { return bytes.Compare(key, r.cuts[i]) < 0 })
+}
+
+// scatter gives the records of a batch to the logs of their parts: of a run that
+// was cut, and is written by one after all. What is invalid has no place.
+func (r *Run) scatter(batch Batch) error {
+	own := batch
+	own.Records = nil
+	each := make([][]int, len(r.cuts)+1)
+	for i := range batch.Records {
+		if record := &batch.Records[i]; record.Verdict == Invalid {
+			own.Records = append(own.Records, *record)
+		} else {
+			at := r.route(record.Key)
+			each[at] = append(each[at], i)
+		}
+	}
+	if len(own.Records) > 0 || own.Skipped > 0 {
+		if err := r.append(own); err != nil {
+			return err
+		}
+	}
+	for at, places := range each {
+		if len(places) == 0 {
+			continue
+		}
+		p, err := r.Part(at + 1)
+		if err != nil {
+			return err
+		}
+		part := batch
+		part.Records, part.Skipped = make([]Record, 0, len(places)), 0
+		for _, i := range places {
+			part.Records = append(part.Records, batch.Records[i])
+		}
+		if err := p.Append(part); err != nil {
+			return err
+		}
+		for k, i := range places {
+			batch.Records[i].Place = part.Records[k].Place
+		}
+	}
+	return nil
+}
+
+// within tells whether a key belongs to the log.
+func (r *Run) within(key []byte) bool {
+	return bytes.Compare(r.from, key) <= 0 && (r.to == nil || bytes.Compare(key, r.to) < 0)
+}
+
+// partFiles lists the parts of a run that have a file with this suffix, in
+// ascending order.
+func (f *folder) partFiles(run int64, suffix string) ([]int, error) {
+	names, err := f.names()
+	if err != nil {
+		return nil, err
+	}
+	var numbers []int
+	for _, name := range names {
+		number, ours := strings.CutPrefix(name, runPrefix+strconv.FormatInt(run, 10)+partInfix)
+		number, wanted := strings.CutSuffix(number, suffix)
+		if n, err := strconv.Atoi(number); ours && wanted && err == nil {
+			numbers = append(numbers, n)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers, nil
+}
+
+// dropParts deletes files of the parts of a run.
+func (s *Sync) dropParts(from *folder, run int64, suffixes ...string) error {
+	for _, suffix := range suffixes {
+		numbers, err := from.partFiles(run, suffix)
+		if err != nil {
+			return err
+		}
+		for _, n := range numbers {
+			if err := from.remove(partName(run, n, suffix)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Scan reads the state as this part sees it: the keys of its range, with what
+// its log has already over them when it is resumed. Close the cursor.
+func (r *Run) Scan() (*Cursor, error) {
+	c, err := r.scan()
+	if err != nil {
+		return nil, fmt.Errorf("scan part %d of run %d of sync %d: %w", r.part, r.id, r.s.id, err)
+	}
+	return c, nil
+}
+
+func (r *Run) scan() (_ *Cursor, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.failed != nil {
+		return nil, r.failed
+	}
+	state, err := r.s.readItems()
+	if err != nil {
+		return nil, err
+	}
+	c := &Cursor{s: r.s, items: &ranged{state, r.from, r.to}, close: state.Close}
+	if err = state.seek(r.from); err == nil && !r.index.empty() {
+		// A copy, since the log goes on.
+		var was *segment
+		if was, err = r.index.write(r.index.sorted()); err == nil {
+			c.items = &overlay{run: was.items(), state: c.items}
+			c.close = func() error { return errors.Join(was.f.Close(), state.Close()) }
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, state.Close())
+	}
+	return c, nil
+}
+
+// ranged leaves out what is not in a range.
+type ranged struct {
+	items
+	from, to []byte
+}
+
+func (r *ranged) next(it *item) error {
+	for {
+		if err := r.items.next(it); err != nil {
+			return err
+		}
+		if r.to != nil && bytes.Compare(it.key, r.to) >= 0 {
+			return io.EOF
+		}
+		if bytes.Compare(it.key, r.from) >= 0 {
+			return nil
+		}
+	}
+}
+
+// Leave keeps bytes beside the log of a part, in place of what was left before:
+// whoever goes on with the part finds them, until the run is finished.
+func (r *Run) Leave(from io.Reader) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := r.leave(from); err != nil {
+		return fmt.Errorf("leave records of part %d of run %d of sync %d: %w", r.part, r.id, r.s.id, err)
+	}
+	return nil
+}
+
+func (r *Run) leave(from io.Reader) (err error) {
+	if r.failed != nil {
+		return r.failed
+	}
+	name := partName(r.id, r.part, restSuffix)
+	f, err := r.s.files.create(name + newSuffix)
+	if err != nil {
+		return err
+	}
+	at, block := int64(0), make([]byte, blockHead+blockSize)
+	for place := uint32(0); err == nil; place++ {
+		var n int
+		n, err = io.ReadFull(from, block[blockHead:])
+		if n == 0 {
+			break
+		}
+		seal(block[:blockHead+n], place)
+		if _, failed := f.WriteAt(block[:blockHead+n], at); failed != nil {
+			err = failed
+		}
+		at += int64(blockHead + n)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = f.sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return errors.Join(err, r.s.files.remove(name+newSuffix))
+	}
+	return r.s.files.rename(name+newSuffix, name)
+}
+
+// Left reads what Leave has kept; nothing is left where it was never called.
+// Close it.
+func (r *Run) Left() (io.ReadCloser, error) {
+	f, err := r.s.files.open(partName(r.id, r.part, restSuffix))
+	if errors.Is(err, fs.ErrNotExist) {
+		return io.NopCloser(bytes.NewReader(nil)), nil
+	}
+	size := int64(0)
+	if err == nil {
+		size, err = f.size()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read what part %d of run %d of sync %d has left: %w", r.part, r.id, r.s.id, err)
+	}
+	return &left{sortedReader{f: f, end: size}}, nil
+}
+
+// left reads blocks of plain bytes.
+type left struct{ from sortedReader }
+
+func (l *left) Read(p []byte) (int, error) {
+	if len(l.from.rest) == 0 {
+		if err := l.from.load(); err != nil {
+			return 0, err
+		}
+	}
+	n := copy(p, l.from.rest)
+	l.from.rest = l.from.rest[n:]
+	return n, nil
+}
+
+func (l *left) Close() error { return l.from.f.Close() }
+
+// under is the same folder, written under a fence.
+func (f *folder) under(fence int64) *folder {
+	if f.shelf == nil {
+		return f
+	}
+	own := *f.shelf
+	own.fence = fence
+	return &folder{shelf: &own, room: f.room}
+}
