@@ -108,10 +108,10 @@ func readReplaced(f *file, end, run int64) (bitmap, error) {
 		return nil
 	}, func() {
 		for i, word := range invalid {
-			if word != 0 {
-				replaced.set(uint64(i) * 64)
-				replaced[i] |= word
+			for len(replaced) <= i {
+				replaced = append(replaced, 0)
 			}
+			replaced[i] |= word
 		}
 		invalid = invalid[:0]
 	})
