@@ -82,6 +82,10 @@ func (w *world) checkRun(t *rapid.T, run int64) {
 func scan(t require.TestingT, s *Sync) []Entry {
 	c, err := s.Scan()
 	require.NoError(t, err)
+	return entriesOf(t, c)
+}
+
+func entriesOf(t require.TestingT, c *Cursor) []Entry {
 	defer c.Close()
 	var all []Entry
 	for {

@@ -329,7 +329,7 @@ func (r *Run) scatter(batch Batch) error {
 			each[at] = append(each[at], i)
 		}
 	}
-	if len(own.Records) > 0 || own.Skipped > 0 {
+	if len(own.Records) > 0 || own.Skipped > 0 || len(batch.Records) == 0 {
 		if err := r.append(own); err != nil {
 			return err
 		}
