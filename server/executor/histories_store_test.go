@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/destination"
@@ -22,6 +24,8 @@ type table struct {
 	rows     []row
 	fails    int  // reading fails after so many rows; 0: never
 	shuffled bool // it does not keep to the order that it was asked for
+	ranged   bool // it can be read in ranges
+	ranges   atomic.Int64
 }
 
 // Rows implements source.Reader.
@@ -32,6 +36,37 @@ func (s *table) Rows(_ context.Context, _ source.Object, columns, order []string
 		slices.Reverse(rows)
 	}
 	return &tableRows{rows: rows, columns: columns, fails: s.fails}, nil
+}
+
+// Sample implements source.Ranger.
+func (s *table) Sample(_ context.Context, _ source.Object, column string) (values [][]byte, rows int64, err error) {
+	for _, r := range s.rows {
+		if r[column] != "null" {
+			values = append(values, []byte(r[column]))
+		}
+	}
+	if !s.ranged {
+		return nil, int64(len(s.rows)), nil
+	}
+	slices.SortFunc(values, bytes.Compare)
+	return slices.CompactFunc(values, bytes.Equal), int64(len(s.rows)), nil
+}
+
+// Range implements source.Ranger. A shuffled table does not keep to the range
+// either.
+func (s *table) Range(ctx context.Context, object source.Object, columns []string, of source.Range) (source.Rows, error) {
+	s.ranges.Add(1)
+	part := table{fails: s.fails, shuffled: s.shuffled}
+	for _, r := range s.rows {
+		text := r[of.Column]
+		switch {
+		case s.shuffled:
+		case text == "null" && of.To != nil, text != "null" && text < string(of.From), of.To != nil && text >= string(of.To):
+			continue
+		}
+		part.rows = append(part.rows, r)
+	}
+	return part.Rows(ctx, object, columns, []string{of.Column})
 }
 
 type tableRows struct {

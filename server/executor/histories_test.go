@@ -3,8 +3,10 @@ package executor
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -42,6 +44,7 @@ type history struct {
 	executor *Executor
 	books    *ledger.Ledger
 	model    *model
+	parts    int // a run is cut into so many
 	mappings [][]string
 	mapping  int
 	empty    bool // allow_empty_source
@@ -67,6 +70,7 @@ type kill struct {
 type historyTally struct {
 	mu                   sync.Mutex
 	runs, resumed, ended int
+	ranges               int64
 	deaths, fates        map[string]int
 	codes                map[string]int
 }
@@ -273,12 +277,38 @@ func (h *history) crash(point string) {
 	} else {
 		h.images++
 		h.kill.image.Dir += "-" + strconv.Itoa(h.images)
-		if err := os.CopyFS(h.kill.image.Dir, os.DirFS(h.at.Dir)); err != nil {
-			panic(err)
-		}
+		copyBooks(h.kill.image.Dir, h.at.Dir)
 	}
 	h.kill.done = true
 	h.store.end(ErrStop)
+}
+
+// copyBooks copies a folder of folders; files may go meanwhile, when parts of a run
+// write.
+func copyBooks(to, from string) {
+	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		below, _ := filepath.Rel(from, path)
+		if d.IsDir() {
+			return os.MkdirAll(filepath.Join(to, below), 0o700)
+		}
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, below), data, 0o600)
+		}
+		return err
+	})
+	if err != nil {
+		panic(err)
+	}
 }
 
 // reborn is the next process.
@@ -298,7 +328,8 @@ func (h *history) open() {
 	require.NoError(h.t, err)
 	h.executor = New(Options{
 		Clock: h.clock, Ledger: h.books, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
-		Backoff: Backoff{First: time.Nanosecond, Most: time.Nanosecond, Tries: 2, Reach: 2, Rounds: 2},
+		Backoff:   Backoff{First: time.Nanosecond, Most: time.Nanosecond, Tries: 2, Reach: 2, Rounds: 2},
+		PartsHere: h.parts, CutRows: 1,
 	})
 }
 
@@ -406,6 +437,10 @@ func live(t *rapid.T, p promise, c *clock.Clock, at bookPlace, tally *historyTal
 	h.store.log = p.operation == api.OperationAppend
 	h.store.skipGood = rapid.Bool().Draw(t, "skips are successes")
 	h.store.parallel = rapid.SampledFrom([]int64{1, 1, 3}).Draw(t, "parallel")
+	if h.parts = rapid.SampledFrom([]int{0, 0, 2, 3}).Draw(t, "parts"); h.parts > 0 {
+		h.store.parallel = int64(h.parts)
+	}
+	h.source.ranged = h.parts > 0
 	h.source.shuffled = rapid.IntRange(0, 3).Draw(t, "shuffled") == 0
 	h.empty = rapid.IntRange(0, 4).Draw(t, "allow empty") > 0
 	h.sender = h.store
@@ -467,6 +502,7 @@ func (h *history) end() {
 	h.tally.mu.Lock()
 	defer h.tally.mu.Unlock()
 	h.tally.ended++
+	h.tally.ranges += h.source.ranges.Load()
 	for fate, n := range h.store.seen {
 		h.tally.fates[fate] += n
 	}
@@ -508,6 +544,7 @@ func TestHistoriesMatrix(t *testing.T) {
 		return
 	}
 	require.Positive(t, tally.resumed)
+	require.Positive(t, tally.ranges)
 	for _, point := range deathPoints() {
 		require.Positive(t, tally.deaths[point], "no process died at %s", point)
 	}
@@ -554,6 +591,6 @@ func histories(t *testing.T, each string, places func(t *testing.T) func() bookP
 			})
 		}
 	})
-	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
+	t.Logf("%d histories, %d runs, %d resumed, %d parts; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.ranges, tally.deaths, tally.fates, tally.codes)
 	return tally
 }
