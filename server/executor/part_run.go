@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/source"
 )
@@ -33,14 +34,14 @@ func (e *Executor) RunPart(ctx context.Context, job Job, part PartJob, tell func
 // runPart carries out a part with its log open. gate is that of the run where
 // both are in one process.
 func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledger.Run, gate *gate, tell func(PartReport)) PartReport {
-	ctx, cancel := context.WithCancelCause(ctx)
+	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	job.Run, job.Sync, job.Config, job.Full, job.Warehouse, job.Report = part.Run, part.Sync, part.Config, part.Full, nil, nil
 	r := &run{
 		e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepReading, part: &part, began: part.Now,
 		log: log, gate: gate, tell: tell,
 	}
-	err := r.guarded(ctx)
+	err := r.guarded(own)
 	r.publish()
 	r.mu.Lock()
 	out := r.partReport()
@@ -51,8 +52,8 @@ func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledg
 	case err == nil:
 	case errors.Is(err, errUnordered), errors.Is(err, source.ErrNoRange):
 		out.Unordered = true
-	case ctx.Err() != nil && r.ended() == nil:
-		out.Stopped = true
+	case ctx.Err() != nil, errors.Is(err, clock.ErrClosed): // and not its own
+		out.Stopped, out.closed = true, errors.Is(err, clock.ErrClosed)
 	case errors.As(err, &f):
 		out.Failure = f
 	default:

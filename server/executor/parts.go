@@ -94,6 +94,7 @@ type PartReport struct {
 	Failure   *Failure `json:"failure"`
 	Unordered bool     `json:"unordered"` // the rows do not come in the order of their keys
 	Stopped   bool     `json:"stopped"`   // it was called back, and can be made again
+	closed    bool     // … with the clock of this process
 }
 
 // well tells that a part came to its end.

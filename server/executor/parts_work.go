@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
 )
@@ -141,6 +142,9 @@ func outcomeOf(jobs []PartJob, ended []PartReport, err error) error {
 		p := &ended[jobs[i].Number-1]
 		if p.Failure != nil {
 			return p.Failure
+		}
+		if p.closed {
+			return clock.ErrClosed
 		}
 		unordered = unordered || p.Unordered
 		if !p.well() && open == 0 {
