@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -73,11 +74,15 @@ type crashRow struct {
 	number int
 	inFile bool
 	shared bool // the books are in PostgreSQL
+	parts  int  // 0: the run is whole
 }
 
 func (c crashRow) String() string {
-	if c.inFile {
+	switch {
+	case c.inFile:
 		return c.name + " (file)"
+	case c.parts > 0:
+		return fmt.Sprintf("%s (%d parts)", c.name, c.parts)
 	}
 	return c.name
 }
@@ -88,10 +93,15 @@ func crashRows() []crashRow {
 	var list []crashRow
 	for i, p := range promises() {
 		if p.operation != api.OperationAppend {
-			list = append(list, crashRow{p, i, false, false})
+			list = append(list, crashRow{promise: p, number: i})
 		}
 		if p.operation == api.OperationAppend || p.strategy == api.MirrorSwap {
-			list = append(list, crashRow{p, i, true, false})
+			list = append(list, crashRow{promise: p, number: i, inFile: true})
+		}
+	}
+	for i, p := range promises() { // cut by key range
+		if p.operation == api.OperationUpsert || p.strategy == api.MirrorDeletes {
+			list = append(list, crashRow{promise: p, number: i, parts: 2})
 		}
 	}
 	return list
@@ -125,7 +135,8 @@ func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 		s.to, s.file = inFile(t)
 		s.model.swapped = c.strategy == api.MirrorSwap
 	} else {
-		s.to, s.sim = simulated(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1_000_000})
+		s.to, s.sim = simulated(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: int64(max(c.parts, 1)), MaximumRecordsPerSecond: 1_000_000})
+		s.to.Parts = c.parts
 	}
 	if skipping {
 		s.rows, s.run = numberedRows(1, 2500, func(id int) int { return id % 7 }), 1
@@ -212,7 +223,12 @@ func (s *scene) learn(t *task) {
 func (c crashRow) passings(t *testing.T, skipping bool) map[string]int64 {
 	s := c.begin(t, skipping)
 	seen := map[string]int64{}
-	o := s.here(func(point string) { seen[point]++ }) // one batch at a time, so nobody else counts
+	var mu sync.Mutex // each part has one batch at a time
+	o := s.here(func(point string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[point]++
+	})
 	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 	return seen
 }

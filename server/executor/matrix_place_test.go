@@ -28,6 +28,7 @@ import (
 type place struct {
 	Type        string
 	Credentials destination.Credentials
+	Parts       int // runs are cut into so many; 0: they are not
 }
 
 // matrixPairs are the mappings of the crash matrix.
@@ -46,7 +47,7 @@ func simulated(t *testing.T, speed rpc.Speed) (place, *destsim.Sim) {
 		server.Close()
 		require.NoError(t, sim.Close())
 	})
-	return place{api.TypeCustomAPI, destination.Credentials{"webhook_url": api.Raw(server.URL), "api_version": api.Raw(1)}}, sim
+	return place{Type: api.TypeCustomAPI, Credentials: destination.Credentials{"webhook_url": api.Raw(server.URL), "api_version": api.Raw(1)}}, sim
 }
 
 // inFile is a folder with one CSV file.
@@ -55,7 +56,7 @@ func inFile(t *testing.T) (place, string) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "people.csv")
 	require.NoError(t, os.WriteFile(file, []byte("id,level,at\n"), 0o600))
-	return place{api.TypeLocalFiles, destination.Credentials{"path": api.Raw(dir), "format": api.Raw("csv")}}, file
+	return place{Type: api.TypeLocalFiles, Credentials: destination.Credentials{"path": api.Raw(dir), "format": api.Raw("csv")}}, file
 }
 
 // counted counts what is sent, and cuts the batches of a file smaller.
@@ -143,7 +144,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	c := clock.New(nil)
 	defer c.Close()
 	job := Job{
-		Run: run, Sync: 7, Source: &table{rows: rows}, Object: source.Object{Name: "t"},
+		Run: run, Sync: 7, Source: &table{rows: rows, ranged: to.Parts > 0}, Object: source.Object{Name: "t"},
 		Columns: []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "level", Kind: api.KindInteger}, {Name: "at", Kind: api.KindInteger}},
 	}
 	if err := to.open(ctx, &job, crash, &sent); err != nil {
@@ -151,7 +152,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	}
 	job.Config = p.config(matrixPairs...)
 	job.Config.DestinationAttributes.Object = job.DestinationObject.FullName
-	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
+	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}, PartsHere: to.Parts, CutRows: 20})
 	o := e.Run(ctx, job)
 	return o, sent.Load(), nil
 }
