@@ -20,17 +20,17 @@ import (
 func (e *engine) carry(ctx context.Context, job jobs.Run, o *occupied, keeping context.Context) (again bool, err error) {
 	own, cancel := context.WithCancelCause(e.s.background.ctx)
 	defer cancel(nil)
+	// First and last: whoever waits for the clock must not find it quiet while the run
+	// is no more expected and not yet at work, nor between its end and the next one.
+	own, done := e.s.clock.Work(own, fmt.Sprintf("sync run %d", job.ID))
+	defer done()
 	working := e.enlist(job.ID, cancel, o)
 	if working == nil {
 		return true, nil // held since it was looked at
 	}
-	own, done := e.s.clock.Work(own, fmt.Sprintf("sync run %d", job.ID))
-	// In this order: whoever waits for the clock must not find it quiet between the
-	// end of one run and the start of the next.
-	defer done()
+	defer close(working.done)
 	defer e.leave(job.ID)
 	defer e.s.lifecycle.unwatched(job.ID)
-	defer close(working.done)
 	defer context.AfterFunc(ctx, func() { cancel(executor.ErrStop) })()
 	f := o.f
 	f.work.Go(func() {

@@ -46,14 +46,15 @@ func (f *fleet) carry(ctx context.Context, job jobs.Run) (again bool, err error)
 		<-f.buried
 		return false, nil
 	}
-	free, err := f.oneOfSync(ctx, job.SyncID)
-	if err != nil {
+	// In this order: who holds the runs may want to drop the books of this sync.
+	if err := f.s.engine.unheld(ctx); err != nil {
 		return true, nil // the queue stops
 	}
-	defer free()
-	if err := f.s.engine.unheld(ctx); err != nil {
+	free, err := f.oneOfSync(ctx, job.SyncID)
+	if err != nil {
 		return true, nil
 	}
+	defer free()
 	t, err := f.takeRun(ctx, job)
 	if err != nil && ctx.Err() != nil {
 		return true, nil

@@ -41,6 +41,9 @@ func TestOnPostgres(t *testing.T) {
 		"fork":           TestFork,
 		"figures":        TestFigures,
 		"secrets":        TestNoSecretAnywhere,
+		"held runs":      TestRestoreDuringARun,
+		"retries":        TestAFailedRunIsTriedAgain,
+		"live":           TestLivePause,
 	} {
 		t.Run(name, test)
 	}

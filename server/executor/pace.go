@@ -28,10 +28,22 @@ func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
 		if d <= 0 {
 			return taken, ctx.Err()
 		}
-		if err := g.clock.Sleep(ctx, d); err != nil {
+		if err := g.wait(ctx, d); err != nil {
 			return taken, err
 		}
 	}
+}
+
+// shortly is how long the answer of the other processes takes at most.
+const shortly = time.Second
+
+// wait lets d pass. What is asked of other processes comes in real time, and the run
+// is at work meanwhile: it is no sleep on the clock, in which all is quiet.
+func (g *gate) wait(ctx context.Context, d time.Duration) error {
+	if d <= shortly && g.limiter.Shared() {
+		return clock.Sleep(ctx, d)
+	}
+	return g.clock.Sleep(ctx, d)
 }
 
 // confirm waits again where what was let go has lapsed: this process stood still

@@ -19,6 +19,19 @@ func (tx *Tx) Setting(key string) (value string, err error) {
 	return value, nil
 }
 
+// Settings reads all texts whose keys begin with a prefix, which holds neither % nor _.
+func (tx *Tx) Settings(prefix string) (map[string]string, error) {
+	found := map[string]string{}
+	err := tx.query("SELECT key, value FROM settings WHERE key LIKE ?", func(c cells) error {
+		found[c.text(0)] = c.text(1)
+		return nil
+	}, prefix+"%")
+	if err != nil {
+		return nil, fmt.Errorf("read settings %s…: %w", prefix, err)
+	}
+	return found, nil
+}
+
 // SetSetting keeps a text under a key. It is not sealed.
 func (tx *Tx) SetSetting(key, value string) error {
 	_, err := tx.exec("INSERT INTO settings (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value)
