@@ -38,9 +38,10 @@ func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
 const shortly = time.Second
 
 // wait lets d pass. What is asked of other processes comes in real time, and the run
-// is at work meanwhile: it is no sleep on the clock, in which all is quiet.
+// is at work meanwhile: it is no sleep on the clock, in which all is quiet. A pause
+// after a 429 is one.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
-	if d <= shortly && g.limiter.Shared() {
+	if d <= shortly && g.limiter.Shared() && g.limiter.Rest(g.clock.Now()) <= 0 {
 		return clock.Sleep(ctx, d)
 	}
 	return g.clock.Sleep(ctx, d)
