@@ -56,7 +56,7 @@ func (s *Server) controlProcesses(c *controlCall) (any, error) {
 }
 
 var (
-	processDesc  = prometheus.NewDesc("destkit_process_info", "This process, with its role; always 1.", []string{"role"}, nil)
+	processDesc  = prometheus.NewDesc("destkit_process_info", "This process, as GET /_control/processes lists it; always 1.", []string{"process", "role", "version"}, nil)
 	leaderDesc   = prometheus.NewDesc("destkit_process_leader", "1 while this process does what falls due.", nil, nil)
 	aloneDesc    = prometheus.NewDesc("destkit_processes_alive", "Processes on the store, as this one last saw them.", nil, nil)
 	workingDesc  = prometheus.NewDesc("destkit_process_runs_working", "Sync runs that this process works on.", nil, nil)
@@ -89,7 +89,7 @@ func (c *fleetFigures) Collect(ch chan<- prometheus.Metric) {
 	if c.s.leads() {
 		leads = 1
 	}
-	gauge(processDesc, 1, c.s.config.Role)
+	gauge(processDesc, 1, f.id, c.s.config.Role, c.s.config.Version)
 	gauge(leaderDesc, leads)
 	gauge(aloneDesc, f.company.Load()+1)
 	gauge(workingDesc, c.s.engine.load())

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/source/postgrestest"
@@ -18,8 +20,12 @@ import (
 // asked makes a call and gives its status and body.
 func asked(t *testing.T, method, url, token string, body any) (int, string) {
 	t.Helper()
-	text, err := json.Marshal(body)
-	require.NoError(t, err)
+	var text []byte
+	var err error
+	if body != nil {
+		text, err = json.Marshal(body)
+		require.NoError(t, err)
+	}
 	r, err := http.NewRequestWithContext(t.Context(), method, url, bytes.NewReader(text))
 	require.NoError(t, err)
 	r.Header.Set("Content-Type", "application/json")
@@ -119,4 +125,78 @@ func TestMadeKeyOfTheSlower(t *testing.T) {
 	_, err = s.open(t.Context(), made)
 	require.ErrorContains(t, err, "does not open")
 	require.NoFileExists(t, made.file)
+}
+
+// runSeed is a sync of made-up rows to an emulated destination.
+const runSeed = `organizations:
+  - first: true
+    workspaces:
+      - name: First workspace
+        sources:
+          - {name: Rows, type: generator, credentials: {rows: 50, seed: 1}}
+        destinations:
+          - {name: CRM, type: salesforce, credentials: {instance_url: "https://acme.my.salesforce.com", client_id: a, client_secret: b}}
+        syncs:
+          - label: Contacts
+            source: Rows
+            source_object: {table: generated}
+            destination: CRM
+            object: Contact
+            operation: upsert
+            mappings:
+              - {from: {type: column, data: email}, to: Email, is_primary_identifier: true}
+              - {from: {type: column, data: last_name}, to: LastName}
+`
+
+// TestServeAPIAndWorker: what one process is asked for the other one does, and what it
+// has stored the first one shows; a seed is put in once, whoever has the flag.
+func TestServeAPIAndWorker(t *testing.T) {
+	place := sharedPlace(t, "roles")
+	t.Setenv(envStorePassword, postgrestest.Password)
+	t.Setenv(envMasterKey, strings.Repeat("0f", keySize))
+	key := "given-workspace-key-1234567890"
+	t.Setenv(envWorkspaceKey, key)
+	seed := filepath.Join(t.TempDir(), "seed.yaml")
+	require.NoError(t, os.WriteFile(seed, []byte(runSeed), 0o600))
+	lines, stopAPI := served(t, "}", "--store="+place.url, "--role=api", "--seed="+seed)
+	require.Contains(t, strings.Join(lines, "\n"), "seeded:")
+	api := strings.TrimPrefix(lines[0], "listening ")
+	lines, stopWorker := served(t, "not seeded", "--store="+place.url, "--role=worker", "--workers=2", "--seed="+seed)
+	require.Contains(t, lines[len(lines)-1], "had its seed before")
+	worker := strings.TrimPrefix(lines[0], "listening ")
+
+	status, text := asked(t, "POST", api+"/api/v1/syncs/1/trigger", key, nil)
+	require.Equal(t, http.StatusOK, status, text)
+	status, text = asked(t, "POST", api+"/_control/settle", "", nil)
+	require.Equal(t, http.StatusOK, status, text)
+	_, text = asked(t, "GET", api+"/api/v1/sync_runs/1", key, nil)
+	require.Contains(t, text, `"status":"completed"`)
+	require.Contains(t, text, `"records_updated":50`)
+	for _, url := range []string{api, worker} {
+		status, text = asked(t, "GET", url+"/_control/destinations/1/records?object=Contact&limit=1", "", nil)
+		require.Equal(t, http.StatusOK, status, text)
+		require.Contains(t, text, `"total":50`)
+		status, text = asked(t, "GET", url+"/metrics", "", nil)
+		require.Equal(t, http.StatusOK, status)
+		for _, figure := range []string{"destkit_processes_alive ", `destkit_store_connections{state="used"} `, `destkit_process_info{process="`} {
+			require.True(t, strings.Contains(text, "\n"+figure), figure)
+		}
+	}
+	status, text = asked(t, "GET", worker+"/api/v1/syncs", key, nil)
+	require.Equal(t, http.StatusServiceUnavailable, status, text)
+	require.Equal(t, 0, stopWorker())
+
+	// A run that nobody works on waits; the records go with their destination.
+	status, text = asked(t, "DELETE", api+"/api/v1/syncs/1", key, nil)
+	require.Less(t, status, 300, text)
+	status, text = asked(t, "DELETE", api+"/api/v1/destinations/1", key, nil)
+	require.Less(t, status, 300, text)
+	require.Equal(t, 0, stopAPI())
+	db := postgrestest.Start(t)
+	conn, err := pgx.Connect(t.Context(), fmt.Sprintf("postgres://%s:%s@/postgres?host=%s&port=%d", postgrestest.User, postgrestest.Password, db.Folder, db.Port))
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	var left int
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'roles\\_%'").Scan(&left))
+	require.Zero(t, left)
 }
