@@ -243,9 +243,11 @@ func (s *Share) missed(now time.Time, r Report) {
 	s.ask.retry = now.Add(pause/2 + rand.N(pause))
 	s.lose(now)
 	s.stray = slices.DeleteFunc(append(r.Stray, s.stray...), func(u Units) bool { return now.Sub(u.At) > window })
+	if s.news.reset { // what was heard before is nothing any more
+		return
+	}
 	if s.news.limit == 0 {
 		s.news.limit = r.Limit
 	}
-	s.news.reset = s.news.reset || r.Reset
-	s.news.paused = later(s.news.paused, r.Paused)
+	s.news.reset, s.news.paused = r.Reset, later(s.news.paused, r.Paused)
 }

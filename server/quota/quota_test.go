@@ -18,8 +18,6 @@ import (
 	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
-func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
-
 // installation makes the table in a schema of the test, as the store does, and
 // gives connections for one process after the other.
 func installation(t testing.TB, schema string) (process func() *pgxpool.Pool) {
