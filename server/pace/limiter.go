@@ -112,20 +112,31 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 }
 
 // Still tells whether what Take let go at the moment taken of the system's clock,
-// or later, may still be sent. It is asked right before the first byte, and where it says no
-// Take has to be asked once more; Written follows for all that in any case once. Without
-// other processes the answer is yes.
+// or later, may still be sent. It is asked right before the first byte. Where it
+// says no, Take has never been called: it has to be asked again, before anything is
+// sent. Without other processes the answer is yes.
 func (l *Limiter) Still(taken time.Time, records *Pacer, n int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	requests, recordsToo := l.requests.still(taken, 1), records == nil || records.still(taken, n)
-	if requests && !recordsToo {
-		l.requests.giveUp(1)
+	still := l.requests.still(taken, 1)
+	if records == nil {
+		if !still {
+			l.requests.forgo(1)
+		}
+		return still
 	}
-	if !requests && recordsToo && records != nil {
+	both := records.still(taken, n)
+	switch {
+	case still && both:
+		return true
+	case still:
+		l.requests.giveUp(1)
+	case both:
 		records.giveUp(n)
 	}
-	return requests && recordsToo
+	l.requests.forgo(1)
+	records.forgo(n)
+	return false
 }
 
 // Written tells that what Take let go was sent at the moment now.

@@ -1,9 +1,11 @@
 // Package pace owns how fast destinations are called: the records per second of
-// a sync, and the requests per second of a connection, which all calls of the
-// process to it share, whoever makes them (spec 8).
+// a sync, and the requests per second of a connection, which all calls to it
+// share, whoever makes them (spec 8).
 //
-// It refuses to know what is sent, and it never sleeps: it is told the time, and
-// names the moment of the next send.
+// One process alone has a Pacer for each limit. Several have a Share each, and
+// exchange with one Window ahead of the need. In all of them nobody waits for
+// anything: they are told the time, or look at it, and name the moment of the next
+// send. The package refuses to know what is sent, and where a window is kept.
 package pace
 
 import "time"
@@ -82,7 +84,7 @@ func (p *Pacer) Written(now time.Time, n int64) {
 	if p.Share != nil {
 		p.Share.written(n)
 	}
-	p.open -= n
+	p.open = max(p.open-n, 0) // a call that was given up may end as if it were written
 	p.forget(now)
 	p.sum += n
 	at := now.Truncate(grain).Add(late)
@@ -122,6 +124,9 @@ func (p *Pacer) giveUp(n int64) {
 		p.Share.giveUp(n)
 	}
 }
+
+// forgo takes back what Take has counted here.
+func (p *Pacer) forgo(n int64) { p.open = max(p.open-n, 0) }
 
 func (p *Pacer) still(taken time.Time, n int64) bool {
 	return p.Share == nil || p.Share.still(taken, n)

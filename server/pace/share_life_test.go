@@ -238,3 +238,43 @@ func BenchmarkTake(b *testing.B) {
 		run(b, l)
 	})
 }
+
+// TestWhatIsGivenUpIsForgotten: by the share, and by the count that goes on when the
+// clock is moved.
+func TestWhatIsGivenUpIsForgotten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := NewSharedLimiter(ShareOptions{Source: newTable(10)})
+		records := &Pacer{Share: NewShare(100, ShareOptions{Source: newTable(100)})}
+		take := func() time.Time {
+			for {
+				now := time.Now()
+				wait := l.Take(now, records, 7)
+				if wait <= 0 {
+					return now
+				}
+				time.Sleep(wait)
+			}
+		}
+		for lapses := range 3 {
+			taken := take()
+			require.True(t, l.Still(taken, records, 7))
+			for _, s := range []*Share{l.requests.Share, records.Share}[:min(lapses+1, 2)] {
+				s.mu.Lock()
+				s.lose(time.Now())
+				s.mu.Unlock()
+			}
+			require.False(t, l.Still(taken, records, 7))
+			require.Zero(t, l.requests.open)
+			require.Zero(t, records.open)
+		}
+		taken := take()
+		require.True(t, l.Still(taken, records, 7))
+		l.Written(time.Now(), records, 7)
+		time.Sleep(quiet)
+		for _, s := range []*Share{l.requests.Share, records.Share} {
+			s.mu.Lock()
+			require.Zero(t, s.open+s.lost+s.ready)
+			s.mu.Unlock()
+		}
+	})
+}
