@@ -1,0 +1,244 @@
+package ledger
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// folder is where the files of one sync are: a directory, memory, or a shelf. They
+// behave the same, so that a ledger in memory forgets and keeps the same things.
+type folder struct {
+	dir   string // "" in memory and on a shelf
+	shelf *shelved
+	mu    sync.Mutex
+	files map[string]*content
+	room  *room // tests: the disk is full after so many bytes; nil: it never is
+}
+
+// room is what a small disk has left.
+type room struct {
+	mu   sync.Mutex
+	left int64
+}
+
+// take gives how many of n bytes fit.
+func (r *room) take(n int) int {
+	if r == nil {
+		return n
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fits := min(int64(n), r.left)
+	r.left -= fits
+	return int(fits)
+}
+
+// plain takes the path out of an error: callers name the sync and the run.
+func plain(err error) error {
+	var path *fs.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		return path.Err
+	case errors.As(err, &link):
+		return link.Err
+	}
+	return err
+}
+
+// open opens the first of several files that is there.
+func (f *folder) open(names ...string) (*file, error) {
+	if f.shelf != nil {
+		onShelf, err := f.shelf.open(names...)
+		if err != nil {
+			return nil, err
+		}
+		return &file{shelf: onShelf, room: f.room}, nil
+	}
+	for _, name := range names {
+		if opened, err := f.openOne(name); !errors.Is(err, fs.ErrNotExist) {
+			return opened, err
+		}
+	}
+	return nil, fs.ErrNotExist
+}
+
+func (f *folder) openOne(name string) (*file, error) {
+	if f.dir != "" {
+		disk, err := os.OpenFile(filepath.Join(f.dir, name), os.O_RDWR, 0)
+		if err != nil {
+			return nil, plain(err)
+		}
+		return &file{disk: disk, room: f.room}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	mem := f.files[name]
+	if mem == nil {
+		return nil, fs.ErrNotExist
+	}
+	return &file{mem: mem, room: f.room}, nil
+}
+
+// create makes an empty file, or empties the one that is there. Its name is
+// durable after sync.
+func (f *folder) create(name string) (*file, error) {
+	if f.shelf != nil {
+		return &file{shelf: f.shelf.create(name), room: f.room}, nil
+	}
+	if f.dir != "" {
+		if err := f.makeDir(); err != nil {
+			return nil, err
+		}
+		disk, err := os.OpenFile(filepath.Join(f.dir, name), os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, plain(err)
+		}
+		return &file{disk: disk, room: f.room}, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.files == nil {
+		f.files = map[string]*content{}
+	}
+	f.files[name] = &content{}
+	return &file{mem: f.files[name], room: f.room}, nil
+}
+
+// makeDir makes the folder of the sync, durably, when it is missing.
+func (f *folder) makeDir() error {
+	switch err := os.Mkdir(f.dir, 0o700); {
+	case errors.Is(err, fs.ErrExist):
+		return nil
+	case err != nil:
+		return plain(err)
+	}
+	return syncDir(filepath.Dir(f.dir))
+}
+
+// scratch makes a file without a name: it is gone with the process, whatever
+// ends it.
+func (f *folder) scratch() (*file, error) {
+	if f.shelf != nil {
+		disk, err := f.shelf.temporary()
+		if err != nil {
+			return nil, err
+		}
+		return &file{disk: disk, room: f.room}, nil
+	}
+	if f.dir == "" {
+		return &file{mem: &content{}, room: f.room}, nil
+	}
+	// Where there is no deleting of open files, Begin deletes it by its suffix.
+	disk, err := os.CreateTemp(f.dir, "scratch-*"+newSuffix)
+	if err != nil {
+		return nil, plain(err)
+	}
+	if err := os.Remove(disk.Name()); err != nil {
+		return nil, errors.Join(plain(err), disk.Close())
+	}
+	return &file{disk: disk, room: f.room}, nil
+}
+
+// rename is durable when it returns.
+func (f *folder) rename(from, to string) error {
+	if f.shelf != nil {
+		return f.shelf.rename(from, to)
+	}
+	if f.dir != "" {
+		if err := os.Rename(filepath.Join(f.dir, from), filepath.Join(f.dir, to)); err != nil {
+			return plain(err)
+		}
+		return f.sync()
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.files[from] == nil {
+		return fs.ErrNotExist
+	}
+	f.files[to] = f.files[from]
+	delete(f.files, from)
+	return nil
+}
+
+// remove is content when there is no such file.
+func (f *folder) remove(name string) error {
+	if f.shelf != nil {
+		return f.shelf.remove(name)
+	}
+	if f.dir != "" {
+		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return plain(err)
+		}
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.files, name)
+	return nil
+}
+
+// sync makes the names durable.
+func (f *folder) sync() error {
+	if f.dir == "" {
+		return nil
+	}
+	return syncDir(f.dir)
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return plain(err)
+	}
+	defer d.Close()
+	return plain(d.Sync())
+}
+
+// names lists the files in ascending order.
+func (f *folder) names() ([]string, error) {
+	if f.shelf != nil {
+		return f.shelf.names()
+	}
+	var names []string
+	if f.dir == "" {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for name := range f.files {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		return names, nil
+	}
+	entries, err := os.ReadDir(f.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, plain(err)
+}
+
+// write replaces a small file as a whole, durably.
+func (f *folder) write(name string, data []byte) error {
+	if f.shelf != nil {
+		return f.shelf.write(name, data)
+	}
+	w, err := f.create(name + newSuffix)
+	if err != nil {
+		return err
+	}
+	_, err = w.WriteAt(data, 0)
+	if err == nil {
+		err = w.sync()
+	}
+	if err = errors.Join(err, w.Close()); err != nil {
+		return errors.Join(err, f.remove(name+newSuffix))
+	}
+	return f.rename(name+newSuffix, name)
+}
