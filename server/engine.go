@@ -322,10 +322,14 @@ func (s *Server) books() (err error) {
 
 // run lets syncs run: first those that were interrupted, then what falls due.
 func (s *Server) run(ctx context.Context) error {
-	s.executor = executor.New(executor.Options{
+	options := executor.Options{
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
-		Payloads: true, Log: s.log, Deviations: s.broken.deviations(),
-	})
+		Payloads: true, Log: s.log, Deviations: s.broken.deviations(), CutRows: s.config.cut,
+	}
+	if s.fleet != nil {
+		options.Parts = s.fleet.parts
+	}
+	s.executor = executor.New(options)
 	if s.fleet != nil {
 		return s.fleet.begin(ctx)
 	}

@@ -126,6 +126,7 @@ type Config struct {
 	Version string
 
 	pulse  *pulse   // tests: other times
+	cut    int64    // tests: rows of a run that is cut; 0: as many as usual
 	dirs   []string // the data directories of this world and of those it was forked from
 	forked bool     // from another world, which delivers what was open there
 }

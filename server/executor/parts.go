@@ -20,8 +20,8 @@ type Parts interface {
 	// as often as it likes and in any order, the last time with Ended. job is that
 	// of the run, for parts that work in this process. When ctx ends it ends them
 	// all. It returns when none of them works any more, nor can write any more:
-	// where it cannot know, it takes a new fence for the run first. The error says
-	// why a part could not come to its end.
+	// where it cannot know, the error is ErrStop, and the run goes on later, under
+	// another fence. Any other error says why a part did not come to its end.
 	Work(ctx context.Context, job Job, parts []PartJob, tell func(PartReport)) error
 }
 

@@ -128,7 +128,10 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 			r.fault.Store(&fault)
 		}
 	}
-	if ctx.Err() != nil {
+	switch {
+	case errors.Is(err, ErrStop):
+		return err
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	return outcomeOf(jobs, ended, err)

@@ -346,7 +346,7 @@ func (r *run) ended() error {
 // stopped tells whether the run goes on later: it was told to stop, or the
 // clock that it waits on is gone.
 func (r *run) stopped(ctx context.Context, err error) bool {
-	return err != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, clock.ErrClosed))
+	return err != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, ErrStop) || errors.Is(err, clock.ErrClosed))
 }
 
 func (r *run) crash(point string) {

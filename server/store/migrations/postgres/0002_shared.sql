@@ -93,3 +93,20 @@ CREATE TABLE control_heard (
 	at      TIMESTAMPTZ NOT NULL,
 	PRIMARY KEY (process, name)
 );
+
+-- The parts of runs that are cut, for any process with a free worker; the one that
+-- has cut the run waits for them.
+CREATE TABLE parts (
+	sync     BIGINT NOT NULL,
+	fence    BIGINT NOT NULL,  -- of the lease of the run
+	number   INT NOT NULL,
+	deletes  BOOLEAN NOT NULL, -- the second step
+	job      BYTEA NOT NULL,
+	process  TEXT NOT NULL DEFAULT '', -- who works on it
+	until    TIMESTAMPTZ NOT NULL DEFAULT 'infinity', -- for so long, unless it says more
+	called   BOOLEAN NOT NULL DEFAULT FALSE, -- it is to stop
+	ended    BOOLEAN NOT NULL DEFAULT FALSE,
+	reports  BIGINT NOT NULL DEFAULT 0,
+	report   BYTEA NOT NULL DEFAULT '',
+	PRIMARY KEY (sync, fence, number, deletes)
+);

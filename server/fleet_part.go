@@ -1,0 +1,242 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/store"
+)
+
+// takenPart is a part that this process has taken.
+type takenPart struct {
+	*fleetParts
+	part   executor.PartJob
+	cancel context.CancelCauseFunc
+	until  atomic.Int64 // for so long it is ours, in nanoseconds since the claim
+	begun  time.Time
+
+	mu     sync.Mutex
+	report *executor.PartReport // that was not written yet
+}
+
+// serve takes parts of the runs of others for as long as this process works.
+func (p *fleetParts) serve() {
+	for {
+		for p.room() {
+			c, err := p.claim(p.ctx, "")
+			if err != nil && p.ctx.Err() == nil {
+				p.f.s.log.Warn("no part of a run can be taken at the moment", "error", err)
+			}
+			if c == nil {
+				break
+			}
+			p.f.work.Go(func() { c.work(nil) })
+		}
+		select {
+		case <-p.wake:
+		case <-p.ctx.Done():
+			return
+		case <-time.After(p.f.pulse.look):
+		}
+	}
+}
+
+// room tells whether a worker is free.
+func (p *fleetParts) room() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.ctx.Err() == nil && !p.f.drained.Load() && !p.f.dead.Load() && p.f.s.engine.load()+p.here < int64(p.f.s.config.Workers)
+}
+
+// claim takes a part that nobody has; nil when there is none.
+func (p *fleetParts) claim(ctx context.Context, which string, args ...any) (*takenPart, error) {
+	c := &takenPart{fleetParts: p, begun: time.Now()}
+	var text []byte
+	err := p.f.s.store.Pool().QueryRow(ctx, `UPDATE parts SET process = $1, until = clock_timestamp() + $2::bigint * interval '1 microsecond'
+		WHERE (sync, fence, number, deletes) = (
+			SELECT p.sync, p.fence, p.number, p.deletes FROM parts p
+			JOIN leases l ON l.name = 'sync ' || p.sync AND l.fence = p.fence AND l.holder <> ''
+			WHERE p.process = '' AND NOT p.ended AND NOT p.called `+which+`
+			ORDER BY p.sync, p.number FOR UPDATE OF p SKIP LOCKED LIMIT 1)
+		RETURNING job`, append([]any{p.f.id, p.f.pulse.run.Microseconds()}, args...)...).Scan(&text)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &c.part)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("take a part: %w", err)
+	}
+	c.until.Store(int64(p.f.pulse.run))
+	p.mu.Lock()
+	p.here++
+	p.mu.Unlock()
+	return c, nil
+}
+
+// work does the part, with a job that is open already or its own.
+func (c *takenPart) work(open *executor.Job) {
+	defer func() {
+		c.fleetParts.mu.Lock()
+		c.here--
+		c.fleetParts.mu.Unlock()
+	}()
+	s := c.f.s
+	ctx, cancel := context.WithCancelCause(c.fleetParts.ctx)
+	defer cancel(nil)
+	c.cancel = cancel
+	ctx, done := s.clock.Work(ctx, fmt.Sprintf("part %d of sync run %d", c.part.Number, c.part.Run))
+	defer done()
+	keeping, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var kept sync.WaitGroup
+	kept.Go(func() { c.keep(keeping) })
+	report := c.run(ctx, open)
+	stop()
+	kept.Wait()
+	c.end(report)
+}
+
+// run opens the job and carries the part out.
+func (c *takenPart) run(ctx context.Context, open *executor.Job) executor.PartReport {
+	var job executor.Job
+	if open != nil {
+		job = *open
+	} else {
+		own, done, err := c.open(ctx)
+		if err != nil {
+			return c.unopened(ctx, err)
+		}
+		defer done()
+		job = *own
+		job.Allowed = c.sure
+	}
+	return c.f.s.executor.RunPart(ctx, job, c.part, func(r executor.PartReport) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.report = &r
+	})
+}
+
+// open resolves the job of the run, as for a run of this process.
+func (c *takenPart) open(ctx context.Context) (job *executor.Job, done func(), err error) {
+	var y *store.Sync
+	var run *store.SyncRun
+	err = c.f.s.store.View(ctx, func(tx *store.Tx) error {
+		if run, err = tx.AnySyncRun(c.part.Run); err != nil {
+			return err
+		}
+		y, err = tx.Sync(run.WorkspaceID, run.SyncID)
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return c.f.s.engine.job(ctx, y, run, new(endpoint))
+}
+
+// unopened is the report of a part that could not begin.
+func (c *takenPart) unopened(ctx context.Context, err error) executor.PartReport {
+	report := executor.PartReport{Number: c.part.Number, Ended: true}
+	if ctx.Err() != nil {
+		report.Stopped = true
+		return report
+	}
+	o := planFailure(err)
+	report.Failure = &executor.Failure{Code: o.Code, Message: o.Message, Detail: o.Detail, Transient: o.Transient}
+	return report
+}
+
+// keep says now and then that the part is worked on, and how far it is.
+func (c *takenPart) keep(ctx context.Context) {
+	for pause(ctx, c.f.pulse.part) == nil {
+		if c.f.frozen.Load() || c.f.dead.Load() {
+			continue
+		}
+		c.mu.Lock()
+		report := c.report
+		c.report = nil
+		c.mu.Unlock()
+		before := time.Since(c.begun)
+		mine, err := c.write(ctx, report, "FALSE", "NOT called AND "+fenced)
+		switch {
+		case err == nil && !mine:
+			c.cancel(errCalledOff)
+			return
+		case err == nil:
+			c.until.Store(int64(before + c.f.pulse.run))
+		case time.Since(c.begun) > time.Duration(c.until.Load()):
+			c.cancel(errCalledOff) // others take it for dead by now
+			return
+		}
+	}
+}
+
+// fenced: the run is still that of the process that has cut it.
+const fenced = "EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence AND holder <> '')"
+
+// write stores a report, if there is one, as long as the part is ours.
+func (c *takenPart) write(ctx context.Context, report *executor.PartReport, ended, when string) (mine bool, err error) {
+	var text []byte
+	if report != nil {
+		if text, err = json.Marshal(report); err != nil {
+			return false, err
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.f.pulse.run)
+	defer cancel()
+	done, err := c.f.s.store.Pool().Exec(ctx, `UPDATE parts SET until = clock_timestamp() + $6::bigint * interval '1 microsecond', ended = `+ended+`,
+			reports = reports + CASE WHEN $7::bytea IS NULL THEN 0 ELSE 1 END, report = coalesce($7, report)
+		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended AND `+when,
+		c.part.Sync, c.part.Fence, c.part.Number, c.part.Deletes, c.f.id, c.f.pulse.run.Microseconds(), text)
+	return err == nil && done.RowsAffected() > 0, err
+}
+
+// end writes down what became of the part. One that was stopped because this process
+// ends is free for others: nothing of it is on its way any more.
+func (c *takenPart) end(report executor.PartReport) {
+	for time.Since(c.begun) < time.Duration(c.until.Load()) && !c.f.dead.Load() {
+		ctx := context.WithoutCancel(c.f.ctx)
+		var err error
+		if report.Stopped {
+			err = c.free(ctx)
+		} else {
+			_, err = c.write(ctx, &report, "TRUE", "TRUE")
+		}
+		if err == nil {
+			return
+		}
+		_ = pause(ctx, c.f.pulse.part)
+	}
+}
+
+// free lets go of the part; where it is called off it is over.
+func (c *takenPart) free(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.f.pulse.run)
+	defer cancel()
+	_, err := c.f.s.store.Pool().Exec(ctx, `UPDATE parts SET process = '', until = 'infinity', ended = called
+		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended`,
+		c.part.Sync, c.part.Fence, c.part.Number, c.part.Deletes, c.f.id)
+	if err == nil {
+		err = c.f.s.store.Tell(ctx, topicPart, "")
+	}
+	return err
+}
+
+// sure is asked before each call: a process that stood still may have lost its part.
+func (c *takenPart) sure(ctx context.Context) error {
+	for time.Since(c.begun) >= time.Duration(c.until.Load()) {
+		if err := pause(ctx, c.f.pulse.part); err != nil {
+			return context.Cause(ctx)
+		}
+	}
+	return ctx.Err()
+}

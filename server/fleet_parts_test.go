@@ -1,0 +1,175 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/source/postgrestest"
+)
+
+// cutFleet is a service as several processes that cut every run of 100 rows, with a
+// mirror of numbered rows; the first process has the API alone.
+func cutFleet(t *testing.T, workers int) (w *world, all []*Server, id int64) {
+	t.Helper()
+	url, dir := postgresURL(postgrestest.Start(t)), t.TempDir()
+	config := func(c *Config, role string) {
+		c.Store, c.MasterKey, c.Dir, c.Role, c.cut = url, bytes.Repeat([]byte{7}, masterKeySize), dir, role, 100
+		// Whoever hears of a part takes it, and nobody else.
+		if c.pulse = quickPulse(); role != RoleAPI {
+			c.pulse.part, c.pulse.others = 5*time.Millisecond, time.Hour
+		}
+	}
+	w = newWorld(t, func(c *Config) { config(c, RoleAPI) })
+	all = []*Server{w.s}
+	for range workers {
+		c := Config{Emulate: w.s.config.Emulate, Development: true}
+		config(&c, RoleWorker)
+		s, err := New(t.Context(), c)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Close()) })
+		all = append(all, s)
+	}
+	for _, s := range all {
+		s.fleet.beat(t.Context())
+	}
+	w.numbered(1, 600)
+	body := syncBody(w.newSource(), w.newDestination())
+	body["operation"] = "mirror"
+	body["mappings"] = []any{
+		map[string]any{"from": map[string]any{"type": "column", "data": "id"}, "to": "email", "is_primary_identifier": true},
+		map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "last_name", "is_primary_identifier": false},
+	}
+	return w, all, w.do("POST", "/syncs", w.key, body).want(http.StatusOK).id("data.sync_id")
+}
+
+// numbered makes the rows of the source anew.
+func (w *world) numbered(from, to int) {
+	w.t.Helper()
+	w.changeSource(fmt.Sprintf(`DELETE FROM customers;
+		WITH RECURSIVE n(v) AS (SELECT %d UNION ALL SELECT v + 1 FROM n WHERE v < %d) INSERT INTO customers (id, name) SELECT v, 'name ' || v FROM n`, from, to))
+}
+
+// logs counts the logs of the parts of the last run.
+func logs(t *testing.T, s *Server) (n int) {
+	t.Helper()
+	require.NoError(t, s.store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM ledger_files WHERE name LIKE '%.part-%' AND size > 0").Scan(&n))
+	return n
+}
+
+// TestOneRunOfSeveral: three processes send one run.
+func TestOneRunOfSeveral(t *testing.T) {
+	w, all, id := cutFleet(t, 3)
+	first := w.runs(id)
+	require.Equal(t, "completed", first.at("data.status"), string(first.text))
+	require.Equal(t, [7]int64{600, 600, 0, 0, 600, 600, 0}, first.counts(), string(first.text))
+	require.Equal(t, 3, logs(t, all[0]))
+	w.clean(id)
+	w.numbered(301, 700)
+	w.changeSource("UPDATE customers SET name = 'other' WHERE id % 10 = 0")
+	second := w.runs(id)
+	require.Equal(t, [7]int64{400, 130, 300, 0, 430, 430, 0}, second.counts(), string(second.text))
+	require.Equal(t, 6, logs(t, all[0]))
+	w.clean(id)
+	require.Equal(t, [7]int64{400, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
+	var left int
+	require.NoError(t, all[0].store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM parts").Scan(&left))
+	require.Zero(t, left)
+}
+
+// TestAPartOfALostProcess: one that works on a part dies, freezes or drains, or a
+// user cancels; nothing is lost, and nothing is sent twice but what was on its way.
+func TestAPartOfALostProcess(t *testing.T) {
+	for name, lose := range map[string]func(w *world, lost *Server, run int64, release func()){
+		"dies": func(w *world, lost *Server, _ int64, release func()) {
+			lost.fleet.kill()
+			lapsed(w, lost)
+			release()
+		},
+		"freezes": func(w *world, lost *Server, _ int64, release func()) {
+			lost.fleet.frozen.Store(true)
+			lapsed(w, lost)
+			release()
+			w.t.Cleanup(func() { lost.fleet.frozen.Store(false) })
+		},
+		"drains": func(w *world, lost *Server, _ int64, release func()) {
+			drained := make(chan error)
+			go func() { drained <- lost.Drain(context.Background()) }()
+			release()
+			require.NoError(w.t, <-drained)
+		},
+		"is cancelled": func(w *world, _ *Server, run int64, release func()) {
+			w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil).want(http.StatusOK)
+			release()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, all, id := cutFleet(t, 3)
+			release := w.holdParts()
+			run := w.trigger(id)
+			var lost *Server
+			require.Eventually(t, func() bool { // every worker has a part, and one is not the run's own
+				var holders []string
+				rows, err := all[0].store.Pool().Query(t.Context(), "SELECT process FROM parts WHERE process <> ''")
+				require.NoError(t, err)
+				for rows.Next() {
+					var process string
+					require.NoError(t, rows.Scan(&process))
+					holders = append(holders, process)
+				}
+				for _, s := range all[1:] {
+					if s.engine.load() == 0 {
+						lost = s
+					}
+				}
+				return len(holders) == 3
+			}, time.Minute, time.Millisecond)
+			lose(w, lost, run, release)
+			w.control("POST", "/settle", nil).want(http.StatusOK)
+			ended := w.shownRun(run)
+			if name == "is cancelled" {
+				require.Equal(t, "CANCELED", ended.at("data.error_code"), string(ended.text))
+				require.Equal(t, 600-ended.counts()[5], w.runs(id).counts()[5], "what was acknowledged stays")
+			} else {
+				require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+				require.Equal(t, [7]int64{600, 600, 0, 0, 600, 600, 0}, ended.counts(), string(ended.text))
+			}
+			w.clean(id)
+			require.Equal(t, [7]int64{600, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
+		})
+	}
+}
+
+// holdParts lets calls to the destination wait while there are parts.
+func (w *world) holdParts() (release func()) {
+	free := make(chan struct{})
+	block := func() {
+		var n int
+		_ = w.s.store.Pool().QueryRow(context.Background(), "SELECT count(*) FROM parts").Scan(&n)
+		if n > 0 {
+			<-free
+		}
+	}
+	w.onCall.Store(&block)
+	release = sync.OnceFunc(func() {
+		w.onCall.Store(nil)
+		close(free)
+	})
+	w.t.(*testing.T).Cleanup(release)
+	return release
+}
+
+// lapsed lets the time pass in which a process that is silent counts as dead, and
+// loses its parts.
+func lapsed(w *world, lost *Server) {
+	w.t.Helper()
+	past(w.t.(*testing.T), lost.fleet)
+	_, err := w.s.store.Pool().Exec(w.t.Context(), "UPDATE parts SET until = clock_timestamp() - interval '1 second' WHERE process = $1", lost.fleet.id)
+	require.NoError(w.t, err)
+}
