@@ -220,9 +220,9 @@ func (s *Sync) Drop(run int64) error {
 	if err == nil {
 		err = errors.Join(ErrBusy, f.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.dropParts(s.files.unguarded(), run, doneSuffix, restSuffix)
+		err = s.dropParts(s.files.under(0), run, doneSuffix, restSuffix)
 		if err == nil {
-			err = s.files.unguarded().remove(logName(run, doneSuffix))
+			err = s.files.under(0).remove(logName(run, doneSuffix))
 		}
 	}
 	if err != nil {

@@ -100,16 +100,6 @@ type shelved struct {
 	scratch string // where files without a name are
 }
 
-// unguarded is the same folder for what asks for no fence.
-func (f *folder) unguarded() *folder {
-	if f.shelf == nil {
-		return f
-	}
-	free := *f.shelf
-	free.fence = 0
-	return &folder{shelf: &free, room: f.room}
-}
-
 // list gives the files of the folder by the names that they have in it.
 func (h *shelved) list() ([]Shelved, error) {
 	all, err := h.on.List(h.sync)
@@ -251,7 +241,7 @@ func (s *Sync) forgetShelf() error {
 // replace those of the books in one change. Killed before it, the next Begin
 // removes them.
 func (s *Sync) restoreShelf(fresh *Sync, r io.Reader) error {
-	h := s.files.unguarded().shelf
+	h := s.files.under(0).shelf
 	fresh.files.shelf = &shelved{on: h.on, sync: h.sync, scratch: h.scratch, prefix: newPrefix}
 	err := h.clean()
 	if err == nil {
