@@ -273,11 +273,11 @@ func (s *Server) Drain(ctx context.Context) error {
 	if f == nil || f.queue == nil || f.dead.Load() || f.drained.Swap(true) {
 		return nil
 	}
+	f.abdicate() // what falls due need not wait for runs that are slow to stop
 	f.parts.cancel(executor.ErrStop)
 	if err := f.queue.Stop(ctx); err != nil {
 		return fmt.Errorf("hand back runs: %w", err)
 	}
-	f.abdicate()
 	return nil
 }
 
