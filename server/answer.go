@@ -193,7 +193,8 @@ func (c *call) paths() map[string]string {
 // fail writes the headers of a failure and gives its status and body.
 func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
 	f := failureOf(err)
-	if f.code >= http.StatusInternalServerError {
+	// Without a cause the answer says it all, such as that a worker serves no API.
+	if f.code >= http.StatusInternalServerError && f.cause != nil {
 		s.log.Error("call failed", "operation", c.op.ID, "status", f.code, "error", s.journal.clean(c, fmt.Sprint(f.cause)))
 	}
 	if f.allow != "" {

@@ -77,7 +77,7 @@ func (e *ending) serve(ctx context.Context, port *listener, ln net.Listener, wor
 	if e.notice && errors.Is(context.Cause(ctx), errTerminated) {
 		notice = min(e.timeout/noticeShare, noticeMost)
 	}
-	e.log.Info("draining", "timeout", e.timeout, "notice", notice)
+	e.log.Info("draining", "timeout", e.timeout.String(), "notice", notice.String())
 	began := time.Now()
 	limited, cancel := context.WithTimeout(open, e.timeout)
 	defer cancel()
@@ -89,9 +89,9 @@ func (e *ending) serve(ctx context.Context, port *listener, ln net.Listener, wor
 	}
 	if drained != nil {
 		// Others take the runs over when their leases have run out.
-		e.log.Warn("runs are not handed back", "after", time.Since(began).Round(time.Millisecond), "error", drained)
+		e.log.Warn("runs are not handed back", "after", time.Since(began).Round(time.Millisecond).String(), "error", drained)
 	} else {
-		e.log.Info("drained", "after", time.Since(began).Round(time.Millisecond))
+		e.log.Info("drained", "after", time.Since(began).Round(time.Millisecond).String())
 	}
 	end()
 	return <-over
