@@ -40,7 +40,7 @@ func command(t testing.TB, c *link, format string, args ...any) {
 // knows them all.
 func TestSchemasAreTheSame(t *testing.T) {
 	// What several processes share, and no copy has.
-	const shared = "'row_counts', 'installation', 'leases', 'processes', 'ledger_files', 'ledger_parts', 'limits', 'journal', 'journals', 'control', 'control_heard'"
+	const shared = "'row_counts', 'installation', 'leases', 'processes', 'ledger_files', 'ledger_parts', 'limits', 'parts', 'journal', 'journals', 'control', 'control_heard'"
 	lines := map[string][]string{}
 	read := func(kind, tables, indexes string) {
 		s := open(t, Options{}.a(t, kind))
