@@ -31,7 +31,11 @@ func BenchmarkParts(b *testing.B) {
 			for _, parts := range []int{0, 2, 4} {
 				b.Run(fmt.Sprint(parts), func(b *testing.B) {
 					work.Parts = parts
-					benchmarkMillion(b, rows, rounds, work, change)
+					all := benchmarkMillion(b, rows, rounds, work, change)
+					for _, name := range []string{"full", "unchanged", "changed"} {
+						cpu := all.median(name, func(p millionPass) float64 { return p.CPU })
+						b.ReportMetric(cpu*1e6/float64(rows), name+"-CPU-s/M")
+					}
 				})
 			}
 		})
