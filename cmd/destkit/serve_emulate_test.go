@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,12 +17,14 @@ import (
 	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
-// sharedPlace is a schema of the database of the tests, as --store names it.
+var sharedPlaces atomic.Int64
+
+// sharedPlace is a new schema of the database of the tests, as --store names it.
 func sharedPlace(t *testing.T, schema string) *storePlace {
 	t.Helper()
 	db := postgrestest.Start(t)
 	return &storePlace{
-		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s", postgrestest.User, db.Folder, db.Port, schema),
+		url:      fmt.Sprintf("postgres://%s@/postgres?host=%s&port=%d&search_path=%s_%d", postgrestest.User, db.Folder, db.Port, schema, sharedPlaces.Add(1)),
 		password: postgrestest.Password,
 	}
 }

@@ -50,7 +50,11 @@ func (k *keySource) open(place *storePlace, held, restore bool) (masterKey, erro
 	if err := refuseWithin(file, dir); err != nil {
 		return key, err
 	}
-	switch key, err := readKeyFile(file); {
+	key, err = readKeyFile(file)
+	if err != nil && place.url != "" && !errors.Is(err, fs.ErrNotExist) {
+		key, err = awaitKeyFile(file)
+	}
+	switch {
 	case err == nil:
 		return key, nil
 	case !errors.Is(err, fs.ErrNotExist):

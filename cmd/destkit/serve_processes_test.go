@@ -197,6 +197,6 @@ func TestServeAPIAndWorker(t *testing.T) {
 	require.NoError(t, err)
 	defer conn.Close(t.Context())
 	var left int
-	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'roles\\_%'").Scan(&left))
+	require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'roles\\_%\\_destination\\_%'").Scan(&left))
 	require.Zero(t, left)
 }

@@ -35,11 +35,12 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	reader, writer := io.Pipe()
+	var said bytes.Buffer // read when it has ended
 	ended := make(chan int, 1)
 	go func() {
 		root := newRoot()
 		root.SetOut(writer)
-		root.SetErr(io.Discard)
+		root.SetErr(&said)
 		status := execute(ctx, root, append([]string{"serve", "--addr", "127.0.0.1:0", "--log-level", "off"}, args...))
 		_ = writer.Close()
 		ended <- status
@@ -50,6 +51,11 @@ func served(t *testing.T, until string, args ...string) (lines []string, stop fu
 		if strings.HasPrefix(text.Text(), until) {
 			break
 		}
+	}
+	if len(lines) == 0 {
+		status := <-ended
+		t.Errorf("%v did not start: %s", args, said.String())
+		ended <- status
 	}
 	go func() { _, _ = io.Copy(io.Discard, reader) }() // nobody waits for us to read on
 	return lines, func() int {

@@ -19,7 +19,9 @@ var ErrNewer = errors.New("the queue is of a newer version of destkit; use that 
 // migrate brings River's tables up to date. Of several processes that start at once
 // one does it, and the others wait.
 func migrate(ctx context.Context, o Options, log *slog.Logger) error {
-	if done, err := upToDate(ctx, o, o.Pool, log); done || err != nil {
+	// Without the lock somebody may be at work on these very tables, and any error is
+	// asked for again below.
+	if done, err := upToDate(ctx, o, o.Pool, log); done || errors.Is(err, ErrNewer) {
 		return err
 	}
 	// One connection keeps the lock while another one works. They are no part of the
@@ -77,13 +79,14 @@ func upToDate(ctx context.Context, o Options, pool *pgxpool.Pool, log *slog.Logg
 	return there == newest, err
 }
 
-// versionOf is 0 where there are no tables.
+// versionOf is 0 where there are no tables. Their first versions had no lines, and may
+// be what a process has left that was killed while it made them.
 func versionOf(ctx context.Context, o Options, pool *pgxpool.Pool) (version int, err error) {
 	table := pgx.Identifier{o.Schema, "river_migration"}.Sanitize()
 	var there bool
 	err = pool.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", table).Scan(&there)
 	if err == nil && there {
-		err = pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table+" WHERE line = 'main'").Scan(&version)
+		err = pool.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+table+" AS m WHERE coalesce(to_jsonb(m) ->> 'line', 'main') = 'main'").Scan(&version)
 	}
 	if err != nil {
 		return 0, fmt.Errorf("read version of the queue in schema %s: %w", o.Schema, err)
