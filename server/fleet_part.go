@@ -3,15 +3,14 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/parts"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -31,7 +30,7 @@ type takenPart struct {
 func (p *fleetParts) serve() {
 	for {
 		for p.room() {
-			c, err := p.claim(p.ctx, "")
+			c, err := p.claim(p.ctx, nil)
 			if err != nil && p.ctx.Err() == nil {
 				p.f.s.log.Warn("no part of a run can be taken at the moment", "error", err)
 			}
@@ -56,24 +55,14 @@ func (p *fleetParts) room() bool {
 	return p.ctx.Err() == nil && !p.f.drained.Load() && !p.f.dead.Load() && p.f.s.engine.load()+p.here < int64(p.f.s.config.Workers)
 }
 
-// claim takes a part that nobody has; nil when there is none.
-func (p *fleetParts) claim(ctx context.Context, which string, args ...any) (*takenPart, error) {
+// claim takes a part that nobody has, that one or any; nil when there is none.
+func (p *fleetParts) claim(ctx context.Context, which *parts.Part) (*takenPart, error) {
 	c := &takenPart{fleetParts: p, begun: time.Now()}
-	var text []byte
-	err := p.f.s.store.Pool().QueryRow(ctx, `UPDATE parts SET process = $1, until = clock_timestamp() + $2::bigint * interval '1 microsecond'
-		WHERE (sync, fence, number, deletes) = (
-			SELECT p.sync, p.fence, p.number, p.deletes FROM parts p
-			JOIN leases l ON l.name = 'sync ' || p.sync AND l.fence = p.fence AND l.holder <> ''
-			WHERE p.process = '' AND NOT p.ended AND NOT p.called `+which+`
-			ORDER BY p.sync, p.number FOR UPDATE OF p SKIP LOCKED LIMIT 1)
-		RETURNING job`, append([]any{p.f.id, p.f.pulse.run.Microseconds()}, args...)...).Scan(&text)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+	text, err := p.table.Claim(ctx, which)
+	if err != nil || text == nil {
+		return nil, err
 	}
-	if err == nil {
-		err = json.Unmarshal(text, &c.part)
-	}
-	if err != nil {
+	if err := json.Unmarshal(text, &c.part); err != nil {
 		return nil, fmt.Errorf("take a part: %w", err)
 	}
 	c.until.Store(int64(p.f.pulse.run))
@@ -166,7 +155,7 @@ func (c *takenPart) keep(ctx context.Context) {
 		c.report = nil
 		c.mu.Unlock()
 		before := time.Since(c.begun)
-		mine, err := c.write(ctx, report, "FALSE", "NOT called AND "+fenced)
+		mine, err := c.table.Keep(ctx, c.place(), textOf(report))
 		switch {
 		case err == nil && !mine:
 			c.cancel(errCalledOff)
@@ -180,24 +169,17 @@ func (c *takenPart) keep(ctx context.Context) {
 	}
 }
 
-// fenced: the run is still that of the process that has cut it.
-const fenced = "EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence AND holder <> '')"
+// place is where the part stands in the table.
+func (c *takenPart) place() parts.Part {
+	return parts.Part{Step: parts.Step{Sync: c.part.Sync, Fence: c.part.Fence, Deletes: c.part.Deletes}, Number: c.part.Number}
+}
 
-// write stores a report, if there is one, as long as the part is ours.
-func (c *takenPart) write(ctx context.Context, report *executor.PartReport, ended, when string) (mine bool, err error) {
-	var text []byte
-	if report != nil {
-		if text, err = json.Marshal(report); err != nil {
-			return false, err
-		}
+// textOf is a report as it travels; nil for none.
+func textOf(report *executor.PartReport) []byte {
+	if report == nil {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.f.pulse.run)
-	defer cancel()
-	done, err := c.f.s.store.Pool().Exec(ctx, `UPDATE parts SET until = clock_timestamp() + $6::bigint * interval '1 microsecond', ended = `+ended+`,
-			reports = reports + CASE WHEN $7::bytea IS NULL THEN 0 ELSE 1 END, report = coalesce($7, report)
-		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended AND `+when,
-		c.part.Sync, c.part.Fence, c.part.Number, c.part.Deletes, c.f.id, c.f.pulse.run.Microseconds(), text)
-	return err == nil && done.RowsAffected() > 0, err
+	return api.Raw(report)
 }
 
 // end writes down what became of the part. One that was stopped because this process
@@ -207,28 +189,15 @@ func (c *takenPart) end(report executor.PartReport) {
 		ctx := context.WithoutCancel(c.f.ctx)
 		var err error
 		if report.Stopped {
-			err = c.free(ctx)
+			err = c.told(c.table.Free(ctx, c.place()))
 		} else {
-			_, err = c.write(ctx, &report, "TRUE", "TRUE")
+			err = c.table.End(ctx, c.place(), textOf(&report))
 		}
 		if err == nil {
 			return
 		}
 		_ = pause(ctx, c.f.pulse.part)
 	}
-}
-
-// free lets go of the part; where it is called off it is over.
-func (c *takenPart) free(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, c.f.pulse.run)
-	defer cancel()
-	_, err := c.f.s.store.Pool().Exec(ctx, `UPDATE parts SET process = '', until = 'infinity', ended = called
-		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended`,
-		c.part.Sync, c.part.Fence, c.part.Number, c.part.Deletes, c.f.id)
-	if err == nil {
-		err = c.f.s.store.Tell(ctx, topicPart, "")
-	}
-	return err
 }
 
 // sure is asked before each call: a process that stood still may have lost its part.

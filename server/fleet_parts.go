@@ -8,10 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/parts"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -31,6 +30,7 @@ var errCalledOff = fmt.Errorf("the part is called off: %w", executor.ErrStop)
 // handed back instead, and goes on as a whole under the next fence.
 type fleetParts struct {
 	f      *fleet
+	table  *parts.Table
 	ctx    context.Context // of all parts that work here
 	cancel context.CancelCauseFunc
 	wake   chan struct{}
@@ -40,7 +40,7 @@ type fleetParts struct {
 }
 
 func newFleetParts(f *fleet) *fleetParts {
-	p := &fleetParts{f: f, wake: make(chan struct{}, 1)}
+	p := &fleetParts{f: f, table: parts.New(f.s.store.Pool(), f.id, f.pulse.run), wake: make(chan struct{}, 1)}
 	p.ctx, p.cancel = context.WithCancelCause(f.s.background.ctx)
 	f.s.onNotice(topicPart, func(string) {
 		select {
@@ -66,35 +66,26 @@ func (p *fleetParts) Free(ctx context.Context) int {
 	return free
 }
 
-// partRow is one row of the table, as the one sees it who waits.
-type partRow struct {
-	number  int
-	process string
-	late    bool // nobody has heard of its process for too long
-	ended   bool
-	reports int64
-	report  []byte
-}
-
 // sharedRun is one step of a run that is cut, for the process that waits.
 type sharedRun struct {
 	*fleetParts
-	job     executor.Job
-	lease   lease.Lease
-	deletes bool
-	seen    map[int]int64
-	own     sync.WaitGroup
-	posted  time.Time
+	job    executor.Job
+	lease  lease.Lease
+	step   parts.Step
+	seen   map[int]int64
+	own    sync.WaitGroup
+	posted time.Time
 }
 
 // Work implements executor.Parts.
-func (p *fleetParts) Work(ctx context.Context, job executor.Job, parts []executor.PartJob, tell func(executor.PartReport)) error {
+func (p *fleetParts) Work(ctx context.Context, job executor.Job, cut []executor.PartJob, tell func(executor.PartReport)) error {
 	o := p.f.s.engine.occupiedBy(job.Run)
-	if o == nil || len(parts) == 0 {
+	if o == nil || len(cut) == 0 {
 		return errLeaseLost
 	}
-	w := &sharedRun{fleetParts: p, job: job, lease: o.t.lease, deletes: parts[0].Deletes, seen: map[int]int64{}}
-	if err := w.post(ctx, parts); err != nil {
+	w := &sharedRun{fleetParts: p, job: job, lease: o.t.lease, seen: map[int]int64{}}
+	w.step = parts.Step{Sync: job.Sync, Fence: w.lease.Fence, Deletes: cut[0].Deletes}
+	if err := w.post(ctx, cut); err != nil {
 		return err
 	}
 	defer p.f.s.clock.Pause(ctx)()
@@ -107,28 +98,23 @@ func (p *fleetParts) Work(ctx context.Context, job executor.Job, parts []executo
 	return err
 }
 
-// post puts the parts into the table. What is left there of runs that have another
-// fence by now goes.
-func (w *sharedRun) post(ctx context.Context, parts []executor.PartJob) error {
+// post puts the parts into the table.
+func (w *sharedRun) post(ctx context.Context, cut []executor.PartJob) error {
 	w.posted = time.Now()
+	var jobs [][]byte
+	for _, part := range cut {
+		part.Fence = w.lease.Fence
+		text, err := json.Marshal(part)
+		if err != nil {
+			return fmt.Errorf("post the parts of run %d: %w", w.job.Run, err)
+		}
+		jobs = append(jobs, text)
+	}
 	err := w.f.s.store.Update(ctx, func(tx *store.Tx) error {
-		db := tx.PostgreSQL()
-		if err := lease.Holds(ctx, db, w.lease); err != nil {
+		if err := lease.Holds(ctx, tx.PostgreSQL(), w.lease); err != nil {
 			return err
 		}
-		_, err := db.Exec(ctx, "DELETE FROM parts WHERE NOT EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence)")
-		for _, part := range parts {
-			part.Fence = w.lease.Fence
-			text, failed := json.Marshal(part)
-			if err == nil {
-				err = failed
-			}
-			if err == nil {
-				_, err = db.Exec(ctx, "INSERT INTO parts (sync, fence, number, deletes, job) VALUES ($1, $2, $3, $4, $5)",
-					part.Sync, part.Fence, part.Number, part.Deletes, text)
-			}
-		}
-		return errors.Join(err, tx.Notify(topicPart, ""))
+		return errors.Join(parts.Post(ctx, tx.PostgreSQL(), w.step, jobs), tx.Notify(topicPart, ""))
 	})
 	if err != nil {
 		return fmt.Errorf("post the parts of run %d: %w", w.job.Run, err)
@@ -140,7 +126,7 @@ func (w *sharedRun) post(ctx context.Context, parts []executor.PartJob) error {
 func (w *sharedRun) wait(ctx context.Context, tell func(executor.PartReport)) error {
 	called := false
 	for {
-		rows, err := w.rows(context.WithoutCancel(ctx))
+		rows, err := w.table.Rows(context.WithoutCancel(ctx), w.step)
 		if err != nil {
 			w.f.s.log.Warn("the parts of a run cannot be read at the moment", "run", w.job.Run, "error", err)
 		}
@@ -160,26 +146,26 @@ func (w *sharedRun) wait(ctx context.Context, tell func(executor.PartReport)) er
 }
 
 // look hands reports on, takes up what nobody wants, and finds what is lost.
-func (w *sharedRun) look(rows []partRow, tell func(executor.PartReport), ending bool) (ended bool, err error) {
+func (w *sharedRun) look(rows []parts.Row, tell func(executor.PartReport), ending bool) (ended bool, err error) {
 	ended = true
 	for _, row := range rows {
-		if row.reports > w.seen[row.number] {
-			w.seen[row.number] = row.reports
+		if row.Reports > w.seen[row.Number] {
+			w.seen[row.Number] = row.Reports
 			var report executor.PartReport
-			if err := json.Unmarshal(row.report, &report); err != nil {
-				return false, fmt.Errorf("read the report of part %d: %w", row.number, err)
+			if err := json.Unmarshal(row.Report, &report); err != nil {
+				return false, fmt.Errorf("read the report of part %d: %w", row.Number, err)
 			}
 			tell(report)
 		}
 		switch {
-		case row.ended:
-		case row.late:
-			w.f.s.log.Warn("a process that worked on a part of a run is lost", "run", w.job.Run, "part", row.number, "process", row.process)
+		case row.Ended:
+		case row.Late:
+			w.f.s.log.Warn("a process that worked on a part of a run is lost", "run", w.job.Run, "part", row.Number, "process", row.Process)
 			return false, errCalledOff
-		case row.process == "" && ending: // nobody begins it any more
-		case row.process == "" && (row.number == 1 || time.Since(w.posted) > w.f.pulse.others):
+		case row.Process == "" && ending: // nobody begins it any more
+		case row.Process == "" && (row.Number == 1 || time.Since(w.posted) > w.f.pulse.others):
 			ended = false
-			w.takeUp(row.number)
+			w.takeUp(row.Number)
 		default:
 			ended = false
 		}
@@ -187,27 +173,9 @@ func (w *sharedRun) look(rows []partRow, tell func(executor.PartReport), ending 
 	return ended, nil
 }
 
-func (w *sharedRun) rows(ctx context.Context) (rows []partRow, err error) {
-	ctx, cancel := context.WithTimeout(ctx, w.f.pulse.run)
-	defer cancel()
-	found, err := w.f.s.store.Pool().Query(ctx, `SELECT number, process, until <= clock_timestamp(), ended, reports, report
-		FROM parts WHERE sync = $1 AND fence = $2 AND deletes = $3 ORDER BY number`, w.job.Sync, w.lease.Fence, w.deletes)
-	if err != nil {
-		return nil, err
-	}
-	var row partRow
-	_, err = pgx.ForEachRow(found, []any{&row.number, &row.process, &row.late, &row.ended, &row.reports, &row.report}, func() error {
-		rows = append(rows, row)
-		row.report = nil
-		return nil
-	})
-	return rows, err
-}
-
 // takeUp begins a part of the run here, if nobody else has by now.
 func (w *sharedRun) takeUp(number int) {
-	claimed, err := w.claim(w.ctx, "AND p.sync = $3 AND p.fence = $4 AND p.number = $5 AND p.deletes = $6",
-		w.job.Sync, w.lease.Fence, number, w.deletes)
+	claimed, err := w.claim(w.ctx, &parts.Part{Step: w.step, Number: number})
 	if err != nil || claimed == nil {
 		return // it is looked at again
 	}
@@ -219,22 +187,22 @@ func (w *sharedRun) callOff() error {
 	if w.f.dead.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.f.ctx), w.f.pulse.run)
-	defer cancel()
-	_, err := w.f.s.store.Pool().Exec(ctx, "UPDATE parts SET called = TRUE WHERE sync = $1 AND fence = $2", w.job.Sync, w.lease.Fence)
-	if err == nil {
-		err = w.f.s.store.Tell(ctx, topicPart, "")
-	}
-	return err
+	return w.told(w.table.CallOff(context.WithoutCancel(w.f.ctx), w.step.Sync, w.step.Fence))
 }
 
 // drop clears the table; what is left is cleared by the next run that is cut.
 func (w *sharedRun) drop() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.f.ctx), w.f.pulse.run)
-	defer cancel()
-	_, err := w.f.s.store.Pool().Exec(ctx, "DELETE FROM parts WHERE sync = $1 AND fence = $2 AND deletes = $3 AND (ended OR process = '')",
-		w.job.Sync, w.lease.Fence, w.deletes)
-	if err != nil {
+	if err := w.table.Drop(context.WithoutCancel(w.f.ctx), w.step); err != nil {
 		w.f.s.log.Warn("the parts of a run stay in their table", "run", w.job.Run, "error", err)
 	}
+}
+
+// told lets the others know of a change of the table.
+func (p *fleetParts) told(err error) error {
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.f.ctx), p.f.pulse.run)
+	defer cancel()
+	return p.f.s.store.Tell(ctx, topicPart, "")
 }
