@@ -80,7 +80,7 @@ func (c *takenPart) work(open *executor.Job) {
 		c.fleetParts.mu.Unlock()
 	}()
 	s := c.f.s
-	ctx, cancel := context.WithCancelCause(c.fleetParts.ctx)
+	ctx, cancel := context.WithCancelCause(c.ctx)
 	defer cancel(nil)
 	c.cancel = cancel
 	ctx, done := s.clock.Work(ctx, fmt.Sprintf("part %d of sync run %d", c.part.Number, c.part.Run))

@@ -116,9 +116,9 @@ func TestManifestsAreValid(t *testing.T) {
 		schema := kubernetesSchema(t, folder, under[string](t, m, "apiVersion"), under[string](t, m, "kind"))
 		require.NoError(t, schema.Validate(any(m)), name)
 		// The schema is one that refuses, also deep below.
-		under[tree](t, m, "metadata")["nmae"] = "x"
-		require.ErrorContains(t, schema.Validate(any(m)), "nmae", name)
-		delete(under[tree](t, m, "metadata"), "nmae")
+		under[tree](t, m, "metadata")["surname"] = "x"
+		require.ErrorContains(t, schema.Validate(any(m)), "surname", name)
+		delete(under[tree](t, m, "metadata"), "surname")
 		if strings.HasPrefix(name, "Deployment/") {
 			under[tree](t, m, "spec", "template", "spec", "containers", 0)["imagePulPolicy"] = "Always"
 			require.ErrorContains(t, schema.Validate(any(m)), "imagePulPolicy", name)

@@ -225,8 +225,8 @@ func (p *process) send(l *Limiter, gate *sync.Mutex, records *Pacer, end time.Ti
 // live lets a process run to the end.
 func (p *process) live(records int64, end time.Time) {
 	var gate sync.Mutex
-	l := NewSharedLimiter(ShareOptions{Source: link{p, p.world.requests}})
-	share := &Pacer{Share: NewShare(records, ShareOptions{Source: link{p, p.world.records}})}
+	l := NewSharedLimiter(ShareOptions{Source: link{p, p.requests}})
+	share := &Pacer{Share: NewShare(records, ShareOptions{Source: link{p, p.records}})}
 	var all sync.WaitGroup
 	for range p.senders {
 		all.Go(func() { p.send(l, &gate, share, end) })
