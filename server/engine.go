@@ -232,7 +232,9 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	status := api.SyncUpToDate
 	var ended *store.SyncRun
 	var again *retry
+	var followers []*store.SyncRun
 	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
+		followers = nil
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
 			return err
@@ -272,6 +274,9 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 			if err := progress.to.keep(tx, y.ID); err != nil {
 				return err
 			}
+			if followers, err = e.s.schedule.after(tx, y); err != nil {
+				return err
+			}
 		}
 		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
 	})
@@ -284,8 +289,8 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	e.s.retention.ended()
 	e.s.live.ended(ctx, y, o, canceled)
 	e.s.retries.put(y.WorkspaceID, y.ID, again)
-	if o.Status == api.RunCompleted && !canceled {
-		return e.s.schedule.after(ctx, y)
+	for _, follower := range followers {
+		e.s.launch(follower)
 	}
 	return nil
 }

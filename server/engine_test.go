@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // runs triggers a sync, waits until everything is quiet, and gives its run.
@@ -89,6 +91,24 @@ func TestScheduledRun(t *testing.T) {
 			require.Equal(t, "completed", runs.at(fmt.Sprintf("data.%d.status", i)))
 		}
 	}
+}
+
+// TestFollowersComeWithTheEnd: the end of a run and the runs that follow from it are
+// one change, so that a process that is lost in between loses none.
+func TestFollowersComeWithTheEnd(t *testing.T) {
+	w := newSyncWorld(t)
+	parent := w.kept(nil).id("data.id")
+	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
+	ended := w.runs(parent)
+	require.NoError(t, w.s.Settle(t.Context()))
+	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
+		run, err := tx.AnySyncRun(ended.id("data.id"))
+		require.NoError(t, err)
+		next, err := tx.LastRun(child)
+		require.NoError(t, err)
+		require.Equal(t, run.UpdatedAt, next.CreatedAt)
+		return nil
+	}))
 }
 
 // TestMatchRateOfARun: an emulated audience recognises seven of ten addresses.

@@ -224,33 +224,24 @@ func (p *schedule) due(ctx context.Context, workspaceID, id int64, at time.Time)
 	p.put(y)
 }
 
-// after starts the syncs that run when this one has completed.
-func (p *schedule) after(ctx context.Context, parent *store.Sync) error {
-	var started []*store.SyncRun
-	err := p.s.store.Update(ctx, func(tx *store.Tx) error {
-		all, _, err := tx.Syncs(parent.WorkspaceID, store.Page{Ascending: true})
-		if err != nil {
-			return err
-		}
-		for _, y := range all {
-			if y.Config.Paused || sequenceParent(&y.Config) != parent.ID {
-				continue
-			}
-			run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
-			if err := p.s.queue(tx, run, false, api.TriggerReason{UITag: "Sequence", UIDetail: "Another sync has completed"}); err != nil {
-				return err
-			}
-			started = append(started, run)
-		}
-		return nil
-	})
+// after queues runs of the syncs that run when this one has completed, in the change
+// that ends its run: so none is lost with the process. Launch them afterwards.
+func (p *schedule) after(tx *store.Tx, parent *store.Sync) (queued []*store.SyncRun, err error) {
+	all, _, err := tx.Syncs(parent.WorkspaceID, store.Page{Ascending: true})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	for _, run := range started {
-		p.s.launch(run)
+	for _, y := range all {
+		if y.Config.Paused || sequenceParent(&y.Config) != parent.ID {
+			continue
+		}
+		run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
+		if err := p.s.queue(tx, run, false, api.TriggerReason{UITag: "Sequence", UIDetail: "Another sync has completed"}); err != nil {
+			return nil, err
+		}
+		queued = append(queued, run)
 	}
-	return nil
+	return queued, nil
 }
 
 // dueReason is why a run has fallen due.
