@@ -33,10 +33,10 @@ func lifeViolations() []violation {
 				triggers["schedule"] = map[string]any{"frequency": "never"}
 			}
 		}, Also{"LIFE-011", "it waits for the run after a completed one, too"}),
-		onSync("LIFE-011", "a sync of a sequence runs every minute instead", func(y map[string]any) {
+		onSync("LIFE-011", "a sync of a sequence runs once a week instead", func(y map[string]any) {
 			if triggers := inside(y, "mode", "triggers"); triggers["sync_sequence"] != nil {
 				delete(triggers, "sync_sequence")
-				triggers["schedule"] = map[string]any{"frequency": "continuous"}
+				triggers["schedule"] = map[string]any{"frequency": "weekly", "day": "Sunday", "hour": 4, "minute": 0}
 			}
 		}, Also{"LIFE-010", "the number of runs is another"}),
 		breaks("LIFE-012", "every run says that somebody has triggered it", seams{tell: func(a *apiAnswer) {
