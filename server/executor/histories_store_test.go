@@ -60,8 +60,10 @@ func (s *table) Range(ctx context.Context, object source.Object, columns []strin
 	for _, r := range s.rows {
 		text := r[of.Column]
 		switch {
+		case text == "null" && of.To != nil: // in one range, whatever the order of the others
+			continue
 		case s.shuffled:
-		case text == "null" && of.To != nil, text != "null" && text < string(of.From), of.To != nil && text >= string(of.To):
+		case text != "null" && text < string(of.From), of.To != nil && text >= string(of.To):
 			continue
 		}
 		part.rows = append(part.rows, r)
