@@ -46,7 +46,10 @@ func BenchmarkHandOver(b *testing.B) {
 	for i := 1; b.Loop(); i++ {
 		next := f.process(time.Now().String(), 1, work)
 		asked := time.Now()
-		go func() { _ = worker.Stop(context.Background()) }()
+		go func(before *Queue) {
+			_ = before.Stop(context.Background())
+			before.o.Pool.Close() // the server has not connections for all of them
+		}(worker)
 		took := (<-begun).Sub(asked)
 		sum, longest = sum+took, max(longest, took)
 		worker = next
