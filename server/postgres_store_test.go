@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -91,6 +92,11 @@ func TestPostgresIsAway(t *testing.T) {
 		a.want(http.StatusServiceUnavailable)
 		require.NotContains(t, string(a.text), postgrestest.Password)
 	}
+	answer := httptest.NewRecorder()
+	w.s.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+	require.Equal(t, http.StatusServiceUnavailable, answer.Code)
+	require.Contains(t, answer.Body.String(), "database is not available")
+	require.NotContains(t, answer.Body.String(), postgrestest.User, "everybody may ask")
 	command("ALTER DATABASE away ALLOW_CONNECTIONS true")
 	require.Equal(t, before, string(w.do("GET", "/destinations", w.key, nil).want(http.StatusOK).text))
 	create().want(http.StatusCreated)

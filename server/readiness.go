@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 )
@@ -23,6 +24,10 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	code := http.StatusOK
 	if err := s.Ready(ctx); err != nil {
 		code, answer.Status, answer.Reason = http.StatusServiceUnavailable, "unready", err.Error()
+		if errors.Unwrap(err) != nil { // where the database is, is nothing for everybody
+			answer.Reason = failureOf(err).message
+			s.log.Debug("the process is not ready", "error", err)
+		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
 	text, _ := encode(answer) // two texts can always be written
