@@ -115,6 +115,7 @@ func TestPostgresURLs(t *testing.T) {
 		"port":             {"postgres://u@h/d?port=66000", "1 to 65535"},
 		"two schemas":      {"postgres://u@h/d?search_path=a,b", `search_path "a,b" is not the name of one schema`},
 		"system's schema":  {"postgres://u@h/d?search_path=pg_x", "not the name of one schema"},
+		"a long name":      {"postgres://u@h/d?search_path=" + strings.Repeat("a", 47), "1 to 46 of a-z"},
 		"sslmode":          {"postgres://u@h/d?sslmode=yes", `sslmode "yes" is none of`},
 		"no such roots":    {"postgres://u@h/d?sslmode=verify-full&sslrootcert=/nowhere.pem", "read sslrootcert /nowhere.pem"},
 		"broken parameter": {"postgres://u:SECRET@h/d?%zz", "cannot be read"},

@@ -42,7 +42,8 @@ const urlForm = "postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA"
 var parameters = []string{"host", "port", "search_path", "sslmode", "sslrootcert"}
 
 var (
-	schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,62}$`)
+	// River names its channels after the schema, in 63 characters.
+	schemaName = regexp.MustCompile(`^[a-z_][a-z0-9_]{0,45}$`)
 	sslmodes   = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}
 )
 
@@ -91,7 +92,7 @@ func parsePostgres(text, password string) (p Postgres, err error) {
 	case p.Database == "" || strings.Contains(p.Database, "/"):
 		return p, errors.New("it names no database: " + urlForm)
 	case !schemaName.MatchString(p.Schema) || strings.HasPrefix(p.Schema, "pg_"):
-		return p, fmt.Errorf("search_path %q is not the name of one schema: 1 to 63 of a-z, 0-9 and _, not beginning with a digit or pg_", p.Schema)
+		return p, fmt.Errorf("search_path %q is not the name of one schema: 1 to 46 of a-z, 0-9 and _, not beginning with a digit or pg_", p.Schema)
 	case !slices.Contains(sslmodes, p.sslmode):
 		return p, fmt.Errorf("sslmode %q is none of %s", p.sslmode, strings.Join(sslmodes, ", "))
 	}
