@@ -77,6 +77,8 @@ type fleet struct {
 	drained atomic.Bool   // … and no more
 	reign   atomic.Pointer[reign]
 
+	unlisted, leaderless bool // what fails, each for the goroutine that does it
+
 	mu    sync.Mutex
 	turns map[int64]chan struct{} // syncs that a run of this process has
 	solo  *solo
@@ -84,7 +86,7 @@ type fleet struct {
 	lost, takeovers, handed atomic.Int64 // for the figures
 }
 
-// complete checks the part of the configuration that is about several processes.
+// completeFleet checks the part of the configuration that is about several processes.
 func (c *Config) completeFleet() error {
 	switch c.Role = cmp.Or(c.Role, RoleAll); c.Role {
 	case RoleAll, RoleAPI, RoleWorker:
@@ -213,9 +215,21 @@ func (f *fleet) beat(ctx context.Context) {
 	if err == nil {
 		err = f.meet(ctx)
 	}
-	if err != nil && ctx.Err() == nil {
-		f.s.log.Warn("the list of processes cannot be kept", "error", err)
+	if f.ctx.Err() == nil {
+		f.warn(&f.unlisted, "the list of processes cannot be kept", err)
 	}
+}
+
+// warn logs the first of failures that follow one another, and that they are over:
+// an outage is asked about every few seconds.
+func (f *fleet) warn(failing *bool, what string, err error) {
+	switch {
+	case err != nil && !*failing:
+		f.s.log.Warn(what, "error", err)
+	case err == nil && *failing:
+		f.s.log.Info("this is over: " + what)
+	}
+	*failing = err != nil
 }
 
 // meet counts the others.

@@ -105,10 +105,11 @@ func (f *fleet) campaign(r *reign) {
 		}
 		ctx, cancel := context.WithTimeout(f.ctx, f.pulse.run)
 		var err error
-		if r, err = f.elect(ctx); err != nil && f.ctx.Err() == nil {
-			f.s.log.Warn("it cannot be found out who leads", "error", err)
-		}
+		r, err = f.elect(ctx)
 		cancel()
+		if f.ctx.Err() == nil {
+			f.warn(&f.leaderless, "it cannot be found out who leads", err)
+		}
 	}
 }
 
