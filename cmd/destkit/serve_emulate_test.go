@@ -120,9 +120,11 @@ func TestSharedSchemas(t *testing.T) {
 		return s.of(key)
 	}
 	require.Equal(t, "postgres://u:p&w@h:1/d?pool_max_conn_idle_time=10s&pool_max_conns=8&schema=crm_destination_7&sslmode=require", of("crm", "destination-7"))
-	long := strings.Repeat("a", 62)
-	require.NotEqual(t, of(long+"a", "destination-7"), of(long+"b", "destination-7"))
-	require.NotEqual(t, of(long, "destination-7"), of(long, "destination-8"))
+	long := strings.Repeat("a", 45) // the longest but one that a service may have
+	for _, key := range []string{"destination-7", "destination-7000000000"} {
+		require.NotEqual(t, of(long+"a", key), of(long+"b", key))
+		require.NotEqual(t, of(long, key), of(long, key+"1"))
+	}
 	none, err := (&storePlace{}).simulators()
 	require.NoError(t, err)
 	require.Nil(t, none)
