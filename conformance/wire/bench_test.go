@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 )
 
@@ -49,5 +50,23 @@ func BenchmarkRedactMegabyte(b *testing.B) {
 	b.SetBytes(int64(len(text)))
 	for b.Loop() {
 		r.Bytes(text)
+	}
+}
+
+func BenchmarkParse(b *testing.B) {
+	for name, text := range map[string]string{
+		"results": `[` + strings.Repeat(`{"identifier":"zz-1@example.com","success":false,"error_message":"a\nb"},`, 10_000) + `0]`,
+		"escapes": `"` + strings.Repeat(`\u001b`, 100_000) + `"`,
+		"letters": `"` + strings.Repeat(`x`, 1_000_000) + `"`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(text)))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Parse([]byte(text)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }

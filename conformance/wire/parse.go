@@ -60,7 +60,12 @@ type parser struct {
 	budget     *budget
 	path       []step
 	duplicates []string
+	nodes      []Node // not used yet, of so many made at once
+	made       int
 }
+
+// mostNodes are made at once: about 8 KiB.
+const mostNodes = 64
 
 // step is one element of the path to the current value.
 type step struct {
@@ -132,7 +137,7 @@ func (p *parser) value() (*Node, error) {
 	if err := p.spend(nodeCost); err != nil {
 		return nil, err
 	}
-	n := &Node{}
+	n := p.node()
 	from := p.at
 	var err error
 	switch c := p.peek(); {
@@ -163,6 +168,17 @@ func (p *parser) value() (*Node, error) {
 	}
 	n.Raw = p.b[from:p.at:p.at]
 	return n, nil
+}
+
+// node gives a new node; they are made many at once.
+func (p *parser) node() *Node {
+	if len(p.nodes) == 0 {
+		p.made = min(max(1, 2*p.made), mostNodes)
+		p.nodes = make([]Node, p.made)
+	}
+	n := &p.nodes[0]
+	p.nodes = p.nodes[1:]
+	return n
 }
 
 // nested bounds the recursion.
@@ -209,6 +225,9 @@ func (p *parser) object(n *Node) error {
 			return err
 		}
 		p.path = p.path[:len(p.path)-1]
+		if n.Members == nil {
+			n.Members = make([]Member, 0, 4)
+		}
 		n.Members = append(n.Members, Member{name, value})
 		if more, err := p.more('}', `"," or "}"`); !more {
 			return err

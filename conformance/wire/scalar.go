@@ -2,7 +2,6 @@ package wire
 
 import (
 	"bytes"
-	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -64,6 +63,9 @@ func (p *parser) text() (text string, lone bool, err error) {
 			if err := p.spend(len(out) + len(run)); err != nil {
 				return "", false, err
 			}
+			if out == nil {
+				return string(run), lone, nil
+			}
 			return string(append(out, run...)), lone, nil
 		case c == '\\':
 			out = append(out, p.b[plain:p.at]...)
@@ -88,7 +90,8 @@ func (p *parser) text() (text string, lone bool, err error) {
 	return "", false, p.fail(SyntaxInvalid, from, "the string does not end")
 }
 
-var simpleEscapes = map[byte]byte{
+// simpleEscapes are the escapes of one letter; 0 for those that are none.
+var simpleEscapes = [256]byte{
 	'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t',
 }
 
@@ -98,7 +101,7 @@ func (p *parser) escape(out []byte) ([]byte, bool, error) {
 	if p.at+1 >= len(p.b) {
 		return nil, false, p.fail(SyntaxInvalid, p.at, "the string does not end")
 	}
-	if c, ok := simpleEscapes[p.b[p.at+1]]; ok {
+	if c := simpleEscapes[p.b[p.at+1]]; c != 0 {
 		p.at += 2
 		return append(out, c), false, nil
 	}
@@ -124,6 +127,17 @@ func (p *parser) unit(at int) (rune, bool) {
 	if at+6 > len(p.b) || p.b[at] != '\\' || p.b[at+1] != 'u' {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(string(p.b[at+2:at+6]), 16, 16)
-	return rune(n), err == nil
+	n := rune(0)
+	for _, c := range p.b[at+2 : at+6] {
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c|0x20 >= 'a' && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		n = n<<4 | rune(c)
+	}
+	return n, true
 }
