@@ -14,6 +14,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/keepalive"
 )
 
 // postgresStore keeps records in a schema of a PostgreSQL database, so that
@@ -51,7 +53,8 @@ const (
 	postgresApart       = 4 // connections that batches leave alone
 	postgresOldest      = 130000
 	// postgresPatience bounds a batch from its first statement to its commit, and
-	// everything else but copies of the whole store.
+	// everything else but copies of the whole store. A connection of which nothing is
+	// heard for so long is lost.
 	postgresPatience = 30 * time.Second
 	postgresRollback = 5 * time.Second
 	defaultSchema    = "destsim"
@@ -96,6 +99,8 @@ func parsePostgres(name string) (*pgxpool.Config, string, error) {
 	if config.ConnConfig.ConnectTimeout == 0 {
 		config.ConnConfig.ConnectTimeout = 10 * time.Second
 	}
+	config.ConnConfig.DialFunc = keepalive.Dialer(postgresPatience).DialContext
+	config.PingTimeout = 2 * time.Second
 	if !strings.Contains(name, "pool_max_conns=") {
 		config.MaxConns = postgresConnections
 	}

@@ -30,10 +30,11 @@ var arrows = map[string][]string{
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
 	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
-	"destsim":             {"destsim/rpc", "handles", "loopback", "rawconn"},
+	"destsim":             {"destsim/rpc", "handles", "keepalive", "loopback", "rawconn"},
 	"destsim/rpc":         {},
 	"features":            {},
 	"handles":             {}, // connections to SQLite share a table in the driver
+	"keepalive":           {}, // connections to databases that may vanish
 	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
 	"openapi":             {},
 	"loopback":            {}, // who may use a control endpoint
@@ -58,8 +59,8 @@ var arrows = map[string][]string{
 	"server/parts":   {},
 	"server/quota":   {"server/pace"},
 	"server/shelf":   {"server/ledger"},
-	"server/source":  {"server/api", "handles"},
-	"server/store":   {"server/api", "handles"},
+	"server/source":  {"server/api", "handles", "keepalive"},
+	"server/store":   {"server/api", "handles", "keepalive"},
 	// Only tests import these.
 	"matrixtest":                 {},
 	"server/source/postgrestest": {},

@@ -28,6 +28,7 @@ func migrate(ctx context.Context, o Options, log *slog.Logger) error {
 	// pool, in which others might have taken both.
 	settings := o.Pool.Config()
 	settings.MinConns, settings.MinIdleConns, settings.MaxConns = 0, 0, 2
+	settings.ConnConfig.Tracer = nil // which would bound each statement
 	pool, err := pgxpool.NewWithConfig(ctx, settings)
 	if err != nil {
 		return fmt.Errorf("connect for the tables of the queue: %w", err)

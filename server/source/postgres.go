@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/destkit/destkit/keepalive"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -48,6 +49,11 @@ func (p *postgres) Close() error { return nil }
 // connectTimeout bounds each attempt to connect.
 const connectTimeout = 10 * time.Second
 
+// silence ends a connection of which nothing is heard any more. A reading may take as
+// long as it likes, and nobody else goes on meanwhile; to do it again is dear, so a
+// network that stumbles is given some time.
+const silence = 30 * time.Second
+
 // config takes every setting from the credentials. The driver would fill gaps
 // from the environment and from files of the home directory; each of these is
 // given here, so that a connection is the same wherever the service runs.
@@ -77,6 +83,7 @@ func (p *postgres) config() (*pgx.ConnConfig, error) {
 		"application_name": "destkit", "timezone": "UTC", "client_encoding": "UTF8",
 		"default_transaction_read_only": "on",
 	}
+	config.DialFunc = keepalive.Dialer(silence).DialContext
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // prepared statements do not pass every pooler
 	return config, nil
 }

@@ -101,6 +101,7 @@ func (s *Store) share(ctx context.Context, p *postgres) error {
 		return err
 	}
 	news := newNews(s, p)
+	config.ConnConfig.Tracer = bounded(statementTime)
 	config.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, news.guard() }
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err

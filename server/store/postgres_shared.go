@@ -18,9 +18,10 @@ func (s *Store) Shared() bool { return s.news != nil }
 
 // Pool gives connections to the schema (it is their search_path) to those who keep
 // something there by statements of their own; nil unless the store is shared. They
-// are not counted by Generation, and run beside the changes of Update. Whoever uses
-// it ends before Close, which waits for that. It refuses with ErrNewer what an
-// Update refuses.
+// are not counted by Generation, and run beside the changes of Update. A statement,
+// or a batch of them, fails after a minute at the latest, whatever its context says.
+// Whoever uses it ends before Close, which waits for that. It refuses with ErrNewer
+// what an Update refuses.
 func (s *Store) Pool() *pgxpool.Pool {
 	if p, ok := s.engine.(*postgres); ok {
 		return p.pool

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"regexp"
 	"slices"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/keepalive"
 )
 
 // DefaultSchema keeps a store whose URL names none.
@@ -135,12 +136,21 @@ func (p Postgres) config() (*pgxpool.Config, error) {
 		// longer for others, and would rather be told.
 		idleTimeout: "5s", "lock_timeout": "30s",
 	}
-	config.DialFunc = (&net.Dialer{KeepAliveConfig: net.KeepAliveConfig{
-		Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3,
-	}}).DialContext
-	pool.MaxConns, pool.MaxConnIdleTime = poolSize, 5*time.Minute
+	config.DialFunc = keepalive.Dialer(silence).DialContext
+	pool.MaxConns, pool.MaxConnIdleTime, pool.PingTimeout = poolSize, 5*time.Minute, pingTime
 	return pool, nil
 }
+
+// silence ends a connection of which nothing is heard any more: as long as the lease
+// of a run lasts. After that others have taken over what this process did, so nobody
+// is served by waiting for longer. A shorter one would end connections to a server
+// that lives, while its disk or a lock keeps it from reading what a large write sends.
+// What must be known sooner has a deadline of its own: the keeping of a lease, and the
+// question whether a connection of the pool is a good one (pingTime).
+const (
+	silence  = 10 * time.Second
+	pingTime = 2 * time.Second
+)
 
 // poolSize is how many connections Store.Pool has at most.
 const poolSize = 10

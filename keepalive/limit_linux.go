@@ -1,0 +1,33 @@
+package keepalive
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// userTimeout is TCP_USER_TIMEOUT of tcp(7), which package syscall does not have on
+// all machines.
+const userTimeout = 18
+
+// limit bounds how long what was sent may be without an acknowledgement. It also takes
+// the place of the number of questions.
+func limit(silence time.Duration) func(network, address string, c syscall.RawConn) error {
+	return func(network, _ string, c syscall.RawConn) error {
+		if !strings.HasPrefix(network, "tcp") {
+			return nil // a socket in a folder loses nothing
+		}
+		var refused error
+		err := c.Control(func(fd uintptr) {
+			refused = syscall.SetsockoptInt(int(fd), syscall.IPPROTO_TCP, userTimeout, int(silence.Milliseconds()))
+		})
+		if err == nil {
+			err = refused
+		}
+		if err != nil {
+			return fmt.Errorf("limit how long nothing may be acknowledged: %w", err)
+		}
+		return nil
+	}
+}
