@@ -33,8 +33,9 @@ func (e *engine) carry(ctx context.Context, job jobs.Run, o *occupied, keeping c
 	defer e.s.lifecycle.unwatched(job.ID)
 	defer context.AfterFunc(ctx, func() { cancel(executor.ErrStop) })()
 	f := o.f
+	f.work.Go(func() { f.watch(keeping, job.ID) })
 	f.work.Go(func() {
-		f.keep(keeping, o.t, f.pulse.runKeep, func(ctx context.Context) { f.lookForCancel(ctx, job.ID) })
+		f.keep(keeping, o.t, f.pulse.runKeep)
 		if o.t.isLost() {
 			f.lost.Add(1)
 			f.s.log.Warn("another process has taken over a run", "run", job.ID, "sync", job.SyncID, "workspace", job.WorkspaceID)

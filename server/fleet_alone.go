@@ -80,7 +80,7 @@ func (f *fleet) claim(ctx context.Context) error {
 	}
 	keeping, stop := context.WithCancel(f.ctx)
 	f.solo = &solo{t: t, stop: stop, held: 1}
-	f.work.Go(func() { f.keep(keeping, t, f.pulse.runKeep, func(context.Context) {}) })
+	f.work.Go(func() { f.keep(keeping, t, f.pulse.runKeep) })
 	return nil
 }
 

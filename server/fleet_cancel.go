@@ -46,6 +46,16 @@ func (f *fleet) over(tx *store.Tx, run *store.SyncRun) error {
 	return errors.Join(tx.DeleteSetting(cancelSetting(run.ID)), tx.DeleteSetting(turnSetting(run.ID)))
 }
 
+// watch looks now and then whether a run of this process is to end: a notice may be
+// lost. The keeping of its lease must not wait for that.
+func (f *fleet) watch(ctx context.Context, runID int64) {
+	for pause(ctx, f.pulse.runKeep) == nil {
+		if !f.frozen.Load() {
+			f.lookForCancel(ctx, runID)
+		}
+	}
+}
+
 // lookForCancel ends a run of this process that another one has marked, or deleted
 // with its sync.
 func (f *fleet) lookForCancel(ctx context.Context, runID int64) {

@@ -81,7 +81,7 @@ func (f *fleet) elect(ctx context.Context) (*reign, error) {
 	}
 	keeping, stop := context.WithCancel(f.ctx)
 	r.stop = stop
-	f.work.Go(func() { f.keep(keeping, t, f.pulse.leadKeep, func(context.Context) {}) })
+	f.work.Go(func() { f.keep(keeping, t, f.pulse.leadKeep) })
 	f.reign.Store(r)
 	f.s.log.Info("this process leads", "fence", t.lease.Fence)
 	if err := r.begin(f.ctx); err != nil && f.ctx.Err() == nil {

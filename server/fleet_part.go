@@ -155,7 +155,9 @@ func (c *takenPart) keep(ctx context.Context) {
 		c.report = nil
 		c.mu.Unlock()
 		before := time.Since(c.begun)
-		mine, err := c.table.Keep(ctx, c.place(), textOf(report))
+		call, cancel := context.WithTimeout(ctx, c.f.pulse.run/3)
+		mine, err := c.table.Keep(call, c.place(), textOf(report))
+		cancel()
 		switch {
 		case err == nil && !mine:
 			c.cancel(errCalledOff)

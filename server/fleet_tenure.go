@@ -77,28 +77,30 @@ func (t *tenure) renew(before time.Time) {
 
 // keep renews a lease until ctx ends or another has it. That the database cannot be
 // reached ends nothing: whether somebody else has taken the lease is known only when
-// it answers again. also is called after each renewal.
-func (f *fleet) keep(ctx context.Context, t *tenure, every time.Duration, also func(context.Context)) {
+// it answers again. Where nothing is heard on a connection, another one is tried while
+// the lease still lasts.
+func (f *fleet) keep(ctx context.Context, t *tenure, every time.Duration) {
 	failed := false
-	for pause(ctx, every) == nil {
-		if f.frozen.Load() {
+	for wait := every; pause(ctx, wait) == nil; {
+		if wait = every; f.frozen.Load() {
 			continue
 		}
 		before := time.Now()
-		call, cancel := context.WithTimeout(ctx, t.ttl)
+		call, cancel := context.WithTimeout(ctx, t.ttl/3)
 		err := f.leases.Keep(call, t.lease, t.ttl)
 		cancel()
 		switch {
 		case err == nil:
 			t.renew(before)
 			failed = false
-			also(ctx)
 		case errors.Is(err, lease.ErrLost):
 			close(t.lost)
 			return
-		case ctx.Err() == nil && !failed:
+		case ctx.Err() == nil:
+			if wait = every / 3; !failed {
+				f.s.log.Warn("a lease cannot be kept at the moment", "lease", t.lease.Name, "error", err)
+			}
 			failed = true
-			f.s.log.Warn("a lease cannot be kept at the moment", "lease", t.lease.Name, "error", err)
 		}
 	}
 }
