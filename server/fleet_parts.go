@@ -72,6 +72,7 @@ type sharedRun struct {
 	job    executor.Job
 	lease  lease.Lease
 	step   parts.Step
+	first  int // part that is done here
 	seen   map[int]int64
 	own    sync.WaitGroup
 	posted time.Time
@@ -83,7 +84,7 @@ func (p *fleetParts) Work(ctx context.Context, job executor.Job, cut []executor.
 	if o == nil || len(cut) == 0 {
 		return errLeaseLost
 	}
-	w := &sharedRun{fleetParts: p, job: job, lease: o.t.lease, seen: map[int]int64{}}
+	w := &sharedRun{fleetParts: p, job: job, lease: o.t.lease, first: cut[0].Number, seen: map[int]int64{}}
 	w.step = parts.Step{Sync: job.Sync, Fence: w.lease.Fence, Deletes: cut[0].Deletes}
 	if err := w.post(ctx, cut); err != nil {
 		return err
@@ -101,14 +102,14 @@ func (p *fleetParts) Work(ctx context.Context, job executor.Job, cut []executor.
 // post puts the parts into the table.
 func (w *sharedRun) post(ctx context.Context, cut []executor.PartJob) error {
 	w.posted = time.Now()
-	var jobs [][]byte
+	jobs := map[int][]byte{}
 	for _, part := range cut {
 		part.Fence = w.lease.Fence
 		text, err := json.Marshal(part)
 		if err != nil {
 			return fmt.Errorf("post the parts of run %d: %w", w.job.Run, err)
 		}
-		jobs = append(jobs, text)
+		jobs[part.Number] = text
 	}
 	err := w.f.s.store.Update(ctx, func(tx *store.Tx) error {
 		if err := lease.Holds(ctx, tx.PostgreSQL(), w.lease); err != nil {
@@ -163,7 +164,7 @@ func (w *sharedRun) look(rows []parts.Row, tell func(executor.PartReport), endin
 			w.f.s.log.Warn("a process that worked on a part of a run is lost", "run", w.job.Run, "part", row.Number, "process", row.Process)
 			return false, errCalledOff
 		case row.Process == "" && ending: // nobody begins it any more
-		case row.Process == "" && (row.Number == 1 || time.Since(w.posted) > w.f.pulse.others):
+		case row.Process == "" && (row.Number == w.first || time.Since(w.posted) > w.f.pulse.others):
 			ended = false
 			w.takeUp(row.Number)
 		default:

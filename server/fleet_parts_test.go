@@ -173,3 +173,15 @@ func lapsed(w *world, lost *Server) {
 	_, err := w.s.store.Pool().Exec(w.t.Context(), "UPDATE parts SET until = clock_timestamp() - interval '1 second' WHERE process = $1", lost.fleet.id)
 	require.NoError(w.t, err)
 }
+
+// TestDeletesOfOnePart: the other parts have nothing to delete, and so no second
+// step.
+func TestDeletesOfOnePart(t *testing.T) {
+	w, all, id := cutFleet(t, 3)
+	require.Equal(t, [7]int64{600, 600, 0, 0, 600, 600, 0}, w.runs(id).counts())
+	w.changeSource("DELETE FROM customers WHERE id BETWEEN 95 AND 99") // the last by their digits
+	second := w.runs(id)
+	require.Equal(t, [7]int64{595, 0, 5, 0, 5, 5, 0}, second.counts(), string(second.text))
+	require.Zero(t, all[1].fleet.handed.Load()+all[2].fleet.handed.Load()+all[3].fleet.handed.Load(), "and no part is lost")
+	w.clean(id)
+}

@@ -53,17 +53,17 @@ func New(pool *pgxpool.Pool, process string, life time.Duration) *Table {
 // fenced: the run is still that of the process that has cut it.
 const fenced = "EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence AND holder <> '')"
 
-// Post adds the parts of a step in the caller's transaction, by the number that
-// counts from 1 the job of each. What is left of runs that have another fence by now
-// goes.
-func Post(ctx context.Context, tx pgx.Tx, s Step, jobs [][]byte) error {
+// Post adds the parts of a step in the caller's transaction: their jobs by their
+// numbers, which are those of the parts of the run. What is left of runs that have
+// another fence by now goes.
+func Post(ctx context.Context, tx pgx.Tx, s Step, jobs map[int][]byte) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM parts WHERE NOT EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence)"); err != nil {
 		return fmt.Errorf("clear parts: %w", err)
 	}
-	for i, job := range jobs {
-		_, err := tx.Exec(ctx, "INSERT INTO parts (sync, fence, number, deletes, job) VALUES ($1, $2, $3, $4, $5)", s.Sync, s.Fence, i+1, s.Deletes, job)
+	for number, job := range jobs {
+		_, err := tx.Exec(ctx, "INSERT INTO parts (sync, fence, number, deletes, job) VALUES ($1, $2, $3, $4, $5)", s.Sync, s.Fence, number, s.Deletes, job)
 		if err != nil {
-			return fmt.Errorf("post part %d: %w", i+1, err)
+			return fmt.Errorf("post part %d: %w", number, err)
 		}
 	}
 	return nil
