@@ -65,6 +65,24 @@ func (r *replicas) told(replies []*reply) string {
 	return "this check sent " + strings.Join(parts, ", ")
 }
 
+// shown is the name of the one replica whose replies show a finding.
+func (r *replicas) shown(where []*reply) string {
+	one := -1
+	for _, reply := range where {
+		switch {
+		case reply == nil:
+		case one >= 0 && one != reply.replica:
+			return ""
+		default:
+			one = reply.replica
+		}
+	}
+	if len(r.lines) < 2 || one < 0 {
+		return ""
+	}
+	return r.names[one]
+}
+
 // parseEndpoint holds the rules for the URL of an endpoint; what names it. No
 // error repeats it, since it may carry a secret.
 func parseEndpoint(what, raw string) (*url.URL, error) {

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
+	formats "github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server/source/postgrestest"
 )
@@ -89,8 +90,30 @@ func TestReplicasWithMemoriesAreCaught(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 1, report.ExitStatus, report.Summary)
 	require.Contains(t, broken(report), "STA-006")
-	actual := broken(report)["STA-006"].Findings[0].Actual
-	require.Contains(t, actual, "this check sent calls 1, 3 to "+urls[0]+", call 2 to "+urls[1])
+	finding := broken(report)["STA-006"].Findings[0]
+	require.Equal(t, urls[0], finding.Replica, "call 3 shows it")
+	require.Contains(t, finding.Actual, "this check sent calls 1, 3 to "+urls[0]+", call 2 to "+urls[1])
+}
+
+// TestOneReplicaAlone: what one process says and no other does has its name.
+func TestOneReplicaAlone(t *testing.T) {
+	good, bad := processes(t, destsim.Config{}), processes(t, destsim.Config{Violate: []string{"RPC-003"}})
+	for _, test := range []struct{ url, replica, want string }{
+		{good[0], bad[0], bad[0]},
+		{bad[0], good[0], bad[0]},
+		{bad[0], "", ""},
+	} {
+		target := conformance.Target{URL: test.url}
+		if test.replica != "" {
+			target.Replicas = []string{test.replica}
+		}
+		report, err := conformance.Run(context.Background(), target, conformance.Options{Seed: 7, Select: []string{"RPC-003"}})
+		require.NoError(t, err)
+		require.Contains(t, broken(report), "RPC-003")
+		for _, f := range broken(report)["RPC-003"].Findings {
+			require.Equal(t, test.want, f.Replica, f.Actual)
+		}
+	}
 }
 
 // TestReplicasKeepTheirSecrets: no report shows what stands in the URL of any of
@@ -98,16 +121,32 @@ func TestReplicasWithMemoriesAreCaught(t *testing.T) {
 func TestReplicasKeepTheirSecrets(t *testing.T) {
 	urls := processes(t, destsim.Config{})
 	report, err := conformance.Run(context.Background(), conformance.Target{
-		URL: urls[0] + "/?key=s3cret-one", Replicas: []string{urls[1] + "/?key=s3cret-two"},
+		URL: withSecrets(urls[0], "one"), Replicas: []string{withSecrets(urls[1], "two")},
 	}, conformance.Options{Write: true, Objects: []string{"contact"}, Seed: 7, Select: []string{"STA-006"}})
 	require.NoError(t, err)
 	require.Contains(t, broken(report), "STA-006", report.Summary)
 	finding := broken(report)["STA-006"].Findings[0]
 	require.Contains(t, finding.Actual, "this check sent calls 1, 3 to $DESTKIT_URL, call 2 to $DESTKIT_URL (replica 1)")
 	require.Contains(t, finding.Cause, "a process keeps for itself")
+	require.Equal(t, "$DESTKIT_URL", finding.Replica, "call 3 shows it")
+	require.Equal(t, []string{"$DESTKIT_URL (replica 1)"}, report.Replicas)
 	text, err := json.Marshal(report)
 	require.NoError(t, err)
 	require.NotContains(t, string(text), "s3cret")
+	for _, format := range formats.Formats() {
+		var page strings.Builder
+		require.NoError(t, formats.Write(format, &page, report))
+		require.NotContains(t, page.String(), "s3cret", format)
+		if format == formats.JUnit || format == formats.SARIF {
+			require.Contains(t, page.String(), "shown by $DESTKIT_URL", format)
+			require.Contains(t, page.String(), "call 2 to $DESTKIT_URL (replica 1)", format)
+		}
+	}
+}
+
+// withSecrets puts a secret into each part of a URL that may hold one.
+func withSecrets(raw, n string) string {
+	return strings.Replace(raw, "http://", "http://user"+n+":s3cret-pass-"+n+"@", 1) + "/?key=s3cret-" + n
 }
 
 // balancer spreads connections over servers, as any TCP balancer does.

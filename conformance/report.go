@@ -194,11 +194,14 @@ type CheckResult struct {
 
 // Finding is one observed breach of a rule. It is data, not an error.
 type Finding struct {
-	Rule      string     `json:"rule"` // the sentence of the rule
-	Expected  string     `json:"expected"`
-	Actual    string     `json:"actual"`
-	Object    string     `json:"object,omitempty"`
-	Operation string     `json:"operation,omitempty"`
+	Rule      string `json:"rule"` // the sentence of the rule
+	Expected  string `json:"expected"`
+	Actual    string `json:"actual"`
+	Object    string `json:"object,omitempty"`
+	Operation string `json:"operation,omitempty"`
+	// Replica is the URL whose replies show it, where several processes were
+	// judged; "" when replies of more than one do, or none.
+	Replica   string     `json:"replica,omitempty"`
 	Cause     string     `json:"cause"`
 	Fix       string     `json:"fix"`
 	Curl      string     `json:"curl"`

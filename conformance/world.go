@@ -56,7 +56,7 @@ func (w *world) broken(expected, actual string, where ...*reply) {
 
 // brokenFor is broken for one operation.
 func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
-	f := Finding{Expected: expected, Actual: actual, Operation: operation}
+	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: w.replicas.shown(where)}
 	if w.object != nil {
 		f.Object = w.object.APIName
 	}

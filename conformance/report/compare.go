@@ -205,6 +205,7 @@ func differences(a, b *c.Report) []Difference {
 	}
 	diff("suite", a.Suite, b.Suite)
 	diff("target", a.Target, b.Target)
+	diff("replicas", strings.Join(a.Replicas, ", "), strings.Join(b.Replicas, ", "))
 	diff("tool", a.Tool.Name+" "+a.Tool.Version, b.Tool.Name+" "+b.Tool.Version)
 	diff("profile", string(a.Profile), string(b.Profile))
 	x, y := members(a.Settings), members(b.Settings)

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"encoding/xml"
+	"html"
 	"regexp"
 	"strings"
 	"testing"
@@ -112,6 +113,47 @@ func TestSARIFResults(t *testing.T) {
 	for i := range run.Results {
 		require.Equal(t, run.Results[i].Fingerprints, second.Runs[0].Results[i].Fingerprints, "the next run keeps its alerts")
 	}
+}
+
+// TestReplicasAreNamed holds that every format for people and for CI says which
+// replicas were judged, and which of them alone shows a finding.
+func TestReplicasAreNamed(t *testing.T) {
+	r := replicated()
+	for _, format := range []string{Text, JSON, JUnit, HTML, Markdown, SARIF} {
+		page := html.UnescapeString(strings.ReplaceAll(string(render(t, format, r)), `\`, ""))
+		for _, replica := range r.Replicas {
+			require.Contains(t, page, replica, format)
+		}
+	}
+	t.Run("JUnit", func(t *testing.T) {
+		var suites junitSuites
+		require.NoError(t, xml.Unmarshal(render(t, JUnit, r), &suites))
+		for _, s := range suites.Suites {
+			require.Equal(t, []junitProperty{{"target", r.Target}, {"replica 1", r.Replicas[0]}, {"replica 2", r.Replicas[1]}}, s.Properties[1:4])
+		}
+		two, one := suites.Suites[1].Cases[0].Failure, suites.Suites[2].Cases[0].Failure
+		require.NotContains(t, two.Message, "shown by", "the second finding is of all")
+		require.Contains(t, two.Text, "object contact, operation upsert, shown by https://b.example.com/rpc\n")
+		require.Equal(t, r.Checks[6].Reason+" (shown by $DESTKIT_URL (replica 2))", one.Message)
+	})
+	t.Run("SARIF", func(t *testing.T) {
+		var log, alone sarifLog
+		require.NoError(t, json.Unmarshal(render(t, SARIF, r), &log))
+		require.Equal(t, []any{r.Replicas[0], r.Replicas[1]}, log.Runs[0].Properties["replicas"])
+		require.NoError(t, json.Unmarshal(render(t, SARIF, sample()), &alone))
+		require.NotContains(t, alone.Runs[0].Properties, "replicas")
+		for i, x := range log.Runs[0].Results {
+			require.Equal(t, alone.Runs[0].Results[i].Fingerprints, x.Fingerprints, "another replica is the same alert")
+			if replica, ok := x.Properties["replica"].(string); ok {
+				require.Contains(t, x.Message.Text, "shown by "+replica)
+			} else {
+				require.NotContains(t, x.Message.Text, "shown by")
+			}
+		}
+	})
+	t.Run("diff", func(t *testing.T) {
+		require.Contains(t, Compare(sample(), r).Unfair, Difference{"replicas", "", strings.Join(r.Replicas, ", ")})
+	})
 }
 
 func TestHAR(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
@@ -105,8 +106,12 @@ func newSuite(r *c.Report, group, name string) junitSuite {
 		Hostname:  hostname(r.Target),
 		Package:   "destkit." + group,
 	}
-	for _, p := range append([]setting{{"tool", r.Tool.Name + " " + r.Tool.Version}, {"target", r.Target},
-		{"verdict", string(r.Verdict)}, {"tier", string(r.Tier)}, {"summary", r.Summary}}, settings(r)...) {
+	said := []setting{{"tool", r.Tool.Name + " " + r.Tool.Version}, {"target", r.Target}}
+	for i, replica := range r.Replicas { // a name each: many readers make a map of them
+		said = append(said, setting{fmt.Sprintf("replica %d", i+1), replica})
+	}
+	said = append(said, setting{"verdict", string(r.Verdict)}, setting{"tier", string(r.Tier)}, setting{"summary", r.Summary})
+	for _, p := range append(said, settings(r)...) {
 		s.Properties = append(s.Properties, junitProperty{p.Name, line(p.Value)})
 	}
 	return s
@@ -181,12 +186,18 @@ func runSuite(r *c.Report, bad int) junitSuite {
 	return s
 }
 
-// headline is the one sentence of a result.
+// headline is the one sentence of a result; it names the replica where one alone
+// shows all findings.
 func headline(r c.CheckResult) string {
-	if r.Reason == "" && len(r.Findings) > 0 {
-		return r.Findings[0].Actual
+	if len(r.Findings) == 0 {
+		return r.Reason
 	}
-	return r.Reason
+	first := r.Findings[0]
+	said := orWordText(r.Reason, first.Actual)
+	if first.Replica == "" || slices.ContainsFunc(r.Findings, func(f c.Finding) bool { return f.Replica != first.Replica }) {
+		return said
+	}
+	return said + " (shown by " + first.Replica + ")"
 }
 
 // details writes the findings of a result as plain text, for formats that

@@ -132,6 +132,16 @@ func conformant() *c.Report {
 	return r
 }
 
+// replicated is a run over three processes, one of which shows a finding by
+// itself.
+func replicated() *c.Report {
+	r := sample()
+	r.Replicas = []string{"https://b.example.com/rpc", "$DESTKIT_URL (replica 2)"}
+	r.Checks[3].Findings[0].Replica = r.Replicas[0] // RES-002 has two
+	r.Checks[6].Findings[0].Replica = r.Replicas[1] // SEM-005 has one
+	return r
+}
+
 // The strings with which an endpoint may try to leave its place in a format.
 var hostile = strings.Join([]string{
 	"</script><script>alert(1)</script>", `"><img src=x onerror=alert(1)>`, "</pre></textarea>", "]]>", "<![CDATA[", "-->",
@@ -145,7 +155,7 @@ var hostile = strings.Join([]string{
 func poisoned(h string) *c.Report {
 	r := sample()
 	r.Target, r.Summary = "https://host.example/"+h, r.Summary+h
-	r.Notes = append(r.Notes, h)
+	r.Notes, r.Replicas = append(r.Notes, h), []string{h}
 	r.Settings.Objects, r.Settings.Hooks, r.Settings.Selected = []string{h}, []string{h}, []string{h}
 	r.Settings.SkipConvention, r.Settings.DeclaredSpeed, r.Settings.Roots = h, h, h
 	r.Problems = append(r.Problems, c.Problem{Kind: h, ExitStatus: 3, Message: h, Fix: h})
@@ -168,7 +178,7 @@ func poison(x *c.CheckResult, h string) {
 	if x.Waiver != nil {
 		x.Waiver.Reason, x.Waiver.Owner = h, h
 	}
-	f := c.Finding{Rule: h, Expected: h, Actual: h, Object: h, Operation: h, Cause: h, Fix: h,
+	f := c.Finding{Rule: h, Expected: h, Actual: h, Object: h, Operation: h, Replica: h, Cause: h, Fix: h,
 		Curl: "curl -d '" + strings.ReplaceAll(h, "'", `'\''`) + "'"}
 	e := sampleExchange()
 	e.RPC, e.Error = h, h

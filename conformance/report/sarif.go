@@ -114,6 +114,9 @@ func writeSARIF(w io.Writer, r *c.Report) error {
 		Properties: map[string]any{"target": r.Target, "verdict": r.Verdict, "tier": r.Tier,
 			"summary": r.Summary, "settings": whole(*r).Settings},
 	}
+	if len(r.Replicas) > 0 {
+		run.Properties["replicas"] = r.Replicas
+	}
 	for i, check := range r.Checks {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(check))
 		switch check.Status {
@@ -203,6 +206,9 @@ func sarifResults(r *c.Report, check c.CheckResult, rule int) []sarifResult {
 			Fingerprints: map[string]string{"destkit/v1": hex.EncodeToString(sum[:16])},
 			Properties: map[string]any{"status": check.Status, "curl": f.Curl, "fix": f.Fix,
 				"replay": again(r, check, "REPORT")},
+		}
+		if f.Replica != "" {
+			result.Properties["replica"] = f.Replica
 		}
 		if check.Status == c.Waived {
 			result.Suppressions = []sarifSuppression{{"external", "accepted", waiver(check.Waiver)}}

@@ -71,7 +71,7 @@ func reports() map[string]*c.Report {
 		Verdict: c.Unknown, ExitStatus: 3, Summary: "unknown: no answer", Target: "$DESTKIT_URL",
 		Problems: []c.Problem{{Kind: "unreachable", ExitStatus: 3, Message: "connection refused"}}}
 	all := map[string]*c.Report{"sample": sample(), "conformant": conformant(), "poisoned": poisoned(hostile), "unreachable": unreachable,
-		"empty": empty(), "own": ownOnly(), "waivers": waived(), "suite of a hostile name": sample()}
+		"replicas": replicated(), "empty": empty(), "own": ownOnly(), "waivers": waived(), "suite of a hostile name": sample()}
 	all["suite of a hostile name"].Suite = strings.ToValidUTF8(hostile, "?")
 	for _, suite := range []string{"destination", "service"} {
 		for _, status := range statusOrder {

@@ -287,7 +287,8 @@ func plural(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// place says where a finding was seen: "object contact, operation upsert".
+// place says where a finding was seen: "object contact, operation upsert", and
+// which of several replicas showed it.
 func place(f c.Finding) string {
 	var parts []string
 	if f.Object != "" {
@@ -295,6 +296,9 @@ func place(f c.Finding) string {
 	}
 	if f.Operation != "" {
 		parts = append(parts, "operation "+line(f.Operation))
+	}
+	if f.Replica != "" {
+		parts = append(parts, "shown by "+line(f.Replica))
 	}
 	return strings.Join(parts, ", ")
 }
