@@ -42,6 +42,7 @@ type request struct {
 	cutAtOnce  bool
 	plain      bool // over plain http on the probe port
 	hops       int
+	replica    int // goes to this one, from 1; 0: to whose turn it is
 }
 
 // reply is what came back, with the request that it answers.

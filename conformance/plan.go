@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
@@ -56,6 +57,13 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 	}
 	if !c.first.heard() && c.objects == nil {
 		return nil, fmt.Errorf("no HTTP response from the endpoint: %s", s.redactor.String(c.first.trouble()))
+	}
+	silent, err := s.silent(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if silent != "" {
+		return nil, errors.New(silent)
 	}
 	s.catalog = c
 	p := &PlanReport{Target: s.redactor.String(s.target.URL), Replicas: s.replicas.names[1:], Notes: []string{}, Undecidable: []string{}, Keys: []string{}}

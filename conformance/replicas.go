@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // replicas are the processes of one destination. With more than one of them
@@ -26,6 +28,9 @@ type replicas struct {
 
 // next chooses the replica of a call, from 0.
 func (r *replicas) next(check string, req *request) int {
+	if req.replica > 0 {
+		return req.replica
+	}
 	if len(r.lines) < 2 || req.conn != nil || req.plain || req.url != "" {
 		return 0
 	}
@@ -156,6 +161,26 @@ func (s *session) connectReplicas(first *wire.Client, o wire.Options) error {
 		s.replicas.names = append(s.replicas.names, name)
 	}
 	return nil
+}
+
+// silent asks each further process, and says which one does not answer, and why;
+// "" when all do. With one that is not there nothing can be said of the others:
+// the calls of every check would be lost in turn.
+func (s *session) silent(ctx context.Context) (string, error) {
+	for i := 1; i < len(s.replicas.lines); i++ {
+		req := request{method: rpc.MethodTestConnection, replica: i}
+		r, err := s.send(ctx, "", req)
+		if err == nil && !r.heard() {
+			r, err = s.send(ctx, "", req) // one lost connection is no proof
+		}
+		if err != nil {
+			return "", err
+		}
+		if !r.heard() {
+			return s.redactor.String(fmt.Sprintf("no HTTP response from the replica %s: %s", s.replicas.names[i], r.trouble())), nil
+		}
+	}
+	return "", nil
 }
 
 // calls counts what was sent.

@@ -116,6 +116,26 @@ func TestOneReplicaAlone(t *testing.T) {
 	}
 }
 
+// TestReplicaThatIsNotThere: nothing is judged, and the report names it; its URL may
+// hold a secret.
+func TestReplicaThatIsNotThere(t *testing.T) {
+	urls := processes(t, destsim.Config{})
+	gone := httptest.NewServer(nil)
+	gone.Close()
+	for url, name := range map[string]string{gone.URL: gone.URL, gone.URL + "/?key=s3cret": "$DESTKIT_URL (replica 1)"} {
+		target := conformance.Target{URL: urls[0] + strings.TrimPrefix(url, gone.URL), Replicas: []string{url}}
+		report, err := conformance.Run(context.Background(), target, conformance.Options{})
+		require.NoError(t, err)
+		require.Equal(t, 3, report.ExitStatus, report.Summary)
+		require.Equal(t, conformance.Unknown, report.Verdict)
+		require.Len(t, report.Problems, 1)
+		require.Equal(t, "unreachable", report.Problems[0].Kind)
+		require.Contains(t, report.Problems[0].Message, "no HTTP response from the replica "+name+": dial: ")
+		_, err = conformance.Plan(context.Background(), target, conformance.Options{})
+		require.ErrorContains(t, err, "no HTTP response from the replica "+name)
+	}
+}
+
 // TestReplicasKeepTheirSecrets: no report shows what stands in the URL of any of
 // them.
 func TestReplicasKeepTheirSecrets(t *testing.T) {

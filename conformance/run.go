@@ -131,6 +131,10 @@ func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 		r.Notes = append(r.Notes, "the token travels over plain http")
 	}
 	c, err := s.discover(ctx)
+	silent := ""
+	if err == nil && s.heard.Load() {
+		silent, err = s.silent(ctx)
+	}
 	if err != nil {
 		o := asOutcome(err)
 		if o.status == HarnessError {
@@ -146,6 +150,12 @@ func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 			Kind: "unreachable", ExitStatus: 3,
 			Message: s.redactor.String("no HTTP response from the endpoint: " + c.first.trouble()),
 			Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
+		})
+	case silent != "":
+		s.catalog = nil
+		r.Problems = append(r.Problems, Problem{
+			Kind: "unreachable", ExitStatus: 3, Message: silent,
+			Fix: "check the URL, that this process runs too, and that this machine may reach it",
 		})
 	case c.unhealthy != "":
 		r.Problems = append(r.Problems, Problem{

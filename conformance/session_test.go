@@ -224,6 +224,28 @@ func TestLostListOfObjects(t *testing.T) {
 	}
 }
 
+// TestLostListLeavesNothingToAsk: checks that ask about objects stay open where
+// none was listed; they do not break.
+func TestLostListLeavesNothingToAsk(t *testing.T) {
+	e := newSmall()
+	e.answer = func(method string, nth int, _ []byte) string {
+		if method == rpc.MethodListObjects && nth <= 2 {
+			panic(http.ErrAbortHandler)
+		}
+		return ""
+	}
+	r, err := Run(context.Background(), Target{Handler: e}, Options{Select: []string{"STA-005", "PAR-001"}})
+	require.NoError(t, err)
+	for _, c := range r.Checks { // with those that the two build on
+		if c.ID == "STA-005" || c.ID == "PAR-001" {
+			require.Equal(t, Inconclusive, c.Status, c.ID)
+			require.Equal(t, "no object is listed that could be asked about", c.Reason)
+		} else {
+			require.Equal(t, Pass, c.Status, c.ID)
+		}
+	}
+}
+
 func TestUnknownObjectLeavesNoJournalBehind(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run.ndjson")
 	opts := Options{Write: true, Objects: []string{"kontakt"}, Select: []string{"OBJ-001"}, Journal: path, RunID: "aaaaaa"}

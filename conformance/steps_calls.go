@@ -142,11 +142,19 @@ func (w *world) callsMethod(method, times, percent, declared string) error {
 	return nil
 }
 
+// noObjectListed is why a call about an object cannot be made: the list of
+// objects was lost, or is empty, which other checks judge.
+func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
+
 // callsInWays sends the named call, or all six, in each way of the table.
 func (w *world) callsInWays(what string, table *godog.Table) error {
 	calls := w.everyCall()
 	if what != "every method" {
-		calls = w.methodCalls(strings.Trim(what, `"`))[:1]
+		calls = w.methodCalls(strings.Trim(what, `"`))
+		if len(calls) == 0 {
+			return noObjectListed()
+		}
+		calls = calls[:1]
 	}
 	for _, row := range table.Rows {
 		name := row.Cells[0].Value

@@ -18,6 +18,9 @@ func parallelSteps() []definition {
 func (w *world) callsInParallel(method, count string) error {
 	times, _ := strconv.Atoi(count)
 	objects := w.methodCalls(method)
+	if len(objects) == 0 {
+		return noObjectListed()
+	}
 	var calls []request
 	for i := range times {
 		calls = append(calls, objects[i%len(objects)])
