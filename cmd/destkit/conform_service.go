@@ -90,8 +90,8 @@ func (j *serviceJudging) register(cmd *cobra.Command) {
 	f.StringVar(&j.simulatorAt, "simulator-listen", "127.0.0.1:0", "`HOST:PORT` on which the simulators listen; port 0 lets the system choose")
 	f.StringVar(&j.dialect, "dialect", "spec", "what the service follows where authorities differ: `spec|live`")
 	f.Int64Var(&j.source, "source", 0, "`ID` of an SQL source of the workspace to read rows from (default: an emulated one)")
-	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes at a time, and five for a request that is given up (--timeout is then 2h)")
-	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service has given up a request that is not answered (0: not known)")
+	f.BoolVar(&j.patient, "patient", false, "without --control-url: wait for real, at most 15 minutes at a time, and 5m30s for a request that is given up (--timeout is then 2h)")
+	f.DurationVar(&j.slow, "request-timeout", 0, "after how long the service gives up a request that is not answered, such as its own deadline: the judge waits longer (0: not known)")
 	f.StringVar(&j.roots, "tls-roots", "", "PEM `FILE` of root certificates that replace the public ones")
 	f.StringVar(&j.options.Journal, "journal", "", "write-ahead journal `FILE` (default: destkit-journal-….ndjson in this folder, kept only when something is left behind)")
 	j.choosing.register(cmd, 10*time.Minute, "'SYN-*'")
@@ -147,6 +147,9 @@ func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Option
 	}
 	if j.patient && !cmd.Flags().Changed("timeout") {
 		j.options.Timeout = 0 // the judge knows how long patience may take
+	}
+	if j.slow < 0 {
+		return o, usagef("--request-timeout cannot be negative, here it is %s", j.slow)
 	}
 	if err := j.resolveTarget(); err != nil {
 		return o, err

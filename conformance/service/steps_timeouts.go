@@ -23,20 +23,33 @@ func timeoutsSteps() []conformance.Step {
 }
 
 // How long an unanswered request is held where nobody knows how long the service
-// waits; --patient has more time.
+// waits; --patient has more time. Both are no round numbers: a deadline of the
+// service is one, and would end at the same moment.
 const (
-	shortHold = 3 * time.Second
-	longHold  = 5 * time.Minute
+	shortHold = 3500 * time.Millisecond
+	longHold  = 5*time.Minute + 30*time.Second
 )
 
 // unanswered are the sentences of such a request.
 var unanswered = regexp.MustCompile(`^the first call of [a-z_]+ is (?:not answered|carried out, and answered only by half)$|^a client connects a destination that does not answer `)
 
+// isHeld tells that a check leaves a request without an answer.
+func isHeld(c *conformance.Check) bool {
+	return slices.ContainsFunc(c.Steps, func(step string) bool { return unanswered.MatchString(sentence(step)) })
+}
+
+// room is how much later than it is known to a request may be given up: whoever says
+// how long the service waits says its own deadline, and neither that nor the way to
+// here is exact. A request that is given up with more delay shows neither a service
+// that waits for ever nor one that keeps to what is known; the judge holds it for
+// as long again, so that an answer is never a matter of who was first.
+func room(known time.Duration) time.Duration { return known/3 + 500*time.Millisecond }
+
 // hold is how long a request stays without an answer.
 func (p *play) hold() time.Duration {
 	switch {
 	case p.opts.RequestTimeout > 0:
-		return p.opts.RequestTimeout
+		return p.opts.RequestTimeout + 2*room(p.opts.RequestTimeout)
 	case p.opts.Patient:
 		return longHold
 	}
@@ -87,15 +100,33 @@ func (p *play) heldCall(method string) (*call, error) {
 // waited for decides nothing, unless it is known how long it may.
 func (p *play) givenUp(method string) (*call, error) {
 	c, err := p.heldCall(method)
-	switch {
-	case err != nil || c.aborted:
-		return c, err
-	case p.opts.RequestTimeout > 0:
-		p.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", p.opts.RequestTimeout), "it has waited on", c)
+	if err != nil {
+		return nil, err
+	}
+	waitedOn, err := c.waitedOn(p.opts.RequestTimeout, p.hold())
+	if waitedOn {
+		p.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", p.opts.RequestTimeout),
+			fmt.Sprintf("it was still waiting after %s", inWords(p.hold())), c)
 		return c, p.Held()
 	}
-	return nil, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
-		"the service waits for longer than %s: say with --request-timeout how long it may", p.hold())
+	return c, err
+}
+
+// waitedOn tells that the service did not give a call up that was held, although it
+// is known after how long it does; 0 is not known. What decides nothing is an error.
+func (c *call) waitedOn(known, held time.Duration) (bool, error) {
+	took := c.ended.Sub(c.came).Round(time.Millisecond)
+	switch {
+	case c.aborted && (known == 0 || took <= known+room(known)):
+		return false, nil
+	case c.aborted:
+		return false, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
+			"the service gave the request up after %s, which is later than %s and not by much: is --request-timeout right?", took, inWords(known))
+	case known > 0:
+		return true, nil
+	}
+	return false, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
+		"the service waits for longer than %s: say with --request-timeout how long it may", inWords(held))
 }
 
 func (p *play) givesUp(method string) error {

@@ -104,6 +104,9 @@ const (
 // move time does so while the run waits.
 func (p *play) ends(s *syncing, id int64) (*answer, error) {
 	limit, longest, decider := runLimit, pollAtMost, ""
+	if isHeld(p.Check()) {
+		limit += p.hold()
+	}
 	switch {
 	case p.patience(p.Check()) == "":
 	case p.Check().Clock:

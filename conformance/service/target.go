@@ -70,9 +70,11 @@ type Options struct {
 	// Patient waits for real where there is no clock to move, at most 15 minutes at a
 	// time.
 	Patient bool
-	// RequestTimeout is after how long the service has surely given a request up;
-	// 0: nobody knows, and what it has not given up after a while stays undecided
-	// (spec 8: the duration is not shown).
+	// RequestTimeout is after how long the service gives a request up, such as its own
+	// deadline: what was given up up to a third and half a second later passes, what
+	// was not after twice that is broken, between them nothing is decided. 0: nobody
+	// knows, and what it has not given up after a while stays undecided (spec 8: the
+	// duration is not shown).
 	RequestTimeout time.Duration
 
 	time timepiece // of tests; zero is that of the machine
