@@ -120,7 +120,7 @@ func (c *call) waitedOn(known, held time.Duration) (bool, error) {
 	case c.aborted && (known == 0 || took <= known+room(known)):
 		return false, nil
 	case c.aborted:
-		return false, conformance.Outcome(conformance.Inconclusive, "--request-timeout",
+		return false, conformance.Outcome(conformance.Inconclusive, "",
 			"the service gave the request up after %s, which is later than %s and not by much: is --request-timeout right?", took, inWords(known))
 	case known > 0:
 		return true, nil
