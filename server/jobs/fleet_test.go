@@ -110,6 +110,14 @@ func (f *fleet) completed(n int) {
 	f.until("SELECT (count(*) = $1)::int FROM river_job WHERE state = 'completed'", n)
 }
 
+// told waits until something was logged.
+func (f *fleet) told(message string) {
+	f.t.Helper()
+	for len(f.log.told(message)) == 0 {
+		f.number("SELECT 1")
+	}
+}
+
 // records keep what was logged.
 type records struct {
 	mu   sync.Mutex

@@ -67,6 +67,7 @@ type Queue struct {
 	working context.Context // ends when the queue stops
 	stop    context.CancelCauseFunc
 	started atomic.Bool
+	rests   atomic.Bool   // somebody has paused the queue
 	aside   chan struct{} // closed when what goes on beside River has ended
 	orphans *orphans
 }

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/riverqueue/river"
 	"github.com/stretchr/testify/require"
 )
 
@@ -278,6 +280,67 @@ func TestAJobThatNeverArrived(t *testing.T) {
 	f.completed(2)
 	require.NoError(t, q.Stop(ctx))
 	require.ErrorIs(t, q.Start(ctx), ErrStop)
+}
+
+// Rows that River cannot read come to nobody, and take with them what was given out
+// together with them. They are made readable, and hold nothing up for long.
+func TestRowsThatCannotBeRead(t *testing.T) {
+	f := newFleet(t, "jobs_unread")
+	ctx := t.Context()
+	api := f.process("api", 0, nil)
+	garbage := []string{
+		"attempted_by = ARRAY[NULL]::text[]", "tags = ARRAY[NULL]::text[]", "scheduled_at = '-infinity'", "created_at = 'infinity'",
+		"errors = ARRAY['7'::jsonb]", "metadata = '[]'",
+	}
+	var want, got []int64
+	for i, set := range garbage {
+		f.add(api, Run{ID: int64(i + 1), SyncID: 1, Turn: 1})
+		f.execute("UPDATE river_job SET "+set+" WHERE args ->> 'run' = $1::text", strconv.Itoa(i+1))
+		want = append(want, int64(i+1))
+	}
+	f.add(api, Run{ID: 100, SyncID: 1, Turn: 1})
+	want = append(want, 100)
+	done := make(chan int64, len(want))
+	q := f.process("one", len(want), func(_ context.Context, run Run) (bool, error) {
+		done <- run.ID
+		return false, nil
+	})
+	f.until("SELECT (count(*) = 0)::int FROM river_job WHERE state = 'available'")
+	for range 2 {
+		require.NoError(t, q.look(ctx))
+	}
+	for range want {
+		got = append(got, <-done)
+	}
+	require.ElementsMatch(t, want, got)
+	f.completed(len(want))
+}
+
+// A pause of which the table knows nothing was told by somebody who may do no more
+// than that: it is none. Any other holds until its end, and is said.
+func TestAPauseThatIsNone(t *testing.T) {
+	f := newFleet(t, "jobs_paused")
+	ctx := t.Context()
+	done := make(chan int64, 3)
+	q := f.process("one", 1, func(_ context.Context, run Run) (bool, error) {
+		done <- run.ID
+		return false, nil
+	})
+	f.add(q, Run{ID: 1, SyncID: 1, Turn: 1})
+	<-done
+	f.execute(`SELECT pg_notify('jobs_paused.river_control', '{"action": "pause", "queue": "*"}')`)
+	f.told("the queue was paused by a notice alone; it goes on")
+	f.add(q, Run{ID: 2, SyncID: 1, Turn: 1})
+	<-done
+	require.NoError(t, q.client.QueuePause(ctx, river.QueueDefault, nil))
+	f.told("the queue is paused: no run is worked on until somebody resumes it")
+	f.add(q, Run{ID: 3, SyncID: 1, Turn: 1})
+	require.NoError(t, q.look(ctx))
+	require.Empty(t, done)
+	require.NoError(t, q.client.QueueResume(ctx, river.QueueDefault, nil))
+	<-done
+	require.NoError(t, q.look(ctx))
+	f.told("the queue goes on")
 }
 
 // What a dead process has left behind is cleared away after a week: somebody is given

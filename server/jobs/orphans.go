@@ -68,7 +68,13 @@ func (o *orphans) certain(found []int64) (certain []int64) {
 const (
 	findOrphans = `SELECT id FROM river_job
 		WHERE state = 'running' AND attempted_by[array_upper(attempted_by, 1)] = $1 AND id <> ALL ($2)`
-	freeOrphans = `UPDATE river_job SET state = 'available', attempt = greatest(attempt - 1, 0)
+	// A row that River cannot read is an orphan, too, together with all that were
+	// taken with it. So what is not needed goes, and a moment that is none is now: the
+	// next one who takes it can read it.
+	freeOrphans = `UPDATE river_job SET state = 'available', attempt = greatest(attempt - 1, 0),
+			attempted_at = NULL, attempted_by = NULL, errors = NULL, metadata = '{}', tags = '{}',
+			created_at = CASE WHEN isfinite(created_at) THEN created_at ELSE clock_timestamp() END,
+			scheduled_at = CASE WHEN isfinite(scheduled_at) THEN scheduled_at ELSE clock_timestamp() END
 		WHERE state = 'running' AND attempted_by[array_upper(attempted_by, 1)] = $1 AND id = ANY ($2)`
 )
 

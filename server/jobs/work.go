@@ -27,8 +27,8 @@ func (q *Queue) Start(ctx context.Context) error {
 		return fmt.Errorf("start workers: %w", err)
 	}
 	q.started.Store(true)
-	handed, _ := q.client.Subscribe(river.EventKindJobSnoozed)
-	go q.beside(handed)
+	said, _ := q.client.Subscribe(river.EventKindJobSnoozed, river.EventKindQueuePaused)
+	go q.beside(said)
 	return nil
 }
 
@@ -51,16 +51,19 @@ func (q *Queue) Stop(ctx context.Context) error {
 
 // beside gives notice of what was handed back, which River leaves to be found, and
 // looks after what River does not. It ends with River.
-func (q *Queue) beside(handed <-chan *river.Event) {
+func (q *Queue) beside(said <-chan *river.Event) {
 	defer close(q.aside)
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	for {
 		look := q.notify
 		select {
-		case event := <-handed:
+		case event := <-said:
 			if event == nil {
 				return
+			}
+			if event.Kind == river.EventKindQueuePaused {
+				look = q.goOn
 			}
 		case <-tick.C:
 			look = q.look
@@ -82,7 +85,41 @@ func (q *Queue) look(ctx context.Context) error {
 	if err := q.clock.set(ctx, q.o.Pool); err != nil {
 		return err
 	}
+	if _, err := q.paused(ctx); err != nil {
+		return err
+	}
 	return q.free(ctx)
+}
+
+// paused reads whether somebody has paused the queue, in River's own way. We never
+// do, so a change is said.
+func (q *Queue) paused(ctx context.Context) (paused bool, err error) {
+	err = q.o.Pool.QueryRow(ctx, "SELECT EXISTS (SELECT FROM river_queue WHERE name = $1 AND paused_at IS NOT NULL)", river.QueueDefault).Scan(&paused)
+	if err != nil {
+		return false, fmt.Errorf("read whether the queue is paused: %w", err)
+	}
+	if q.rests.Swap(paused) != paused {
+		if paused {
+			q.log.Warn("the queue is paused: no run is worked on until somebody resumes it")
+		} else {
+			q.log.Info("the queue goes on")
+		}
+	}
+	return paused, nil
+}
+
+// goOn follows the notice of a pause: every role of the database may give notices,
+// and the workers believe them. One that is not in the table is none.
+func (q *Queue) goOn(ctx context.Context) error {
+	paused, err := q.paused(ctx)
+	if err != nil || paused {
+		return err
+	}
+	q.log.Warn("the queue was paused by a notice alone; it goes on")
+	if err := q.client.QueueResume(ctx, river.QueueDefault, nil); err != nil {
+		return fmt.Errorf("resume the queue: %w", err)
+	}
+	return nil
 }
 
 // work is one job.
@@ -140,5 +177,5 @@ func (t trouble) HandlePanic(_ context.Context, job *rivertype.JobRow, value any
 func (q *Queue) of(job *rivertype.JobRow) *slog.Logger {
 	var t turn
 	_ = json.Unmarshal(job.EncodedArgs, &t) // zeros tell that it is none of ours
-	return q.log.With("run", t.Run, "sync", t.Sync, "workspace", t.Workspace, "turn", t.Turn)
+	return q.log.With("job", job.ID, "run", t.Run, "sync", t.Sync, "workspace", t.Workspace, "turn", t.Turn)
 }
