@@ -139,9 +139,6 @@ func (e *engine) halt(syncID int64) {
 	}
 }
 
-// callOff is halt without the wait.
-func (e *engine) callOff(syncID int64) { e.calledOff(syncID) }
-
 func (e *engine) calledOff(syncID int64) (ends []chan struct{}) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -80,8 +80,13 @@ func (s *Server) hearFleet() {
 			}
 		}
 	}
-	s.onNotice(topicCancel, number(func(id int64) { s.engine.cancel(id) }))
-	s.onNotice(topicHalt, number(s.engine.callOff))
+	// Every role of the database may give notices: they only say where to look.
+	s.onNotice(topicCancel, number(func(id int64) {
+		s.lookAtRuns(func(runID int64, _ *workingRun) bool { return runID == id })
+	}))
+	s.onNotice(topicHalt, number(func(id int64) {
+		s.lookAtRuns(func(_ int64, run *workingRun) bool { return run.syncID == id })
+	}))
 	s.onNotice(topicClock, func(string) {
 		s.later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
 	})
@@ -91,6 +96,17 @@ func (s *Server) hearFleet() {
 				r.hear(topic, text)
 			}
 		})
+	}
+}
+
+// lookAtRuns looks whether those of the runs that work here are really to end.
+func (s *Server) lookAtRuns(which func(id int64, run *workingRun) bool) {
+	s.engine.mu.Lock()
+	defer s.engine.mu.Unlock()
+	for id, run := range s.engine.working {
+		if which(id, run) {
+			s.later("look whether a run is to end", func(ctx context.Context) { s.fleet.lookForCancel(ctx, id) })
+		}
 	}
 }
 

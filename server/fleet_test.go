@@ -216,6 +216,28 @@ func TestCancelElsewhere(t *testing.T) {
 	}
 }
 
+// TestNoticesAreHints: who may do nothing but give notices ends no run.
+func TestNoticesAreHints(t *testing.T) {
+	w, all := newFleet(t, RoleAPI, RoleWorker)
+	id := w.newSync()
+	reached, release := w.hold()
+	run := w.trigger(id)
+	<-reached
+	heard := make(chan struct{})
+	all[1].onNotice("end", func(text string) {
+		if text != "" {
+			close(heard)
+		}
+	})
+	for _, said := range [][2]string{{topicCancel, fmt.Sprint(run)}, {topicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
+		require.NoError(t, w.s.store.Tell(t.Context(), said[0], said[1]))
+	}
+	<-heard
+	release()
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
+}
+
 // TestDrain: a process that is told to stop hands its run over, and another one
 // leads.
 func TestDrain(t *testing.T) {

@@ -61,6 +61,39 @@ func TestListenerIsCutOff(t *testing.T) {
 	require.False(t, silent.hears())
 }
 
+// Every role of the database may give notices. What a false one says of the schema is
+// not believed, and does not hide the next change.
+func TestFalseNotices(t *testing.T) {
+	one, other := two(t)
+	admin := plain(t, "false_notices")
+	said := heard(t, other)
+	organize(t, one, "first")
+	caught(t, other)
+	for _, text := range []string{
+		fmt.Sprintf("= %d 9223372036854775807 0", schemaVersion()), "= 999999 1 0", fmt.Sprintf("= %d 1 77", schemaVersion()), "= x", "=", "", " ", "=  -1",
+	} {
+		command(t, admin, "NOTIFY \"%s\", '%s'", one.engine.(*postgres).notify, text)
+		require.NoError(t, one.Tell(t.Context(), "after", text))
+		for n := range said {
+			if n == (notice{"after", text}) {
+				break
+			}
+		}
+		require.NoError(t, other.View(t.Context(), func(*Tx) error { return nil }), text)
+		before := other.Generation()
+		organize(t, one, "next")
+		require.NoError(t, one.Tell(t.Context(), "after", "change"))
+		for n := range said {
+			if n == (notice{"after", "change"}) {
+				break
+			}
+		}
+		require.NotEqual(t, before, other.Generation(), text)
+		require.Equal(t, int64(0), other.keys.now())
+		organize(t, other, "own")
+	}
+}
+
 // listener is the process of the server that the store hears by that was opened
 // last.
 func listener(t testing.TB, admin *link) (pid int64) {

@@ -22,7 +22,7 @@ type news struct {
 	heard   atomic.Int64 // the moment of the last question that was answered; 0: none is good
 
 	mu   sync.Mutex
-	seen int64 // the highest generation
+	seen int64 // the highest generation that was read
 	ears map[*ear]struct{}
 
 	stop  context.CancelFunc
@@ -154,7 +154,21 @@ func (n *news) take(c *link, payload string) error {
 	if _, err := fmt.Sscan(text, &at.version, &at.generation, &at.keys); err != nil {
 		return nil // nobody of us wrote that
 	}
-	return n.arrived(c, at)
+	if at.version != n.version.Load() || at.keys != n.store.keys.now() {
+		return n.ask(c)
+	}
+	n.hint(at.generation)
+	return nil
+}
+
+// hint takes in a generation that a notice tells of. Every role of the database may
+// give notices: this one may be false, and the next true one must count all the same.
+func (n *news) hint(generation int64) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if generation > n.seen {
+		n.store.generation.Add(1)
+	}
 }
 
 // arrived learns what another process has left, and opens its keys. A key that

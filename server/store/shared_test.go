@@ -33,6 +33,8 @@ func caught(t testing.TB, s *Store) {
 	defer c.close()
 	at, err := c.look()
 	require.NoError(t, err)
+	// What does not fit makes it ask.
+	require.NoError(t, c.command(`NOTIFY "`+c.channel+`", '= 0 0 0'`))
 	until(t, func() bool {
 		s.news.mu.Lock()
 		defer s.news.mu.Unlock()
