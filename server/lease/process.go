@@ -28,11 +28,13 @@ type entry struct {
 	here    bool
 }
 
-// What has been dead for a day is forgotten. The table is as small as the fleet.
-const enter = `WITH forgotten AS (DELETE FROM processes WHERE seen < clock_timestamp() - interval '1 day' AND id <> $1)
+// What has been dead for a day is forgotten, and what no process can have written:
+// it would live for ever. The table is as small as the fleet.
+const enter = `WITH forgotten AS (DELETE FROM processes WHERE id <> $1 AND (seen < clock_timestamp() - interval '1 day'
+		OR seen > clock_timestamp() + interval '1 minute' OR NOT isfinite(started)))
 	INSERT INTO processes (id, role, version, address, started, seen)
 	VALUES ($1, $2, $3, $4, coalesce($5, clock_timestamp()), clock_timestamp())
-	ON CONFLICT (id) DO UPDATE SET role = excluded.role, version = excluded.version, address = excluded.address, seen = clock_timestamp()
+	ON CONFLICT (id) DO UPDATE SET role = excluded.role, version = excluded.version, address = excluded.address, started = excluded.started, seen = clock_timestamp()
 	RETURNING started`
 
 // Enter puts this process on the list, under the id of its leases. The moments and

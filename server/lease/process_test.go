@@ -61,3 +61,19 @@ func TestProcesses(t *testing.T) {
 	require.NoError(t, a.Enter(ctx, Process{Role: "all"}))
 	require.False(t, list()["a"].Started.Before(back.Started))
 }
+
+// Moments that no process can have written keep nobody from the list, and do not last.
+func TestImpossibleProcesses(t *testing.T) {
+	pool := tables(t, "processes_impossible")
+	ctx := t.Context()
+	a := New(pool, "a")
+	require.NoError(t, a.Enter(ctx, Process{Role: "all"}))
+	for _, moments := range []string{"'-infinity', now()", "now(), 'infinity'", "now(), now() + interval '1 hour'"} {
+		execute(t, pool, "INSERT INTO processes VALUES ('ghost', '', '', '', "+moments+")")
+		execute(t, pool, "UPDATE processes SET started = '-infinity' WHERE id = 'a'")
+		require.NoError(t, a.Beat(ctx))
+		all, err := a.Processes(ctx)
+		require.NoError(t, err)
+		require.Len(t, all, 1, moments)
+	}
+}

@@ -27,6 +27,8 @@ const (
 	// patience is how long a place in the queue is kept for a holder beyond the
 	// moment at which it was told to come.
 	patience = 300 * time.Millisecond
+	// mostPause is longer than any pause that is heeded (Retry-After: a minute).
+	mostPause = 2 * time.Minute
 )
 
 // Window is the last second of a limit over all processes, and what they may
@@ -101,6 +103,9 @@ func (w *Window) pass(now time.Time) {
 	}
 	if w.next.After(now.Add(window)) {
 		w.next = now
+	}
+	if w.paused.After(now.Add(mostPause)) {
+		w.paused = time.Time{}
 	}
 	w.sends = slices.DeleteFunc(w.sends, func(s send) bool { return !s.at.Add(window).After(now) })
 }

@@ -10,7 +10,8 @@ import (
 // form is the first byte of a window's binary form.
 const form = 1
 
-var errDamaged = errors.New("read limit: its state is damaged or of another version; delete the row, and it is made anew")
+// ErrDamaged is the answer of UnmarshalBinary to what no Window has written.
+var ErrDamaged = errors.New("read limit: its state is damaged or of another version; delete the row, and it is made anew")
 
 // MarshalBinary is the window in a few hundred bytes: numbers of variable
 // length, moments as microseconds since the one before. What it leaves out is shorter
@@ -44,11 +45,11 @@ func (w *Window) MarshalBinary() ([]byte, error) {
 	return b, nil
 }
 
-// UnmarshalBinary reads what MarshalBinary has written.
+// UnmarshalBinary reads what MarshalBinary has written; else it is ErrDamaged.
 func (w *Window) UnmarshalBinary(b []byte) error {
 	d := decoder{rest: b}
 	if len(b) == 0 || b[0] != form {
-		return errDamaged
+		return ErrDamaged
 	}
 	d.rest = b[1:]
 	*w = Window{limit: d.number()}
@@ -63,7 +64,7 @@ func (w *Window) UnmarshalBinary(b []byte) error {
 	}
 	sorted := slices.IsSortedFunc(w.sends, func(a, b send) int { return a.at.Compare(b.at) })
 	if d.failed || len(d.rest) > 0 || w.limit < 1 || w.limit > mostLimit || !sorted {
-		return errDamaged
+		return ErrDamaged
 	}
 	return nil
 }

@@ -131,3 +131,11 @@ func FuzzWindow(f *testing.F) {
 		require.LessOrEqual(t, total(g.Chunks), w.limit)
 	})
 }
+
+// A pause that is further away than any can be is one of a clock that was set back.
+func TestAPauseOfAnotherClock(t *testing.T) {
+	w := NewWindow(20, at(3_600_000))
+	require.NotEmpty(t, w.Exchange(at(0), Report{Holder: 1, Want: 1}).Chunks)
+	w = NewWindow(20, at(60_000))
+	require.Empty(t, w.Exchange(at(0), Report{Holder: 1, Want: 1}).Chunks)
+}

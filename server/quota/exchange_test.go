@@ -237,10 +237,17 @@ func TestLimitsOfRunsAreForgotten(t *testing.T) {
 
 func TestADamagedLimit(t *testing.T) {
 	process := installation(t, "damaged")
-	l := join(t, process(), nil)
+	var text bytes.Buffer
+	l := join(t, process(), slog.New(slog.NewTextHandler(&text, nil)))
 	execute(t, process(), "INSERT INTO limits (name, version, state) VALUES ('connection 1', 1, 'x')")
 	_, err := l.Connection(1).Exchange(t.Context(), asks(1))
 	require.ErrorContains(t, err, `exchange limit "connection 1": read limit: its state is damaged`)
+	_, err = l.Connection(2).Exchange(t.Context(), asks(1)) // of which the first says nothing
+	require.NoError(t, err)
+	_, err = l.Connection(1).Exchange(t.Context(), asks(1))
+	require.Error(t, err)
+	require.Equal(t, 1, strings.Count(text.String(), "\n"), "said once")
+	require.Contains(t, text.String(), `exchange limit \"connection 1\"`)
 	l.Close()
 	_, err = l.Connection(1).Exchange(t.Context(), asks(1))
 	require.ErrorIs(t, err, errClosed)

@@ -31,6 +31,7 @@ type Limits struct {
 
 	mu      sync.Mutex
 	failing bool
+	damaged map[string]bool // limits whose rows cannot be read
 	open    context.Context // until Close
 	close   context.CancelFunc
 	under   sync.WaitGroup // exchanges
@@ -49,7 +50,7 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Limits {
 	}
 	config := pool.Config()
 	config.MaxConns, config.MinConns, config.MinIdleConns = Connections, 0, 0
-	l := &Limits{log: log, skew: skew{base: time.Now()}}
+	l := &Limits{log: log, skew: skew{base: time.Now()}, damaged: map[string]bool{}}
 	l.pool, l.unfit = pgxpool.NewWithConfig(context.Background(), config)
 	l.open, l.close = context.WithCancel(context.Background())
 	return l
@@ -111,17 +112,28 @@ func (s source) Exchange(ctx context.Context, r pace.Report) (pace.Grant, error)
 	if err != nil && s.limits.open.Err() != nil {
 		return pace.Grant{}, errClosed
 	}
-	s.limits.note(err)
 	if err != nil {
-		return pace.Grant{}, fmt.Errorf("exchange limit %q: %w", s.name, err)
+		g, err = pace.Grant{}, fmt.Errorf("exchange limit %q: %w", s.name, err)
 	}
-	return g, nil
+	s.limits.note(s.name, err)
+	return g, err
 }
 
-// note logs the beginning and the end of a time without answers.
-func (l *Limits) note(err error) {
+// note logs the beginning and the end of a time without answers. A row that cannot
+// be read says nothing of the others.
+func (l *Limits) note(name string, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if errors.Is(err, pace.ErrDamaged) {
+		if !l.damaged[name] {
+			l.damaged[name] = true
+			l.log.Error("a limit cannot be read: nothing is sent on it until it can", "error", err)
+		}
+		return
+	}
+	if err == nil {
+		delete(l.damaged, name)
+	}
 	switch failing := err != nil; {
 	case failing && !l.failing:
 		l.log.Warn("the limits of connections cannot be reached in the database: nothing is sent until they can", "error", err)
