@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -56,7 +57,7 @@ func newCatalogue(objects []ObjectConfig) *catalogue {
 	c := &catalogue{byName: map[string]*object{}}
 	for _, oc := range objects {
 		o := &object{
-			Object:     rpc.Object{APIName: oc.Name, Label: firstOf(oc.Label, oc.Name)},
+			Object:     rpc.Object{APIName: oc.Name, Label: cmp.Or(oc.Label, oc.Name)},
 			operations: slices.Clone(oc.Operations),
 		}
 		if oc.CanCreateFields {
@@ -77,7 +78,7 @@ func newCatalogue(objects []ObjectConfig) *catalogue {
 func newField(fc FieldConfig) *field {
 	return &field{
 		Field: rpc.Field{
-			APIName: fc.Name, Label: firstOf(fc.Label, fc.Name),
+			APIName: fc.Name, Label: cmp.Or(fc.Label, fc.Name),
 			Identifier: fc.Identifier, Required: fc.Required,
 			Createable: fc.Createable == nil || *fc.Createable,
 			Updateable: fc.Updateable == nil || *fc.Updateable,

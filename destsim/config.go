@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -144,8 +145,8 @@ func (c Config) resolve() (Config, error) {
 	}
 	c.Speed = mergeSpeed(c.Speed, rpc.Speed{MaximumBatchSize: 1000, MaximumParallelBatches: 16, MaximumRecordsPerSecond: 1000000})
 	c.RateLimit = max(c.RateLimit, 0)
-	c.SkipConvention = firstOf(c.SkipConvention, "failure")
-	c.Store = firstOf(c.Store, "memory")
+	c.SkipConvention = cmp.Or(c.SkipConvention, "failure")
+	c.Store = cmp.Or(c.Store, "memory")
 	if c.MaxBody == 0 {
 		c.MaxBody = 64 << 20
 	}
@@ -165,8 +166,8 @@ func (c *Config) merge(base Config) {
 	if c.RateLimit == 0 {
 		c.RateLimit = base.RateLimit
 	}
-	c.Compress = firstOf(c.Compress, base.Compress)
-	c.SkipConvention = firstOf(c.SkipConvention, base.SkipConvention)
+	c.Compress = cmp.Or(c.Compress, base.Compress)
+	c.SkipConvention = cmp.Or(c.SkipConvention, base.SkipConvention)
 }
 
 // mergeSpeed fills single numbers: a user may set only one of the three.
@@ -199,14 +200,4 @@ func (d Delays) resolve() Delays {
 	set(&d.Meet, 50*time.Millisecond)
 	set(&d.Work, 20*time.Millisecond)
 	return d
-}
-
-// firstOf gives the first word that is not empty.
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

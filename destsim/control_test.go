@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -46,7 +47,7 @@ func TestControlAccess(t *testing.T) {
 		{"192.0.2.1:1", "", "", "/healthz", 200},
 		{"127.0.0.1:1", "", "", "/_control/nothing", 404},
 	} {
-		w := control(s, http.MethodGet, c.path, "", "From", c.from, firstOf(c.header, "X-None"), c.value)
+		w := control(s, http.MethodGet, c.path, "", "From", c.from, cmp.Or(c.header, "X-None"), c.value)
 		require.Equal(t, c.status, w.Code, "%+v", c)
 	}
 	open := newSim(t, Config{})

@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -76,7 +77,7 @@ func (c *call) batchOperation() string {
 // interfere does what a fault of the kinds with a place does there: before the
 // call is executed it is not executed, after that only its answer is lost.
 func (f *firing) interfere(c *call) {
-	message := firstOf(f.Message, "simulated fault")
+	message := cmp.Or(f.Message, "simulated fault")
 	switch f.Kind {
 	case "delay":
 		c.sleep(f.delay)
@@ -139,7 +140,7 @@ func faultApply(c *call, r *record, next next) result {
 		if !f.hit(r.index) {
 			continue
 		}
-		message := firstOf(f.Message, "simulated failure")
+		message := cmp.Or(f.Message, "simulated failure")
 		switch f.Kind {
 		case "record_failure":
 			return r.fail("%s", message)

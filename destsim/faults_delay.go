@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -31,7 +32,7 @@ var distributions = map[string][]string{
 }
 
 func (d *Delay) check() error {
-	name := firstOf(d.Distribution, "fixed")
+	name := cmp.Or(d.Distribution, "fixed")
 	takes, known := distributions[name]
 	if !known {
 		return fmt.Errorf("delay.distribution: unknown distribution %q%s", clip(name),

@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -84,7 +85,7 @@ func (d *Drift) fields(fields []rpc.Field) []rpc.Field {
 		return slices.DeleteFunc(fields, func(f rpc.Field) bool { return f.APIName == d.Field })
 	case "add_field":
 		return append(fields, rpc.Field{
-			APIName: d.Field, Label: d.Field, Type: firstOf(d.Type, rpc.TypeString), Createable: true, Updateable: true,
+			APIName: d.Field, Label: d.Field, Type: cmp.Or(d.Type, rpc.TypeString), Createable: true, Updateable: true,
 		})
 	}
 	for i := range fields {
@@ -128,7 +129,7 @@ func (d *Drift) batch(b *batch) {
 		return
 	}
 	changed := &field{
-		Field:  rpc.Field{APIName: d.Field, Label: d.Field, Type: firstOf(d.Type, rpc.TypeString), Createable: true, Updateable: true},
+		Field:  rpc.Field{APIName: d.Field, Label: d.Field, Type: cmp.Or(d.Type, rpc.TypeString), Createable: true, Updateable: true},
 		quoted: quote(d.Field),
 	}
 	if f := b.object.byName[d.Field]; f != nil {

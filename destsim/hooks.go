@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -154,7 +155,7 @@ func (s *Sim) hookRotate(q hookRequest) any {
 }
 
 // rotated is the token that takes the place of another one.
-func rotated(token string) string { return firstOf(token, "token") + "-rotated" }
+func rotated(token string) string { return cmp.Or(token, "token") + "-rotated" }
 
 // alterations remembers what the alter_schema hook has changed.
 type alterations struct {

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -83,7 +84,7 @@ func (p *plan) column(name string, mapped rpc.SchemaField) *column {
 	}
 	f := &field{
 		Field: rpc.Field{
-			APIName: name, Label: firstOf(mapped.Field.Label, name), Type: mapped.Field.Type, Array: mapped.Field.Array,
+			APIName: name, Label: cmp.Or(mapped.Field.Label, name), Type: mapped.Field.Type, Array: mapped.Field.Array,
 			Createable: true, Updateable: true,
 		},
 		quoted: quote(name), custom: true,

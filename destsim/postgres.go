@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,13 +85,13 @@ func parsePostgres(name string) (*pgxpool.Config, string, error) {
 	}
 	params := config.ConnConfig.RuntimeParams
 	// The service takes search_path for its --store.
-	schema := firstOf(params["schema"], params["search_path"], defaultSchema)
+	schema := cmp.Or(params["schema"], params["search_path"], defaultSchema)
 	delete(params, "schema")
 	if len(schema) > 63 || strings.HasPrefix(schema, "pg_") || strings.ContainsAny(schema, "\x00") {
 		return nil, "", fmt.Errorf("schema %q cannot be one: use up to 63 characters, not beginning with pg_", clip(schema))
 	}
 	params["search_path"] = pgx.Identifier{schema}.Sanitize()
-	params["application_name"] = firstOf(params["application_name"], "destkit destsim")
+	params["application_name"] = cmp.Or(params["application_name"], "destkit destsim")
 	// Every statement goes by keys. Statistics of a table that was empty a moment
 	// ago would have it read as a whole; and what looks dear would be compiled.
 	for _, way := range []string{"enable_hashjoin", "enable_mergejoin", "enable_seqscan", "jit"} {

@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -138,7 +139,7 @@ func (q schemaChange) editObject(o *object) error {
 				return errors.New("definition: the field is missing")
 			}
 			config := q.Definition.config()
-			config.Name = firstOf(config.Name, q.Field)
+			config.Name = cmp.Or(config.Name, q.Field)
 			if key, err := config.check(); err != nil {
 				return fmt.Errorf("definition.%s: %w", key, err)
 			}

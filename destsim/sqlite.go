@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -149,7 +150,7 @@ func (s *sqliteStore) Drop(name string) error {
 	defer u.Rollback()
 	for _, t := range []string{"records", "keys", "tables"} {
 		column := map[string]string{"tables": "name"}[t]
-		if err := s.exec("DELETE FROM "+t+" WHERE ?1 = '' OR "+firstOf(column, "tbl")+" = ?1", name); err != nil {
+		if err := s.exec("DELETE FROM "+t+" WHERE ?1 = '' OR "+cmp.Or(column, "tbl")+" = ?1", name); err != nil {
 			return fmt.Errorf("drop table: %w", err)
 		}
 	}

@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -82,7 +83,7 @@ func (f *field) scalar(raw []byte) ([]byte, string) {
 			rpc.TypeDecimal: `a decimal in a string like "12.34"`, rpc.TypeDate: `a date like "2021-03-29"`,
 			rpc.TypeDateTime: `a UTC time like "2021-03-29T16:32:23Z"`,
 		}[f.Type]
-		return nil, f.wrongType(raw, firstOf(want, "a string"))
+		return nil, f.wrongType(raw, cmp.Or(want, "a string"))
 	}
 	return f.text(raw)
 }

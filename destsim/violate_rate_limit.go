@@ -1,6 +1,7 @@
 package destsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"strconv"
 	"sync"
@@ -34,7 +35,7 @@ func rateLimitViolations() []violation {
 		breaks("RL-002", "X-RateLimit-Limit of get_sync_speed stands on two lines with the same value",
 			seams{write: func(c *call, h *httpReply) {
 				if c.method == rpc.MethodGetSyncSpeed {
-					value := firstOf(h.header.Get(rateLimitHeader), "50000")
+					value := cmp.Or(h.header.Get(rateLimitHeader), "50000")
 					h.set(rateLimitHeader, value)
 					h.header.Add(rateLimitHeader, value)
 				}

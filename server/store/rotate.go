@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -54,7 +55,7 @@ func (tx *Tx) alone() error {
 	}
 	var others []string
 	err := tx.query("SELECT id, address FROM processes WHERE seen > clock_timestamp() - interval '10 seconds' ORDER BY id", func(c cells) error {
-		others = append(others, firstOf(c.text(1), c.text(0)))
+		others = append(others, cmp.Or(c.text(1), c.text(0)))
 		return nil
 	})
 	if err == nil && len(others) > 0 {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -68,7 +69,7 @@ func define[T any](t table[T]) *table[T] {
 		") VALUES (1, ?, ?" + marks + ") RETURNING id"
 	t.sqlUpdate = "UPDATE " + t.name + " SET version = version + 1, updated_at = ?, " +
 		strings.Join(t.columns, " = ?, ") + " = ? WHERE id = ? AND version = ?"
-	where := " WHERE " + firstOf(t.visible, "1 = 1")
+	where := " WHERE " + cmp.Or(t.visible, "1 = 1")
 	scoped := where
 	if t.scope != "" {
 		scoped += " AND " + t.scope + " = ?"
@@ -87,15 +88,6 @@ func define[T any](t table[T]) *table[T] {
 	t.sqlDown, t.sqlUp = list+down, list+up
 	t.sqlHeadsDown, t.sqlHeadsUp = heads+down, heads+up
 	return &t
-}
-
-func firstOf(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
 }
 
 func (t *table[T]) create(tx *Tx, v *T) error {
