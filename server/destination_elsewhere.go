@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/destkit/destkit/server/store"
@@ -33,13 +34,14 @@ func (s *Server) hearObjects(text string) {
 	if _, err := fmt.Sscan(text, &id, &what, &process); err != nil || process == s.config.Process {
 		return
 	}
-	var err error
-	if what == goneElsewhere {
-		err = s.gate.Forget(id)
-	} else {
+	if what != goneElsewhere {
 		s.gate.Idle(id)
+		return
 	}
-	if err != nil {
-		s.log.Warn("a destination that is gone cannot be closed", "destination", id, "error", err)
-	}
+	// Beside the bus: its records may be in a database that does not answer.
+	s.later(fmt.Sprintf("close destination %d", id), func(context.Context) {
+		if err := s.gate.Forget(id); err != nil {
+			s.log.Warn("a destination that is gone cannot be closed", "destination", id, "error", err)
+		}
+	})
 }

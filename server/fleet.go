@@ -178,7 +178,6 @@ func (f *fleet) begin(ctx context.Context) (err error) {
 		return err
 	}
 	f.each(f.pulse.beat, f.beat)
-	f.work.Go(f.listen)
 	if err := f.s.engine.expectActive(ctx); err != nil {
 		return err
 	}

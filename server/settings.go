@@ -41,7 +41,8 @@ const (
 const topicObjects = "objects"
 
 // shareControl makes the control API that of the installation, before anything is
-// served. In memory and on SQLite it does nothing.
+// served, and begins to hear the other processes. In memory and on SQLite it does
+// nothing.
 func (s *Server) shareControl(ctx context.Context) error {
 	if !s.store.Shared() {
 		return nil
@@ -67,7 +68,12 @@ func (s *Server) shareControl(ctx context.Context) error {
 		s.log.Warn("faults are in force", "faults", n)
 	}
 	s.background.work.Go(func() { s.settings.run(s.background.ctx) })
-	s.background.work.Go(func() { _ = s.store.Listen(s.background.ctx, s.hearControl) })
+	for name := range s.settings.follow {
+		s.onNotice(name, func(string) { s.settings.hear(name) })
+	}
+	s.onNotice(topicObjects, s.hearObjects)
+	// What was changed since it was read above is read again when that begins.
+	s.fleet.work.Go(s.fleet.listen)
 	return nil
 }
 
@@ -84,23 +90,7 @@ func (s *Server) leaveControl() {
 	_ = s.settings.all.Leave(ctx) // others look at who is alive
 }
 
-// hearControl takes a notice of the bus; topic "" says that any may have been
-// missed. It does not wait.
-func (s *Server) hearControl(topic, text string) {
-	switch {
-	case s.settings == nil:
-	case topic == topicObjects:
-		s.hearObjects(text)
-	case topic == "":
-		for name := range s.settings.follow {
-			s.settings.hear(name)
-		}
-	case s.settings.follow[topic] != nil:
-		s.settings.hear(topic)
-	}
-}
-
-// hear notes that a setting has to be read again.
+// hear notes that a setting has to be read again. It does not wait.
 func (k *settings) hear(name string) {
 	k.mu.Lock()
 	k.due[name] = true

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -96,6 +97,21 @@ func TestJournalsOfAllProcesses(t *testing.T) {
 	}
 	require.NotEmpty(t, other.control("GET", "/journal/calls", nil).want(200).at("entries"))
 	one.goOnWithIDs(t)
+}
+
+// TestSettingsThatWereMissed: a notice may be lost with its connection. Whoever hears
+// that reads every setting again.
+func TestSettingsThatWereMissed(t *testing.T) {
+	w := together(t, "one")[0]
+	bodies := func() any { return w.control("POST", "/journal", `{}`).want(200).at("bodies") }
+	for _, kept := range []bool{false, true} {
+		_, err := w.s.settings.all.Set(t.Context(), settingJournal, func([]byte) ([]byte, error) { return json.Marshal(keptBodies{kept}) })
+		require.NoError(t, err)
+		for _, hear := range w.s.notices.of("") {
+			hear("")
+		}
+		require.Eventually(t, func() bool { return bodies() == kept }, time.Minute, time.Millisecond)
+	}
 }
 
 // A process that does not answer holds nobody up for long, and a database that is
