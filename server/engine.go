@@ -329,7 +329,7 @@ func (s *Server) run(ctx context.Context) error {
 		Payloads: true, Log: s.log, Deviations: s.broken.deviations(), CutRows: s.config.cut,
 	}
 	if s.fleet != nil {
-		options.Parts = s.fleet.parts
+		options.Parts, options.Records = s.fleet.parts, s.fleet.limits.Records
 	}
 	s.executor = executor.New(options)
 	if s.fleet != nil {

@@ -18,6 +18,7 @@ import (
 type takenPart struct {
 	*fleetParts
 	part   executor.PartJob
+	beside executor.Beside
 	cancel context.CancelCauseFunc
 	until  atomic.Int64 // for so long it is ours, in nanoseconds since the claim
 	begun  time.Time
@@ -108,7 +109,7 @@ func (c *takenPart) run(ctx context.Context, open *executor.Job) executor.PartRe
 		job = *own
 		job.Allowed = c.sure
 	}
-	return c.f.s.executor.RunPart(ctx, job, c.part, func(r executor.PartReport) {
+	return c.f.s.executor.RunPart(ctx, job, c.part, &c.beside, func(r executor.PartReport) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.report = &r
@@ -156,13 +157,14 @@ func (c *takenPart) keep(ctx context.Context) {
 		c.mu.Unlock()
 		before := time.Since(c.begun)
 		call, cancel := context.WithTimeout(ctx, c.f.pulse.run/3)
-		mine, err := c.table.Keep(call, c.place(), textOf(report))
+		working, err := c.table.Keep(call, c.place(), textOf(report))
 		cancel()
 		switch {
-		case err == nil && !mine:
+		case err == nil && working == nil:
 			c.cancel(errCalledOff)
 			return
 		case err == nil:
+			c.beside.Tell(working)
 			c.until.Store(int64(before + c.f.pulse.run))
 		case time.Since(c.begun) > time.Duration(c.until.Load()):
 			c.cancel(errCalledOff) // others take it for dead by now

@@ -6,11 +6,14 @@ import (
 	"fmt"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
@@ -172,6 +175,50 @@ func lapsed(w *world, lost *Server) {
 	past(w.t.(*testing.T), lost.fleet)
 	_, err := w.s.store.Pool().Exec(w.t.Context(), "UPDATE parts SET until = clock_timestamp() - interval '1 second' WHERE process = $1", lost.fleet.id)
 	require.NoError(w.t, err)
+}
+
+// TestAPartThatEndsLeavesItsShare: one of two parts has next to nothing to send. Then
+// the other one has all batches at once, and all records per second, and no more.
+func TestAPartThatEndsLeavesItsShare(t *testing.T) {
+	w, all, id := cutFleet(t, 2)
+	w.runs(id)
+	change := func(name string, speed rpc.Speed) {
+		_, err := w.sim.ArmFault(destsim.Fault{Kind: "speed", Speeds: []rpc.Speed{speed}, When: destsim.Trigger{Times: 1}})
+		require.NoError(t, err)
+		// By their digits 102 is in the first half and the others are in the second.
+		w.changeSource("UPDATE customers SET name = '" + name + "' WHERE id BETWEEN 400 AND 474 OR id = 102")
+	}
+	// Whoever sends after the end of a part waits until four do.
+	var waiting atomic.Int64
+	full := make(chan struct{})
+	block := func() {
+		var ended int
+		_ = w.s.store.Pool().QueryRow(context.Background(), "SELECT count(*) FROM parts WHERE ended").Scan(&ended)
+		if ended > 0 {
+			if waiting.Add(1) == 4 {
+				close(full)
+			}
+			<-full
+		}
+	}
+	w.onCall.Store(&block)
+	change("once", rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 200})
+	require.Equal(t, [7]int64{600, 76, 0, 0, 76, 76, 0}, w.runs(id).counts())
+	w.onCall.Store(nil)
+	require.GreaterOrEqual(t, waiting.Load(), int64(4))
+
+	const limit, batch = 60, 3
+	change("twice", rpc.Speed{MaximumBatchSize: batch, MaximumParallelBatches: 4, MaximumRecordsPerSecond: limit})
+	began := len(w.sim.Journal(destsim.JournalFilter{Method: rpc.MethodSyncBatch}).Entries)
+	require.Equal(t, [7]int64{600, 76, 0, 0, 76, 76, 0}, w.runs(id).counts())
+	require.Equal(t, 6, logs(t, all[0]))
+	sent := w.sim.Journal(destsim.JournalFilter{Method: rpc.MethodSyncBatch}).Entries[began:]
+	records := func(e destsim.JournalEntry) int { return e.Records }
+	most := busiest(sent, records)
+	require.LessOrEqual(t, most, limit+batch, "of what is written in a second one may arrive late")
+	require.Greater(t, most, limit/2+batch, "one alone sends more than its half")
+	w.clean(id)
+	t.Logf("%d records in %s, at most %d in a second", 76, sent[len(sent)-1].Received.Sub(sent[0].Received), most)
 }
 
 // TestDeletesOfOnePart: the other parts have nothing to delete, and so no second

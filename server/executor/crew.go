@@ -21,7 +21,7 @@ type crew struct {
 }
 
 type waiter struct {
-	want   int
+	want   int // 0: that all are free
 	given  chan struct{}
 	resume func()
 }
@@ -47,8 +47,24 @@ func (c *crew) do(ctx context.Context, fn func(ctx context.Context)) error {
 // wait returns when nothing is on its way any more, whatever becomes of ctx:
 // batches end by themselves.
 func (c *crew) wait(ctx context.Context) {
-	_ = c.take(context.WithoutCancel(ctx), c.size)
-	c.give(c.size)
+	_ = c.take(context.WithoutCancel(ctx), 0)
+}
+
+// grow makes places for more batches at once; there are never fewer.
+func (c *crew) grow(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if more := size - c.size; more > 0 {
+		c.size += more
+		c.serve(more)
+	}
+}
+
+// places is how many batches may be on their way at once.
+func (c *crew) places() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
 }
 
 // busy tells whether something is on its way.
@@ -63,7 +79,7 @@ func (c *crew) take(ctx context.Context, n int) error {
 		return err
 	}
 	c.mu.Lock()
-	if len(c.queue) == 0 && c.free >= n {
+	if len(c.queue) == 0 && c.has(n) {
 		c.free -= n
 		c.mu.Unlock()
 		return nil
@@ -93,11 +109,19 @@ func (c *crew) leave(w *waiter, err error) error {
 	return nil
 }
 
+// has tells whether a waiter can be served.
+func (c *crew) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
+
 func (c *crew) give(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.serve(n)
+}
+
+// serve hands out n places that are free now.
+func (c *crew) serve(n int) {
 	c.free += n
-	for len(c.queue) > 0 && c.free >= c.queue[0].want {
+	for len(c.queue) > 0 && c.has(c.queue[0].want) {
 		w := c.queue[0]
 		c.queue = c.queue[1:]
 		c.free -= w.want

@@ -177,7 +177,7 @@ func (d *delivery) count(err error) {
 
 // desperate tells that nothing gets through any more.
 func (r *run) desperate() bool {
-	return r.silence.Load() >= hopeless*max(despair, r.speed.MaximumParallelBatches)
+	return r.silence.Load() >= hopeless*max(despair, int64(r.crew.places()))
 }
 
 // unanswered is the failure of a run that came to its end without one reply that

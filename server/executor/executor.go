@@ -14,6 +14,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -63,6 +64,9 @@ type Options struct {
 	Parts     Parts
 	PartsHere int
 	CutRows   int64
+	// Records brings the processes of Parts together that send a run, for its records
+	// per second (spec 8); needed with Parts, unless one process has them all.
+	Records func(run int64) pace.Source
 	// Deviations are rules to break on purpose.
 	Deviations Deviations
 }
@@ -71,6 +75,9 @@ type Options struct {
 // must not overlap.
 type Executor struct {
 	options Options
+
+	mu    sync.Mutex
+	gates map[int64]*runGate
 }
 
 // New makes an executor. It does not own the clock and the ledger.

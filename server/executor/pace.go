@@ -41,7 +41,7 @@ const shortly = time.Second
 // is at work meanwhile: it is no sleep on the clock, in which all is quiet. A pause
 // after a 429 is one.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
-	if d <= shortly && g.limiter.Shared() && g.limiter.Rest(g.clock.Now()) <= 0 {
+	if d <= shortly && (g.limiter.Shared() || g.records.Shared()) && g.limiter.Rest(g.clock.Now()) <= 0 {
 		return clock.Sleep(ctx, d)
 	}
 	return g.clock.Sleep(ctx, d)

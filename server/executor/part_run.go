@@ -17,10 +17,11 @@ import (
 
 // RunPart carries out one part of a run that another process has cut, with a job
 // that is open as for Run: of it source, object, columns, destination and
-// connection count, the rest is the part's. tell is called often, the last time
-// with the report that is returned. When ctx is cancelled what was acknowledged
-// stays; the same part can be made again, here or elsewhere, and goes on.
-func (e *Executor) RunPart(ctx context.Context, job Job, part PartJob, tell func(PartReport)) PartReport {
+// connection count, the rest is the part's. beside is told meanwhile which parts
+// still work; nil: nobody does. tell is called often, the last time with the report
+// that is returned. When ctx is cancelled what was acknowledged stays; the same part
+// can be made again, here or elsewhere, and goes on.
+func (e *Executor) RunPart(ctx context.Context, job Job, part PartJob, beside *Beside, tell func(PartReport)) PartReport {
 	log, err := e.options.Ledger.OpenPart(part.Sync, ledger.Part{Run: part.Run, Number: part.Number, From: part.From, To: part.To}, part.Fence)
 	if err != nil {
 		out := PartReport{Number: part.Number, Ended: true, Failure: failed(CodeState, err, "open the log of the part: %v", err)}
@@ -28,18 +29,19 @@ func (e *Executor) RunPart(ctx context.Context, job Job, part PartJob, tell func
 		return out
 	}
 	defer func() { _ = log.Close() }()
-	return e.runPart(ctx, job, part, log, nil, tell)
+	gate := e.join(part.Run, job.Connection, part.Speed.MaximumRecordsPerSecond)
+	defer e.leave(part.Run)
+	return e.runPart(ctx, job, part, log, gate, beside, tell)
 }
 
-// runPart carries out a part with its log open. gate is that of the run where
-// both are in one process.
-func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledger.Run, gate *gate, tell func(PartReport)) PartReport {
+// runPart carries out a part with its log open, at the gate of its run.
+func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledger.Run, gate *gate, beside *Beside, tell func(PartReport)) PartReport {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	job.Run, job.Sync, job.Config, job.Full, job.Warehouse, job.Report = part.Run, part.Sync, part.Config, part.Full, nil, nil
 	r := &run{
 		e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepReading, part: &part, began: part.Now,
-		log: log, gate: gate, tell: tell,
+		log: log, gate: gate, beside: beside, tell: tell,
 	}
 	err := r.guarded(own)
 	r.publish()
@@ -86,7 +88,8 @@ func (r *run) workPart(ctx context.Context) error {
 		return f
 	}
 	r.speed, r.sends = r.part.Speed, r.job.Destination
-	r.staff()
+	r.staff(r.part.places(r.part.Working))
+	defer r.beside.hear(func(working []int) { r.crew.grow(r.part.places(working)) })()
 	r.resumed = r.part.Resumed || r.log.Resumed()
 	if r.part.Deletes {
 		return r.removePart(ctx)

@@ -54,8 +54,11 @@ type PartJob struct {
 	Now     time.Time          `json:"now"` // the moment of the run, for templates
 	Full    bool               `json:"full"`
 	Resumed bool               `json:"resumed"` // the run was interrupted before
-	// Speed is its share: the shares of all parts are what the sync may do.
-	Speed rpc.Speed `json:"speed"`
+	// Speed is what the whole run may do. Records per second are shared by who sends,
+	// and of the batches at once each part that has not ended has its share. Working
+	// are the numbers of all parts of this step.
+	Speed   rpc.Speed `json:"speed"`
+	Working []int     `json:"working"`
 	// Fence is that of the lease of the run, for the caller of RunPart in another
 	// process to fill in: who takes the lease over ends all parts. 0 is none.
 	Fence int64 `json:"fence"`
@@ -189,26 +192,17 @@ func (r *run) valueOf(key []byte) []byte {
 	return key
 }
 
-// partJobs describes the parts.
-func (r *run) partJobs(parts []ledger.Part, deletes bool) []PartJob {
-	jobs := make([]PartJob, len(parts))
-	share := func(all int64, i int) int64 {
-		n := int64(len(parts))
-		if int64(i) < all%n {
-			return all/n + 1
-		}
-		return all / n
-	}
+// partJobs describes the parts of a step, which are of all parts those that have
+// something to do.
+func (r *run) partJobs(parts []ledger.Part, of int, deletes bool) []PartJob {
+	jobs, working := make([]PartJob, len(parts)), make([]int, len(parts))
 	for i, p := range parts {
+		working[i] = p.Number
 		jobs[i] = PartJob{
-			Run: r.job.Run, Sync: r.job.Sync, Number: p.Number, Of: len(parts), Deletes: deletes, From: p.From, To: p.To,
+			Run: r.job.Run, Sync: r.job.Sync, Number: p.Number, Of: of, Deletes: deletes, From: p.From, To: p.To,
 			Config: r.job.Config, Mapping: r.plan.Fingerprint(), Now: r.began, Full: r.full, Resumed: r.resumed,
-			Speed: rpc.Speed{
-				MaximumParallelBatches:  share(r.speed.MaximumParallelBatches, i),
-				MaximumRecordsPerSecond: share(r.speed.MaximumRecordsPerSecond, i),
-			},
+			Speed: r.speed, Working: working,
 		}
-		jobs[i].Speed.MaximumBatchSize = min(r.speed.MaximumBatchSize, jobs[i].Speed.MaximumRecordsPerSecond)
 	}
 	return jobs
 }

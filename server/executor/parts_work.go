@@ -28,11 +28,14 @@ var errOther = errors.New("another part of the run has failed")
 // made as a whole: its parts know that their rows cannot be cut so.
 func (r *run) moveParts(ctx context.Context) (done bool, err error) {
 	parts, err := r.cut(ctx)
+	if len(r.log.Parts()) > 0 {
+		r.join()
+	}
 	if err != nil || len(parts) == 0 {
 		return err != nil, err
 	}
 	r.takeParts(len(parts))
-	err = r.workParts(ctx, r.partJobs(parts, false), r.pieces.write)
+	err = r.workParts(ctx, r.partJobs(parts, len(parts), false), r.pieces.write)
 	if errors.Is(err, errUnordered) {
 		return false, r.unite(ctx)
 	}
@@ -45,19 +48,15 @@ func (r *run) moveParts(ctx context.Context) (done bool, err error) {
 	if err := r.emptied(); err != nil {
 		return true, err
 	}
-	var jobs []PartJob
-	for i, p := range r.partJobs(parts, true) {
-		if r.pieces.write[i].Deletes > 0 {
-			jobs = append(jobs, p)
-		}
-	}
-	if len(jobs) == 0 {
+	of := len(parts)
+	parts = slices.DeleteFunc(parts, func(p ledger.Part) bool { return r.pieces.write[p.Number-1].Deletes == 0 })
+	if len(parts) == 0 {
 		return true, nil
 	}
 	r.enter(StepDeleting)
 	// Upserts precede deletes, so that no key is without a record in between
 	// (facts A4): a key may have moved from one part to another.
-	return true, r.workParts(ctx, jobs, r.pieces.remove)
+	return true, r.workParts(ctx, r.partJobs(parts, of, true), r.pieces.remove)
 }
 
 // takeParts begins to count by the reports of parts. What their logs have from
@@ -183,12 +182,14 @@ func (r *run) workHere(ctx context.Context, jobs []PartJob, tell func(PartReport
 	left.Store(int64(len(jobs)))
 	ready := make(chan struct{})
 	var resume func()
+	beside := newSiblings(jobs)
 	for i := range jobs {
 		own, done := r.e.options.Clock.Work(ctx, fmt.Sprintf("part %d of sync %d", jobs[i].Number, r.job.Sync))
 		working.Go(func() {
 			defer done()
 			<-ready
-			r.e.runPart(own, r.job, jobs[i], logs[i], r.gate, tell)
+			r.e.runPart(own, r.job, jobs[i], logs[i], r.gate, beside.of(jobs[i].Number), tell)
+			beside.ended(jobs[i].Number)
 			if left.Add(-1) == 0 { // before done: the clock never passes for quiet
 				resume()
 			}

@@ -107,17 +107,12 @@ func (r *run) pace(ctx context.Context) error {
 	if !r.e.options.Deviations.LargeBatches {
 		s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
 	}
-	r.staff()
+	r.gate.records.Rate = s.MaximumRecordsPerSecond
+	r.staff(int(s.MaximumParallelBatches))
 	return nil
 }
 
-// staff sets up the limits of the run, or of a part of it.
-func (r *run) staff() {
-	if r.gate == nil {
-		r.gate = &gate{clock: r.e.options.Clock, limiter: r.e.options.Limiter(r.job.Connection)}
-	}
-	if r.gate.records.Rate == 0 {
-		r.gate.records.Rate = r.speed.MaximumRecordsPerSecond
-	}
-	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), int(r.speed.MaximumParallelBatches))
+// staff lets so many batches be on their way at once.
+func (r *run) staff(size int) {
+	r.crew = newCrew(r.e.options.Clock, fmt.Sprintf("batch of sync %d", r.job.Sync), size)
 }

@@ -40,6 +40,8 @@ type run struct {
 	state  warehouseState
 	sends  sender   // the destination, or its replacement under way
 	part   *PartJob // nil: the whole run
+	beside *Beside  // of a part
+	joined bool     // the gate is that of all parts
 	began  time.Time
 
 	// Of the goroutine that reads.
@@ -101,6 +103,7 @@ func (r *run) work(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
+	defer r.leave()
 	err := r.move(ctx)
 	if err == nil {
 		err = r.unanswered()

@@ -31,7 +31,7 @@ func NewSharedLimiter(o ShareOptions) *Limiter {
 
 // Shared tells whether waits are in real time, whatever the service's clock shows:
 // other processes count by no other.
-func (l *Limiter) Shared() bool { return l.requests.shared() }
+func (l *Limiter) Shared() bool { return l.requests.Shared() }
 
 // Announce takes over the limit that a reply names, in requests per second; it
 // binds from the next send. 0 and less say nothing.
@@ -64,7 +64,7 @@ func (l *Limiter) Rest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	rest := max(l.paused.Sub(now), 0)
-	if l.requests.shared() {
+	if l.requests.Shared() {
 		rest = max(rest, l.requests.Share.resting())
 	}
 	return rest

@@ -46,7 +46,7 @@ type send struct {
 // Wait is how long n units must wait at the moment now. A single send larger
 // than the rate waits for an empty window.
 func (p *Pacer) Wait(now time.Time, n int64) time.Duration {
-	if p.shared() {
+	if p.Shared() {
 		p.Rate = p.Share.rate()
 		return p.Share.wait(n)
 	}
@@ -112,12 +112,13 @@ func (p *Pacer) forget(now time.Time) {
 	}
 }
 
-// shared tells whether the share is asked. What it lets go is counted here, too:
-// should the clock be moved, the process goes on alone from there.
-func (p *Pacer) shared() bool { return p.Share != nil && p.Share.runs() }
+// Shared tells whether the share is asked, and waits are in real time. What it lets
+// go is counted here, too: should the clock be moved, the process goes on alone from
+// there.
+func (p *Pacer) Shared() bool { return p.Share != nil && p.Share.runs() }
 
 // claim takes n units of the share. Take follows, or giveUp.
-func (p *Pacer) claim(n int64) bool { return !p.shared() || p.Share.take(n) }
+func (p *Pacer) claim(n int64) bool { return !p.Shared() || p.Share.take(n) }
 
 func (p *Pacer) giveUp(n int64) {
 	if p.Share != nil {

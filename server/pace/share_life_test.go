@@ -211,6 +211,41 @@ func TestRecordsOfPartsInSeveralProcesses(t *testing.T) {
 	})
 }
 
+// TestAPartThatEndsLeavesItsRecords: whoever still sends has all of the limit.
+func TestAPartThatEndsLeavesItsRecords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const perSecond, batch = 1000, 100
+		records := newTable(DefaultLimit)
+		begin := time.Now()
+		var mu sync.Mutex
+		var sent []time.Time
+		var all sync.WaitGroup
+		for i := range 3 {
+			l, share := NewLimiter(), NewShare(perSecond, ShareOptions{Source: records})
+			share.Announce(perSecond)
+			p := Pacer{Share: share}
+			all.Go(func() {
+				// Two of them have little to send.
+				for left := 5 + 1000*(i/2); left > 0 && time.Since(begin) < 20*time.Second; {
+					if wait := l.Take(time.Now(), &p, batch); wait > 0 {
+						time.Sleep(wait)
+						continue
+					}
+					mu.Lock()
+					sent = append(sent, time.Now())
+					mu.Unlock()
+					l.Written(time.Now(), &p, batch)
+					left--
+				}
+			})
+		}
+		all.Wait()
+		require.LessOrEqual(t, densest(sent), perSecond/batch)
+		require.GreaterOrEqual(t, len(sent), 19*perSecond/batch, "and nobody's share is lost")
+		time.Sleep(quiet)
+	})
+}
+
 // BenchmarkTake is what a request costs its sender: alone, and with a window that
 // several processes share.
 func BenchmarkTake(b *testing.B) {

@@ -110,10 +110,11 @@ func (t *Table) Claim(ctx context.Context, p *Part) (job []byte, err error) {
 	return job, nil
 }
 
-// Keep says that the part is worked on, with a report where there is one. mine is
-// false where it is called off, where the run is another process's by now, and where
-// the part was given to somebody else.
-func (t *Table) Keep(ctx context.Context, p Part, report []byte) (mine bool, err error) {
+// Keep says that the part is worked on, with a report where there is one. It gives
+// the numbers of the parts of the step that have not ended, this one among them; none
+// where it is called off, where the run is another process's by now, and where the
+// part was given to somebody else.
+func (t *Table) Keep(ctx context.Context, p Part, report []byte) (working []int, err error) {
 	return t.write(ctx, p, report, "FALSE", "NOT called AND "+fenced)
 }
 
@@ -123,17 +124,18 @@ func (t *Table) End(ctx context.Context, p Part, report []byte) error {
 	return err
 }
 
-func (t *Table) write(ctx context.Context, p Part, report []byte, ended, when string) (mine bool, err error) {
+func (t *Table) write(ctx context.Context, p Part, report []byte, ended, when string) (working []int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, t.life)
 	defer cancel()
-	done, err := t.pool.Exec(ctx, `UPDATE parts SET until = clock_timestamp() + $6::bigint * interval '1 microsecond', ended = `+ended+`,
+	err = t.pool.QueryRow(ctx, `UPDATE parts SET until = clock_timestamp() + $6::bigint * interval '1 microsecond', ended = `+ended+`,
 			reports = reports + CASE WHEN $7::bytea IS NULL THEN 0 ELSE 1 END, report = coalesce($7, report)
-		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended AND `+when,
-		p.Sync, p.Fence, p.Number, p.Deletes, t.process, t.life.Microseconds(), report)
-	if err != nil {
-		return false, fmt.Errorf("write of a part: %w", err)
+		WHERE sync = $1 AND fence = $2 AND number = $3 AND deletes = $4 AND process = $5 AND NOT ended AND `+when+`
+		RETURNING (SELECT array_agg(number) FROM parts WHERE sync = $1 AND fence = $2 AND deletes = $4 AND NOT ended)`,
+		p.Sync, p.Fence, p.Number, p.Deletes, t.process, t.life.Microseconds(), report).Scan(&working)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return nil, fmt.Errorf("write of a part: %w", err)
 	}
-	return done.RowsAffected() > 0, nil
+	return working, nil
 }
 
 // Free lets go of a part of which nothing is on its way any more; where it is called
