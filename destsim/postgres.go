@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -129,7 +130,11 @@ func openPostgres(name string) (*postgresStore, error) {
 		if s.end(); s.pool != nil {
 			s.pool.Close()
 		}
-		return nil, fmt.Errorf("open store in PostgreSQL: %w", explainPostgres(err))
+		err = explainPostgres(err)
+		if config.ConnConfig.Password == "" && strings.Contains(err.Error(), "password authentication failed") {
+			err = fmt.Errorf("%w: none was given", err)
+		}
+		return nil, fmt.Errorf("open store in PostgreSQL: %w", err)
 	}
 	return s, nil
 }
@@ -141,6 +146,20 @@ func classOf(schema string) int32 {
 	return int32(h.Sum32())
 }
 
+// ErrStoreAway marks errors of New where a database does not answer, starts, or has no
+// connection left: the same configuration may do later.
+var ErrStoreAway = errors.New("the database does not answer")
+
+// away is an error of that kind with words of its own.
+type away struct{ error }
+
+func (a away) Unwrap() error      { return a.error }
+func (away) Is(target error) bool { return target == ErrStoreAway }
+
+// awayClasses are the classes of SQLSTATE that pass: connections, resources, a server
+// that comes or goes.
+var awayClasses = []string{"08", "53", "57"}
+
 // explainPostgres says in one line what went wrong; the driver lists every
 // attempt to connect, and who tried with which user.
 func explainPostgres(err error) error {
@@ -150,15 +169,19 @@ func explainPostgres(err error) error {
 	case err == nil || errors.Is(err, errAgain) || errors.Is(err, errClosed):
 		return err
 	case errors.As(err, &server):
-		return fmt.Errorf("PostgreSQL says: %s (SQLSTATE %s)", server.Message, server.Code)
+		said := fmt.Errorf("PostgreSQL says: %s (SQLSTATE %s)", server.Message, server.Code)
+		if slices.Contains(awayClasses, server.Code[:min(2, len(server.Code))]) {
+			return away{said}
+		}
+		return said
 	case errors.As(err, &network):
-		return fmt.Errorf("cannot reach PostgreSQL: %s: %w", network.Op, network.Err)
+		return away{fmt.Errorf("cannot reach PostgreSQL: %s: %w", network.Op, network.Err)}
 	case errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("PostgreSQL did not answer within %s", postgresPatience)
+		return away{fmt.Errorf("PostgreSQL did not answer within %s", postgresPatience)}
 	case errors.Is(err, context.Canceled):
 		return errClosed
 	case pgconn.Timeout(err):
-		return errors.New("PostgreSQL did not answer in time")
+		return away{errors.New("PostgreSQL did not answer in time")}
 	}
 	var connect *pgconn.ConnectError
 	if errors.As(err, &connect) {

@@ -69,6 +69,14 @@ func (s *postgresStore) foreign() error {
 // create makes the schema; one that is there and empty is taken.
 func (s *postgresStore) create(ctx context.Context, tx pgx.Tx, missing bool) error {
 	if missing {
+		var may bool
+		var user, database string
+		if err := tx.QueryRow(ctx, `SELECT has_database_privilege(current_database(), 'CREATE'), current_user, current_database()`).Scan(&may, &user, &database); err != nil {
+			return err
+		}
+		if !may {
+			return fmt.Errorf("%s may make no schema in it: GRANT CREATE ON DATABASE %s TO %[1]s, or CREATE SCHEMA %[3]s AUTHORIZATION %[1]s", user, database, s.schema)
+		}
 		if _, err := tx.Exec(ctx, "CREATE SCHEMA "+pgx.Identifier{s.schema}.Sanitize()); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -81,6 +82,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
 	f.BoolVar(&s.asJSON, "json", false, "with --list-violations: print JSON")
 	s.profiling.register(cmd)
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
 	return cmd
 }
 
@@ -112,7 +114,10 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	s.config.Profile = http.HandlerFunc(serveProfile)
 	sim, err := destsim.New(s.config)
 	if err != nil {
-		return usageError(err)
+		if errors.Is(err, destsim.ErrStoreAway) {
+			return untested(err)
+		}
+		return usageError(withoutPassword(err, "none was given"))
 	}
 	defer sim.Close() // late writes of a violation land before the process ends
 	stopProfile, err := s.profiling.start()

@@ -20,7 +20,7 @@ const (
 	statusIncomplete = 6 // an undecided MUST with --require-complete
 )
 
-// exitTable stands in every help text but those of serve.
+// exitTable stands in every help text that has none of its own.
 const exitTable = `Exit status:
   0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
   1  a gate failed: the endpoint breaks a rule that the profile gates on
@@ -31,12 +31,23 @@ const exitTable = `Exit status:
   6  a MUST stays undecided and --require-complete was given
   Several at once: the first of 2, 1, 3, 4, 5, 6.`
 
-// serveExitTable stands in the help texts of serve and what is below it, which
-// judge nothing.
+// serveExitTable stands in the help texts of serve and what is below it, and of
+// destsim, which judge nothing.
 const serveExitTable = `Exit status:
   0  done, or stopped by SIGINT or SIGTERM
   2  usage or configuration: a flag, a key, a token or a file is no good
-  3  could not be done: the address or the data directory is in use, no room`
+  3  could not be done: the address or the data directory is in use, the database
+     does not answer, no room`
+
+// loadExitTable stands in the help texts of load and what is below it.
+const loadExitTable = `Exit status:
+  0  done, however many errors there were
+  1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no rate,
+     or a comparison with --fail found something worse
+  2  usage: a flag, a file or an object is no good; nothing was sent
+  3  the destination could not be asked, or the load was interrupted: its result is
+     whole all the same
+  5  records that were to be deleted are left behind`
 
 // exitError is an error that carries the exit status of the program. Its
 // message is printed unless it has none: then the command has said it all.

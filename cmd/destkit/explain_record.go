@@ -55,13 +55,15 @@ find the same record.`,
 	f.BoolVar(&e.asJSON, "json", false, "print the service's answer as it is")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "show requests and responses whole")
 	cmd.MarkFlagsMutuallyExclusive("sync-run", "sync")
-	cmd.MarkFlagsOneRequired("sync-run", "sync")
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + explainExitTable + "\n")
 	return cmd
 }
 
 // explain asks the service, and shows its answer as text or as it came.
 func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
+	if f := cmd.Flags(); !f.Changed("sync-run") && !f.Changed("sync") {
+		return usagef("in which run? --sync-run N, or --sync N for the latest run of a sync")
+	}
 	query := url.Values{"identifier": {identifier}}
 	for _, id := range []struct {
 		name, flag string

@@ -76,7 +76,7 @@ func TestExplainRecord(t *testing.T) {
 		"as JSON":       {[]string{"--sync", "1", `"42"`, "--json"}, statusOK, "/_control/explain?identifier=%2242%22&sync_id=1", wayText + "\n"},
 		"nobody":        {[]string{"--sync", "1", "nobody"}, statusUsage, "/_control/explain?identifier=nobody&sync_id=1", "explain nobody: the service answered 404: neither the source nor the ledger has it"},
 		"a wrong token": {[]string{"--sync", "1", "a", "--control-token-env", "WRONG_TOKEN"}, statusUntested, "/_control/explain?identifier=a&sync_id=1", "wrong control token; from elsewhere than loopback it needs --control-token-env"},
-		"no run":        {[]string{"a"}, statusUsage, "", "at least one of the flags in the group [sync-run sync] is required"},
+		"no run":        {[]string{"a"}, statusUsage, "", "in which run? --sync-run N"},
 		"both":          {[]string{"a", "--sync", "1", "--sync-run", "1"}, statusUsage, "", "[sync sync-run]"},
 		"a run below 1": {[]string{"a", "--sync-run", "0"}, statusUsage, "", "--sync-run must be a whole number from 1, not 0"},
 		"no record":     {[]string{"--sync", "1"}, statusUsage, "", "missing the IDENTIFIER of the record"},

@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/destkit/destkit/destsim"
@@ -31,7 +33,16 @@ type listener struct {
 func (s *listener) listen() (net.Listener, string, error) {
 	ln, err := net.Listen("tcp", s.addr)
 	if err != nil {
-		return nil, "", usageError(fmt.Errorf("listen on %s: %w", s.addr, err))
+		var op *net.OpError // it repeats the address
+		if errors.As(err, &op) {
+			err = op.Err
+		}
+		err = fmt.Errorf("listen on %s: %w", s.addr, err)
+		var refused *os.SyscallError
+		if errors.As(err, &refused) {
+			return nil, "", untested(err) // the address is well formed, and taken, or not ours
+		}
+		return nil, "", usageError(err)
 	}
 	scheme := "http"
 	if s.tls != nil {

@@ -75,6 +75,7 @@ real writes: give an object that may be filled.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	l.register(cmd)
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + loadExitTable + "\n")
 	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean())
 	return cmd
 }

@@ -108,7 +108,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.SortFlags = false
 	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
-	s.place.register(f)
+	s.place.register(f, "keep everything in PostgreSQL")
 	s.processes.register(f, &s.config)
 	f.StringVar(&s.seed, "seed", "", "YAML `FILE` to fill the service with; once for a data directory")
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")

@@ -54,8 +54,8 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&place.dir, "data", "", "the data directory `DIR`")
-	place.register(cmd.Flags())
+	cmd.Flags().StringVar(&place.dir, "data", "", "copy the data directory `DIR`")
+	place.register(cmd.Flags(), "or the schema in PostgreSQL")
 	cmd.Flags().StringVar(&to, "to", "", "the `FILE` to write, outside of the directory")
 	return cmd
 }

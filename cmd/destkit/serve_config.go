@@ -159,7 +159,7 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.Is(err, store.ErrDamaged):
 		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
 	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere):
-		return usageError(err)
+		return usageError(withoutPassword(err, "without a password"))
 	}
 	return untested(err)
 }

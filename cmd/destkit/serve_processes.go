@@ -27,7 +27,7 @@ const defaultDrain = 30 * time.Second
 func (p *processFlags) register(f *pflag.FlagSet, config *server.Config) {
 	f.StringVar(&p.role, "role", server.RoleAll, "with --store, what this process does: `all|api|worker` (serves the API and works on runs, or one of both)")
 	f.IntVar(&config.Workers, "workers", server.DefaultWorkers, "with --store, the `NUMBER` of runs that this process works on at a time")
-	f.StringVar(&config.Advertise, "advertise", "", "with --store, the `HOST:PORT` at which others reach this process (default: where it listens)")
+	f.StringVar(&config.Advertise, "advertise", "", "with --store, the `HOST:PORT` under which GET /_control/processes lists this process (default: where it listens)")
 	f.DurationVar(&p.drain, "drain-timeout", defaultDrain, "with --store, how long the end may take after SIGTERM: balancers notice, runs are handed back")
 }
 

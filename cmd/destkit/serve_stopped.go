@@ -23,7 +23,7 @@ func (s *stopped) register(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&s.dir, "data", "", "the data directory `DIR`; no service may run on it")
-	s.storePlace.register(f)
+	s.storePlace.register(f, "or the schema in PostgreSQL")
 	s.key.register(f)
 }
 

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -19,9 +21,9 @@ type storePlace struct {
 	dir, url, password string
 }
 
-// register adds --store; the commands word --data themselves.
-func (p *storePlace) register(f *pflag.FlagSet) {
-	f.StringVar(&p.url, "store", "", "keep everything in PostgreSQL, `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
+// register adds --store, with what it is for; the commands word --data themselves.
+func (p *storePlace) register(f *pflag.FlagSet, does string) {
+	f.StringVar(&p.url, "store", "", does+", `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
 }
 
 // resolve reads the password and refuses a URL that cannot be meant. The URL is
@@ -84,6 +86,15 @@ func (p *storePlace) flag() string {
 
 // errNoPlace says that a command needs to know the store.
 var errNoPlace = errors.New("needs --data DIR or --store URL")
+
+// withoutPassword says where a password is read from, when err says in these words
+// that there was none.
+func withoutPassword(err error, words string) error {
+	if !strings.Contains(err.Error(), words) || !strings.Contains(err.Error(), "authentication failed") {
+		return err
+	}
+	return fmt.Errorf("%w; set %s", err, envStorePassword)
+}
 
 // withPassword puts the password of the environment into a URL of PostgreSQL that
 // has none. What is no such URL stays as it is.

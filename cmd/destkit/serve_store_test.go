@@ -118,11 +118,16 @@ func TestStoresThatCannotBe(t *testing.T) {
 	folder := t.TempDir()
 	key, err := makeKeyFile(filepath.Join(folder, "master.key"))
 	require.NoError(t, err)
+	server := postgrestest.Start(t)
+	t.Setenv(envStorePassword, "")
+	nameless := fmt.Sprintf("postgres://%s@127.0.0.1:%d/postgres", postgrestest.User, server.Port)
 	for _, c := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
+		{[]string{"--store", nameless}, 2, "without a password: the database cannot be used: "},
+		{[]string{"--store", nameless}, 2, "; set " + envStorePassword},
 		{[]string{"--data", "d", "--store", "mysql://u:SECRET@h/d"}, 2, "--store: the database cannot be used: read its URL: it is not of the form postgres://"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@h/d?search_path=a,b"}, 2, "is not the name of one schema"},
 		{[]string{"--data", "d", "--store", "postgres://u:SECRET@127.0.0.1:1/d"}, 3, "connect to 127.0.0.1 port 1 as u: the database is not available: connect: connection refused"},
@@ -131,4 +136,10 @@ func TestStoresThatCannotBe(t *testing.T) {
 		require.Equal(t, c.status, status, out)
 		require.Contains(t, out, c.want)
 	}
+	status, out := ran(t, "destsim", "--addr", "127.0.0.1:0", "--store", nameless)
+	require.Equal(t, 2, status, out)
+	require.Contains(t, out, "none was given; set "+envStorePassword)
+	status, out = ran(t, "destsim", "--addr", "127.0.0.1:0", "--store", "postgres://u:SECRET@127.0.0.1:1/d")
+	require.Equal(t, 3, status, out)
+	require.Contains(t, out, "cannot reach PostgreSQL: dial: connect: connection refused")
 }

@@ -89,6 +89,12 @@ func (p *postgres) step(c *link, name string, number int64) error {
 		if err != nil {
 			return err
 		}
+		if may, err := numberOf(c, "SELECT has_database_privilege(current_database(), 'CREATE')::int"); err != nil {
+			return err
+		} else if there == 0 && may == 0 {
+			return fmt.Errorf("%w: %s may make no schema in it: GRANT CREATE ON DATABASE %s TO %[2]s, or CREATE SCHEMA %[4]s AUTHORIZATION %[2]s",
+				ErrUnfit, p.at.User, p.at.Database, p.at.Schema)
+		}
 		if there == 0 { // asking for it where it is would need a right that is not needed
 			steps = append(steps, `CREATE SCHEMA "`+p.at.Schema+`"`)
 		}

@@ -148,7 +148,11 @@ func (p *postgres) attempt(ctx context.Context, reads bool) (*link, error) {
 	}
 	db, err := pgx.ConnectConfig(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s port %d as %s: %w", p.at.Host, p.at.Port, p.at.User, explained(err))
+		as := p.at.User
+		if p.at.password == "" {
+			as += " without a password"
+		}
+		return nil, fmt.Errorf("connect to %s port %d as %s: %w", p.at.Host, p.at.Port, as, explained(err))
 	}
 	c := &link{
 		whole: db, db: db.PgConn(), known: map[string]*prepared{}, patience: statementTime, channel: p.notify,

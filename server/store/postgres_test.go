@@ -152,9 +152,10 @@ func TestPostgresThatCannotBeUsed(t *testing.T) {
 		want string
 	}{
 		"wrong password":  {strings.Replace(good, postgrestest.Password, "SECRET", 1), ErrUnfit, "password authentication failed"},
+		"no password":     {strings.Replace(good, ":"+postgrestest.Password, "", 1), ErrUnfit, "as " + postgrestest.User + " without a password: "},
 		"no such user":    {strings.Replace(good, postgrestest.User+":", "nobody:", 1), ErrUnfit, "authentication failed"},
 		"no such base":    {strings.Replace(good, "@/postgres", "@/missing", 1), ErrUnfit, `database "missing" does not exist`},
-		"no right":        {strings.Replace(good, postgrestest.User+":"+postgrestest.Password, "guest:SECRET", 1), ErrUnfit, "permission denied"},
+		"no right":        {strings.Replace(good, postgrestest.User+":"+postgrestest.Password, "guest:SECRET", 1), ErrUnfit, "GRANT CREATE ON DATABASE postgres TO guest, or CREATE SCHEMA nobody_uses_this AUTHORIZATION guest"},
 		"nobody there":    {strings.Replace(good, fmt.Sprint("port=", server.Port), "port=1", 1), ErrUnavailable, "connect to"},
 		"other tables":    {serverURL(server, "foreign_tables"), ErrUnfit, "holds tables that are not of destkit"},
 		"other mark":      {serverURL(server, "foreign_mark"), ErrUnfit, "not of destkit"},
