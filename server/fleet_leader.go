@@ -63,8 +63,8 @@ func (f *fleet) leading(ctx context.Context, tx *store.Tx) error {
 func (f *fleet) elect(ctx context.Context) (*reign, error) {
 	// Before the lease is taken: its end is that of the leader before.
 	var seconds float64
-	err := f.s.store.Pool().QueryRow(ctx, `SELECT coalesce(
-		(SELECT extract(epoch FROM clock_timestamp() - until) FROM leases WHERE name = $1), 1e9)::float8`, leaderLease).Scan(&seconds)
+	err := f.s.store.Pool().QueryRow(ctx, `SELECT coalesce((SELECT extract(epoch FROM clock_timestamp() - until) FROM leases
+		WHERE name = $1 AND isfinite(until)), 1e9)::float8`, leaderLease).Scan(&seconds)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
@@ -27,6 +28,15 @@ func (f *fleet) enqueue(tx *store.Tx, run *store.SyncRun, turn int64) error {
 	return f.queue.Add(f.ctx, tx.PostgreSQL(), jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
 }
 
+// turnIn is the turn that a setting holds. What is none is the first: whoever finds
+// the run left lets it go on, and only one may work on it.
+func turnIn(text string) int64 {
+	if turn, err := strconv.ParseInt(text, 10, 64); err == nil && turn >= firstTurn && turn < math.MaxInt64 {
+		return turn
+	}
+	return firstTurn
+}
+
 // turnOf reads the present turn of a run.
 func turnOf(tx *store.Tx, runID int64) (int64, error) {
 	text, err := tx.Setting(turnSetting(runID))
@@ -36,7 +46,7 @@ func turnOf(tx *store.Tx, runID int64) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return strconv.ParseInt(text, 10, 64)
+	return turnIn(text), nil
 }
 
 // rescue gives runs to others whose process is dead or frozen. What was seen twice
@@ -68,11 +78,7 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 		}
 		turns, err := tx.Settings(turnSettings)
 		for _, run := range active {
-			turn := int64(firstTurn)
-			if text := turns[turnSetting(run.ID)]; text != "" && err == nil {
-				turn, err = strconv.ParseInt(text, 10, 64)
-			}
-			open = append(open, jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turn})
+			open = append(open, jobs.Run{ID: run.ID, WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, Turn: turnIn(turns[turnSetting(run.ID)])})
 		}
 		return err
 	})

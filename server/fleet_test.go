@@ -135,6 +135,9 @@ func TestTakeover(t *testing.T) {
 	reached, release := w.hold()
 	run := w.trigger(id)
 	<-reached
+	// A turn that cannot be read keeps nobody from finding the run.
+	_, err := w.s.store.Pool().Exec(t.Context(), "INSERT INTO settings (key, value) VALUES ($1, 'x')", turnSetting(run))
+	require.NoError(t, err)
 	dead := all[1].fleet
 	dead.kill()
 	other, err := New(t.Context(), all[1].config.again())

@@ -42,11 +42,15 @@ var (
 	ErrLost = errors.New("the lease is lost")
 )
 
+// lasts: a lease is for seconds. One that ends a day from now is of a clock that was
+// set back, or nobody's, and must not stand for ever.
+const lasts = `(until > clock_timestamp() AND until < clock_timestamp() + interval '1 day')`
+
 // FOR UPDATE waits for every FOR KEY SHARE (Holds), and every such one for this; the
 // updates of until and holder elsewhere wait for none. A lease that another holds is
 // not even locked. What is judged at last is the row as it is after the wait.
 const take = `WITH free AS (
-		SELECT name FROM leases WHERE name = $1 AND (holder IN ('', $2) OR until <= clock_timestamp()) FOR UPDATE
+		SELECT name FROM leases WHERE name = $1 AND (holder IN ('', $2) OR NOT ` + lasts + `) FOR UPDATE
 	), taken AS (
 		UPDATE leases SET fence = fence + 1, holder = $2, until = clock_timestamp() + $3::bigint * interval '1 microsecond'
 		FROM free WHERE leases.name = free.name RETURNING fence
@@ -119,7 +123,7 @@ func Holds(ctx context.Context, tx pgx.Tx, lease Lease) error {
 // name; without names, of all.
 func (l *Leases) Held(ctx context.Context, names ...string) (map[string]string, error) {
 	rows, err := l.pool.Query(ctx, `SELECT name, holder FROM leases
-		WHERE ($1::text[] IS NULL OR name = ANY ($1)) AND holder <> '' AND until > clock_timestamp()`, names)
+		WHERE ($1::text[] IS NULL OR name = ANY ($1)) AND holder <> '' AND `+lasts, names)
 	held := map[string]string{}
 	if err == nil {
 		var name, holder string

@@ -250,6 +250,23 @@ func TestOneOfManyTakesIt(t *testing.T) {
 	}
 }
 
+// A lease that no process can have taken, or of a clock that was set back, is over.
+func TestAnImpossibleLease(t *testing.T) {
+	pool := tables(t, "lease_impossible")
+	ctx := t.Context()
+	for i, until := range []string{"infinity", "-infinity", "tomorrow"} {
+		name := fmt.Sprint(i)
+		execute(t, pool, "INSERT INTO leases VALUES ($1, 7, 'ghost', $2::timestamptz + interval '2 days')", name, until)
+		l := New(pool, "a")
+		held, err := l.Held(ctx, name)
+		require.NoError(t, err)
+		require.Empty(t, held)
+		taken, err := l.Take(ctx, name, time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, Lease{name, 8}, taken)
+	}
+}
+
 func TestErrorsNameTheLease(t *testing.T) {
 	pool := tables(t, "lease_errors")
 	over, cancel := context.WithCancel(t.Context())
