@@ -141,6 +141,9 @@ func joinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvit
 	return nil
 }
 
+// invitationMail is the kind of such an e-mail.
+const invitationMail = "invitation"
+
 // mailInvitation puts the e-mail of an invitation into the mailbox.
 func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID *int64, email, role string) error {
 	o, err := tx.Organization(organizationID)
@@ -148,7 +151,7 @@ func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID 
 		return err
 	}
 	return s.mail.keep(tx, &store.Mail{
-		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: "invitation", To: []string{email},
+		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: invitationMail, To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),
 	})

@@ -5,10 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
 	"github.com/destkit/destkit/server/yamldoc"
 )
 
@@ -159,17 +158,9 @@ func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, er
 	if err != nil {
 		return nil, err
 	}
-	touchesFirst := slices.ContainsFunc(document.Organizations, func(o seedOrganization) bool { return o.First })
-	if !touchesFirst {
-		s.world.RLock()
-		defer s.world.RUnlock()
-	} else {
-		// What the first organization had must come back exactly, so nobody
-		// else may change it meanwhile.
-		s.world.Lock()
-		defer s.world.Unlock()
-	}
-	return s.sow(ctx, file, document, touchesFirst)
+	s.world.RLock()
+	defer s.world.RUnlock()
+	return s.sow(ctx, file, document)
 }
 
 // CheckSeed tells whether a seed can be read at all, before there is a service to
@@ -201,88 +192,17 @@ func seedUnreadable(err error) error {
 }
 
 // sow makes the organizations one after the other; an error undoes all.
-func (s *Server) sow(ctx context.Context, file string, document seedDocument, keep bool) (*Seeded, error) {
-	undo, err := s.beforeSeed(ctx, keep)
-	if err != nil {
-		return nil, err
-	}
-	defer undo.close()
-	seeded := &Seeded{}
+func (s *Server) sow(ctx context.Context, file string, document seedDocument) (*Seeded, error) {
+	seeded, undo := &Seeded{}, &seedUndo{s: s, since: s.clock.Now().Truncate(time.Millisecond)}
 	for i, wanted := range document.Organizations {
-		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i)}
+		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i), whole: !wanted.First, undo: undo}
 		made, err := p.organization(wanted)
-		if !wanted.First && p.organizationID != 0 {
-			undo.made = append(undo.made, p.organizationID)
-		}
 		if err != nil {
-			return nil, errors.Join(err, undo.run(s))
+			return nil, undo.run(err)
 		}
 		seeded.Organizations = append(seeded.Organizations, *made)
 	}
 	return seeded, nil
-}
-
-// seedUndo is what it takes to undo a seed.
-type seedUndo struct {
-	made   []int64 // new organizations
-	before *spool  // the store, when the first organization is changed
-	kept   outside // what stood outside then
-}
-
-// beforeSeed keeps the store where something that exists is changed; what is
-// new can be deleted.
-func (s *Server) beforeSeed(ctx context.Context, keep bool) (undo *seedUndo, err error) {
-	undo = &seedUndo{}
-	if !keep {
-		return undo, nil
-	}
-	if undo.kept, err = s.everythingOutside(ctx); err != nil {
-		return nil, err
-	}
-	if undo.before, err = s.newSpool(); err != nil {
-		return nil, err
-	}
-	if err := s.store.Copy(ctx, undo.before); err != nil {
-		undo.close()
-		return nil, err
-	}
-	return undo, nil
-}
-
-// close frees what was kept.
-func (u *seedUndo) close() {
-	if u.before != nil {
-		u.before.close()
-	}
-}
-
-// run undoes with a context of its own: the caller's may be why the seed has
-// failed.
-func (u *seedUndo) run(s *Server) error {
-	ctx := context.Background()
-	if u.before == nil {
-		var failures []error
-		for _, id := range u.made {
-			failures = append(failures, s.deleteOrganization(ctx, id))
-		}
-		return errors.Join(failures...)
-	}
-	after, err := s.everythingOutside(ctx)
-	if err != nil {
-		return err
-	}
-	if err := s.store.Restore(ctx, u.before.reader()); err != nil {
-		return err
-	}
-	s.replies.forget()
-	// Only what the seed has added goes.
-	after.destinations = slices.DeleteFunc(after.destinations, func(d *store.Destination) bool {
-		return slices.ContainsFunc(u.kept.destinations, func(k *store.Destination) bool { return k.ID == d.ID })
-	})
-	after.sources = slices.DeleteFunc(after.sources, func(src *store.Source) bool {
-		return slices.ContainsFunc(u.kept.sources, func(k *store.Source) bool { return k.ID == src.ID })
-	})
-	return after.drop(s)
 }
 
 // controlSeed seeds from the body; "seed" stands for the file in messages.

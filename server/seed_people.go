@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"slices"
 	"strings"
 
@@ -57,21 +58,34 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 		made.PersonalAccessToken, err = tx.NewAccessToken(u.ID, "seed")
 		return err
 	})
+	if err == nil {
+		p.made(func(tx *store.Tx) error { return tx.DeleteUser(p.organizationID, u.ID) }, outside{})
+	}
 	return made, err
 }
 
 // invite drives the API's own invitation.
 func (p *planter) invite(wanted seedInvitation) (int64, error) {
-	workspaces := []map[string]any{}
+	workspaces, roles := []map[string]any{}, map[int64]string{}
 	for _, name := range sortedKeys(wanted.Workspaces) {
 		w, err := p.workspaceNamed(name)
 		if err != nil {
 			return 0, err
 		}
-		workspaces = append(workspaces, map[string]any{"id": w.ID, "role": wanted.Workspaces[name]})
+		roles[w.ID] = wanted.Workspaces[name]
+		workspaces = append(workspaces, map[string]any{"id": w.ID, "role": roles[w.ID]})
+	}
+	before, err := p.membershipsOf(wanted.Email, roles)
+	if err != nil {
+		return 0, err
 	}
 	id, _, err := p.create(p.asAdmin(), "createInvitation", nil, map[string]any{
 		"email": wanted.Email, "role": wanted.Role, "workspaces": workspaces,
 	})
+	if err == nil {
+		p.made(func(tx *store.Tx) error {
+			return errors.Join(p.uninvite(tx, wanted.Email, roles, before), tx.DeleteInvitation(p.organizationID, id))
+		}, outside{})
+	}
 	return id, err
 }

@@ -18,6 +18,8 @@ type planter struct {
 	s              *Server
 	ctx            context.Context
 	file, place    string
+	whole          bool // the organization is new, and goes with all that is in it
+	undo           *seedUndo
 	organizationID int64
 	admin          *store.User
 	workspaces     map[string]*store.Workspace
@@ -165,6 +167,7 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 		return err
 	}
 	p.organizationID = tokens.OrganizationID
+	p.undo.organizations = append(p.undo.organizations, tokens.OrganizationID)
 	made.ID, made.Name, made.UserID, made.Email = tokens.OrganizationID, wish.Name, tokens.UserID, tokens.Email
 	made.PersonalAccessToken = tokens.PersonalAccessToken
 	return p.look(tokens.UserID)
@@ -246,22 +249,32 @@ func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 			return nil
 		}
 		_, err := p.drive(p.asAdmin(), "updateWorkspace", map[string]int64{"workspace_id": known.ID}, body)
+		if err == nil {
+			p.made(func(tx *store.Tx) error { return p.renotify(tx, known, wanted.NotificationEmails) }, outside{})
+		}
 		return err
 	}
-	if _, err := p.drive(p.asAdmin(), "createWorkspace", nil, body); err != nil {
+	id, _, err := p.create(p.asAdmin(), "createWorkspace", nil, body)
+	if err != nil {
 		return err
 	}
+	p.made(func(tx *store.Tx) error { return tx.DeleteWorkspace(p.organizationID, id) }, outside{})
 	return p.look(p.admin.ID)
 }
 
 // key reads the API key of a workspace, or makes one where there is none.
 func (p *planter) key(w *store.Workspace) (key string, err error) {
+	added := false
 	err = p.s.store.Update(p.ctx, func(tx *store.Tx) error {
 		// A workspace that the seed has found may never have had a key.
 		if key, err = tx.WorkspaceKey(w.ID); errors.Is(err, store.ErrNotFound) {
 			key, err = tx.NewWorkspaceKey(w.ID)
+			added = err == nil
 		}
 		return err
 	})
+	if err == nil && added {
+		p.made(func(tx *store.Tx) error { return tx.DeleteWorkspaceKey(w.ID) }, outside{})
+	}
 	return key, err
 }

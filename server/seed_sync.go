@@ -23,7 +23,7 @@ func (b *bed) syncs(wanted seedWorkspace) error {
 		if name == "" {
 			return invalidField("label", "is required in a seed; the answer names the sync by it")
 		}
-		if _, twice := b.made.Syncs[name]; twice {
+		if _, twice := b.seeded.Syncs[name]; twice {
 			return invalidField("label", "stands twice in the workspace")
 		}
 		body, err := b.syncBody(entry)
@@ -31,8 +31,12 @@ func (b *bed) syncs(wanted seedWorkspace) error {
 			return err
 		}
 		id, _, err := b.create(b.inside(b.w), "createSync", nil, body)
-		b.made.Syncs[name] = id
-		return err
+		if err != nil {
+			return err
+		}
+		b.seeded.Syncs[name] = id
+		b.made(func(tx *store.Tx) error { return tx.DeleteSync(b.w.ID, id) }, outside{syncs: []int64{id}})
+		return nil
 	})
 }
 
@@ -58,7 +62,7 @@ func (b *bed) syncBody(entry map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	if bySource {
-		id, err := reference("source", b.made.Sources, source)
+		id, err := reference("source", b.seeded.Sources, source)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +78,7 @@ func (b *bed) syncBody(entry map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	if byDestination {
-		id, err := reference("destination", b.made.Destinations, destination)
+		id, err := reference("destination", b.seeded.Destinations, destination)
 		if err != nil {
 			return nil, err
 		}
@@ -96,7 +100,7 @@ func (b *bed) sequence(body map[string]any) error {
 	if err != nil || !given {
 		return err
 	}
-	id, err := reference("sync", b.made.Syncs, name)
+	id, err := reference("sync", b.seeded.Syncs, name)
 	if err == nil {
 		after["sync_id"] = id
 	}
@@ -110,7 +114,7 @@ func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 		return nil, invalidField("source_object", "must be one of {table: …}, {dataset: …}, {model: …}, {topic: …}")
 	}
 	kinds := map[string]map[string]int64{
-		api.ObjectDataset: b.made.Datasets, api.ObjectModel: b.made.Models, api.ObjectTopic: b.made.Topics,
+		api.ObjectDataset: b.seeded.Datasets, api.ObjectModel: b.seeded.Models, api.ObjectTopic: b.seeded.Topics,
 	}
 	for _, kind := range sortedKeys(kinds) {
 		name, isKind := given[kind].(string)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,9 +14,9 @@ import (
 // bed is a workspace that is being filled.
 type bed struct {
 	*planter
-	made  *SeededWorkspace
-	w     *store.Workspace
-	place string
+	seeded *SeededWorkspace
+	w      *store.Workspace
+	place  string
 }
 
 // fillWorkspace makes everything in a workspace, in the order in which things
@@ -26,7 +27,7 @@ func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWork
 	if err != nil {
 		return nil, p.at(place, wanted.Name, err)
 	}
-	b := &bed{planter: p, w: w, place: place, made: &SeededWorkspace{
+	b := &bed{planter: p, w: w, place: place, seeded: &SeededWorkspace{
 		ID: w.ID, Name: w.Name, APIKey: key, Sources: map[string]int64{}, Models: map[string]int64{},
 		Topics: map[string]int64{}, Datasets: map[string]int64{}, Destinations: map[string]int64{},
 		Syncs: map[string]int64{}, Webhooks: map[string]SeededWebhook{}, Invitations: map[string]int64{},
@@ -37,7 +38,7 @@ func (p *planter) fillWorkspace(place string, wanted seedWorkspace) (*SeededWork
 			return nil, err
 		}
 	}
-	return b.made, nil
+	return b.seeded, nil
 }
 
 // each runs make for every entry and adds the place to its error.
@@ -69,16 +70,20 @@ func (b *bed) sources(wanted seedWorkspace) error {
 		// A copy with a place of its own, for the errors below the source.
 		inner := *b
 		inner.place = place
-		path := map[string]int64{"source_id": b.made.Sources[src.Name]}
+		path := map[string]int64{"source_id": b.seeded.Sources[src.Name]}
 		err := each(&inner, "models", src.Models, func(m seedModel) string { return m.Name }, func(m seedModel) error {
-			if err := named(b.made.Models, m.Name); err != nil {
+			if err := named(b.seeded.Models, m.Name); err != nil {
 				return err
 			}
 			id, _, err := b.create(b.inside(b.w), "createModel", path, withoutEmpty(map[string]any{
 				"name": m.Name, "query": m.Query, "description": m.Description,
 			}))
-			b.made.Models[m.Name] = id
-			return err
+			if err != nil {
+				return err
+			}
+			b.seeded.Models[m.Name] = id
+			b.made(func(tx *store.Tx) error { return tx.DeleteModel(path["source_id"], id) }, outside{})
+			return nil
 		})
 		if err != nil {
 			return err
@@ -102,7 +107,7 @@ func withoutEmpty(body map[string]any) map[string]any {
 
 // source makes a source and runs the SQL of the seed on it.
 func (b *bed) source(src seedSource) error {
-	if err := named(b.made.Sources, src.Name); err != nil {
+	if err := named(b.seeded.Sources, src.Name); err != nil {
 		return err
 	}
 	// The API wants an object; a type without credentials should not need one here.
@@ -115,7 +120,9 @@ func (b *bed) source(src seedSource) error {
 	if err != nil {
 		return err
 	}
-	b.made.Sources[src.Name] = id
+	b.seeded.Sources[src.Name] = id
+	b.made(func(tx *store.Tx) error { return tx.DeleteSource(b.w.ID, id) },
+		outside{sources: []*store.Source{{Row: store.Row{ID: id}, Type: src.Type}}})
 	if src.Execute == "" {
 		return nil
 	}
@@ -139,7 +146,7 @@ func (b *bed) source(src seedSource) error {
 
 // topic makes a topic and appends its messages.
 func (b *bed) topic(path map[string]int64, t seedTopic) error {
-	if err := named(b.made.Topics, t.Name); err != nil {
+	if err := named(b.seeded.Topics, t.Name); err != nil {
 		return err
 	}
 	body := withoutEmpty(map[string]any{"name": t.Name, "description": t.Description})
@@ -150,7 +157,8 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 	if err != nil {
 		return err
 	}
-	b.made.Topics[t.Name] = id
+	b.seeded.Topics[t.Name] = id
+	b.made(func(tx *store.Tx) error { return tx.DeleteTopic(path["source_id"], id) }, outside{})
 	if len(t.Messages) == 0 {
 		return nil
 	}
@@ -170,19 +178,23 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 // datasets refer to sources by name.
 func (b *bed) datasets(wanted seedWorkspace) error {
 	return each(b, "datasets", wanted.Datasets, func(d seedDataset) string { return d.Name }, func(d seedDataset) error {
-		if err := named(b.made.Datasets, d.Name); err != nil {
+		if err := named(b.seeded.Datasets, d.Name); err != nil {
 			return err
 		}
 		// Only sources of the seed: names of others may stand twice.
-		sourceID, err := reference("source", b.made.Sources, d.Source)
+		sourceID, err := reference("source", b.seeded.Sources, d.Source)
 		if err != nil {
 			return err
 		}
 		id, _, err := b.create(b.inside(b.w), "createDataset", nil, withoutEmpty(map[string]any{
 			"name": d.Name, "type": "sql", "source_id": sourceID, "query": d.Query, "description": d.Description,
 		}))
-		b.made.Datasets[d.Name] = id
-		return err
+		if err != nil {
+			return err
+		}
+		b.seeded.Datasets[d.Name] = id
+		b.made(func(tx *store.Tx) error { return tx.DeleteDataset(b.w.ID, id) }, outside{})
+		return nil
 	})
 }
 
@@ -190,7 +202,7 @@ func (b *bed) datasets(wanted seedWorkspace) error {
 // same, as in the API, and a sync to it then says why it cannot be.
 func (b *bed) destinations(wanted seedWorkspace) error {
 	return each(b, "destinations", wanted.Destinations, func(d seedDestination) string { return d.Name }, func(d seedDestination) error {
-		if err := named(b.made.Destinations, d.Name); err != nil {
+		if err := named(b.seeded.Destinations, d.Name); err != nil {
 			return err
 		}
 		if d.Credentials == nil {
@@ -199,8 +211,13 @@ func (b *bed) destinations(wanted seedWorkspace) error {
 		id, _, err := b.create(b.inside(b.w), "createDestination", nil, map[string]any{"service_connection": withoutEmpty(map[string]any{
 			"name": d.Name, "type": d.Type, "credentials": d.Credentials,
 		})})
-		b.made.Destinations[d.Name] = id
-		return err
+		if err != nil {
+			return err
+		}
+		b.seeded.Destinations[d.Name] = id
+		b.made(func(tx *store.Tx) error { return tx.DeleteDestination(b.w.ID, id) },
+			outside{destinations: []*store.Destination{{Row: store.Row{ID: id}, Type: d.Type}}})
+		return nil
 	})
 }
 
@@ -208,7 +225,7 @@ func (b *bed) destinations(wanted seedWorkspace) error {
 func (b *bed) webhooks(wanted seedWorkspace) error {
 	return each(b, "webhooks", wanted.Webhooks, label("name"), func(body map[string]any) error {
 		name := label("name")(body)
-		if err := named(b.made.Webhooks, name); err != nil {
+		if err := named(b.seeded.Webhooks, name); err != nil {
 			return err
 		}
 		id, text, err := b.create(b.inside(b.w), "createWebhook", nil, body)
@@ -220,8 +237,9 @@ func (b *bed) webhooks(wanted seedWorkspace) error {
 				Secret string `json:"secret"`
 			} `json:"data"`
 		}
+		b.made(func(tx *store.Tx) error { return tx.DeleteWebhook(b.w.ID, id) }, outside{})
 		err = json.Unmarshal(text, &made)
-		b.made.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
+		b.seeded.Webhooks[name] = SeededWebhook{ID: id, Secret: made.Data.Secret}
 		return err
 	})
 }
@@ -238,6 +256,14 @@ func label(key string) func(map[string]any) string {
 func (b *bed) invitations(wanted seedWorkspace) error {
 	return each(b, "invitations", wanted.Invitations, func(i seedWorkspaceInvitation) string { return strings.Join(i.Emails, ", ") },
 		func(i seedWorkspaceInvitation) error {
+			roles := map[int64]string{b.w.ID: i.Role}
+			before := map[string][]*store.Membership{}
+			for _, email := range i.Emails {
+				var err error
+				if before[email], err = b.membershipsOf(email, roles); err != nil {
+					return err
+				}
+			}
 			text, err := b.drive(b.asAdmin(), "createWorkspaceInvitation", map[string]int64{"workspace_id": b.w.ID},
 				map[string]any{"emails": slices.Concat([]string{}, i.Emails), "role": i.Role})
 			if err != nil {
@@ -250,8 +276,11 @@ func (b *bed) invitations(wanted seedWorkspace) error {
 				} `json:"invitations"`
 			}
 			err = json.Unmarshal(text, &made)
-			for _, one := range made.Invitations {
-				b.made.Invitations[one.Email] = one.ID
+			for n, one := range made.Invitations {
+				b.seeded.Invitations[one.Email] = one.ID
+				b.made(func(tx *store.Tx) error {
+					return errors.Join(b.uninvite(tx, one.Email, roles, before[i.Emails[n]]), tx.DeleteWorkspaceInvitation(b.w.ID, one.ID))
+				}, outside{})
 			}
 			return err
 		})

@@ -168,7 +168,7 @@ type Server struct {
 	retries    *retries
 
 	// world is held for reading by every request, and for writing by what must
-	// see or replace everything at one moment: snapshot, restore, some seeds.
+	// see or replace everything at one moment: snapshot, restore.
 	world    sync.RWMutex
 	passages passages
 	worlds   atomic.Int64 // counts the worlds of this process

@@ -75,6 +75,9 @@ func (tx *Tx) Mails(organizationID int64, p Page) ([]*Mail, int64, error) {
 	return mails.list(tx, p, organizationID)
 }
 
+// DeleteMail deletes one message of an organization.
+func (tx *Tx) DeleteMail(organizationID, id int64) error { return mails.delete(tx, organizationID, id) }
+
 // DeleteMails empties the mailbox of an organization.
 func (tx *Tx) DeleteMails(organizationID int64) error {
 	if _, err := tx.exec("DELETE FROM mails WHERE organization_id = ?", organizationID); err != nil {

@@ -45,6 +45,14 @@ func (tx *Tx) setWorkspaceKey(workspaceID int64, key string) error {
 	return nil
 }
 
+// DeleteWorkspaceKey leaves a workspace without an API key.
+func (tx *Tx) DeleteWorkspaceKey(workspaceID int64) error {
+	if _, err := tx.exec("UPDATE workspaces SET key_hash = NULL, sealed_key = NULL WHERE id = ?", workspaceID); err != nil {
+		return fmt.Errorf("delete key of workspace %d: %w", workspaceID, err)
+	}
+	return nil
+}
+
 // WorkspaceKey gives the API key of a workspace; ErrNotFound when it has none.
 func (tx *Tx) WorkspaceKey(workspaceID int64) (string, error) {
 	key, err := tx.open(workspaceKeyPlace(workspaceID))

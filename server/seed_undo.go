@@ -1,0 +1,124 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// seedUndo takes back what a seed has made, and nothing else: others write meanwhile,
+// in this process and in others, and what they write stays.
+type seedUndo struct {
+	s     *Server
+	since time.Time // when the seed began
+	steps []seedStep
+	// organizations that are new
+	organizations []int64
+}
+
+// seedStep takes back one thing: its row, and then what it has outside the store.
+type seedStep struct {
+	row  func(tx *store.Tx) error
+	left outside
+}
+
+// made notes what takes back the latest thing. A new organization goes as a whole, with
+// all that is in it.
+func (p *planter) made(row func(tx *store.Tx) error, left outside) {
+	if !p.whole {
+		p.undo.steps = append(p.undo.steps, seedStep{row, left})
+	}
+}
+
+// run takes everything back, the latest first, with a context of its own: the
+// caller's may be why the seed has failed, by cause. What somebody uses by now stays,
+// and is told with it.
+func (u *seedUndo) run(cause error) error {
+	var failures []error
+	for _, step := range slices.Backward(u.steps) {
+		err := u.s.store.Update(context.Background(), step.row)
+		if err == nil || errors.Is(err, store.ErrNotFound) { // somebody was faster
+			err = step.left.drop(u.s)
+		}
+		failures = append(failures, err)
+	}
+	for _, id := range u.organizations {
+		failures = append(failures, u.s.deleteOrganization(context.Background(), id))
+	}
+	err := errors.Join(failures...)
+	if err == nil {
+		return cause
+	}
+	told := *failureOf(cause)
+	told.message += fmt.Sprintf("; of what the seed had made before, this stays: %v", err)
+	return &told
+}
+
+// membershipsOf are those of a user in some workspaces, before an invitation changes
+// them; without an id where the user is no member. A stranger has none, and gets an
+// e-mail instead.
+func (p *planter) membershipsOf(email string, workspaces map[int64]string) (before []*store.Membership, err error) {
+	err = p.s.store.View(p.ctx, func(tx *store.Tx) error {
+		u, err := tx.UserByEmail(p.organizationID, strings.TrimSpace(email))
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for id := range workspaces {
+			m, err := tx.Membership(id, u.ID)
+			if errors.Is(err, store.ErrNotFound) {
+				m, err = &store.Membership{WorkspaceID: id, UserID: u.ID}, nil
+			}
+			if err != nil {
+				return err
+			}
+			before = append(before, m)
+		}
+		return nil
+	})
+	return before, err
+}
+
+// renotify puts back whom a workspace tells, unless somebody has changed it since.
+func (p *planter) renotify(tx *store.Tx, before *store.Workspace, seeded []string) error {
+	w, err := tx.Workspace(p.organizationID, before.ID)
+	if err != nil || !slices.Equal(w.NotificationEmails, seeded) {
+		return err
+	}
+	w.NotificationEmails = before.NotificationEmails
+	return tx.SaveWorkspace(w)
+}
+
+// uninvite takes back what an invitation has made besides itself: memberships, or
+// the e-mail.
+func (p *planter) uninvite(tx *store.Tx, email string, roles map[int64]string, before []*store.Membership) error {
+	for _, m := range before {
+		now, err := tx.Membership(m.WorkspaceID, m.UserID)
+		switch {
+		case err != nil:
+		case now.Role != roles[m.WorkspaceID]: // somebody has changed it since
+		case m.ID == 0:
+			err = tx.DeleteMembership(m.WorkspaceID, now.ID)
+		case m.Role != now.Role:
+			now.Role = m.Role
+			err = tx.SaveMembership(now)
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+	}
+	sent, err := everyRow(func(page store.Page) ([]*store.Mail, int64, error) { return tx.Mails(p.organizationID, page) })
+	for _, m := range sent {
+		if err == nil && m.Kind == invitationMail && m.To[0] == strings.TrimSpace(email) && !m.CreatedAt.Before(p.undo.since) {
+			err = tx.DeleteMail(p.organizationID, m.ID)
+		}
+	}
+	return err
+}
