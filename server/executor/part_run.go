@@ -54,6 +54,8 @@ func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledg
 	case err == nil:
 	case errors.Is(err, errUnordered), errors.Is(err, source.ErrNoRange):
 		out.Unordered = true
+	case errors.Is(err, source.ErrNoSnapshot):
+		out.Moved = true
 	case ctx.Err() != nil, errors.Is(err, clock.ErrClosed): // and not its own
 		out.Stopped, out.closed = true, errors.Is(err, clock.ErrClosed)
 	case errors.As(err, &f):
@@ -140,7 +142,7 @@ func (r *run) openRange(ctx context.Context, columns []string) (source.Rows, err
 	if !ok {
 		return nil, fmt.Errorf("read a range: %w", source.ErrNoRange)
 	}
-	of := source.Range{Column: r.plan.KeyColumn(), From: r.valueOf(r.part.From), To: r.valueOf(r.part.To)}
+	of := source.Range{Column: r.plan.KeyColumn(), From: r.valueOf(r.part.From), To: r.valueOf(r.part.To), Snapshot: r.part.Snapshot}
 	return from.Range(ctx, r.job.Object, columns, of)
 }
 
@@ -164,7 +166,7 @@ func (r *run) partReport() PartReport {
 	p := PartReport{
 		Number: r.part.Number, Step: r.step, Resumed: r.log.Resumed(), Rows: r.shown.rows, Valid: r.shown.valid, Invalids: r.shown.invalids,
 		Updates: r.shown.updates, Deletes: r.shown.deletes, Missing: r.shown.missing,
-		Spared: r.spared.Load(), Calls: r.calls.Load(), Answered: r.answered.Load(),
+		Spared: r.spared.Load(), Calls: r.calls.Load(), Answered: r.answered.Load(), Opened: r.opened.Load(),
 	}
 	// In this order, as in counters.
 	over := r.over.Load()

@@ -59,6 +59,9 @@ type PartJob struct {
 	// are the numbers of all parts of this step.
 	Speed   rpc.Speed `json:"speed"`
 	Working []int     `json:"working"`
+	// Snapshot is the moment of the source that all parts read; "" is none that has a
+	// name.
+	Snapshot string `json:"snapshot"`
 	// Fence is that of the lease of the run, for the caller of RunPart in another
 	// process to fill in: who takes the lease over ends all parts. 0 is none.
 	Fence int64 `json:"fence"`
@@ -90,19 +93,22 @@ type PartReport struct {
 	Answered bool     `json:"answered"`
 	Fault    *Failure `json:"fault"`
 	Resumed  bool     `json:"resumed"` // it goes on with what another process has begun
+	// Opened is another number each time that its rows are opened; 0: not yet.
+	Opened int64 `json:"opened"`
 
-	// The end. Without Failure, Unordered and Stopped all went well.
+	// The end. Without Failure, Unordered, Moved and Stopped all went well.
 	Ended     bool     `json:"ended"`
 	Samples   []Sample `json:"samples"` // the first invalid records
 	Failure   *Failure `json:"failure"`
 	Unordered bool     `json:"unordered"` // the rows do not come in the order of their keys
+	Moved     bool     `json:"moved"`     // the moment of the run cannot be read any more
 	Stopped   bool     `json:"stopped"`   // it was called back, and can be made again
 	closed    bool     // … with the clock of this process
 }
 
 // well tells that a part came to its end.
 func (p *PartReport) well() bool {
-	return p.Ended && p.Failure == nil && !p.Unordered && !p.Stopped
+	return p.Ended && p.Failure == nil && !p.Unordered && !p.Moved && !p.Stopped
 }
 
 // cuttable tells whether the run is of a kind that can be cut: each key by
@@ -202,6 +208,9 @@ func (r *run) partJobs(parts []ledger.Part, of int, deletes bool) []PartJob {
 			Run: r.job.Run, Sync: r.job.Sync, Number: p.Number, Of: of, Deletes: deletes, From: p.From, To: p.To,
 			Config: r.job.Config, Mapping: r.plan.Fingerprint(), Now: r.began, Full: r.full, Resumed: r.resumed,
 			Speed: r.speed, Working: working,
+		}
+		if r.moment != nil {
+			jobs[i].Snapshot = r.moment.Name()
 		}
 	}
 	return jobs

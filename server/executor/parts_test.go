@@ -398,6 +398,7 @@ type processes struct {
 	jobs    []PartJob
 	mu      sync.Mutex
 	failing bool
+	inTurn  func(number int) // parts work one after the other; it is called before each
 }
 
 // Free implements Parts.
@@ -407,6 +408,10 @@ func (p *processes) Free(context.Context) int { return p.free }
 func (p *processes) Work(ctx context.Context, job Job, parts []PartJob, tell func(PartReport)) error {
 	var working sync.WaitGroup
 	for _, part := range parts {
+		if p.inTurn != nil {
+			working.Wait()
+			p.inTurn(part.Number)
+		}
 		p.mu.Lock()
 		p.jobs = append(p.jobs, part)
 		p.mu.Unlock()

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/source"
 )
 
 // pieces are the parts of a run as the one sees them who has cut it: what they
@@ -34,12 +35,18 @@ func (r *run) moveParts(ctx context.Context) (done bool, err error) {
 	if err != nil || len(parts) == 0 {
 		return err != nil, err
 	}
+	if err := r.keepMoment(ctx); err != nil {
+		return !errors.Is(err, source.ErrNoSnapshot), r.butMoved(err)
+	}
 	r.takeParts(len(parts))
 	err = r.workParts(ctx, r.partJobs(parts, len(parts), false), r.pieces.write)
-	if errors.Is(err, errUnordered) {
-		return false, r.unite(ctx)
-	}
-	if err != nil {
+	r.leaveMoment()
+	switch {
+	case errors.Is(err, errUnordered):
+		return false, r.unite(ctx, true)
+	case errors.Is(err, source.ErrNoSnapshot):
+		return false, errors.Join(r.butMoved(err), r.unite(ctx, false))
+	case err != nil:
 		return true, err
 	}
 	if err := r.bookInvalid(); err != nil {
@@ -76,13 +83,14 @@ func (p *PartReport) ofLog(sums ledger.Counters) {
 	p.Updated, p.Deleted, p.Failed = sums.Updated, sums.Deleted, sums.Failed
 }
 
-// unite goes on with the run as a whole, whose rows are sorted on disk. Verdicts
-// still go to the logs of the parts, where those of before stand.
-func (r *run) unite(ctx context.Context) error {
+// unite goes on with the run as a whole, whose rows are sorted on disk where they do
+// not come in the order of their keys. Verdicts still go to the logs of the parts,
+// where those of before stand.
+func (r *run) unite(ctx context.Context, unsorted bool) error {
 	r.mu.Lock()
 	r.pieces = nil
 	r.mu.Unlock()
-	r.tally, r.samples, r.unsorted = tally{}, nil, true
+	r.tally, r.samples, r.unsorted = tally{}, nil, unsorted
 	r.resumed = true
 	return r.restart(ctx)
 }
@@ -99,11 +107,17 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 			return
 		}
 		r.mu.Lock()
+		opened := p.Opened != into[p.Number-1].Opened
 		into[p.Number-1] = p
 		r.step = r.pieces.step(r.step)
 		r.mu.Unlock()
 		if p.Ended && !p.well() {
 			stop(errOther)
+		}
+		if opened && r.moment != nil {
+			if err := r.moment.Holds(own); err != nil {
+				stop(err)
+			}
 		}
 		r.report()
 	}
@@ -132,6 +146,8 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case errors.Is(context.Cause(own), source.ErrNoSnapshot):
+		return context.Cause(own)
 	}
 	return outcomeOf(jobs, ended, err)
 }
@@ -139,7 +155,7 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 // outcomeOf is why not all parts came to a good end. A failure comes before what
 // it did to others.
 func outcomeOf(jobs []PartJob, ended []PartReport, err error) error {
-	open, unordered := 0, false
+	open, unordered, moved := 0, false, false
 	for i := range jobs {
 		p := &ended[jobs[i].Number-1]
 		if p.Failure != nil {
@@ -148,7 +164,7 @@ func outcomeOf(jobs []PartJob, ended []PartReport, err error) error {
 		if p.closed {
 			return clock.ErrClosed
 		}
-		unordered = unordered || p.Unordered
+		unordered, moved = unordered || p.Unordered, moved || p.Moved
 		if !p.well() && open == 0 {
 			open = p.Number
 		}
@@ -156,6 +172,8 @@ func outcomeOf(jobs []PartJob, ended []PartReport, err error) error {
 	switch {
 	case unordered:
 		return errUnordered
+	case moved:
+		return source.ErrNoSnapshot
 	case err != nil:
 		f := failed(CodeInternal, err, "let several workers send the run: %v", err)
 		f.Transient = true

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"strconv"
 
 	"github.com/destkit/destkit/server/source"
@@ -168,10 +169,14 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	}
 	if err != nil {
 		cancel()
-		if errors.Is(err, source.ErrNoRange) {
+		if errors.Is(err, source.ErrNoRange) || errors.Is(err, source.ErrNoSnapshot) {
 			return nil, err
 		}
 		return nil, &sourceError{err}
+	}
+	if r.part != nil {
+		r.opened.Store(rand.Int64() | 1)
+		r.report()
 	}
 	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.water != nil {

@@ -38,10 +38,11 @@ type run struct {
 	stream *stream // nil unless the source is a topic
 	swap   *swap   // nil: records count one by one
 	state  warehouseState
-	sends  sender   // the destination, or its replacement under way
-	part   *PartJob // nil: the whole run
-	beside *Beside  // of a part
-	joined bool     // the gate is that of all parts
+	sends  sender          // the destination, or its replacement under way
+	part   *PartJob        // nil: the whole run
+	beside *Beside         // of a part
+	joined bool            // the gate is that of all parts
+	moment source.Snapshot // that all parts read; nil: they are not kept together
 	began  time.Time
 
 	// Of the goroutine that reads.
@@ -55,7 +56,7 @@ type run struct {
 	removals spool
 	sink     func(item) error
 
-	calls atomic.Int64
+	calls, opened atomic.Int64
 	// Records that were put on their way, and those that have arrived at the end
 	// of it. Those in between are counted as failed by the ledger so far.
 	begun, over atomic.Int64
@@ -275,7 +276,7 @@ func (r *run) openBoth(ctx context.Context, byColumn string, inSQL bool) (find f
 func (r *run) explain(ctx context.Context, err error) error {
 	var src *sourceError
 	switch {
-	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL), errors.Is(err, source.ErrNoRange):
+	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL), errors.Is(err, source.ErrNoRange), errors.Is(err, source.ErrNoSnapshot):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)

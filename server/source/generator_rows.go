@@ -47,7 +47,11 @@ func (g *generator) read(ctx context.Context, object Object, columns, order []st
 	if err != nil {
 		return nil, err
 	}
-	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
+	at, err := g.at(of.Snapshot)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", object, err)
+	}
+	r := &generatedRows{g: g, history: g.changes.after(g.rows, at), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
 	if len(chosen.order) > 0 {
 		first := g.columns[chosen.wanted[chosen.order[0]]]
 		r.byDigits = first.Type == "id"

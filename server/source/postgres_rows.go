@@ -33,7 +33,11 @@ func (p *postgres) rows(ctx context.Context, object Object, columns, order []str
 			closeConn(conn)
 		}
 	}()
-	if err := begin(ctx, conn); err != nil {
+	snapshot := ""
+	if of != nil {
+		snapshot = of.Snapshot
+	}
+	if err := beginAt(ctx, conn, snapshot); err != nil {
 		return nil, err
 	}
 	all, from, err := p.columns(ctx, conn, object)

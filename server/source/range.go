@@ -18,7 +18,8 @@ type Ranger interface {
 	// of that column, or not faster than as a whole.
 	Sample(ctx context.Context, object Object, column string) (values [][]byte, rows int64, err error)
 	// Range is Rows in the order of one column, of those rows alone whose value is
-	// in a range. It is a snapshot of its own.
+	// in a range. It is a snapshot of its own unless the range names one; where that
+	// cannot be read any more the error is an ErrNoSnapshot.
 	Range(ctx context.Context, object Object, columns []string, of Range) (Rows, error)
 }
 
@@ -27,6 +28,7 @@ type Ranger interface {
 type Range struct {
 	Column   string
 	From, To []byte
+	Snapshot string // its name, see Snapshotter
 }
 
 // sampleSize is how many values a Sample has, about.

@@ -32,3 +32,31 @@ func TestRangesOfPostgresTables(t *testing.T) {
 	_, err = src.(Ranger).Range(t.Context(), Object{Name: "t"}, []string{"u"}, Range{Column: "u", From: []byte("1")})
 	require.Error(t, err)
 }
+
+// TestASnapshotOfPostgres: ranges that are opened later see what it saw, until its
+// transaction has ended.
+func TestASnapshotOfPostgres(t *testing.T) {
+	src := open(t, "postgres", postgresDatabase(t, "snapshots", "CREATE TABLE t (id int); INSERT INTO t VALUES (1), (2); ALTER DATABASE snapshots SET idle_in_transaction_session_timeout = '1h'"), Options{})
+	s, err := src.(Snapshotter).Snapshot(t.Context())
+	require.NoError(t, err)
+	admin(t, "snapshots", "UPDATE t SET id = 30 WHERE id = 2", "INSERT INTO t VALUES (4)")
+	of := Range{Column: "id", From: []byte("2"), Snapshot: s.Name()}
+	require.Equal(t, []string{"[2]"}, readRange(t, src, Object{Name: "t"}, []string{"id"}, of))
+	require.NoError(t, s.Holds(t.Context()))
+	var idle string
+	require.NoError(t, s.(*postgresSnapshot).conn.QueryRow(t.Context(), "SHOW idle_in_transaction_session_timeout").Scan(&idle))
+	require.Equal(t, "0", idle)
+	require.NoError(t, s.Close())
+	_, err = src.(Ranger).Range(t.Context(), Object{Name: "t"}, []string{"id"}, of)
+	require.ErrorIs(t, err, ErrNoSnapshot)
+	of.Snapshot = "no' name"
+	_, err = src.(Ranger).Range(t.Context(), Object{Name: "t"}, []string{"id"}, of)
+	require.ErrorIs(t, err, ErrNoSnapshot)
+	of.Snapshot = ""
+	require.Equal(t, []string{"[30]", "[4]"}, readRange(t, src, Object{Name: "t"}, []string{"id"}, of))
+	admin(t, "snapshots", "REVOKE EXECUTE ON FUNCTION pg_export_snapshot() FROM PUBLIC", "CREATE ROLE reader LOGIN PASSWORD '"+postgresPassword+"'")
+	defer admin(t, "postgres", "DROP ROLE reader")
+	other := open(t, "postgres", postgresCredentials(t, map[string]any{"database": "snapshots", "username": "reader"}), Options{})
+	_, err = other.(Snapshotter).Snapshot(t.Context())
+	require.ErrorIs(t, err, ErrNoSnapshot)
+}
