@@ -40,10 +40,7 @@ func benchmarkWorkers(b *testing.B, parallel, each int, takes float64) {
 	for _, workers := range []int{1, 2, 3} {
 		b.Run(fmt.Sprintf("workers=%d", workers), func(b *testing.B) {
 			in := newInstallation(b)
-			_, err := in.admin.Exec(b.Context(), "ALTER SYSTEM SET fsync = on")
-			require.NoError(b, err)
-			_, err = in.admin.Exec(b.Context(), "SELECT pg_reload_conf()")
-			require.NoError(b, err)
+			in.throughToTheDisk(b)
 			in.start("api")
 			for range workers {
 				in.start("worker", "--workers", strconv.Itoa(each))
@@ -74,6 +71,15 @@ func benchmarkWorkers(b *testing.B, parallel, each int, takes float64) {
 			}
 			b.ReportMetric(float64(syncs*rows)*float64(b.N)/b.Elapsed().Seconds(), "records/s")
 		})
+	}
+}
+
+// throughToTheDisk has the database wait for the disk.
+func (in *installation) throughToTheDisk(b *testing.B) {
+	b.Helper()
+	for _, statement := range []string{"ALTER SYSTEM SET fsync = on", "SELECT pg_reload_conf()"} {
+		_, err := in.admin.Exec(b.Context(), statement)
+		require.NoError(b, err)
 	}
 }
 
