@@ -15,6 +15,29 @@ type Difference struct {
 	Better bool `json:"better"`
 }
 
+// Verdict is "worse", "better" or, within the tolerance, "".
+func (d Difference) Verdict() string {
+	switch {
+	case d.Worse:
+		return "worse"
+	case d.Better:
+		return "better"
+	}
+	return ""
+}
+
+// ChangeText is the change in words, such as "+4.0 %"; "new" where nothing was
+// before, and "" where nothing is now either.
+func (d Difference) ChangeText() string {
+	switch {
+	case d.Before != 0:
+		return fmt.Sprintf("%+.1f %%", d.Change*100)
+	case d.After != 0:
+		return "new"
+	}
+	return ""
+}
+
 // Comparison is two results side by side.
 type Comparison struct {
 	Differences []Difference `json:"differences"`
@@ -22,12 +45,15 @@ type Comparison struct {
 	// not of the same thing.
 	Apart []string `json:"apart,omitempty"`
 	Worse bool     `json:"worse"`
+
+	before, after *Result
+	tolerance     float64
 }
 
 // Compare puts two results side by side. tolerance is the share by which a figure
 // may change without being called worse or better, such as 0.05.
 func Compare(before, after *Result, tolerance float64) *Comparison {
-	c := &Comparison{Differences: []Difference{}}
+	c := &Comparison{Differences: []Difference{}, before: before, after: after, tolerance: tolerance}
 	apart := func(what string, a, b any) {
 		if x, y := fmt.Sprint(a), fmt.Sprint(b); x != y {
 			c.Apart = append(c.Apart, fmt.Sprintf("%s: %s, then %s", what, x, y))

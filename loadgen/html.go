@@ -1,7 +1,7 @@
 package loadgen
 
 import (
-	_ "embed"
+	"embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -11,14 +11,16 @@ import (
 	"strings"
 )
 
-//go:embed html/load.gohtml
-var pageText string
+//go:embed html/*.gohtml
+var pageFiles embed.FS
 
-var page = template.Must(template.New("load").Funcs(template.FuncMap{
+// pages are the report of a result and that of a comparison, with the parts that
+// they share.
+var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"grouped": grouped, "rate": rateText, "ms": msText, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
 	"timed": (*Result).timed,
 	"join":  func(s []Share) string { return strings.Join(names(s), ", ") },
-}).Parse(pageText))
+}).ParseFS(pageFiles, "html/*.gohtml"))
 
 // view is what the page shows.
 type view struct {
@@ -70,15 +72,17 @@ type timeRow struct {
 // and no network.
 func WriteHTML(w io.Writer, r *Result) error {
 	v := view{
-		Result: r, How: howText(r), When: r.Started.Format("2 January 2006, 15:04:05 UTC"), Lost: shares["errors"](r),
+		Result: r, How: howText(r), When: whenText(r), Lost: shares["errors"](r),
 	}
 	v.Verdict, v.Good = verdictText(r)
 	v.Charts, v.Silence, v.Remarks = charts(r), silenceText(r), remarks(r)
-	if err := page.Execute(w, v); err != nil {
+	if err := pages.ExecuteTemplate(w, "load.gohtml", v); err != nil {
 		return fmt.Errorf("write HTML: %w", err)
 	}
 	return nil
 }
+
+func whenText(r *Result) string { return r.Started.UTC().Format("2 January 2006, 15:04:05 UTC") }
 
 func howText(r *Result) string {
 	switch r.Load.Mode {

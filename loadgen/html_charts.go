@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -62,7 +63,7 @@ func silences(r *Result) (list []band) {
 			from = before
 		case !silent && from >= 0:
 			if i > 0 && before-from >= long {
-				list = append(list, band{from, before})
+				list = append(list, band{from: from, to: before})
 			}
 			from = -1
 		}
@@ -108,33 +109,48 @@ func charted(why string, p plot) chart {
 	for _, k := range p.curves {
 		c.Legend = append(c.Legend, legend{k.name, k.class})
 	}
-	if len(p.bands) > 0 {
-		c.Legend = append(c.Legend, legend{"no reply came", "band"})
+	for _, b := range p.bands {
+		if l := (legend{cmp.Or(b.name, "no reply came"), b.look()}); !slices.Contains(c.Legend, l) {
+			c.Legend = append(c.Legend, l)
+		}
 	}
 	return c
 }
 
 // overTime is a plot of the series.
-func overTime(r *Result, title, unit string, curves ...curve) plot {
-	return plot{title: title, unit: unit, xTitle: "time since the start", timed: true, fromZero: true, curves: curves, bands: silences(r)}
+func overTime(bands []band, title, unit string, curves ...curve) plot {
+	return plot{title: title, unit: unit, xTitle: "time since the start", timed: true, fromZero: true, curves: curves, bands: bands}
 }
 
+func recordsRate(p Point) float64 { return p.RecordsPerSecond }
+
+// asked is the rate that a run was to have; without points where it had none to
+// keep.
+func asked(r *Result, name, class string) curve {
+	if !(r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared") {
+		return curve{name: name, class: class}
+	}
+	s := newSchedule(r.Load.Stages, Burst{})
+	return curveOf(r, name, class, false, func(p Point) float64 {
+		return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
+	})
+}
+
+const whyThroughput = "Of the requests that ended in each interval, also of those that failed."
+
 func throughputChart(r *Result) chart {
-	p := overTime(r, "Throughput", "records per second", curveOf(r, "records/s", "c1", true, func(p Point) float64 { return p.RecordsPerSecond }))
+	p := overTime(silences(r), "Throughput", "records per second", curveOf(r, "records/s", "c1", true, recordsRate))
 	if r.Load.BatchSize == 1 {
 		p.unit, p.curves[0].name = "requests per second", "requests/s"
 	}
-	if r.Load.Rate > 0 && r.Load.Mode == "open" || r.Load.Mode == "as-declared" {
-		s := newSchedule(r.Load.Stages, Burst{})
-		p.curves = append(p.curves, curveOf(r, "asked for", "c0", false, func(p Point) float64 {
-			return s.rateAt(int64(p.At*1e9)-1) * float64(r.Load.BatchSize)
-		}))
+	if rate := asked(r, "asked for", "c0"); len(rate.x) > 0 {
+		p.curves = append(p.curves, rate)
 	}
-	return charted("Of the requests that ended in each interval, also of those that failed.", p)
+	return charted(whyThroughput, p)
 }
 
 func latencyChart(r *Result) chart {
-	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", overTime(r,
+	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", overTime(silences(r),
 		"Latency over time", "milliseconds",
 		curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
 		curveOf(r, "p99", "c3", false, timeOf(func(p Point) float64 { return p.P99 })),
@@ -144,28 +160,39 @@ func latencyChart(r *Result) chart {
 	))
 }
 
-// percentileChart has the nines along x, at equal distances.
-func percentileChart(r *Result) chart {
-	p := plot{title: "Latency by percentile", unit: "milliseconds", xTitle: "share of the requests that took no longer"}
+// percentilePlot has the nines along x, at equal distances. Histograms that are
+// empty or cannot be read have no curve.
+func percentilePlot(title string, curves ...curve) plot {
+	p := plot{title: title, unit: "milliseconds", xTitle: "share of the requests that took no longer"}
 	for _, nines := range []struct {
 		p     float64
 		label string
 	}{{0, "0 %"}, {50, "50 %"}, {75, "75 %"}, {90, "90 %"}, {99, "99 %"}, {99.9, "99.9 %"}, {99.99, "99.99 %"}, {99.999, "99.999 %"}, {99.9999, "99.9999 %"}} {
 		p.ticks = append(p.ticks, tickAt{nineScale(nines.p), nines.label})
 	}
-	for _, h := range []struct{ name, class, text string }{{"latency", "c1", r.Histograms.Latency}, {"service time", "c0", r.Histograms.ServiceTime}} {
-		histogram, err := decodeHistogram(h.text)
-		if err != nil || histogram.TotalCount() == 0 {
-			continue
-		}
-		c := curve{name: h.name, class: h.class}
-		deepest := 1 - 1/float64(histogram.TotalCount()+1)
-		for x := 0.0; x <= nineScale(100*deepest); x += 0.02 {
-			c.x, c.y = append(c.x, x), append(c.y, milliseconds(histogram.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
-		}
-		p.curves = append(p.curves, c)
+	p.curves = slices.DeleteFunc(curves, func(c curve) bool { return len(c.x) == 0 })
+	return p
+}
+
+// percentilesOf is a curve of a histogram, as deep as its requests tell.
+func percentilesOf(text, name, class string) curve {
+	c := curve{name: name, class: class}
+	histogram, err := decodeHistogram(text)
+	if err != nil || histogram.TotalCount() == 0 {
+		return c
 	}
-	return charted("How long the slowest requests took: at 99 %, one in a hundred was slower.", p)
+	deepest := 1 - 1/float64(histogram.TotalCount()+1)
+	for x := 0.0; x <= nineScale(100*deepest); x += 0.02 {
+		c.x, c.y = append(c.x, x), append(c.y, milliseconds(histogram.ValueAtQuantile(100*(1-math.Pow(10, -x)))))
+	}
+	return c
+}
+
+const whyPercentiles = "How long the slowest requests took: at 99 %, one in a hundred was slower."
+
+func percentileChart(r *Result) chart {
+	return charted(whyPercentiles, percentilePlot("Latency by percentile",
+		percentilesOf(r.Histograms.Latency, "latency", "c1"), percentilesOf(r.Histograms.ServiceTime, "service time", "c0")))
 }
 
 // nineScale places a percentile: 0, 90, 99, 99.9 at 0, 1, 2, 3.
@@ -175,12 +202,12 @@ func errorsChart(r *Result) chart {
 	if r.Errors == 0 {
 		return chart{Title: "Errors", Why: "None: every record has one result, with success."}
 	}
-	return charted("Failed requests, and records that were refused or got no result.", overTime(r, "Errors", "in each interval",
+	return charted("Failed requests, and records that were refused or got no result.", overTime(silences(r), "Errors", "in each interval",
 		curveOf(r, "errors", "c4", true, func(p Point) float64 { return float64(p.Errors) })))
 }
 
 func flightChart(r *Result) chart {
-	return charted("Requests that were sent and not answered, at the end of each interval.", overTime(r, "In flight", "requests",
+	return charted("Requests that were sent and not answered, at the end of each interval.", overTime(silences(r), "In flight", "requests",
 		curveOf(r, "in flight", "c2", true, func(p Point) float64 { return float64(p.InFlight) })))
 }
 

@@ -27,7 +27,7 @@ func stalled(t *testing.T) *Result {
 // latency where none was measured.
 func TestAStallIsSeen(t *testing.T) {
 	r := stalled(t)
-	require.Equal(t, []band{{0.4, 1.4}}, silences(r))
+	require.Equal(t, []band{{from: 0.4, to: 1.4}}, silences(r))
 	var page bytes.Buffer
 	require.NoError(t, WriteHTML(&page, r))
 	html := page.String()

@@ -1,6 +1,7 @@
 package loadgen
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -25,8 +26,14 @@ type plot struct {
 	whole               bool     // x counts things
 }
 
-// band is a part of the x axis that is marked over the whole height.
-type band struct{ from, to float64 }
+// band is a part of the x axis that is marked over the whole height. Without a
+// class it is a time in which no reply came.
+type band struct {
+	from, to    float64
+	name, class string
+}
+
+func (b band) look() string { return cmp.Or(b.class, "band") }
 
 // tickAt is a mark on an axis.
 type tickAt struct {
@@ -69,7 +76,7 @@ func (p plot) draw(b *strings.Builder, f frame) {
 	scaleY := func(v float64) float64 { return bottom - v/toY*(bottom-padTop) }
 	for _, band := range p.bands {
 		from, to := scaleX(max(fromX, band.from)), scaleX(min(toX, band.to))
-		fmt.Fprintf(b, `<rect class="band" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, from, padTop, max(1, to-from), bottom-padTop)
+		fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, band.look(), from, padTop, max(1, to-from), bottom-padTop)
 	}
 	for _, t := range niceTicks(0, toY, 5) {
 		y := scaleY(t.at)

@@ -44,21 +44,27 @@ func (l *loadFiles) check() error {
 			return usagef("--%s and --%s name the same file %s", other, w.flag, w.file)
 		}
 		taken[filepath.Clean(w.file)] = w.flag
-		switch w.file {
-		case "":
-		case "-":
+		if w.file == "-" {
 			toStdout++
-		default:
-			if info, err := os.Stat(filepath.Dir(w.file)); err != nil || !info.IsDir() {
-				return usagef("--%s %s: there is no folder %s", w.flag, w.file, filepath.Dir(w.file))
-			}
-			if info, err := os.Stat(w.file); err == nil && info.IsDir() {
-				return usagef("--%s %s: that is a folder; name a file in it", w.flag, w.file)
-			}
+		} else if err := checkLoadFile(w.flag, w.file); err != nil {
+			return err
 		}
 	}
 	if toStdout > 1 {
 		return usagef("only one file can go to standard output")
+	}
+	return nil
+}
+
+func checkLoadFile(flag, file string) error {
+	if file == "" || file == "-" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return usagef("--%s %s: there is no folder %s", flag, file, filepath.Dir(file))
+	}
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return usagef("--%s %s: that is a folder; name a file in it", flag, file)
 	}
 	return nil
 }
@@ -77,25 +83,25 @@ func (l *loadFiles) takesStdout() bool {
 func (l *loadFiles) write(stdout io.Writer, r *loadgen.Result) error {
 	var errs []error
 	for _, w := range l.all() {
-		switch w.file {
-		case "":
-		case "-":
-			errs = append(errs, w.write(stdout, r))
-		default:
-			errs = append(errs, writeLoadFile(w, r))
-		}
+		errs = append(errs, writeLoadFile(w.flag, w.file, stdout, func(to io.Writer) error { return w.write(to, r) }))
 	}
 	return errors.Join(errs...)
 }
 
-func writeLoadFile(w loadWriter, r *loadgen.Result) error {
-	f, err := os.Create(w.file)
-	if err != nil {
-		return fmt.Errorf("write --%s: %w", w.flag, err)
+func writeLoadFile(flag, file string, stdout io.Writer, write func(io.Writer) error) error {
+	switch file {
+	case "":
+		return nil
+	case "-":
+		return write(stdout)
 	}
-	err = w.write(f, r)
+	f, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("write --%s: %w", flag, err)
+	}
+	err = write(f)
 	if closeErr := f.Close(); err == nil && closeErr != nil {
-		err = fmt.Errorf("write --%s: %w", w.flag, closeErr)
+		err = fmt.Errorf("write --%s: %w", flag, closeErr)
 	}
 	return err
 }

@@ -11,41 +11,65 @@ import (
 	"github.com/destkit/destkit/loadgen"
 )
 
+// loadComparing is a comparison with its flags.
+type loadComparing struct {
+	tolerance    float64
+	asJSON, fail bool
+	html         string
+}
+
 // newLoadCompare puts two results side by side.
 func newLoadCompare() *cobra.Command {
-	tolerance := 0.05
-	var asJSON, fail bool
+	l := loadComparing{tolerance: 0.05}
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
 		Short: "Compare two results of a load",
 		Long: `Put the results of two loads side by side. What changed by more than the tolerance
-is called better or worse; what the two runs did not have in common is said first.`,
-		Example: "  destkit load compare monday.json friday.json\n  destkit load compare a.json b.json --fail --tolerance 0.1",
+is called better or worse; what the two runs did not have in common is said first.
+--html writes one page besides: throughput, latency over time and by percentile of
+both runs in the same plots, and every figure.`,
+		Example: "  destkit load compare monday.json friday.json --html compared.html\n  destkit load compare a.json b.json --fail --tolerance 0.1",
 		Args:    arguments(2, 2, "the two JSON results"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !(tolerance >= 0) || tolerance > 1000 {
-				return usagef("--tolerance must be a share such as 0.05, not %v", tolerance)
-			}
-			results, err := readResults(args)
-			if err != nil {
-				return err
-			}
-			c := loadgen.Compare(results[0], results[1], tolerance)
-			if asJSON {
-				err = printJSON(cmd.OutOrStdout(), c)
-			} else {
-				writeComparison(cmd.OutOrStdout(), c)
-			}
-			if err == nil && fail && c.Worse {
-				return exitWith(statusGate)
-			}
-			return err
-		},
+		RunE:    l.compare,
 	}
-	cmd.Flags().Float64Var(&tolerance, "tolerance", tolerance, "`SHARE` that a figure may change by")
-	cmd.Flags().BoolVar(&fail, "fail", false, "exit 1 when something is worse")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by")
+	cmd.Flags().BoolVar(&l.fail, "fail", false, "exit 1 when something is worse")
+	cmd.Flags().StringVar(&l.html, "html", "", "write a report with plots of both runs into one HTML `FILE`")
+	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
+	if !(l.tolerance >= 0) || l.tolerance > 1000 {
+		return usagef("--tolerance must be a share such as 0.05, not %v", l.tolerance)
+	}
+	if l.html == "-" && l.asJSON {
+		return usagef("--json and --html - both go to standard output")
+	}
+	if err := checkLoadFile("html", l.html); err != nil {
+		return err
+	}
+	results, err := readResults(args)
+	if err != nil {
+		return err
+	}
+	c := loadgen.Compare(results[0], results[1], l.tolerance)
+	err = writeLoadFile("html", l.html, cmd.OutOrStdout(), func(to io.Writer) error { return loadgen.WriteComparisonHTML(to, c) })
+	if err != nil {
+		return untested(err)
+	}
+	switch {
+	case l.asJSON:
+		err = printJSON(cmd.OutOrStdout(), c)
+	case l.html == "-":
+		writeComparison(cmd.ErrOrStderr(), c)
+	default:
+		writeComparison(cmd.OutOrStdout(), c)
+	}
+	if err == nil && l.fail && c.Worse {
+		return exitWith(statusGate)
+	}
+	return err
 }
 
 func readResults(files []string) ([]*loadgen.Result, error) {
@@ -66,24 +90,12 @@ func writeComparison(w io.Writer, c *loadgen.Comparison) {
 	}
 	fmt.Fprintf(w, "%-34s %14s %14s %9s\n", "", "before", "after", "change")
 	for _, d := range c.Differences {
-		change := "     new"
-		if d.Before != 0 {
-			change = fmt.Sprintf("%+.1f %%", d.Change*100)
-		} else if d.After == 0 {
-			change = ""
-		}
-		word := ""
-		switch {
-		case d.Worse:
-			word = "  worse"
-		case d.Better:
-			word = "  better"
-		}
 		name := d.Name
 		if d.Unit != "" {
 			name += " (" + d.Unit + ")"
 		}
-		fmt.Fprintf(w, "%-34s %14s %14s %9s%s\n", name, compared(d.Before), compared(d.After), change, word)
+		line := fmt.Sprintf("%-34s %14s %14s %9s  %s", name, compared(d.Before), compared(d.After), d.ChangeText(), d.Verdict())
+		fmt.Fprintln(w, strings.TrimRight(line, " "))
 	}
 }
 

@@ -1,0 +1,226 @@
+package loadgen
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// side is one of the two runs of a comparison, in its colour.
+type side struct {
+	*Result
+	Name, Class, How, When, Silence string
+}
+
+func newSide(r *Result, name, class string) side {
+	return side{Result: r, Name: name, Class: class, How: howText(r), When: whenText(r), Silence: silenceText(r)}
+}
+
+// comparisonView is what the page of a comparison shows.
+type comparisonView struct {
+	*Comparison
+	Title, Verdict string
+	Sides          []side
+	Tiles          []comparedTile
+	Charts         []chart
+	Facts          []comparedFact
+}
+
+// comparedTile is a figure that is looked at first.
+type comparedTile struct {
+	Difference
+	Label string
+}
+
+// comparedFact is what a run was, beside what it measured.
+type comparedFact struct{ Name, Before, After string }
+
+// WriteComparisonHTML writes a comparison as one page in the manner of WriteHTML:
+// the curves of both runs in one plot each, and every figure of both. c is from
+// Compare; one that was read from JSON holds no curves, which is an error.
+func WriteComparisonHTML(w io.Writer, c *Comparison) error {
+	if c.before == nil || c.after == nil {
+		return fmt.Errorf("write HTML: the comparison holds no results")
+	}
+	sides := []side{newSide(c.before, "before", "c3"), newSide(c.after, "after", "c1")}
+	v := comparisonView{
+		Comparison: c, Title: oneOrBoth(targetText(c.before), targetText(c.after)), Verdict: c.verdictText(),
+		Sides: sides, Tiles: c.tiles(), Charts: comparisonCharts(sides), Facts: comparedFacts(c.before, c.after),
+	}
+	if err := pages.ExecuteTemplate(w, "compare.gohtml", v); err != nil {
+		return fmt.Errorf("write HTML: %w", err)
+	}
+	return nil
+}
+
+func targetText(r *Result) string {
+	return strings.Join(names(r.Target.Objects), ", ") + " at " + r.Target.Address
+}
+
+func oneOrBoth(before, after string) string {
+	if before == after {
+		return before
+	}
+	return before + ", then " + after
+}
+
+// verdictText is the first sentence that a reader wants.
+func (c *Comparison) verdictText() string {
+	worse, better := 0, 0
+	for _, d := range c.Differences {
+		worse, better = worse+b2i(d.Worse), better+b2i(d.Better)
+	}
+	by := fmt.Sprintf("by more than %.3g %%", 100*c.tolerance)
+	switch {
+	case worse > 0 && better > 0:
+		return fmt.Sprintf("%s worse %s, %d better", counted(worse), by, better)
+	case worse > 0:
+		return fmt.Sprintf("%s worse %s, none better", counted(worse), by)
+	case better > 0:
+		return fmt.Sprintf("%s better %s, none worse", counted(better), by)
+	}
+	return "No figure is worse or better " + by
+}
+
+func counted(figures int) string {
+	if figures == 1 {
+		return "1 figure is"
+	}
+	return fmt.Sprintf("%d figures are", figures)
+}
+
+// tiles are the figures at the top, under the names that a reader has for them.
+func (c *Comparison) tiles() (list []comparedTile) {
+	for _, tile := range []struct{ name, label string }{
+		{"records per second", "records per second"}, {"requests per second", "requests per second"},
+		{"latency p50", "latency, half of the requests"}, {"latency p99", "latency, 99 of 100"}, {"errors", "errors"},
+	} {
+		if at := slices.IndexFunc(c.Differences, func(d Difference) bool { return d.Name == tile.name }); at >= 0 {
+			list = append(list, comparedTile{c.Differences[at], tile.label})
+		}
+	}
+	return list
+}
+
+// Shown writes a value of the figure; a time of 0 is of no request.
+func (d Difference) Shown(v float64) string {
+	switch {
+	case d.Unit == "ms" && v == 0:
+		return "none"
+	case d.Unit == "ms":
+		return msText(v)
+	case d.Unit == "%":
+		return fmt.Sprintf("%.3g %%", v)
+	}
+	return rateText(v)
+}
+
+// comparisonCharts draw both runs over each other, each in its colour. A plot of
+// which neither run has anything is left out.
+func comparisonCharts(sides []side) (list []chart) {
+	var stalls []band
+	for i := range sides {
+		shown := *sides[i].Result
+		shown.Series = wholeIntervals(shown.Series)
+		sides[i].Result = &shown
+		for _, s := range silences(&shown) {
+			stalls = append(stalls, band{s.from, s.to, "no reply came, " + sides[i].Name, "stall " + sides[i].Class})
+		}
+	}
+	over := func(why, title, unit string, area bool, y func(Point) float64) {
+		p := overTime(stalls, title, unit)
+		for _, s := range sides {
+			p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, area, y))
+		}
+		list = append(list, charted(why, p))
+	}
+	if slices.ContainsFunc(sides, func(s side) bool { return len(s.Series) > 0 }) {
+		list = append(list, comparedThroughput(sides, stalls))
+		if sides[0].timed() || sides[1].timed() {
+			over("Half of the requests took no longer, from the moment at which they were to be sent.",
+				"Latency over time, p50", "milliseconds", false, timeOf(func(p Point) float64 { return p.P50 }))
+			over("One in a hundred took longer.", "Latency over time, p99", "milliseconds", false, timeOf(func(p Point) float64 { return p.P99 }))
+		}
+	}
+	list = append(list, comparedPercentiles(sides)...)
+	if sides[0].Errors+sides[1].Errors > 0 && len(list) > 0 {
+		over("Failed requests, and records that were refused or got no result.", "Errors", "in each interval", false,
+			func(p Point) float64 { return float64(p.Errors) })
+	}
+	return list
+}
+
+func comparedThroughput(sides []side, stalls []band) chart {
+	p := overTime(stalls, "Throughput", "records per second")
+	var wanted []curve
+	for _, s := range sides {
+		p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, s.Name == "after", recordsRate))
+		if rate := asked(s.Result, "asked for, "+s.Name, s.Class+" dashed"); len(rate.x) > 0 {
+			wanted = append(wanted, rate)
+		}
+	}
+	if sides[0].Load.BatchSize == 1 && sides[1].Load.BatchSize == 1 {
+		p.unit = "requests per second"
+	}
+	if len(wanted) == 2 && slices.Equal(wanted[0].y, wanted[1].y) {
+		wanted = wanted[1:]
+		wanted[0].name, wanted[0].class = "asked for", "c0"
+	}
+	p.curves = append(p.curves, wanted...)
+	return charted(whyThroughput, p)
+}
+
+// comparedPercentiles are those of the latency and, where it may differ from that,
+// of the service time.
+func comparedPercentiles(sides []side) (list []chart) {
+	var latency, service []curve
+	open := false
+	for _, s := range sides {
+		open = open || s.Load.Mode != "closed"
+		latency = append(latency, percentilesOf(s.Histograms.Latency, s.Name, s.Class))
+		service = append(service, percentilesOf(s.Histograms.ServiceTime, s.Name, s.Class))
+	}
+	plots := []plot{percentilePlot("Latency by percentile", latency...)}
+	if open {
+		plots = append(plots, percentilePlot("Service time by percentile", service...))
+	}
+	for _, p := range plots {
+		if len(p.curves) > 0 {
+			list = append(list, charted(whyPercentiles, p))
+		}
+	}
+	return list
+}
+
+// comparedFacts are those that differ, and a few that a reader wants in any case.
+func comparedFacts(before, after *Result) (list []comparedFact) {
+	for _, fact := range []struct {
+		name   string
+		always bool
+		of     func(*Result) string
+	}{
+		{"target", true, targetText},
+		{"load", true, howText},
+		{"batches of", true, func(r *Result) string { return fmt.Sprint(r.Load.BatchSize) }},
+		{"operations", true, func(r *Result) string { return strings.Join(names(r.Load.Operations), ", ") }},
+		{"records", false, func(r *Result) string { return r.Load.Records }},
+		{"client", false, func(r *Result) string { return r.Load.Client }},
+		{"started", true, whenText},
+		{"seconds", true, func(r *Result) string { return fmt.Sprintf("%.4g", r.Seconds) }},
+		{"requests", true, func(r *Result) string { return grouped(r.Requests) }},
+		{"records sent", true, func(r *Result) string { return grouped(r.Records) }},
+		{"ended by", false, func(r *Result) string { return r.Ended }},
+		{"seed", false, func(r *Result) string { return fmt.Sprint(r.Load.Seed) }},
+		{"run", true, func(r *Result) string { return r.Load.Run }},
+		{"processors of the generator", false, func(r *Result) string { return fmt.Sprint(r.Generator.CPUs) }},
+		{"limit of the generator", false, func(r *Result) string { return strings.Join(r.Generator.Reasons, "; ") }},
+		{"written by", false, func(r *Result) string { return r.Tool }},
+	} {
+		f := comparedFact{fact.name, fact.of(before), fact.of(after)}
+		if fact.always || f.Before != f.After {
+			list = append(list, f)
+		}
+	}
+	return list
+}
