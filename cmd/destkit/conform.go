@@ -76,7 +76,7 @@ tier, how much was looked at: protocol (no writes), results (writes), semantics
 is INCONCLUSIVE or not run, never a pass.
 
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
-line. A report is written for each --report FORMAT=FILE, on every exit status but 2;
+line, those of replicas in $DESTKIT_REPLICAS with spaces between. A report is written for each --report FORMAT=FILE, on every exit status but 2;
 FILE "-" is standard output. Formats: ` + formatWords() + `.`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \

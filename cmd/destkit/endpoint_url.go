@@ -2,6 +2,7 @@ package main
 
 import (
 	"os"
+	"strings"
 
 	"github.com/spf13/cobra"
 )
@@ -21,4 +22,17 @@ func endpointURL(cmd *cobra.Command, args []string) (string, error) {
 		return url, nil
 	}
 	return "", usagef("missing the URL of the endpoint; give it, or set $%s\nusage: %s", urlVariable, cmd.UseLine())
+}
+
+// replicasVariable holds the URLs of replicas, with space between them: they may
+// carry secrets as well.
+const replicasVariable = "DESTKIT_REPLICAS"
+
+// replicaURLs are those of --replica and the configuration file, else those in the
+// environment.
+func replicaURLs(named []string) []string {
+	if len(named) > 0 {
+		return named
+	}
+	return strings.Fields(os.Getenv(replicasVariable))
 }

@@ -60,7 +60,7 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 		}
 	}
 	target, err := j.connection.resolve(endpoint, &j.options)
-	target.Replicas = j.replicas
+	target.Replicas = replicaURLs(j.replicas)
 	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {
 			err = step()

@@ -248,3 +248,23 @@ func TestGuidesUseTheAction(t *testing.T) {
 		require.Equal(t, want, uses, file)
 	}
 }
+
+// TestGuideSettings: the settings in the guide are those of the command.
+func TestGuideSettings(t *testing.T) {
+	guide, err := os.ReadFile(filepath.Join(repository, "docs", "ci.md"))
+	require.NoError(t, err)
+	_, settings, found := strings.Cut(string(guide), "```yaml\n# destkit.yaml\n")
+	require.True(t, found)
+	settings, _, _ = strings.Cut(settings, "```")
+	file := filepath.Join(t.TempDir(), "destkit.yaml")
+	require.NoError(t, os.WriteFile(file, []byte(settings), 0o600))
+	j := &judgement{}
+	cmd := conformCommand(j)
+	j.config = file
+	_, options, err := j.resolve(cmd, "http://127.0.0.1:1/")
+	require.NoError(t, err)
+	require.True(t, options.Write)
+	require.Equal(t, []string{"contact", "order"}, options.Objects)
+	require.NotEmpty(t, options.Readback.URL)
+	require.Contains(t, options.Fixtures, "contact")
+}

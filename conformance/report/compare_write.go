@@ -108,7 +108,7 @@ func (d Comparison) lastLine() string {
 	s := fmt.Sprintf("%d newly failing, %d fixed, %d changed, %s with changed findings",
 		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural(len(d.findingIDs()), "check"))
 	if n := len(d.Unfair); n > 0 {
-		s += fmt.Sprintf("; not fair: %s differ", plural(n, "setting"))
+		s += "; not fair: " + plural(n, "setting") + map[bool]string{true: " differs", false: " differ"}[n == 1]
 	}
 	return s
 }
