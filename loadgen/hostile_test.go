@@ -303,7 +303,7 @@ func TestNothingMeasuredIsNoSpeed(t *testing.T) {
 	for text, want := range map[string]string{
 		"p99>500ms":       "FAILED: p99>500ms cannot be told, no request was answered with results",
 		"service-max<1ms": "FAILED: service-max<1ms cannot be told, no request was answered with results",
-		"requests<2":      "ok: requests<2 is 2",
+		"requests<2":      "ok: requests 2 (limit: requests<2)",
 	} {
 		limit, err := ParseThreshold(text)
 		require.NoError(t, err)

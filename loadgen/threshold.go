@@ -193,5 +193,5 @@ func (t Threshold) String() string {
 	if t.Unmeasured {
 		return fmt.Sprintf("%s: %s cannot be told, no request was answered with results", word, t.Text)
 	}
-	return fmt.Sprintf("%s: %s is %.6g%s", word, t.Text, got, unit)
+	return fmt.Sprintf("%s: %s %.6g%s (limit: %s)", word, t.Metric, got, unit, t.Text)
 }

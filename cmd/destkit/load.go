@@ -40,7 +40,7 @@ type loading struct {
 func newLoad() *cobra.Command {
 	var l loading
 	cmd := &cobra.Command{
-		Use:   "load URL --write --object NAME",
+		Use:   "load [URL] --write --object NAME",
 		Short: "Measure how fast a custom destination takes batches",
 		Long: `Send batches to the custom destination at URL and measure how many it takes, at
 what latency, and where it breaks. Every reply is checked: status, id, and one
@@ -64,7 +64,8 @@ Records are made from the fields that the object declares, or come from a file
 (--data, --template). Their identifiers carry the run (zz-load-RUN-NUMBER, or
 integers above 2·10^12) and are named in the summary and the JSON, so that
 --cleanup, or 'destkit load clean' later, can delete exactly them. They are
-real writes: give an object that may be filled.`,
+real writes: give an object that may be filled. The URL can stand in
+$DESTKIT_URL instead of on the command line.`,
 		Example: `  destkit load http://127.0.0.1:8080/ --write --object contact --closed --duration 30s
   destkit load https://example.com/destination --token-env TOKEN --write --object contact \
       --rate 500 --batch-size 100 --duration 1m --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --json r.json
@@ -148,10 +149,11 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 		}
 		return l.runCalibrate(cmd)
 	}
-	if len(args) == 0 {
-		return usagef("missing the URL of the endpoint\nusage: %s", cmd.UseLine())
+	address, err := endpointURL(cmd, args)
+	if err != nil {
+		return err
 	}
-	if err := l.resolve(args[0]); err != nil {
+	if err := l.resolve(address); err != nil {
 		return err
 	}
 	thresholds, err := l.thresholds()

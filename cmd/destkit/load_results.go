@@ -151,12 +151,12 @@ func newLoadClean() *cobra.Command {
 	var journal string
 	var options loadgen.Options
 	cmd := &cobra.Command{
-		Use:   "clean --journal FILE URL",
+		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that a load has written",
 		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names. Keys
 that were never stored are deleted as well, which changes nothing.`,
 		Example: "  destkit load clean --journal load.json https://example.com/destination",
-		Args:    arguments(1, 1, "the URL of the endpoint"),
+		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if journal == "" {
 				return usagef("name the journal or the JSON result: --journal FILE")
@@ -165,7 +165,11 @@ that were never stored are deleted as well, which changes nothing.`,
 			if err != nil {
 				return usageError(err)
 			}
-			target, err := conn.resolve(args[0], &dials)
+			address, err := endpointURL(cmd, args)
+			if err != nil {
+				return err
+			}
+			target, err := conn.resolve(address, &dials)
 			if err != nil {
 				return err
 			}

@@ -238,6 +238,7 @@ func cmdInterrupts(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("the program ended before it wrote a record: %v", err)
 	}
 	ts.Check(cmd.Process.Signal(signal))
+	_ = cmd.Process.Signal(signal) // as a group and its leader get it: the same wish
 	checkStatus(ts, <-ended, want)
 }
 
