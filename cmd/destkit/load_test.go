@@ -136,7 +136,7 @@ func TestTheSummaryOfALoad(t *testing.T) {
 	writeLoadText(&out, r)
 	for _, words := range []string{
 		"https://x, contact: as declared at 10 requests/s", "12 x record_refused: full, for example \"a\"",
-		"latency is longer than service time", "70 requests waited for a free connection, 1 started late by the generator, 2 were never sent",
+		"latency is longer than service time", "of requests: 70 waited for a free connection, 1 started late by the generator, 2 never sent",
 		"the declared speed was NOT kept", "cleaned up: 900 records deleted, 100 left", "FAILED: errors 12 (limit: errors>0)",
 	} {
 		require.Contains(t, out.String(), words)

@@ -70,7 +70,7 @@ func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 		return
 	}
 	if gap := r.Latency.P99 - r.ServiceTime.P99; gap > 1 && gap > r.ServiceTime.P99/4 {
-		fmt.Fprintf(w, "    latency is longer than service time: requests that waited for a free connection %s, that the generator started late %s, that were never sent %s\n",
+		fmt.Fprintf(w, "    latency is longer than service time, of requests: %s waited for a free connection, %s started late by the generator, %s never sent\n",
 			grouped(r.Generator.Queued), grouped(r.Generator.Late), grouped(r.Generator.Unsent))
 	}
 }
