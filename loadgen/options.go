@@ -153,6 +153,7 @@ func (o Options) withDefaults() (Options, error) {
 
 // checkStages refuses rates that cannot be meant.
 func checkStages(stages []Stage, burst Burst) error {
+	whole := time.Duration(0)
 	for _, s := range stages {
 		if s.From < 0 || s.To < 0 || s.From > mostRate || s.To > mostRate || math.IsNaN(s.From+s.To) {
 			return usagef("a rate must be from 0 to %.0f per second", mostRate)
@@ -160,12 +161,18 @@ func checkStages(stages []Stage, burst Burst) error {
 		if s.Duration <= 0 || s.Duration > longestRun {
 			return usagef("a stage must be longer than nothing")
 		}
+		if whole += s.Duration; whole > longestRun {
+			return usagef("the stages must be at most 30 days together")
+		}
 	}
 	if len(stages) > 0 && !slices.ContainsFunc(stages, func(s Stage) bool { return s.From > 0 || s.To > 0 }) {
 		return usagef("every rate is 0: nothing would be sent")
 	}
 	if burst.Size < 0 || burst.Size > mostBatch || burst.Every < 0 || (burst.Size > 0) != (burst.Every > 0) {
 		return usagef("a burst is a number of requests and a time, such as 500 every 10s")
+	}
+	if burst.Size > 0 && float64(burst.Size)/burst.Every.Seconds() > mostRate {
+		return usagef("bursts of %d requests every %s are more than %.0f per second", burst.Size, burst.Every, mostRate)
 	}
 	return nil
 }

@@ -56,6 +56,40 @@ func (s *schedule) next() int64 {
 	return steady
 }
 
+// skip leaves out requests that are due before a moment, in nanoseconds, all but a
+// few, and tells how many: nobody can count a day of them one by one.
+func (s *schedule) skip(before int64) (n int64) {
+	const few = 3 // of which the last figure of a float may be wrong
+	if due := math.Floor(s.due(before)) - few; due > s.n {
+		n = int64(due - s.n)
+		s.n = due
+	}
+	if s.burst.Size > 0 && s.burst.Every > 0 {
+		if due := before / int64(s.burst.Every) * int64(s.burst.Size); due > s.bursts {
+			n += due - s.bursts
+			s.bursts = due
+		}
+	}
+	return n
+}
+
+// due is how many requests of the stages come before a moment: the area under the
+// rates.
+func (s *schedule) due(before int64) (n float64) {
+	left := float64(before) / 1e9
+	for i, st := range s.stages {
+		d := st.Duration.Seconds()
+		if left < d {
+			return n + left*(st.From+(st.To-st.From)*left/d/2)
+		}
+		n, left = n+(st.From+st.To)/2*d, left-d
+		if i == len(s.stages)-1 {
+			n += left * st.To
+		}
+	}
+	return n
+}
+
 // steady is when the next request of the stages is due. Within a stage that
 // goes from a to b in d seconds n requests are due at the t that solves
 // a·t + (b-a)·t²/(2d) = n.

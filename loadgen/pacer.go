@@ -169,8 +169,14 @@ func (p *pacer) following() int64 {
 func (p *pacer) unsent(end int64) int64 {
 	p.turn.Lock()
 	defer p.turn.Unlock()
-	n := int64(0)
-	for at := p.at; at < min(end, p.until) && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
+	n, end := int64(0), min(end, p.until)
+	if p.at < end {
+		n = p.plan.skip(end - p.shift)
+	}
+	if p.most > 0 {
+		n = min(n, max(0, p.most-p.released.Load()))
+	}
+	for at := p.at; at < end && (p.most == 0 || p.released.Load()+n < p.most); at = p.following() {
 		n++
 	}
 	return n + p.released.Load() - p.taken.Load()

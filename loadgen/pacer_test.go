@@ -171,3 +171,27 @@ func TestPacerTakesANewLimit(t *testing.T) {
 	p.run(&stop)
 	require.InDelta(t, 300, p.released.Load(), 5)
 }
+
+// What was never sent is counted without going through it.
+func TestUnsentIsCountedAtOnce(t *testing.T) {
+	stages := [][]Stage{
+		constant(1000), {{time.Second, 0, 700}, {time.Second / 2, 30, 30}, {time.Second, 900, 0}}, {{time.Second, 3, 0.1}, {time.Second, 0, 0}, {time.Second, 0.3, 7}}, nil,
+	}
+	for _, burst := range []Burst{{}, {Size: 7, Every: 130 * time.Millisecond}} {
+		for i, st := range stages {
+			for _, most := range []int64{0, 5, 900} {
+				for _, end := range []time.Duration{0, 1, time.Second, 1700 * time.Millisecond, 4 * time.Second} {
+					want := int64(len(dueWithin(newSchedule(st, burst), end)))
+					if most > 0 {
+						want = min(want, most)
+					}
+					p := newPacer(clock{}, newSchedule(st, burst), 1, 2)
+					p.most = most
+					require.Equal(t, want, p.unsent(int64(end)), "stages %d, %v, at most %d until %s", i, burst, most, end)
+				}
+			}
+		}
+	}
+	month := newPacer(clock{}, newSchedule(constant(mostRate), Burst{Size: 1000, Every: time.Millisecond}), 1, 2)
+	require.EqualValues(t, 11e6*longestRun.Seconds(), month.unsent(int64(longestRun)))
+}
