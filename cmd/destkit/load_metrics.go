@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,7 +46,11 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 		if err := checkURL("--otlp", otlp); err != nil {
 			return nil, err
 		}
-		m.push = newOTLPPush(otlp, screen)
+		to, err := url.Parse(otlp)
+		if err != nil {
+			return nil, err // checkURL has read it
+		}
+		m.push = newOTLPPush(to, screen)
 	}
 	if addr == "" {
 		return m, nil

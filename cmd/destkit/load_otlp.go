@@ -28,13 +28,15 @@ type otlpPush struct {
 	ended  chan struct{}
 }
 
-func newOTLPPush(to string, screen io.Writer) *otlpPush {
-	to = strings.TrimSuffix(to, "/")
-	if !strings.HasSuffix(to, "/v1/metrics") {
-		to += "/v1/metrics"
+func newOTLPPush(to *url.URL, screen io.Writer) *otlpPush {
+	if to.Path = strings.TrimSuffix(to.Path, "/"); !strings.HasSuffix(to.Path, "/v1/metrics") {
+		to = to.JoinPath("v1/metrics")
 	}
+	// A redirect is an answer of another place than the one that was named: the key
+	// in the URL would go there, and a push that became a GET pass for one.
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	p := &otlpPush{
-		url: to, screen: screen, client: &http.Client{Timeout: 5 * time.Second}, begin: time.Now(),
+		url: to.String(), screen: screen, client: &http.Client{Timeout: 5 * time.Second, CheckRedirect: stay}, begin: time.Now(),
 		next: make(chan loadgen.Moment, 1), ended: make(chan struct{}),
 	}
 	go p.run()

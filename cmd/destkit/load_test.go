@@ -116,6 +116,28 @@ func TestPushedMetricsOfALoad(t *testing.T) {
 	require.Error(t, err)
 }
 
+// Who collects is who was named: the key in the URL goes nowhere else, and a
+// redirect is no success.
+func TestPushedMetricsStayWhereTheyAre(t *testing.T) {
+	other := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Error("called", r.URL, r.Referer())
+	}))
+	defer other.Close()
+	asked := make(chan string, 1)
+	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked <- r.URL.String()
+		http.Redirect(w, r, other.URL, http.StatusFound)
+	}))
+	defer collector.Close()
+	var screen bytes.Buffer
+	meter, err := serveLoadMetrics(context.Background(), "", collector.URL+"/otlp/?api-key=secret", &screen)
+	require.NoError(t, err)
+	meter.take(someMoment())
+	require.Equal(t, "/otlp/v1/metrics?api-key=secret", <-asked)
+	meter.stop()
+	require.Equal(t, "note: --otlp: push metrics: HTTP status 302\n", screen.String())
+}
+
 func TestTheSummaryOfALoad(t *testing.T) {
 	kept := false
 	r := &loadgen.Result{
