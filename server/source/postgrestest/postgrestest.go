@@ -92,14 +92,19 @@ func programs() string {
 	return filepath.Dir(slices.Max(found))
 }
 
-// startPostgres runs initdb and the server, as another user where this one is
+// start runs initdb and the server, as another user where this one is
 // root: the server refuses to run as root.
 func start() (s *server, err error) {
 	bin := programs()
 	s = &server{}
-	if s.folder, err = os.MkdirTemp("", "pg"); err != nil { // short: a socket's path has 107 bytes
+	if s.folder, err = os.MkdirTemp(memory(), "pg"); err != nil { // short: a socket's path has 107 bytes
 		return nil, err
 	}
+	defer func() {
+		if err != nil {
+			_ = os.RemoveAll(s.folder)
+		}
+	}()
 	attributes := &syscall.SysProcAttr{}
 	if os.Geteuid() == 0 {
 		who, err := user.Lookup("postgres")
@@ -126,8 +131,9 @@ func start() (s *server, err error) {
 	if s.port, err = FreePort(); err != nil {
 		return nil, err
 	}
-	// The shell ends the server when its input ends: also when this process dies.
-	cmd := exec.Command("sh", "-c", `"$@" & server=$!; read line; kill -INT $server; wait $server`, "sh",
+	// The shell ends the server when its input ends, and leaves nothing: also when
+	// this process dies.
+	cmd := exec.Command("sh", "-c", `"$@" & server=$!; read line; kill -INT $server; wait $server; rm -rf "$0"`, s.folder,
 		filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
 	cmd.SysProcAttr, cmd.Dir = attributes, s.folder
 	input, err := cmd.StdinPipe()
@@ -160,8 +166,7 @@ func start() (s *server, err error) {
 	s.stop = func() error {
 		_ = input.Close()
 		<-drained
-		_ = cmd.Wait()
-		return os.RemoveAll(s.folder)
+		return cmd.Wait()
 	}
 	return s, nil
 }
