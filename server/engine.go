@@ -155,24 +155,36 @@ func (e *engine) calledOff(syncID int64) (ends []chan struct{}) {
 // and goes on later.
 func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool, err error) {
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx)}
-	y, run, err := e.take(ctx, workspaceID, runID, progress)
-	if err != nil || run == nil {
-		return false, err
-	}
-	e.named(run)
-	e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
-	progress.run = run
-	progress.step(executor.StepPlanning)
-	outcome, audience := e.execute(ctx, y, run, progress)
-	if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
-		return true, nil // stopped: the run goes on later
-	}
-	if audience != "" {
-		if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
-			e.logOf(runID).Warn("match rate cannot be measured", "error", err)
+	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
+		y, run, err := e.take(ctx, workspaceID, runID, progress)
+		if err != nil || run == nil {
+			return false, err
 		}
+		if progress.run == nil {
+			e.named(run)
+			e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
+		}
+		progress.run = run
+		progress.step(executor.StepPlanning)
+		before := e.s.store.Outages()
+		outcome, audience := e.execute(ctx, y, run, progress)
+		if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
+			return true, nil // stopped: the run goes on later
+		}
+		// It goes on from where it stood, with the sync as it is then.
+		if e.ownTrouble(outcome, before) && e.wait(ctx, runID, wait, outcome.Cause) == nil {
+			continue
+		}
+		if stopped(ctx) {
+			return true, nil
+		}
+		if audience != "" {
+			if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
+				e.logOf(runID).Warn("match rate cannot be measured", "error", err)
+			}
+		}
+		return false, e.finish(ctx, y, run, outcome, progress)
 	}
-	return false, e.finish(ctx, y, run, outcome, progress)
 }
 
 // take marks a queued run as working. A run that was cancelled meanwhile is nil.

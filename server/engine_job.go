@@ -20,16 +20,18 @@ const errorPlanning = "PLANNING_FAILED"
 type planError struct {
 	code, message, detail string
 	transient             bool // it may pass by itself
+	cause                 error
 }
 
 func (p *planError) Error() string { return p.message }
+func (p *planError) Unwrap() error { return p.cause }
 
 func planFailure(err error) executor.Outcome {
 	var p *planError
 	if !errors.As(err, &p) {
 		p = &planError{code: errorPlanning, message: err.Error()}
 	}
-	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail, Transient: p.transient}
+	return executor.Outcome{Status: api.RunFailed, Code: p.code, Message: p.message, Detail: p.detail, Transient: p.transient, Cause: err}
 }
 
 // job resolves a sync: its source, its destination, and whether its
@@ -106,7 +108,9 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 		if len(problems) == 0 || asked || e.s.broken.deviations().TrustsMetadata {
 			return problems, nil
 		}
-		if err := e.s.refreshObjects(ctx, d); err != nil {
+		if err := e.s.refreshObjects(ctx, d); store.Passing(err) {
+			return nil, err
+		} else if err != nil {
 			e.s.log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
 			return problems, nil
 		}
@@ -117,7 +121,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
 	from, err := access.open(ctx)
 	if err != nil {
-		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error()), transient: true}
+		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error()), transient: true, cause: err}
 	}
 	reader, ok := from.(source.Reader)
 	if !ok {
@@ -145,7 +149,7 @@ func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun,
 // unplanned is the failure of a run whose destination could not be asked for its
 // objects.
 func unplanned(err error) *planError {
-	p := &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error(), transient: passing(err)}
+	p := &planError{code: errorPlanning, message: "the destination could not be asked for its objects", detail: err.Error(), transient: passing(err), cause: err}
 	var call *destination.CallError
 	if errors.As(err, &call) {
 		p.message += ": " + call.Message

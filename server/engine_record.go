@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -37,15 +38,32 @@ func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
 			return err
 		}
-		e.logOf(run).Error("sync run cannot be recorded yet", "error", err)
-		if wait == recordFirst {
-			e.lag(run)
-		}
-		if err := e.s.clock.Sleep(own, wait); err != nil {
+		if err := e.wait(own, run, wait, err); err != nil {
 			return err
 		}
 	}
 }
+
+// wait lets a run wait for the store.
+func (e *engine) wait(ctx context.Context, run int64, wait time.Duration, why error) error {
+	e.logOf(run).Error("sync run waits for the store", "error", why)
+	e.lag(run)
+	return e.s.clock.Sleep(ctx, wait)
+}
+
+// ownTrouble tells that a run has failed of nothing but the service's own store, or of
+// something that may pass while that was away: a restart of the database ends the
+// connections of a source in it, too. before is store.Outages at the beginning.
+func (e *engine) ownTrouble(o executor.Outcome, before int64) bool {
+	if o.Status != api.RunFailed || o.Canceled {
+		return false
+	}
+	return passingOfStore(o.Cause) || o.Transient && e.s.store.Outages() != before
+}
+
+// passingOfStore tells of an error whether the service's own store, or the books in it,
+// cannot be used at this moment.
+func passingOfStore(err error) bool { return store.Passing(err) || errors.Is(err, ledger.ErrAway) }
 
 // lag says that a run waits for the store: nobody has to wait for its end.
 func (e *engine) lag(run int64) {

@@ -109,11 +109,18 @@ func (c *takenPart) run(ctx context.Context, open *executor.Job) executor.PartRe
 		job = *own
 		job.Allowed = c.sure
 	}
-	return c.f.s.executor.RunPart(ctx, job, c.part, &c.beside, func(r executor.PartReport) {
+	report := c.f.s.executor.RunPart(ctx, job, c.part, &c.beside, func(r executor.PartReport) {
+		if r.Ended {
+			return // that is said once, by end
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		c.report = &r
 	})
+	if f := report.Failure; f != nil && passingOfStore(f) {
+		return c.unopened(ctx, f)
+	}
+	return report
 }
 
 // open resolves the job of the run, as for a run of this process.
@@ -133,11 +140,16 @@ func (c *takenPart) open(ctx context.Context) (job *executor.Job, done func(), e
 	return c.f.s.engine.job(ctx, y, run, new(endpoint))
 }
 
-// unopened is the report of a part that could not begin.
+// unopened is the report of a part that could not begin, or has failed of nothing but
+// the store: that is made again after a moment, here or elsewhere.
 func (c *takenPart) unopened(ctx context.Context, err error) executor.PartReport {
 	report := executor.PartReport{Number: c.part.Number, Ended: true}
-	if ctx.Err() != nil {
+	if passingOfStore(err) {
+		c.f.s.log.Warn("a part of a run waits for the store", "run", c.part.Run, "part", c.part.Number, "error", err)
 		report.Stopped = true
+		_ = pause(ctx, c.f.pulse.look)
+	}
+	if report.Stopped = report.Stopped || ctx.Err() != nil; report.Stopped {
 		return report
 	}
 	o := planFailure(err)

@@ -168,8 +168,10 @@ type Outcome struct {
 	Status                string
 	Canceled              bool
 	Code, Message, Detail string // of a failure (spec 2.9)
-	// Transient says that the run failed for a reason that may pass by itself.
+	// Transient says that the run failed for a reason that may pass by itself. Cause is
+	// what stands behind it, for errors.Is; nil where there is nothing.
 	Transient bool
+	Cause     error
 	Counters
 	// FullSync says that every row counted as changed, FullReason why.
 	FullSync   bool

@@ -107,6 +107,7 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 	default:
 		f = failed(CodeInternal, err, "%v", err)
 	}
+	o.Cause = f
 	o.Status, o.Code, o.Message, o.Detail, o.Transient = api.RunFailed, f.Code, f.Message, f.Detail, f.Transient && !r.e.options.Deviations.NoAnotherRun
 	return o
 }

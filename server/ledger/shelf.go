@@ -65,6 +65,10 @@ const (
 	RemoveFile
 )
 
+// ErrAway is in the errors of a Shelf that has waited in vain for its database, or
+// whose database is full: it says nothing about the sync, and may pass.
+var ErrAway = errors.New("the books cannot be reached")
+
 // ErrFenced refuses a change: another process works on this sync now. A run that
 // meets it is over here, and what it had not made durable is lost with it.
 var ErrFenced = errors.New("another process has taken over this sync")

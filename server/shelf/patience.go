@@ -53,7 +53,7 @@ func passes(err error) bool {
 func plain(err error) error {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		if refusal.Code == diskFull {
-			return fmt.Errorf("%w: %w", syscall.ENOSPC, refusal)
+			return fmt.Errorf("%w: %w: %w", ledger.ErrAway, syscall.ENOSPC, refusal)
 		}
 		return err
 	}
@@ -82,10 +82,13 @@ func (s *Shelf) patiently(what string, do func(ctx context.Context) error) error
 			if !since.IsZero() {
 				s.answered(err)
 			}
-			if err != nil {
-				err = fmt.Errorf("%s: %w", what, plain(err))
+			switch {
+			case err == nil:
+				return nil
+			case passes(err):
+				return fmt.Errorf("%s: %w: %w", what, ledger.ErrAway, plain(err))
 			}
-			return err
+			return fmt.Errorf("%s: %w", what, plain(err))
 		}
 		if since.IsZero() {
 			since = time.Now()

@@ -117,6 +117,7 @@ func TestWaits(t *testing.T) {
 	l.refuses.Store(1 << 40)
 	_, err := s.WithPatience(time.Nanosecond, time.Nanosecond).List(sync)
 	require.ErrorIs(t, err, syscall.ECONNREFUSED)
+	require.ErrorIs(t, err, ledger.ErrAway)
 	require.Contains(t, said.String(), "in vain")
 	for _, text := range []string{err.Error(), said.String()} {
 		require.NotContains(t, text, "user=")

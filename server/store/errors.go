@@ -110,6 +110,20 @@ func harmless(err error) bool {
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultConstraint
 }
 
+// Passing tells of an error of a store, or of what stands in it, whether it says nothing
+// but that the store cannot be used at this moment: it is away, locked or full, or its
+// disk fails, or a newer program has taken this one's place.
+func Passing(err error) bool {
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) || errors.Is(err, ErrNewer) {
+		return true
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultBusy, sqlite.ResultLocked, sqlite.ResultFull, sqlite.ResultIOErr:
+		return true
+	}
+	return false
+}
+
 // Full tells whether there is no space left, be it for the store or for another
 // file: databases of warehouses and spooled snapshots lie beside it.
 func Full(err error) bool {

@@ -19,6 +19,7 @@ type news struct {
 	known   int64     // the version of this program
 	start   time.Time // moments are counted from here, by a clock that nobody moves
 	version atomic.Int64
+	outages atomic.Int64 // lost connections
 	heard   atomic.Int64 // the moment of the last question that was answered; 0: none is good
 
 	mu   sync.Mutex
@@ -70,6 +71,7 @@ func (n *news) follow(ctx context.Context, c *link) {
 			n.tell(notice{}) // of what was missed
 			n.hear(ctx, c)
 			n.heard.Store(0)
+			n.outages.Add(1)
 			_ = c.close()
 			c = nil
 		}

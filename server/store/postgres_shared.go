@@ -40,6 +40,19 @@ func (s *Store) Schema() string {
 // Hears tells whether this process hears what others do; true where nobody else is.
 func (s *Store) Hears() bool { return s.news == nil || s.news.hears() }
 
+// Outages counts how often the connection was lost on which this process hears the
+// others, which is what it notices first of a database that is restarted or cannot be
+// reached; while it is lost each answer is another one. 0 where nobody else is.
+func (s *Store) Outages() int64 {
+	if s.news == nil {
+		return 0
+	}
+	if !s.news.hears() {
+		return s.news.outages.Add(1)
+	}
+	return s.news.outages.Load()
+}
+
 // PostgreSQL is the transaction of this Update, for statements that the store does
 // not have; nil in a View and unless the store is shared. The store ends it: Commit and Rollback
 // are refused. Begin makes a savepoint. Contexts are looked at between statements

@@ -1,0 +1,165 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/server/store"
+)
+
+// cord is the way of a process to the database, which can be cut.
+type cord struct {
+	net.Listener
+	to    string
+	mu    sync.Mutex
+	ends  map[net.Conn]bool
+	isCut bool
+}
+
+func newCord(t *testing.T) *cord {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := &cord{Listener: l, to: fmt.Sprintf("127.0.0.1:%d", postgrestest.Start(t).Port), ends: map[net.Conn]bool{}}
+	var all sync.WaitGroup
+	all.Go(func() {
+		for {
+			in, err := l.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { c.carry(in) })
+		}
+	})
+	t.Cleanup(func() { c.cut(); _ = l.Close(); all.Wait() })
+	return c
+}
+
+func (c *cord) carry(in net.Conn) {
+	defer in.Close()
+	out, err := net.Dial("tcp", c.to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	c.mu.Lock()
+	c.ends[in], c.ends[out] = true, true
+	refused := c.isCut
+	c.mu.Unlock()
+	if refused {
+		return
+	}
+	back := make(chan struct{})
+	go func() {
+		defer close(back)
+		_, _ = io.Copy(in, out)
+		_ = in.Close()
+	}()
+	_, _ = io.Copy(out, in)
+	_ = out.Close()
+	<-back
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.ends, in)
+	delete(c.ends, out)
+}
+
+// cut ends all connections, and lets none begin until mend.
+func (c *cord) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = true
+	for end := range c.ends {
+		_ = end.Close()
+	}
+}
+
+func (c *cord) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.isCut = false
+}
+
+// apart is a process that serves the API and one that works, which has a cord.
+func apart(t *testing.T, set func(*Config)) (w *world, worker *Server, c *cord) {
+	t.Helper()
+	url, c := postgresURL(postgrestest.Start(t)), newCord(t)
+	dir := t.TempDir()
+	w = newWorld(t, func(c *Config) {
+		c.Store, c.MasterKey, c.Dir, c.Role, c.pulse = url, bytes.Repeat([]byte{7}, masterKeySize), dir, RoleAPI, quickPulse()
+	})
+	config := w.s.config.again()
+	config.Role, config.Workers = RoleWorker, 1
+	config.Store = fmt.Sprintf("postgres://%s:%s@%s/postgres?search_path=%s&sslmode=disable", postgrestest.User, postgrestest.Password, c.Addr(), w.s.store.Schema())
+	if set != nil {
+		set(&config)
+	}
+	worker, err := New(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { c.mend(); require.NoError(t, worker.Close()) })
+	return w, worker, c
+}
+
+// waits waits until a run waits for the store, or is over.
+func waits(t *testing.T, s *Server, run int64) {
+	t.Helper()
+	s.engine.mu.Lock()
+	working := s.engine.working[run]
+	s.engine.mu.Unlock()
+	require.NotNil(t, working)
+	select {
+	case <-working.stuck:
+	case <-working.done:
+	case <-time.After(time.Minute):
+		t.Fatal("the run goes on without its store")
+	}
+}
+
+// atCall does something at the last of the calls that a rehearsal makes, when they are
+// made again.
+func (w *world) atCall(rehearse, do func()) (done <-chan struct{}) {
+	var calls atomic.Int64
+	count := func() { calls.Add(1) }
+	w.onCall.Store(&count)
+	rehearse()
+	last, came := calls.Swap(0), make(chan struct{})
+	require.NotZero(w.t, last)
+	act := func() {
+		if calls.Add(1) == last {
+			do()
+			close(came)
+		}
+	}
+	w.onCall.Store(&act)
+	return came
+}
+
+// TestPlanningWithoutTheStore: a run that cannot be planned because the store is away
+// waits, and goes on when that is back. That is nothing that a run fails of.
+func TestPlanningWithoutTheStore(t *testing.T) {
+	w, worker, cord := apart(t, nil)
+	id := w.newSync()
+	cut := w.atCall(func() { // the last one of those by which a destination is asked
+		w.table("DELETE FROM object_caches")
+		require.NoError(t, w.s.refreshObjects(t.Context(), &store.Destination{Row: store.Row{ID: 1}, Type: "custom_api"}))
+	}, cord.cut)
+	w.table("DELETE FROM object_caches")
+	run := w.trigger(id)
+	<-cut
+	waits(t, worker, run)
+	cord.mend()
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	ended := w.shownRun(run)
+	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	w.clean(id)
+}
