@@ -163,3 +163,35 @@ func TestPlanningWithoutTheStore(t *testing.T) {
 	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
 	w.clean(id)
 }
+
+// TestRestartOfTheDatabase: all connections break at once, in the middle of a run that
+// reads its source in the same database. The run goes on.
+func TestRestartOfTheDatabase(t *testing.T) {
+	w, _, cord := apart(t, nil)
+	rows := w.s.store.Schema() + "_rows"
+	w.table("CREATE SCHEMA " + rows)
+	w.table("CREATE TABLE " + rows + ".customers (email text PRIMARY KEY, name text)")
+	w.table("INSERT INTO " + rows + ".customers SELECT n || '@example.com', repeat('x', 1000) FROM generate_series(1, 10000) n")
+	id := w.syncFrom(origin{
+		connection: map[string]any{"name": "Shop", "type": "postgres", "credentials": map[string]any{
+			"host": "127.0.0.1", "port": cord.Addr().(*net.TCPAddr).Port, "database": "postgres",
+			"username": postgrestest.User, "password": postgrestest.Password, "sslmode": "disable",
+		}},
+		object: map[string]any{"type": "table", "table_catalog": "postgres", "table_schema": rows, "table_name": "customers"},
+	}, nil)
+	var calls atomic.Int64
+	restart := func() {
+		if calls.Add(1) == 2 { // the first batch, after get_sync_speed
+			cord.cut()
+			cord.mend()
+		}
+	}
+	w.onCall.Store(&restart)
+	run := w.trigger(id)
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	ended := w.shownRun(run)
+	require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+	require.Greater(t, calls.Load(), int64(3))
+	require.EqualValues(t, 10000, ended.id("data.records_updated"))
+	w.clean(id)
+}
