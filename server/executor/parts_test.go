@@ -83,13 +83,14 @@ func TestACutRunIsLikeAWholeOne(t *testing.T) {
 		"mirror": {api.OperationMirror, []string{"id:id", "name:name", "level:level"}, ""},
 		"nulls":  {api.OperationMirror, []string{"id:id", "name:name", "level:level"}, api.MirrorNulls},
 		"text":   {api.OperationMirror, []string{"id:code", "name:name", "level:level"}, ""},
+		"texts":  {api.OperationMirror, []string{"name:code", "level:level"}, ""},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			worlds := []*world{newWorld(t, setup{table: keyedTable}), newWorld(t, cutSetup(3))}
 			changes := []func(w *world){
-				func(w *world) { w.fill(-20, 400) },
+				func(w *world) { w.sql("CREATE INDEX by_name ON people (name)"); w.fill(-20, 400) },
 				func(w *world) {
 					w.sql("UPDATE people SET level = 50 WHERE id % 7 = 0")
 					w.sql("DELETE FROM people WHERE id % 11 = 0 OR id BETWEEN 30 AND 45")
@@ -109,8 +110,11 @@ func TestACutRunIsLikeAWholeOne(t *testing.T) {
 					change(w)
 					if i == 1 {
 						id := api.Raw(7)
-						if name == "text" {
+						switch name {
+						case "text":
 							id = api.Raw("7")
+						case "texts":
+							id = api.Raw("name 7")
 						}
 						w.arm(destsim.Fault{Kind: "record_failure", When: destsim.Trigger{Identifier: id, Times: 3}})
 					}

@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,16 +67,24 @@ func TestRangesOfASQLiteTable(t *testing.T) {
 	path := database(t, `CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT);
 		INSERT INTO t VALUES (-9223372036854775808, 'least'), (9223372036854775807, 'most'), (0, 'zero'), (-1, 'one'), (-10, 'ten'), (-9, 'nine');
 		WITH RECURSIVE n(v) AS (SELECT 1 UNION ALL SELECT v + 1 FROM n WHERE v < 3000) INSERT INTO t SELECT v, 'n' || v FROM n;
-		CREATE TABLE u (code TEXT PRIMARY KEY); INSERT INTO u VALUES ('a'); CREATE TABLE empty (id INTEGER PRIMARY KEY)`)
+		CREATE TABLE u (code TEXT PRIMARY KEY, name TEXT, early TEXT, size REAL UNIQUE) WITHOUT ROWID; CREATE INDEX early ON u (early) WHERE early > 'a';
+		INSERT INTO u SELECT char(30 + v % 70) || substr(' a!b"\\c', v % 9, v % 4) || v, 'n' || v, 'e', v FROM (SELECT id AS v FROM t WHERE id BETWEEN 1 AND 2500);
+		INSERT INTO u VALUES ('a', 1, 1, 0.1), ('a b', 2, 2, 0.2), ('a!', 3, 3, 0.3), ('a"', 4, 4, 0.4), ('ä', 5, 5, 0.5), (CAST(x'61ff' AS TEXT), 6, 6, 0.6), (x'6162', 7, 7, 0.7);
+		CREATE TABLE names (id INTEGER PRIMARY KEY, name VARCHAR(20)); CREATE INDEX by_name ON names (name, id); INSERT INTO names SELECT id, name FROM t; INSERT INTO names (name) VALUES (NULL), (NULL);
+		CREATE VIEW seen AS SELECT * FROM names; CREATE TABLE empty (id INTEGER PRIMARY KEY)`)
 	src := open(t, "sqlite", map[string]any{"path": path}, Options{})
 	rangesOf(t, src, Object{Name: "t"}, "id", "name", "id")
-	sample, rows, err := src.(Ranger).Sample(t.Context(), Object{Name: "u"}, "code")
-	require.NoError(t, err)
-	require.EqualValues(t, 1, rows)
-	require.Empty(t, sample, "texts have no index in the order of JSON")
-	_, err = src.(Ranger).Range(t.Context(), Object{Name: "u"}, []string{"code"}, Range{Column: "code"})
-	require.ErrorIs(t, err, ErrNoRange)
-	sample, rows, err = src.(Ranger).Sample(t.Context(), Object{Name: "empty"}, "id")
+	rangesOf(t, src, Object{Name: "u"}, "code", "name", "code")
+	rangesOf(t, src, Object{Name: "names"}, "name", "name")
+	for object, column := range map[string]string{"u": "name", "u ": "early", "U": "size", "seen": "name"} {
+		object = strings.TrimSpace(object)
+		sample, _, err := src.(Ranger).Sample(t.Context(), Object{Name: object}, column)
+		require.NoError(t, err)
+		require.Empty(t, sample, "%s of %s has no index, or no texts", column, object)
+		_, err = src.(Ranger).Range(t.Context(), Object{Name: object}, []string{column}, Range{Column: column})
+		require.ErrorIs(t, err, ErrNoRange)
+	}
+	sample, rows, err := src.(Ranger).Sample(t.Context(), Object{Name: "empty"}, "id")
 	require.NoError(t, err)
 	require.Zero(t, rows)
 	require.Empty(t, sample)

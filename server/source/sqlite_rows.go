@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -25,12 +26,13 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 	return s.rows(ctx, object, columns, order, nil)
 }
 
-// Range implements Ranger, for the integer primary key of a table.
+// Range implements Ranger, for the integer primary key of a table and for columns of
+// texts that have an index.
 func (s *sqliteSource) Range(ctx context.Context, object Object, columns []string, of Range) (_ Rows, err error) {
 	return s.rows(ctx, object, columns, []string{of.Column}, &of)
 }
 
-// Sample counts the rows and takes some by chance.
+// Sample counts the rows and takes some by chance, from the index alone.
 func (s *sqliteSource) Sample(ctx context.Context, object Object, column string) (values [][]byte, rows int64, err error) {
 	if object.Query != "" {
 		return nil, 0, nil
@@ -48,12 +50,28 @@ func (s *sqliteSource) Sample(ctx context.Context, object Object, column string)
 		if err != nil {
 			return fmt.Errorf("count rows of %s: %w", object, err)
 		}
-		if key, err := integerKey(conn, stored); err != nil || key != column {
+		key, err := integerKey(conn, stored)
+		if err != nil {
 			return err
+		}
+		r, kind := &sqliteRows{s: s, row: newRow(1), text: make([]byte, 512)}, api.KindInteger
+		if key != column {
+			index, err := s.textIndex(conn, stored, column)
+			if err != nil || index == "" {
+				return err
+			}
+			if r.wide, err = isWide(conn); err != nil {
+				return err
+			}
+			from, kind = from+" INDEXED BY "+quote(index), api.KindString
 		}
 		err = sqlitex.ExecuteTransient(conn, "SELECT "+quote(column)+from+" WHERE random() % ?1 = 0", &sqlitex.ExecOptions{
 			Args: []any{max(rows/sampleSize, 1)}, ResultFunc: func(stmt *sqlite.Stmt) error {
-				values = append(values, strconv.AppendInt(nil, stmt.ColumnInt64(0), 10))
+				if stmt.ColumnType(0) != sqlite.TypeNull {
+					r.row.reset()
+					r.appendCell(stmt, 0, kind)
+					values = append(values, bytes.Clone(r.row.buf))
+				}
 				return nil
 			}})
 		if err != nil {
@@ -62,6 +80,22 @@ func (s *sqliteSource) Sample(ctx context.Context, object Object, column string)
 		return nil
 	})
 	return evenly(values), rows, err
+}
+
+// textIndex is an index of a table that begins with a column of texts; "" where there
+// is none.
+func (s *sqliteSource) textIndex(conn *sqlite.Conn, table, column string) (name string, err error) {
+	all, err := s.columnsOf(conn, main, table)
+	if err != nil || !slices.ContainsFunc(all, func(c api.Column) bool { return c.Name == column && c.Kind == api.KindString }) {
+		return "", err
+	}
+	err = sqlitex.ExecuteTransient(conn, `SELECT l.name FROM pragma_index_list(?1, 'main') l JOIN pragma_index_info(l.name, 'main') i
+		WHERE l.partial = 0 AND i.seqno = 0 AND i.name = ?2 ORDER BY l.seq`,
+		&sqlitex.ExecOptions{Args: []any{table, column}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			name = stmt.ColumnText(0)
+			return nil
+		}})
+	return name, err
 }
 
 // rows reads all rows, or those of a range.
@@ -117,7 +151,13 @@ func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order [
 		return arranged(ctx, r, chosen, true, s.scratch)
 	}
 	if of != nil {
-		return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange)
+		// The index has the order of the texts, which is not that of their JSON: a
+		// space comes before the quote at the end of a shorter text, a quote becomes a
+		// backslash. So all rows are gone through, and those of the range are sorted.
+		if index, err := s.textIndex(conn, stored, of.Column); err != nil || index == "" {
+			return nil, errors.Join(fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange), err)
+		}
+		r.of, r.key = of, chosen.order[0]
 	}
 	stmt, _, err := conn.PrepareTransient(text)
 	if err != nil {
@@ -194,9 +234,10 @@ type sqliteRows struct {
 	kinds  []api.Kind
 	places []int // columns of the statement; nil: as they come
 	lanes  []*lane
-	key    int   // column of an integer key
-	at     *lane // whose row was handed out
-	wide   bool  // texts are stored in UTF-16
+	key    int    // column of an integer key, or of the range
+	of     *Range // rows outside of it are passed over; nil: none
+	at     *lane  // whose row was handed out
+	wide   bool   // texts are stored in UTF-16
 	row    row
 	text   []byte
 }
@@ -259,6 +300,9 @@ func (r *sqliteRows) step(l *lane) (err error) {
 // Next implements Rows.
 func (r *sqliteRows) Next() ([][]byte, error) {
 	l, err := r.advance()
+	for err == nil && l != nil && !r.inside(l.stmt) {
+		l, err = r.advance()
+	}
 	if err != nil {
 		if r.ctx.Err() != nil {
 			err = context.Cause(r.ctx)
@@ -301,6 +345,16 @@ func (r *sqliteRows) advance() (*lane, error) {
 		}
 	}
 	return r.at, nil
+}
+
+// inside tells whether a row is of the range.
+func (r *sqliteRows) inside(stmt *sqlite.Stmt) bool {
+	if r.of == nil {
+		return true
+	}
+	r.row.reset()
+	r.appendCell(stmt, r.key, r.kinds[r.key])
+	return bytes.Compare(r.row.buf, r.of.From) >= 0 && (r.of.To == nil || bytes.Compare(r.row.buf, r.of.To) < 0)
 }
 
 // appendCell writes a value by what it is, not by what its column is declared
