@@ -326,4 +326,9 @@ func TestDeployedEnvironment(t *testing.T) {
 		}
 	}
 	require.Equal(t, asked, offered)
+	for name, pattern := range map[string]string{".gitignore": ".env", ".dockerignore": "**/.env"} {
+		ignored, err := os.ReadFile(filepath.Join(deployed, "..", name))
+		require.NoError(t, err)
+		require.Contains(t, strings.Split(string(ignored), "\n"), pattern, name)
+	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -71,7 +70,9 @@ func (r *restFlags) open() (*restClient, error) {
 
 // openAPI is open for commands that call the API: they need a key.
 func (r *restFlags) openAPI() (*restClient, error) {
-	r.token.variable = cmp.Or(r.token.variable, envWorkspaceKey)
+	if r.token.variable == "" {
+		r.token = tokenFlag{flag: envWorkspaceKey, variable: envWorkspaceKey}
+	}
 	return r.open()
 }
 

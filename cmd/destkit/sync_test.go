@@ -131,7 +131,7 @@ func TestSyncRefusals(t *testing.T) {
 	}{
 		"no such sync":            {nil, "", []string{"run", "2"}, statusUsage, "read sync 2: the service answered 404 Not Found"},
 		"no id":                   {nil, "", []string{"run", "Contacts"}, statusUsage, `"Contacts" is no id of a sync`},
-		"no key":                  {nil, "-", []string{"run", "1"}, statusUsage, "DESTKIT_WORKSPACE_API_KEY: the environment variable is not set"},
+		"no key":                  {nil, "-", []string{"run", "1"}, statusUsage, "destkit: DESTKIT_WORKSPACE_API_KEY: the environment variable is not set; run 'export DESTKIT_WORKSPACE_API_KEY=…' first\n"},
 		"a wrong key":             {nil, "another", []string{"run", "1"}, statusUntested, "the service answered 401 Unauthorized; the token is sent as"},
 		"a refused trigger":       {map[string][]string{"POST /api/v1/syncs/1/trigger": {`400 {"status":"error","message":"append syncs have no full sync"}`}}, "", []string{"run", "1"}, statusUsage, "trigger sync 1: the service answered 400: append syncs have no full sync"},
 		"never comes back":        {map[string][]string{"GET /api/v1/sync_runs/4": {"000"}}, "", []string{"run", "1", "--patience", "0s"}, statusUntested, "follow run 4: reach the service"},

@@ -12,7 +12,7 @@ import (
 // token never stands on a command line, where every process can read it.
 type tokenFlag struct {
 	variable string
-	flag     string // its name, "" for token-env
+	flag     string // its name, "" for token-env; that of the variable where none was given
 }
 
 func (t *tokenFlag) register(f *pflag.FlagSet) {
@@ -25,15 +25,18 @@ func (t *tokenFlag) read() (string, error) {
 	if t.variable == "" {
 		return "", nil
 	}
-	flag := cmp.Or(t.flag, "token-env")
+	named, way := "--"+cmp.Or(t.flag, "token-env")+" "+t.variable, ", or leave the flag out"
+	if t.flag == t.variable { // nobody has given a flag
+		named, way = t.variable, ""
+	}
 	value, set := os.LookupEnv(t.variable)
 	switch {
 	case !set:
-		return "", usagef("--%s %s: the environment variable is not set; run 'export %s=…' first, or leave the flag out", flag, t.variable, t.variable)
+		return "", usagef("%s: the environment variable is not set; run 'export %s=…' first%s", named, t.variable, way)
 	case strings.TrimSpace(value) == "":
-		return "", usagef("--%s %s: the environment variable is empty", flag, t.variable)
+		return "", usagef("%s: the environment variable is empty", named)
 	case strings.ContainsAny(value, "\r\n"):
-		return "", usagef("--%s %s: the token holds a line break; was it read from a file?", flag, t.variable)
+		return "", usagef("%s: the token holds a line break; was it read from a file?", named)
 	}
 	return value, nil
 }

@@ -197,7 +197,11 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 	r := &run{e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepPlanning}
 	err := r.work(ctx)
 	o := r.outcome(ctx, err)
-	job.Log.Info("sync run ended", "status", o.Status, "code", o.Code,
+	event := "sync run ended"
+	if o.Status == api.RunWorking {
+		event = "sync run stopped here, and goes on"
+	}
+	job.Log.Info(event, "status", o.Status, "code", o.Code,
 		"records", o.SourceRecords, "updated", o.Updated, "failed", o.Failed, "calls", o.Calls)
 	return o
 }
