@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"net"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -117,5 +118,15 @@ func TestPlanOfNobody(t *testing.T) {
 	url := "http://" + l.Addr().String()
 	require.NoError(t, l.Close())
 	_, err = Plan(context.Background(), Target{URL: url}, Options{})
-	require.ErrorContains(t, err, "no HTTP response")
+	require.ErrorContains(t, err, "no HTTP response from the endpoint: dial tcp ")
+}
+
+// TestHTTPSWhereThereIsNone names the remedy.
+func TestHTTPSWhereThereIsNone(t *testing.T) {
+	server := httptest.NewServer(newSmall())
+	defer server.Close()
+	r, err := Run(context.Background(), Target{URL: strings.Replace(server.URL, "http:", "https:", 1)}, Options{})
+	require.NoError(t, err)
+	require.Equal(t, 3, r.ExitStatus)
+	require.Contains(t, r.Problems[0].Fix, "begin its URL with http://")
 }

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -146,10 +147,13 @@ func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 	switch {
 	case c.first != nil && !c.first.heard() && c.objects == nil && c.speed == nil && !s.heard.Load():
 		s.catalog = nil
+		fix := "check the URL, that the endpoint runs, and that this machine may reach it"
+		if _, plain := errors.AsType[tls.RecordHeaderError](c.first.Err); plain {
+			fix = "no TLS is spoken on this port: if the endpoint has none, begin its URL with http://"
+		}
 		r.Problems = append(r.Problems, Problem{
-			Kind: "unreachable", ExitStatus: 3,
+			Kind: "unreachable", ExitStatus: 3, Fix: fix,
 			Message: s.redactor.String("no HTTP response from the endpoint: " + c.first.trouble()),
-			Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
 		})
 	case silent != "":
 		s.catalog = nil

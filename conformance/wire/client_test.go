@@ -186,7 +186,7 @@ func TestNoConnection(t *testing.T) {
 	r := newClient(t, Options{URL: url}).Do(t.Context(), Call{})
 	require.Equal(t, KindRefused, r.Kind)
 	require.False(t, r.OK())
-	require.True(t, strings.HasPrefix(r.Exchange().Error, "refused: dial: "), r.Exchange().Error)
+	require.True(t, strings.HasPrefix(r.Exchange().Error, "refused: dial "), r.Exchange().Error)
 	require.Nil(t, r.Exchange().Response)
 
 	dns := newClient(t, Options{URL: url, Dial: func(context.Context, string, string) (net.Conn, error) {

@@ -40,10 +40,13 @@ type Error struct {
 	Err  error  // the cause; may be nil
 }
 
-// Error gives "op: cause".
+// Error gives "op: cause", and no operation twice.
 func (e *Error) Error() string {
 	if e.Err == nil {
 		return e.Op
+	}
+	if network, ok := e.Err.(*net.OpError); ok && network.Op == e.Op {
+		return network.Error()
 	}
 	return e.Op + ": " + e.Err.Error()
 }
