@@ -213,16 +213,24 @@ func summary(r *Report) string {
 		fmt.Fprintf(&b, "no %s of %d failed", strings.TrimSuffix(kind, "s"), r.Musts)
 	}
 	if n := r.Counts[Warn]; n > 0 {
-		fmt.Fprintf(&b, "; %d warnings", n)
+		fmt.Fprintf(&b, "; %s", counted(n, "warning"))
 	}
 	if n := len(r.Undecided); n > 0 {
-		fmt.Fprintf(&b, "; %d MUSTs undecided%s", n, deciders(r))
+		fmt.Fprintf(&b, "; %s undecided%s", counted(n, "MUST"), deciders(r))
 	}
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
 		fmt.Fprintf(&b, "; only %d checks were selected", len(r.Checks))
 	}
 	fmt.Fprintf(&b, "; %d %s left behind; tier %s; %.1f s", len(r.Residue.Refused)+len(r.Residue.Unknown), r.leftovers(), r.Tier, r.DurationMS/1000)
 	return b.String()
+}
+
+// counted is "1 warning" or "2 warnings".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // deciders names what would decide most of the undecided MUSTs.
