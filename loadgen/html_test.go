@@ -47,6 +47,23 @@ func TestAStallIsSeen(t *testing.T) {
 	require.Empty(t, silences(r), "nothing was asked")
 }
 
+// TestThePageShowsTextsOfOthers: no markup, and nothing that turns a line around.
+func TestThePageShowsTextsOfOthers(t *testing.T) {
+	r := stalled(t)
+	const hostile = "<script>alert(1)</script>\u202e\x1b[31m\x00\"'"
+	r.ErrorMessages = []ErrorMessage{{Kind: KindRecordRefused, Message: hostile, Count: 1, Example: Example{Identifier: hostile}}}
+	r.Keys = []WrittenKeys{{Object: hostile, Field: hostile, First: hostile, Last: hostile}}
+	r.Target.Objects = []Share{{Name: hostile, Weight: 1}}
+	r.Notes = []string{hostile}
+	var page bytes.Buffer
+	require.NoError(t, WriteHTML(&page, r))
+	require.NotContains(t, page.String(), "<script>alert")
+	for _, c := range []string{"\u202e", "\x1b", "\x00"} {
+		require.NotContains(t, page.String(), c)
+	}
+	require.Contains(t, page.String(), "&lt;script&gt;alert(1)&lt;/script&gt;\ufffd\ufffd[31m\ufffd&#34;&#39;")
+}
+
 // TestARestOfAnInterval: the rate of a few milliseconds would be a spike.
 func TestARestOfAnInterval(t *testing.T) {
 	points := []Point{{At: 0.2}, {At: 0.4}, {At: 0.41}}

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/destkit/destkit/loadgen"
 )
@@ -33,7 +32,7 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 			grouped(d.RecordsPerSecond), d.Parallel, grouped(d.BatchSize), grouped(d.RateLimit))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", printable(note))
+		fmt.Fprintf(w, "note: %s\n", loadgen.Printable(note))
 	}
 	for _, t := range r.Thresholds {
 		fmt.Fprintln(w, t)
@@ -91,18 +90,8 @@ func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 		case e.Example.RequestID != "":
 			example = ", for example request " + e.Example.RequestID
 		}
-		fmt.Fprintf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, printable(e.Message), printable(example))
+		fmt.Fprintf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, loadgen.Printable(e.Message), loadgen.Printable(example))
 	}
-}
-
-// printable takes out what a terminal would act on: the text is the target's.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }
 
 func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
@@ -125,7 +114,7 @@ func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 	if c := r.Cleanup; c != nil {
 		fmt.Fprintf(w, "cleaned up: %s records deleted, %s left\n", grouped(c.Deleted), grouped(c.Left))
 		for _, reason := range c.Reasons {
-			fmt.Fprintf(w, "  %s\n", printable(reason))
+			fmt.Fprintf(w, "  %s\n", loadgen.Printable(reason))
 		}
 		if c.Left == 0 {
 			return
