@@ -23,6 +23,7 @@ func TestConfigErrors(t *testing.T) {
 		"compress":      {Config{Compress: "gzipp"}, `compress: unknown value "gzipp" (did you mean "gzip"?)`},
 		"skip":          {Config{SkipConvention: "sucess"}, `skip_convention: unknown value "sucess" (did you mean "success"?)`},
 		"store":         {Config{Store: "postgres"}, `store: unknown value "postgres"`},
+		"store URL":     {Config{Store: "postgres://u:SECRET@h/d?schema=a;b"}, `store: the URL of the database is not one`},
 		"store file":    {Config{Store: "sqlite:"}, `store: sqlite needs a file: sqlite:FILE`},
 		"speed":         {Config{Speed: rpc.Speed{MaximumBatchSize: -5}}, `speed.maximum_batch_size: must be 1 or more, not -5`},
 		"secret both":   {Config{URLSecret: URLSecret{Query: "a", Path: &minus}}, `url_secret: set query or path, not both`},

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -81,6 +82,9 @@ func isPostgres(name string) bool {
 // parsePostgres reads the URL. No error repeats it, since it holds a password.
 func parsePostgres(name string) (*pgxpool.Config, string, error) {
 	config, err := pgxpool.ParseConfig(name)
+	if u, broken := url.Parse(name); err == nil && broken == nil {
+		_, err = url.ParseQuery(u.RawQuery) // the driver leaves out what it cannot read
+	}
 	if err != nil {
 		return nil, "", errors.New("the URL of the database is not one: use postgres://USER:PASSWORD@HOST:PORT/DATABASE, with %-escapes for odd characters in it, and only parameters that PostgreSQL knows")
 	}

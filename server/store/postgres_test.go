@@ -118,6 +118,10 @@ func TestPostgresURLs(t *testing.T) {
 		"a long name":      {"postgres://u@h/d?search_path=" + strings.Repeat("a", 47), "1 to 46 of a-z"},
 		"sslmode":          {"postgres://u@h/d?sslmode=yes", `sslmode "yes" is none of`},
 		"no such roots":    {"postgres://u@h/d?sslmode=verify-full&sslrootcert=/nowhere.pem", "read sslrootcert /nowhere.pem"},
+		"two hosts":        {"postgres://u:SECRET@a,b/d", "several hosts"},
+		"two with ports":   {"postgres://u:SECRET@a:1,b:2/d", "several hosts"},
+		"two sockets":      {"postgres://u:SECRET@/d?host=/a,/b", "several hosts"},
+		"a fragment":       {"postgres://u:SECRET@h/d?search_path=one#SECRET", "it has a #"},
 		"broken parameter": {"postgres://u:SECRET@h/d?%zz", "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -90,6 +90,10 @@ func parsePostgres(text, password string) (p Postgres, err error) {
 		return p, errors.New("the port must be 1 to 65535")
 	case p.User == "":
 		return p, errors.New("it names no user: " + urlForm)
+	case strings.Contains(p.Host, ","):
+		return p, errors.New("it names several hosts, which may be several databases: name the one that takes changes")
+	case u.Fragment != "":
+		return p, errors.New("it has a #, behind which nothing is read; write it as %23")
 	case p.Database == "" || strings.Contains(p.Database, "/"):
 		return p, errors.New("it names no database: " + urlForm)
 	case !schemaName.MatchString(p.Schema) || strings.HasPrefix(p.Schema, "pg_"):
