@@ -44,7 +44,7 @@ var arrows = map[string][]string{
 	"server/audit": {
 		"server/api", "server/executor", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
 	},
-	"server/chronicle":   {},
+	"server/chronicle":   {"server/lease"},
 	"server/clock":       {},
 	"server/destination": {"server/api", "server/clock", "server/pace", "server/yamldoc", "destsim/rpc"},
 	"server/executor": {

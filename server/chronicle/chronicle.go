@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/server/lease"
 )
 
 // Chronicle is what one process has of it. It is safe for parallel use.
@@ -44,8 +46,8 @@ func (c *Chronicle) Leave(ctx context.Context) error {
 	return nil
 }
 
-// alive are the other processes that have been heard of lately.
-const alive = "id <> $1 AND seen > clock_timestamp() - interval '10 seconds'"
+// alive are the other processes that are.
+const alive = "id <> $1 AND " + lease.Alive
 
 // Alone tells whether no other process is alive.
 func (c *Chronicle) Alone(ctx context.Context) (alone bool, err error) {

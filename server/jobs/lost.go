@@ -9,7 +9,6 @@ import (
 	"github.com/destkit/destkit/server/lease"
 )
 
-// The processes are those of the package lease, and so is the patience with them.
 const lost = `SELECT o.run, o.workspace, o.sync, o.turn
 	FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[]) WITH ORDINALITY AS o (run, workspace, sync, turn, place)
 	WHERE NOT EXISTS (
@@ -17,7 +16,7 @@ const lost = `SELECT o.run, o.workspace, o.sync, o.turn
 		WHERE j.kind = $5 AND j.args @> jsonb_build_object('sync', o.sync, 'run', o.run, 'turn', o.turn)
 		AND (j.state IN ('available', 'pending', 'retryable', 'scheduled') OR j.state = 'running' AND EXISTS (
 			SELECT FROM processes p
-			WHERE p.id = j.attempted_by[array_upper(j.attempted_by, 1)] AND p.seen > clock_timestamp() - $6::bigint * interval '1 microsecond'))
+			WHERE p.id = j.attempted_by[array_upper(j.attempted_by, 1)] AND ` + lease.Alive + `))
 	) ORDER BY o.place`
 
 // Lost gives those of the open runs on which nobody works and nobody will: their job
@@ -33,7 +32,7 @@ func (q *Queue) Lost(ctx context.Context, open []Run) ([]Run, error) {
 	for _, r := range open {
 		runs, workspaces, syncs, turns = append(runs, r.ID), append(workspaces, r.WorkspaceID), append(syncs, r.SyncID), append(turns, r.Turn)
 	}
-	rows, err := q.o.Pool.Query(ctx, lost, runs, workspaces, syncs, turns, turn{}.Kind(), lease.Patience.Microseconds())
+	rows, err := q.o.Pool.Query(ctx, lost, runs, workspaces, syncs, turns, turn{}.Kind())
 	var found []Run
 	if err == nil {
 		found, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Run])

@@ -9,16 +9,16 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Patience is how long a process may be silent before it counts as dead; it should
-// call Beat three times in that time.
-const Patience = 10 * time.Second
+// Alive is the condition on a row of the table by which its process is alive, for
+// all who ask. It should call Beat three times in that time.
+const Alive = "seen > clock_timestamp() - interval '10 seconds'"
 
 // Process is one that works on the installation, or did within the last day. The
 // moments are the database's.
 type Process struct {
 	ID, Role, Version, Address string
 	Started, Seen              time.Time
-	Alive                      bool // seen within Patience
+	Alive                      bool
 }
 
 // entry is what this process says of itself.
@@ -83,8 +83,7 @@ func (l *Leases) Leave(ctx context.Context) error {
 
 // Processes lists them, the oldest first.
 func (l *Leases) Processes(ctx context.Context) ([]Process, error) {
-	rows, err := l.pool.Query(ctx, `SELECT id, role, version, address, started, seen, seen > clock_timestamp() - $1::bigint * interval '1 microsecond'
-		FROM processes ORDER BY started, id`, Patience.Microseconds())
+	rows, err := l.pool.Query(ctx, "SELECT id, role, version, address, started, seen, "+Alive+" FROM processes ORDER BY started, id")
 	var all []Process
 	if err == nil {
 		all, err = pgx.CollectRows(rows, pgx.RowToStructByPos[Process])

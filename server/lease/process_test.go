@@ -37,7 +37,7 @@ func TestProcesses(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b"}, []string{all[0].ID, all[1].ID})
 
-	silent("a", Patience+time.Second)
+	silent("a", 11*time.Second)
 	require.False(t, list()["a"].Alive)
 	require.NoError(t, a.Beat(ctx))
 	require.True(t, list()["a"].Alive)
