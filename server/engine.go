@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,11 +244,15 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	var again *retry
 	var followers []*store.SyncRun
 	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
-		followers = nil
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
 			return err
 		}
+		if kept.Run.Status != api.RunWorking { // it was committed, and only the answer was lost
+			ended = cmp.Or(ended, kept)
+			return nil
+		}
+		followers = nil
 		r := &kept.Run
 		countersOf(r, o.Counters)
 		r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(e.s.clock.Now())

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -223,4 +225,31 @@ func TestResetEndsRuns(t *testing.T) {
 	w.control("POST", "/reset", nil).want(200)
 	w.control("POST", "/settle", nil).want(200)
 	require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+}
+
+// TestEndIsRecordedOnce: the end of a run may be committed without an answer, and is
+// then recorded again: what follows from it follows once.
+func TestEndIsRecordedOnce(t *testing.T) {
+	w := newSyncWorld(t)
+	parent := w.kept(nil).id("data.id")
+	child := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent}}}}).id("data.id")
+	run := w.runs(parent).id("data.id")
+	require.NoError(t, w.s.Settle(t.Context()))
+	runs := func() int64 {
+		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", child), w.key, nil).want(200).id("pagination.total_records")
+	}
+	require.EqualValues(t, 1, runs())
+	var y *store.Sync
+	var ended *store.SyncRun
+	require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) (err error) {
+		if ended, err = tx.AnySyncRun(run); err == nil {
+			y, err = tx.Sync(ended.WorkspaceID, parent)
+		}
+		return err
+	}))
+	progress := &runProgress{e: w.s.engine, ctx: t.Context(), run: ended}
+	require.NoError(t, w.s.engine.finish(t.Context(), y, ended, executor.Outcome{Status: api.RunCompleted}, progress))
+	require.NoError(t, w.s.Settle(t.Context()))
+	require.EqualValues(t, 1, runs())
+	require.Equal(t, "completed", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200).at("data.status"))
 }

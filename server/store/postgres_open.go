@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
@@ -102,6 +103,9 @@ func (s *Store) share(ctx context.Context, p *postgres) error {
 	}
 	news := newNews(s, p)
 	config.ConnConfig.Tracer = bounded(statementTime)
+	// In a failover a connection may be made to the server that is about to be a
+	// standby; the pool would keep it for as long as it works.
+	config.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	config.PrepareConn = func(context.Context, *pgx.Conn) (bool, error) { return true, news.guard() }
 	if p.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return err

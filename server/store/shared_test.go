@@ -238,3 +238,18 @@ func TestSkewedClocks(t *testing.T) {
 	require.Len(t, told, 2)
 	require.InDelta(t, 0, told[1], float64(time.Second))
 }
+
+// A pool takes no connection on which nothing can be changed: it would keep those to a
+// server that has become a standby.
+func TestPoolTakesNoStandby(t *testing.T) {
+	s := open(t, Options{}.a(t, onPG))
+	admin := plain(t, "standby_admin")
+	command(t, admin, "ALTER ROLE tester IN DATABASE postgres SET default_transaction_read_only = on")
+	s.Pool().Reset()
+	_, err := s.Pool().Exec(t.Context(), "SELECT 1")
+	command(t, admin, "ALTER ROLE tester IN DATABASE postgres RESET default_transaction_read_only")
+	require.ErrorIs(t, Explained(err), ErrUnavailable)
+	require.ErrorContains(t, Explained(err), "read only")
+	_, err = s.Pool().Exec(t.Context(), "SELECT 1")
+	require.NoError(t, err)
+}
