@@ -26,6 +26,7 @@ const vacancy = 2 * time.Minute
 type reign struct {
 	f     *fleet
 	t     *tenure
+	begun bool      // all that falls due is known
 	since time.Time // from when on schedules may not have been looked after, on the service's clock
 
 	mu     sync.Mutex
@@ -120,6 +121,7 @@ func (r *reign) begin(ctx context.Context) error {
 	err := errors.Join(s.schedule.since(ctx, r.since), s.retention.look(ctx))
 	s.lifecycle.resume(ctx)
 	s.mail.resume(ctx)
+	r.begun = err == nil
 	return err
 }
 
@@ -146,7 +148,10 @@ func (r *reign) hold(ctx context.Context) {
 		case <-r.signal:
 			err = r.follow(ctx)
 		case <-look.C:
-			err = r.rescue(ctx)
+			if !r.begun { // else what fell due before it led would be forgotten
+				err = r.begin(ctx)
+			}
+			err = errors.Join(err, r.rescue(ctx))
 		case <-read.C:
 			err = r.readAll(ctx)
 		}

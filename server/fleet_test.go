@@ -348,6 +348,25 @@ func TestScheduleFiresOnce(t *testing.T) {
 	w.clean(id)
 }
 
+// TestLeaderBeginsAgain: a leader that cannot read what falls due when it begins reads
+// it a little later, from the end of the leader before on.
+func TestLeaderBeginsAgain(t *testing.T) {
+	w, _ := newFleet(t, RoleAPI)
+	hourly := syncBody(w.newSource(), w.newDestination())
+	hourly["mode"] = map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}
+	id := w.do("POST", "/syncs", w.key, hourly).want(http.StatusOK).id("data.sync_id")
+	before := w.s.fleet.reign.Load()
+	w.table("ALTER TABLE syncs RENAME TO hidden")
+	w.s.fleet.abdicate()
+	require.False(t, w.s.schedule.planned(id))
+	require.Eventually(t, func() bool {
+		r := w.s.fleet.reign.Load()
+		return r != nil && r != before
+	}, time.Minute, time.Millisecond)
+	w.table("ALTER TABLE hidden RENAME TO syncs")
+	require.Eventually(t, func() bool { return w.s.schedule.planned(id) }, usualPulse.read/2, time.Millisecond)
+}
+
 // planned tells whether the schedule of a sync has a next moment.
 func (p *schedule) planned(id int64) bool {
 	p.mu.Lock()
