@@ -110,14 +110,32 @@ func (x *index) at(key []byte) (*item, error) {
 	if err != nil {
 		return nil, err
 	}
+	return x.enter(i, key, it)
+}
+
+// over is at for an item that is about to be replaced, whatever was known of its key:
+// no segment is read for it.
+func (x *index) over(key []byte) (*item, error) {
+	if err := x.see(); err != nil {
+		return nil, err
+	}
+	i := x.slot(key)
+	if place := x.table[i]; place != 0 {
+		return &x.items[place-1].item, nil
+	}
+	return x.enter(i, key, item{})
+}
+
+// enter takes an item whose key is not in the table, into its slot.
+func (x *index) enter(slot int, key []byte, it item) (*item, error) {
 	if x.full(key) {
 		if err := x.spill(); err != nil {
 			return nil, err
 		}
-		i = x.slot(key)
+		slot = x.slot(key)
 	}
 	added := x.put(key, it)
-	x.table[i] = uint32(len(x.items))
+	x.table[slot] = uint32(len(x.items))
 	return added, nil
 }
 

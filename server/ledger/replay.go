@@ -85,7 +85,11 @@ func (r *Run) learn(record *logged) error {
 	if r.part > 0 && !r.within(record.Key) {
 		return errRecord
 	}
-	it, err := r.index.at(record.Key)
+	find := r.index.at
+	if record.Verdict != Rejected { // a refusal alone leaves something of what was before
+		find = r.index.over
+	}
+	it, err := find(record.Key)
 	if err == nil {
 		r.index.follow(it, &record.Record, record.number)
 	}
