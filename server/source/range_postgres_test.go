@@ -54,9 +54,9 @@ func TestASnapshotOfPostgres(t *testing.T) {
 	require.ErrorIs(t, err, ErrNoSnapshot)
 	of.Snapshot = ""
 	require.Equal(t, []string{"[30]", "[4]"}, readRange(t, src, Object{Name: "t"}, []string{"id"}, of))
-	admin(t, "snapshots", "REVOKE EXECUTE ON FUNCTION pg_export_snapshot() FROM PUBLIC", "CREATE ROLE reader LOGIN PASSWORD '"+postgresPassword+"'")
-	defer admin(t, "postgres", "DROP ROLE reader")
-	other := open(t, "postgres", postgresCredentials(t, map[string]any{"database": "snapshots", "username": "reader"}), Options{})
+	admin(t, "snapshots", "REVOKE EXECUTE ON FUNCTION pg_export_snapshot() FROM PUBLIC", "CREATE ROLE snapshot_reader LOGIN PASSWORD '"+postgresPassword+"'")
+	defer admin(t, "postgres", "DROP ROLE snapshot_reader")
+	other := open(t, "postgres", postgresCredentials(t, map[string]any{"database": "snapshots", "username": "snapshot_reader"}), Options{})
 	_, err = other.(Snapshotter).Snapshot(t.Context())
 	require.ErrorIs(t, err, ErrNoSnapshot)
 }
