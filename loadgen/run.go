@@ -31,6 +31,8 @@ type session struct {
 	result *Result
 	// journal is told before keys are used; nil: none.
 	journal *journalFile
+	// prepared is how the records went that updates and deletes work on; nil: none.
+	prepared *measure
 }
 
 // Run loads a target. It returns a Result also when it was interrupted or
@@ -49,12 +51,15 @@ func Run(ctx context.Context, o Options) (*Result, error) {
 	if err := s.prime(ctx); err != nil {
 		return s.result, err
 	}
-	if err := s.wait(ctx); err != nil {
+	if err := s.wait(ctx); err != nil && s.prepared == nil {
 		return s.result, err
 	}
-	if s.o.Search != nil {
+	switch {
+	case s.prepared != nil && ctx.Err() != nil:
+		err = s.unmeasured()
+	case s.o.Search != nil:
 		err = s.search(ctx)
-	} else {
+	default:
 		err = s.load(ctx)
 	}
 	if err != nil {
@@ -260,8 +265,8 @@ func (s *session) prime(ctx context.Context) error {
 		batches := max(int64((s.o.Work.Prime+p.size-1)/p.size), int64(s.o.Connections))
 		s.e.remembered = int(batches)
 		m := s.e.run(ctx, phase{count: batches, connections: s.o.Connections, only: t, watch: s.watcher("prepare", 0, phase{})})
-		if ctx.Err() != nil {
-			return errors.New("interrupted while records were prepared")
+		if s.prepared = m; ctx.Err() != nil {
+			return nil
 		}
 		if m.good == 0 {
 			why := "no record was acknowledged"
@@ -277,6 +282,15 @@ func (s *session) prime(ctx context.Context) error {
 		s.note("%d records of %s were written first, to be worked on", m.good, g.object.APIName)
 	}
 	return nil
+}
+
+// unmeasured ends a run that was interrupted before its load: what it has written is
+// named, and deleted when that was asked for.
+func (s *session) unmeasured() error {
+	s.remark("interrupted before the load: the figures are those of the records that were written first, to be worked on")
+	err := s.result.take(s.prepared)
+	s.result.Ended = stopInterrupted.String()
+	return err
 }
 
 // load warms up, and measures.

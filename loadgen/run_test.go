@@ -168,6 +168,36 @@ func TestUpdatesAloneWriteTheirRecordsFirst(t *testing.T) {
 	}
 }
 
+// TestInterruptedPreparation: the records that were written first are named, and
+// deleted, though nothing was measured.
+func TestInterruptedPreparation(t *testing.T) {
+	url := simulator(t, destsim.Config{})
+	for name, startAt := range map[string]time.Time{"while they are written": {}, "before the start": time.Now().Add(time.Hour)} {
+		ctx, cancel := context.WithCancel(context.Background())
+		o := against(url)
+		o.Work.Operations, o.Work.Prime, o.Cleanup, o.StartAt = []Share{{"update", 1}}, 1_000_000, true, startAt
+		if !startAt.IsZero() {
+			o.Work.Prime = 50
+			o.Note = func(string) { cancel() } // they are there
+		}
+		go func() {
+			for startAt.IsZero() && ctx.Err() == nil && stored(t, url)["contact"] == 0 {
+			}
+			if startAt.IsZero() {
+				cancel()
+			}
+		}()
+		r, err := Run(ctx, o)
+		cancel()
+		require.NoError(t, err, name)
+		require.Equal(t, "interrupted", r.Ended, name)
+		require.Contains(t, fmt.Sprint(r.Notes), "interrupted before the load", name)
+		require.Positive(t, r.Keys[0].Count, name)
+		require.Equal(t, r.Keys[0].Count, r.Cleanup.Deleted, name)
+		require.Zero(t, stored(t, url)["contact"], name)
+	}
+}
+
 func TestRepeatedKeys(t *testing.T) {
 	url := simulator(t, destsim.Config{})
 	o := against(url)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +57,11 @@ Nothing outside this machine is called.`,
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			d.out, d.screen = cmd.OutOrStdout(), cmd.ErrOrStderr()
-			return d.run(cmd.Context())
+			err := d.run(cmd.Context())
+			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return untested(errors.New("interrupted"))
+			}
+			return err
 		},
 	}
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + demoExitTable + "\n")

@@ -224,7 +224,7 @@ func loadStatus(r *loadgen.Result) int {
 	case "interrupted":
 		status = worst(status, statusUntested)
 	}
-	if r.Search != nil && !r.Search.Confirmed {
+	if r.Search != nil && !r.Search.Confirmed && r.Ended != "interrupted" {
 		status = worst(status, statusGate)
 	}
 	if r.Cleanup != nil && r.Cleanup.Left > 0 {

@@ -174,4 +174,6 @@ func TestTheSummaryOfALoad(t *testing.T) {
 	require.Equal(t, statusGate, loadStatus(r))
 	r.Search, r.Ended = &loadgen.SearchResult{}, "duration"
 	require.Equal(t, statusGate, loadStatus(r))
+	r.Ended = "interrupted"
+	require.Equal(t, statusUntested, loadStatus(r), "it could not confirm anything")
 }

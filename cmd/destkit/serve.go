@@ -98,7 +98,11 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 			case s.asJSON:
 				return usagef("--json goes with --explain-dialect and --list-violations")
 			}
-			return s.run(cmd)
+			err := s.run(cmd)
+			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
+				return nil // it was told to stop while it started
+			}
+			return err
 		},
 	}
 	// The other commands judge, and have statuses for what they find.
