@@ -153,6 +153,9 @@ func (l *loading) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	if cmd.Flags().Changed("duration") && l.options.Duration <= 0 {
+		return usagef("--duration must be longer than nothing, not %s", l.options.Duration)
+	}
 	if err := l.resolve(address); err != nil {
 		return err
 	}
