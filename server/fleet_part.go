@@ -18,6 +18,7 @@ import (
 type takenPart struct {
 	*fleetParts
 	part   executor.PartJob
+	place  parts.Part // in the table
 	beside executor.Beside
 	cancel context.CancelCauseFunc
 	until  atomic.Int64 // for so long it is ours, in nanoseconds since the claim
@@ -59,18 +60,30 @@ func (p *fleetParts) room() bool {
 // claim takes a part that nobody has, that one or any; nil when there is none.
 func (p *fleetParts) claim(ctx context.Context, which *parts.Part) (*takenPart, error) {
 	c := &takenPart{fleetParts: p, begun: time.Now()}
-	text, err := p.table.Claim(ctx, which)
-	if err != nil || text == nil {
+	place, text, err := p.table.Claim(ctx, which)
+	if err != nil || place == nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(text, &c.part); err != nil {
-		return nil, fmt.Errorf("take a part: %w", err)
+	if c.place = *place; json.Unmarshal(text, &c.part) != nil || placeOf(&c.part) != c.place {
+		return nil, p.refuse(ctx, c.place)
 	}
 	c.until.Store(int64(p.f.pulse.run))
 	p.mu.Lock()
 	p.here++
 	p.mu.Unlock()
 	return c, nil
+}
+
+// refuse ends a part that is none. The one who waits for it would take this process
+// for lost, and have the same once more.
+func (p *fleetParts) refuse(ctx context.Context, at parts.Part) error {
+	failure := &executor.Failure{Code: executor.CodeInternal, Message: fmt.Sprintf(
+		"part %d of the run cannot be read: process %s has another version than the one that has cut the run, or somebody else has written it", at.Number, p.f.id)}
+	report := executor.PartReport{Number: at.Number, Ended: true, Failure: failure}
+	if err := p.table.End(ctx, at, textOf(&report)); err != nil {
+		return err
+	}
+	return fmt.Errorf("sync %d: %w", at.Sync, failure)
 }
 
 // work does the part, with a job that is open already or its own.
@@ -169,7 +182,7 @@ func (c *takenPart) keep(ctx context.Context) {
 		c.mu.Unlock()
 		before := time.Since(c.begun)
 		call, cancel := context.WithTimeout(ctx, c.f.pulse.run/3)
-		working, err := c.table.Keep(call, c.place(), textOf(report))
+		working, err := c.table.Keep(call, c.place, textOf(report))
 		cancel()
 		switch {
 		case err == nil && working == nil:
@@ -185,9 +198,9 @@ func (c *takenPart) keep(ctx context.Context) {
 	}
 }
 
-// place is where the part stands in the table.
-func (c *takenPart) place() parts.Part {
-	return parts.Part{Step: parts.Step{Sync: c.part.Sync, Fence: c.part.Fence, Deletes: c.part.Deletes}, Number: c.part.Number}
+// placeOf is where a part says that it stands in the table.
+func placeOf(part *executor.PartJob) parts.Part {
+	return parts.Part{Step: parts.Step{Sync: part.Sync, Fence: part.Fence, Deletes: part.Deletes}, Number: part.Number}
 }
 
 // textOf is a report as it travels; nil for none.
@@ -205,9 +218,9 @@ func (c *takenPart) end(report executor.PartReport) {
 		ctx := context.WithoutCancel(c.f.ctx)
 		var err error
 		if report.Stopped {
-			err = c.told(c.table.Free(ctx, c.place()))
+			err = c.told(c.table.Free(ctx, c.place))
 		} else {
-			err = c.table.End(ctx, c.place(), textOf(&report))
+			err = c.table.End(ctx, c.place, textOf(&report))
 		}
 		if err == nil {
 			return

@@ -91,23 +91,24 @@ const claims = `UPDATE parts SET process = $1, until = clock_timestamp() + $2::b
 		WHERE p.process = '' AND NOT p.ended AND NOT p.called AND ($3::bigint IS NULL OR
 			p.sync = $3 AND p.fence = $4 AND p.number = $5 AND p.deletes = $6)
 		ORDER BY p.sync, p.number FOR UPDATE OF p SKIP LOCKED LIMIT 1)
-	RETURNING job`
+	RETURNING sync, fence, deletes, number, job`
 
-// Claim takes a part that nobody has, that one or any where it is nil, and gives its
-// job; nil where there is none.
-func (t *Table) Claim(ctx context.Context, p *Part) (job []byte, err error) {
+// Claim takes a part that nobody has, that one or any where it is nil, and gives it
+// with its job; nil where there is none.
+func (t *Table) Claim(ctx context.Context, p *Part) (taken *Part, job []byte, err error) {
 	args := []any{t.process, t.life.Microseconds(), nil, nil, nil, nil}
 	if p != nil {
 		args = append(args[:2], p.Sync, p.Fence, p.Number, p.Deletes)
 	}
-	err = t.pool.QueryRow(ctx, claims, args...).Scan(&job)
+	taken = &Part{}
+	err = t.pool.QueryRow(ctx, claims, args...).Scan(&taken.Sync, &taken.Fence, &taken.Deletes, &taken.Number, &job)
 	if errors.Is(err, pgx.ErrNoRows) {
-		return nil, nil
+		return nil, nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("take a part: %w", err)
+		return nil, nil, fmt.Errorf("take a part: %w", err)
 	}
-	return job, nil
+	return taken, job, nil
 }
 
 // Keep says that the part is worked on, with a report where there is one. It gives
