@@ -170,11 +170,16 @@ func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err er
 
 // forget takes all faults away and starts their numbers again.
 func (f *faults) forget(ctx context.Context) (gone []ArmedFault, err error) {
-	err = f.change(ctx, func(b *board) error {
+	none := func(b *board) error {
 		gone = b.copies()
 		*b = board{}
 		return nil
-	})
+	}
+	if f.s.settings != nil {
+		err = f.forgetForAll(ctx, none)
+	} else {
+		err = f.change(ctx, none)
+	}
 	return gone, err
 }
 

@@ -79,6 +79,17 @@ func (f *faults) changeForAll(ctx context.Context, change func(*board) error) er
 	return f.s.settings.set(ctx, settingFaults, edit(change))
 }
 
+// forgetForAll is changeForAll for a change that leaves nothing: it takes away what
+// cannot be read, too.
+func (f *faults) forgetForAll(ctx context.Context, none func(*board) error) error {
+	return f.s.settings.set(ctx, settingFaults, func(state []byte) ([]byte, error) {
+		if _, err := readBoard(state); err != nil {
+			state = nil
+		}
+		return edit(none)(state)
+	})
+}
+
 // follow takes over what is armed now.
 func (f *faults) follow(_ context.Context, state []byte) error {
 	b, err := readBoard(state)

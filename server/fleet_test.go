@@ -219,6 +219,18 @@ func TestCancelElsewhere(t *testing.T) {
 	}
 }
 
+// TestFaultsThatCannotBeRead can be forgotten.
+func TestFaultsThatCannotBeRead(t *testing.T) {
+	w, _ := newFleet(t, RoleAll)
+	w.control("POST", "/faults", map[string]any{"kind": "status"}).want(http.StatusCreated)
+	_, err := w.s.store.Pool().Exec(t.Context(), "UPDATE control SET state = '{' WHERE name = $1", settingFaults)
+	require.NoError(t, err)
+	w.control("GET", "/faults", nil).want(http.StatusInternalServerError)
+	w.control("DELETE", "/faults", nil).want(http.StatusOK)
+	w.control("GET", "/faults", nil).want(http.StatusOK)
+	w.control("POST", "/faults", map[string]any{"kind": "status"}).want(http.StatusCreated)
+}
+
 // TestNoticesAreHints: who may do nothing but give notices ends no run.
 func TestNoticesAreHints(t *testing.T) {
 	w, all := newFleet(t, RoleAPI, RoleWorker)
