@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
@@ -90,30 +89,6 @@ func TestOneRunOfSeveral(t *testing.T) {
 	var left int
 	require.NoError(t, all[0].store.Pool().QueryRow(t.Context(), "SELECT count(*) FROM parts").Scan(&left))
 	require.Zero(t, left)
-}
-
-// TestAPartThatCannotBeRead is said to be one, to whom waits for it.
-func TestAPartThatCannotBeRead(t *testing.T) {
-	_, all := newFleet(t, RoleWorker)
-	pool := all[0].store.Pool()
-	_, err := pool.Exec(t.Context(), "INSERT INTO leases VALUES ('sync 999', 5, 'other', clock_timestamp() + interval '1 hour')")
-	require.NoError(t, err)
-	for i, job := range []string{"[]", "{}", `{"sync": 999, "fence": 5, "number": 1, "run": "x"}`} {
-		_, err := pool.Exec(t.Context(), "INSERT INTO parts (sync, fence, number, deletes, job) VALUES (999, 5, $1, FALSE, $2)", i+1, []byte(job))
-		require.NoError(t, err)
-	}
-	require.NoError(t, all[0].store.Tell(t.Context(), topicPart, ""))
-	var told []string
-	require.Eventually(t, func() bool {
-		rows, err := pool.Query(t.Context(), "SELECT convert_from(report, 'UTF8') FROM parts WHERE ended ORDER BY number")
-		require.NoError(t, err)
-		told, err = pgx.CollectRows(rows, pgx.RowTo[string])
-		require.NoError(t, err)
-		return len(told) == 3
-	}, time.Minute, 5*time.Millisecond)
-	for i, report := range told {
-		require.Contains(t, report, fmt.Sprintf("part %d of the run cannot be read: process %s", i+1, all[0].fleet.id))
-	}
 }
 
 // TestAPartOfALostProcess: one that works on a part dies, freezes or drains, or a

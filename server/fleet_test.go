@@ -219,40 +219,6 @@ func TestCancelElsewhere(t *testing.T) {
 	}
 }
 
-// TestFaultsThatCannotBeRead can be forgotten.
-func TestFaultsThatCannotBeRead(t *testing.T) {
-	w, _ := newFleet(t, RoleAll)
-	w.control("POST", "/faults", map[string]any{"kind": "status"}).want(http.StatusCreated)
-	_, err := w.s.store.Pool().Exec(t.Context(), "UPDATE control SET state = '{' WHERE name = $1", settingFaults)
-	require.NoError(t, err)
-	w.control("GET", "/faults", nil).want(http.StatusInternalServerError)
-	w.control("DELETE", "/faults", nil).want(http.StatusOK)
-	w.control("GET", "/faults", nil).want(http.StatusOK)
-	w.control("POST", "/faults", map[string]any{"kind": "status"}).want(http.StatusCreated)
-}
-
-// TestNoticesAreHints: who may do nothing but give notices ends no run.
-func TestNoticesAreHints(t *testing.T) {
-	w, all := newFleet(t, RoleAPI, RoleWorker)
-	id := w.newSync()
-	reached, release := w.hold()
-	run := w.trigger(id)
-	<-reached
-	heard := make(chan struct{})
-	all[1].onNotice("end", func(text string) {
-		if text != "" {
-			close(heard)
-		}
-	})
-	for _, said := range [][2]string{{topicCancel, fmt.Sprint(run)}, {topicHalt, fmt.Sprint(id)}, {"end", "of it"}} {
-		require.NoError(t, w.s.store.Tell(t.Context(), said[0], said[1]))
-	}
-	<-heard
-	release()
-	w.control("POST", "/settle", nil).want(http.StatusOK)
-	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
-}
-
 // TestDrain: a process that is told to stop hands its run over, and another one
 // leads.
 func TestDrain(t *testing.T) {
