@@ -79,7 +79,7 @@ func (f *fleet) evict(ctx context.Context, syncID int64) error {
 		return err
 	}
 	defer free()
-	t, err := f.take(ctx, runLease(syncID), f.pulse.run)
+	t, err := f.take(ctx, lease.OfSync(syncID), f.pulse.run)
 	for tries := 0; errors.Is(err, lease.ErrHeld); tries++ {
 		if tries%20 == 0 { // a notice may be lost
 			if err := f.s.store.Tell(ctx, topicHalt, strconv.FormatInt(syncID, 10)); err != nil {
@@ -89,7 +89,7 @@ func (f *fleet) evict(ctx context.Context, syncID int64) error {
 		if err := pause(ctx, f.pulse.worldTry); err != nil {
 			return err
 		}
-		t, err = f.take(ctx, runLease(syncID), f.pulse.run)
+		t, err = f.take(ctx, lease.OfSync(syncID), f.pulse.run)
 	}
 	if err != nil {
 		return err

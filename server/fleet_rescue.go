@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/jobs"
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -91,11 +92,11 @@ func (f *fleet) left(ctx context.Context) (left []jobs.Run, err error) {
 	}
 	names := make([]string, len(lost))
 	for i, run := range lost {
-		names[i] = runLease(run.SyncID)
+		names[i] = lease.OfSync(run.SyncID)
 	}
 	held, err := f.leases.Held(ctx, names...)
 	for _, run := range lost {
-		if held[runLease(run.SyncID)] == "" {
+		if held[lease.OfSync(run.SyncID)] == "" {
 			left = append(left, run)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
@@ -13,9 +12,6 @@ import (
 	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
 )
-
-// runLease is the right to work on the runs of a sync and to write its books.
-func runLease(syncID int64) string { return "sync " + strconv.FormatInt(syncID, 10) }
 
 // errLeaseLost stops a run whose lease another process has by now: it goes on there,
 // and nothing more of it is recorded here.
@@ -111,7 +107,7 @@ func (f *fleet) oneOfSync(ctx context.Context, syncID int64) (free func(), err e
 // moment; who holds that of a working one works on it.
 func (f *fleet) takeRun(ctx context.Context, job jobs.Run) (*tenure, error) {
 	for {
-		t, err := f.take(ctx, runLease(job.SyncID), f.pulse.run)
+		t, err := f.take(ctx, lease.OfSync(job.SyncID), f.pulse.run)
 		if err == nil {
 			return t, nil
 		}

@@ -56,15 +56,15 @@ var arrows = map[string][]string{
 	"server/mapping": {"server/api", "server/nearest"},
 	"server/nearest": {},
 	"server/pace":    {},
-	"server/parts":   {},
+	"server/parts":   {"server/lease"},
 	"server/quota":   {"server/pace"},
-	"server/shelf":   {"server/ledger"},
+	"server/shelf":   {"server/lease", "server/ledger"},
 	"server/source":  {"server/api", "handles", "keepalive"},
 	"server/store":   {"server/api", "handles", "keepalive"},
 	// Only tests import these.
 	"matrixtest":                 {},
 	"server/source/postgrestest": {},
-	"server/shelf/shelftest":     {"server/ledger", "server/shelf", "server/source/postgrestest", "server/store"},
+	"server/shelf/shelftest":     {"server/lease", "server/ledger", "server/shelf", "server/source/postgrestest", "server/store"},
 	"server/yamldoc":             {"server/nearest"},
 }
 
@@ -86,7 +86,7 @@ var testArrows = map[string][]string{
 	"server/lease":        {"server/source/postgrestest"},
 	"server/ledger":       {"matrixtest", "server/shelf", "server/shelf/shelftest", "server/source/postgrestest"},
 	"server/quota":        {"server/source/postgrestest", "server/store"},
-	"server/shelf":        {"server/shelf/shelftest", "server/source/postgrestest", "server/store"},
+	"server/shelf":        {"server/lease", "server/shelf/shelftest", "server/source/postgrestest", "server/store"},
 	"server/source":       {"server/source/postgrestest"},
 	"server/store":        {"server/source/postgrestest"},
 }

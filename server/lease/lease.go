@@ -5,13 +5,14 @@
 // clock: the clocks of processes differ, and a process may stand still for as long
 // as it likes between two lines of its code.
 //
-// It knows the tables leases and processes, and nothing of what is leased.
+// It knows the tables leases and processes, and of what is leased the names alone.
 package lease
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -34,6 +35,13 @@ type Lease struct {
 	Name  string
 	Fence int64 // from 1; never the same for two holders of a name
 }
+
+// Sync begins the names of the leases of syncs; the id follows.
+const Sync = "sync "
+
+// OfSync is the name of the right to work on the runs of a sync and to write its
+// books.
+func OfSync(id int64) string { return Sync + strconv.FormatInt(id, 10) }
 
 var (
 	// ErrHeld is the answer while the lease of another holder has not run out.

@@ -12,6 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/destkit/destkit/server/lease"
 )
 
 // Step is one step of a run that is cut: that of a sync under the fence of its lease,
@@ -50,14 +52,17 @@ func New(pool *pgxpool.Pool, process string, life time.Duration) *Table {
 	return &Table{pool: pool, process: process, life: life}
 }
 
+// leased is the name of the lease of the sync of a row.
+const leased = "'" + lease.Sync + "' || sync"
+
 // fenced: the run is still that of the process that has cut it.
-const fenced = "EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence AND holder <> '')"
+const fenced = "EXISTS (SELECT FROM leases WHERE name = " + leased + " AND leases.fence = parts.fence AND holder <> '')"
 
 // Post adds the parts of a step in the caller's transaction: their jobs by their
 // numbers, which are those of the parts of the run. What is left of runs that have
 // another fence by now goes.
 func Post(ctx context.Context, tx pgx.Tx, s Step, jobs map[int][]byte) error {
-	if _, err := tx.Exec(ctx, "DELETE FROM parts WHERE NOT EXISTS (SELECT FROM leases WHERE name = 'sync ' || sync AND leases.fence = parts.fence)"); err != nil {
+	if _, err := tx.Exec(ctx, "DELETE FROM parts WHERE NOT EXISTS (SELECT FROM leases WHERE name = "+leased+" AND leases.fence = parts.fence)"); err != nil {
 		return fmt.Errorf("clear parts: %w", err)
 	}
 	for number, job := range jobs {
@@ -87,7 +92,7 @@ func (t *Table) Rows(ctx context.Context, s Step) (rows []Row, err error) {
 const claims = `UPDATE parts SET process = $1, until = clock_timestamp() + $2::bigint * interval '1 microsecond'
 	WHERE (sync, fence, number, deletes) = (
 		SELECT p.sync, p.fence, p.number, p.deletes FROM parts p
-		JOIN leases l ON l.name = 'sync ' || p.sync AND l.fence = p.fence AND l.holder <> ''
+		JOIN leases l ON l.name = '` + lease.Sync + `' || p.sync AND l.fence = p.fence AND l.holder <> ''
 		WHERE p.process = '' AND NOT p.ended AND NOT p.called AND ($3::bigint IS NULL OR
 			p.sync = $3 AND p.fence = $4 AND p.number = $5 AND p.deletes = $6)
 		ORDER BY p.sync, p.number FOR UPDATE OF p SKIP LOCKED LIMIT 1)

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/ledger"
 )
 
@@ -36,7 +37,7 @@ func (s *Shelf) Change(sync, fence int64, changes []ledger.Change) error {
 		done := false
 		err := s.patiently(what, func(ctx context.Context) error {
 			c := &changes[0]
-			tag, err := s.pool.Exec(ctx, appendPart, leaseOf(sync), fence, sync, c.File, c.At, c.Data)
+			tag, err := s.pool.Exec(ctx, appendPart, lease.OfSync(sync), fence, sync, c.File, c.At, c.Data)
 			done = tag.RowsAffected() == 1
 			return err
 		})
@@ -68,7 +69,7 @@ type changing struct {
 // all makes the changes of a transaction.
 func (c *changing) all(ctx context.Context, tx pgx.Tx, fence int64, changes []ledger.Change) error {
 	if fence != 0 {
-		c.needs(ledger.ErrFenced, "SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR KEY SHARE", leaseOf(c.sync), fence)
+		c.needs(ledger.ErrFenced, "SELECT 1 FROM leases WHERE name = $1 AND fence = $2 FOR KEY SHARE", lease.OfSync(c.sync), fence)
 	}
 	for i := range changes {
 		change := &changes[i]

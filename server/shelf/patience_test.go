@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/shelf"
 	"github.com/destkit/destkit/server/shelf/shelftest"
@@ -134,7 +135,7 @@ func TestChangesThatWereLeftBehind(t *testing.T) {
 		if next == "c" {
 			require.NoError(t, s.Change(sync, 0, []ledger.Change{writes(sync, 2, "c")}))
 		}
-		tag, err := pool.Exec(t.Context(), shelf.AppendPart, shelftest.Lease(sync), 0, sync, sync, 1, []byte("b"))
+		tag, err := pool.Exec(t.Context(), shelf.AppendPart, lease.OfSync(sync), 0, sync, sync, 1, []byte("b"))
 		require.NoError(t, err)
 		require.Zero(t, tag.RowsAffected())
 	}
@@ -150,9 +151,9 @@ func TestFence(t *testing.T) {
 		_, err := pool.Exec(t.Context(), text, args...)
 		require.NoError(t, err)
 	}
-	lease := shelftest.Lease(sync)
+	leased := lease.OfSync(sync)
 	require.ErrorIs(t, s.Change(sync, 1, []ledger.Change{makes(sync, "log")}), ledger.ErrFenced, "there is no lease")
-	sql("INSERT INTO leases VALUES ($1, 1, 'a', now())", lease)
+	sql("INSERT INTO leases VALUES ($1, 1, 'a', now())", leased)
 	require.NoError(t, s.Change(sync, 1, []ledger.Change{makes(sync, "log"), writes(sync, 0, "a")}))
 	require.NoError(t, s.Change(sync, 1, []ledger.Change{writes(sync, 1, "b")}), "its time is over, and nobody has taken it")
 	for name, changes := range map[string][]ledger.Change{
@@ -164,7 +165,7 @@ func TestFence(t *testing.T) {
 		require.NoError(t, err)
 		var fence int64
 		require.NoError(t, tx.QueryRow(t.Context(), `WITH free AS (SELECT name FROM leases WHERE name = $1 FOR UPDATE)
-			UPDATE leases SET fence = fence + 1 FROM free WHERE leases.name = free.name RETURNING fence`, lease).Scan(&fence))
+			UPDATE leases SET fence = fence + 1 FROM free WHERE leases.name = free.name RETURNING fence`, leased).Scan(&fence))
 		done := make(chan error)
 		go func() { done <- s.Change(sync, fence-1, changes) }()
 		for waiting := false; !waiting; {
@@ -173,7 +174,7 @@ func TestFence(t *testing.T) {
 		require.NoError(t, tx.Commit(t.Context()))
 		require.ErrorIs(t, <-done, ledger.ErrFenced, name)
 		require.Equal(t, "ab", content(t, s, sync, 10))
-		sql("UPDATE leases SET fence = 1 WHERE name = $1", lease)
+		sql("UPDATE leases SET fence = 1 WHERE name = $1", leased)
 	}
 	require.NoError(t, s.Change(sync, 0, []ledger.Change{writes(sync, 2, "c")}), "unguarded")
 }
@@ -181,11 +182,11 @@ func TestFence(t *testing.T) {
 // TestKeepingWaitsForNobody: a lease is kept while a change is on its way.
 func TestKeepingWaitsForNobody(t *testing.T) {
 	s, pool, sync := room(t)
-	_, err := pool.Exec(t.Context(), "INSERT INTO leases VALUES ($1, 1, 'a', now())", shelftest.Lease(sync))
+	_, err := pool.Exec(t.Context(), "INSERT INTO leases VALUES ($1, 1, 'a', now())", lease.OfSync(sync))
 	require.NoError(t, err)
 	tx, err := pool.Begin(t.Context())
 	require.NoError(t, err)
-	_, err = tx.Exec(t.Context(), "UPDATE leases SET until = now() + interval '1 minute' WHERE name = $1", shelftest.Lease(sync))
+	_, err = tx.Exec(t.Context(), "UPDATE leases SET until = now() + interval '1 minute' WHERE name = $1", lease.OfSync(sync))
 	require.NoError(t, err)
 	require.NoError(t, s.Change(sync, 1, []ledger.Change{makes(sync, "log")}))
 	require.NoError(t, s.Change(sync, 1, []ledger.Change{writes(sync, 0, "a")}))

@@ -58,9 +58,6 @@ func New(pool *pgxpool.Pool, log *slog.Logger) *Shelf {
 	return &Shelf{pool: pool, log: log, patience: mostPatience, attempt: attemptTime, pause: firstPause}
 }
 
-// leaseOf is the name of the lease under which a process works on a sync.
-func leaseOf(sync int64) string { return "sync " + strconv.FormatInt(sync, 10) }
-
 // List implements ledger.Shelf.
 func (s *Shelf) List(sync int64) (all []ledger.Shelved, err error) {
 	err = s.patiently("list files of sync "+strconv.FormatInt(sync, 10), func(ctx context.Context) error {

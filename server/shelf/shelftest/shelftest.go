@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/shelf"
 	"github.com/destkit/destkit/server/source/postgrestest"
@@ -101,9 +102,6 @@ func (r Room) Pool() (*pgxpool.Pool, error) {
 	return pool, err
 }
 
-// Lease is the name of the lease of a sync.
-func Lease(sync int64) string { return fmt.Sprint("sync ", sync) }
-
 // Shelf opens the room, as a process does.
 func (r Room) Shelf() (*Shelf, error) {
 	pool, err := r.Pool()
@@ -132,7 +130,7 @@ func (s *Shelf) Kill() { s.dead.Store(true) }
 // SetFence gives the lease of a sync to whoever has this fence.
 func (s *Shelf) SetFence(sync, fence int64) error {
 	_, err := s.pool.Exec(context.Background(), `INSERT INTO leases VALUES ($1, $2, 'a test', now())
-		ON CONFLICT (name) DO UPDATE SET fence = excluded.fence`, Lease(s.first+sync), fence)
+		ON CONFLICT (name) DO UPDATE SET fence = excluded.fence`, lease.OfSync(s.first+sync), fence)
 	return err
 }
 
