@@ -66,16 +66,6 @@ func outerTag(tag string) error {
 	return publishedf("Unknown tag '%s'", tag)
 }
 
-// TemplateColumns gives the columns that a template reads, sorted. A template
-// that reads the record as a whole names only those that it names.
-func TemplateColumns(text string) ([]string, error) {
-	t, err := ParseTemplate(text)
-	if err != nil {
-		return nil, err
-	}
-	return t.Columns(), nil
-}
-
 // Columns are the columns that the template names, sorted. Only these need be
 // read, unless ReadsAll.
 func (t *Template) Columns() []string { return slices.Sorted(maps.Keys(t.reads.columns)) }

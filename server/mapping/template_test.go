@@ -26,11 +26,11 @@ func TestTemplateColumns(t *testing.T) {
 		 %}`: {"inner"},
 		`{% tablerow i in record.t cols: record.n %}{% endtablerow %}{% cycle record.c1, 2 %}{% case record.s %}{% when record.w %}{% endcase %}`: {"c1", "n", "s", "t", "w"},
 	} {
-		got, err := TemplateColumns(text)
+		parsed, err := ParseTemplate(text)
 		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
+		require.Equal(t, want, parsed.Columns(), text)
 	}
-	_, err := TemplateColumns(`{{ record['ID' }}`)
+	_, err := ParseTemplate(`{{ record['ID' }}`)
 	require.EqualError(t, err, `Liquid syntax error: Expected close_square but found end_of_string in "{{ record['ID' }}"`)
 }
 

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -46,20 +45,6 @@ func (tx *Tx) CreateDataset(d *Dataset) error { return datasets.create(tx, d) }
 
 // SaveDataset stores a changed dataset.
 func (tx *Tx) SaveDataset(d *Dataset) error { return datasets.save(tx, d) }
-
-// SetRecordCount keeps the number of records that a dataset has now; its
-// UpdatedAt stays.
-func (tx *Tx) SetRecordCount(id, count int64) error {
-	changed, err := tx.exec("UPDATE datasets SET cached_record_count = ?, record_count_at = ?, version = version + 1 WHERE id = ?",
-		count, tx.now, id)
-	if err == nil && changed == 0 {
-		err = ErrNotFound
-	}
-	if err != nil {
-		return fmt.Errorf("count records of dataset %d: %w", id, err)
-	}
-	return nil
-}
 
 // Dataset reads one dataset of a workspace.
 func (tx *Tx) Dataset(workspaceID, id int64) (*Dataset, error) {

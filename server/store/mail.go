@@ -53,11 +53,6 @@ func (tx *Tx) CreateMail(m *Mail) error {
 	return mails.create(tx, m)
 }
 
-// Mail reads one message of an organization.
-func (tx *Tx) Mail(organizationID, id int64) (*Mail, error) {
-	return mails.one(tx, "id = ? AND organization_id = ?", id, organizationID)
-}
-
 // SaveMail stores what became of an attempt to send a message.
 func (tx *Tx) SaveMail(m *Mail) error { return mails.save(tx, m) }
 

@@ -53,11 +53,6 @@ func (tx *Tx) Membership(workspaceID, userID int64) (*Membership, error) {
 	return memberships.one(tx, "workspace_id = ? AND user_id = ?", workspaceID, userID)
 }
 
-// MembershipsOf lists the workspaces of a user that exist, oldest first.
-func (tx *Tx) MembershipsOf(userID int64) ([]*Membership, error) {
-	return memberships.some(tx, "user_id = ? AND workspace_id IN (SELECT id FROM workspaces WHERE gone = 0) ORDER BY created_at, id", userID)
-}
-
 // Members lists the users of a workspace in the order in which they joined.
 func (tx *Tx) Members(workspaceID int64, p Page) ([]Member, int64, error) {
 	joined, total, err := memberships.list(tx, p, workspaceID)

@@ -19,9 +19,6 @@ var organizations = define(table[Organization]{
 // CreateOrganization stores a new organization.
 func (tx *Tx) CreateOrganization(o *Organization) error { return organizations.create(tx, o) }
 
-// SaveOrganization stores a changed organization.
-func (tx *Tx) SaveOrganization(o *Organization) error { return organizations.save(tx, o) }
-
 // Organization reads one organization.
 func (tx *Tx) Organization(id int64) (*Organization, error) {
 	return organizations.one(tx, "id = ?", id)

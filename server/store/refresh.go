@@ -66,11 +66,6 @@ func (tx *Tx) Refresh(kind string, targetID, key int64) (*Refresh, error) {
 	return refreshes.one(tx, "id = ? AND kind = ? AND target_id = ?", key, kind, targetID)
 }
 
-// Refreshes lists the refreshes of a workspace.
-func (tx *Tx) Refreshes(workspaceID int64, p Page) ([]*Refresh, int64, error) {
-	return refreshes.list(tx, p, workspaceID)
-}
-
 // AbandonRefreshes fails every refresh under way, since nobody works on it any
 // more: for the start of a process. It says how many there were.
 func (tx *Tx) AbandonRefreshes(reason string) (int64, error) {

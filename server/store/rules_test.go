@@ -145,7 +145,6 @@ func TestScopes(t *testing.T) {
 			"workspace":            func(tx *Tx) error { return second(tx.Workspace(org, w.Workspace.ID)) },
 			"invitation":           func(tx *Tx) error { return second(tx.Invitation(org, w.Invitation.ID)) },
 			"workspace invitation": func(tx *Tx) error { return second(tx.WorkspaceInvitation(ws, w.Invited.ID)) },
-			"mail":                 func(tx *Tx) error { return second(tx.Mail(org, w.Mail.ID)) },
 			"destination":          func(tx *Tx) error { return second(tx.Destination(ws, w.Destination.ID)) },
 			"source":               func(tx *Tx) error { return second(tx.Source(ws, w.Source.ID)) },
 			"dataset":              func(tx *Tx) error { return second(tx.Dataset(ws, w.Dataset.ID)) },
@@ -172,7 +171,6 @@ func TestScopes(t *testing.T) {
 			"sync":                 func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) },
 			"webhook":              func(tx *Tx) error { return tx.DeleteWebhook(ws, w.Webhook.ID) },
 			"membership":           func(tx *Tx) error { return tx.DeleteMembership(ws, 1) },
-			"access token":         func(tx *Tx) error { return tx.DeleteAccessToken(other.User.ID, 1) },
 		}
 		for name, change := range deletions {
 			require.ErrorIs(t, s.Update(t.Context(), change), ErrNotFound, name)

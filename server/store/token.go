@@ -63,13 +63,3 @@ func (tx *Tx) AdoptAccessToken(userID int64, token string) error {
 func (tx *Tx) AccessTokenOwner(token string) (*User, error) {
 	return users.one(tx, "id = (SELECT user_id FROM access_tokens WHERE hash = ?)", hashOf(token))
 }
-
-// AccessTokens lists the tokens of a user.
-func (tx *Tx) AccessTokens(userID int64, p Page) ([]*AccessToken, int64, error) {
-	return accessTokens.list(tx, p, userID)
-}
-
-// DeleteAccessToken makes a token worthless.
-func (tx *Tx) DeleteAccessToken(userID, id int64) error {
-	return accessTokens.delete(tx, userID, id)
-}
