@@ -42,12 +42,3 @@ func (q *Queue) Lost(ctx context.Context, open []Run) ([]Run, error) {
 	}
 	return found, nil
 }
-
-// Waiting counts the turns that wait for a worker.
-func (q *Queue) Waiting(ctx context.Context) (n int64, err error) {
-	err = q.o.Pool.QueryRow(ctx, "SELECT count(*) FROM river_job WHERE kind = $1 AND state IN ('available', 'pending', 'retryable', 'scheduled')", turn{}.Kind()).Scan(&n)
-	if err != nil {
-		return 0, fmt.Errorf("count waiting runs: %w", err)
-	}
-	return n, nil
-}
