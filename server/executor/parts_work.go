@@ -103,23 +103,9 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 		into[jobs[i].Number-1].Ended = false
 	}
 	tell := func(p PartReport) {
-		if p.Number < 1 || p.Number > len(into) {
-			return
+		if err := r.hear(own, p, into); err != nil {
+			stop(err)
 		}
-		r.mu.Lock()
-		opened := p.Opened != into[p.Number-1].Opened
-		into[p.Number-1] = p
-		r.step = r.pieces.step(r.step)
-		r.mu.Unlock()
-		if p.Ended && !p.well() {
-			stop(errOther)
-		}
-		if opened && r.moment != nil {
-			if err := r.moment.Holds(own); err != nil {
-				stop(err)
-			}
-		}
-		r.report()
 	}
 	var err error
 	if to := r.e.options.Parts; to == nil {
@@ -150,6 +136,26 @@ func (r *run) workParts(ctx context.Context, jobs []PartJob, into []PartReport) 
 		return context.Cause(own)
 	}
 	return outcomeOf(jobs, ended, err)
+}
+
+// hear takes over the report of a part. The error is why none of them need go on.
+func (r *run) hear(ctx context.Context, p PartReport, into []PartReport) (err error) {
+	if p.Number < 1 || p.Number > len(into) {
+		return nil
+	}
+	r.mu.Lock()
+	opened := p.Opened != 0 && p.Opened != into[p.Number-1].Opened
+	into[p.Number-1] = p
+	r.step = r.pieces.step(r.step)
+	r.mu.Unlock()
+	switch {
+	case p.Ended && !p.well():
+		err = errOther
+	case opened && r.moment != nil:
+		err = r.moment.Holds(ctx)
+	}
+	r.report()
+	return err
 }
 
 // outcomeOf is why not all parts came to a good end. A failure comes before what
