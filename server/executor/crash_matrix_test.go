@@ -223,7 +223,7 @@ func (s *scene) learn(t *task) {
 func (c crashRow) passings(t *testing.T, skipping bool) map[string]int64 {
 	s := c.begin(t, skipping)
 	seen := map[string]int64{}
-	var mu sync.Mutex // each part has one batch at a time
+	var mu sync.Mutex
 	o := s.here(func(point string) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -329,8 +329,14 @@ one, and its counters only have to add up. Written by ` + "`make docs`" + `.
 // kill is one cell.
 func (c crashCell) kill(t *testing.T) string {
 	s := c.begin(t, c.skipping)
+	for !s.die(c) {
+		// What a part has left when the other has ended goes two batches at once, which
+		// may pass a point together: then there is no such last passing in this run.
+		require.True(t, c.parts > 0 && c.at > 1, "the child was not killed")
+		c.at--
+		s = c.begin(t, c.skipping)
+	}
 	first := s.model.expect(s.rows, matrixPairs)
-	s.die(c)
 	books, _, err := s.books.open(nil)
 	require.NoError(t, err)
 	_, had, err := books.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
@@ -364,17 +370,21 @@ func (c crashCell) kill(t *testing.T) string {
 		c.point, c.crashRow, ordinal(c.at), c.of, source, had, sent, o.SourceRecords, o.Processed, o.Failed, verdict)
 }
 
-// die makes the run in a process that is killed.
-func (s *scene) die(c crashCell) {
+// die makes the run in a process that is to be killed; false where it came to its end.
+func (s *scene) die(c crashCell) bool {
 	rows := filepath.Join(s.t.TempDir(), "rows.json")
 	require.NoError(s.t, os.WriteFile(rows, []byte(text(s.rows)), 0o600))
 	child := exec.Command(os.Args[0])
 	work := crashWork{Promise: c.number, Place: s.to, Books: s.books, Rows: rows, Run: s.run, Point: c.point, At: c.at}
 	child.Env = append(os.Environ(), crashEnv+"="+text(work))
 	out, err := child.CombinedOutput()
+	if err == nil {
+		return false
+	}
 	var exit *exec.ExitError
-	require.ErrorAs(s.t, err, &exit, "the child was not killed: %s", out)
+	require.ErrorAs(s.t, err, &exit, "%s", out)
 	require.Equal(s.t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
+	return true
 }
 
 // turn changes the source while the process is dead: what it had in its hands
