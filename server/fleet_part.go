@@ -30,11 +30,12 @@ type takenPart struct {
 
 // serve takes parts of the runs of others for as long as this process works.
 func (p *fleetParts) serve() {
+	failing := false
 	for {
 		for p.room() {
 			c, err := p.claim(p.ctx, nil)
-			if err != nil && p.ctx.Err() == nil {
-				p.f.s.log.Warn("no part of a run can be taken at the moment", "error", err)
+			if p.ctx.Err() == nil {
+				p.f.warn(&failing, "no part of a run can be taken", store.Explained(err))
 			}
 			if c == nil {
 				break
@@ -55,6 +56,13 @@ func (p *fleetParts) room() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.ctx.Err() == nil && !p.f.drained.Load() && !p.f.dead.Load() && p.f.s.engine.load()+p.here < int64(p.f.s.config.Workers)
+}
+
+// working is how many parts work here.
+func (p *fleetParts) working() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.here
 }
 
 // claim takes a part that nobody has, that one or any; nil when there is none.

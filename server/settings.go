@@ -27,6 +27,7 @@ type settings struct {
 // older version never comes after a newer one.
 type setting struct {
 	turn  sync.Mutex
+	fails bool // to be read, as run knows
 	apply func(ctx context.Context, state []byte) error
 }
 
@@ -114,11 +115,13 @@ func (k *settings) run(ctx context.Context) {
 		k.due = map[string]bool{}
 		k.mu.Unlock()
 		for name := range due {
-			if err := k.look(ctx, name); err != nil && ctx.Err() == nil {
-				k.s.log.Warn("a setting of the control API cannot be read yet", "setting", name, "error", err)
-				if clock.Sleep(ctx, time.Second) == nil {
-					k.hear(name)
-				}
+			err := k.look(ctx, name)
+			if ctx.Err() != nil {
+				return
+			}
+			k.s.fleet.warn(&k.follow[name].fails, "the setting "+name+" of the control API cannot be read", err)
+			if err != nil && clock.Sleep(ctx, time.Second) == nil {
+				k.hear(name)
 			}
 		}
 	}
