@@ -102,6 +102,13 @@ func (p *pacer) run(stop *atomic.Bool) {
 		}
 		runtime.Gosched() // those who were woken run first, on this processor too
 		now = p.clock.now() - p.began
+		if late := now - at; late > leeway {
+			// The connections take what is late as they become free (help), and it takes
+			// about as long as it is late to make it up: until then nobody waits here. A
+			// precise sleep would keep a processor from them.
+			time.Sleep(time.Duration(min(late, longestSleep)))
+			continue
+		}
 		precise(min(max(next-now, shortest), longestSleep))
 	}
 }
