@@ -179,20 +179,26 @@ func (s Search) shape(t trial, r *SearchResult, mostBatch int) error {
 	return nil
 }
 
-// knee chooses the connections: the fewest with 95 % of the most requests.
+// knee finds the fewest connections with 95 % of the most requests, and chooses those
+// with which the rate is looked for: the fewest with nearly all of them.
 func (r *SearchResult) knee(best map[int]float64) {
 	for _, rate := range best {
 		r.ClosedMaximum = max(r.ClosedMaximum, rate)
 	}
-	r.Knee = math.MaxInt
-	for c, rate := range best {
-		if rate >= 0.95*r.ClosedMaximum {
-			r.Knee = min(r.Knee, c)
+	fewest := func(share float64) int {
+		least := math.MaxInt
+		for c, rate := range best {
+			if rate >= share*r.ClosedMaximum {
+				least = min(least, c)
+			}
 		}
+		return least
 	}
+	r.Knee = fewest(0.95)
 	if len(best) > 1 {
-		// Half as many again: between two replies a connection is idle for a moment.
-		r.Connections = min(r.Knee+max(2, r.Knee/2), serviceParallel)
+		// Half as many again as the knee: between two replies a connection is idle for a
+		// moment. At a rate below the limit more of them are idle and cost nothing.
+		r.Connections = min(max(fewest(0.99), r.Knee+max(2, r.Knee/2)), serviceParallel)
 	}
 }
 
