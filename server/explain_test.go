@@ -91,6 +91,8 @@ func TestExplainARecordsWay(t *testing.T) {
 // take, and when it is sent again (facts A6).
 func TestExplainWhatFails(t *testing.T) {
 	w := newSyncWorld(t)
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200) // far from the hour that the schedule waits for
 	w.changeSource(threePeople)
 	id := w.kept(map[string]any{"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "hourly"}}}}).id("data.id")
 	_, err := w.sim.ArmFault(destsim.Fault{Kind: "rpc_error", Code: -32000, Message: "out of order", When: destsim.Trigger{Method: rpc.MethodSyncBatch, First: 1}})
