@@ -226,7 +226,7 @@ func (p *parser) object(n *Node) error {
 		}
 		p.path = p.path[:len(p.path)-1]
 		if n.Members == nil {
-			n.Members = make([]Member, 0, 4)
+			n.Members = make([]Member, 0, 2) // as memberCost counts
 		}
 		n.Members = append(n.Members, Member{name, value})
 		if more, err := p.more('}', `"," or "}"`); !more {
