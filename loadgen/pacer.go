@@ -102,7 +102,7 @@ func (p *pacer) run(stop *atomic.Bool) {
 		}
 		runtime.Gosched() // those who were woken run first, on this processor too
 		now = p.clock.now() - p.began
-		if late := now - at; late > leeway {
+		if late := now - at; late > leeway && p.waiting() == 0 {
 			// The connections take what is late as they become free (help), and it takes
 			// about as long as it is late to make it up: until then nobody waits here. A
 			// precise sleep would keep a processor from them.
