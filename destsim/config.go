@@ -87,6 +87,8 @@ type Delays struct {
 	Meet time.Duration `yaml:"meet"`
 	// Work is the time of one unit of slow work under load (20 ms).
 	Work time.Duration `yaml:"work"`
+	// Down is how long a process that a call has ended is gone (5 s).
+	Down time.Duration `yaml:"down"`
 }
 
 // ObjectConfig is one object of the destination.
@@ -199,5 +201,6 @@ func (d Delays) resolve() Delays {
 	set(&d.Retry, 60*time.Second)
 	set(&d.Meet, 50*time.Millisecond)
 	set(&d.Work, 20*time.Millisecond)
+	set(&d.Down, 5*time.Second)
 	return d
 }

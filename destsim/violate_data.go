@@ -14,7 +14,7 @@ import (
 
 // dataViolations are values that are not kept exactly (DAT-*).
 func dataViolations() []violation {
-	return slices.Concat(textViolations(), nullViolations(), numberViolations(), shapeViolations())
+	return slices.Concat(textViolations(), escapedViolations(), nullViolations(), numberViolations(), floatViolations(), shapeViolations())
 }
 
 // single tells whether a cell holds one value of that type. Identifiers are
@@ -76,7 +76,7 @@ func crashes(id, changes, typ string, found func(raw []byte) bool) violation {
 			c.cut()
 		}
 		return nil
-	}})
+	}}, Also{"HTTP-003", "the batch has no response, and no reply may stay away"})
 }
 
 // nullViolations do not write null (DAT-003).

@@ -65,6 +65,18 @@ func dataProbes() map[string]probe {
 		"not escaped":       {"first_name", `"café"`},
 		"backslash":         {"first_name", `"caf\\u00e9"`},
 		"escape of a":       {"first_name", `"c\u0061f"`},
+		"markup":            {"first_name", `"<b>R&D</b>"`},
+		"CRLF":              {"first_name", `"a\r\nb"`},
+		"ends with LF":      {"first_name", `"a\n"`},
+		"two characters":    {"first_name", `"a\\nb"`},
+		"percent escape":    {"first_name", `"%41 1"`},
+		"percent":           {"first_name", `"100%"`},
+		"plus":              {"first_name", `"1+1"`},
+		"full float":        {"score", `16777217.123456789`},
+		"half float":        {"score", `0.1234567`},
+		"short float":       {"score", `42.42`},
+		"large int float":   {"score", `16777217`},
+		"least float":       {"score", `5e-324`},
 	} {
 		all[name] = keeps(value[0], value[1])
 	}
@@ -109,10 +121,25 @@ func TestDataViolationsShow(t *testing.T) {
 			"array": storedAs("tags", `"a,b,c"`), "empty array": storedAs("tags", `""`),
 			"array of integers": storedAs("lucky_numbers", `"3,2"`), "NUL in an array": storedAs("tags", `"x,a\u0000b"`),
 		}},
-		one("DAT-011", "spaces", storedAs("first_name", `"x"`)),
+		{"DAT-011", map[string]string{
+			"spaces": storedAs("first_name", `"x"`), "ends with LF": storedAs("first_name", `"a"`),
+		}},
 		one("DAT-011.2", "digits", storedAs("first_name", "42")),
 		one("DAT-011.3", "injection", "500 [Content-Type: text/plain; charset=utf-8] Internal Server Error\nkept "),
 		one("DAT-012", "110 KB", `413 {"jsonrpc":"2.0","id":"a1","error":{"code":-32600,`),
+		one("DAT-011.4", "markup", storedAs("first_name", `"&lt;b&gt;R&amp;D&lt;/b&gt;"`)),
+		one("DAT-011.5", "CRLF", storedAs("first_name", `"a\nb"`)),
+		one("DAT-011.6", "ends with LF", storedAs("first_name", `"a"`)),
+		one("DAT-011.7", "two characters", storedAs("first_name", `"a\nb"`)),
+		one("DAT-011.8", "percent escape", storedAs("first_name", `"A 1"`)),
+		one("DAT-011.9", "plus", storedAs("first_name", `"1 1"`)),
+		{"DAT-015", map[string]string{
+			"full float": storedAs("score", "1.6777218e+07"), "large int float": storedAs("score", "1.6777216e+07"),
+		}},
+		{"DAT-015.2", map[string]string{
+			"full float": storedAs("score", "1.67772e+07"), "large int float": storedAs("score", "1.67772e+07"),
+			"half float": storedAs("score", "0.123457"),
+		}},
 		one("DAT-013", "escaped", storedAs("first_name", `"caf\\u00e9"`)),
 	}
 	testAllTampered(t, dataViolations(), table)

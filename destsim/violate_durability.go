@@ -11,7 +11,7 @@ import (
 
 // The sizes that the violations look at.
 const (
-	lateBatch     = 50  // DUR-001 acts on batches of so many records or more
+	lateBatch     = 50  // DUR-001 and DUR-001.3 act on batches of so many records or more
 	lostRecord    = 50  // DUR-001.2 loses every so-manieth record of a batch
 	busyRun       = 8   // DUR-002: so many batches of one sync run at a time
 	cutBatch      = 20  // DUR-004 acts on batches of so many records or more
@@ -40,6 +40,8 @@ func lateViolations() []violation {
 		},
 		breaks("DUR-001.2", "every 50th record of a batch is acknowledged and not written",
 			unwritten(func(r *record, _ *row) bool { return r.index%lostRecord == lostRecord-1 })),
+		breaks("DUR-001.3", "the last record of a batch of 50 or more is acknowledged and not written",
+			unwritten(func(r *record, _ *row) bool { n := r.batch.Len(); return n >= lateBatch && r.index == n-1 })),
 		{
 			Violation: Violation{ID: "DUR-002", Changes: "batches of one record are written Delays.Write after they are acknowledged when eight or more batches of their sync run are in flight or were answered within Delays.Meet"},
 			arm:       lateWhenBusy,

@@ -24,6 +24,7 @@ func TestDurabilityViolationsShow(t *testing.T) {
 	table := []effect{
 		{id: "DUR-001", sees: map[string]string{"a hundred": "100 acknowledged, lost at once [0 1 2], later []"}},
 		{id: "DUR-001.2", sees: map[string]string{"a hundred": "100 acknowledged, lost at once [49 99], later [49 99]"}},
+		{id: "DUR-001.3", sees: map[string]string{"a hundred": "100 acknowledged, lost at once [99], later [99]"}},
 		{id: "DUR-002", sees: map[string]string{"eight singles": "ok record not present"}},
 		{id: "DUR-003", sees: map[string]string{"restart": " holds \n"}},
 		{id: "DUR-005", sees: map[string]string{"long text": `"last_name":"` + strings.Repeat("é", 255) + `"}`}},

@@ -117,6 +117,11 @@ func effectGlances() map[string]glance {
 			write(t, s, "contact", "insert", a1)
 			return stored(t, s, "event", "event_id", `"a"`)
 		},
+		"delete beside": func(t *testing.T, s *Sim) string {
+			write(t, s, "event", "insert", `{"event_id":"beside","name":"n","occurred_at":"2021-03-29T16:32:23Z"}`)
+			write(t, s, "contact", "delete", key("beside"))
+			return " " + stored(t, s, "event", "event_id", `"beside"`) + "\n"
+		},
 		"a hundred":      landing(100),
 		"forty-nine":     landing(49),
 		"eight singles":  singles(8),

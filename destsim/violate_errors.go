@@ -13,7 +13,7 @@ import (
 // errorsViolations are faults that are hidden, harm the next call, or are told
 // in a wrong way (ERR-*).
 func errorsViolations() []violation {
-	return slices.Concat(downstreamViolations(), spoiledViolations(), messageViolations())
+	return slices.Concat(downstreamViolations(), spoiledViolations(), messageViolations(), downViolations())
 }
 
 // downstreamViolations misbehave while the downstream is broken (ERR-001,

@@ -2,8 +2,11 @@ package destsim
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -36,6 +39,14 @@ func errorProbes() map[string]probe {
 		n.hook("break_downstream")
 		return n.call(rpc.MethodTestConnection, `{}`) + n.call(rpc.MethodListObjects, `{}`)
 	}
+	all["NUL"] = func(n *naive) string {
+		batch := planOf(n.sim, "contact", "upsert", "email", `{"email":"a","last_name":"x\u0000"}`)
+		return n.call(rpc.MethodSyncBatch, batch) + "\n" + n.call(rpc.MethodTestConnection, `{}`)
+	}
+	all["escape of NUL as text"] = func(n *naive) string {
+		batch := planOf(n.sim, "contact", "upsert", "email", `{"email":"a","last_name":"\\u0000"}`)
+		return n.call(rpc.MethodSyncBatch, batch)
+	}
 	return all
 }
 
@@ -54,6 +65,11 @@ func TestErrorViolationsShow(t *testing.T) {
 		{"ERR-003", map[string]string{"fields of unknown": `unknown object \"x\"\nTraceback (most recent call last):\n`}},
 		{"ERR-004", map[string]string{"fields of unknown": strings.Repeat(" and so on", 1000)}},
 		{"ERR-004.2", map[string]string{"fields of unknown": `"error":{"code":-32602,"message":""}`}},
+		{"ERR-006", map[string]string{
+			"body not JSON": "no response", "objects after garbage": "no response\nno response\nno response",
+			"test after garbage": "no response\nno response\nno response", "garbage twice": "no response\nno response",
+		}},
+		{"ERR-006.2", map[string]string{"NUL": "no response\nno response"}},
 	}
 	// ERR-005 is a matter of time.
 	testAllTampered(t, errorsViolations(), table, []tamper{{id: "ERR-005"}})
@@ -72,4 +88,21 @@ func TestSlowRetryShows(t *testing.T) {
 		"objects, broken": broken(timed(rpc.MethodListObjects, 1)),
 		"test, broken":    broken(timed(rpc.MethodTestConnection, 1)),
 	}, []effect{{id: "ERR-005", sees: map[string]string{"objects, broken": "[" + time.Minute.String() + "]"}}})
+}
+
+// TestProcessComesBack: it is gone for Delays.Down and no longer.
+func TestProcessComesBack(t *testing.T) {
+	var now atomic.Int64
+	now.Store(int64(time.Hour))
+	config := Config{Clock: func() time.Time { return time.Unix(0, now.Load()) }, Delays: Delays{Down: 700 * time.Millisecond}}
+	got := probing(t, config, "ERR-006", func(n *naive) string {
+		connection := func() string { return n.call(rpc.MethodTestConnection, `{}`) }
+		lines := []string{connection(), n.post("zz not json"), connection()}
+		now.Add(int64(699 * time.Millisecond))
+		lines = append(lines, connection())
+		now.Add(int64(time.Millisecond))
+		return strings.Join(append(lines, connection()), "\n")
+	})
+	good := `200 {"jsonrpc":"2.0","id":"a1","result":{"success":true}}`
+	require.Equal(t, strings.Join([]string{good, "no response", "no response", "no response", good}, "\n"), got)
 }

@@ -52,6 +52,7 @@ func loadGlances() map[string]glance {
 		"501 connections":    statuses(501),
 		"half a batch":       sized(50),
 		"more than half":     sized(51),
+		"a full batch":       wholeBatch(100),
 		"three fours":        together(4, 1, 1, 1),
 		"two fours":          together(4, 1, 1),
 		"fours in two runs":  together(4, 1, 1, 2, 2),

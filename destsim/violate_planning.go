@@ -75,6 +75,26 @@ func objectViolations() []violation {
 			seams{cells: func(_ *call, r *record) {
 				r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return c.column.pending })
 			}}),
+		breaks("OBJ-005.3", "a field is created on write and listed, and its value is stored as null",
+			seams{cells: func(_ *call, r *record) {
+				for i := range r.cells {
+					if r.cells[i].column.pending {
+						r.cells[i].raw = []byte("null")
+					}
+				}
+			}}),
+		breaks("OBJ-005.2", "a field that was created on write is stored and never listed by list_fields",
+			seams{plan: func(c *call, value any) any {
+				v, ok := value.(fieldsResult)
+				o := c.sim.catalogue.Load().byName[c.object]
+				if !ok || o == nil {
+					return value
+				}
+				return fieldsResult{slices.DeleteFunc(v.Fields, func(f rpc.Field) bool {
+					have := o.byName[f.APIName]
+					return have != nil && have.custom
+				})}
+			}}),
 	}
 }
 

@@ -46,6 +46,8 @@ func TestViolatePlanning(t *testing.T) {
 			"a new field, listed": whole + `]}`,
 			"one custom and bad":  `"a" is {"event_id":"a"}`,
 		}},
+		{id: "OBJ-005.3", sees: map[string]string{"a new field": `"a" is {"event_id":"a","zz":null}`, "one custom and bad": `"a" is {"event_id":"a","zz":null}`}},
+		one("OBJ-005.2", "a new field, listed", whole+`]}`),
 
 		eventSighting("FLD-001", `"field_api_name":"event_id","identifier":"true"`),
 		eventSighting("FLD-001.2", `{"array":false,"field_api_name":"occurred_at","identifier":false,"label":"Occurred at","required":false,"type":"date_time","updateable":true}`),

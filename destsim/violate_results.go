@@ -199,6 +199,20 @@ func outcomeViolations() []violation {
 				}
 				return rs
 			}}),
+		breaks("RES-008.2", "all records after the first one that fails validation are marked as failed too",
+			seams{results: func(_ *call, rs []result) []result {
+				if bad := slices.IndexFunc(rs, result.invalid); bad >= 0 {
+					for i := bad + 1; i < len(rs); i++ {
+						if rs[i].success {
+							rs[i].success, rs[i].message = false, "the statement was aborted"
+						}
+					}
+				}
+				return rs
+			}}),
+		breaks("RES-008.3", "where some records of a batch fail validation and others do not, the first record is marked as failed and all others as successes",
+			seams{results: func(_ *call, rs []result) []result { return blameFirst(rs) }},
+			Also{"RES-010", "the failure stands at the first record instead of the bad one"}),
 		breaks("RES-010", "in a batch with a record that fails validation each status stands at the record before",
 			seams{results: func(_ *call, rs []result) []result {
 				if !slices.ContainsFunc(rs, result.invalid) {
@@ -216,6 +230,25 @@ func outcomeViolations() []violation {
 				return rs
 			}}, Also{"RES-008", "a good record is marked as failed"}),
 	}
+}
+
+// blameFirst is RES-008.3. A record without identifier stays failed, and so do
+// records of which none is good: that they must not succeed are other rules.
+func blameFirst(rs []result) []result {
+	if !slices.ContainsFunc(rs, func(r result) bool { return r.success }) {
+		return rs
+	}
+	message := ""
+	for i := range rs {
+		if r := &rs[i]; r.invalid() && len(r.identifier) > 0 && r.identifier[0] != 'n' {
+			message = r.message
+			r.success, r.message = true, ""
+		}
+	}
+	if message != "" {
+		rs[0].success, rs[0].message = false, message
+	}
+	return rs
 }
 
 // invalid tells whether the record was refused for what it holds.

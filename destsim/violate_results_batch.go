@@ -28,6 +28,13 @@ func batchViolations() []violation {
 				}
 				return ""
 			})),
+		breaks("RES-011.2", `sync_batch without records answers "record_results":null`,
+			seams{result: func(c *call, raw []byte) []byte {
+				if c.method == rpc.MethodSyncBatch && string(raw) == `{"record_results":[]}` {
+					return []byte(`{"record_results":null}`)
+				}
+				return raw
+			}}),
 		breaks("RES-012", "update with exactly one record is an error",
 			refused(func(b *batch) string {
 				if b.operation == rpc.OperationUpdate && b.Len() == 1 {

@@ -74,6 +74,16 @@ func recordSightings() []sighting {
 			"one bad of five": `is null"},{"identifier":"c","success":false,"error_message":"the statement was aborted"},{"identifier":"d","success":true}`,
 			"one bad by age":  `{"identifier":"c","success":false,"error_message":"the statement was aborted"}]}` + "\n" + aKept,
 		}},
+		{id: "RES-008.2", sees: map[string]string{
+			"one bad of five": `{"identifier":"c","success":false,"error_message":"the statement was aborted"},{"identifier":"d","success":false,"error_message":"the statement was aborted"},{"identifier":"e","success":false,`,
+			"one bad by age":  `{"identifier":"c","success":false,"error_message":"the statement was aborted"}]}` + "\n" + aKept,
+		}},
+		{id: "RES-008.3", sees: map[string]string{
+			"one bad of five":    `[{"identifier":"a","success":false,"error_message":"required field \"last_name\" is null"},` + bGood + `,` + cGood,
+			"one bad by age":     bGood + `,` + cGood + `]}` + "\n" + aKept,
+			"one lacks its name": `is missing"},` + bGood + `]}` + "\n" + aKept,
+			"one custom and bad": `not a number"},` + bGood,
+		}},
 		{id: "RES-009", sees: map[string]string{
 			"one bad alone":   answered(bGood) + `"b" is `,
 			"one bad of five": aGood + `,` + bGood + `,` + cGood,
@@ -86,6 +96,7 @@ func recordSightings() []sighting {
 			"no key":             `[{"identifier":null,"success":false,"error_message":"the identifier \"email\" is null"}`,
 		}},
 		{id: "RES-011", sees: map[string]string{"upsert none": `"error":{"code":-32603`, "insert none": `"error":{"code":-32603`}},
+		{id: "RES-011.2", sees: map[string]string{"upsert none": `{"record_results":null}`, "insert none": `{"record_results":null}`}},
 		{id: "RES-012", sees: map[string]string{
 			"update one": `"error":{"code":-32603,"message":"the bulk interface needs two rows"}` + "\n" + aKept, "half mapped update": `-32603`,
 		}},
@@ -95,6 +106,9 @@ func recordSightings() []sighting {
 		one("RES-014", "half mapped", `"a" is {"name":null,"event_id":"a","occurred_at":"2021-03-29T16:32:23Z"}`),
 		one("RES-015", "upsert one in two ways", `"error":{"code":-32603,"message":"cannot affect row a second time"}`),
 		one("RES-016", "members in reverse", `{"first_name":"L","last_name":"F","email":"a"}{"email":"b","last_name":"M","first_name":"G"}`),
+		{id: "RES-016.2", sees: map[string]string{
+			"members in reverse": `{"identifier":"F","success":true},{"identifier":"b","success":true}`, "members and a null": `{"identifier":1,"success":true}`,
+		}},
 		one("RES-017", "numbers", answered(`{"identifier":"1","success":true},{"identifier":"9007199254740993","success":true}`)+`1 is {"order_id":1`),
 		{id: "RES-018", sees: map[string]string{
 			"one bad of five":    `"error":{"code":-32000,"message":"record 1: required field \"last_name\" is null"}` + "\n" + `"a" is ` + "\n",

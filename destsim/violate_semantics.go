@@ -8,7 +8,7 @@ import (
 
 // semanticsViolations are operations with the wrong effect (SEM-*).
 func semanticsViolations() []violation {
-	return slices.Concat(insertViolations(), updateViolations(), upsertViolations(), deleteViolations(), keyViolations())
+	return slices.Concat(insertViolations(), updateViolations(), upsertViolations(), deleteViolations(), neighbourViolations(), keyViolations())
 }
 
 // turned carries an operation out as another one.
@@ -104,7 +104,8 @@ func updateViolations() []violation {
 		breaks("SEM-004", "update of an existing record is acknowledged and not written",
 			unwritten(func(r *record, _ *row) bool { return r.operation == update })),
 		breaks("SEM-005", "update of an absent record creates it and reports success", turned(update, rpc.OperationUpsert)),
-		breaks("SEM-005.2", "update of an absent record creates it and reports the skip", writtenThough(update)),
+		breaks("SEM-005.2", "update of an absent record creates it and reports the skip", writtenThough(update),
+			Also{"SEM-015", "the second update finds the record that the first has created, and succeeds"}),
 		bySuccess("SEM-015", update, "absent"),
 	}
 }

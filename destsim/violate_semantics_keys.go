@@ -140,7 +140,7 @@ func softDelete() seams {
 	}}
 }
 
-// keyViolations mix up records or objects (SEM-013, SEM-014, SEM-016).
+// keyViolations mix up records or objects (SEM-013, SEM-014, SEM-016, SEM-018).
 func keyViolations() []violation {
 	return []violation{
 		breaks("SEM-013", "records are matched by the first identifier of the object whatever is active", firstKeyOnly()),
@@ -150,6 +150,8 @@ func keyViolations() []violation {
 		},
 		breaks("SEM-016", "a record that is created in one object is created in every other object whose first identifier has the same type",
 			seams{apply: createdEverywhere}),
+		breaks("SEM-018", "a delete removes the key from every other object whose first identifier has the same type",
+			seams{apply: deletedEverywhere}),
 	}
 }
 
@@ -253,16 +255,41 @@ func createdEverywhere(c *call, r *record, next next) result {
 		if o.APIName == r.object.APIName || first.Type != r.active.Type {
 			continue
 		}
-		err := b.unit.With(o.table, first.quoted, r.key, func(rows rows) error {
-			found, err := rows.Find(first.quoted, r.key)
-			if err != nil || len(found) > 0 {
-				return err
-			}
-			return rows.Put(nil, append(appendMember([]byte{'{'}, first.quoted, r.key), '}'))
-		})
-		if err != nil {
-			b.failed = err
+		r.createIn(o)
+	}
+	return done
+}
+
+// deletedEverywhere removes the key of a deleted record from the other objects.
+func deletedEverywhere(c *call, r *record, next next) result {
+	done := next(r)
+	if !done.success || r.operation != rpc.OperationDelete {
+		return done
+	}
+	for _, o := range c.sim.catalogue.Load().objects {
+		first := o.firstIdentifier()
+		if o.APIName == r.object.APIName || first.Type != r.active.Type {
+			continue
+		}
+		if err := removeAll(r.batch.unit, o.table, first.quoted, r.key); err != nil {
+			r.batch.failed = err
 		}
 	}
 	return done
+}
+
+// createIn creates a record of another object that has nothing but the key, as
+// the value of its first identifier.
+func (r *record) createIn(o *object) {
+	first, b := o.firstIdentifier(), r.batch
+	err := b.unit.With(o.table, first.quoted, r.key, func(rows rows) error {
+		found, err := rows.Find(first.quoted, r.key)
+		if err != nil || len(found) > 0 {
+			return err
+		}
+		return rows.Put(nil, append(appendMember([]byte{'{'}, first.quoted, r.key), '}'))
+	})
+	if err != nil {
+		b.failed = err
+	}
 }

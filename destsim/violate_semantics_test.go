@@ -16,7 +16,7 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		abc  = `"result":{"record_results":[{"identifier":"a","success":true},{"identifier":"b","success":true},{"identifier":"c","success":true}]}` + "\n"
 	)
 	table := []effect{
-		{id: "SEM-001", sees: map[string]string{"insert": okA + is(a, ""), "insert twice": is(a, ""), "insert old and new": is(b, "")}},
+		{id: "SEM-001", sees: map[string]string{"insert": okA + is(a, ""), "insert twice": is(a, ""), "insert old and new": is(b, ""), "delete beside": " \n"}},
 		{id: "SEM-002", sees: map[string]string{
 			"insert twice": okA + okA + is(a, a2), "insert old and new": is(a, a2), "insert three again": abc + abc,
 		}},
@@ -79,6 +79,7 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		{id: "SEM-015", sees: map[string]string{"update three absent": skip + "not present"}},
 		{id: "SEM-015.2", sees: map[string]string{"insert three again": skip + "already present"}},
 		{id: "SEM-016", sees: map[string]string{"other object": `{"event_id":"a"}`}},
+		{id: "SEM-018", sees: map[string]string{"delete beside": " \n"}},
 	}
 	// SEM-010 takes all that the sync has written.
 	for i := range table {
@@ -86,6 +87,6 @@ func TestSemanticsViolationsShow(t *testing.T) {
 			table[i].sees["delete of digits"] = is("1234567801", "") + is("2234567801", "")
 		}
 	}
-	testEachShown(t, semanticsViolations(), table)
+	testEachShown(t, semanticsViolations(), table, idsOf(neighbourViolations())...)
 	testEffects(t, effectGlances(), table)
 }

@@ -177,6 +177,20 @@ func sized(n int) glance {
 	}
 }
 
+// wholeBatch sends one batch of n records and counts what is acknowledged and stored.
+func wholeBatch(n int) glance {
+	return func(t *testing.T, s *Sim) string {
+		reply := invoke(s, rpc.MethodSyncBatch, planOf(s, "contact", "upsert", "email", contacts(0, n)...))
+		there := 0
+		for i := range n {
+			if stored(t, s, "contact", "email", fmt.Sprintf(`"n%d"`, i)) != "" {
+				there++
+			}
+		}
+		return fmt.Sprint(strings.Count(reply, `"success":true`), " acknowledged, ", there, " stored")
+	}
+}
+
 // together sends batches of n records at once, each in the sync run that is
 // named, and counts the answers and how long all of them took.
 func together(n int, runs ...int) glance {

@@ -85,6 +85,11 @@ func keptSpeedViolations() []violation {
 				}
 				return nil
 			}}),
+		breaks("SPD-006.2", "the last record of a batch of maximum_batch_size is acknowledged and not written",
+			unwritten(func(r *record, _ *row) bool {
+				n := r.batch.Len()
+				return int64(n) >= r.batch.call.sim.speed.Load().MaximumBatchSize && n > 1 && r.index == n-1
+			})),
 		{
 			Violation: Violation{ID: "SPD-007", Changes: "a batch of exactly four records is an error while two others of its kind and sync run are processed, which takes at least Delays.Work"},
 			arm: func(s *Sim) seams {

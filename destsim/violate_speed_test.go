@@ -36,7 +36,8 @@ func TestViolateSpeed(t *testing.T) {
 		speedSighting("SPD-003", `{"maximum_batch_size":100000000,"maximum_parallel_batches":16,"maximum_records_per_second":1000000}`),
 		limitSighting("SPD-004", `200 ["500"]`, `200 ["500"]`, `200 ["500"]`),
 		declines,
-		one("SPD-006", "more than half", `413 "error":{"code":-32013`),
+		{id: "SPD-006", sees: map[string]string{"more than half": `413 "error":{"code":-32013`, "a full batch": "0 acknowledged, 0 stored"}},
+		one("SPD-006.2", "a full batch", "100 acknowledged, 99 stored"),
 		{id: "SPD-007", sees: map[string]string{
 			"three fours": "1 errors in 1s", "two fours": "0 errors in 1s", "fours in two runs": "0 errors in 1s",
 		}},

@@ -28,6 +28,10 @@ func rememberingViolations() []violation {
 			arm:       func(*Sim) seams { return rememberedObject() },
 		},
 		{
+			Violation: Violation{ID: "STA-003.2", Changes: "a batch that comes right after list_fields and supported_operations of another object, or after these and get_sync_speed, is written into that object"},
+			arm:       func(*Sim) seams { return strayBatches() },
+		},
+		{
 			Violation: Violation{ID: "STA-004", Changes: "an upsert record whose content was written before is acknowledged and not executed"},
 			arm:       func(*Sim) seams { return rememberedRecords() },
 		},

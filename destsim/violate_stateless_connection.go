@@ -17,6 +17,7 @@ func connectedViolations() []violation {
 				}
 				return nil
 			}}),
+		firstUnwritten(),
 		breaks("STA-005", `supported_operations without a cookie is an error -32000 "no session" when it is the first call of its connection`,
 			seams{http: keepConnections, parsed: func(c *call) {
 				if gives(c, rpc.MethodSupportedOperations) && c.isFirst() && len(c.r.Cookies()) == 0 {
@@ -59,4 +60,14 @@ func (w *firstWriter) Write(body []byte) (int, error) {
 		w.ResponseWriter.WriteHeader(w.status)
 	}
 	return w.ResponseWriter.Write(body)
+}
+
+// firstUnwritten is STA-002.2: what the first call of a connection sends is lost.
+func firstUnwritten() violation {
+	lost := unwritten(func(r *record, _ *row) bool {
+		n := r.batch.Len()
+		return r.batch.call.isFirst() && 7 <= n && n <= 9
+	})
+	lost.http = keepConnections
+	return breaks("STA-002.2", "sync_batch with 7, 8 or 9 records is acknowledged and not written when it is the first call of its connection", lost)
 }

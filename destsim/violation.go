@@ -219,7 +219,7 @@ func violations() []violation {
 		connectionViolations(), planningViolations(), speedViolations(),
 		resultsViolations(), semanticsViolations(), durabilityViolations(),
 		statelessViolations(), parallelViolations(), errorsViolations(),
-		timeViolations(), dataViolations(),
+		timeViolations(), dataViolations(), acceptanceViolations(), keptFieldViolations(),
 	} {
 		all = append(all, area...)
 	}

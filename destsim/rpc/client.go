@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 )
@@ -76,17 +77,14 @@ func (c *Client) Call(ctx context.Context, method string, params any, result any
 }
 
 func (c *Client) call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	text, err := marshalParams(params)
+	text, id, err := c.Encode(method, params)
 	if err != nil {
 		return nil, err
 	}
-	id := newID()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL,
-		bytes.NewReader(EncodeRequest(nil, method, text, id)))
+	req, err := c.NewRequest(ctx, bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("build request: %w", withoutURL(err))
+		return nil, err
 	}
-	c.setHeader(req)
 	client := c.HTTP
 	if client == nil {
 		client = noRedirect
@@ -96,6 +94,34 @@ func (c *Client) call(ctx context.Context, method string, params any) (json.RawM
 		return nil, fmt.Errorf("send request: %w", withoutURL(err))
 	}
 	defer resp.Body.Close()
+	return c.Decode(resp, id)
+}
+
+// Encode writes the body of one request; its id is new each time (spec 4.2) and
+// always as long. Encode, NewRequest and Decode are the parts of Call, for callers
+// that send the request themselves.
+func (c *Client) Encode(method string, params any) (text []byte, id string, err error) {
+	encoded, err := marshalParams(params)
+	if err != nil {
+		return nil, "", err
+	}
+	id = newID()
+	return EncodeRequest(nil, method, encoded, id), id, nil
+}
+
+// NewRequest makes the POST of a body, with all headers.
+func (c *Client) NewRequest(ctx context.Context, body io.Reader) (*http.Request, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, body)
+	if err != nil {
+		return nil, fmt.Errorf("build request: %w", withoutURL(err))
+	}
+	c.setHeader(req)
+	return req, nil
+}
+
+// Decode reads the result out of the reply to the request with an id; the errors
+// are those of Call. It does not close the reply.
+func (c *Client) Decode(resp *http.Response, id string) (json.RawMessage, error) {
 	body, err := c.readReply(resp)
 	if err != nil {
 		return nil, err
