@@ -1,0 +1,156 @@
+package liquid
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+)
+
+// answer is what Liquid itself made of a template; neither for an error that is
+// none of Liquid.
+type answer struct{ Output, Error *string }
+
+// askOracle renders templates with Liquid itself, all in one process. It skips
+// the test where that is not installed, except in CI.
+func askOracle(t *testing.T, templates []string) []answer {
+	t.Helper()
+	const version = "5.4.0"
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	found, err := exec.CommandContext(ctx, "ruby", "-e", `require "liquid"; print Liquid::VERSION`).Output()
+	if err != nil || string(found) != version {
+		missing := "needs ruby with Liquid " + version + " (Debian: apt-get install ruby ruby-liquid)"
+		if os.Getenv("CI") == "true" {
+			t.Fatal(missing)
+		}
+		t.Skip(missing)
+	}
+	record, err := os.ReadFile(filepath.Join("testdata", "record.json"))
+	require.NoError(t, err)
+	question, err := json.Marshal(map[string]any{"record": json.RawMessage(record), "templates": templates})
+	require.NoError(t, err)
+	ruby := exec.CommandContext(ctx, "ruby", filepath.Join("testdata", "oracle.rb"))
+	ruby.Stdin, ruby.Env = bytes.NewReader(question), append(os.Environ(), "TZ=UTC")
+	output, err := ruby.Output()
+	require.NoError(t, err)
+	var answers []answer
+	require.NoError(t, json.Unmarshal(output, &answers))
+	require.Len(t, answers, len(templates))
+	return answers
+}
+
+// The expected outputs of the cases are those of Liquid itself. The cases of
+// own.yaml are ours.
+func TestLiquidOracle(t *testing.T) {
+	var templates []string
+	var cases []liquidCase
+	for group, list := range readLiquidCases(t) {
+		if group == "own" {
+			continue
+		}
+		for _, c := range list {
+			templates, cases = append(templates, c.Template), append(cases, c)
+		}
+	}
+	for i, answer := range askOracle(t, templates) {
+		require.Equal(t, cases[i].Want, answer.Output, cases[i].Template)
+		require.Equal(t, cases[i].Error, answer.Error, cases[i].Template)
+	}
+}
+
+// Inputs and arguments of every kind, for every filter and every comparison.
+// Floats as places in arrays and ranges as properties are left out: what they
+// give is an accident of the language that Liquid is written in.
+var (
+	matrixInputs = []string{
+		"nil", "true", "0", "-7", "2.5", "-2.55", "100.0", "''", "'a,b;c'", "' 42x '", "record.html", "record.s", "record.arr",
+		"record.nums", "record.nested", "record.objs", "record.map", "record.emptyarr", "(1..3)", "record.date", "record.i",
+	}
+	matrixArguments = []string{"", ": 0", ": 1", ": -1", ": nil", ": 'a'", ": ','", ": '2'", ": 1, 2", ": 'n', 'x'", ": 'v'", ": record.nums", ": record.map"}
+	notInOracle     = []string{"json", "except", "only", "keys", "sha256", "base64", "raw", "squish", "find", "find_index", "has", "reject", "h"}
+	unstable        = []string{"sort_natural", "sort"} // equal items come in any order there
+)
+
+func matrixTemplates() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(filters)) {
+		if slices.Contains(notInOracle, name) {
+			continue
+		}
+		for _, input := range matrixInputs {
+			for _, args := range matrixArguments {
+				tooMany := filters[name].most == 0 && args != "" && args != ": 1"
+				if tooMany || slices.Contains(unstable, name) && args != "" {
+					continue
+				}
+				out = append(out, fmt.Sprintf("{%% assign x = %s | %s%s %%}{{ x }}|{{ x | size }}", input, name, args))
+			}
+		}
+	}
+	for _, left := range append(slices.Clone(matrixInputs), "empty") {
+		for _, right := range append(slices.Clone(matrixInputs), "empty") {
+			for _, op := range []string{"==", "!=", "<", ">", "<=", ">=", "contains"} {
+				out = append(out, fmt.Sprintf("{%% if %s %s %s %%}T{%% else %%}F{%% endif %%}", left, op, right))
+			}
+		}
+	}
+	for _, input := range matrixInputs {
+		for _, attributes := range []string{"", "limit: 1", "offset: 1", "reversed", "limit: -1", "offset: -1", "limit: 0 offset: 1"} {
+			out = append(out, fmt.Sprintf("{%% for i in %s %s %%}[{{ i }}]{%% else %%}none{%% endfor %%}", input, attributes))
+		}
+		for _, step := range []string{".size", ".first", ".last", "[0]", "[-1]", ".a", "['b']"} {
+			out = append(out, fmt.Sprintf("{%% assign v = %s %%}{{ v%s }}", input, step))
+		}
+		out = append(out, fmt.Sprintf("{%% tablerow i in %s cols: 2 %%}{{ i }}{%% endtablerow %%}", input))
+	}
+	return out
+}
+
+// scrub writes a question mark for every byte that is no UTF-8.
+func scrub(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r == utf8.RuneError {
+			r = '?'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func TestLiquidOracleMatrix(t *testing.T) {
+	templates := matrixTemplates()
+	require.Greater(t, len(templates), 8000)
+	answers := askOracle(t, templates)
+	record := readRecord(t)
+	for i, text := range templates {
+		if answers[i].Output == nil && answers[i].Error == nil {
+			continue
+		}
+		got := ""
+		template, err := Parse(text)
+		if err == nil {
+			got, err = template.Render(record, Limits{})
+		}
+		if answers[i].Error != nil {
+			// Unknown properties have published words of their own here.
+			want := strings.Replace(*answers[i].Error, "undefined variable ", "[expr] unknown variable `", 1)
+			require.EqualError(t, err, want+map[bool]string{true: "`"}[want != *answers[i].Error], text)
+			continue
+		}
+		require.NoError(t, err, text)
+		require.Equal(t, *answers[i].Output, scrub(got), text)
+	}
+}
