@@ -51,7 +51,7 @@ func (l *lifecycle) alert(tx *store.Tx, o occasion) error {
 	if err != nil {
 		return err
 	}
-	alerts := alertsOf(&o.sync.Config)
+	alerts := withPause(alertsOf(&o.sync.Config), o)
 	for i := range alerts {
 		if alerts[i].ID == nil {
 			continue // never stored: nobody could say what it was
@@ -74,6 +74,20 @@ func (l *lifecycle) alert(tx *store.Tx, o occasion) error {
 		}
 	}
 	return nil
+}
+
+// pausedAlert is the id of the alert of a sync that has paused itself.
+const pausedAlert = -3
+
+// withPause adds the alert of a sync that paused itself since the columns of its
+// source have changed: whoever chose that wants to hear of it, also where no alert
+// tells of failed runs.
+func withPause(alerts []api.Alert, o occasion) []api.Alert {
+	failure := func(a api.Alert) bool { return a.Type == api.AlertFailure }
+	if o.moment != runEnded || given(o.run.ErrorCode) != errorSchemaChanged || slices.ContainsFunc(alerts, failure) {
+		return alerts
+	}
+	return append(slices.Clone(alerts), api.Alert{ID: api.Ptr[int64](pausedAlert), Type: api.AlertFailure, SendFor: api.SendEveryTime})
 }
 
 // violationOf is what is open of an alert; nil when nothing is.

@@ -67,13 +67,13 @@ func findFailure(o occasion, completed bool) finding {
 	return finding{verdict: violated, message: "Sync Failed", details: "Sync has failed with error: " + why}
 }
 
-// findInvalid compares the invalid and the rejected records with all that the
-// run dealt with: unchanged rows would hide them. A threshold of 0 is about any
-// such record.
+// findInvalid compares the invalid and the rejected records with the rows that the
+// source holds, the unchanged ones too: one bad row of 10,001 is no 100 %, also where
+// nothing else has changed. A threshold of 0 is about any such record.
 func findInvalid(o occasion, alert *api.Alert) finding {
 	threshold := given(given(alert.Options).Threshold)
 	bad := given(o.run.RecordsInvalid) + given(o.run.RecordsFailed)
-	all := given(o.run.RecordsInvalid) + given(o.run.RecordsProcessed)
+	all := max(given(o.run.SourceRecordCount), given(o.run.RecordsInvalid)+given(o.run.RecordsProcessed))
 	share := 0.0
 	if all > 0 {
 		share = 100 * float64(bad) / float64(all)

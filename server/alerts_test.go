@@ -155,23 +155,32 @@ func TestInvalidRecordPercentAlert(t *testing.T) {
 	for name, tc := range map[string]struct {
 		threshold                  int64
 		processed, failed, invalid int64
+		rows                       int64 // that the source holds; 0: as many as were dealt with
 		raised                     bool
 	}{
-		"none":             {75, 100, 0, 0, false},
-		"nothing to do":    {0, 0, 0, 0, false},
-		"below":            {50, 100, 49, 0, false},
-		"at the threshold": {50, 100, 50, 0, true},
-		"both kinds":       {50, 80, 30, 20, true},
-		"any at all":       {0, 1000, 0, 1, true},
-		"all":              {100, 0, 0, 3, true},
-		"nearly all":       {100, 100, 99, 0, false},
+		"none":                     {75, 100, 0, 0, 0, false},
+		"nothing to do":            {0, 0, 0, 0, 0, false},
+		"below":                    {50, 100, 49, 0, 0, false},
+		"at the threshold":         {50, 100, 50, 0, 0, true},
+		"both kinds":               {50, 80, 30, 20, 0, true},
+		"any at all":               {0, 1000, 0, 1, 0, true},
+		"all":                      {100, 0, 0, 3, 0, true},
+		"nearly all":               {100, 100, 99, 0, 0, false},
+		"one of many, unchanged":   {1, 1, 1, 0, 10_001, false},
+		"one of many invalid":      {1, 0, 0, 1, 10_001, false},
+		"one of many, any at all":  {0, 1, 1, 0, 10_001, true},
+		"a tenth of what is there": {10, 10, 10, 0, 100, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.within(t)
 			id := w.alerted(alertOf(api.AlertInvalidRecordPercent, "first_time", true, map[string]any{"threshold": tc.threshold}))
 			w.run(id, "broken", counts(100, 100, 0))
 			w.says(l) // it is about runs that complete
-			w.run(id, "", counts(tc.processed, tc.failed, tc.invalid))
+			w.run(id, "", counts(tc.processed, tc.failed, tc.invalid), func(r *api.SyncRun) {
+				if tc.rows > 0 {
+					r.SourceRecordCount = &tc.rows
+				}
+			})
 			if !tc.raised {
 				w.says(l)
 				return

@@ -34,6 +34,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
 	// A client may send and read as slowly as it likes. The world is held only in
 	// between: a snapshot that waits for it makes all other calls wait.
 	patiently(w, r, c.receive)
+	defer called(w, c)
 	code, body, release := s.settle(w.Header(), c)
 	defer release()
 	w.WriteHeader(code)
@@ -156,10 +157,11 @@ func (c *call) read() error {
 	if c.unread != nil {
 		return c.unread
 	}
-	problems := c.op.CheckRequest(c.r, c.paths(), c.body)
 	var kept []api.Problem
-	for _, p := range problems {
+	for _, p := range c.problems() {
 		switch {
+		case p.Loose && c.s.dialect.QueryBooleans && !p.OfBody():
+			// facts D: the handlers read it with flag.
 		case p.Unknown && c.s.dialect.UnknownFields:
 			c.warnings = append(c.warnings, "unknown field "+p.Field+" was ignored")
 		case p.Missing && c.s.dialect.PartialSyncUpdate && c.op.ID == "updateSync" && p.TopLevel():
@@ -175,6 +177,18 @@ func (c *call) read() error {
 		return invalid(kept)
 	}
 	return nil
+}
+
+// problems is what the document has against the request. Ids as texts are put
+// right where the dialect takes them; a request without any is looked at once.
+func (c *call) problems() []openapi.RESTProblem {
+	problems := c.op.CheckRequest(c.r, c.paths(), c.body)
+	loose := func(p openapi.RESTProblem) bool { return p.Loose && p.OfBody() }
+	if !c.s.dialect.IDsAsText || !slices.ContainsFunc(problems, loose) {
+		return problems
+	}
+	c.sent, c.body = c.body, c.op.NumberIDs(c.body)
+	return c.op.CheckRequest(c.r, c.paths(), c.body)
 }
 
 // paths are the values of the path's parameters.
@@ -194,7 +208,8 @@ func (c *call) paths() map[string]string {
 func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
 	f := failureOf(err)
 	// Without a cause the answer says it all, such as that a worker serves no API.
-	if f.code >= http.StatusInternalServerError && f.cause != nil {
+	// A destination that is down is logged where it was asked.
+	if f.code >= http.StatusInternalServerError && f.code != http.StatusBadGateway && f.cause != nil {
 		s.log.Error("call failed", "operation", c.op.ID, "status", f.code, "error", s.journal.clean(c, fmt.Sprint(f.cause)))
 	}
 	if f.allow != "" {
@@ -220,6 +235,7 @@ func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *failure) 
 	code, body := s.fail(w.Header(), c, f)
 	recorder.code, recorder.body = code, body
 	recorder.end()
+	called(w, c)
 	w.Header().Set("X-Request-Id", recorder.id())
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.WriteHeader(code)

@@ -155,7 +155,7 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 		run = &store.SyncRun{}
 	}
 	var to endpoint
-	job, done, err := s.engine.job(ctx, y, run, &to)
+	job, done, err := s.engine.job(ctx, y, run, &to, new(schemaWatch))
 	var p *planError
 	if errors.As(err, &p) {
 		message := p.message
@@ -169,7 +169,7 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 	}
 	plan, problems := mapping.Compile(job.Config, job.DestinationObject, job.Columns, mapping.Env{
 		RunID: run.ID, SyncID: y.ID, Now: s.clock.Now(), DestinationType: job.DestinationType,
-		HiddenIdentifier: job.HiddenIdentifier, SegmentName: job.SegmentName,
+		HiddenIdentifier: job.HiddenIdentifier, Segments: job.Segments, NullText: job.Settings.NullText,
 	})
 	if len(problems) > 0 {
 		done()

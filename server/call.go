@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
+	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
 )
@@ -24,7 +26,8 @@ type call struct {
 	who      principal
 	began    time.Time
 	body     []byte
-	unread   error // why there is no body
+	sent     []byte // as it came, where body was put right
+	unread   error  // why there is no body
 	present  map[string]json.RawMessage
 	warnings []string
 }
@@ -42,6 +45,20 @@ func (c *call) id(name string) int64 {
 		return 0 // no row has it
 	}
 	return n
+}
+
+// arrived is the body as the client has sent it.
+func (c *call) arrived() []byte {
+	if c.sent != nil {
+		return c.sent
+	}
+	return c.body
+}
+
+// flag reads a boolean of the query; the document's check came before.
+func (c *call) flag(name string) bool {
+	value, _ := openapi.ParseBoolean(c.r.URL.Query().Get(name))
+	return value
 }
 
 // page reads page, per_page and order (spec 8): 0 is page 1, per_page above 100
@@ -162,17 +179,24 @@ func (c *call) next(page store.Page, p api.Pagination) *string {
 	if page.Ascending {
 		query.Set("order", "asc")
 	}
-	// A service behind a proxy is told its address; elsewhere it is the one
-	// that the client has used.
-	base := c.s.config.BaseURL
-	if base == "" {
-		scheme := "http"
-		if c.r.TLS != nil {
-			scheme = "https"
-		}
-		base = scheme + "://" + c.r.Host + BasePath
-	}
+	base := c.base()
 	// Only the path below the base: a service behind a proxy has another one.
 	address := base + c.r.URL.EscapedPath()[len(BasePath):] + "?" + query.Encode()
 	return &address
 }
+
+// base is the address of the API as clients have it. A service behind a proxy is
+// told its address; elsewhere it is the one that the client has used.
+func (c *call) base() string {
+	if c.s.config.BaseURL != "" {
+		return c.s.config.BaseURL
+	}
+	scheme := "http"
+	if c.r.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + c.r.Host + BasePath
+}
+
+// site is the address of the service, below which its pages are.
+func (c *call) site() string { return strings.TrimSuffix(strings.TrimSuffix(c.base(), "/"), BasePath) }

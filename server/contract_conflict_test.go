@@ -122,6 +122,17 @@ func conflictsOfUse(w *world, source, destination int64, conflict conflicting) {
 	used(source, map[string]any{"type": "dataset", "id": dataset}, "email", nothing)
 	conflict("DELETE", fmt.Sprintf("/datasets/%d", dataset), w.key, nil)
 
+	segments := fmt.Sprintf("/sources/%d/filter_segments", source)
+	segment := func(name string) map[string]any {
+		return map[string]any{"name": name, "dataset_id": dataset, "query": "email IS NOT NULL"}
+	}
+	first := w.do("POST", segments, w.key, segment("Twice")).want(201).id("data.id")
+	conflict("POST", segments, w.key, segment("Twice"))
+	once := w.do("POST", segments, w.key, segment("Once")).want(201).id("data.id")
+	conflict("PATCH", fmt.Sprintf("%s/%d", segments, once), w.key, map[string]any{"name": "Twice"})
+	used(source, map[string]any{"type": "segment", "id": first}, "email", nothing)
+	conflict("DELETE", fmt.Sprintf("%s/%d", segments, first), w.key, nil)
+
 	models := fmt.Sprintf("/sources/%d/models", source)
 	model := w.do("POST", models, w.key, map[string]any{"name": "Used", "query": query}).want(201).id("data.id")
 	used(source, map[string]any{"type": "model", "id": model}, "email", nothing)

@@ -2,6 +2,8 @@ package server
 
 import (
 	"fmt"
+	"maps"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 )
@@ -14,6 +16,7 @@ func contractSuccesses(w *world) {
 	source, destination := successSources(w), successDestinations(w)
 	successDatasets(w, source)
 	successTopics(w)
+	successLinks(w, source, destination)
 	successSyncs(w, source, destination)
 	successWebhooks(w)
 }
@@ -82,6 +85,9 @@ func successSources(w *world) int64 {
 	require.Len(w.t, w.do("GET", table, w.key, nil).want(200).at("data.columns"), 6)
 	w.refresh(path+"/refresh_tables", path+"/refresh_tables_status")
 	w.refresh(table+"/refresh_columns", table+"/refresh_columns_status")
+	named := "?table_catalog=main&table_schema=main&table_name=customers"
+	w.refresh(path+"/tables/refresh_columns"+named, path+"/tables/refresh_columns_status"+named)
+	require.Len(w.t, w.do("GET", path+"/tables/columns"+named, w.key, nil).want(200).at("data"), 6)
 	return id
 }
 
@@ -90,7 +96,11 @@ func (w *world) refresh(start, status string) {
 	w.t.Helper()
 	key := w.do("POST", start, w.key, nil).want(200).id("refresh_key")
 	w.control("POST", "/settle", nil).want(200)
-	require.Equal(w.t, "completed", w.do("GET", fmt.Sprintf("%s?refresh_key=%d", status, key), w.key, nil).want(200).at("status"))
+	joint := "?"
+	if strings.Contains(status, joint) {
+		joint = "&"
+	}
+	require.Equal(w.t, "completed", w.do("GET", fmt.Sprintf("%s%srefresh_key=%d", status, joint, key), w.key, nil).want(200).at("status"))
 }
 
 func successDestinations(w *world) int64 {
@@ -109,6 +119,12 @@ func successDatasets(w *world, source int64) {
 	a := w.do("POST", "/datasets", w.key, map[string]any{"name": "People", "type": "sql", "source_id": source, "query": query}).want(201)
 	w.crud("/datasets", w.key, a.id("data.id"), map[string]any{"description": "everybody"}, "data.description", "everybody")
 	w.do("GET", "/datasets?type=sql", w.key, nil).want(200)
+	segments := fmt.Sprintf("/sources/%d/filter_segments", source)
+	g := w.do("POST", segments, w.key, map[string]any{"name": "First", "dataset_id": a.id("data.id"), "query": "id = 1"}).want(201)
+	w.crud(segments, w.key, g.id("data.id"), map[string]any{"query": "id < 2"}, "data.query", "id < 2")
+	w.remove(fmt.Sprintf("%s/%d", segments, g.id("data.id")), w.key)
+	dataset := fmt.Sprintf("/datasets/%d", a.id("data.id"))
+	w.refresh(dataset+"/refresh_columns", dataset+"/refresh_columns_status")
 	w.remove(fmt.Sprintf("/datasets/%d", a.id("data.id")), w.key)
 
 	models := fmt.Sprintf("/sources/%d/models", source)
@@ -116,7 +132,32 @@ func successDatasets(w *world, source int64) {
 	require.NotEmpty(w.t, a.header.Get("Deprecation"))
 	require.Equal(w.t, a.at("data.dataset_id"), a.at("data.dataset_id="))
 	w.crud(models, w.key, a.id("data.id"), map[string]any{"name": "Model 2"}, "data.name", "Model 2")
-	w.remove(fmt.Sprintf("%s/%d", models, a.id("data.id")), w.key)
+	model := fmt.Sprintf("%s/%d", models, a.id("data.id"))
+	w.refresh(model+"/refresh_columns", model+"/refresh_columns_status")
+	w.remove(model, w.key)
+}
+
+func successLinks(w *world, source, destination int64) {
+	back := map[string]any{"redirect_uri": "https://app.example.com/connected"}
+	for path, typ := range map[string]any{
+		"/source_connect_links": "postgres", "/destination_connect_links": "custom_api", "/segment_management_links": nil, "/sync_management_links": nil,
+	} {
+		body := maps.Clone(back)
+		if typ != nil {
+			body["type"] = typ
+		}
+		a := w.do("POST", path, w.key, body).want(201)
+		require.Equal(w.t, typ, a.at("data.type"))
+		require.Equal(w.t, a.at("data"), w.do("GET", path, w.key, nil).want(200).at("data.0"))
+	}
+	y := w.do("POST", "/syncs", w.key, syncBody(source, destination)).want(200).id("data.sync_id")
+	for _, path := range []string{fmt.Sprintf("/sources/%d", source), fmt.Sprintf("/destinations/%d", destination), fmt.Sprintf("/syncs/%d", y)} {
+		w.do("POST", path+"/connect_links", w.key, back).want(201)
+	}
+	w.remove(fmt.Sprintf("/syncs/%d", y), w.key)
+	address := w.do("GET", "/destinations/authorize_url?type=custom_api&redirect_uri=https%3A%2F%2Fapp.example.com", w.key, nil).want(200)
+	require.Contains(w.t, address.at("authorize_url"), linkPath)
+	w.do("GET", "/destinations/authorize_url?type=custom_api&redirect_uri=javascript%3Aalert", w.key, nil).want(400)
 }
 
 func successTopics(w *world) {

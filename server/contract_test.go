@@ -117,7 +117,12 @@ func validBody(op *openapi.Operation) any {
 
 // notFoundQuery is the query that the operation cannot do without.
 func notFoundQuery(op *openapi.Operation) string {
-	if strings.HasSuffix(op.Path, "_status") {
+	switch named := "table_catalog=main&table_schema=main&table_name=x"; {
+	case strings.HasSuffix(op.Path, "/tables/refresh_columns_status"):
+		return "?refresh_key=1&" + named
+	case strings.HasSuffix(op.Path, "/tables/refresh_columns"), strings.HasSuffix(op.Path, "/tables/columns"):
+		return "?" + named
+	case strings.HasSuffix(op.Path, "_status"):
 		return "?refresh_key=1"
 	}
 	return ""
@@ -134,7 +139,7 @@ func TestOutsideTheAPI(t *testing.T) {
 	a := w.do("PUT", "/syncs", w.key, nil).want(http.StatusMethodNotAllowed)
 	require.Equal(t, "GET, POST", a.header.Get("Allow"))
 	require.Equal(t, "error", a.at("status"))
-	root := httptest.NewRequest("GET", "/", nil)
+	root := httptest.NewRequest("GET", "/api", nil)
 	require.Equal(t, http.StatusNotFound, w.send(root).code)
 	for path, kind := range map[string]string{"/openapi.yaml": "application/yaml", "/openapi.json": "application/json", "/healthz": "application/json", "/readyz": "application/json"} {
 		a := w.send(httptest.NewRequest("GET", path, nil)).want(http.StatusOK)

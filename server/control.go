@@ -49,8 +49,8 @@ type controlCall struct {
 func (s *Server) controlRoutes() []controlRoute {
 	return slices.Concat(
 		[]controlRoute{{"GET", "", "lists these routes", s.controlIndex}},
-		s.organizationRoutes(), s.userRoutes(), s.clockRoutes(), s.fleetRoutes(), s.journalRoutes(), s.faultRoutes(),
-		s.mailboxRoutes(), s.deliveryRoutes(), s.topicRoutes(), s.dataRoutes(), s.explainRoutes(), s.auditRoutes(),
+		s.organizationRoutes(), s.userRoutes(), s.connectorRoutes(), s.clockRoutes(), s.fleetRoutes(), s.journalRoutes(), s.faultRoutes(),
+		s.mailboxRoutes(), s.deliveryRoutes(), s.topicRoutes(), s.triggerRoutes(), s.dataRoutes(), s.explainRoutes(), s.dryRunRoutes(), s.auditRoutes(),
 		[]controlRoute{
 			{"POST", "/trust", "body: certificates as PEM; destinations may be signed by them from now on", s.controlTrust},
 			{"GET", "/fidelity", "?state=&section= lists the rules of the specification with their proofs", s.controlFidelity},

@@ -83,7 +83,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 		return err
 	}
 	// A real source belongs to somebody, and is only ever read.
-	if kind, _ := source.Type(access.typ); !kind.Emulated {
+	if !s.sourceType(access.typ).Emulated {
 		return refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
 	}
 	// A statement that never ends must not hold the call, nor a restore that waits

@@ -90,8 +90,8 @@ func countRows(ctx context.Context, src source.Source, query string) *int64 {
 }
 
 // checkSQL refuses sources on which no query can run.
-func checkSQL(src *store.Source) error {
-	if described, _ := source.Type(src.Type); !described.SQL {
+func (s *Server) checkSQL(src *store.Source) error {
+	if !s.sourceType(src.Type).SQL {
 		return refuse(http.StatusBadRequest, "a source of type %s cannot run a query; its objects are used by themselves", src.Type)
 	}
 	return nil

@@ -101,7 +101,7 @@ func (c *call) sourceFor(id *int64, a *sourceAccess) ([]api.Problem, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := checkSQL(src); err != nil {
+	if err := c.s.checkSQL(src); err != nil {
 		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
 	}
 	return nil, nil
@@ -204,6 +204,9 @@ func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, body dat
 	var checked checkedQuery
 	if body.Query != nil {
 		if checked, err = s.checkQuery(c.ctx, a, d.Query); err != nil {
+			return nil, err
+		}
+		if err := s.fitSegments(c, a, d); err != nil {
 			return nil, err
 		}
 	}

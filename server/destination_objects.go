@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -67,7 +68,8 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 			s.log.Warn("old objects are shown", "destination", d.ID, "error", err)
 			return cached.Objects, nil
 		}
-		f := refuse(http.StatusBadRequest, "the destination could not be asked for its objects: %v", err)
+		// The destination has failed, not the caller.
+		f := refuse(http.StatusBadGateway, "the destination could not be asked for its objects: %v", err)
 		f.cause = err
 		return nil, f
 	}
@@ -119,6 +121,7 @@ func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error
 		if err != nil {
 			return err
 		}
+		mapping.Define(d.Type, objects)
 		return s.store.Update(ctx, func(tx *store.Tx) error {
 			if s.worlds.Load() != world {
 				return errOtherWorld

@@ -4,10 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -87,7 +89,7 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
-	c.forgiveUnknown(d.Type, given.Credentials)
+	given.Credentials = c.forgive(d.Type, given.Credentials)
 	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, invalid(problems)
@@ -103,16 +105,21 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	return created(s.destinationOf(d, credentials, objects, false))
 }
 
-// forgiveUnknown drops credentials that the type does not have, with a warning,
-// where the dialect ignores unknown fields.
-func (c *call) forgiveUnknown(typ string, credentials map[string]json.RawMessage) {
-	if !c.s.dialect.UnknownFields {
-		return
+// forgive gives the credentials that are meant. The live dialect reads each value
+// as its field means it, and keeps out what the type does not have, with a
+// warning.
+func (c *call) forgive(typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
+	if c.s.dialect.UnknownFields {
+		credentials = maps.Clone(credentials)
+		for _, name := range c.s.gate.Unknown(typ, credentials) {
+			delete(credentials, name)
+			c.warnings = append(c.warnings, "unknown field service_connection.credentials."+clip(name, 200)+" was ignored")
+		}
 	}
-	for _, name := range c.s.gate.Unknown(typ, credentials) {
-		delete(credentials, name)
-		c.warnings = append(c.warnings, "unknown field service_connection.credentials."+name+" was ignored")
+	if c.s.dialect.CredentialsCoerced {
+		credentials = c.s.gate.Coerce(typ, credentials)
 	}
+	return credentials
 }
 
 // testDestination runs the connection test, reads the objects when it passed,
@@ -135,7 +142,9 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 		if !passed {
 			return nil
 		}
-		if objects, err = conn.Objects(ctx); err != nil {
+		if objects, err = conn.Objects(ctx); err == nil {
+			mapping.Define(d.Type, objects)
+		} else {
 			planned = false
 			s.log.Warn("planning failed", "destination", d.ID, "error", err)
 		}
@@ -220,7 +229,7 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 		if err != nil {
 			return err
 		}
-		c.forgiveUnknown(d.Type, given.Credentials)
+		given.Credentials = c.forgive(d.Type, given.Credentials)
 		if credentials, err = s.changeConnection(d, given, stored); err != nil {
 			return err
 		}
@@ -291,6 +300,7 @@ func (s *Server) listConnectors(c *call) (*reply, error) {
 	all := s.gate.Types()
 	shown := []api.Connector{}
 	for _, t := range slicePage(all, page) {
+		t.CreatableViaConnectLink = t.CreatableViaAPI && linkable(t.ConfigurationFields)
 		t.ConfigurationFields.Fields = s.dialect.fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -31,6 +32,15 @@ type switches struct {
 	UpdateOnlyProperties   bool `switch:"update-only-properties"`
 	UnknownFields          bool `switch:"unknown-fields"`
 	OrganizationDeprecated bool `switch:"organization-endpoints-deprecated"`
+	IDsAsText              bool `switch:"ids-as-text"`
+	QueryBooleans          bool `switch:"query-booleans"`
+	UnsetRetention         bool `switch:"unset-retention"`
+	SchedulePlaceholders   bool `switch:"schedule-placeholders"`
+	UpdateNeedsIdentifier  bool `switch:"update-needs-identifier-only"`
+	FailedRunNulls         bool `switch:"failed-run-nulls"`
+	ManualRunUnscheduled   bool `switch:"manual-run-unscheduled"`
+	EngineOfAnyType        bool `switch:"engine-of-any-type"`
+	CredentialsCoerced     bool `switch:"credentials-coerced"`
 }
 
 // switched returns the switches of a dialect; true is the live behaviour.
@@ -41,7 +51,10 @@ func (d Dialect) switched() (switches, error) {
 	case DialectLive:
 		// Without names, so that a new switch does not compile until it stands
 		// here.
-		return switches{true, true, true, true, true, true, true, true, true, true}, nil
+		return switches{
+			true, true, true, true, true, true, true, true, true, true,
+			true, true, true, true, true, true, true, true, true,
+		}, nil
 	}
 	return switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
 }
@@ -83,14 +96,59 @@ func (s switches) destination(d *api.Destination, update bool) {
 	}
 }
 
-// object is the same for one destination object.
+// object is the same for one destination object. One that no sync can write to keeps
+// the notes that say why.
 func (s switches) object(o *api.DestinationObject) *api.DestinationObject {
 	if s.UpdateOnlyProperties {
 		return o
 	}
 	shown := *o
-	shown.PrimaryIdentifierMappingAttributes = nil
+	if o.CanBeSyncDestination {
+		shown.PrimaryIdentifierMappingAttributes = nil
+	}
 	shown.SupportedCustomFieldTypes = nil
 	shown.IsAudienceDestination = nil
 	return &shown
+}
+
+// publishedSync shows the schedule of a sync in full: some clients read its
+// parts without looking whether they are there (facts D).
+type publishedSync struct {
+	*api.Sync
+	ScheduleDay    *string `json:"schedule_day"`
+	ScheduleHour   *int64  `json:"schedule_hour"`
+	ScheduleMinute *int64  `json:"schedule_minute"`
+	CronExpression *string `json:"cron_expression"`
+}
+
+// sync is a sync as the dialect writes it.
+func (s switches) sync(y *api.Sync) any {
+	if !s.SchedulePlaceholders {
+		return y
+	}
+	y.ResourceIdentifier = json.RawMessage("null")
+	return publishedSync{y, y.ScheduleDay, y.ScheduleHour, y.ScheduleMinute, y.CronExpression}
+}
+
+// run is a sync run as the dialect writes it. What a failed run has done so far
+// stays in its records, and a run that was cancelled keeps its end: no source
+// says otherwise (facts B5, D).
+func (s switches) run(r api.SyncRun) api.SyncRun {
+	if s.FailedRunNulls && r.Status == api.RunFailed && !r.Canceled {
+		r.CompletedAt = nil
+		r.SourceRecordCount, r.SourceRecordUpdates, r.SourceRecordDeletes, r.SourceRecordInvalids = nil, nil, nil, nil
+		r.RecordsProcessed, r.RecordsUpdated, r.RecordsFailed, r.RecordsInvalid = nil, nil, nil, nil
+	}
+	if s.ManualRunUnscheduled && r.TriggerReason != nil && r.TriggerReason.UITag == reasonManual {
+		r.ScheduledExecutionTime = nil
+	}
+	return r
+}
+
+// retention is the days of a writeback log; a client fails on a null (facts D).
+func (s switches) retention(days *int64) json.RawMessage {
+	if days == nil && s.UnsetRetention {
+		return nil
+	}
+	return api.Raw(days)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/shelf"
 	"github.com/destkit/destkit/server/store"
 )
@@ -184,6 +185,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 				e.logOf(runID).Warn("match rate cannot be measured", "error", err)
 			}
 		}
+		e.writeBack(ctx, y, run)
 		return false, e.finish(ctx, y, run, outcome, progress)
 	}
 }
@@ -213,23 +215,36 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64, progress *r
 // execute resolves the job and hands it to the executor. audience is the type of
 // the destination when the object is an audience.
 func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
-	job, done, err := e.job(ctx, y, run, &progress.to)
+	seen := &progress.schema
+	*seen = schemaWatch{enforce: true}
+	job, done, err := e.job(ctx, y, run, &progress.to, seen)
 	if err != nil && stopped(ctx) {
 		return executor.Outcome{Status: api.RunWorking}, ""
 	}
 	if err != nil {
+		seen.unplanned(y)
+		seen.log(e, run.ID)
 		return planFailure(err), ""
 	}
 	defer done()
+	progress.planned, progress.generated = true, mapping.Generated(&y.Config, job.DestinationObject, job.Columns)
+	seen.describe(y, job.DestinationObject, progress.generated)
+	seen.log(e, run.ID)
+	job.MappingReason = seen.backfillReason()
 	job.Report, job.Allowed, job.Log = progress.report, e.allowed(run.ID), e.logOf(run.ID)
-	// Facts C: what is sent once has no full sync.
-	if progress.to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&y.Config) {
-		job.Full, job.FullReason = true, "the URL of the destination has changed"
-	}
+	e.resend(job, progress.to)
 	if is := job.DestinationObject.IsAudienceDestination; is != nil && *is {
 		audience = job.DestinationType
 	}
 	return e.s.executor.Run(ctx, *job), audience
+}
+
+// resend makes a full sync of a run to another URL. Facts C: what is sent once has
+// none.
+func (e *engine) resend(job *executor.Job, to endpoint) {
+	if to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&job.Config) {
+		job.Full, job.FullReason = true, "the URL of the destination has changed"
+	}
 }
 
 // finish records how a run has ended, and what follows from it.
@@ -243,6 +258,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	var ended *store.SyncRun
 	var again *retry
 	var followers []*store.SyncRun
+	var paused *store.Sync
 	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
 		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
 		if err != nil {
@@ -255,6 +271,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		followers = nil
 		r := &kept.Run
 		countersOf(r, o.Counters)
+		r.SchemaChanges = progress.schema.changes
 		r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(e.s.clock.Now())
 		r.FullSync = r.FullSync || o.FullSync
 		if o.FullReason != "" && r.TriggerReason != nil {
@@ -292,6 +309,14 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 				return err
 			}
 		}
+		if err := e.keepColumns(tx, y, progress); err != nil {
+			return err
+		}
+		if o.Code == errorSchemaChanged {
+			if paused, err = e.s.pauseSync(tx, y); err != nil {
+				return err
+			}
+		}
 		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
 	})
 	if err != nil {
@@ -300,6 +325,9 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	ctx = context.WithoutCancel(ctx)
 	e.vacate(run.ID) // the next run of the sync need not wait for what follows
 	e.s.lifecycle.ended(ctx, y, ended)
+	if paused != nil {
+		e.s.schedule.put(paused)
+	}
 	e.s.retention.ended()
 	e.s.live.ended(ctx, y, o, canceled)
 	e.s.retries.put(y.WorkspaceID, y.ID, again)

@@ -6,15 +6,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
+	"strings"
 
 	"github.com/destkit/destkit/server/store"
 )
 
-// endpointSetting holds a hash of the URL that a sync was last sent to as a
-// whole.
+// endpointSetting holds a hash of the place that a sync was last sent to.
 func endpointSetting(syncID int64) string { return fmt.Sprintf("endpoint of sync %d", syncID) }
 
-// endpoint is where a run sends to: a hash of the URL, "" for types without one.
+// endpoint is where a run sends to: a hash of the place, "" for types without one.
 type endpoint struct {
 	now    string
 	before string // "" at the first run
@@ -27,16 +28,43 @@ func (e endpoint) moved() bool { return e.before != "" && e.before != e.now }
 // endpointOf compares the URL of the destination with that of the last run that
 // was completed.
 func endpointOf(tx *store.Tx, syncID int64, credentials map[string]json.RawMessage) (e endpoint, err error) {
-	var url string
-	if json.Unmarshal(credentials["webhook_url"], &url) != nil {
+	var address string
+	if json.Unmarshal(credentials["webhook_url"], &address) != nil {
 		return e, nil
 	}
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", syncID, url))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%d %s", syncID, withoutSecrets(address)))
 	e.now = hex.EncodeToString(sum[:])
 	if e.before, err = tx.Setting(endpointSetting(syncID)); errors.Is(err, store.ErrNotFound) {
 		err = nil
 	}
 	return e, err
+}
+
+// withoutSecrets is a URL without what in it may be a secret (spec 5.2.3): a new secret
+// leads to the same destination. The query never counts. Of the path the segments
+// that nobody would guess are left out; the others tell endpoints of one host apart.
+func withoutSecrets(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	var path []string
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment != "" && !unguessable(segment) {
+			path = append(path, segment)
+		}
+	}
+	return strings.ToLower(u.Scheme+"://"+u.Host) + "/" + strings.Join(path, "/")
+}
+
+// secretSegment is the least length of a path segment that is taken for a secret.
+const secretSegment = 16
+
+// unguessable reports whether a segment looks like a secret: it is long, and mixes
+// digits with letters, as words and numbers of versions do not.
+func unguessable(segment string) bool {
+	return len(segment) >= secretSegment && strings.ContainsAny(segment, "0123456789") &&
+		strings.ContainsFunc(segment, func(r rune) bool { return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' })
 }
 
 // keep remembers the URL. Only a completed run may: one that failed has left

@@ -36,7 +36,7 @@ func planFailure(err error) executor.Outcome {
 
 // job resolves a sync: its source, its destination, and whether its
 // configuration still fits both (service.md: plan).
-func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint) (job *executor.Job, done func(), err error) {
+func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint, seen *schemaWatch) (job *executor.Job, done func(), err error) {
 	s := e.s
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
@@ -60,17 +60,41 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 		if access, err = s.sourceAccess(tx, src); err != nil {
 			return err
 		}
-		sh, problems, err = shapeOf(tx, y.WorkspaceID, y.Config.SourceAttributes)
+		from := y.Config.SourceAttributes
+		if from.FilterSegmentID == nil { // of a sync that was stored before segments were
+			from.FilterSegmentID = y.Config.FilterSegmentID
+		}
+		sh, problems, err = s.shapeOf(tx, y.WorkspaceID, from)
+		if err == nil && sh.DatasetID != nil && mapping.ReadsSegments(&y.Config) {
+			sh.Segments, err = tx.SegmentsOfDataset(*sh.DatasetID)
+		}
 		return err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	subject := mapping.Subject{
-		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown,
-		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
+	stored := sh.Columns
+	from := e.open(ctx, access, &sh)
+	defer func() {
+		if err != nil {
+			from.close()
+		}
+	}()
+	if from.fresh {
+		if seen.watch(y, sh.Columns, access.inferred()); seen.enforce {
+			e.storeColumns(ctx, y, &sh, stored)
+		}
+		if err := seen.refuse(y, sh.Columns); err != nil {
+			return nil, nil, err
+		}
+		sh.Columns = accepted(y, sh.Columns)
 	}
-	misfits, err := e.fit(ctx, d, &subject)
+	subject := mapping.Subject{
+		Config: y.Config, DestinationType: d.Type, Columns: sh.Columns, ColumnsKnown: sh.ColumnsKnown, Running: true,
+		Streaming: sh.Streaming, StreamingDatabase: sh.StreamingDatabase, ExistingAlerts: alertIDs(&y.Config),
+		UpdatesPart: s.dialect.UpdateNeedsIdentifier,
+	}
+	misfits, err := e.fit(ctx, d, &subject, seen.enforce && len(seen.changes) > 0)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,19 +103,34 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 			code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination: " + problems[0].String(), detail: invalid(problems).message,
 		}
 	}
-	return e.connect(ctx, y, run, d, credentials, access, sh, subject.Object)
+	job, done, err = e.connect(ctx, y, run, d, credentials, access, from, sh, subject.Object)
+	return job, done, err
 }
 
 // fit checks a sync against what the destination says of itself. What does not
 // fit any more may be the fault of an old answer, so the destination is asked
-// again before the run fails (service.md 2.1).
-func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject) ([]api.Problem, error) {
-	for asked := false; ; asked = true {
+// again before the run fails (service.md 2.1). So it is where columns have changed:
+// fields that were created for them are in no old answer, and their types count.
+func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
+	asked := false
+	if changed && followsColumns(&subject.Config) && !e.s.broken.deviations().TrustsMetadata {
+		if _, err := e.askAgain(ctx, d); err != nil {
+			return nil, err
+		}
+		asked = true
+	}
+	for ; ; asked = true {
 		var objects []*api.DestinationObject
-		err := e.s.executor.Ask(ctx, d.ID, func(ctx context.Context) (err error) {
+		ask := func(ctx context.Context) (err error) {
 			objects, err = e.s.objects(ctx, d)
 			return err
-		})
+		}
+		var err error
+		if isDry(ctx) { // somebody waits for the answer, so nothing waits for the clock
+			err = ask(ctx)
+		} else {
+			err = e.s.executor.Ask(ctx, d.ID, ask)
+		}
 		if err != nil {
 			return nil, unplanned(err)
 		}
@@ -102,46 +141,58 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 			}
 		}
 		problems := mapping.Check(*subject)
+		fixed := subject.Object != nil && followsColumns(&subject.Config) && !subject.Object.AllowCustomFields
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
-		if len(problems) == 0 || asked || e.s.broken.deviations().TrustsMetadata {
+		if len(problems) == 0 && !fixed || asked || e.s.broken.deviations().TrustsMetadata {
 			return problems, nil
 		}
-		if err := e.s.refreshObjects(ctx, d); store.Passing(err) {
-			return nil, err
-		} else if err != nil {
-			e.s.log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
-			return problems, nil
+		if answered, err := e.askAgain(ctx, d); err != nil || !answered {
+			return problems, err
 		}
 	}
 }
 
-// connect opens both ends of a job; done closes them.
-func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
-	from, err := access.open(ctx)
+// askAgain asks a destination for its objects. One that does not answer is no error:
+// its old answer has to do.
+func (e *engine) askAgain(ctx context.Context, d *store.Destination) (answered bool, err error) {
+	err = e.s.refreshObjects(ctx, d)
+	if store.Passing(err) {
+		return false, err
+	}
 	if err != nil {
+		e.s.log.Warn("destination cannot be asked again", "destination", d.ID, "error", err)
+	}
+	return err == nil, nil
+}
+
+// connect opens the other end of a job; done closes both. After an error the source
+// is the caller's to close.
+func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, from openedSource, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+	if err := from.fault; err != nil {
 		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error()), transient: true, cause: err}
 	}
-	reader, ok := from.(source.Reader)
+	reader, ok := from.Source.(source.Reader)
 	if !ok {
-		from.Close()
 		return nil, nil, &planError{code: executor.CodeSource, message: "the source has no rows to read"}
 	}
-	state, err := e.s.stateIn(ctx, access, from, y.ID)
+	state, err := e.s.stateIn(ctx, access, from.Source, y.ID)
 	if err != nil {
-		from.Close()
 		return nil, nil, err
 	}
 	to, err := e.s.gate.Sender(d.ID, d.Type, credentials)
 	if err != nil {
-		from.Close()
 		return nil, nil, err
 	}
 	job := &executor.Job{
-		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: readable(sh), Columns: sh.Columns, Warehouse: state,
+		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: rowsOf(&sh), Columns: sh.Columns, Warehouse: state,
 		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
 		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
+		Settings:         e.s.gate.Settings(d.Type, object.FullName, y.Config.AdvancedConfiguration),
+	}
+	for _, g := range sh.Segments {
+		job.Segments = append(job.Segments, mapping.Segment{ID: g.ID, Name: g.Name})
 	}
 	return job, func() { from.Close(); to.Close() }, nil
 }
@@ -153,6 +204,9 @@ func unplanned(err error) *planError {
 	var call *destination.CallError
 	if errors.As(err, &call) {
 		p.message += ": " + call.Message
+		if call.Outcome == destination.OutcomeSecret {
+			p.code = executor.CodeUnauthorized
+		}
 	}
 	return p
 }
@@ -160,7 +214,14 @@ func unplanned(err error) *planError {
 // passing tells of a failed call whether the next one may well succeed.
 func passing(err error) bool {
 	var call *destination.CallError
-	return errors.As(err, &call) && call.Outcome != destination.OutcomeRefused && call.Outcome != destination.OutcomeURL
+	if !errors.As(err, &call) {
+		return false
+	}
+	switch call.Outcome {
+	case destination.OutcomeRefused, destination.OutcomeURL, destination.OutcomeSecret:
+		return false
+	}
+	return true
 }
 
 // readable is the source object as readers name it.

@@ -12,8 +12,11 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// countersOf writes the counters of a run as clients see them (spec 2.9).
+// countersOf writes the counters of a run as clients see them (spec 2.9). In the
+// published example the source count has the deletes among it (facts B5): it is never
+// below what was processed, also where a mirror removes more than there is left.
 func countersOf(r *api.SyncRun, c executor.Counters) {
+	c.SourceRecords = max(c.SourceRecords, c.Processed+c.Invalid)
 	r.SourceRecordCount, r.SourceRecordUpdates = &c.SourceRecords, &c.SourceUpdates
 	r.SourceRecordDeletes, r.SourceRecordInvalids = &c.SourceDeletes, &c.SourceInvalids
 	r.RecordsProcessed, r.RecordsUpdated = &c.Processed, &c.Updated
@@ -30,6 +33,10 @@ type runProgress struct {
 	// doomed: a client has cancelled the run while another process worked on it. It
 	// ends as soon as its books are open, which have the true counters.
 	doomed bool
+	// generated are the mappings that the run has made; planned: it came so far.
+	generated []api.Mapping
+	planned   bool
+	schema    schemaWatch
 
 	mu    sync.Mutex
 	now   string

@@ -20,8 +20,16 @@ func (a sourceAccess) keepsState() bool { return source.KeepsState(a.typ, a.engi
 // one warehouse, and all number their syncs from 1.
 const installationSetting = "installation"
 
-// installation gives the name, and makes it when it is first asked for.
+// installation gives the name, and makes it when it is first asked for; a dry run
+// makes none.
 func (s *Server) installation(ctx context.Context) (name string, err error) {
+	if isDry(ctx) {
+		err = s.store.View(ctx, func(tx *store.Tx) error {
+			name, err = tx.Setting(installationSetting)
+			return err
+		})
+		return name, err
+	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		if name, err = tx.Setting(installationSetting); !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -42,6 +50,9 @@ func (s *Server) stateIn(ctx context.Context, a sourceAccess, from source.Source
 		return nil, nil
 	}
 	name, err := s.installation(ctx)
+	if isDry(ctx) && errors.Is(err, store.ErrNotFound) {
+		name, err = "none", nil // no sync has a state yet, so there is none by this name either
+	}
 	if err != nil {
 		return nil, err
 	}

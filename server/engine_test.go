@@ -15,8 +15,18 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// runs triggers a sync, waits until everything is quiet, and gives its run.
+// runs triggers a sync, waits until everything is quiet, and gives its run. What the
+// dry run before it said must come true.
 func (w *world) runs(id int64) *answer {
+	w.t.Helper()
+	dry := w.control("POST", fmt.Sprintf("/syncs/%d/plan", id), `{"limit":2}`)
+	ended := w.oneRun(id)
+	w.foreseen(dry, ended)
+	return ended
+}
+
+// oneRun is runs without a dry run.
+func (w *world) oneRun(id int64) *answer {
 	w.t.Helper()
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
 	w.control("POST", "/settle", nil).want(http.StatusOK)

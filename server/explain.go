@@ -31,6 +31,9 @@ type Explained struct {
 	Verdict  *string            `json:"verdict"` // that counts; nil: nothing was sent
 	Message  string             `json:"message"`
 	Next     ExplainedRetry     `json:"next_retry"`
+	// SchemaChanges are the columns of the source that the run found other than the one
+	// before it.
+	SchemaChanges []api.SchemaChange `json:"schema_changes"`
 }
 
 // ExplainedPrints are fingerprints in hex; nil where there is none.

@@ -15,7 +15,7 @@ import (
 func (x *explaining) tell(ctx context.Context) (*Explained, error) {
 	e := &Explained{
 		SyncID: x.sync.ID, RunID: x.run.ID, Identifier: x.found, SourceRow: orNull(x.row), Record: orNull(x.record), Copies: x.copies,
-		Attempts: x.attempts(),
+		Attempts: x.attempts(), SchemaChanges: append([]api.SchemaChange{}, x.run.Run.SchemaChanges...),
 	}
 	if err := x.exchanges(ctx, e.Attempts); err != nil {
 		return nil, err

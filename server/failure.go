@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/store"
@@ -41,6 +42,19 @@ func invalid(problems []api.Problem) *failure {
 		message += fmt.Sprintf(" (and %d more)", more)
 	}
 	return &failure{code: http.StatusBadRequest, message: message, problems: problems}
+}
+
+// whole is a message for replies without a list of problems: it names all of
+// them, each with its field.
+func (f *failure) whole() string {
+	if len(f.problems) < 2 {
+		return f.message
+	}
+	texts := make([]string, len(f.problems))
+	for i, p := range f.problems {
+		texts[i] = p.String()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // invalidField is a 400 about one field.
@@ -109,7 +123,7 @@ func (s switches) failure(f *failure) any {
 		shown := struct {
 			Status  any    `json:"status"`
 			Message string `json:"message,omitempty"`
-		}{status, f.message}
+		}{status, f.whole()}
 		if f.code == http.StatusUnauthorized || f.code == http.StatusNotFound {
 			shown.Message = ""
 		}

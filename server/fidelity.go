@@ -40,6 +40,9 @@ type Fidelity struct {
 	Rule    string   `json:"rule"`
 	State   string   `json:"state"`
 	Proof   []string `json:"proof"`
+	// BrokenBy are the violations that contradict the rule: make mutations runs its
+	// tests against them.
+	BrokenBy []string `json:"-"`
 }
 
 // fidelityDocument is the embedded ledger. It names no tests: these say
@@ -49,9 +52,10 @@ type fidelityDocument struct {
 		Section string `yaml:"section"`
 		Title   string `yaml:"title"`
 		Rows    []struct {
-			ID    string `yaml:"id"`
-			State string `yaml:"state"`
-			Rule  string `yaml:"rule"`
+			ID       string   `yaml:"id"`
+			State    string   `yaml:"state"`
+			Rule     string   `yaml:"rule"`
+			BrokenBy []string `yaml:"broken_by"`
 		} `yaml:"rows"`
 	} `yaml:"sections"`
 }
@@ -80,7 +84,7 @@ var FidelityLedger = sync.OnceValues(func() ([]Fidelity, error) {
 			if proof == nil {
 				proof = []string{}
 			}
-			rows = append(rows, Fidelity{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof})
+			rows = append(rows, Fidelity{ID: row.ID, Section: section.Section, Rule: row.Rule, State: row.State, Proof: proof, BrokenBy: row.BrokenBy})
 		}
 	}
 	return rows, nil

@@ -90,8 +90,8 @@ func calledName(called *ast.CallExpr, ok bool) (string, bool) {
 }
 
 // TestFidelityLedger holds the ledger, the tests and the page together: every
-// row is proven, every id that a test claims exists, and what is shown is what
-// the sources say.
+// row has a test, every id that a test claims exists, and what is shown is what
+// the sources and the last run of make mutations say.
 func TestFidelityLedger(t *testing.T) {
 	rows, err := FidelityLedger()
 	require.NoError(t, err)
@@ -110,7 +110,7 @@ func TestFidelityLedger(t *testing.T) {
 	index, err := json.MarshalIndent(proofs, "", "\t")
 	require.NoError(t, err)
 	index = append(index, '\n')
-	page := fidelityTable(rows, proofs)
+	page := fidelityTable(rows, proofs, keptMutations(t, rows))
 	if *updateLedger {
 		require.NoError(t, os.WriteFile(fidelityIndex, index, 0o644))
 		require.NoError(t, os.WriteFile(fidelityPage, page, 0o644))
@@ -126,7 +126,7 @@ func TestFidelityLedger(t *testing.T) {
 }
 
 // fidelityTable is docs/fidelity.md.
-func fidelityTable(rows []Fidelity, proofs map[string][]string) []byte {
+func fidelityTable(rows []Fidelity, proofs map[string][]string, results map[string]mutation) []byte {
 	var b bytes.Buffer
 	counts := map[string]int{}
 	for _, row := range rows {
@@ -135,8 +135,14 @@ func fidelityTable(rows []Fidelity, proofs map[string][]string) []byte {
 	fmt.Fprintf(&b, `# Fidelity
 
 Every rule of sections 2 to 9 of the specification that concerns the REST API,
-how well it is founded, and the tests that prove it. The running service shows
-the same at `+"`GET /_control/fidelity`"+`. This page is generated.
+how well it is founded, and the tests that stand for it. The running service shows
+the rules at `+"`GET /_control/fidelity`"+`. This page is generated.
+
+%s
+
+`+"`make mutations`"+` runs the tests of each claim against a service that breaks it on
+purpose. "Proven" stands in the column "broken once" only where they then fail, under
+each violation that contradicts the sentence; those under which they pass are named.
 
 | state | rows | meaning |
 |---|---|---|
@@ -144,14 +150,15 @@ the same at `+"`GET /_control/fidelity`"+`. This page is generated.
 | published | %d | it does not, published pages or clients do |
 | assumed | %d | nobody does; it is our choice |
 | unknown | %d | nobody does; do not rely on what is done here |
-`, counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
+`, mutationScore(rows, results), counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
 	section := ""
 	for _, row := range rows {
 		if row.Section != section {
 			section = row.Section
-			fmt.Fprintf(&b, "\n## Section %s\n\n| id | rule | state | tests |\n|---|---|---|---|\n", section)
+			fmt.Fprintf(&b, "\n## Section %s\n\n| id | rule | state | tests | broken once |\n|---|---|---|---|---|\n", section)
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", row.ID, strings.ReplaceAll(row.Rule, "|", `\|`), row.State, strings.Join(proofs[row.ID], ", "))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.ID, strings.ReplaceAll(row.Rule, "|", `\|`), row.State,
+			strings.Join(proofs[row.ID], ", "), brokenOnce(results[row.ID]))
 	}
 	return b.Bytes()
 }

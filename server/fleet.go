@@ -69,7 +69,7 @@ type fleet struct {
 	stop    context.CancelFunc
 	work    sync.WaitGroup
 	dead    atomic.Bool   // tests: this process was killed, and does nothing any more
-	frozen  atomic.Bool   // tests: it keeps no lease
+	frozen  frost         // tests: it keeps no lease
 	buried  chan struct{} // tests: closed when its goroutines may go
 	company atomic.Int64  // other processes that are alive, a moment ago
 	bus     atomic.Bool   // what others tell is heard

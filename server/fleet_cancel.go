@@ -50,9 +50,7 @@ func (f *fleet) over(tx *store.Tx, run *store.SyncRun) error {
 // lost. The keeping of its lease must not wait for that.
 func (f *fleet) watch(ctx context.Context, runID int64) {
 	for pause(ctx, f.pulse.runKeep) == nil {
-		if !f.frozen.Load() {
-			f.lookForCancel(ctx, runID)
-		}
+		f.frozen.unless(func() { f.lookForCancel(ctx, runID) })
 	}
 }
 

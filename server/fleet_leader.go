@@ -159,9 +159,13 @@ func (r *reign) hold(ctx context.Context) {
 			f.s.log.Warn("the leader cannot do its work at the moment", "error", err)
 		}
 	}
-	if f.reign.CompareAndSwap(r, nil) && !f.dead.Load() {
+	if f.dead.Load() {
+		return
+	}
+	mine := f.reign.CompareAndSwap(r, nil)
+	f.forgetTimers() // given back in the middle of a look, that look may have set some
+	if mine {
 		f.s.log.Info("this process leads no more", "fence", r.t.lease.Fence)
-		f.forgetTimers()
 		f.give(r.t) // it may only have been late
 	}
 }

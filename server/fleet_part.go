@@ -68,9 +68,12 @@ func (p *fleetParts) working() int64 {
 // claim takes a part that nobody has, that one or any; nil when there is none.
 func (p *fleetParts) claim(ctx context.Context, which *parts.Part) (*takenPart, error) {
 	c := &takenPart{fleetParts: p, begun: time.Now()}
-	place, text, err := p.table.Claim(ctx, which)
+	place, text, err := unbroken(ctx, p.f.pulse.run/3, func(ctx context.Context) (*parts.Part, []byte, error) { return p.table.Claim(ctx, which) })
 	if err != nil || place == nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, p.told(p.table.Free(context.WithoutCancel(ctx), *place))
 	}
 	if c.place = *place; json.Unmarshal(text, &c.part) != nil || placeOf(&c.part) != c.place {
 		return nil, p.refuse(ctx, c.place)
@@ -80,6 +83,18 @@ func (p *fleetParts) claim(ctx context.Context, which *parts.Part) (*takenPart, 
 	p.here++
 	p.mu.Unlock()
 	return c, nil
+}
+
+// unbroken asks for something that is held from then on. A question that is broken off
+// may have been answered all the same: nobody would know who holds it until it counts
+// as lost.
+func unbroken[A, B any](ctx context.Context, limit time.Duration, ask func(context.Context) (A, B, error)) (a A, b B, err error) {
+	if ctx.Err() != nil {
+		return a, b, context.Cause(ctx)
+	}
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return ask(asked)
 }
 
 // refuse ends a part that is none. The one who waits for it would take this process
@@ -158,7 +173,7 @@ func (c *takenPart) open(ctx context.Context) (job *executor.Job, done func(), e
 	if err != nil {
 		return nil, nil, err
 	}
-	return c.f.s.engine.job(ctx, y, run, new(endpoint))
+	return c.f.s.engine.job(ctx, y, run, new(endpoint), new(schemaWatch))
 }
 
 // unopened is the report of a part that could not begin, or has failed of nothing but
@@ -181,17 +196,15 @@ func (c *takenPart) unopened(ctx context.Context, err error) executor.PartReport
 // keep says now and then that the part is worked on, and how far it is.
 func (c *takenPart) keep(ctx context.Context) {
 	for pause(ctx, c.f.pulse.part) == nil {
-		if c.f.frozen.Load() || c.f.dead.Load() {
+		if c.f.dead.Load() {
 			continue
 		}
-		c.mu.Lock()
-		report := c.report
-		c.report = nil
-		c.mu.Unlock()
 		before := time.Since(c.begun)
-		call, cancel := context.WithTimeout(ctx, c.f.pulse.run/3)
-		working, err := c.table.Keep(call, c.place, textOf(report))
-		cancel()
+		var working []int
+		var err error
+		if !c.f.frozen.unless(func() { working, err = c.tell(ctx) }) {
+			continue
+		}
 		switch {
 		case err == nil && working == nil:
 			c.cancel(errCalledOff)
@@ -204,6 +217,17 @@ func (c *takenPart) keep(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// tell says how far the part is; working is nil when nobody waits for it any more.
+func (c *takenPart) tell(ctx context.Context) (working []int, err error) {
+	c.mu.Lock()
+	report := c.report
+	c.report = nil
+	c.mu.Unlock()
+	call, cancel := context.WithTimeout(ctx, c.f.pulse.run/3)
+	defer cancel()
+	return c.table.Keep(call, c.place, textOf(report))
 }
 
 // placeOf is where a part says that it stands in the table.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
@@ -77,7 +78,7 @@ func TestOneRunOfSeveral(t *testing.T) {
 	w.numbered(301, 700)
 	w.changeSource("UPDATE customers SET name = 'other' WHERE id % 10 = 0")
 	second := w.runs(id)
-	require.Equal(t, [7]int64{400, 130, 300, 0, 430, 430, 0}, second.counts(), string(second.text))
+	require.Equal(t, [7]int64{430, 130, 300, 0, 430, 430, 0}, second.counts(), string(second.text))
 	require.Equal(t, 6, logs(t, all[0]))
 	w.clean(id)
 	require.Equal(t, [7]int64{400, 0, 0, 0, 0, 0, 0}, w.runs(id).counts())
@@ -101,10 +102,10 @@ func TestAPartOfALostProcess(t *testing.T) {
 			release()
 		},
 		"freezes": func(w *world, lost *Server, _ int64, release func()) {
-			lost.fleet.frozen.Store(true)
+			lost.fleet.frozen.set(true)
 			lapsed(w, lost)
 			release()
-			w.t.Cleanup(func() { lost.fleet.frozen.Store(false) })
+			w.t.Cleanup(func() { lost.fleet.frozen.set(false) })
 		},
 		"drains": func(w *world, lost *Server, _ int64, release func()) {
 			drained := make(chan error)
@@ -224,4 +225,21 @@ func TestAPartThatEndsLeavesItsShare(t *testing.T) {
 	require.Greater(t, most, limit/2+batch, "one alone sends more than its half")
 	w.clean(id)
 	t.Logf("%d records in %s, at most %d in a second", 76, sent[len(sent)-1].Received.Sub(sent[0].Received), most)
+}
+
+// TestUnbroken: what is asked for goes through to its answer, also when the one who asks
+// is told to stop meanwhile; who was stopped before asks for nothing.
+func TestUnbroken(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	got, _, err := unbroken(ctx, time.Minute, func(asked context.Context) (string, int, error) {
+		stop(executor.ErrStop)
+		return "taken", 0, asked.Err()
+	})
+	require.NoError(t, err)
+	require.Equal(t, "taken", got)
+	_, _, err = unbroken(ctx, time.Minute, func(context.Context) (string, int, error) {
+		t.Error("asked all the same")
+		return "", 0, nil
+	})
+	require.ErrorIs(t, err, executor.ErrStop)
 }

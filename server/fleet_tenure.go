@@ -20,11 +20,22 @@ type tenure struct {
 	renewed chan struct{} // closed at the next renewal
 }
 
+// longestTake is how long the answer is waited for when a lease is asked for.
+const longestTake = 5 * time.Second
+
 // take takes a lease. The time that it lasts is counted from before the call, so
 // it ends here before it ends in the database.
 func (f *fleet) take(ctx context.Context, name string, ttl time.Duration) (*tenure, error) {
 	before := time.Now()
-	l, err := f.leases.Take(ctx, name, ttl)
+	l, _, err := unbroken(ctx, min(ttl/3, longestTake), func(ctx context.Context) (lease.Lease, struct{}, error) {
+		l, err := f.leases.Take(ctx, name, ttl)
+		return l, struct{}{}, err
+	})
+	if err == nil && ctx.Err() != nil {
+		back, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestTake)
+		defer cancel()
+		err = errors.Join(context.Cause(ctx), f.leases.Give(back, l))
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -82,13 +93,12 @@ func (t *tenure) renew(before time.Time) {
 func (f *fleet) keep(ctx context.Context, t *tenure, every time.Duration) {
 	failed := false
 	for wait := every; pause(ctx, wait) == nil; {
-		if wait = every; f.frozen.Load() {
+		wait = every
+		before := time.Now()
+		var err error
+		if !f.frozen.unless(func() { err = f.keepOnce(ctx, t) }) {
 			continue
 		}
-		before := time.Now()
-		call, cancel := context.WithTimeout(ctx, t.ttl/3)
-		err := f.leases.Keep(call, t.lease, t.ttl)
-		cancel()
 		switch {
 		case err == nil:
 			t.renew(before)
@@ -103,6 +113,35 @@ func (f *fleet) keep(ctx context.Context, t *tenure, every time.Duration) {
 			failed = true
 		}
 	}
+}
+
+func (f *fleet) keepOnce(ctx context.Context, t *tenure) error {
+	call, cancel := context.WithTimeout(ctx, t.ttl/3)
+	defer cancel()
+	return f.leases.Keep(call, t.lease, t.ttl)
+}
+
+// frost lets tests freeze a process: from the return of set on it keeps nothing, and
+// nothing that keeps is on its way.
+type frost struct {
+	mu sync.RWMutex
+	on bool
+}
+
+func (f *frost) set(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.on = on
+}
+
+// unless does something that a frozen process does not; did tells whether it has.
+func (f *frost) unless(do func()) (did bool) {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	if !f.on {
+		do()
+	}
+	return !f.on
 }
 
 // give ends a lease; it runs out by itself where the database cannot be reached.

@@ -168,7 +168,7 @@ func TestFrozenWorker(t *testing.T) {
 	run := w.trigger(id)
 	<-reached
 	frozen := all[1].fleet
-	frozen.frozen.Store(true)
+	frozen.frozen.set(true)
 	past(t, frozen)
 	other, err := New(t.Context(), all[1].config.again())
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestFrozenWorker(t *testing.T) {
 	w.control("POST", "/settle", nil).want(http.StatusOK)
 	require.Equal(t, "completed", w.shownRun(run).at("data.status"))
 	require.Equal(t, [7]int64{1, 1, 0, 0, 1, 1, 0}, w.shownRun(run).counts())
-	frozen.frozen.Store(false)
+	frozen.frozen.set(false)
 	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
 	w.clean(id)
 	before := w.shownRun(run).text
@@ -296,7 +296,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 		return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(http.StatusOK).id("pagination.total_records")
 	}
 
-	first.fleet.frozen.Store(true)
+	first.fleet.frozen.set(true)
 	deposed := func(old, next *Server) func() bool {
 		return func() bool {
 			lapse(t, old.fleet) // once more: it may have been about to keep the lease
@@ -313,13 +313,13 @@ func TestScheduleFiresOnce(t *testing.T) {
 	require.EqualValues(t, 1, runs(), "one moment, one run")
 	require.NoError(t, second.Settle(t.Context()))
 
-	second.fleet.frozen.Store(true)
-	first.fleet.frozen.Store(false)
+	second.fleet.frozen.set(true)
+	first.fleet.frozen.set(false)
 	require.Eventually(t, func() bool { return !first.leads() }, time.Minute, time.Millisecond)
 	moved.Add(int64(time.Hour))
 	require.Eventually(t, deposed(second, first), time.Minute, 10*time.Millisecond)
 	require.Eventually(t, func() bool { return runs() == 2 }, time.Minute, time.Millisecond, "what fell due while nobody led is made up for")
-	second.fleet.frozen.Store(false)
+	second.fleet.frozen.set(false)
 	now(second)
 	require.EqualValues(t, 2, runs())
 	require.NoError(t, first.Settle(t.Context()))
@@ -336,11 +336,11 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	before := w.s.fleet.reign.Load()
 	w.table("ALTER TABLE syncs RENAME TO hidden")
 	w.s.fleet.abdicate()
-	require.False(t, w.s.schedule.planned(id))
 	require.Eventually(t, func() bool {
 		r := w.s.fleet.reign.Load()
 		return r != nil && r != before
 	}, time.Minute, time.Millisecond)
+	require.False(t, w.s.schedule.planned(id))
 	w.table("ALTER TABLE hidden RENAME TO syncs")
 	require.Eventually(t, func() bool { return w.s.schedule.planned(id) }, usualPulse.read/2, time.Millisecond)
 }

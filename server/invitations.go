@@ -130,15 +130,36 @@ func (c *call) refuseSecond(tx *store.Tx, email string) error {
 }
 
 // joinWorkspaces makes a user a member of each workspace with the invited role
-// (spec 4.1.5, 4.1.6). Who is a member there already gets that role.
+// (spec 4.1.5, 4.1.6). Who is a member there already gets that role, except the only
+// owner, without whom the workspace would have none.
 func joinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvitation) error {
 	for _, w := range invited {
-		err := tx.PutMembership(&store.Membership{WorkspaceID: w.WorkspaceID, UserID: u.ID, Role: w.Role})
+		only, err := onlyOwner(tx, w.WorkspaceID, u.ID)
+		if err != nil {
+			return err
+		}
+		if only && w.Role != api.RoleOwner {
+			return refuse(http.StatusConflict, "%s is the only owner of workspace %d and cannot become its %s: invite another owner first", u.Email, w.WorkspaceID, w.Role)
+		}
+		err = tx.PutMembership(&store.Membership{WorkspaceID: w.WorkspaceID, UserID: u.ID, Role: w.Role})
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// onlyOwner reports whether a user alone owns a workspace.
+func onlyOwner(tx *store.Tx, workspaceID, userID int64) (bool, error) {
+	own, err := tx.Membership(workspaceID, userID)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	if err != nil || own.Role != api.RoleOwner {
+		return false, err
+	}
+	owners, err := tx.Owners(workspaceID)
+	return owners == 1, err
 }
 
 // invitationMail is the kind of such an e-mail.

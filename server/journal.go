@@ -131,11 +131,11 @@ func (r *recorder) end() {
 		ID: r.id(), At: api.Time{Time: c.began}, DurationMS: float64(took.Microseconds()) / 1000,
 		OrganizationID: c.who.OrganizationID, WorkspaceID: c.who.WorkspaceID,
 		Operation: c.op.ID, Method: c.r.Method, Path: secrets.path(c.r.URL), Query: secrets.query(c.r.URL),
-		Status: r.code, RequestBytes: len(c.body), ResponseBytes: len(r.body),
+		Status: r.code, RequestBytes: len(c.arrived()), ResponseBytes: len(r.body),
 		Faults: j.s.faults.taken(c), Process: j.process,
 	}
 	if j.bodies.Load() {
-		entry.Request = secrets.body(c.body, true)
+		entry.Request = secrets.body(c.arrived(), true)
 		switch {
 		case len(r.body) > maxKeptBody: // too large to keep
 		case showsSecrets(c.op.Path) || r.code >= http.StatusBadRequest || secrets.holds(r.body):
@@ -199,8 +199,8 @@ func secretsOf(c *call) *masks {
 	if token, err := bearer(c.r); err == nil {
 		m.know(token)
 	}
-	if len(c.body) > 0 {
-		m.learn(c.body)
+	if body := c.arrived(); len(body) > 0 {
+		m.learn(body)
 	}
 	return m
 }

@@ -23,7 +23,7 @@ const shortestSecret = 4
 var secretKeys = []string{
 	"credentials", "webhook_url", "endpoint", "auth_token", "token", "access_token", "refresh_token",
 	"personal_access_token", "workspace_api_key", "api_key", "password", "passphrase", "secret",
-	"client_secret", "private_key", "service_account_key", "custom_headers", "authorization",
+	"client_secret", "private_key", "service_account_key", "custom_headers", "authorization", "uri", "authorize_url",
 }
 
 // harmlessKeys are the credentials that are no secret; a key further down can
@@ -37,7 +37,7 @@ var harmlessKeys = []string{
 // a known secret and without an escape needs no walk.
 var secretHints = [][]byte{
 	[]byte("credential"), []byte("webhook_url"), []byte("endpoint"), []byte("token"), []byte("pass"),
-	[]byte("secret"), []byte("_key"), []byte("custom_headers"), []byte("uthorization"),
+	[]byte("secret"), []byte("_key"), []byte("custom_headers"), []byte("uthorization"), []byte(`"uri"`), []byte("authorize_url"),
 }
 
 // masks takes secrets out of what the journal keeps and the log says.

@@ -22,7 +22,8 @@ import (
 type listener struct {
 	*httptest.Server
 	mu    sync.Mutex
-	codes []int // of the answers to come; 200 when there is none
+	codes []int    // of the answers to come; 200 when there is none
+	later []string // their Retry-After
 	heard []heard
 	first func() // called before the next answer
 }
@@ -52,6 +53,10 @@ func (w *world) listen() *listener {
 		l.heard = append(l.heard, heard{
 			r.URL.RequestURI(), r.Header.Get("X-Signature"), r.Header.Get("Content-Type"), string(body), code, w.s.Now(),
 		})
+		if len(l.later) > 0 {
+			rw.Header().Set("Retry-After", l.later[0])
+			l.later = l.later[1:]
+		}
 		rw.WriteHeader(code)
 	}))
 	w.t.Cleanup(l.Close)

@@ -61,7 +61,8 @@ func (l *limited) trigger(id int64) (run int64) {
 	return l.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), l.key, nil).want(200).id("data.sync_run_id")
 }
 
-// ended waits for the end of a run, whose waits settle would take for quiet.
+// ended waits for the end of a run, also of one that rests after a 429, which settle
+// would take for quiet.
 func (l *limited) ended(run int64) *answer {
 	l.s.engine.mu.Lock()
 	working := l.s.engine.working[run]

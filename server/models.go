@@ -75,7 +75,7 @@ func (s *Server) createModel(c *call) (*reply, error) {
 		return nil, err
 	}
 	// Before the body: nothing in it could be right here.
-	if err := checkSQL(src); err != nil {
+	if err := s.checkSQL(src); err != nil {
 		return nil, err
 	}
 	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}

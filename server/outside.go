@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -63,7 +62,7 @@ func (o *outside) drop(s *Server) error {
 			s.store.Tell(s.background.ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
 	}
 	for _, src := range o.sources {
-		if kind, _ := source.Type(src.Type); kind.Emulated {
+		if s.sourceType(src.Type).Emulated {
 			failures = append(failures, sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}.forget())
 		}
 	}

@@ -46,6 +46,15 @@ func (s *Server) refreshReply(key int64) (*reply, error) {
 
 // refreshStatus answers {"status": "processing"} until the refresh has ended.
 func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, error) {
+	r, err := s.refreshOf(c, kind, target)
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+}
+
+// refreshOf is the refresh of a target that the caller's key names.
+func (s *Server) refreshOf(c *call, kind string, target int64) (*store.Refresh, error) {
 	// Keys count on within a target, so one of another target is not found.
 	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
 	if err != nil {
@@ -59,10 +68,7 @@ func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, erro
 	if err == nil && r.Status == store.RefreshProcessing && s.settings != nil {
 		err = s.lookAfter(c.ctx, r)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+	return r, err
 }
 
 // refreshOwner stands in the place of the error as long as a refresh is under way:

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -86,6 +85,9 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := old.drop(s); err != nil {
 		return err
 	}
+	if err := s.loadConnectors(ctx); err != nil {
+		return err
+	}
 	if err := s.restoreOutside(ctx, a); err != nil {
 		return err
 	}
@@ -111,7 +113,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		}
 	}
 	for _, src := range a.meta.Warehouses {
-		err := source.RestoreWarehouse(ctx, src.Type, s.sourceOptions(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
+		err := s.sourceTypes().RestoreWarehouse(ctx, src.Type, s.sourceOptions(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
 		if err != nil {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}
@@ -144,6 +146,9 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 	s.store = opened
 	// The store holds the directory's lock from here on.
 	err = s.books()
+	if err == nil {
+		err = s.loadConnectors(ctx)
+	}
 	if err == nil {
 		err = s.restoreOutside(ctx, a)
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"maps"
 	"net/http"
 	"strings"
 
@@ -19,7 +20,7 @@ type operation struct {
 // handlers maps the operations of the OpenAPI document to their code. The
 // contract test holds the two together in both directions.
 func (s *Server) handlers() map[string]handler {
-	return map[string]handler{
+	all := map[string]handler{
 		"fetchRoot": s.fetchRoot,
 
 		"listDestinations":          s.listDestinations,
@@ -57,11 +58,23 @@ func (s *Server) handlers() map[string]handler {
 		"fetchSourceTable":          s.fetchSourceTable,
 		"refreshTableColumns":       s.refreshTableColumns,
 		"fetchRefreshColumnsStatus": s.fetchRefreshColumnsStatus,
+		"fetchTableColumns":         s.fetchTableColumns,
+		"refreshNamedTable":         s.refreshNamedTable,
+		"fetchNamedTableRefresh":    s.fetchNamedTableRefresh,
+		"refreshModelColumns":       s.refreshDataset(datasetOfModel),
+		"fetchModelRefresh":         s.fetchDatasetRefresh(datasetOfModel),
+		"refreshDatasetColumns":     s.refreshDataset(datasetOfPath),
+		"fetchDatasetRefresh":       s.fetchDatasetRefresh(datasetOfPath),
 		"listModels":                s.listModels,
 		"createModel":               s.createModel,
 		"fetchModel":                s.fetchModel,
 		"updateModel":               s.updateModel,
 		"deleteModel":               s.deleteModel,
+		"listFilterSegments":        s.listFilterSegments,
+		"createFilterSegment":       s.createFilterSegment,
+		"fetchFilterSegment":        s.fetchFilterSegment,
+		"updateFilterSegment":       s.updateFilterSegment,
+		"deleteFilterSegment":       s.deleteFilterSegment,
 		"listTopics":                s.listTopics,
 		"createTopic":               s.createTopic,
 		"fetchTopic":                s.fetchTopic,
@@ -99,12 +112,15 @@ func (s *Server) handlers() map[string]handler {
 		"deleteWorkspaceInvitation": s.deleteWorkspaceInvitation,
 		"listUsers":                 s.listUsers,
 	}
+	maps.Copy(all, s.linkHandlers())
+	return all
 }
 
 // route builds the mux. Operations of the document without a handler are a
 // mistake of the program: the contract test finds them.
 func (s *Server) route() {
 	mux, byID := http.NewServeMux(), s.handlers()
+	s.routeLinks(mux)
 	for _, described := range openapi.Operations() {
 		handle, ok := byID[described.ID]
 		if !ok {
@@ -113,6 +129,15 @@ func (s *Server) route() {
 		op := &operation{Operation: described, handle: handle}
 		pattern := BasePath + strings.TrimSuffix(described.Path, "/")
 		serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, op) }
+		if described.ID == "fetchRoot" {
+			serve = func(w http.ResponseWriter, r *http.Request) {
+				if wantsPage(r) { // a person in a browser
+					s.showFront(w, r)
+					return
+				}
+				s.answer(w, r, op)
+			}
+		}
 		mux.HandleFunc(described.Method+" "+pattern, serve)
 		// One real client asks for /workspace/ (facts B3); a slash at the end is
 		// forgiven everywhere.
@@ -153,6 +178,7 @@ func wrongMethod(r *http.Request, allowed string) *failure {
 
 // routeOutside serves what stands beside the API.
 func (s *Server) routeOutside(mux *http.ServeMux) {
+	mux.HandleFunc("GET /{$}", s.showFront)
 	// It asks nothing of the store: whoever starts the service only wants to
 	// know that it listens.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

@@ -15,6 +15,7 @@ import (
 // to one another by name. Everything goes through the API's own handlers, so
 // that a seed can make nothing that a client could not.
 type seedDocument struct {
+	Connectors    []*declaration     `yaml:"connectors"`
 	Organizations []seedOrganization `yaml:"organizations"`
 }
 
@@ -106,6 +107,7 @@ type seedWorkspaceInvitation struct {
 
 // Seeded is what a seed made, by the names in it. Tokens are shown once.
 type Seeded struct {
+	Connectors    []string             `json:"connectors,omitempty"` // types that it declares
 	Organizations []SeededOrganization `json:"organizations"`
 }
 
@@ -176,8 +178,22 @@ func readSeed(file string, src []byte) (document seedDocument, err error) {
 	if err := yamldoc.Decode(file, src, &document); err != nil {
 		return document, seedUnreadable(err)
 	}
-	if len(document.Organizations) == 0 {
-		return document, refuse(http.StatusBadRequest, "%s: a seed needs organizations", file)
+	if len(document.Organizations)+len(document.Connectors) == 0 {
+		return document, refuse(http.StatusBadRequest, "%s: a seed needs organizations or connectors", file)
+	}
+	for i, d := range document.Connectors {
+		if d == nil {
+			d = &declaration{}
+		}
+		problems := d.check()
+		for j := range problems {
+			problems[j].Field = fmt.Sprintf("connectors[%d].%s", i, problems[j].Field)
+		}
+		if len(problems) > 0 {
+			told := invalid(problems)
+			told.message = file + ": " + told.message
+			return document, told
+		}
 	}
 	return document, nil
 }
@@ -194,6 +210,10 @@ func seedUnreadable(err error) error {
 // sow makes the organizations one after the other; an error undoes all.
 func (s *Server) sow(ctx context.Context, file string, document seedDocument) (*Seeded, error) {
 	seeded, undo := &Seeded{}, &seedUndo{s: s, since: s.clock.Now().Truncate(time.Millisecond)}
+	var err error
+	if seeded.Connectors, err = s.declareAll(ctx, file, document.Connectors, undo); err != nil {
+		return nil, undo.run(err)
+	}
 	for i, wanted := range document.Organizations {
 		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i), whole: !wanted.First, undo: undo}
 		made, err := p.organization(wanted)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,48 +42,9 @@ func (p *planter) at(place, name string, err error) error {
 	return &told
 }
 
-// drive runs an operation of the API as somebody, past authentication, faults
-// and journal: those belong to clients. It gives the reply as JSON.
+// drive runs an operation of the API as somebody (Server.perform).
 func (p *planter) drive(who principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
-	// By its id in the document, so that a seed is checked as a request would
-	// be.
-	op := p.s.ready[id]
-	if op == nil {
-		return nil, fmt.Errorf("drive %s: there is no such operation", id)
-	}
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = encode(body); err != nil {
-			return nil, err
-		}
-	}
-	r, err := http.NewRequestWithContext(p.ctx, op.Method, BasePath+op.Path, bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("drive %s: %w", id, err)
-	}
-	if text != nil {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for name, value := range path {
-		r.SetPathValue(name, fmt.Sprint(value))
-	}
-	c := &call{s: p.s, ctx: p.ctx, r: r, op: op, who: who, began: p.s.clock.Now()}
-	c.body = text
-	if err := c.read(); err != nil {
-		return nil, err
-	}
-	if len(c.warnings) > 0 { // a seed with a typing error is refused in every dialect
-		return nil, refuse(http.StatusBadRequest, "%s", strings.Join(c.warnings, "; "))
-	}
-	got, err := op.handle(c)
-	if err != nil {
-		return nil, err
-	}
-	if got.raw != nil {
-		return got.raw, nil
-	}
-	return encode(got.body)
+	return p.s.perform(p.ctx, who, id, path, body)
 }
 
 // create drives an operation that makes something and gives its id.

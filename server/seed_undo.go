@@ -19,6 +19,7 @@ type seedUndo struct {
 	steps []seedStep
 	// organizations that are new
 	organizations []int64
+	declared      []seedDeclared // types, the latest first
 }
 
 // seedStep takes back one thing: its row, and then what it has outside the store.
@@ -49,6 +50,12 @@ func (u *seedUndo) run(cause error) error {
 	}
 	for _, id := range u.organizations {
 		failures = append(failures, u.s.deleteOrganization(context.Background(), id))
+	}
+	for _, d := range u.declared {
+		err := u.s.undeclare(context.Background(), d.name, d.before)
+		if !errors.Is(err, store.ErrNotFound) { // somebody was faster
+			failures = append(failures, err)
+		}
 	}
 	err := errors.Join(failures...)
 	if err == nil {

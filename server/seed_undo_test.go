@@ -38,7 +38,7 @@ organizations:
         webhooks:
           - {name: Audit, endpoint: "https://audit.acme.example/hooks/42"}
         invitations:
-          - {emails: [owner@example.com, stranger@example.com], role: viewer}
+          - {emails: [owner@example.com, stranger@example.com], role: owner}
     invitations:
       - {email: other@example.com, role: member, workspaces: {First workspace: viewer}}
       - {email: second@example.com, role: king}

@@ -26,6 +26,7 @@ import (
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -120,8 +121,11 @@ type Config struct {
 	SMTP SMTP
 	// Violate names rules to break on purpose, see Violations.
 	Violate []string
-	// Log gets what happens; nil drops it. It never holds a secret.
-	Log *slog.Logger
+	// Log gets what happens; nil drops it. It never holds a secret. Requests also logs
+	// a line for each request: of the API at level info, of everything beside it at
+	// level debug.
+	Log      *slog.Logger
+	Requests bool
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
@@ -139,6 +143,8 @@ type Server struct {
 	clock      *clock.Clock
 	store      *store.Store
 	gate       *destination.Gate
+	sources    atomic.Pointer[source.Catalogue]
+	connectors connectors
 	mux        *http.ServeMux
 	first      *Tokens
 	journal    *journal
@@ -249,8 +255,17 @@ func (s *Server) FirstTokens() *Tokens { return s.first }
 func (s *Server) Now() time.Time { return s.clock.Now() }
 
 // ServeHTTP answers the API under BasePath, the control API under /_control,
-// and /healthz, /metrics, /openapi.yaml and /openapi.json.
+// and /healthz, /metrics, /openapi.yaml and /openapi.json; at / stands where they are.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.config.Requests && !strings.HasPrefix(r.URL.Path, forksPath) {
+		logged := &loggedRequest{ResponseWriter: w, s: s, r: r, began: time.Now()}
+		defer logged.end()
+		w = logged
+	}
+	s.serve(w, r)
+}
+
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	// The mux answers // and /../ with a page that redirects; clients of an API
 	// get JSON.
 	if at := r.URL.EscapedPath(); at != "" && strings.TrimSuffix(path.Clean(at), "/") != strings.TrimSuffix(at, "/") {

@@ -56,6 +56,8 @@ func (s *Server) shareControl(ctx context.Context) error {
 		settingFaults:  {apply: s.faults.follow},
 		settingJournal: {apply: s.journal.follow},
 		settingTrust:   {apply: s.followTrust},
+
+		settingConnectors: {apply: s.followConnectors},
 	}}
 	if err := s.journal.share(ctx, all); err != nil {
 		return err

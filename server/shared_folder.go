@@ -17,7 +17,7 @@ func inFiles(described source.Description) bool {
 
 // homeless says why a source of a type cannot be opened here.
 func (s *Server) homeless(typ string) error {
-	if described, _ := source.Type(typ); s.config.NoFiles && inFiles(described) {
+	if s.config.NoFiles && inFiles(s.sourceType(typ)) {
 		return errNoFolder
 	}
 	return nil

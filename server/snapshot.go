@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -100,7 +99,7 @@ func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
 		}
 	}
 	for _, src := range kept.sources {
-		if kind, _ := source.Type(src.Type); kind.Emulated {
+		if s.sourceType(src.Type).Emulated {
 			meta.Warehouses = append(meta.Warehouses, snapshotPart{src.ID, src.Type})
 		}
 	}
@@ -168,7 +167,9 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 		}
 	}
 	for _, src := range meta.Warehouses {
-		write := func(w io.Writer) error { return source.CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w) }
+		write := func(w io.Writer) error {
+			return s.sourceTypes().CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w)
+		}
 		if err := part(fmt.Sprintf(partWarehouse, src.ID), write); err != nil {
 			return err
 		}

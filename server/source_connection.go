@@ -51,18 +51,19 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 	// Each part adds its problems, so that a client sees all of them at once;
 	// what depends on the type is looked at only where the type is known.
 	problems := applyName(b, src)
-	described, more := applyType(b, src)
+	described, more := c.applyType(b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
 		if err := c.s.homeless(described.ServiceName); err != nil {
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
-		problems = append(problems, applyEngine(b, src, described)...)
+		problems = append(problems, c.applyEngine(b, src, described)...)
 		a.typ, a.engine = src.Type, src.Engine
 		a.options.Advanced = a.keepsState()
-		a.credentials = mergeCredentials(a.credentials, b.Credentials)
+		sent, twice := c.readCredentials(src.Type, b.Credentials)
+		a.credentials = mergeCredentials(a.credentials, sent)
 		// The merged ones: an update has to leave something complete behind.
-		for _, p := range source.CheckCredentials(src.Type, a.credentials) {
+		for _, p := range append(twice, a.types.CheckCredentials(src.Type, a.credentials)...) {
 			p.Field = "connection." + p.Field
 			problems = append(problems, p)
 		}
@@ -71,7 +72,7 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 	if len(problems) > 0 {
 		return invalid(problems)
 	}
-	src.Details = source.Details(src.Type, a.credentials)
+	src.Details = a.types.Details(src.Type, a.credentials)
 	return nil
 }
 
@@ -91,28 +92,48 @@ func applyName(b sourceBody, src *store.Source) []api.Problem {
 }
 
 // applyType takes the type of a new source; a stored one keeps its own.
-func applyType(b sourceBody, src *store.Source) (source.Description, []api.Problem) {
+func (c *call) applyType(b sourceBody, src *store.Source) (source.Description, []api.Problem) {
 	bad := func(format string, args ...any) (source.Description, []api.Problem) {
 		return source.Description{}, []api.Problem{{Field: "connection.type", Message: fmt.Sprintf(format, args...)}}
 	}
-	known := strings.Join(sourceTypeNames(), ", ")
+	known := strings.Join(c.s.sourceTypeNames(), ", ")
 	switch {
-	case src.Type != "" && b.Type != nil && *b.Type != src.Type:
+	case src.Type != "" && b.Type != nil && c.s.typeName(*b.Type) != c.s.typeName(src.Type):
 		return bad("cannot be changed from %s; create another source", src.Type)
 	case src.Type == "" && b.Type == nil:
 		return bad("is required: one of %s", known)
 	case b.Type != nil:
-		src.Type = *b.Type
+		src.Type = c.s.typeName(*b.Type)
 	}
-	described, ok := source.Type(src.Type)
+	described, ok := c.s.sourceTypes().Type(src.Type)
 	if !ok {
 		return bad("unknown type %q: must be one of %s", clipped(src.Type), known)
 	}
 	return described, nil
 }
 
-// applyEngine takes the sync engine, which is chosen at creation (facts B3).
-func applyEngine(b sourceBody, src *store.Source, described source.Description) []api.Problem {
+// typeName is the name of a type by which it is kept; others stay as they are.
+func (s *Server) typeName(typ string) string { return s.sourceTypes().Name(typ) }
+
+// readCredentials gives what was sent as it is kept. The live dialect reads each
+// value as its field means it, and keeps out what the type does not have, with a
+// warning.
+func (c *call) readCredentials(typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
+	types := c.s.sourceTypes()
+	if c.s.dialect.UnknownFields {
+		sent = maps.Clone(sent)
+		for _, name := range types.Unknown(typ, sent) {
+			delete(sent, name)
+			c.warnings = append(c.warnings, "unknown field connection.credentials."+clip(name, 200)+" was ignored")
+		}
+	}
+	return types.Read(typ, sent, c.s.dialect.CredentialsCoerced)
+}
+
+// applyEngine takes the sync engine, which is chosen at creation (facts B3). A
+// client that sends advanced for every type (facts D) gets it back in the live
+// dialect, and a warning where the type has no such engine.
+func (c *call) applyEngine(b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	bad := func(format string, args ...any) []api.Problem {
 		return []api.Problem{{Field: "connection.sync_engine", Message: fmt.Sprintf(format, args...)}}
 	}
@@ -124,6 +145,11 @@ func applyEngine(b sourceBody, src *store.Source, described source.Description) 
 	case src.Engine != "" && *b.SyncEngine != src.Engine:
 		return bad("cannot be changed from %s; create another source", src.Engine)
 	case !slices.Contains(described.SupportedSyncEngines, *b.SyncEngine):
+		if c.s.dialect.EngineOfAnyType {
+			src.Engine = *b.SyncEngine
+			c.warnings = append(c.warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
+			return nil
+		}
 		return bad("%s sources support %s, not %q", described.ServiceName, strings.Join(described.SupportedSyncEngines, " and "), clipped(*b.SyncEngine))
 	default:
 		src.Engine = *b.SyncEngine
@@ -131,15 +157,27 @@ func applyEngine(b sourceBody, src *store.Source, described source.Description) 
 	return nil
 }
 
+// maxRetention bounds the days that logs are kept.
+const maxRetention = 3650
+
 // applyRetention takes the days that logs written into the warehouse are kept;
-// null takes the limit away.
+// null ends the writing.
 func applyRetention(b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	const key = "warehouse_writeback_retention_in_days"
 	if _, sent := b.keys[key]; !sent {
 		return nil
 	}
-	if b.WritebackRetention != nil && !described.SupportsWarehouseWriteback {
-		return []api.Problem{{Field: "connection." + key, Message: described.ServiceName + " sources do not support writeback; leave it out"}}
+	bad := func(message string) []api.Problem {
+		return []api.Problem{{Field: "connection." + key, Message: message}}
+	}
+	switch days := b.WritebackRetention; {
+	case days == nil:
+	case !described.SupportsWarehouseWriteback:
+		return bad(described.ServiceName + " sources do not support writeback; leave it out")
+	case src.Engine != api.EngineAdvanced:
+		return bad("needs the sync_engine advanced, which writes into the source; leave it out, or create the source with that engine")
+	case *days < 1 || *days > maxRetention:
+		return bad(fmt.Sprintf("must be from 1 to %d days, or null for no log", maxRetention))
 	}
 	src.WritebackRetention = b.WritebackRetention
 	return nil

@@ -23,6 +23,7 @@ const sourceTimeout = 30 * time.Second
 
 // sourceAccess is all that it takes to open a source outside a transaction.
 type sourceAccess struct {
+	types       *source.Catalogue
 	workspaceID int64
 	id          int64 // 0 for one that is not stored yet
 	version     int64 // of the row that the credentials belong to
@@ -40,7 +41,7 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 		return sourceAccess{}, fmt.Errorf("read credentials of source %d: %w", src.ID, err)
 	}
 	a := sourceAccess{
-		src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, s.sourceOptions(src.ID), s.homeless(src.Type),
+		s.sourceTypes(), src.WorkspaceID, src.ID, src.Version, src.Type, src.Engine, credentials, s.sourceOptions(src.ID), s.homeless(src.Type),
 	}
 	a.options.Advanced, a.options.Since = a.keepsState(), src.CreatedAt
 	return a, nil
@@ -89,7 +90,21 @@ func (a sourceAccess) open(ctx context.Context) (source.Source, error) {
 	if a.refused != nil {
 		return nil, a.refused
 	}
-	return source.Open(ctx, a.typ, a.credentials, a.options)
+	return a.types.Open(ctx, a.typ, a.credentials, a.options)
+}
+
+// inferred reports whether the types of its columns are guessed from rows.
+func (a sourceAccess) inferred() bool {
+	described, _ := a.types.Type(a.typ)
+	return described.Inferred
+}
+
+// openAt is open with the columns of an object; see Catalogue.OpenAt.
+func (a sourceAccess) openAt(ctx context.Context, o source.Object) (src source.Source, columns []api.Column, missing, err error) {
+	if a.refused != nil {
+		return nil, nil, nil, a.refused
+	}
+	return a.types.OpenAt(ctx, a.typ, a.credentials, a.options, o)
 }
 
 // forget drops what an emulated warehouse keeps, when its source is no more.
@@ -125,7 +140,7 @@ func (a sourceAccess) probe(ctx context.Context) (tables []api.Table, why string
 	if a.refused != nil {
 		return nil, "open: " + a.refused.Error()
 	}
-	for _, step := range source.Test(ctx, a.typ, a.credentials, a.options).Steps {
+	for _, step := range a.types.Test(ctx, a.typ, a.credentials, a.options).Steps {
 		if step.Status == api.StepFailed {
 			return nil, fmt.Sprintf("%s: %s", step.Step, step.Error.Message)
 		}
@@ -149,7 +164,7 @@ func (s *Server) probe(ctx context.Context, a sourceAccess) (tables []api.Table,
 // clean takes the secrets of the connection out of a text. Very short ones are
 // left: no driver prints them, and a message without any "e" helps nobody.
 func (a sourceAccess) clean(text string) string {
-	for _, secret := range source.Secrets(a.typ, a.credentials) {
+	for _, secret := range a.types.Secrets(a.typ, a.credentials) {
 		if len(secret) > 3 {
 			text = strings.ReplaceAll(text, secret, "[secret]")
 		}

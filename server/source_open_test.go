@@ -71,7 +71,7 @@ func TestWarehousesInMemory(t *testing.T) {
 func execute(t *testing.T, w *world, id int64, sql string) {
 	t.Helper()
 	credentials := map[string]string{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": "s3cret"}
-	a := sourceAccess{id: id, typ: "snowflake", credentials: rawOf(credentials), options: w.s.sourceOptions(id)}
+	a := sourceAccess{types: w.s.sourceTypes(), id: id, typ: "snowflake", credentials: rawOf(credentials), options: w.s.sourceOptions(id)}
 	src, err := a.open(t.Context())
 	require.NoError(t, err)
 	defer src.Close()
@@ -105,7 +105,7 @@ func TestSourceUpdatedAtOnce(t *testing.T) {
 
 // A message keeps its sense when a secret is cleaned out of it.
 func TestClean(t *testing.T) {
-	a := sourceAccess{typ: "postgres", credentials: rawOf(map[string]string{"password": "hunter2!", "username": "u"})}
+	a := sourceAccess{types: source.BuiltIn(), typ: "postgres", credentials: rawOf(map[string]string{"password": "hunter2!", "username": "u"})}
 	require.Equal(t, "login with [secret] as u failed", a.clean("login with hunter2! as u failed"))
 	a.credentials = rawOf(map[string]string{"password": "e"})
 	require.Equal(t, "refused", a.clean("refused"))

@@ -22,6 +22,8 @@ type shape struct {
 	StreamingDatabase bool // sync_behavior_family has a rule about it (spec 2.6)
 	DatasetID         *int64
 	TopicID           *int64
+	Segment           *store.Segment   // of which the rows are read alone
+	Segments          []*store.Segment // that each row is marked with
 	Object            api.SourceObject // as replies show it
 }
 
@@ -32,7 +34,7 @@ func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.Sour
 	// Looked at twice at most: by what is stored, and after a new discovery.
 	look := func() (found shape, a sourceAccess, problems []api.Problem, err error) {
 		err = s.store.View(ctx, func(tx *store.Tx) (err error) {
-			if found, problems, err = shapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
+			if found, problems, err = s.shapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
 				a, err = s.sourceAccess(tx, found.Source)
 			}
 			return err
@@ -60,7 +62,7 @@ const (
 
 // shapeOf is sourceShape within a transaction and by what the store knows. The
 // source is there, with a problem too, when only the object is wrong.
-func shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+func (s *Server) shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
 	src, err := tx.Source(workspaceID, at.ConnectionID)
 	if errors.Is(err, store.ErrNotFound) {
 		return shape{}, []api.Problem{{
@@ -72,7 +74,7 @@ func shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, [
 		return shape{}, nil, err
 	}
 	// A type that this version does not know has no rules of its own.
-	described, _ := source.Type(src.Type)
+	described := s.sourceType(src.Type)
 	found := shape{Source: src, StreamingDatabase: described.StreamingDatabase}
 	resolve, ok := map[string]func(*store.Tx, api.SourceObject) ([]api.Problem, error){
 		api.ObjectTable:   found.table,
@@ -87,6 +89,9 @@ func shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, [
 		}}, nil
 	}
 	problems, err := resolve(tx, at.Object)
+	if err == nil && len(problems) == 0 && at.FilterSegmentID != nil {
+		problems, err = found.segment(tx, *at.FilterSegmentID)
+	}
 	return found, problems, err
 }
 

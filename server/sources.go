@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/destkit/destkit/server/api"
@@ -11,17 +12,27 @@ import (
 
 // sourceOf shows a source. A basic engine keeps its state in the service and
 // only ever reads; an advanced one writes a schema of its own.
-func sourceOf(src *store.Source) api.Source {
+func (s *Server) sourceOf(src *store.Source) api.Source {
 	details := src.Details
 	if details == nil {
 		details = map[string]any{}
 	}
 	return api.Source{
-		ID: src.ID, Name: src.Name, Label: src.Name, Type: src.Type, SyncEngine: src.Engine,
+		ID: src.ID, Name: src.Name, Label: src.Name, Type: s.typeName(src.Type), SyncEngine: src.Engine,
 		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
-		ConnectionDetails: details, ReadOnlyConnection: src.Engine == api.EngineBasic,
-		WritebackRetention: src.WritebackRetention,
+		ConnectionDetails: details, ReadOnlyConnection: s.worksAs(src) == api.EngineBasic,
+		WritebackRetention: s.dialect.retention(src.WritebackRetention),
 	}
+}
+
+// worksAs is the engine that a source works with. The live dialect shows the one
+// that was sent, also where the type has none but basic.
+func (s *Server) worksAs(src *store.Source) string {
+	described, known := s.sourceTypes().Type(src.Type)
+	if known && !slices.Contains(described.SupportedSyncEngines, src.Engine) {
+		return api.EngineBasic
+	}
+	return src.Engine
 }
 
 // source finds the source of the path in the caller's workspace.
@@ -33,12 +44,12 @@ func (c *call) source(tx *store.Tx) (*store.Source, error) {
 func (s *Server) listSources(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
 		return tx.Sources(c.who.WorkspaceID, page)
-	}, sourceOf)
+	}, s.sourceOf)
 }
 
 // fetchSource shows one source; its credentials are never returned (facts B3).
 func (s *Server) fetchSource(c *call) (*reply, error) {
-	return oneOf(c, c.source, sourceOf)
+	return oneOf(c, c.source, s.sourceOf)
 }
 
 // newSources numbers the sources that are tried before they are stored.
@@ -53,7 +64,7 @@ func (s *Server) createSource(c *call) (*reply, error) {
 	}
 	src := &store.Source{WorkspaceID: c.who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
-	var a sourceAccess
+	a := sourceAccess{types: s.sourceTypes()}
 	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Withheld: s.withheld}
 	defer forgetWarehouse(a.options.Key)
 	if err := c.applySource(connection, src, &a); err != nil {
@@ -82,7 +93,7 @@ func (s *Server) createSource(c *call) (*reply, error) {
 		return nil, err
 	}
 	c.warnTest(why)
-	got, err := created(sourceOf(src))
+	got, err := created(s.sourceOf(src))
 	got.deprecated = connection.Label != nil
 	return got, err
 }
@@ -128,7 +139,7 @@ func (s *Server) updateSource(c *call) (*reply, error) {
 		return nil, err
 	}
 	c.warnTest(why)
-	got, err := updated(sourceOf(src))
+	got, err := updated(s.sourceOf(src))
 	got.deprecated = connection.Label != nil
 	return got, err
 }

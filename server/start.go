@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -85,6 +86,7 @@ func assemble(config Config) (*Server, error) {
 	s.background.ctx, s.background.stop = context.WithCancelCause(context.Background())
 	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
 	s.replies = newRendered()
+	s.sources.Store(source.BuiltIn())
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(maxForks)
 	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
@@ -161,7 +163,10 @@ func (s *Server) open(ctx context.Context) error {
 	if s.store, err = store.Open(ctx, options); err != nil {
 		return err
 	}
-	if err = s.books(); err != nil {
+	if err = s.books(); err == nil {
+		err = s.loadConnectors(ctx)
+	}
+	if err != nil {
 		return errors.Join(err, s.store.Close())
 	}
 	return nil

@@ -12,7 +12,11 @@ import (
 
 // checkSync holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
-func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error {
+func (s *Server) checkSync(c *call, y *store.Sync, before columnsOrigin, existingAlerts []int64) error {
+	folded, err := s.foldSegment(c, &y.Config)
+	if err != nil {
+		return err
+	}
 	subject := mapping.Subject{Config: y.Config, Present: c.keys(), ExistingAlerts: existingAlerts}
 	// Both ends first: the rules about mappings need to know what is there.
 	problems, err := s.checkDestination(c, y, &subject)
@@ -23,16 +27,20 @@ func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error
 	if err != nil {
 		return err
 	}
-	problems = append(problems, more...)
+	problems = append(append(problems, folded...), more...)
 	subject.Columns, subject.ColumnsKnown = shape.Columns, shape.ColumnsKnown
 	subject.Streaming, subject.StreamingDatabase = shape.Streaming, shape.StreamingDatabase
 	if shape.Source != nil {
 		y.SourceID = shape.Source.ID
 		y.DatasetID = shape.DatasetID
 		y.TopicID = shape.TopicID
+		if y.SegmentID = nil; shape.Segment != nil {
+			y.SegmentID = &shape.Segment.ID
+		}
 		y.Config.SourceAttributes.Object = shape.Object
 	}
 	problems = append(problems, mapping.Check(subject)...)
+	problems = append(problems, s.gate.CheckSettings(subject.DestinationType, &y.Config)...)
 	// Defaults are filled into a valid configuration only: half of an invalid
 	// one would be guessed.
 	if len(problems) == 0 {
@@ -44,6 +52,8 @@ func (s *Server) checkSync(c *call, y *store.Sync, existingAlerts []int64) error
 	if problems = append(problems, more...); len(problems) > 0 {
 		return invalid(problems)
 	}
+	acceptColumns(before, y)
+	generate(y, subject.Object, &shape)
 	return nil
 }
 
@@ -58,11 +68,12 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 		return nil, err
 	}
 	y.DestinationID, subject.DestinationType = d.ID, d.Type
+	subject.UpdatesPart = s.dialect.UpdateNeedsIdentifier
 	// From the cache where it can be: a check should not wait for a
 	// destination.
 	objects, err := s.objects(c.ctx, d)
 	var f *failure
-	if errors.As(err, &f) && f.code == http.StatusBadRequest {
+	if errors.As(err, &f) && f.code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.message}}, nil
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	if err := c.decode(&body); err != nil {
 		return nil, err
 	}
-	force := body.Force || c.r.URL.Query().Get("force_full_sync") == "true"
+	force := body.Force || c.flag("force_full_sync")
 	run := &store.SyncRun{WorkspaceID: c.who.WorkspaceID}
 	err := c.update(func(tx *store.Tx) error {
 		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
@@ -56,7 +56,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 			return invalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
 		}
 		run.SyncID = y.ID
-		return s.queue(tx, run, force, api.TriggerReason{UITag: "Manual", UIDetail: "Manually triggered through the API"})
+		return s.queue(tx, run, force, api.TriggerReason{UITag: reasonManual, UIDetail: "Manually triggered through the API"})
 	})
 	if err != nil {
 		return nil, err
@@ -64,6 +64,9 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	s.launch(run)
 	return ok(map[string]int64{"sync_run_id": run.ID})
 }
+
+// reasonManual is the ui_tag of a run that a client has triggered (facts B5).
+const reasonManual = "Manual"
 
 // launch hands a queued run to the engine; one that was skipped stays so.
 func (s *Server) launch(run *store.SyncRun) {

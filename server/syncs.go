@@ -10,17 +10,19 @@ import (
 	"github.com/destkit/destkit/server/store"
 )
 
-// syncOf shows a sync. match_rate_details belongs to the reply of an update in
-// the spec dialect (spec 2.6).
-func (s *Server) syncOf(y *store.Sync, update bool) *api.Sync {
+// syncOf shows a sync: an *api.Sync in the form of the dialect.
+// match_rate_details belongs to the reply of an update in the spec dialect
+// (spec 2.6).
+func (s *Server) syncOf(y *store.Sync, update bool) any {
 	shown := &api.Sync{
 		ID: y.ID, Status: s.dialect.syncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
+	shown.Mappings, shown.SourceAttributes = shownMappings(y), segmentSource(y.Config.SourceAttributes)
 	if update || s.dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
-	return shown
+	return s.dialect.sync(shown)
 }
 
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
@@ -199,10 +201,12 @@ func (s *Server) configure(c *call, y *store.Sync) error {
 	// An update names by id the alerts that stay (facts B4); ids of nobody are
 	// refused.
 	existing := alertIDs(&y.Config)
+	before := originOf(y)
 	if err := c.overlay(&y.Config); err != nil {
 		return err
 	}
-	return s.checkSync(c, y, existing)
+	dropGenerated(y)
+	return s.checkSync(c, y, before, existing)
 }
 
 // overlay lays the body over the stored configuration: what it holds replaces

@@ -97,12 +97,15 @@ func (a sourceAccess) changed(tx *store.Tx) (bool, error) {
 }
 
 // refreshTableColumns reads the columns of one table again.
-func (s *Server) refreshTableColumns(c *call) (*reply, error) {
+func (s *Server) refreshTableColumns(c *call) (*reply, error) { return s.refreshTable(c, c.table) }
+
+// refreshTable does so for a table however the path names it.
+func (s *Server) refreshTable(c *call, find func(*store.Tx) (*store.Source, *store.SourceTable, error)) (*reply, error) {
 	var a sourceAccess
 	var t *store.SourceTable
 	err := c.view(func(tx *store.Tx) (err error) {
 		var src *store.Source
-		if src, t, err = c.table(tx); err == nil {
+		if src, t, err = find(tx); err == nil {
 			a, err = s.sourceAccess(tx, src)
 		}
 		return err

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -128,7 +127,7 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 			return err
 		}
 		// Before the body: nothing in it could be right here.
-		if described, _ := source.Type(src.Type); !described.Streaming {
+		if !s.sourceType(src.Type).Streaming {
 			return refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
 		t.SourceID = src.ID

@@ -2,6 +2,8 @@ package server
 
 import (
 	"encoding/json"
+	"fmt"
+	"strconv"
 
 	"github.com/destkit/destkit/server/executor"
 )
@@ -37,17 +39,22 @@ const (
 	countRead, countChanged, countGone = "source_record_count", "source_record_updates", "source_record_deletes"
 	countProcessed, countUpdated       = "records_processed", "records_updated"
 	countFailed, countInvalid          = "records_failed", "records_invalid"
+	countFound                         = "source_record_invalids"
 )
 
 // countersViolations break the rules of CNT: the counters of a run (spec 2.9).
 func countersViolations() []violation {
-	return []violation{
-		miscounts("CNT-001", "counters of invalid records are null where there are none", func(r countedRun) {
-			if r.of(countInvalid) == 0 {
+	return append(offByOneViolations(), []violation{
+		miscounts("CNT-001", "counters of invalid records are null where there are none, and no failures", func(r countedRun) {
+			if r.of(countInvalid) == 0 && r.of(countFailed) == 0 {
 				r[countInvalid], r["source_record_invalids"] = nil, nil
 			}
 		}),
-		miscounts("CNT-002", "source_record_count has only the records that are sent", func(r countedRun) { r[countRead] = r.of(countChanged) }),
+		miscounts("CNT-002", "source_record_count has only the records that are sent, where none has failed", func(r countedRun) {
+			if r.of(countFailed) == 0 {
+				r[countRead] = r.of(countChanged)
+			}
+		}),
 		miscounts("CNT-003", "source_record_updates has every record that is not new, too, where something has changed", func(r countedRun) {
 			if r.of(countChanged) > 0 && r.of(countFailed) == 0 && r.of(countGone) == 0 && r.of(countInvalid) == 0 {
 				r[countChanged] = r.of(countRead)
@@ -74,13 +81,13 @@ func countersViolations() []violation {
 				r.add(countProcessed, r.of(countInvalid))
 			}
 		}),
-		engineBreaks("CNT-008", "each refusal of a record counts", func(d *executor.Deviations) { d.CountsRefusals = true },
-			Also{"CNT-009", "the refusal before it was accepted counts"}, Also{"CNT-010", "the record that failed its batches is refused more than once"}, Also{"CNT-011", "more records failed than there were"},
-			Also{"CNT-012", "more records failed than the history has"}),
+		engineBreaks("CNT-008", "each refusal of a record counts in a run without deletes", func(d *executor.Deviations) { d.CountsRefusals = true },
+			Also{"CNT-009", "the refusal before it was accepted counts"}, Also{"CNT-010", "the record that failed its batches is refused more than once"},
+			Also{"CNT-012", "more records failed than the history has"}, Also{"CNT-016", "its refused record is refused more than once"}),
 		engineBreaks("CNT-009", "a record that was refused at first counts as updated and as failed", func(d *executor.Deviations) { d.CountsFirstRefusal = true }),
 		engineBreaks("CNT-010", "the records of a batch that is split count as failed once more", func(d *executor.Deviations) { d.CountsSplits = true }),
-		miscounts("CNT-011", "refused records do not count as processed in a run with deletes", func(r countedRun) {
-			if r.of(countGone) > 0 {
+		miscounts("CNT-011", "refused records do not count as processed in a run with deletes and invalid records", func(r countedRun) {
+			if r.of(countGone) > 0 && r.of(countInvalid) > 0 {
 				r.add(countProcessed, -r.of(countFailed))
 			}
 		}),
@@ -108,5 +115,33 @@ func countersViolations() []violation {
 				r[countChanged] = 0
 			}
 		}),
+		miscounts("CNT-016", "one of several invalid records counts as processed", func(r countedRun) {
+			if r.of(countInvalid) > 1 {
+				r.add(countProcessed, 1)
+			}
+		}),
+	}...)
+}
+
+// offByOneViolations miss each counter by one, where a run has deletes and
+// failures and no invalid record.
+func offByOneViolations() (out []violation) {
+	for i, c := range []struct {
+		name string
+		by   int64
+	}{
+		{countProcessed, -1}, {countUpdated, 1}, {countFailed, -1}, {countInvalid, 1},
+		{countRead, -1}, {countChanged, 1}, {countGone, -1}, {countFound, 1},
+	} {
+		id := "CNT-015"
+		if i > 0 {
+			id += "." + strconv.Itoa(i+1)
+		}
+		out = append(out, miscounts(id, fmt.Sprintf("%s is wrong by one in a run of changes, several deletes and failures", c.name), func(r countedRun) {
+			if r.of(countGone) > 1 && r.of(countFailed) > 0 {
+				r.add(c.name, c.by)
+			}
+		}))
 	}
+	return out
 }

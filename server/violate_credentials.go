@@ -166,12 +166,12 @@ func destinationSecrets() []violation {
 		}}),
 		{Violation{ID: "DST-024", Changes: "auth_token null takes the token away"}, dropsToken(withoutToken(nil))},
 		{Violation{ID: "DST-024.2", Changes: "an empty auth_token takes the token away"}, dropsToken(withoutToken(""))},
-		{Violation{ID: "DST-025", Changes: "a fetched destination shows its token"}, showsCredential("auth_token", func(details map[string]any, token any) {
+		violation{Violation{ID: "DST-025", Changes: "a fetched destination shows its token"}, showsCredential("auth_token", func(details map[string]any, token any) {
 			details["auth_token"] = token
-		})},
-		{Violation{ID: "DST-026", Changes: "a fetched destination shows the values of its secret headers"}, showsCredential("custom_headers", func(details map[string]any, headers any) {
+		})}.also("DST-031", "the destination is one of the places that tell of a sync"),
+		violation{Violation{ID: "DST-026", Changes: "a fetched destination shows the values of its secret headers"}, showsCredential("custom_headers", func(details map[string]any, headers any) {
 			details["custom_headers"] = headers
-		})},
+		})}.also("DST-031", "the destination is one of the places that tell of a sync"),
 		showsTest("DST-027", "the message of a failed step names the URL", func(d map[string]any) {
 			details, _ := d["connection_details"].(map[string]any)
 			testSteps(func(step map[string]any) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/mapping"
 )
 
 // mappingsViolations break the rules of MAP: what goes to which field (spec 2.7).
@@ -76,7 +76,7 @@ func mappingShownViolations() []violation {
 		}))),
 		misread("MAP-010", "templates are not parsed before they are used", createSync, inMappings(isFrom(api.FromLiquid, func(from map[string]any) {
 			text, _ := inside(from, "data")["liquid_template"].(string)
-			if _, err := mapping.ParseTemplate(text); err != nil {
+			if _, err := liquid.Parse(text); err != nil {
 				from["data"] = ""
 			}
 		}))),
@@ -106,8 +106,15 @@ func mappingShownViolations() []violation {
 			m["mappings"] = whole
 		}),
 		waved("MAP-016", "required fields may be left out", "mappings", "is required (required_for_mapping)"),
-		misshown("MAP-017", "the object of a lookup is not shown", readSync, inMappings(func(m map[string]any) { m["lookup_object"] = nil })),
-		misshown("MAP-017.2", "the field of a lookup is not shown", readSync, inMappings(func(m map[string]any) { m["lookup_field"] = nil })),
+		misshown("MAP-025", "the object of a lookup is not shown", readSync, inMappings(func(m map[string]any) { m["lookup_object"] = nil })),
+		misshown("MAP-025.2", "the field of a lookup is not shown", readSync, inMappings(func(m map[string]any) { m["lookup_field"] = nil })),
+		pretended("MAP-017", "lookups are kept and not made: values are written as they come", "mappings", inLookups(func(m map[string]any) {
+			delete(m, "lookup_object")
+			delete(m, "lookup_field")
+		})),
+		pretended("MAP-017.2", "lookups look by the id of a record, whatever field they name", "mappings", inLookups(func(m map[string]any) {
+			m["lookup_field"] = "Id"
+		})),
 		misread("MAP-018", "a lookup without a field is none", createSync, inMappings(func(m map[string]any) {
 			if m["lookup_field"] == nil {
 				delete(m, "lookup_object")
@@ -124,6 +131,27 @@ func mappingShownViolations() []violation {
 			}
 		}),
 		waved("MAP-023", "a field may be written twice", "mappings[2].to"),
+	}
+}
+
+// inLookups changes the mappings that look up a record, and reports whether there
+// are any.
+func inLookups(change func(m map[string]any)) func(map[string]any) bool {
+	return func(sync map[string]any) (found bool) {
+		// What was sent is shown again: it must not change under the hands.
+		list, _ := sync["mappings"].([]any)
+		var mappings []any
+		for _, one := range list {
+			m, ok := one.(map[string]any)
+			if ok && m["lookup_object"] != nil && m["lookup_field"] != nil {
+				m, found = maps.Clone(m), true
+				change(m)
+				one = m
+			}
+			mappings = append(mappings, one)
+		}
+		sync["mappings"] = mappings
+		return found
 	}
 }
 

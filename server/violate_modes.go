@@ -100,6 +100,13 @@ func ofInvalid(change func(alert map[string]any)) func(map[string]any) {
 	})
 }
 
+// withoutOptions leaves out what is null.
+func withoutOptions(alert map[string]any) {
+	if alert["options"] == nil {
+		delete(alert, "options")
+	}
+}
+
 // alertSettingViolations change whom a sync tells of what.
 func alertSettingViolations() []violation {
 	return []violation{
@@ -144,6 +151,9 @@ func alertSettingViolations() []violation {
 		})),
 		misshown("MOD-017", "alerts have no ids", readSync, inAlerts(func(alert map[string]any) { delete(alert, "id") })),
 		misread("MOD-017.2", "every update makes new alerts", changeSync, inAlerts(func(alert map[string]any) { delete(alert, "id") })),
+		misshown("MOD-020", "an alert without options has no such key", readSync, inAlerts(withoutOptions)),
+		misshown("MOD-020.2", "an alert without options has no such key in the list of syncs", "GET /syncs", inAlerts(withoutOptions)),
+		misshown("MOD-020.3", "an alert without options has no such key in the answer to an update", changeSync, inAlerts(withoutOptions)),
 		misread("MOD-018", "an unknown send_for is taken for first_time", createSync, inAlerts(
 			guessed("send_for", api.SendFirstTime, api.SendEveryTime))),
 		waved("MOD-018.2", "an unknown type of alert is passed over", "alert_attributes[0].type"),

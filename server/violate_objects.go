@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/mapping"
 )
 
 // Calls that show objects as violations name them.
@@ -65,11 +66,15 @@ func objectShapes() []violation {
 		showsObjects("DOB-001", "allow_case_sensitive_fields of an object is a word", func(o map[string]any) {
 			o["allow_case_sensitive_fields"] = "yes"
 		}),
-		showsObjects("DOB-001.2", "an empty configurable_field_definitions is a list", func(o map[string]any) {
-			if m, ok := o["configurable_field_definitions"].(map[string]any); ok && len(m) == 0 {
-				o["configurable_field_definitions"] = []any{}
+		showsObjects("DOB-001.2", "configurable_field_definitions without keys of the application is an empty list", func(o map[string]any) {
+			m, _ := o["configurable_field_definitions"].(map[string]any)
+			for key := range m {
+				if key != mapping.AllowEmptySource && key != mapping.DeleteRecords {
+					return
+				}
 			}
-		}).also("DOB-020", shared),
+			o["configurable_field_definitions"] = []any{}
+		}).also("DOB-019", "the keys of the service are gone").also("DOB-020", shared),
 		showsObjects("DOB-001.3", "supports_field_ordering of an object is left out where it is false", func(o map[string]any) {
 			if o["supports_field_ordering"] == false {
 				delete(o, "supports_field_ordering")

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -18,9 +19,12 @@ import (
 // records of a run.
 const keptDeliveries = 14 * 24 * time.Hour
 
-// deliveryDelays are the waits before each retry on the service's clock (facts
-// C: up to five, the first after 4 s, growing).
-var deliveryDelays = []time.Duration{4 * time.Second, 8 * time.Second, 16 * time.Second, 32 * time.Second, 64 * time.Second}
+// The retries of a delivery on the service's clock (facts C: up to five, the first
+// after 4 s, growing); each wait is twice the one before.
+const (
+	deliveryRetries = 5
+	deliveryWait    = 4 * time.Second
+)
 
 // lifecycleBody is the body of a lifecycle webhook, in the published order
 // (facts C). Status is that of sync.completed: ok or emergency. The alert fields
@@ -110,11 +114,14 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 	}
 	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {signature(secret, d.Body)}}
 	began := time.Now() // durations are real time
-	status, err := l.s.gate.Post(ctx, hook.Endpoint, header, []byte(d.Body), l.s.config.WebhookTimeout)
+	made, err := l.s.gate.Post(ctx, destination.Delivery{
+		URL: hook.Endpoint, Header: header, Body: []byte(d.Body), Timeout: l.s.config.WebhookTimeout,
+		Made: int(d.Attempts), Most: deliveryRetries, First: deliveryWait,
+	})
 	if ctx.Err() != nil { // not the webhook's fault: the attempt does not count
 		return time.Time{}, ctx.Err()
 	}
-	l.judge(d, status, err)
+	l.judge(d, made, err)
 	l.s.journal.webhook(workspace.OrganizationID, hook, d, time.Since(began))
 	if d.Status != store.DeliveryDelivered {
 		l.s.log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
@@ -124,7 +131,8 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 }
 
 // judge notes how an attempt went and when the next one is due.
-func (l *lifecycle) judge(d *store.WebhookDelivery, status int, err error) {
+func (l *lifecycle) judge(d *store.WebhookDelivery, made destination.Delivered, err error) {
+	status := made.Status
 	now := l.s.clock.Now()
 	d.Attempts++
 	d.LastAttempt, d.NextAttempt, d.HTTPStatus, d.Error = now, time.Time{}, int64(status), ""
@@ -140,9 +148,9 @@ func (l *lifecycle) judge(d *store.WebhookDelivery, status int, err error) {
 		d.Status = store.DeliveryDelivered
 		return
 	}
-	if d.Attempts > int64(len(deliveryDelays)) {
+	if !made.Again {
 		d.Status = store.DeliveryFailed
 		return
 	}
-	d.NextAttempt = now.Add(deliveryDelays[d.Attempts-1])
+	d.NextAttempt = now.Add(made.Wait)
 }

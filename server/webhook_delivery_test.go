@@ -52,6 +52,25 @@ func TestDeliveryRetries(t *testing.T) {
 	}
 }
 
+// TestDeliveriesHeedRetryAfter: what an endpoint asks for, up to a minute of the
+// service's clock, where that is longer than the schedule.
+func TestDeliveriesHeedRetryAfter(t *testing.T) {
+	w := frozen(t)
+	l := w.listen()
+	id := w.newSync()
+	w.hook(l, "sync.failed")
+	start := w.s.Now()
+	l.answers(503, 429, 500, 503, 200)
+	l.later = []string{"30", "1", "soon", "86400"}
+	w.run(id, "broken")
+	w.advance(time.Hour)
+	var waits []string
+	for _, h := range l.take() {
+		waits = append(waits, h.at.Sub(start).Round(time.Second).String())
+	}
+	require.Equal(t, []string{"0s", "30s", "38s", "54s", "1m54s"}, waits)
+}
+
 // TestJournalOfWebhooks: each attempt stands in the journal, with what was sent
 // and what came of it, and without a secret.
 func TestJournalOfWebhooks(t *testing.T) {

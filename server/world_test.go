@@ -40,10 +40,10 @@ type world struct {
 }
 
 // newWorld starts a service in memory, in development mode, beside a simulated
-// destination.
+// destination; with the violations of DESTKIT_BREAK, where make mutations sets it.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	config := Config{Development: true, Emulate: emulator(t)}
+	config := Config{Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
 	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)
@@ -85,11 +85,14 @@ func (w *world) hold() (reached <-chan struct{}, release func()) {
 		once.Do(func() { close(came) })
 		<-free
 	}
+	w.destination()
 	w.onCall.Store(&block)
-	return came, sync.OnceFunc(func() {
+	release = sync.OnceFunc(func() {
 		w.onCall.Store(nil)
 		close(free)
 	})
+	w.t.Cleanup(release) // a destination that waits is never closed
+	return came, release
 }
 
 // sourceFile is a SQLite file with the table customers, made when first needed.
@@ -178,7 +181,8 @@ func operationOf(s *Server, r *http.Request) *openapi.Operation {
 				fits = false
 			}
 		}
-		if fits && (best == nil || !strings.Contains(op.Path, "{")) {
+		// As a mux chooses: the pattern that leaves less open.
+		if fits && (best == nil || strings.Count(op.Path, "{") < strings.Count(best.Path, "{")) {
 			best = op
 		}
 	}

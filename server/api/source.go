@@ -73,7 +73,9 @@ type Source struct {
 	LastTestedAt       *Time          `json:"last_tested_at"`
 	ConnectionDetails  map[string]any `json:"connection_details"`
 	ReadOnlyConnection bool           `json:"read_only_connection"`
-	WritebackRetention *int64         `json:"warehouse_writeback_retention_in_days"`
+	// WritebackRetention is a number of days or null; empty where the dialect
+	// leaves it out.
+	WritebackRetention json.RawMessage `json:"warehouse_writeback_retention_in_days,omitempty"`
 }
 
 // Engines of a source (spec 2.10, facts C).
@@ -111,6 +113,9 @@ type Column struct {
 	Name string `json:"name"`
 	Type string `json:"type"`
 	Kind Kind   `json:"-"`
+	// Unmapped: a sync of all properties makes no mapping of it by itself, since
+	// its client has not accepted the column yet.
+	Unmapped bool `json:"-"`
 }
 
 // Kind is what the values of a column are, whatever the source calls it.
@@ -161,6 +166,19 @@ type Dataset struct {
 	Columns            []DatasetColumn `json:"columns"`
 	CreatedAt          Time            `json:"created_at"`
 	UpdatedAt          Time            `json:"updated_at"`
+}
+
+// FilterSegment is the part of a dataset that meets Query, a condition in SQL.
+type FilterSegment struct {
+	ID                int64   `json:"id"`
+	Name              string  `json:"name"`
+	Description       *string `json:"description"`
+	SourceID          int64   `json:"source_id"`
+	DatasetID         int64   `json:"dataset_id"`
+	Query             string  `json:"query"`
+	CachedRecordCount *int64  `json:"cached_record_count"`
+	CreatedAt         Time    `json:"created_at"`
+	UpdatedAt         Time    `json:"updated_at"`
 }
 
 // DatasetColumn is a column as datasets show it (facts B3).

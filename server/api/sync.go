@@ -36,6 +36,15 @@ const (
 	ModeLive                   = "live"
 )
 
+// What a run does when the columns of its source have changed since the run before
+// it (ours). Without a policy a sync of all properties propagates, and another one
+// ignores.
+const (
+	SchemaPropagate = "propagate" // new columns are mapped, those that are gone no more
+	SchemaIgnore    = "ignore"    // no mapping is generated for a new column
+	SchemaPause     = "pause"     // nothing is sent, the sync is paused, an alert is raised
+)
+
 // Sync is a configured movement of records (spec 2.6).
 type Sync struct {
 	ID        int64  `json:"id"`
@@ -46,6 +55,9 @@ type Sync struct {
 	// MatchRateDetails is a MatchRate or null; empty where the dialect leaves it
 	// out.
 	MatchRateDetails json.RawMessage `json:"match_rate_details,omitempty"`
+	// ResourceIdentifier is null, since syncs have none here; empty where the
+	// dialect leaves it out.
+	ResourceIdentifier json.RawMessage `json:"resource_identifier,omitempty"`
 }
 
 // SyncConfig is what a client decides about a sync (spec 2.6). The flat
@@ -64,6 +76,7 @@ type SyncConfig struct {
 	FieldBehavior                *string                    `json:"field_behavior"`
 	FieldNormalization           *string                    `json:"field_normalization"`
 	FieldOrder                   *string                    `json:"field_order"`
+	SchemaChangePolicy           *string                    `json:"schema_change_policy,omitempty"` // ours
 	SyncBehaviorFamily           *string                    `json:"sync_behavior_family"`
 	HighWaterMarkAttribute       *string                    `json:"high_water_mark_attribute"`
 	HighWaterMarkAttributes      *HighWaterMarkAttributes   `json:"high_water_mark_attributes"`
@@ -90,18 +103,23 @@ type DestinationAttributes struct {
 	LeadUnion    *string `json:"lead_union_insert_to,omitempty"`
 }
 
-// SourceAttributes names the source object of a sync (spec 2.6).
+// SourceAttributes names the source object of a sync (spec 2.6). A segment of a
+// dataset stands beside it, and again at the top of the sync (facts B4).
 type SourceAttributes struct {
-	ConnectionID int64        `json:"connection_id"`
-	Object       SourceObject `json:"object"`
+	ConnectionID    int64        `json:"connection_id"`
+	Object          SourceObject `json:"object"`
+	FilterSegmentID *int64       `json:"filter_segment_id,omitempty"`
 }
 
-// Types of a source object (spec 2.8, facts B4).
+// Types of a source object (spec 2.8, facts B4). Replies show a segment as
+// ObjectFilterSegment.
 const (
-	ObjectTable   = "table"
-	ObjectDataset = "dataset"
-	ObjectModel   = "model"
-	ObjectTopic   = "topic"
+	ObjectTable         = "table"
+	ObjectDataset       = "dataset"
+	ObjectModel         = "model"
+	ObjectTopic         = "topic"
+	ObjectSegment       = "segment"
+	ObjectFilterSegment = "filter_segment_source"
 )
 
 // SourceObject points at a table, dataset, model or topic (spec 2.8; model and
@@ -293,6 +311,26 @@ type SyncRun struct {
 	RecordsFailed          *int64         `json:"records_failed"`
 	RecordsInvalid         *int64         `json:"records_invalid"`
 	TriggerReason          *TriggerReason `json:"sync_trigger_reason"`
+	SchemaChanges          []SchemaChange `json:"schema_changes,omitempty"` // ours
+}
+
+// The kinds of SchemaChange. A column that got another name is one that is removed
+// and one that is added.
+const (
+	ColumnAdded   = "added"
+	ColumnRemoved = "removed"
+	ColumnRetyped = "retyped"
+)
+
+// SchemaChange is a column of the source that a run has found other than the run
+// before it. Before and After are its types as the source calls them; Handling says
+// in words what the run made of it.
+type SchemaChange struct {
+	Change   string  `json:"change"`
+	Column   string  `json:"column"`
+	Before   *string `json:"type_before"`
+	After    *string `json:"type_after"`
+	Handling string  `json:"handling"`
 }
 
 // SyncRunRecord is what became of one record of a run (facts B3). Identifier is

@@ -85,7 +85,11 @@ func (a *audit) countersOf(run *api.SyncRun, ledgers ledger.Counters) {
 	if run != a.last || !a.completed || a.mark != nil || a.log != nil {
 		return
 	}
-	a.ofSource(run, "source_record_count", run.SourceRecordCount, a.report.Checked.Source)
+	rows := a.report.Checked.Source
+	if s.deletes > 0 { // what a run removes counts too where it is more than the rows
+		rows = max(rows, processed+invalid)
+	}
+	a.ofSource(run, "source_record_count", run.SourceRecordCount, rows)
 	a.ofSource(run, "source_record_invalids", run.SourceRecordInvalids, a.invalids)
 }
 

@@ -63,6 +63,7 @@ type Clock struct {
 	seq     uint64 // of registrations
 	works   map[*work]struct{}
 	running int // works that are not paused
+	dozing  int // brief sleepers
 	waiters []chan struct{}
 	closed  bool
 	report  *Report // of the Advance under way
@@ -133,6 +134,7 @@ func (c *Clock) Freeze(frozen bool) {
 		c.release(now)
 	}
 	c.look()
+	c.tell() // what dozes is quiet from here on
 }
 
 // Set puts the clock to t, forwards or backwards, without the steps between:

@@ -17,6 +17,7 @@ type Timer struct {
 	fn    func(ctx context.Context)
 	woken chan error // of a sleeper, which has no fn
 	work  *work      // that sleeps; nil when it is nobody's
+	brief bool       // a sleeper that Settle waits for while time runs
 }
 
 // AfterFunc runs fn in a goroutine of its own when d has passed on this clock;
@@ -73,7 +74,13 @@ func (t *Timer) When() time.Time { return t.at }
 // Sleep waits until d has passed on this clock. Under a context of a due
 // function or of Work the sleeper counts as not running meanwhile. Errors are
 // those of ctx, and ErrClosed.
-func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, false) }
+
+// Doze is Sleep for the short waits of work that is under way, such as those that
+// keep a rate: Settle waits for their end, unless time stands still.
+func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true) }
+
+func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
@@ -82,10 +89,13 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 		c.mu.Unlock()
 		return ErrClosed
 	}
-	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c)}
+	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c), brief: brief}
 	if t.work != nil {
 		t.name = t.work.name
 		t.work.pause()
+	}
+	if brief {
+		c.dozing++
 	}
 	c.push(t)
 	c.mu.Unlock()
@@ -98,15 +108,25 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	defer c.mu.Unlock()
 	if t.index >= 0 {
 		heap.Remove(&c.queue, t.index)
+		c.awake(t)
 		t.work.resume()
 	}
 	return ctx.Err()
+}
+
+// awake counts a brief sleeper out; the lock is held.
+func (c *Clock) awake(t *Timer) {
+	if t.brief {
+		c.dozing--
+		c.tell()
+	}
 }
 
 // wakeSleeper ends a Sleep. Its work runs again from here on, not from when
 // its goroutine gets the processor: otherwise the clock could pass for quiet
 // in between.
 func (t *Timer) wakeSleeper(err error) {
+	t.c.awake(t)
 	t.work.resume()
 	t.woken <- err
 }

@@ -135,13 +135,15 @@ func (c *Clock) Running() []string {
 }
 
 // Settle waits until nothing runs and nothing is due at the present moment.
-// What sleeps until later is quiet. It fails when ctx ends, naming what still
+// What sleeps until later is quiet, and what dozes is when time stands still. It fails when ctx ends, naming what still
 // runs, and with ErrWithin from work that it would wait for.
 func (c *Clock) Settle(ctx context.Context) error {
 	if workOf(ctx, c) != nil {
 		return fmt.Errorf("settle clock: %w", ErrWithin)
 	}
-	err := c.wait(ctx, func() bool { return c.running == 0 && !c.stepped && !c.due() })
+	err := c.wait(ctx, func() bool {
+		return c.running == 0 && !c.stepped && !c.due() && (c.dozing == 0 || c.frozen)
+	})
 	if err != nil {
 		return fmt.Errorf("settle clock: %w", c.blame(err))
 	}

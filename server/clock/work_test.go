@@ -46,6 +46,53 @@ func TestSleepersAreQuiet(t *testing.T) {
 	require.Equal(t, "end 3h0m0s", d.read()[3])
 }
 
+// TestDozersAreAtWork: a run that keeps a rate is not quiet between two batches while
+// time runs. Frozen it is, since nothing would end the wait, and Advance takes it
+// further.
+func TestDozersAreAtWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		sent := 0
+		rate := func(ctx context.Context) {
+			for range 3 {
+				sent++
+				if c.Doze(ctx, 500*time.Millisecond) != nil {
+					return
+				}
+			}
+		}
+		c.AfterFunc(0, "run", rate)
+		require.NoError(t, c.Settle(t.Context()))
+		require.Equal(t, 3, sent)
+
+		c.Freeze(true)
+		c.AfterFunc(0, "run", rate)
+		require.NoError(t, c.Settle(t.Context()))
+		require.Equal(t, 4, sent)
+		_, err := c.Advance(t.Context(), time.Second)
+		require.NoError(t, err)
+		require.Equal(t, 6, sent)
+
+		// Who gives up, and who is frozen while somebody waits, ends the wait.
+		c.Freeze(false)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { _ = c.Doze(ctx, time.Hour) }()
+		synctest.Wait()
+		settled := make(chan error, 1)
+		go func() { settled <- c.Settle(t.Context()) }()
+		synctest.Wait()
+		require.Empty(t, settled)
+		c.Freeze(true)
+		require.NoError(t, <-settled)
+		c.Freeze(false)
+		go func() { settled <- c.Settle(t.Context()) }()
+		synctest.Wait()
+		cancel()
+		require.NoError(t, <-settled)
+	})
+}
+
 // TestWorkOfManyGoroutines: a run waits for its batches, which sleep; Pause
 // and the resume by the last batch keep the clock honest.
 func TestWorkOfManyGoroutines(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 // the same number; 0 where the object is no audience. Identifiers are raw JSON
 // values; text is compared without case and surrounding space, as audiences do.
 func (g *Gate) Matched(typ, object string, identifiers []json.RawMessage) int {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	if k == nil || k.emulated == nil {
 		return 0
 	}

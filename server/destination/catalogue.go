@@ -1,59 +1,42 @@
 package destination
 
 import (
+	"cmp"
 	"embed"
+	"errors"
 	"fmt"
 	"path"
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 	"github.com/destkit/destkit/server/yamldoc"
 )
 
 //go:embed catalogue/*.yaml
 var catalogueFiles embed.FS
 
-// entry describes one emulated application: what a client is told about it and
-// what the simulator behind it keeps.
-type entry struct {
+// Entry describes one emulated application: what a client is told about it and
+// what the simulator behind it keeps. Once it was checked, it is not changed.
+type Entry struct {
 	ServiceName       string            `yaml:"service_name"`
 	Label             string            `yaml:"label"`
-	DocumentationSlug string            `yaml:"documentation_slug"`
+	DocumentationSlug string            `yaml:"documentation_slug"` // the name when left out
 	Account           accountEntry      `yaml:"account"`
-	Refuse            refuseEntry       `yaml:"refuse"`
-	Credentials       []credentialEntry `yaml:"credentials"`
+	Refuse            connector.Refuse  `yaml:"refuse"`
+	Credentials       []connector.Field `yaml:"credentials"`
+	OneOf             [][]string        `yaml:"one_of"` // sets of credentials, of which one must be complete
 	Objects           []objectEntry     `yaml:"objects"`
 }
 
 // accountEntry gives account_id and account_name of connection_details
 // (spec 2.2): From names the credential that holds the id (of a URL its host),
-// Name stands before it.
+// Or the one where From is left out. Name stands before it.
 type accountEntry struct {
 	From string `yaml:"from"`
+	Or   string `yaml:"or"`
 	Name string `yaml:"name"`
-}
-
-// refuseEntry is the value of a credential that fails the connection test, so
-// that a client can see one fail.
-type refuseEntry struct {
-	Credential string `yaml:"credential"`
-	Word       string `yaml:"word"`
-}
-
-// credentialEntry is one configuration field (spec 2.10).
-type credentialEntry struct {
-	ID             string   `yaml:"id"`
-	Label          string   `yaml:"label"`
-	Type           string   `yaml:"type"`
-	Rules          []string `yaml:"rules"`
-	InputType      string   `yaml:"input_type"`
-	Placeholder    string   `yaml:"placeholder"`
-	Matches        string   `yaml:"matches"`
-	Password       bool     `yaml:"password"`
-	PossibleValues []string `yaml:"possible_values"`
-	ReadMore       string   `yaml:"read_more"`
-	Hint           string   `yaml:"hint"`
 }
 
 // objectEntry is one destination object (spec 2.3).
@@ -117,6 +100,10 @@ type advancedEntry struct {
 	Default         any      `yaml:"default"`
 	Required        *bool    `yaml:"required"`
 	SupportedValues []string `yaml:"supported_values"`
+	Effect          string   `yaml:"effect"` // what it does: see settings.go
+	Field           string   `yaml:"field"`  // of a stamp
+	Low             int64    `yaml:"low"`    // of an integer, with high; without it there is no bound
+	High            int64    `yaml:"high"`
 }
 
 // catalogue is what the embedded files say, read once for a process; nobody
@@ -124,12 +111,12 @@ type advancedEntry struct {
 var catalogue = sync.OnceValue(mustCatalogue)
 
 // mustCatalogue reads the embedded files, in the order of their names.
-func mustCatalogue() []*entry {
+func mustCatalogue() []*Entry {
 	list, err := catalogueFiles.ReadDir("catalogue")
 	if err != nil {
 		panic(fmt.Sprintf("read embedded catalogue: %v", err))
 	}
-	var entries []*entry
+	var entries []*Entry
 	for _, file := range list {
 		name := path.Join("catalogue", file.Name())
 		src, err := catalogueFiles.ReadFile(name)
@@ -146,36 +133,37 @@ func mustCatalogue() []*entry {
 }
 
 // readEntry decodes one file strictly and checks what it says.
-func readEntry(file string, src []byte) (*entry, error) {
-	e := &entry{}
+func readEntry(file string, src []byte) (*Entry, error) {
+	e := &Entry{}
 	if err := yamldoc.Decode(file, src, e); err != nil {
 		return nil, err
 	}
-	if err := e.check(); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	var failures []error
+	for _, problem := range e.Check() {
+		failures = append(failures, fmt.Errorf("%s: %s: %s", file, problem.Field, problem.Message))
+	}
+	if err := errors.Join(failures...); err != nil {
+		return nil, err
 	}
 	return e, nil
 }
 
 // connector is what GET /connectors shows.
-func (e *entry) connector(creatable bool) api.Connector {
-	fields := []api.ConfigField{}
-	for _, c := range e.Credentials {
-		fields = append(fields, api.ConfigField{
-			ID: c.ID, Rules: api.Rules{Words: c.Rules}, Label: c.Label, Type: c.Type, Placeholder: c.Placeholder,
-			Matches: c.Matches, IsPasswordTypeField: c.Password, PossibleValues: c.PossibleValues,
-			ReadMore: c.ReadMore, Hint: c.Hint, InputType: c.InputType,
-		})
-	}
+func (e *Entry) connector(creatable bool) api.Connector {
 	return api.Connector{
-		DocumentationSlug: e.DocumentationSlug, Label: e.Label, ServiceName: e.ServiceName,
+		DocumentationSlug: cmp.Or(e.DocumentationSlug, e.ServiceName), Label: e.Label, ServiceName: e.ServiceName,
 		AuthenticationKind: "credentials", CreatableViaAPI: creatable, Emulated: true,
-		ConfigurationFields: api.ConfigFields{Fields: fields},
+		ConfigurationFields: api.ConfigFields{Fields: connector.Configs(e.Credentials)},
 	}
 }
 
+// declared is what the entry says about credentials.
+func (e *Entry) declared() connector.Declared {
+	return connector.Declared{Fields: e.Credentials, OneOf: e.OneOf, Refuse: e.Refuse}
+}
+
 // object finds an object by its full_name; nil when there is none.
-func (e *entry) object(fullName string) *objectEntry {
+func (e *Entry) object(fullName string) *objectEntry {
 	for i := range e.Objects {
 		if e.Objects[i].FullName == fullName {
 			return &e.Objects[i]
@@ -205,7 +193,7 @@ type EmulatedObject struct {
 }
 
 // emulatedObjects is the catalogue as the simulator must offer it.
-func (e *entry) emulatedObjects() []EmulatedObject {
+func (e *Entry) emulatedObjects() []EmulatedObject {
 	list := make([]EmulatedObject, len(e.Objects))
 	for i := range e.Objects {
 		list[i] = e.Objects[i].emulated()
@@ -236,6 +224,7 @@ func (o *objectEntry) emulated() EmulatedObject {
 			Updateable: true, Type: rpc.TypeString,
 		})
 	}
+	d.Fields = append(d.Fields, o.ownWireFields()...)
 	for _, f := range o.Fields {
 		d.Fields = append(d.Fields, rpc.Field{
 			APIName: f.FullName, Label: f.Label, Identifier: f.identifies(), Required: f.Required,

@@ -1,22 +1,23 @@
 package destination
 
 import (
-	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 // complaints collects what is wrong with an entry, each with its place.
-type complaints []error
+type complaints []api.Problem
 
 // add notes one problem with its place, such as objects[1].fields[2].type.
 func (c *complaints) add(place, format string, args ...any) {
-	*c = append(*c, fmt.Errorf("%s: %w", place, fmt.Errorf(format, args...)))
+	*c = append(*c, api.Problem{Field: place, Message: fmt.Sprintf(format, args...)})
 }
 
 // oneOf notes a word that is none of the known ones, and lists these.
@@ -26,30 +27,27 @@ func (c *complaints) oneOf(place, value string, known ...string) {
 	}
 }
 
-// check looks at what decoding cannot see. All problems come together.
-func (e *entry) check() error {
+// serviceName is what the name of a type looks like.
+var serviceName = regexp.MustCompile(`^[a-z][a-z0-9_]{0,62}$`)
+
+// Check looks at what decoding cannot see. All problems come together, each with
+// its place in the entry.
+func (e *Entry) Check() []api.Problem {
 	var c complaints
-	for place, value := range map[string]string{
-		"service_name": e.ServiceName, "label": e.Label, "documentation_slug": e.DocumentationSlug,
-	} {
-		if value == "" {
-			c.add(place, "must not be empty")
+	if !serviceName.MatchString(e.ServiceName) {
+		c.add("service_name", "must be a lower-case letter, followed by up to 62 of a-z, 0-9 and _")
+	}
+	if e.Label == "" {
+		c.add("label", "must not be empty")
+	}
+	for _, wrong := range e.declared().Check() {
+		c.add(wrong.Place, "%s", wrong.Message)
+	}
+	for place, id := range map[string]string{"account.from": e.Account.From, "account.or": e.Account.Or} {
+		f := connector.Find(e.Credentials, id)
+		if (f == nil || f.Password) && (id != "" || place == "account.from") {
+			c.add(place, "%q is no credential that can be shown", id)
 		}
-	}
-	credentials := map[string]bool{}
-	for i := range e.Credentials {
-		e.Credentials[i].check(fmt.Sprintf("credentials[%d]", i), &c)
-		if id := e.Credentials[i].ID; credentials[id] {
-			c.add(fmt.Sprintf("credentials[%d].id", i), "%q stands twice", id)
-		} else {
-			credentials[id] = true
-		}
-	}
-	if !credentials[e.Account.From] {
-		c.add("account.from", "%q is no credential", e.Account.From)
-	}
-	if !credentials[e.Refuse.Credential] || e.Refuse.Word == "" {
-		c.add("refuse", "names a credential and a word")
 	}
 	if len(e.Objects) == 0 {
 		c.add("objects", "must not be empty")
@@ -63,29 +61,13 @@ func (e *entry) check() error {
 		objects[e.Objects[i].FullName] = true
 		e.Objects[i].check(e, place, &c)
 	}
-	slices.SortStableFunc(c, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return errors.Join(c...)
-}
-
-// check keeps the promise of spec 2.10 to clients: a type they can render, a
-// pattern that compiles, values to choose from exactly where a list is shown.
-func (f *credentialEntry) check(place string, c *complaints) {
-	if f.ID == "" || f.Label == "" {
-		c.add(place, "id and label must not be empty")
-	}
-	c.oneOf(place+".type", f.Type, "string", "integer", "boolean")
-	c.oneOf(place+".input_type", f.InputType, "text", "textarea", "password", "dropdown", "checkbox")
-	if _, err := regexp.Compile(f.Matches); err != nil {
-		c.add(place+".matches", "%w", err)
-	}
-	if (f.InputType == "dropdown") != (len(f.PossibleValues) > 0) {
-		c.add(place+".possible_values", "stand with input_type dropdown, and only there")
-	}
+	slices.SortStableFunc(c, func(a, b api.Problem) int { return strings.Compare(a.Field, b.Field) })
+	return c
 }
 
 // check looks at one object with its fields. The hidden identifier shares the
 // name space of the fields, because the simulator keeps it beside them.
-func (o *objectEntry) check(e *entry, place string, c *complaints) {
+func (o *objectEntry) check(e *Entry, place string, c *complaints) {
 	if o.FullName == "" || o.Label == "" {
 		c.add(place, "full_name and label must not be empty")
 	}
@@ -117,6 +99,11 @@ func (o *objectEntry) check(e *entry, place string, c *complaints) {
 	if !identified { // the simulator tells records apart by it
 		c.add(place+".fields", "no field is a key, and hidden_identifier is not set")
 	}
+	for name := range o.ownFields() {
+		if fields[name] {
+			c.add(place+".advanced_configuration", "%q is a field of the object, and cannot be that of a stamp", name)
+		}
+	}
 	names := map[string]bool{}
 	for j := range o.AdvancedParameters {
 		at := fmt.Sprintf("%s.advanced_configuration[%d]", place, j)
@@ -137,7 +124,7 @@ func (f *fieldEntry) identifies() bool {
 // check looks at one field. A key has a type that the protocol admits for an
 // identifier (facts A3), and a lookup leads to an object that can be found by
 // a reference key, or a sync could never resolve it.
-func (f *fieldEntry) check(e *entry, place string, c *complaints) {
+func (f *fieldEntry) check(e *Entry, place string, c *complaints) {
 	if f.FullName == "" || f.Label == "" {
 		c.add(place, "full_name and label must not be empty")
 	}
@@ -174,6 +161,7 @@ func (a *advancedEntry) check(place string, c *complaints) {
 	if (a.InputType == "dropdown") != (len(a.SupportedValues) > 0) {
 		c.add(place+".supported_values", "stand with input_type dropdown, and only there")
 	}
+	a.checkEffect(place, c)
 	switch value := a.Default.(type) {
 	case nil:
 	case string:
@@ -190,5 +178,26 @@ func (a *advancedEntry) check(place string, c *complaints) {
 		}
 	default:
 		c.add(place+".default", "must be a string, an integer or a boolean")
+	}
+}
+
+// checkEffect: a key that does nothing is not listed.
+func (a *advancedEntry) checkEffect(place string, c *complaints) {
+	typ, known := effectTypes[a.Effect]
+	if !known {
+		c.oneOf(place+".effect", a.Effect, slices.Sorted(maps.Keys(effectTypes))...)
+		return
+	}
+	if typ != "" && typ != a.Type {
+		c.add(place+".effect", "%s needs a key of type %s", a.Effect, typ)
+	}
+	if a.Effect == effectRows && !slices.Contains(a.SupportedValues, rowsTop) {
+		c.add(place+".effect", "rows needs %q among supported_values", rowsTop)
+	}
+	if (a.Effect == effectStamp) != (a.Field != "") {
+		c.add(place+".field", "stands with the effect stamp, and only there")
+	}
+	if (a.Low != 0 || a.High != 0) && (a.Type != "integer" || a.Low > a.High) {
+		c.add(place+".low", "low and high bound an integer, the lower first")
 	}
 }

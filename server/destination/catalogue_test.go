@@ -12,10 +12,11 @@ import (
 const smallEntry = `service_name: shop
 label: Shop
 documentation_slug: shop
-account: {from: key, name: Shop}
+account: {from: shop, name: Shop}
 refuse: {credential: key, word: wrong}
 credentials:
   - {id: key, label: Key, type: string, rules: [required], input_type: password, password: true}
+  - {id: shop, label: Shop, input_type: text, type: string}
 objects:
   - full_name: order
     label: Order
@@ -23,7 +24,7 @@ objects:
     fields:
       - {full_name: id, label: ID, type: string, keys: [upsert]}
     advanced_configuration:
-      - {name: note, type: string, label: Note, input_type: text}
+      - {name: note, type: string, label: Note, input_type: text, effect: stamp, field: order_note}
 `
 
 func TestSmallEntry(t *testing.T) {
@@ -36,10 +37,14 @@ func TestSmallEntry(t *testing.T) {
 // A mistake in a file is named with its place.
 func TestEntryMistakes(t *testing.T) {
 	cases := []struct{ name, old, replacement, want string }{
-		{"unknown key", "    label: Order", "    lable: Order", "shop.yaml:10:5"},
+		{"unknown key", "    label: Order", "    lable: Order", "shop.yaml:11:5"},
 		{"wrong type", "label: Shop", "label: [Shop]", "shop.yaml:2:8"},
-		{"no name", "service_name: shop", `service_name: ""`, "service_name: must not be empty"},
-		{"account", "{from: key,", "{from: kee,", `account.from: "kee" is no credential`},
+		{"no name", "service_name: shop", `service_name: ""`, "service_name: must be a lower-case letter"},
+		{"account", "{from: shop,", "{from: shup,", `account.from: "shup" is no credential`},
+		{"account of a secret", "{from: shop,", "{from: key,", `account.from: "key" is no credential that can be shown`},
+		{"placeholder", "rules: [required]", "matches: '^[0-9]+$', placeholder: x", "credentials[0].placeholder: does not match"},
+		{"alias", "type: string, rules", "alias_of: kee, type: string, rules", `credentials[0].alias_of: "kee" is no other credential`},
+		{"set", "objects:\n", "one_of: [[key]]\nobjects:\n", `one_of[0][0]: "key" is no credential that is optional`},
 		{"refuse", "word: wrong", `word: ""`, "refuse: names a credential and a word"},
 		{"credential type", "type: string, rules", "type: text, rules", `credentials[0].type: unknown value "text"`},
 		{"input type", "input_type: password", "input_type: secret", "credentials[0].input_type"},
@@ -56,11 +61,18 @@ func TestEntryMistakes(t *testing.T) {
 		{"field twice", "    advanced_configuration:", "      - {full_name: id, label: ID, type: string}\n    advanced_configuration:", `objects[0].fields[1].full_name: "id" stands twice`},
 		{"match percent", "    operations:", "    audience: {match_percent: 101}\n    operations:", "objects[0].audience.match_percent"},
 		{"custom type", "    operations:", "    custom_field_types: [{type: x}]\n    operations:", "objects[0].custom_field_types[0].type"},
+		{"advanced without effect", "effect: stamp, field: order_note", "placeholder: x", "objects[0].advanced_configuration[0].effect"},
+		{"unknown effect", "effect: stamp", "effect: colour", "objects[0].advanced_configuration[0].effect"},
+		{"effect of another type", "effect: stamp, field: order_note", "effect: batch_size", "objects[0].advanced_configuration[0].effect"},
+		{"rows without top", "effect: stamp, field: order_note", "effect: rows", "objects[0].advanced_configuration[0].effect"},
+		{"stamp without field", ", field: order_note", "", "objects[0].advanced_configuration[0].field"},
+		{"stamp on a field", "field: order_note", "field: id", "objects[0].advanced_configuration"},
+		{"bounds of a text", "field: order_note", "field: order_note, low: 1, high: 2", "objects[0].advanced_configuration[0].low"},
 		{"advanced type", "type: string, label: Note", "type: date, label: Note", "objects[0].advanced_configuration[0].type"},
 		{"advanced values", "label: Note,", "label: Note, supported_values: [a],", "supported_values"},
 		{"default of another type", "label: Note,", "label: Note, default: 7,", "objects[0].advanced_configuration[0].default"},
 		{"default a list", "label: Note,", "label: Note, default: [],", "objects[0].advanced_configuration[0].default"},
-		{"default not offered", "input_type: text}", "input_type: dropdown, supported_values: [a], default: b}", `default: "b" does not fit`},
+		{"default not offered", "input_type: text, effect", "input_type: dropdown, supported_values: [a], default: b, effect", `default: "b" does not fit`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -86,7 +98,13 @@ func TestCatalogue(t *testing.T) {
 			}
 		}
 	}
-	require.Equal(t, []string{"google_ads", "google_sheets", "salesforce"}, names)
+	require.Equal(t, emulatedNames, names)
+}
+
+// emulatedNames are the types of the catalogue.
+var emulatedNames = []string{
+	"braze", "facebook", "google_ads", "google_sheets", "hubspot", "intercom", "iterable", "klaviyo", "mailchimp", "marketo",
+	"s3", "salesforce", "sftp", "slack", "zendesk",
 }
 
 func TestTypes(t *testing.T) {
@@ -99,7 +117,7 @@ func TestTypes(t *testing.T) {
 		}
 		return all, creatable
 	}
-	want := []string{"custom_api", "local_files", "google_ads", "google_sheets", "salesforce"}
+	want := append([]string{"custom_api", "local_files"}, emulatedNames...)
 	all, creatable := names(newGate(t, Options{}))
 	require.Equal(t, want, all)
 	require.Equal(t, want[:2], creatable)

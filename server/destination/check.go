@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 const (
@@ -53,6 +54,13 @@ func (g *Gate) CheckConnection(typ string, credentials, previous Credentials) (m
 		c.merged = Credentials{}
 	}
 	c.unknown()
+	if k.emulated != nil {
+		var twice []api.Problem
+		c.given, twice = k.emulated.declared().Canonical(credentials)
+		for _, p := range twice {
+			c.bad(p.Field, "%s", p.Message)
+		}
+	}
 	for i := range k.connector.ConfigurationFields.Fields {
 		c.field(&k.connector.ConfigurationFields.Fields[i])
 	}
@@ -62,10 +70,20 @@ func (g *Gate) CheckConnection(typ string, credentials, previous Credentials) (m
 	return c.merged, c.problems
 }
 
+// Coerce reads credentials as the fields of a type mean them, for a lenient
+// caller; those of an unknown type stay as they are.
+func (g *Gate) Coerce(typ string, credentials Credentials) Credentials {
+	k := g.kind(typ)
+	if k == nil {
+		return credentials
+	}
+	return connector.Coerce(k.connector.ConfigurationFields.Fields, credentials)
+}
+
 // Unknown lists the credentials that a type does not know, sorted, so that a
 // lenient caller can drop them before CheckConnection, which refuses them.
 func (g *Gate) Unknown(typ string, credentials Credentials) []string {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	if k == nil {
 		return nil
 	}

@@ -159,7 +159,7 @@ func TestUnknownType(t *testing.T) {
 	_, problems := g.CheckConnection("custom", nil, nil)
 	require.Len(t, problems, 1)
 	require.Equal(t, "service_connection.type", problems[0].Field)
-	require.Contains(t, problems[0].Message, `unknown type "custom"; use one of custom_api, local_files, google_ads`)
+	require.Contains(t, problems[0].Message, `unknown type "custom"; use one of custom_api, local_files, braze`)
 	_, err := g.Open(1, "custom", nil)
 	require.ErrorContains(t, err, `unknown type "custom"`)
 	_, problems = g.CheckConnection("salesforce", nil, nil)
@@ -181,10 +181,10 @@ func TestDetails(t *testing.T) {
 	c := customCreds(t, g, `{"webhook_url":"https://a.example/x?k=v","auth_token":"tok-en","custom_headers":{"A":{"value":"1","is_secret":true},"B":{"value":"2"}}}`)
 	text, err := json.Marshal(g.Details(api.TypeCustomAPI, c))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"api_version":1,"webhook_url":"https://a.example/x?k=v","custom_headers":{"A":{"value":null,"is_secret":true},"B":{"value":"2","is_secret":false}}}`, string(text))
+	require.JSONEq(t, `{"account_id":"a.example","account_name":"Custom API a.example","api_version":1,"webhook_url":"https://a.example/x?k=v","custom_headers":{"A":{"value":null,"is_secret":true},"B":{"value":"2","is_secret":false}}}`, string(text))
 	text, err = json.Marshal(g.Details(api.TypeCustomAPI, customCreds(t, g, `{"webhook_url":"https://a.example/"}`)))
 	require.NoError(t, err)
-	require.JSONEq(t, `{"api_version":1,"webhook_url":"https://a.example/","custom_headers":null}`, string(text))
+	require.JSONEq(t, `{"account_id":"a.example","account_name":"Custom API a.example","api_version":1,"webhook_url":"https://a.example/","custom_headers":null}`, string(text))
 	require.Equal(t, "https://a.example", g.SafeURL(api.TypeCustomAPI, c))
 }
 

@@ -101,9 +101,15 @@ func safeURL(s string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// customDetails are the published keys of connection_details (facts B6).
+// customDetails are the published keys of connection_details (facts B6), and the
+// account (spec 2.2), which is the host: an endpoint has no other.
 func customDetails(credentials Credentials) map[string]any {
 	details := shown(credentials, "api_version", "webhook_url")
+	host := ""
+	if u, err := url.Parse(customURL(credentials)); err == nil {
+		host = u.Host
+	}
+	inAccount(details, host, "Custom API")
 	details["custom_headers"] = nil
 	headers := storedHeaders(credentials)
 	if len(headers) == 0 {

@@ -104,8 +104,7 @@ func CrashPoints() []string {
 // Gate is the way to destinations. It is safe for parallel use.
 type Gate struct {
 	options Options
-	kinds   map[string]*kind
-	order   []string // the names of kinds as Types lists them
+	kinds   atomic.Pointer[kindSet]
 
 	roots atomic.Pointer[x509.CertPool]
 
@@ -173,17 +172,18 @@ func New(options Options) *Gate {
 	if options.Roots != nil {
 		g.roots.Store(options.Roots.Clone())
 	}
-	g.kinds, g.order = kinds(g)
+	g.Declare(nil)
 	return g
 }
 
 // Types lists the connection types in a fixed order: custom_api, local_files,
-// then the emulated ones by name. Emulated types are creatable only with
+// then the emulated ones by name, then those that were declared. Emulated types are creatable only with
 // Options.Emulate. The list is the caller's to change.
 func (g *Gate) Types() []api.Connector {
-	list := make([]api.Connector, len(g.order))
-	for i, name := range g.order {
-		list[i] = g.kinds[name].connector
+	known := g.kinds.Load()
+	list := make([]api.Connector, len(known.order))
+	for i, name := range known.order {
+		list[i] = known.byName[name].connector
 		list[i].ConfigurationFields.Fields = slices.Clone(list[i].ConfigurationFields.Fields)
 	}
 	return list
@@ -192,7 +192,7 @@ func (g *Gate) Types() []api.Connector {
 // FileSystem tells whether a type writes into a file system (spec 2.2,
 // is_file_system_destination).
 func (g *Gate) FileSystem(typ string) bool {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	return k != nil && k.fileSystem
 }
 
@@ -278,7 +278,7 @@ func (g *Gate) Idle(id int64) {
 // Remove forgets a destination that was deleted, with the records of an
 // emulated one. Files of local_files stay: they are the user's.
 func (g *Gate) Remove(id int64, typ string) error {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	if k == nil || k.emulated == nil || g.options.Emulate == nil {
 		return g.Forget(id)
 	}
@@ -319,11 +319,10 @@ func (g *Gate) Close() error {
 
 // kindOf finds a type or says which there are.
 func (g *Gate) kindOf(typ string) (*kind, error) {
-	if k := g.kinds[typ]; k != nil {
+	if k := g.kind(typ); k != nil {
 		return k, nil
 	}
-	names := slices.Clone(g.order)
-	return nil, fmt.Errorf("unknown type %q; use one of %s", clip(typ, 64), strings.Join(names, ", "))
+	return nil, fmt.Errorf("unknown type %q; use one of %s", clip(typ, 64), strings.Join(g.kinds.Load().order, ", "))
 }
 
 // Open gives the connection of a destination. Connections of one id share

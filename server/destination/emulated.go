@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 // Emulator opens the store behind an emulated destination, or makes it. It is
@@ -38,10 +39,11 @@ type Emulated struct {
 const emulatedHost = "emulated"
 
 // emulatedKind is a type of the catalogue.
-func emulatedKind(g *Gate, e *entry) *kind {
+func emulatedKind(g *Gate, e *Entry) *kind {
 	return &kind{
 		connector: e.connector(g.options.Emulate != nil),
 		emulated:  e,
+		rules:     e.rules,
 		details:   e.details,
 		secrets:   e.secrets,
 		open: func(id int64, credentials Credentials) (Connection, error) {
@@ -75,7 +77,7 @@ func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
 }
 
 // store opens a store once for all connections of a destination.
-func (g *Gate) store(id int64, e *entry) (*Emulated, error) {
+func (g *Gate) store(id int64, e *Entry) (*Emulated, error) {
 	if g.options.Emulate == nil {
 		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
 	}
@@ -99,7 +101,7 @@ func (g *Gate) store(id int64, e *entry) (*Emulated, error) {
 
 // unsaved opens a store for a destination without an id; it goes with its
 // connection.
-func (g *Gate) unsaved(e *entry) (*Emulated, error) {
+func (g *Gate) unsaved(e *Entry) (*Emulated, error) {
 	if g.options.Emulate == nil {
 		return g.store(0, e)
 	}
@@ -112,7 +114,7 @@ func (g *Gate) unsaved(e *entry) (*Emulated, error) {
 
 // openEmulated looks the store up anew for every call: the destination may be
 // forgotten, restored or reset while a connection is held.
-func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connection, error) {
+func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connection, error) {
 	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
 	var err error
 	if id == 0 {
@@ -135,7 +137,7 @@ func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connec
 	}}
 	c.caller = &caller{
 		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
-		clean: newRedactor(e.secrets(credentials)),
+		clean: newRedactor(e.secrets(credentials)), refused: e.refuses(credentials),
 		client: rpc.Client{
 			URL: "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
 			MaxReply: g.options.MaxReply, HTTP: &http.Client{Transport: observer{transport}, CheckRedirect: noRedirect},
@@ -148,7 +150,7 @@ func (g *Gate) openEmulated(id int64, e *entry, credentials Credentials) (Connec
 type emulatedConnection struct {
 	*caller
 	gate        *Gate
-	entry       *entry
+	entry       *Entry
 	credentials Credentials
 	own         *Emulated // of a destination without an id
 }
@@ -177,10 +179,7 @@ func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
 		return ""
 	})
 	p.step(StepAuthentication, func() string {
-		if value, _ := text(c.credentials[c.entry.Refuse.Credential]); value == c.entry.Refuse.Word {
-			return c.entry.Label + " refuses the " + c.entry.Refuse.Credential
-		}
-		return ""
+		return c.refused
 	})
 	p.step(StepTestConnection, func() string {
 		raw, _, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
@@ -192,31 +191,53 @@ func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
 	return p.results
 }
 
-// details show every credential that is no password, and the account
-// (spec 2.2).
-func (e *entry) details(credentials Credentials) map[string]any {
-	var names []string
-	for _, f := range e.Credentials {
-		if !f.Password {
-			names = append(names, f.ID)
+// refuses says what is wrong with credentials that hold the word of the
+// catalogue, "" for others: a connection test fails, and so does every call.
+func (e *Entry) refuses(credentials Credentials) string {
+	if id := e.Refuse.Refused(credentials); id != "" {
+		return e.Label + " refuses the " + id
+	}
+	return ""
+}
+
+// rules adds what single fields cannot say.
+func (e *Entry) rules(c *check) {
+	for _, p := range e.declared().Problems(c.merged) {
+		if !c.failed(p.Field) {
+			c.bad(p.Field, "%s", p.Message)
 		}
 	}
-	details := shown(credentials, names...)
+}
+
+// details show every credential that is no password, and the account
+// (spec 2.2).
+func (e *Entry) details(credentials Credentials) map[string]any {
+	details := map[string]any{}
+	for _, f := range e.Credentials {
+		if raw := credentials[f.ID]; !f.Password && !isNull(raw) {
+			details[f.ID] = raw
+		} else if !f.Password && f.Default != nil {
+			details[f.ID] = f.Default
+		}
+	}
 	id, _ := text(credentials[e.Account.From])
+	if id == "" {
+		id, _ = text(credentials[e.Account.Or])
+	}
 	if u, err := url.Parse(id); err == nil && u.Host != "" {
 		id = u.Host
 	}
-	details["account_id"], details["account_name"] = id, e.Account.Name+" "+id
+	inAccount(details, id, e.Account.Name)
 	return details
 }
 
 // secrets lists the passwords. The word that fails a test is documented, so it
 // is none, and messages may name it.
-func (e *entry) secrets(credentials Credentials) []string {
+func (e *Entry) secrets(credentials Credentials) []string {
 	var list []string
 	for _, f := range e.Credentials {
-		if s, ok := text(credentials[f.ID]); ok && f.Password && s != e.Refuse.Word {
-			list = append(list, s)
+		if s, _ := text(credentials[f.ID]); f.Password && s != e.Refuse.Word && !isNull(credentials[f.ID]) {
+			list = connector.Secrets(list, credentials[f.ID])
 		}
 	}
 	return list

@@ -47,7 +47,10 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 		Fields:                       []api.DestinationField{},
 		ConfigurableFieldDefinitions: map[string]string{},
 	}
-	if len(found.deviations) > 0 { // the schema of the store was changed
+	if o.ReadOnly {
+		found.deviate("%s keeps it for itself, and syncs can only read it", o.FullName)
+	}
+	if len(found.deviations) > 0 { // or the schema of the store was changed
 		d.PrimaryIdentifierMappingAttributes.Upsert.Notes = found.why()
 		d.PrimaryIdentifierMappingAttributes.Mirror.Notes = found.why()
 	}
@@ -56,9 +59,11 @@ func (o *objectEntry) describe(found *wireObject) *api.DestinationObject {
 		d.AdvancedConfigurationFields = append(d.AdvancedConfigurationFields, a)
 		d.ConfigurableFieldDefinitions[a.Name] = a.Type
 	}
+	own := o.ownFields()
 	for _, f := range found.fields {
+		_, kept := own[f.APIName]
 		switch known := o.field(f.APIName); {
-		case f.APIName == o.HiddenIdentifier:
+		case f.APIName == o.HiddenIdentifier, kept:
 		case known != nil:
 			d.Fields = append(d.Fields, known.describe(f))
 		default: // created on write

@@ -20,10 +20,23 @@ var emulatedCreds = map[string]string{
 	"google_ads":    `{"customer_id":"123-456-7890","developer_token":"very-secret-3"}`,
 }
 
+// credsOf gives those, or of the other types what their placeholders say.
+func credsOf(t *testing.T, typ string) Credentials {
+	if text := emulatedCreds[typ]; text != "" {
+		return creds(t, text)
+	}
+	for _, e := range catalogue() {
+		if e.ServiceName == typ {
+			return e.declared().Example()
+		}
+	}
+	return nil
+}
+
 // openEmulated checks credentials and opens a type of the catalogue.
 func openEmulated(t *testing.T, g *Gate, id int64, typ string) Connection {
 	t.Helper()
-	merged, problems := g.CheckConnection(typ, creds(t, emulatedCreds[typ]), nil)
+	merged, problems := g.CheckConnection(typ, credsOf(t, typ), nil)
 	require.Empty(t, problems)
 	c, err := g.Open(id, typ, merged)
 	require.NoError(t, err)
@@ -38,7 +51,7 @@ func TestEmulatedTest(t *testing.T) {
 		results := c.Test(t.Context())
 		require.Equal(t, []string{"credentials passed", "authentication passed", "test_connection passed"}, steps(results), failure(results))
 
-		bad := creds(t, emulatedCreds[e.ServiceName])
+		bad := credsOf(t, e.ServiceName)
 		bad[e.Refuse.Credential] = api.Raw(e.Refuse.Word)
 		merged, problems := g.CheckConnection(e.ServiceName, bad, nil)
 		require.Empty(t, problems)
@@ -47,8 +60,10 @@ func TestEmulatedTest(t *testing.T) {
 		results = c.Test(t.Context())
 		require.Equal(t, []string{"credentials passed", "authentication failed", "test_connection skipped"}, steps(results))
 		require.Equal(t, e.Label+" refuses the "+e.Refuse.Credential, failure(results))
+		refusesEverything(t, g, c, e, merged)
 
 		delete(merged, e.Account.From)
+		delete(merged, "client_id") // else the other set would be the nearer one
 		c, err = g.Open(7, e.ServiceName, merged)
 		require.NoError(t, err)
 		require.Equal(t, "credentials failed", steps(c.Test(t.Context()))[0])
@@ -56,16 +71,34 @@ func TestEmulatedTest(t *testing.T) {
 	}
 }
 
+// refusesEverything: with a refused credential no call is answered, neither one of
+// planning nor one of a run.
+func refusesEverything(t *testing.T, g *Gate, c Connection, e *Entry, credentials Credentials) {
+	t.Helper()
+	_, planning := c.Objects(t.Context())
+	sender, err := g.Sender(7, e.ServiceName, credentials)
+	require.NoError(t, err)
+	defer sender.Close()
+	_, running := sender.Speed(t.Context())
+	for _, err := range []error{planning, running} {
+		var call *CallError
+		require.ErrorAs(t, err, &call)
+		require.Equal(t, OutcomeSecret, call.Outcome)
+		require.Equal(t, e.Label+" refuses the "+e.Refuse.Credential, call.Message)
+		require.False(t, call.Reached())
+	}
+}
+
 func TestEmulatedCredentials(t *testing.T) {
 	g := newGate(t, Options{Emulate: (&simulators{}).emulate})
 	_, problems := g.CheckConnection("salesforce", creds(t, `{"instance_url":"https://evil.example","client_id":"a\u0000b","sandbox":"yes","daily_request_limit":1.5,"x":1}`), nil)
 	require.Equal(t, []string{
-		"x: unknown credential; salesforce takes instance_url, client_id, client_secret, sandbox, daily_request_limit",
+		"x: unknown credential; salesforce takes instance_url, client_id, client_secret, username, jwt_signing_key, domain, sandbox, daily_request_limit",
 		`instance_url: must match ^https://[A-Za-z0-9.-]+\.salesforce\.com/?$`,
 		"client_id: must not hold control characters",
-		"client_secret: is required",
 		"sandbox: must be true or false",
 		"daily_request_limit: must be an integer",
+		"client_secret: is required beside instance_url and client_id; or give username, jwt_signing_key and domain",
 	}, said(problems))
 	_, problems = g.CheckConnection("google_sheets", creds(t, `{"spreadsheet_id":"1BxiMVs0XRA5nFMdKvBdBZjgm","service_account_key":"k","value_input":"cooked"}`), nil)
 	require.Equal(t, []string{"value_input: must be raw or user_entered"}, said(problems))
@@ -92,8 +125,10 @@ func TestEmulatedDetails(t *testing.T) {
 		require.NoError(t, err)
 		require.NotContains(t, string(text), "very-secret")
 		secrets := g.Secrets(typ, c)
-		require.Len(t, secrets, 1)
-		require.Contains(t, secrets[0], "very-secret")
+		require.NotEmpty(t, secrets)
+		for _, secret := range secrets { // also as it stands in JSON
+			require.Contains(t, secret, "very-secret")
+		}
 		require.Empty(t, g.SafeURL(typ, c))
 	}
 }

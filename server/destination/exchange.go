@@ -28,6 +28,7 @@ const (
 	OutcomeTimeout   = "timeout"
 	OutcomeCanceled  = "canceled" // by the caller
 	OutcomeURL       = "url"      // the URL itself may not be called
+	OutcomeSecret    = "secret"   // not made: an emulated application refuses the credentials
 	OutcomeLimit     = "limit"    // not sent: the limit of the connection leaves no room in time
 )
 
@@ -173,6 +174,7 @@ type caller struct {
 	endpoint string // scheme://host
 	host     string // host:port as in the URL
 	problem  string // why the URL must not be called
+	refused  string // why an emulated destination answers nothing but that
 	clean    *redactor
 	client   rpc.Client
 }
@@ -196,12 +198,15 @@ func (c *caller) exchange(ctx context.Context, method string, params any) (json.
 func (c *caller) checked(
 	ctx context.Context, method string, params any, check func(json.RawMessage) (problem string),
 ) (json.RawMessage, *Exchange, *CallError) {
-	x := &Exchange{
-		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
-		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
-	}
+	x := c.newExchange(method)
 	if c.problem != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
+	}
+	if c.refused != "" {
+		return nil, x, &CallError{Method: method, Outcome: OutcomeSecret, Message: c.refused}
+	}
+	if attempts, ok := ctx.Value(attemptsKey{}).(Attempts); ok {
+		return c.repeated(ctx, attempts, method, params, check)
 	}
 	let, failed := c.pass(ctx, method)
 	if failed != nil {
@@ -220,6 +225,22 @@ func (c *caller) checked(
 	}
 	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
 	x.Duration = time.Since(begin)
+	return raw, x, c.finish(ctx, x, params, raw, err, check)
+}
+
+// newExchange begins the notes about one request.
+func (c *caller) newExchange(method string) *Exchange {
+	return &Exchange{
+		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
+		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
+	}
+}
+
+// finish decides how a request has ended, and tells the limiter and the observer.
+// ctx is that of the caller, without the timeout of the call.
+func (c *caller) finish(
+	ctx context.Context, x *Exchange, params any, raw json.RawMessage, err error, check func(json.RawMessage) (problem string),
+) (failed *CallError) {
 	for name, values := range x.Header {
 		clean := make([]string, len(values))
 		for i, value := range values {
@@ -232,7 +253,7 @@ func (c *caller) checked(
 	} else if check != nil {
 		if problem := check(raw); problem != "" {
 			failed = &CallError{
-				Method: method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
+				Method: x.Method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
 				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID,
 			}
 		}
@@ -245,7 +266,7 @@ func (c *caller) checked(
 		x.keep(params, raw, c.clean)
 		c.gate.options.Observe(*x)
 	}
-	return raw, x, failed
+	return failed
 }
 
 // timeout bounds one call of a method.

@@ -37,7 +37,7 @@ type CallError struct {
 // knows what it did: such a batch is sent again, and never taken for refused.
 func (e *CallError) Reached() bool {
 	switch e.Outcome {
-	case OutcomeDNS, OutcomeTLS, OutcomeURL, OutcomeConnect:
+	case OutcomeDNS, OutcomeTLS, OutcomeURL, OutcomeConnect, OutcomeSecret:
 		return false
 	}
 	return true

@@ -50,10 +50,19 @@ func filesKind(g *Gate) *kind {
 				}
 			}
 		},
-		details: func(credentials Credentials) map[string]any { return shown(credentials, "path", "format") },
+		details: filesDetails,
 		secrets: func(Credentials) []string { return nil },
 		open:    g.openFiles,
 	}
+}
+
+// filesDetails show the folder, which is the account too (spec 2.2); "" is the folder
+// that the service gives the destination.
+func filesDetails(credentials Credentials) map[string]any {
+	details := shown(credentials, "path", "format")
+	path, _ := text(credentials["path"])
+	inAccount(details, path, "Local files")
+	return details
 }
 
 // place checks a path and gives it relative to FilesRoot, or cleaned where

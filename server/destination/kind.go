@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -12,7 +13,7 @@ import (
 type kind struct {
 	connector  api.Connector
 	fileSystem bool
-	emulated   *entry // of the catalogue; nil: the type is real
+	emulated   *Entry // of the catalogue; nil: the type is real
 
 	// rules adds problems that the connector's fields cannot express.
 	rules func(c *check)
@@ -25,25 +26,45 @@ type kind struct {
 	open func(id int64, credentials Credentials) (Connection, error)
 }
 
-// kinds lists the types in the order in which clients see them.
-func kinds(g *Gate) (map[string]*kind, []string) {
+// kindSet are the types that a gate knows at a moment.
+type kindSet struct {
+	byName map[string]*kind
+	order  []string // as Types lists them
+}
+
+// Declare makes the gate know the types of its own and these, whose entries have
+// passed Check, in the order in which clients see them. Destinations that are
+// open stay so.
+func (g *Gate) Declare(declared []*Entry) {
 	all := []*kind{customKind(g), filesKind(g)}
-	for _, e := range catalogue() {
+	for _, e := range slices.Concat(catalogue(), declared) {
 		all = append(all, emulatedKind(g, e))
 	}
-	byName, order := map[string]*kind{}, []string{}
+	set := &kindSet{byName: map[string]*kind{}}
 	for _, k := range all {
-		byName[k.connector.ServiceName] = k
-		order = append(order, k.connector.ServiceName)
+		set.byName[k.connector.ServiceName] = k
+		set.order = append(set.order, k.connector.ServiceName)
 	}
-	return byName, order
+	g.kinds.Store(set)
 }
+
+// BuiltIn are the emulated types of this package, in the order of their names.
+func BuiltIn() []*Entry { return slices.Clone(catalogue()) }
+
+// Known tells that a name is one of the types of this package.
+func Known(typ string) bool {
+	return typ == api.TypeCustomAPI || typ == api.TypeLocalFiles ||
+		slices.ContainsFunc(catalogue(), func(e *Entry) bool { return e.ServiceName == typ })
+}
+
+// kind is a type by its name; nil when there is none.
+func (g *Gate) kind(typ string) *kind { return g.kinds.Load().byName[typ] }
 
 // Details gives connection_details of a destination (spec 2.2): what is not
 // secret, secret custom headers as null. The webhook_url of a custom_api
 // stands in it, as published (facts B6).
 func (g *Gate) Details(typ string, credentials Credentials) map[string]any {
-	if k := g.kinds[typ]; k != nil {
+	if k := g.kind(typ); k != nil {
 		return k.details(credentials)
 	}
 	return map[string]any{}
@@ -53,7 +74,7 @@ func (g *Gate) Details(typ string, credentials Credentials) map[string]any {
 // journal and no message: tokens, secret headers, passwords, and for a
 // custom_api the URL with its path segments and query values (spec 5.2.3).
 func (g *Gate) Secrets(typ string, credentials Credentials) []string {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	if k == nil {
 		return nil
 	}
@@ -62,10 +83,15 @@ func (g *Gate) Secrets(typ string, credentials Credentials) []string {
 	return slices.Compact(list)
 }
 
+// Cleaner takes the secrets of a connection out of texts.
+func (g *Gate) Cleaner(typ string, credentials Credentials) func(text string) string {
+	return newRedactor(g.Secrets(typ, credentials)).clean
+}
+
 // SafeURL is what a log may show of the endpoint: scheme and host, "" for a
 // type without an endpoint.
 func (g *Gate) SafeURL(typ string, credentials Credentials) string {
-	if k := g.kinds[typ]; k != nil && k.safe != nil {
+	if k := g.kind(typ); k != nil && k.safe != nil {
 		return k.safe(credentials)
 	}
 	return ""
@@ -80,6 +106,12 @@ func shown(credentials Credentials, names ...string) map[string]any {
 		}
 	}
 	return details
+}
+
+// inAccount adds account_id and account_name (spec 2.2): what the destination is known
+// by, with the name of its type before it.
+func inAccount(details map[string]any, id, name string) {
+	details["account_id"], details["account_name"] = id, strings.TrimSpace(name+" "+id)
 }
 
 // text decodes a JSON string; ok is false for anything else.

@@ -1,7 +1,6 @@
 package destination
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -11,6 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
 )
 
 // postPool keeps the connections of Post apart from those of destinations,
@@ -21,37 +22,106 @@ const postPool = -1
 // again; nothing of it is looked at.
 const drained = 64 << 10
 
-// Post makes one POST to an address that is no destination, such as a webhook.
-// It verifies TLS, resolves names and dials as calls of destinations do, but
-// never speaks plain http and follows no redirect. It gives the HTTP status, 0
-// without an answer. The error names scheme and host only: path and query may
-// hold secrets. A status other than 2xx is no error.
-func (g *Gate) Post(ctx context.Context, address string, header http.Header, body []byte, timeout time.Duration) (status int, err error) {
-	u, problem := checkURL(address, false)
+// Delivery is a POST to an address that is no destination, such as a webhook, with
+// its schedule of attempts.
+type Delivery struct {
+	URL     string
+	Header  http.Header
+	Body    []byte
+	Timeout time.Duration // of an attempt, in real time
+	// Made is how many attempts there were before, Most how many there may be after
+	// the first. First is the wait after the first one; it doubles.
+	Made, Most int
+	First      time.Duration
+}
+
+// Delivered is what became of one attempt.
+type Delivered struct {
+	Status int // HTTP status; 0 without an answer
+	// Again reports whether there is another attempt, Wait how long after this one.
+	Again bool
+	Wait  time.Duration
+}
+
+// again notes another attempt, if there may be one.
+func (o *Delivered) again(d Delivery, wait time.Duration) {
+	if d.Made < d.Most {
+		o.Again, o.Wait = true, wait
+	}
+}
+
+// errLater ends the library's loop where another attempt follows.
+var errLater = errors.New("the next attempt is made later")
+
+// Post makes one attempt under go-retryablehttp, which decides whether and when
+// there is another one; it is the caller's to make, since waits of minutes outlive
+// a process. A Retry-After that asks for more than the schedule is heeded, on the
+// service's clock. Post verifies TLS, resolves names and dials as calls of
+// destinations do, but never speaks plain http and follows no redirect. The error
+// names scheme and host only: path and query may hold secrets. A status other than
+// 2xx is no error.
+func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) {
+	u, problem := checkURL(d.URL, false)
 	if problem == "" && !strings.EqualFold(u.Scheme, "https") {
 		problem = "must be an https URL"
 	}
-	if problem != "" {
-		return 0, fmt.Errorf("the URL %s", problem)
+	if problem != "" { // somebody may set it right meanwhile
+		out.again(d, g.postBackoff(d, nil))
+		return out, fmt.Errorf("the URL %s", problem)
 	}
-	bounded, cancel := context.WithTimeout(ctx, timeout)
+	bounded, cancel := context.WithTimeout(ctx, d.Timeout)
 	defer cancel()
-	r, err := http.NewRequestWithContext(bounded, http.MethodPost, u.String(), bytes.NewReader(body))
+	r, err := retryablehttp.NewRequestWithContext(bounded, http.MethodPost, u.String(), d.Body)
 	if err != nil { // checkURL has ruled it out; the cause may repeat the URL
-		return 0, errors.New("the URL cannot be called")
+		return out, errors.New("the URL cannot be called")
 	}
-	for name, values := range header {
+	for name, values := range d.Header {
 		r.Header[name] = values
 	}
 	r.Header.Set("User-Agent", g.options.UserAgent)
 	p, _ := g.pool(postPool)
-	resp, err := p.transport.RoundTrip(r)
-	if err != nil {
-		return 0, g.postError(ctx, bounded, u, timeout, err)
+	var failed error
+	client := retryablehttp.Client{
+		// Nothing but the transport's RoundTrip: the library would close the idle
+		// connections of all webhooks after a failure.
+		HTTPClient: &http.Client{Transport: struct{ http.RoundTripper }{p.transport}, CheckRedirect: noRedirect},
+		RetryMax:   d.Most - d.Made,
+		CheckRetry: func(_ context.Context, response *http.Response, err error) (bool, error) {
+			if failed = err; err != nil {
+				return true, nil
+			}
+			out.Status = response.StatusCode
+			return out.Status < 200 || out.Status > 299, nil
+		},
+		Backoff: func(_, _ time.Duration, _ int, response *http.Response) time.Duration {
+			out.again(d, g.postBackoff(d, response))
+			return 0
+		},
+		PrepareRetry: func(*http.Request) error { return errLater },
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
 	}
-	defer resp.Body.Close()
-	_, _ = io.CopyN(io.Discard, resp.Body, drained)
-	return resp.StatusCode, nil
+	if resp, _ := client.Do(r); resp != nil { // what went wrong is in failed, or in the status
+		_, _ = io.CopyN(io.Discard, resp.Body, drained)
+		_ = resp.Body.Close()
+	}
+	if failed == nil {
+		return out, nil
+	}
+	var inURL *url.Error
+	if errors.As(failed, &inURL) {
+		failed = inURL.Err
+	}
+	return out, g.postError(ctx, bounded, u, d.Timeout, failed)
+}
+
+// postBackoff is the wait after an attempt.
+func (g *Gate) postBackoff(d Delivery, response *http.Response) time.Duration {
+	wait := retryablehttp.DefaultBackoff(d.First, d.First<<d.Most, d.Made, nil)
+	if response != nil {
+		asked, _ := RetryAfter(response.Header.Get("Retry-After"), g.options.Now())
+		wait = max(wait, asked)
+	}
+	return wait
 }
 
 // postError puts the failure of a Post into words that hold no secret. outer is

@@ -41,10 +41,17 @@ var (
 	_ Lister = (*filesSender)(nil)
 )
 
-// EachStored implements Lister.
+// EachStored implements Lister: without what the application keeps for itself.
 func (s *emulatedSender) EachStored(object string, fn func(fields map[string]json.RawMessage) error) error {
 	var failed error
+	var own map[string]string
+	if o := s.emulated.entry.object(object); o != nil {
+		own = o.ownFields()
+	}
 	err := s.eachRecord(object, func(_ int64, fields map[string]json.RawMessage) {
+		for name := range own {
+			delete(fields, name)
+		}
 		if failed == nil {
 			failed = fn(fields)
 		}

@@ -69,7 +69,7 @@ func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, er
 // no mapping does, and which clients never see; "" where there is none. Records
 // of local_files carry it beside their columns: it is not written into the file.
 func (g *Gate) HiddenIdentifier(typ, object string) string {
-	k := g.kinds[typ]
+	k := g.kind(typ)
 	switch {
 	case k == nil:
 		return ""

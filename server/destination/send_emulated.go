@@ -28,10 +28,13 @@ func (s *emulatedSender) store() (*Emulated, error) {
 	return s.gate.store(s.id, s.emulated.entry)
 }
 
-// Send writes a batch, after what the plan's fields want to be done.
+// Send writes a batch, after what the plan's fields and settings want to be done.
 func (s *emulatedSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Reply, error) {
-	if len(plan.handling) == 0 || plan.Operation == rpc.OperationDelete {
+	switch {
+	case plan.Operation == rpc.OperationDelete:
 		return s.callSender.Send(ctx, plan, records)
+	case len(plan.handling) == 0 && !plan.settings.top:
+		return s.callSender.Send(ctx, plan, plan.stamped(records))
 	}
 	return s.sendHandled(ctx, plan, records)
 }
@@ -124,7 +127,7 @@ func (w *emulatedSwap) has(raw []byte) bool {
 }
 
 func (w *emulatedSwap) remove(ctx context.Context, plan *Plan, records [][]byte) error {
-	reply, err := w.sender.Send(ctx, plan, records)
+	reply, err := w.sender.Send(once(ctx), plan, records) // one of many requests of a commit
 	if err != nil {
 		return err
 	}

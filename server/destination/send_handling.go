@@ -50,6 +50,7 @@ type stored struct {
 	mu      sync.Mutex
 	records map[string]map[keyHash]map[string]json.RawMessage // by object and identifier field
 	lookups map[string]map[keyHash][]json.RawMessage          // ids by object and field
+	top     map[string]int64                                  // the lowest position by object
 	missed  bool                                              // the next batch looks again: the record may come
 }
 
@@ -127,7 +128,11 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 		return found, nil
 	}
 	found := map[keyHash]map[string]json.RawMessage{}
+	top := int64(0)
 	err := s.eachRecord(plan.Object.APIName, func(_ int64, fields map[string]json.RawMessage) {
+		if n, err := strconv.ParseInt(string(fields[positionField]), 10, 64); err == nil {
+			top = min(top, n)
+		}
 		kept := map[string]json.RawMessage{}
 		for name := range plan.handling {
 			if raw, has := fields[name]; has && !isNull(raw) {
@@ -144,7 +149,10 @@ func (s *emulatedSender) existing(plan *Plan) (map[keyHash]map[string]json.RawMe
 	if s.seen.records == nil {
 		s.seen.records = map[string]map[keyHash]map[string]json.RawMessage{}
 	}
-	s.seen.records[place] = found
+	if s.seen.top == nil {
+		s.seen.top = map[string]int64{}
+	}
+	s.seen.records[place], s.seen.top[plan.Object.APIName] = found, top
 	return found, nil
 }
 
@@ -173,13 +181,17 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	values := map[keyHash]map[string]json.RawMessage{}
 	var refused []rpc.RecordResult
 	for i := range rows.len() {
-		record, kept, problem, err := s.prepare(plan, rows.at(i), existing[valueOf(rows.identifier(i))])
+		before, known := existing[valueOf(rows.identifier(i))]
+		record, kept, problem, err := s.prepare(plan, rows.at(i), before)
 		switch {
 		case err != nil:
 			return unprepared(err)
 		case problem != "":
 			refused = append(refused, rpc.RecordResult{Identifier: rows.identifier(i), ErrorMessage: problem})
 		default:
+			if plan.settings.top && !known {
+				record = s.onTop(plan, record)
+			}
 			ready = append(ready, record)
 			values[valueOf(rows.identifier(i))] = kept
 		}
@@ -187,7 +199,8 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	if len(ready) == 0 {
 		return Reply{Results: refused}, nil
 	}
-	reply, err := s.callSender.Send(ctx, plan, ready)
+	// Records are prepared anew for each attempt.
+	reply, err := s.callSender.Send(once(ctx), plan, plan.stamped(ready))
 	if err != nil { // nobody knows what was written: it is read anew
 		s.seen.records = nil
 		return reply, err
@@ -200,6 +213,13 @@ func (s *emulatedSender) sendHandled(ctx context.Context, plan *Plan, records []
 	}
 	reply.Results = append(reply.Results, refused...)
 	return reply, nil
+}
+
+// onTop gives a new row the place before all others.
+func (s *emulatedSender) onTop(plan *Plan, record []byte) []byte {
+	s.seen.top[plan.Object.APIName]--
+	record = append(rpc.AppendString(append(bytes.TrimSuffix(record, []byte("}")), ','), positionField), ':')
+	return append(strconv.AppendInt(record, s.seen.top[plan.Object.APIName], 10), '}')
 }
 
 // prepare writes one record anew. kept are the values of the handled fields

@@ -16,6 +16,7 @@ type Plan struct {
 	identifier string   // "" none
 	head       []byte   // params up to the first record
 	handling   map[string]Handling
+	settings   Settings
 }
 
 // NewPlan prepares a sync plan (facts A3). order names the fields of the schema
@@ -47,7 +48,7 @@ func (p *Plan) With(operation string) *Plan {
 	plan := p.SyncPlan
 	plan.Operation = operation
 	with := NewPlan(plan, p.order)
-	with.handling = p.handling
+	with.handling, with.settings = p.handling, p.settings
 	return with
 }
 

@@ -14,10 +14,11 @@ import (
 func (e *Executor) Ask(ctx context.Context, connection int64, fn func(ctx context.Context) error) error {
 	limiter := e.options.Limiter(connection)
 	r := &run{e: e, backoff: e.options.Backoff, gate: &gate{clock: e.options.Clock, limiter: limiter}}
-	c := &persistent{run: r, tries: r.backoff.Tries, deadline: math.MaxInt64, try: 1, reach: 1}
-	c.pass = func(ctx context.Context) error { return e.rested(ctx, limiter) }
-	c.call = func(ctx context.Context) (int64, error) { return 0, fn(ctx) }
-	err := c.do(ctx)
+	c := &persistent{
+		run: r, ctx: ctx, tries: r.backoff.Tries, deadline: math.MaxInt64,
+		rested: func(ctx context.Context) error { return e.rested(ctx, limiter) },
+	}
+	err := c.do(func(ctx context.Context) (int64, error) { return 0, fn(ctx) })
 	if err != nil && c.failure != nil && ctx.Err() == nil {
 		return c.failure
 	}

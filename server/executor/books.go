@@ -1,6 +1,7 @@
 package executor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,17 +63,20 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	behind, entries, err := r.openWarehouse(ctx, was)
 	if err != nil {
-		return errors.Join(err, r.log.Close())
+		if r.log != nil {
+			err = errors.Join(err, r.log.Close())
+		}
+		return err
 	}
 	r.kept = kept || r.before.Rows+entries == 0
 	r.decideFull()
 	if r.stream != nil {
-		if err := r.stream.resume(r.before, r.log, r.full); err != nil {
+		if err := r.stream.resume(r.before, r.log, r.full || r.e.options.Deviations.ReadsAnew); err != nil {
 			return err
 		}
 	}
 	r.skipping = r.skips()
-	if !r.log.Resumed() && !behind {
+	if r.dry != nil || !r.log.Resumed() && !behind {
 		return nil
 	}
 	return r.restart(ctx)
@@ -92,6 +96,9 @@ func (r *run) noted() (was keptNotes, readable bool) {
 // ended, begins where the run began: with its mapping and its high-water mark. Not
 // so in a topic, of which the state keeps nothing below the mark.
 func (r *run) openLog() error {
+	if r.dry != nil {
+		return r.look()
+	}
 	now, err := r.books.Meta()
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
@@ -117,11 +124,7 @@ func (r *run) openLog() error {
 // object: a mirror would delete what they happen to name there. So it is with
 // what is left of a state that a warehouse has.
 func (r *run) forget(moved bool) error {
-	err := r.log.Close()
-	if err == nil {
-		err = r.books.Forget()
-	}
-	if err != nil {
+	if err := r.dropState(); err != nil {
 		return failed(CodeState, err, "drop the state of another identifier: %v", err)
 	}
 	if r.operation.changed && !r.full && !r.e.options.Deviations.QuietForget {
@@ -130,7 +133,19 @@ func (r *run) forget(moved bool) error {
 			r.reason = engineChanged
 		}
 	}
+	if r.dry != nil {
+		r.before, r.dry.blank = ledger.Meta{}, true
+		return nil
+	}
 	return r.openLog()
+}
+
+// dropState empties the books.
+func (r *run) dropState() error {
+	if r.dry != nil {
+		return nil
+	}
+	return errors.Join(r.log.Close(), r.books.Forget())
 }
 
 // decideFull finds the conditions under which acknowledgements may be missing
@@ -150,6 +165,7 @@ func (r *run) decideFull() {
 		if r.job.Warehouse != nil {
 			r.reason = "the mappings, the types of the columns or the version of the warehouse have changed"
 		}
+		r.reason = cmp.Or(r.job.MappingReason, r.reason)
 	}
 }
 
@@ -165,7 +181,7 @@ func (r *run) skips() bool {
 // bookInvalid writes down what was not sent: the samples as records, the others
 // as a number.
 func (r *run) bookInvalid() error {
-	if r.tally.invalids == 0 {
+	if r.tally.invalids == 0 || r.dry != nil {
 		return nil
 	}
 	now := r.e.options.Clock.Now()
@@ -191,6 +207,9 @@ const operationSkip = "skip"
 // skipper writes down rows that are taken as sent without sending them.
 func (r *run) skipper() *packer {
 	return &packer{records: bookRecords, bytes: largestBatch, send: func(b *batch) error {
+		if r.e.options.Deviations.ForgetsSkipped {
+			return nil
+		}
 		now := r.e.options.Clock.Now()
 		return r.book(ledger.Batch{Operation: operationSkip, StartedAt: now, CompletedAt: now, Records: r.entries(b, false)})
 	}}

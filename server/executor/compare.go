@@ -115,7 +115,16 @@ func (r *run) meet(row *entry, old *ledger.Entry) error {
 	if !r.skipping {
 		r.tally.updates++
 	}
-	return r.sink(item{key: row.key, record: row.record, print: print, stamp: row.stamp})
+	return r.put(item{key: row.key, record: row.record, print: print, stamp: row.stamp}, old)
+}
+
+// put hands on what has to be sent; old is what the state has of it.
+func (r *run) put(it item, old *ledger.Entry) error {
+	if r.dry != nil {
+		r.writes(it, old)
+		return nil
+	}
+	return r.sink(it)
 }
 
 // delivered tells that this run has sent exactly this already, before it was
@@ -144,7 +153,12 @@ func (r *run) gone(old *ledger.Entry) error {
 	} else {
 		r.record = r.plan.AppendDelete(r.record[:0], old.Key)
 	}
-	return r.removals.add(item{key: old.Key, record: r.record})
+	it := item{key: old.Key, record: r.record}
+	if r.dry != nil {
+		r.deletes(it)
+		return nil
+	}
+	return r.removals.add(it)
 }
 
 // lacksRow tells of a key whose row is wanted for a later delete record and was
@@ -168,6 +182,9 @@ type Sample struct {
 func (r *run) invalid(row entry) {
 	r.tally.rows += row.copies
 	r.tally.invalids += row.copies
+	if r.dry != nil {
+		r.dry.refuse(row.invalid, row.copies)
+	}
 	if len(r.samples) < samples {
 		r.sample(Sample{string(row.key), row.invalid, row.copies})
 	}

@@ -136,14 +136,20 @@ func (d *delivery) try(ctx context.Context, items []item) error {
 	}
 	started := d.run.e.options.Clock.Now()
 	var reply destination.Reply
-	err := d.run.persist(ctx, tries, len(items), d.run.e.options.BatchTimeout, func(ctx context.Context) (int64, error) {
-		d.run.crash("before-send")
-		d.run.calls.Add(1)
-		var err error
+	attempts := &persistent{
+		run: d.run, ctx: ctx, tries: tries, records: len(items), deadline: d.run.e.options.BatchTimeout,
+		before: func() {
+			d.run.crash("before-send")
+			d.run.calls.Add(1)
+		},
+		after: func(failure error) {
+			d.run.crash("after-send")
+			d.noteCall(reply.Call, failure)
+			d.count(failure)
+		},
+	}
+	err := attempts.do(func(ctx context.Context) (limit int64, err error) {
 		reply, err = d.run.sends.Send(ctx, d.run.plans[d.phase.wire], d.records)
-		d.run.crash("after-send")
-		d.noteCall(reply.Call, err)
-		d.count(err)
 		return reply.RateLimit, err
 	})
 	if err != nil {

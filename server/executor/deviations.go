@@ -3,6 +3,7 @@ package executor
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/destination"
@@ -25,6 +26,17 @@ type Deviations struct {
 	NullsDelete      bool // sync_updates_and_nulls sends deletes
 	SwapsDifferences bool // upload_and_swap sends the differences only
 	SendsUnchanged   bool // an upsert sync sends every record in every run
+
+	// What is sent once in the life of a sync, or replaced as a whole (spec 2.6, facts C).
+
+	AppendsChanges bool // an append sync sends changed records again
+	AppendsAgain   bool // … and every record in every run
+	ForgetsSkipped bool // what the first run skips is sent by the next one
+	SendsTop       bool // rows at the new high-water mark are sent at once …
+	LeavesMark     bool // … or never
+	KeepsFirst     bool // of several messages of an identifier the first one counts
+	ReadsAnew      bool // every run reads a topic from its first message
+	SwapsOwn       bool // upload_and_swap removes only what the sync itself has sent
 
 	// What is read and compared (facts C).
 
@@ -50,7 +62,7 @@ type Deviations struct {
 
 	// What is counted (spec 2.9).
 
-	CountsRefusals     bool // each refusal of a record that is sent again
+	CountsRefusals     bool // each refusal of a record that is sent again, in runs without deletes
 	CountsFirstRefusal bool // a refusal, where all are accepted at last
 	CountsSplits       bool // the records of a batch that is split
 
@@ -82,7 +94,21 @@ func (d *Deviations) operation(o *operation, c *api.SyncConfig) {
 		o.all = false
 	case d.SendsUnchanged && c.Operation == api.OperationUpsert:
 		o.all = true
+	case c.Operation == api.OperationAppend && waterColumn(c) == "":
+		o.changed, o.all = o.changed || d.AppendsChanges, o.all || d.AppendsAgain
 	}
+}
+
+// bound changes which rows at the ends of its time a run with a high-water mark
+// sends.
+func (d *Deviations) bound(w *water, t time.Time, now bool) bool {
+	switch {
+	case d.SendsTop && w.top != nil && t.Equal(*w.top):
+		return w.mark == nil || t.After(*w.mark)
+	case (d.SendsTop || d.LeavesMark) && w.mark != nil && t.Equal(*w.mark):
+		return false
+	}
+	return now
 }
 
 func strategyOf(c *api.SyncConfig) string {
@@ -122,7 +148,7 @@ func (d *Deviations) gives(err error) bool {
 func (d *Deviations) miscount(r *run, c *Counters) {
 	var extra int64
 	switch {
-	case d.CountsRefusals, d.CountsFirstRefusal && c.Failed == 0:
+	case d.CountsRefusals && c.SourceDeletes == 0, d.CountsFirstRefusal && c.Failed == 0:
 		extra = r.refusals.Load()
 	case d.CountsSplits:
 		extra = r.splits.Load()

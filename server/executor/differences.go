@@ -17,12 +17,15 @@ import (
 // only a part of the rows belongs to the run: there its state is merged with
 // the rows here, as the ledger's is.
 func (r *run) comparesInSQL() bool {
-	return r.job.Warehouse != nil && r.plan.KeyColumn() != "" && r.water == nil && !r.plan.Timed()
+	return r.job.Warehouse != nil && r.plan.KeyColumn() != "" && r.water == nil && !r.plan.Timed() &&
+		(r.dry == nil || !r.dry.void && !r.dry.behind)
 }
 
 // scan opens the state in key order.
 func (r *run) scan(ctx context.Context) (State, error) {
 	switch {
+	case r.dry != nil:
+		return r.scanDry(ctx)
 	case r.part != nil:
 		return r.log.Scan()
 	case r.job.Warehouse == nil:
@@ -108,6 +111,10 @@ func (r *run) total(t source.StateCounts) {
 	r.tally.valid += t.Rows - t.Nulls - t.Duplicates - t.Writes
 	if !r.operation.deletes {
 		r.tally.missing += t.Gone
+	}
+	if r.dry != nil {
+		r.dry.refuse(mapping.InvalidNull, t.Nulls)
+		r.dry.refuse(invalidDuplicate, t.Duplicates)
 	}
 	for range min(t.Nulls, samples) {
 		r.sample(Sample{Reason: mapping.InvalidNull, Rows: 1})

@@ -21,6 +21,7 @@ import (
 	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/mapping"
 	"github.com/destkit/destkit/server/pace"
 	"github.com/destkit/destkit/server/source"
 )
@@ -110,6 +111,8 @@ type Job struct {
 	// Full sends every row again; FullReason says why, for sync_trigger_reason.
 	Full       bool
 	FullReason string
+	// MappingReason says why the mappings have changed, should they have; "": by a user.
+	MappingReason string
 
 	Source  source.Reader
 	Object  source.Object
@@ -123,8 +126,10 @@ type Job struct {
 	DestinationType   string
 	// HiddenIdentifier of the object, see destination.Gate.HiddenIdentifier.
 	HiddenIdentifier string
-	// SegmentName for mappings of type segment_membership; "" is none.
-	SegmentName string
+	// Settings are what advanced_configuration says about sending to the object.
+	Settings destination.Settings
+	// Segments for mappings of type segment_membership; nil: there are none.
+	Segments []mapping.Segment
 	// Connection is the id of the destination: runs with the same one share the
 	// limit of requests per second (spec 8).
 	Connection int64

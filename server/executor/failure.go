@@ -58,7 +58,7 @@ var codes = map[string]string{
 	destination.OutcomeRPCError: CodeRPC, destination.OutcomeRefused: CodeUnauthorized,
 	destination.OutcomeStatus: CodeStatus, destination.OutcomeMalformed: CodeUnknown,
 	destination.OutcomeTooLarge: CodeUnknown, destination.OutcomeDNS: CodeUnreachable, destination.OutcomeConnect: CodeUnreachable,
-	destination.OutcomeTLS: CodeUnreachable, destination.OutcomeURL: CodeUnreachable,
+	destination.OutcomeTLS: CodeUnreachable, destination.OutcomeURL: CodeUnreachable, destination.OutcomeSecret: CodeUnauthorized,
 	destination.OutcomeNetwork: CodeNetwork, destination.OutcomeTimeout: CodeTimeout,
 }
 
@@ -107,7 +107,7 @@ func react(ctx context.Context, err error) reaction {
 		return pause
 	case call.Outcome == destination.OutcomeCanceled:
 		return canceled
-	case call.Outcome == destination.OutcomeURL:
+	case call.Outcome == destination.OutcomeURL, call.Outcome == destination.OutcomeSecret:
 		return giveUp
 	}
 	switch call.Outcome {

@@ -37,14 +37,17 @@ func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
 // shortly is how long the answer of the other processes takes at most.
 const shortly = time.Second
 
-// wait lets d pass. What is asked of other processes comes in real time, and the run
-// is at work meanwhile: it is no sleep on the clock, in which all is quiet. A pause
-// after a 429 is one.
+// wait lets d pass. Between two batches the run is at work: it is no sleep on the
+// clock, in which all is quiet. What is asked of other processes comes in real time.
+// A pause after a 429 is a sleep.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
-	if d <= shortly && (g.limiter.Shared() || g.records.Shared()) && g.limiter.Rest(g.clock.Now()) <= 0 {
+	switch {
+	case d > shortly || g.limiter.Rest(g.clock.Now()) > 0:
+		return g.clock.Sleep(ctx, d)
+	case g.limiter.Shared() || g.records.Shared():
 		return clock.Sleep(ctx, d)
 	}
-	return g.clock.Sleep(ctx, d)
+	return g.clock.Doze(ctx, d)
 }
 
 // confirm waits again where what was let go has lapsed: this process stood still

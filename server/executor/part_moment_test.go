@@ -54,7 +54,7 @@ func TestPartsReadOneMoment(t *testing.T) {
 					same()
 					exec(strings.Join(moves, "; "))
 					if test.gone {
-						exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'warehouse' AND application_name = 'destkit' AND state = 'idle in transaction'")
+						exec("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = 'warehouse' AND application_name = 'destkit' AND state = 'idle in transaction'")
 					}
 				}
 			}
@@ -65,7 +65,8 @@ func TestPartsReadOneMoment(t *testing.T) {
 					p.inTurn = func(int) {}
 				}
 			}
-			o := w.sync()
+			w.run++
+			o := w.again(t.Context()) // no dry run foresees what changes under a run
 			require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
 			require.Equal(t, 2, w.partsOf(w.run))
 			p.inTurn = nil

@@ -4,146 +4,198 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"sync"
 	"time"
-
-	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/destkit/destkit/server/destination"
 )
 
 // persist makes one call until it succeeds or there is no use in it. It passes
-// the limits before each try; n is how many records the call carries. Waits are
-// on the injected clock, the deadline of a call is real time. The error is a
-// *wholeError when the call failed as often as it may, and a *Failure when the
+// the limits before each attempt; n is how many records the call carries. Waits
+// are on the injected clock, the deadline of an attempt is real time. The error is
+// a *wholeError when the call failed as often as it may, and a *Failure when the
 // run has to end.
 func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
-	var taken time.Time
-	pass := func(ctx context.Context) (err error) {
-		taken, err = r.gate.pass(ctx, n)
-		return err
-	}
-	if err := pass(ctx); err != nil {
-		return err
-	}
-	c := &persistent{run: r, tries: tries, deadline: deadline, try: 1, reach: 1}
-	c.pass = pass
-	// The limits are about the first byte of a try: a connection that must be made
-	// first takes time.
-	c.call = func(ctx context.Context) (int64, error) {
-		written := sync.OnceFunc(func() { r.gate.written(n) })
-		defer written()
-		return call(destination.Paced(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-			GotConn:      func(httptrace.GotConnInfo) { r.gate.confirm(ctx, taken, n) },
-			WroteHeaders: written,
-		})))
-	}
-	return c.do(ctx)
+	return (&persistent{run: r, ctx: ctx, tries: tries, records: n, deadline: deadline}).do(call)
 }
 
-// persistent is one call from its first try to its last, under
-// go-retryablehttp. A try is a round trip to it: the whole call, with its
-// answer read and judged, since most failures stand in the body of a 200 (spec
-// 7.2) and each try is a request with an id of its own (spec 4.2).
+// persistent is one call from its first attempt to its last. Attempts of a Sender
+// that makes them over HTTP are those of go-retryablehttp, which asks Check,
+// Backoff and Prepare. What only shows in a response with the status 200 (an error
+// object, a result of another shape: most failures, spec 7.2) is seen here, and so
+// are Senders without HTTP; both are called again from here, on the same account.
 type persistent struct {
 	run      *run
+	ctx      context.Context // of the caller; each attempt has one of its own
 	tries    int
+	records  int
 	deadline time.Duration
-	pass     func(context.Context) error // the limits, before another try
-	call     func(context.Context) (limit int64, err error)
+	// before and after are told of each attempt; nil: nobody is.
+	before func()
+	after  func(failure error)
+	// rested waits before each attempt of a call that passes the limits by itself;
+	// nil: this call takes them.
+	rested func(context.Context) error
 
-	failure    error // of the last try
+	cancel     context.CancelFunc // the attempt under way
+	written    func()
+	failure    error // of the last attempt
 	reaction   reaction
-	try, reach int // counted tries so far, and those that reached nobody
+	try, reach int // counted attempts so far, and those that reached nobody
 	throttle   throttle
+	over       error // why there is no further attempt
 }
 
-// anywhere stands for the endpoint, whose URL is a secret and no business of
-// the loop (spec 5.2.3).
-var anywhere = &url.URL{Scheme: "https", Host: "destination"}
+var _ destination.Attempts = (*persistent)(nil)
 
-func (p *persistent) do(ctx context.Context) error {
-	client := retryablehttp.Client{
-		HTTPClient: &http.Client{Transport: p}, RetryMax: math.MaxInt, // check counts
-		CheckRetry: p.check, Backoff: noBackoff, PrepareRetry: p.prepare,
-		ErrorHandler: retryablehttp.PassthroughErrorHandler,
-	}
-	request := (&http.Request{Method: http.MethodPost, URL: anywhere, Header: http.Header{}}).WithContext(ctx)
-	reply, err := client.Do(&retryablehttp.Request{Request: request})
-	if err != nil {
-		return err
-	}
-	return reply.Body.Close()
-}
-
-// noBackoff leaves all waiting to prepare: the library sleeps in real time, and
-// believes any Retry-After.
-func noBackoff(time.Duration, time.Duration, int, *http.Response) time.Duration { return 0 }
-
-// RoundTrip is one try.
-func (p *persistent) RoundTrip(request *http.Request) (*http.Response, error) {
-	if allowed := p.run.job.Allowed; allowed != nil {
-		if p.failure = allowed(request.Context()); p.failure != nil {
-			return nil, p.failure
+func (p *persistent) do(call func(context.Context) (int64, error)) error {
+	p.try, p.reach = 1, 1
+	for ctx, err := p.begin(); ; ctx, err = p.Prepare(p.Backoff()) {
+		if err != nil {
+			return err
+		}
+		limit, failure := call(ctx)
+		if p.over != nil { // its last attempt is finished already
+			return p.over
+		}
+		p.finish(limit, failure)
+		if failure == nil {
+			return nil
+		}
+		if again, err := p.check(failure); !again {
+			return err
 		}
 	}
-	limit, err := p.run.bounded(request.Context(), p.deadline, p.call)
-	p.run.gate.limiter.Announce(max(limit, limitOf(err)))
-	if p.failure = err; err != nil {
-		return nil, err
-	}
-	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: request}, nil
 }
 
-// check says whether there is another try, or why not. A 429 counts for nothing.
-func (p *persistent) check(ctx context.Context, _ *http.Response, err error) (retry bool, _ error) {
-	if err == nil {
-		return false, nil
+// begin takes an attempt from the limits and gives the context under which it is
+// made.
+func (p *persistent) begin() (ctx context.Context, err error) {
+	var taken time.Time
+	if p.rested != nil {
+		err = p.rested(p.ctx)
+	} else {
+		taken, err = p.run.gate.pass(p.ctx, p.records)
 	}
-	p.reaction = react(ctx, p.failure)
+	if err != nil {
+		return nil, err
+	}
+	if allowed := p.run.job.Allowed; allowed != nil {
+		if err := allowed(p.ctx); err != nil {
+			_, err = p.check(err)
+			return nil, err
+		}
+	}
+	ctx, p.cancel = p.run.bounded(p.ctx, p.deadline)
+	p.written = func() {}
+	if p.rested == nil {
+		ctx = p.paced(ctx, taken)
+	}
+	if p.before != nil {
+		p.before()
+	}
+	return ctx, nil
+}
+
+// paced lets the limits follow an attempt on its way: they are about its first
+// byte, and a connection that must be made first takes time.
+func (p *persistent) paced(ctx context.Context, taken time.Time) context.Context {
+	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
+	p.written = written
+	return destination.Attempted(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { p.run.gate.confirm(ctx, taken, p.records) },
+		WroteHeaders: written,
+	}), p)
+}
+
+// finish is the end of an attempt; limit is what its response announced.
+func (p *persistent) finish(limit int64, failure error) {
+	p.written()
+	p.cancel()
+	if p.after != nil {
+		p.after(failure)
+	}
+	p.run.gate.limiter.Announce(max(limit, limitOf(failure)))
+}
+
+// Check implements destination.Attempts.
+func (p *persistent) Check(failed *destination.CallError) (again bool, err error) {
+	p.finish(0, failed)
+	again, p.over = p.check(failed)
+	return again, p.over
+}
+
+// check says whether there is another attempt, or why not. A 429 counts for
+// nothing.
+func (p *persistent) check(failure error) (again bool, _ error) {
+	p.failure, p.reaction = failure, react(p.ctx, failure)
 	if p.reaction != pause {
 		p.throttle = throttle{}
 	}
 	switch p.reaction {
 	case canceled:
-		if cause := context.Cause(ctx); cause != nil {
+		if cause := context.Cause(p.ctx); cause != nil {
 			return false, cause
 		}
-		return false, &wholeError{p.failure}
+		return false, &wholeError{failure}
 	case giveUp:
-		return false, ofCall(p.failure)
+		return false, ofCall(failure)
 	case waitFor:
 		if p.reach++; p.reach > p.run.backoff.Reach {
-			return false, ofCall(p.failure)
+			return false, ofCall(failure)
 		}
-	case again:
-		if p.try++; p.try > p.run.limitOfTries(p.tries, p.failure) {
-			return false, &wholeError{p.failure}
+	case pause:
+		if !p.throttle.goesOn(p.run.e.options.Clock.Now(), p.run.backoff.Throttle) {
+			f := ofCall(failure)
+			f.Code = CodeThrottled
+			return false, f
+		}
+	default:
+		if p.try++; p.try > p.run.limitOfTries(p.tries, failure) {
+			return false, &wholeError{failure}
 		}
 	}
 	return true, nil
 }
 
-// prepare waits before another try: for what the destination asks or what the
-// backoff says, and then for the limits.
-func (p *persistent) prepare(request *http.Request) (err error) {
-	ctx := request.Context()
-	switch p.reaction {
-	case pause:
-		err = p.run.pause(ctx, &p.throttle, p.failure)
-	case waitFor:
-		err = p.run.rest(ctx, p.failure, p.reach)
-	default:
-		err = p.run.rest(ctx, p.failure, p.try)
+// Backoff implements destination.Attempts: what the destination asks for, or an
+// exponential wait.
+func (p *persistent) Backoff() time.Duration {
+	r := p.run
+	now, random := r.e.options.Clock.Now(), r.e.options.Random
+	if p.reaction == pause {
+		return r.backoff.throttled(p.failure, now, p.throttle.count, random)
 	}
-	if err != nil {
-		return err
+	if d, asked := r.backoff.retryAfter(p.failure, now); asked {
+		return d
 	}
-	return p.pass(ctx)
+	if p.reaction == waitFor {
+		return r.wait(p.reach)
+	}
+	return r.wait(p.try)
+}
+
+// wait is how long to wait before an attempt that nobody asked to be later.
+func (r *run) wait(try int) time.Duration {
+	d := r.backoff.before(try, r.e.options.Random)
+	if r.e.options.Deviations.SteadyBackoff {
+		d = r.backoff.First
+	}
+	return d
+}
+
+// Prepare implements destination.Attempts. After a 429 the whole connection rests;
+// taking the attempt from the limits waits for it.
+func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error) {
+	defer func() { p.over = err }()
+	clock := p.run.e.options.Clock
+	if p.reaction == pause && !p.run.e.options.Deviations.RestsAlone {
+		p.run.gate.limiter.Pause(clock.Now().Add(wait))
+	} else if err := clock.Sleep(p.ctx, wait); err != nil {
+		return nil, fmt.Errorf("wait for another attempt: %w", err)
+	}
+	return p.begin()
 }
 
 // throttle is how long 429s have followed one another.
@@ -152,24 +204,13 @@ type throttle struct {
 	count int
 }
 
-// pause lets the whole connection rest after a 429; the next pass waits for it.
-func (r *run) pause(ctx context.Context, t *throttle, err error) error {
-	now := r.e.options.Clock.Now()
+// goesOn counts a 429, and reports whether they may go on.
+func (t *throttle) goesOn(now time.Time, most time.Duration) bool {
 	if t.since.IsZero() {
 		t.since, t.count = now, 1
 	}
-	if now.Sub(t.since) >= r.backoff.Throttle {
-		f := ofCall(err)
-		f.Code = CodeThrottled
-		return f
-	}
 	t.count++
-	rest := r.backoff.throttled(err, now, t.count, r.e.options.Random)
-	if r.e.options.Deviations.RestsAlone {
-		return r.e.options.Clock.Sleep(ctx, rest)
-	}
-	r.gate.limiter.Pause(now.Add(rest))
-	return nil
+	return now.Sub(t.since) < most
 }
 
 // limitOfTries: a connection that breaks is given longer than a destination
@@ -192,30 +233,13 @@ func limitOf(err error) int64 {
 	return 0
 }
 
-// rest waits before a try, for as long as the destination asks where it does.
-func (r *run) rest(ctx context.Context, failure error, try int) error {
-	d, asked := r.backoff.retryAfter(failure, r.e.options.Clock.Now())
-	if !asked {
-		d = r.backoff.before(try, r.e.options.Random)
-		if r.e.options.Deviations.SteadyBackoff {
-			d = r.backoff.First
-		}
-	}
-	if err := r.e.options.Clock.Sleep(ctx, d); err != nil {
-		return fmt.Errorf("wait for another try: %w", err)
-	}
-	return nil
-}
-
-// bounded makes the call with its deadline. A run that is cancelled lets calls
-// that are on their way end for a moment: their verdicts are worth more than
-// the time.
-func (r *run) bounded(ctx context.Context, deadline time.Duration, call func(context.Context) (int64, error)) (int64, error) {
+// bounded is the context of an attempt. A run that is cancelled lets calls that are
+// on their way end for a moment: their verdicts are worth more than the time.
+func (r *run) bounded(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
 	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline)
-	defer cancel()
-	defer context.AfterFunc(ctx, func() {
+	stop := context.AfterFunc(ctx, func() {
 		timer := time.AfterFunc(r.e.options.Grace, cancel)
 		context.AfterFunc(own, func() { timer.Stop() })
-	})()
-	return call(own)
+	})
+	return own, func() { stop(); cancel() }
 }

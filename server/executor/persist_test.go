@@ -78,6 +78,7 @@ func TestTriesOfOneCall(t *testing.T) {
 		"a connection that breaks gets longer": {3, failures(6, network), []time.Duration{0, s, 3 * s, 7 * s, 15 * s, 31 * s}, true, ""},
 		"nobody is there":                      {3, failures(6, nobody), []time.Duration{0, s, 3 * s, 7 * s, 15 * s, 31 * s}, false, CodeUnreachable},
 		"a URL that may not be called":         {3, failures(1, destination.CallError{Outcome: destination.OutcomeURL}), []time.Duration{0}, false, CodeUnreachable},
+		"a secret that is refused":             {3, failures(1, destination.CallError{Outcome: destination.OutcomeSecret}), []time.Duration{0}, false, CodeUnauthorized},
 		"429s cost no attempt, with a cap":     {1, failures(3, throttled), []time.Duration{0, 60 * s, 120 * s, 180 * s}, false, ""},
 		"429s that do not say":                 {1, failures(4, silent), []time.Duration{0, s, 3 * s, 7 * s, 15 * s}, false, ""},
 		"429s between other failures": {

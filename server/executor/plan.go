@@ -22,7 +22,7 @@ func (r *run) prepare() error {
 	}
 	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
 		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.began, DestinationType: r.job.DestinationType,
-		HiddenIdentifier: r.job.HiddenIdentifier, SegmentName: r.job.SegmentName,
+		HiddenIdentifier: r.job.HiddenIdentifier, Segments: r.job.Segments, NullText: r.job.Settings.NullText,
 	})
 	if len(problems) > 0 {
 		f := failed(CodeConfiguration, nil, "the sync does not fit its source and destination any more: %s", problems[0])
@@ -71,7 +71,7 @@ func (r *run) wirePlanOf(wire string) *destination.Plan {
 			Preserve: f.PreserveValues, Merge: f.Merge, LookupObject: f.LookupObject, LookupField: f.LookupField,
 		}
 	}
-	return destination.NewPlan(p, order).Handle(handling)
+	return destination.NewPlan(p, order).Handle(handling).Under(r.job.Settings)
 }
 
 // pace asks how fast to send and sets the limits up (spec 8).
@@ -106,6 +106,9 @@ func (r *run) pace(ctx context.Context) error {
 	}
 	if !r.e.options.Deviations.LargeBatches {
 		s.MaximumBatchSize = min(s.MaximumBatchSize, s.MaximumRecordsPerSecond)
+	}
+	if size := r.job.Settings.BatchSize; size > 0 {
+		s.MaximumBatchSize = min(s.MaximumBatchSize, size)
 	}
 	r.gate.records.Rate = s.MaximumRecordsPerSecond
 	r.staff(int(s.MaximumParallelBatches))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,7 @@ type run struct {
 	beside *Beside         // of a part
 	joined bool            // the gate is that of all parts
 	moment source.Snapshot // that all parts read; nil: they are not kept together
+	dry    *dryRun         // nil: a run
 	began  time.Time
 
 	// Of the goroutine that reads.
@@ -210,6 +212,10 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 		if err != nil {
 			return failed(CodeInternal, err, "%v", err)
 		}
+		if r.dry != nil {
+			r.dry.reset()
+			continue
+		}
 		r.resumed = true
 		if err := r.restart(ctx); err != nil {
 			return err
@@ -224,7 +230,7 @@ func (r *run) readOnce(ctx context.Context, p *phase, byColumn string, inSQL boo
 	}
 	defer done()
 	pack := r.packer(ctx, p)
-	if r.skipping {
+	if r.skipping && r.dry == nil {
 		pack = r.skipper()
 	}
 	r.sink = pack.add
@@ -290,6 +296,9 @@ func (r *run) explain(ctx context.Context, err error) error {
 
 // packer cuts items into batches and gives them to the crew.
 func (r *run) packer(ctx context.Context, p *phase) *packer {
+	if r.dry != nil {
+		return r.dry.packer()
+	}
 	size := min(largestBatch, batchMemory/int(r.speed.MaximumParallelBatches))
 	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: size, send: func(b *batch) error {
 		return r.crew.do(ctx, func(ctx context.Context) { r.deliver(ctx, p, b) })
@@ -301,8 +310,8 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
 	for round := 2; refused.count > 0; round++ {
 		r.enter(StepRetrying)
-		if err := r.rest(ctx, nil, round); err != nil {
-			return err
+		if err := r.e.options.Clock.Sleep(ctx, r.wait(round)); err != nil {
+			return fmt.Errorf("wait for another round: %w", err)
 		}
 		next := r.newSpool()
 		err := r.sendSpool(ctx, refused, r.phase(wire, round, next))

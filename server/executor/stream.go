@@ -60,7 +60,7 @@ func (s *stream) resume(before ledger.Meta, log *ledger.Run, full bool) (err err
 		return err
 	}
 	s.from = s.mark
-	if log.Resumed() {
+	if log != nil && log.Resumed() {
 		var began int64
 		if began, _, err = markOf(log.Began()); err == nil {
 			s.from = min(s.mark, began)
@@ -136,7 +136,7 @@ func (r *run) readStream(ctx context.Context, p *phase) error {
 	if r.skipping { // spec 2.6: what is there counts as sent
 		return nil
 	}
-	before, err := r.books.Scan()
+	before, err := r.scan(ctx)
 	if err != nil {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
@@ -208,7 +208,7 @@ func (r *run) event(got mapped, place []byte, known *ledger.Entry) error {
 		return nil
 	}
 	r.tally.updates++
-	return r.sink(item{key: got.key, record: got.record, print: print, stamp: got.stamp})
+	return r.put(item{key: got.key, record: got.record, print: print, stamp: got.stamp}, known)
 }
 
 // ofMessage names the message in a reason.
@@ -261,7 +261,7 @@ func (r *run) readLatest(ctx context.Context, rows source.LogRows, before State)
 	if err != nil {
 		return &sourceError{err}
 	}
-	feed := &latest{rows: sorted, tally: &r.tally}
+	feed := &latest{rows: sorted, tally: &r.tally, first: r.e.options.Deviations.KeepsFirst}
 	defer feed.Close()
 	return r.compare(ctx, &group{feed: feed}, before)
 }
@@ -300,6 +300,7 @@ type latest struct {
 	turn  int
 	held  bool
 	ended error
+	first bool // for Deviations alone: the first message counts
 }
 
 func (l *latest) next() (mapped, error) {
@@ -321,7 +322,9 @@ func (l *latest) next() (mapped, error) {
 			l.turn = 1 - l.turn
 		}
 		before := l.held && !same
-		l.keep(cells, at)
+		if !same || !l.first {
+			l.keep(cells, at)
+		}
 		if before {
 			return l.kept[1-l.turn], nil
 		}

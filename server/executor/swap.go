@@ -21,9 +21,8 @@ type swap struct {
 // beginSwap starts one where the run is of that kind. A custom destination
 // knows none: there every row is sent and what is gone is deleted.
 func (r *run) beginSwap(ctx context.Context) error {
-	strategy := r.job.Config.MirrorStrategy
-	swapper, able := r.job.Destination.(destination.Swapper)
-	if r.job.Config.Operation != api.OperationMirror || strategy == nil || *strategy != api.MirrorSwap || !able {
+	swapper, whole := r.swapper()
+	if !whole {
 		return nil
 	}
 	s, err := swapper.Swap(ctx, r.plans[r.operation.wire])
@@ -32,6 +31,14 @@ func (r *run) beginSwap(ctx context.Context) error {
 	}
 	r.swap = &swap{s, r.newSpool()}
 	return nil
+}
+
+// swapper replaces the object, where the run is of that kind.
+func (r *run) swapper() (destination.Swapper, bool) {
+	strategy := r.job.Config.MirrorStrategy
+	swapper, able := r.job.Destination.(destination.Swapper)
+	return swapper, able && r.job.Config.Operation == api.OperationMirror && strategy != nil && *strategy == api.MirrorSwap &&
+		!r.e.options.Deviations.SwapsOwn
 }
 
 // endSwap drops a replacement that did not come to its end; after a commit it

@@ -79,8 +79,10 @@ func (r *run) openWarehouse(ctx context.Context, was keptNotes) (behind bool, en
 	if r.job.Warehouse == nil {
 		return false, 0, nil
 	}
-	info, err := r.job.Warehouse.Open(ctx)
+	info, err := r.openState(ctx)
 	switch {
+	case errors.Is(err, ErrNotDry):
+		return false, 0, err
 	case errors.Is(err, source.ErrStateReadOnly):
 		return false, 0, failed(CodeConfiguration, err, "%v", err)
 	case err != nil && ctx.Err() != nil:
@@ -101,7 +103,11 @@ func (r *run) openWarehouse(ctx context.Context, was keptNotes) (behind bool, en
 		warehouseNotes: warehouseNotes{Advanced: true, Stamp: info.Stamp},
 		clear:          clear, version: info.Version,
 	}
-	return r.before.Rows > 0 || clear, info.Rows, nil
+	behind = r.before.Rows > 0 || clear
+	if r.dry != nil {
+		r.dry.behind, r.dry.void = r.before.Rows > 0, info.Rows == 0 || clear
+	}
+	return behind, info.Rows, nil
 }
 
 // doubtOf says why acknowledgements may be missing in a state (spec 7.2.5).
@@ -138,7 +144,10 @@ func (r *run) mapping() ledger.Fingerprint {
 		return plan
 	}
 	h := sha256.New()
-	fmt.Fprintf(h, "%x %d %q\n", plan, r.state.version, r.job.SegmentName)
+	fmt.Fprintf(h, "%x %d \"\"\n", plan, r.state.version)
+	for _, g := range r.job.Segments { // a row has their ids only
+		fmt.Fprintf(h, "%d %q\n", g.ID, g.Name)
+	}
 	for _, name := range r.plan.Columns() {
 		for i := range r.job.Columns {
 			if c := &r.job.Columns[i]; c.Name == name {

@@ -25,6 +25,7 @@ type water struct {
 	mark   *time.Time // nil: this is the first run
 	top    *time.Time // nil: the source has no row with a time
 	lowest *time.Time // of what was refused to the end: the mark goes no further
+	broken *Deviations
 }
 
 // Reasons of rows that a high-water mark cannot place.
@@ -53,7 +54,7 @@ func (r *run) measure(ctx context.Context) error {
 	if column == "" || r.stream != nil {
 		return nil
 	}
-	r.water = &water{column: column}
+	r.water = &water{column: column, broken: &r.e.options.Deviations}
 	if text := r.before.HighWater; len(text) > 0 && string(text) != "null" {
 		mark := time.Time{}
 		if err := json.Unmarshal(text, &mark); err != nil {
@@ -93,7 +94,8 @@ func (w *water) place(raw []byte) (t time.Time, now bool, invalid string) {
 	if !ok {
 		return t, false, invalidNotTime
 	}
-	return t, (w.mark == nil || !t.Before(*w.mark)) && w.top != nil && t.Before(*w.top), ""
+	now = (w.mark == nil || !t.Before(*w.mark)) && w.top != nil && t.Before(*w.top)
+	return t, w.broken.bound(w, t, now), ""
 }
 
 // next is the mark after the run: the top, unless something below it was not

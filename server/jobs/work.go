@@ -125,6 +125,14 @@ func (q *Queue) goOn(ctx context.Context) error {
 // work is one job.
 func (q *Queue) work(outer context.Context, job *river.Job[turn]) error {
 	defer q.orphans.mind(job.ID)()
+	// Due since it was due first, so it is before all that wait. River's own
+	// JobSnooze takes no moment that has passed.
+	handBack := func() error { return &river.JobSnoozeError{Duration: job.ScheduledAt.Sub(q.clock.Now())} }
+	if q.working.Err() != nil {
+		// The place of a run that ended by Stop was given to this one, before River
+		// was told to stop.
+		return handBack()
+	}
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(outer))
 	defer cancel(nil)
 	// Whatever ends the job means the same to the run.
@@ -140,9 +148,7 @@ func (q *Queue) work(outer context.Context, job *river.Job[turn]) error {
 		again, err = true, nil
 	}
 	if again && err == nil {
-		// Due since it was due first, so it is before all that wait. River's own
-		// JobSnooze takes no moment that has passed.
-		return &river.JobSnoozeError{Duration: job.ScheduledAt.Sub(q.clock.Now())}
+		return handBack()
 	}
 	return err
 }

@@ -166,18 +166,7 @@ func (c *Cursor) Close() error { return c.close() }
 // checkState reads every byte of the state. A damaged one is put away: what it
 // would miss is sent again by the full sync that must follow.
 func (s *Sync) checkState() error {
-	f, err := s.files.open(stateFile)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r, _, err := readState(f)
-	if err == nil {
-		err = r.verify()
-	}
-	if err = errors.Join(err, f.Close()); !errors.Is(err, ErrDamaged) {
+	if _, err := s.verifyState(); !errors.Is(err, ErrDamaged) {
 		return err
 	}
 	return s.putAway()

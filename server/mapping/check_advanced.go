@@ -23,13 +23,36 @@ const (
 // row that was sent last.
 const DeleteWhole = "full"
 
-// ownAdvanced are the service's own keys for a type of destinations.
-func ownAdvanced(destinationType string) []api.AdvancedField {
-	fields := []api.AdvancedField{{Name: AllowEmptySource, Type: "boolean"}}
-	if destinationType == api.TypeCustomAPI || destinationType == "" {
-		fields = append(fields, api.AdvancedField{Name: DeleteRecords, Type: "string", SupportedValues: []string{"identifier", DeleteWhole}})
+// Define adds the service's own keys to the definitions of the objects of a
+// destination, where they can have an effect: both are about mirrors. A key of that
+// name that the object has already is the object's.
+func Define(destinationType string, objects []*api.DestinationObject) {
+	own := []api.AdvancedField{{
+		Name: AllowEmptySource, Type: "boolean", Label: "Mirror an empty source", InputType: "checkbox",
+		Placeholder: "Whether a mirror may remove every record when its source has none", Default: api.Raw(false),
+	}}
+	if destinationType == api.TypeCustomAPI {
+		own = append(own, api.AdvancedField{
+			Name: DeleteRecords, Type: "string", Label: "Content of delete records", InputType: "dropdown",
+			Placeholder: "What a mirror sends of a record that is gone", Default: api.Raw("identifier"), SupportedValues: []string{"identifier", DeleteWhole},
+		})
 	}
-	return fields
+	for _, o := range objects {
+		if !slices.Contains(o.SupportedOperations, api.OperationMirror) {
+			continue
+		}
+		for _, f := range own {
+			if _, taken := o.ConfigurableFieldDefinitions[f.Name]; taken {
+				continue
+			}
+			f.SortOrder = len(o.AdvancedConfigurationFields) + 1
+			o.AdvancedConfigurationFields = append(o.AdvancedConfigurationFields, f)
+			if o.ConfigurableFieldDefinitions == nil {
+				o.ConfigurableFieldDefinitions = map[string]string{}
+			}
+			o.ConfigurableFieldDefinitions[f.Name] = f.Type
+		}
+	}
 }
 
 // checkAdvanced: the allowed keys are those of the object (spec 2.6, 2.4). null
@@ -47,12 +70,6 @@ func (c *checker) checkAdvanced() {
 			known[f.Name] = f
 		}
 	}
-	for _, f := range ownAdvanced(c.DestinationType) {
-		// A destination may use the service's word for something else.
-		if _, taken := known[f.Name]; !taken {
-			known[f.Name] = f
-		}
-	}
 	names := slices.Sorted(maps.Keys(known))
 	given := c.config.AdvancedConfiguration
 	for _, key := range slices.Sorted(maps.Keys(given)) {
@@ -62,8 +79,10 @@ func (c *checker) checkAdvanced() {
 			c.checkAdvancedValue(at+"."+key, field, given[key])
 		// The service's own key where it has no meaning: better told than
 		// called unknown.
-		case key == DeleteRecords:
-			c.bad(at+"."+key, "is only for custom destinations: leave it out")
+		case key == DeleteRecords || key == AllowEmptySource:
+			if c.Object != nil {
+				c.bad(at+"."+key, "does nothing on the object %q: its advanced_configuration_field_definitions do not list it", c.Object.FullName)
+			}
 		case c.Object != nil:
 			c.bad(at+"."+key, "unknown key%s", suggest(key, names))
 		}

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -178,9 +180,9 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 		c.bad(at, "must be %s", dataShape[api.FromLiquid])
 		return
 	}
-	template, err := ParseTemplate(source)
+	template, err := liquid.Parse(source)
 	if err != nil {
-		c.bad(at, "%v", err)
+		c.bad(at, "%v%s", err, lineOf(source, err))
 		return
 	}
 	if !c.ColumnsKnown {
@@ -194,14 +196,19 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	}
 	for _, column := range template.Columns() {
 		if !slices.Contains(names, column) {
-			c.bad(at, "%v%s", unknownColumn(clip(column)), suggest(column, names))
+			c.bad(at, "%v%s", liquid.UnknownColumn(clip(column)), suggest(column, names))
 		}
 	}
 }
 
-// unknownColumn has the published words, by which clients know the error.
-func unknownColumn(name string) error {
-	return publishedf("Column being referenced in template can't be found in data source [%s]", name)
+// lineOf says where the mistake of a template of several lines stands, after the
+// published text, which names no line.
+func lineOf(source string, err error) string {
+	var mistake *liquid.Error
+	if !errors.As(err, &mistake) || !strings.Contains(source, "\n") {
+		return ""
+	}
+	return fmt.Sprintf(" (line %d of the template)", mistake.Line)
 }
 
 // checkMembership: segments are named; no other way is published (facts B4).
@@ -214,4 +221,7 @@ func (c *checker) checkMembership(at string, data json.RawMessage) {
 		return
 	}
 	c.oneOf(at+".identify_by", membership.IdentifyBy, identifyByName)
+	if kind := c.config.SourceAttributes.Object.Type; kind != api.ObjectDataset && !slices.Contains(internalSources, kind) {
+		c.bad(at, "needs a dataset, whose segments it writes, and a %s has none: read a dataset, or map something else", kind)
+	}
 }

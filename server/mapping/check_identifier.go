@@ -117,9 +117,10 @@ func (c *checker) checkIdentifier(at string, m *api.Mapping) {
 	}
 }
 
-// checkRequired: a sync cannot exist without its required fields (facts A3).
+// checkRequired: a sync cannot exist without its required fields (facts A3). A
+// record that is updated has them already.
 func (c *checker) checkRequired() {
-	if c.Object == nil {
+	if c.Object == nil || c.UpdatesPart && c.config.Operation == api.OperationUpdate {
 		return
 	}
 	mapped := map[string]bool{}
@@ -143,6 +144,6 @@ func (c *checker) fillsItself(field string) bool {
 		return false
 	}
 	return !c.ColumnsKnown || slices.ContainsFunc(c.Columns, func(column api.Column) bool {
-		return NormalizeName(column.Name, text(c.config.FieldNormalization)) == field
+		return !column.Unmapped && NormalizeName(column.Name, text(c.config.FieldNormalization)) == field
 	})
 }

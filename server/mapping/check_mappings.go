@@ -48,6 +48,14 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 	// From here on by the kind of target: a field, a part of one, or one to be
 	// made.
 	field, known := c.target(m.To)
+	if m.GenerateField && !c.Object.AllowCustomFields {
+		c.bad(at+".generate_field", "the object %q does not create fields (allow_custom_fields): map an existing field and leave it out", c.Object.FullName)
+		return
+	}
+	if whole := closed(c.Object, c.DestinationType, m.To); whole != nil {
+		c.bad(at+".to", "the field %q is %s and holds no object, so %q names nothing within it: map the field itself", whole.FullName, fieldTypeName(whole), clip(m.To))
+		return
+	}
 	if !known && !c.mayCreate(m) {
 		c.unknownField(at+".to", m.To)
 		return
@@ -71,16 +79,49 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 }
 
 // target finds the field that a name writes to. Nested names use dots (spec
-// 2.7): either the whole name or its first segment is a field; known without a
-// field means the latter, whose inner parts nobody describes.
+// 2.7): either the whole name is a field, or its first segment is one that holds
+// an object; known without a field means the latter, whose inner parts nobody
+// describes.
 func (c *checker) target(to string) (field *api.DestinationField, known bool) {
 	if field = c.Object.Field(to); field != nil {
 		return field, true
 	}
-	if first, rest, nested := strings.Cut(to, "."); nested && rest != "" && !emptySegment(rest) && c.Object.Field(first) != nil {
+	if holder(c.Object, c.DestinationType, to) != nil {
 		return nil, true
 	}
 	return nil, c.config.Operation == api.OperationAppend && to == AppendKey
+}
+
+// outer is the field whose part a nested name would be; nil for a field of that
+// whole name. Custom destinations know no objects (facts A3): there a name with dots
+// is one that list_fields declares, or nothing.
+func outer(o *api.DestinationObject, destinationType, to string) *api.DestinationField {
+	first, _, nested := strings.Cut(to, ".")
+	if !nested || emptySegment(to) || destinationType == api.TypeCustomAPI || o.Field(to) != nil {
+		return nil
+	}
+	return o.Field(first)
+}
+
+// holder is the field whose object holds a nested name: an object travels as the
+// text of its field.
+func holder(o *api.DestinationObject, destinationType, to string) *api.DestinationField {
+	if f := outer(o, destinationType, to); f != nil && holdsObject(f) {
+		return f
+	}
+	return nil
+}
+
+// closed is the field that a nested name leads into and that can hold no object.
+func closed(o *api.DestinationObject, destinationType, to string) *api.DestinationField {
+	if f := outer(o, destinationType, to); f != nil && !holdsObject(f) {
+		return f
+	}
+	return nil
+}
+
+func holdsObject(f *api.DestinationField) bool {
+	return !f.Array && (f.Type == api.TypeString || f.Type == "")
 }
 
 // emptySegment finds two dots side by side, and dots at the ends.
@@ -101,16 +142,17 @@ func (c *checker) unknownField(field, to string) {
 		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", clip(to))
 		return
 	}
+	if first, _, nested := strings.Cut(to, "."); nested && c.Object.Field(first) != nil {
+		c.bad(field, "the object %q declares no field %q, and custom destinations know no objects within a field: map %q, or declare the whole name in list_fields",
+			c.Object.FullName, clip(to), clip(first))
+		return
+	}
 	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, clip(to), suggest(to, names))
 }
 
 // checkNewField: a field that is created on write, or the inner part of one
 // that nobody describes.
 func (c *checker) checkNewField(at string, m *api.Mapping, inside bool) {
-	if m.GenerateField && !c.Object.AllowCustomFields {
-		c.bad(at+".generate_field", "the object %q does not create fields (allow_custom_fields): map an existing field", c.Object.FullName)
-		return
-	}
 	if emptySegment(m.To) {
 		c.unknownField(at+".to", m.To)
 	}

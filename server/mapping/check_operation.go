@@ -47,12 +47,25 @@ func (c *checker) checkDestination() {
 	if d.ConnectionID <= 0 {
 		c.bad("destination_attributes.connection_id", "is required: the id of a destination")
 	}
+	if text(d.LeadUnion) != "" {
+		c.bad("destination_attributes.lead_union_insert_to", "is for a union of leads and contacts, which no destination here has: leave it out, or empty")
+	}
 	switch {
 	case d.Object == "":
 		c.bad("destination_attributes.object", "is required: the full_name of a destination object")
 	case c.Object != nil && !c.Object.CanBeSyncDestination:
-		c.bad("destination_attributes.object", "the object %q cannot be the destination of a sync", clip(d.Object))
+		c.bad("destination_attributes.object", "the object %q cannot be the destination of a sync%s", clip(d.Object), whyNot(c.Object))
 	}
+}
+
+// whyNot is what the object says about itself, which a client sees with the object
+// too.
+func whyNot(o *api.DestinationObject) string {
+	rules := o.PrimaryIdentifierMappingAttributes
+	if rules == nil || text(rules.Upsert.Notes) == "" {
+		return ""
+	}
+	return ": " + strings.TrimPrefix(*rules.Upsert.Notes, "This object cannot be written to: ")
 }
 
 // Names that replies of the real service use for datasets (facts B4); a client
@@ -114,7 +127,7 @@ func (c *checker) checkFieldBehavior() {
 	behavior := text(c.config.FieldBehavior)
 	if c.config.FieldBehavior != nil &&
 		c.oneOf("field_behavior", behavior, api.BehaviorAllProperties, api.BehaviorSpecificProperties) &&
-		behavior == api.BehaviorAllProperties && c.Object != nil && !c.Object.AllowCustomFields {
+		behavior == api.BehaviorAllProperties && c.Object != nil && !c.Object.AllowCustomFields && !c.Running {
 		c.bad("field_behavior", "sync_all_properties needs an object that creates fields on write, and %q does not: use specific_properties", c.Object.FullName)
 	}
 	if n := c.config.FieldNormalization; n != nil && c.oneOf("field_normalization", *n, normalizations...) &&
@@ -124,6 +137,16 @@ func (c *checker) checkFieldBehavior() {
 	if o := c.config.FieldOrder; o != nil && c.oneOf("field_order", *o, api.OrderAlphabetical, api.OrderMapping) &&
 		c.Object != nil && !c.Object.SupportsFieldOrdering && c.sent("field_order") {
 		c.bad("field_order", "the object %q does not support field ordering (supports_field_ordering): leave it out", c.Object.FullName)
+	}
+}
+
+// checkSchemaChangePolicy: our own setting. The columns of a topic are its schema,
+// which only a client changes.
+func (c *checker) checkSchemaChangePolicy() {
+	policy := c.config.SchemaChangePolicy
+	if policy != nil && c.oneOf("schema_change_policy", *policy, api.SchemaPropagate, api.SchemaIgnore, api.SchemaPause) &&
+		c.Streaming && c.sent("schema_change_policy") {
+		c.bad("schema_change_policy", "does not apply to topics, whose schema only changes through this API: leave it out")
 	}
 }
 
@@ -137,8 +160,10 @@ func (c *checker) checkFamily() {
 		return
 	}
 	switch {
-	case *family == api.FamilyActivateEvents && (!c.live() || !c.Streaming):
-		c.bad("sync_behavior_family", "activateEvents is only for live syncs from a streaming source: set mode.type to live and read a topic, or leave it out")
+	case *family == api.FamilyActivateEvents && (!c.live() || !c.Streaming && !c.StreamingDatabase):
+		c.bad("sync_behavior_family", "activateEvents is only for live syncs from a streaming source: set mode.type to live and read a topic or a streaming database, or leave it out")
+	case *family == api.FamilyActivateEvents && c.config.Operation == api.OperationMirror:
+		c.bad("sync_behavior_family", "activateEvents is not for operation mirror, since events do not say what is gone: use upsert, or leave it out")
 	case *family == api.FamilyMapRecords && c.live() && c.StreamingDatabase:
 		c.bad("sync_behavior_family", "mapRecords is not for live syncs from a streaming database: leave it out, or set mode.type to triggered")
 	}
@@ -235,25 +260,18 @@ func (c *checker) checkDeprecatedThreshold() {
 	}
 }
 
-// checkSegments: segments and cohorts are parts of a dataset (facts B4).
+// checkSegments: a segment is a part of a dataset (facts B4), and there are no
+// cohorts: one that is kept without being read would send every row.
 func (c *checker) checkSegments() {
-	segment, cohort := c.config.FilterSegmentID, c.config.CohortID
-	kind := c.config.SourceAttributes.Object.Type
-	// Under either name of a dataset.
-	isDataset := kind == api.ObjectDataset || slices.Contains(internalSources, kind)
-	for _, part := range []struct {
-		field string
-		id    *int64
-	}{{"filter_segment_id", segment}, {"cohort_id", cohort}} {
-		switch {
-		case part.id == nil:
-		case *part.id <= 0:
-			c.bad(part.field, "must be an id above 0, not %d", *part.id)
-		case !isDataset && c.sent(part.field):
-			c.bad(part.field, "needs a source object of type dataset: leave it out")
-		}
+	segment := c.config.FilterSegmentID
+	switch isDataset := c.config.SourceAttributes.Object.Type == api.ObjectDataset; {
+	case segment == nil:
+	case *segment <= 0:
+		c.bad("filter_segment_id", "must be an id above 0, not %d", *segment)
+	case !isDataset && (c.sent("filter_segment_id") || c.sent("source_attributes")):
+		c.bad("filter_segment_id", "needs a source object of type dataset: leave it out")
 	}
-	if segment != nil && cohort != nil {
-		c.bad("cohort_id", "stands beside filter_segment_id: give one of them")
+	if c.config.CohortID != nil {
+		c.bad("cohort_id", "cohorts are not supported: leave it out, or make a segment of the dataset and name it in filter_segment_id")
 	}
 }

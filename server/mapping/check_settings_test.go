@@ -33,6 +33,15 @@ func TestCheckSettings(t *testing.T) {
 			s.Config.Mappings = s.Config.Mappings[:1]
 			s.Config.FieldBehavior, s.Config.FieldNormalization = str("sync_all_properties"), str("lower_case")
 		}, ""},
+		{"all properties in a run where fields are fixed", func(s *Subject) {
+			s.Running, s.Config.FieldBehavior = true, str("sync_all_properties")
+		}, ""},
+		{"schema policy", config(func(c *api.SyncConfig) { c.SchemaChangePolicy = str("pause") }), ""},
+		{"unknown schema policy", config(func(c *api.SyncConfig) { c.SchemaChangePolicy = str("stop") }), "schema_change_policy: unknown value"},
+		{"empty schema policy", config(func(c *api.SyncConfig) { c.SchemaChangePolicy = str("") }), "schema_change_policy: is required: one of propagate, ignore, pause"},
+		{"schema policy of a topic", func(s *Subject) {
+			s.Streaming, s.Config.SchemaChangePolicy = true, str("ignore")
+		}, "schema_change_policy: does not apply to topics"},
 		{"normalization alone", config(func(c *api.SyncConfig) { c.FieldNormalization = str("snake_case") }), "field_normalization: only when"},
 		{"unknown normalization", config(func(c *api.SyncConfig) { c.FieldNormalization = str("kebab") }), "field_normalization: unknown value"},
 		{"field order", config(func(c *api.SyncConfig) { c.FieldOrder = str("mapping_order") }), ""},
@@ -102,6 +111,12 @@ func TestCheckAdvanced(t *testing.T) {
 			s.Config.AdvancedConfiguration = map[string]json.RawMessage{key: json.RawMessage(value)}
 		}
 	}
+	own := func(typ string, change func(s *Subject)) func(s *Subject) {
+		return func(s *Subject) {
+			Define(typ, []*api.DestinationObject{s.Object})
+			change(s)
+		}
+	}
 	required := func(s *Subject) { s.Object.AdvancedConfigurationFields[0].Required = api.Ptr(true) }
 	both := func(a, b func(s *Subject)) func(s *Subject) { return func(s *Subject) { a(s); b(s) } }
 	const at = "advanced_configuration."
@@ -117,12 +132,19 @@ func TestCheckAdvanced(t *testing.T) {
 		{"required", required, at + "region: is required"},
 		{"required and given", both(required, set("region", `"eu"`)), ""},
 		{"required with a default", both(required, func(s *Subject) { s.Object.AdvancedConfigurationFields[0].Default = json.RawMessage(`"eu"`) }), ""},
-		{"own key", set("allow_empty_source", `true`), ""},
-		{"own key of a wrong type", set("allow_empty_source", `"true"`), at + "allow_empty_source: true or false"},
-		{"delete_records elsewhere", set("delete_records", `"full"`), at + "delete_records: only for custom destinations"},
-		{"delete_records", both(set("delete_records", `"full"`), func(s *Subject) { s.DestinationType = api.TypeCustomAPI }), ""},
-		{"other delete_records", both(set("delete_records", `"all"`), func(s *Subject) { s.DestinationType = api.TypeCustomAPI }),
-			at + "delete_records: one of identifier, full"},
+		{"own key", own("", set("allow_empty_source", `true`)), ""},
+		{"own key of a wrong type", own("", set("allow_empty_source", `"true"`)), at + "allow_empty_source: true or false"},
+		{"own key where nothing is mirrored", func(s *Subject) {
+			s.Object.SupportedOperations = []string{"upsert"}
+			own("", set("allow_empty_source", `true`))(s)
+		}, at + "allow_empty_source: does nothing"},
+		{"delete_records elsewhere", own("salesforce", set("delete_records", `"full"`)), at + "delete_records: does nothing"},
+		{"delete_records", own(api.TypeCustomAPI, set("delete_records", `"full"`)), ""},
+		{"other delete_records", own(api.TypeCustomAPI, set("delete_records", `"all"`)), at + "delete_records: one of identifier, full"},
+		{"own key of the object", func(s *Subject) {
+			s.Object.ConfigurableFieldDefinitions = map[string]string{"allow_empty_source": "integer"}
+			own("", set("allow_empty_source", `7`))(s)
+		}, ""},
 		{"by configurable_field_definitions", both(set("x", `1`), func(s *Subject) {
 			s.Object.ConfigurableFieldDefinitions = map[string]string{"x": "integer"}
 		}), ""},
@@ -203,7 +225,14 @@ func TestCheckMode(t *testing.T) {
 			live(s)
 			s.StreamingDatabase = true
 			s.Config.SyncBehaviorFamily = api.Ptr("activateEvents")
-		}, "sync_behavior_family: from a streaming source"},
+		}, ""},
+		{"events of a mirrored streaming database", func(s *Subject) {
+			live(s)
+			s.StreamingDatabase, s.Config.Operation = true, "mirror"
+			s.Config.SyncBehaviorFamily = api.Ptr("activateEvents")
+		}, "sync_behavior_family: not for operation mirror"},
+		{"events of a database", func(s *Subject) { s.Config.SyncBehaviorFamily = api.Ptr("activateEvents") },
+			"sync_behavior_family: only for live syncs from a streaming source"},
 		{"records", func(s *Subject) { s.Config.SyncBehaviorFamily = api.Ptr("mapRecords") }, ""},
 		{"records of a live streaming database", func(s *Subject) {
 			live(s)

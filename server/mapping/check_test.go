@@ -43,6 +43,19 @@ func restaurants() *api.DestinationObject {
 	}
 }
 
+// onCustom lets the sync write to a custom destination.
+func onCustom(change func(s *Subject)) func(s *Subject) {
+	return func(s *Subject) { s.DestinationType = api.TypeCustomAPI; change(s) }
+}
+
+// ofDataset adds a mapping to a sync that reads a dataset.
+func ofDataset(m api.Mapping) func(s *Subject) {
+	return func(s *Subject) {
+		s.Config.SourceAttributes.Object = api.SourceObject{Type: api.ObjectDataset, ID: api.Ptr(int64(1))}
+		add(m)(s)
+	}
+}
+
 func people(object string) *api.DestinationObject {
 	if object != "people" {
 		return nil
@@ -154,6 +167,13 @@ func TestCheckOperation(t *testing.T) {
 			"destination_attributes.connection_id: is required"},
 		{"no object", func(s *Subject) { s.Config.DestinationAttributes.Object = "" },
 			"destination_attributes.object: is required"},
+		{"a union of leads", func(s *Subject) { s.Config.DestinationAttributes.LeadUnion = api.Ptr("Lead") },
+			"destination_attributes.lead_union_insert_to: no destination here has"},
+		{"no union of leads", func(s *Subject) { s.Config.DestinationAttributes.LeadUnion = api.Ptr("") }, ""},
+		{"why the object is not for syncs", func(s *Subject) {
+			s.Object.CanBeSyncDestination = false
+			s.Object.PrimaryIdentifierMappingAttributes = &api.PrimaryIdentifiers{Upsert: api.IdentifierRule{Notes: api.Ptr("This object cannot be written to: it is odd")}}
+		}, "destination_attributes.object: cannot be the destination of a sync: it is odd"},
 		{"no source", func(s *Subject) { s.Config.SourceAttributes.ConnectionID = 0 },
 			"source_attributes.connection_id: is required"},
 		{"nothing known", func(s *Subject) { s.Object, s.Lookups, s.ColumnsKnown, s.DestinationType = nil, nil, false, "" }, ""},
@@ -181,7 +201,11 @@ func TestCheckSource(t *testing.T) {
 			s.Config.FilterSegmentID = api.Ptr(int64(4))
 		}, ""},
 		{"segment of a table", func(s *Subject) { s.Config.FilterSegmentID = api.Ptr(int64(4)) }, "filter_segment_id: type dataset"},
-		{"cohort without id", func(s *Subject) { s.Config.CohortID = api.Ptr(int64(0)) }, "cohort_id: above 0"},
+		{"segment without id", func(s *Subject) {
+			s.Config.SourceAttributes.Object = api.SourceObject{Type: "dataset", ID: api.Ptr(int64(1))}
+			s.Config.FilterSegmentID = api.Ptr(int64(0))
+		}, "filter_segment_id: above 0"},
+		{"cohort", func(s *Subject) { s.Config.CohortID = api.Ptr(int64(6)) }, "cohort_id: not supported"},
 	})
 }
 
@@ -221,9 +245,10 @@ func TestCheckFrom(t *testing.T) {
 			at + ".data: undefined filter upcas"},
 		{"run id", add(mapData("sync_metadata", `"sync_run_id"`, "seats")), ""},
 		{"unknown metadata", add(mapData("sync_metadata", `"run"`, "seats")), at + ".data: one of sync_run_id"},
-		{"membership", add(mapData("segment_membership", `{"identify_by":"name"}`, "tags")), ""},
-		{"membership by id", add(mapData("segment_membership", `{"identify_by":"id"}`, "tags")), at + ".data.identify_by: unknown value"},
-		{"membership by something", add(mapData("segment_membership", `{"identify_by":"colour"}`, "tags")), at + ".data.identify_by: unknown value"},
+		{"membership", ofDataset(mapData("segment_membership", `{"identify_by":"name"}`, "tags")), ""},
+		{"membership by id", ofDataset(mapData("segment_membership", `{"identify_by":"id"}`, "tags")), at + ".data.identify_by: unknown value"},
+		{"membership by something", ofDataset(mapData("segment_membership", `{"identify_by":"colour"}`, "tags")), at + ".data.identify_by: unknown value"},
+		{"membership of a table", add(mapData("segment_membership", `{"identify_by":"name"}`, "tags")), at + ".data: a table has none"},
 		{"compound_key", add(mapData("compound_key", `{}`, "code")), at + ".type: made by the service only"},
 	})
 }
@@ -240,6 +265,8 @@ func TestCheckFields(t *testing.T) {
 		{"custom field", custom(add(mapColumn("NAME", "nickname"))), ""},
 		{"generated field", custom(with(mapColumn("NAME", "nickname"), generated)), ""},
 		{"generated where none are", with(mapColumn("NAME", "nickname"), generated), at + ".generate_field: does not create fields"},
+		{"generated though it is there", with(mapColumn("NAME", "code"), generated), at + ".generate_field: does not create fields"},
+		{"generated in a field", with(mapColumn("NAME", "address.city"), generated), at + ".generate_field: does not create fields"},
 		{"generated of a type", custom(func(s *Subject) {
 			s.Object.SupportedCustomFieldTypes = &[]api.CustomFieldType{{Type: "integer"}}
 			with(mapColumn("NAME", "nickname"), generated)(s)
@@ -254,6 +281,13 @@ func TestCheckFields(t *testing.T) {
 		}), "mappings[3].to: already written by mappings[2]"},
 		{"nested", add(mapColumn("NAME", "address.city")), ""},
 		{"nested full name", add(mapColumn("NAME", "a.b")), ""},
+		{"nested in a number", add(mapColumn("NAME", "seats.first")), at + `.to: "seats" is an integer and holds no object`},
+		{"nested in a number of an object with custom fields", custom(add(mapColumn("NAME", "seats.first"))), at + ".to: holds no object"},
+		{"nested in an array", add(mapColumn("NAME", "tags.first")), at + ".to: holds no object"},
+		{"nested on a custom destination", onCustom(add(mapColumn("NAME", "address.city"))), at + `.to: declares no field "address.city"`},
+		{"declared with a dot on a custom destination", onCustom(add(mapColumn("NAME", "a.b"))), ""},
+		{"created with a dot on a custom destination", onCustom(custom(add(mapColumn("NAME", "address.city")))), ""},
+		{"nested in nothing on a custom destination", onCustom(add(mapColumn("NAME", "place.city"))), at + `.to: no field "place.city"`},
 		{"nested in nothing", add(mapColumn("NAME", "place.city")), at + ".to: no field"},
 		{"nested with an empty part", add(mapColumn("NAME", "address..city")), at + ".to: empty part"},
 		{"part of a mapped field", func(s *Subject) {

@@ -25,12 +25,14 @@ type Subject struct {
 	Present           map[string]bool        // top-level keys that the payload had; nil: all
 	Object            *api.DestinationObject // nil: not known
 	DestinationType   string                 // custom_api, local_files, …; "": not known
+	UpdatesPart       bool                   // an update need not map fields that only creating requires (facts D)
 	Columns           []api.Column           // of the source object
 	ColumnsKnown      bool
 	Streaming         bool                                       // a streaming topic is the source
 	StreamingDatabase bool                                       // the source is a streaming database
 	Lookups           func(object string) *api.DestinationObject // other objects of the destination; nil, or answering nil: not known
 	ExistingAlerts    []int64                                    // ids of the stored sync's alerts
+	Running           bool                                       // a run asks: a column that has no field is left out
 }
 
 // Check gives all problems of a sync's configuration in the order of spec 2.6;
@@ -49,6 +51,7 @@ func Check(s Subject) []api.Problem {
 	c.checkAdvanced()
 	c.checkMode()
 	c.checkFieldBehavior()
+	c.checkSchemaChangePolicy()
 	c.checkFamily()
 	c.checkHighWaterMark()
 	c.checkDeprecatedThreshold()

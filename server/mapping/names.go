@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
 // The values of field_normalization (spec 2.6).
@@ -33,7 +36,7 @@ func NormalizeName(column, normalization string) string {
 	case LowerCase:
 		return strings.ToLower(strings.Join(words, " "))
 	case UpperCase:
-		return upper(strings.Join(words, " "))
+		return cases.Upper(language.Und).String(strings.Join(words, " ")) // it knows ß
 	// The first word is small as a whole: HTTPServer becomes httpServer.
 	case CamelCase:
 		joined := capitalized(words)

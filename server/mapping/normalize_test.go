@@ -174,3 +174,37 @@ func TestNormalizeName(t *testing.T) {
 		}
 	}
 }
+
+// Every older form of a trigger becomes what the present form is (facts B4).
+func TestOlderTriggers(t *testing.T) {
+	n := func(v int64) *int64 { return &v }
+	schedules := map[string]api.Schedule{
+		"hourly":     {Frequency: "hourly", Minute: n(20)},
+		"daily":      {Frequency: "daily", Hour: n(5), Minute: n(10)},
+		"weekly":     {Frequency: "weekly", Day: api.Ptr("Monday"), Hour: n(5), Minute: n(10)},
+		"expression": {Frequency: "expression", CronExpression: api.Ptr("15 6 * * 1")},
+	}
+	triggers := map[string]api.Triggers{
+		"dbt": {DBTCloud: &api.DBTTrigger{ProjectID: "1", JobID: "2"}}, "fivetran": {Fivetran: &api.FivetranTrigger{JobID: "3", JobName: "load"}},
+		"sequence": {SyncSequence: &api.SequenceTrigger{SyncID: 4}},
+	}
+	for name, schedule := range schedules {
+		triggers[name] = api.Triggers{Schedule: &schedule}
+	}
+	for name, trigger := range triggers {
+		now, older := valid().Config, valid().Config
+		now.Mode = &api.Mode{Type: "triggered", Triggers: &trigger}
+		older.Mode, older.Triggers = nil, &trigger
+		Normalize(&now)
+		Normalize(&older)
+		require.Equal(t, now.Mode, older.Mode, name)
+		schedule, flat := trigger.Schedule, valid().Config
+		if schedule == nil {
+			continue
+		}
+		flat.Mode, flat.ScheduleFrequency, flat.ScheduleDay = nil, &schedule.Frequency, schedule.Day
+		flat.ScheduleHour, flat.ScheduleMinute, flat.CronExpression = schedule.Hour, schedule.Minute, schedule.CronExpression
+		Normalize(&flat)
+		require.Equal(t, now.Mode, flat.Mode, name)
+	}
+}

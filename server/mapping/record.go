@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -18,9 +19,12 @@ type Env struct {
 	// HiddenIdentifier is the field that tells records apart where no mapping
 	// does, as the destination names it; "" where it has none.
 	HiddenIdentifier string
-	// SegmentName is the name of the segment that the sync reads, for mappings
-	// of type segment_membership; "" is null.
-	SegmentName string
+	// NullText stands for null in fields of text, other than the identifier and
+	// references; nil: null does.
+	NullText *string
+	// Segments are those of the dataset that the sync reads, for mappings of type
+	// segment_membership, whose rows have a column more (SegmentColumn).
+	Segments []Segment
 }
 
 // Reasons of invalid records that are the same for all records (spec 2.9,
@@ -52,8 +56,9 @@ type Plan struct {
 	generated   bool
 	keyColumn   string
 	reads       []int // places of the columns that templates read
-	limits      Limits
-	volatile    []byte // the member that differs from run to run
+	limits      liquid.Limits
+	segments    map[string]string // names by the ids in the column of segments
+	volatile    []byte            // the member that differs from run to run
 	fingerprint [16]byte
 }
 
@@ -84,7 +89,7 @@ func (p *Plan) KeyText() bool { return p.keyStep < 0 || p.steps[p.keyStep].wire 
 // records then.
 func (p *Plan) Timed() bool {
 	return slices.ContainsFunc(p.steps, func(s planStep) bool {
-		return s.template != nil && slices.Contains(s.template.reads.filters, "date")
+		return s.template != nil && s.template.Uses("date")
 	})
 }
 
@@ -102,6 +107,7 @@ const (
 	stepColumn stepKind = iota
 	stepLiteral
 	stepTemplate
+	stepSegments
 	stepOpen  // the beginning of a nested object
 	stepClose // its end
 )
@@ -114,11 +120,12 @@ type planStep struct {
 	column   int    // place in the row
 	wire     wire
 	array    bool
-	exact    bool // floats of the column are the shortest text already
-	skipNull bool // sync_null_values is false
-	asText   bool // stepClose: the object is written as JSON text
+	exact    bool   // floats of the column are the shortest text already
+	skipNull bool   // sync_null_values is false
+	asText   bool   // stepClose: the object is written as JSON text
+	nullText []byte // written for null; nil: null is
 	literal  []byte
-	template *Template
+	template *liquid.Template
 }
 
 // wire is the type of a value in a record (facts A3).

@@ -72,6 +72,8 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 			keyFrom, keyTo = from, len(dst)
 		} else if s.skipNull && string(dst[from:]) == "null" {
 			dst = dst[:before]
+		} else if s.nullText != nil && string(dst[from:]) == "null" {
+			dst = append(dst[:from], s.nullText...)
 		}
 	}
 	dst = append(dst, '}')
@@ -111,6 +113,8 @@ func (p *Plan) appendValue(dst []byte, s *planStep, row [][]byte, templates *sco
 		return append(dst, s.literal...), nil
 	case stepTemplate:
 		return p.appendTemplate(dst, s, row, templates)
+	case stepSegments:
+		return p.appendSegments(dst, s, row)
 	}
 	raw := row[s.column]
 	if s.array {
@@ -146,7 +150,7 @@ func (p *Plan) appendTemplate(dst []byte, s *planStep, row [][]byte, templates *
 	var value any
 	var err error
 	if s.array {
-		value, err = s.template.RenderJSON(templates.record, p.limits)
+		value, err = renderValue(s.template, templates.record, p.limits)
 	} else {
 		var text string
 		text, err = s.template.Render(templates.record, p.limits)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -21,7 +22,7 @@ func Compile(c api.SyncConfig, object *api.DestinationObject, columns []api.Colu
 	}
 	k := &compiler{
 		config: &c, object: object, columns: columns, env: env, places: map[string]int{},
-		plan: &Plan{keyStep: -1, limits: Limits{Now: env.Now}},
+		plan: &Plan{keyStep: -1, limits: liquid.Limits{Now: env.Now}},
 	}
 	members := []*member{}
 	// All mappings are looked at before the run gives up, so that a user mends
@@ -95,6 +96,10 @@ func (k *compiler) mappings() []placed {
 		column := k.columns[i].Name
 		to := NormalizeName(column, text(k.config.FieldNormalization))
 		field := k.object.Field(to)
+		// What cannot be created is left out: the run goes on with the other columns.
+		if k.columns[i].Unmapped || field == nil && !k.object.AllowCustomFields {
+			continue
+		}
 		// A required field is filled all the same: Check has promised that it
 		// fills itself.
 		if read[column] && (field == nil || !field.RequiredForMapping) {
@@ -116,6 +121,29 @@ func (k *compiler) mappings() []placed {
 		})
 	}
 	return list
+}
+
+// Generated are the mappings that a sync of all properties has beside those of
+// its client, in the form that is shown.
+func Generated(c *api.SyncConfig, object *api.DestinationObject, columns []api.Column) []api.Mapping {
+	k := &compiler{config: c, object: object, columns: columns}
+	var out []api.Mapping
+	for i, m := range k.mappings()[len(c.Mappings):] {
+		made := *m.Mapping
+		normalizeMapping(&made, int64(len(c.Mappings)+i))
+		out = append(out, made)
+	}
+	return out
+}
+
+// WithoutGenerated are the mappings that a client has sent but for those that it
+// has only sent back.
+func WithoutGenerated(sent, generated []api.Mapping) []api.Mapping {
+	return slices.DeleteFunc(slices.Clone(sent), func(m api.Mapping) bool {
+		return m.FollowSourceType && !m.IsPrimaryIdentifier && slices.ContainsFunc(generated, func(g api.Mapping) bool {
+			return g.To == m.To && g.From.Type == m.From.Type && string(g.From.Data) == string(m.From.Data)
+		})
+	})
 }
 
 // member is one mapping on its way into the plan.
@@ -191,9 +219,11 @@ func (k *compiler) value(m placed, one *member) api.Kind {
 		one.step.kind = stepTemplate
 		k.template(at, m, one)
 		return api.KindString
-	case api.FromConstant, api.FromSyncMetadata, api.FromSegmentMembership:
+	case api.FromConstant, api.FromSyncMetadata:
 		one.step.kind = stepLiteral
 		return k.constant(at, m, one)
+	case api.FromSegmentMembership:
+		return k.membership(at, m, one)
 	}
 	k.bad(m.at+".from.type", "values of type %q cannot be made", clip(m.From.Type))
 	return api.KindAny
@@ -202,7 +232,7 @@ func (k *compiler) value(m placed, one *member) api.Kind {
 func (k *compiler) template(at string, m placed, one *member) {
 	source, err := templateText(m.From.Data)
 	if err == nil {
-		one.step.template, err = ParseTemplate(source)
+		one.step.template, err = liquid.Parse(source)
 	}
 	if err != nil {
 		k.bad(at, "%v", err)
@@ -210,7 +240,7 @@ func (k *compiler) template(at string, m placed, one *member) {
 	}
 	for _, column := range one.step.template.Columns() {
 		if _, known := k.place(column); !known {
-			k.bad(at, "%v%s", unknownColumn(clip(column)), suggest(column, k.columnNames()))
+			k.bad(at, "%v%s", liquid.UnknownColumn(clip(column)), suggest(column, k.columnNames()))
 		}
 	}
 }
@@ -238,27 +268,5 @@ func (k *compiler) constant(at string, m placed, one *member) api.Kind {
 		one.step.literal, one.change = api.Raw(id), name == MetadataRunID
 		return api.KindInteger
 	}
-	return k.membership(at, m, one)
-}
-
-// identifyByName is the one published way to write a segment (facts B4).
-const identifyByName = "name"
-
-// membership is the segment that the sync reads: every row is in it.
-func (k *compiler) membership(at string, m placed, one *member) api.Kind {
-	var by struct {
-		IdentifyBy string `json:"identify_by"`
-	}
-	if err := json.Unmarshal(m.From.Data, &by); err != nil {
-		k.bad(at, "must be %s", dataShape[api.FromSegmentMembership])
-	}
-	segment := k.config.FilterSegmentID
-	if segment == nil {
-		segment = k.config.CohortID
-	}
-	one.step.literal = nullText
-	if by.IdentifyBy == identifyByName && segment != nil && k.env.SegmentName != "" {
-		one.step.literal = api.Raw(k.env.SegmentName)
-	}
-	return api.KindString
+	return api.KindAny
 }

@@ -20,21 +20,15 @@ func (k *compiler) target(m placed, one *member) {
 	}
 	one.path = []string{to}
 	field := k.object.Field(to)
-	first, rest, nested := strings.Cut(to, ".")
-	nested = nested && rest != "" && !emptySegment(to)
-	switch {
-	case field != nil: // the whole name is a field, whatever dots it has
-	case nested && k.env.DestinationType != api.TypeCustomAPI:
+	if whole := closed(k.object, k.env.DestinationType, to); whole != nil {
+		k.bad(m.at+".to", "the field %q is %s and holds no object, so %q names nothing within it", whole.FullName, fieldTypeName(whole), clip(to))
+		return
+	}
+	// The whole name is a field, whatever dots it has, and always on a custom
+	// destination: records are keyed by the names as they are (facts A3).
+	if field == nil && k.env.DestinationType != api.TypeCustomAPI && strings.Contains(to, ".") && !emptySegment(to) {
 		one.path = strings.Split(to, ".")
-		field = k.object.Field(first)
-	case nested:
-		// facts A3: records are keyed by the names as they are.
-		field = k.object.Field(first)
-		if field != nil && !m.GenerateField {
-			inner := *field
-			inner.FullName, inner.Label, inner.Type, inner.RequiredForMapping = to, to, "", false
-			field = &inner
-		}
+		field = holder(k.object, k.env.DestinationType, to)
 	}
 	if field == nil && !m.GenerateField && !k.object.AllowCustomFields && to != AppendKey {
 		names := make([]string, len(k.object.Fields))
@@ -94,6 +88,9 @@ func (k *compiler) fit(m placed, one *member, kind api.Kind) {
 	}
 	s.wire, s.array = wires[typ], array
 	s.exact = kind == api.KindFloat
+	if k.env.NullText != nil && s.wire == wireString && !array && !nested && !m.IsPrimaryIdentifier && top.LookupObject == "" {
+		s.nullText = appendText(nil, *k.env.NullText)
+	}
 	if s.kind != stepLiteral {
 		one.sorts = s.kind == stepColumn && !array && (kind == api.KindString && s.wire == wireString ||
 			kind == api.KindInteger && (s.wire == wireInteger || s.wire == wireString))
@@ -207,6 +204,9 @@ func (k *compiler) finish(members []*member) {
 	h := sha256.New()
 	// The operation and the run stay out: the same records come of both.
 	fmt.Fprintf(h, "%s %v %q\n", k.env.DestinationType, k.plan.generated, k.plan.identifier)
+	if k.env.NullText != nil {
+		fmt.Fprintf(h, "null %q\n", *k.env.NullText)
+	}
 	for _, one := range members {
 		s := &one.step
 		fmt.Fprintf(h, "%s %d %v %v %v %v %v %v %q\n", one.about, s.wire, s.array, s.exact, s.skipNull, one.primary,

@@ -1,6 +1,7 @@
 package mapping
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"testing"
@@ -63,7 +64,6 @@ func texts(values ...string) [][]byte {
 // Every kind of mapping (spec 2.7, facts B4).
 func TestRecordMappings(t *testing.T) {
 	no := false
-	segment := int64(77)
 	object := &api.DestinationObject{FullName: "restaurant", Fields: []api.DestinationField{
 		field("id", api.TypeInteger), field("name", api.TypeString), field("price", api.TypeDecimal),
 		field("open", api.TypeBoolean), arrayField("tags", api.TypeString), field("a.b", api.TypeString),
@@ -77,6 +77,9 @@ func TestRecordMappings(t *testing.T) {
 	lookup.LookupObject, lookup.LookupField = api.Ptr("person"), api.Ptr("number")
 	dropNull := mapped("name", "name")
 	dropNull.SyncNullValues = &no
+	membership := func(to string) api.Mapping {
+		return api.Mapping{From: from(api.FromSegmentMembership, `{"identify_by":"name"}`), To: to}
+	}
 	cases := []struct {
 		name    string
 		mapping api.Mapping
@@ -94,7 +97,10 @@ func TestRecordMappings(t *testing.T) {
 		{"text that is an array", api.Mapping{From: from(api.FromConstant, `{"value":"[\"a\",1]","basic_type":"text"}`), To: "tags"}, texts(`1`), `"tags":["a","1"]`},
 		{"run", api.Mapping{From: from(api.FromSyncMetadata, `"sync_run_id"`), To: "run"}, texts(`1`), `"run":"602"`},
 		{"sync", api.Mapping{From: from(api.FromSyncMetadata, `"sync_id"`), To: "price"}, texts(`1`), `"price":"309"`},
-		{"segment", api.Mapping{From: from(api.FromSegmentMembership, `{"identify_by":"name"}`), To: "name"}, texts(`1`), `"name":"Best"`},
+		{"segments as text", membership("name"), texts(`1`, `"|7|9"`), `"name":"Best, Young \"x\""`},
+		{"segments as a list", membership("tags"), texts(`1`, `"|9|7|8"`), `"tags":["Best","Young \"x\""]`},
+		{"no segment as text", membership("name"), texts(`1`, `""`), `"name":null`},
+		{"no segment as a list", membership("tags"), texts(`1`, `""`), `"tags":[]`},
 		{"template", template(`{{ record['name'] | upcase }}-{{ record["n"] }}`, "name"), texts(`1`, `5`, `"x"`), `"name":"X-5"`},
 		{"template bare", api.Mapping{From: from(api.FromLiquid, `"{{ record['n'] | plus: 1 }}"`), To: "name"}, texts(`1`, `5`), `"name":"6"`},
 		{"template of a number", template(`{{ record['n'] | times: 2 }}`, "price"), texts(`1`, `5`), `"price":"10"`},
@@ -105,16 +111,15 @@ func TestRecordMappings(t *testing.T) {
 		{"template of all", template(`{{ record | keys | join: "," }}`, "name"), texts(`1`, `"x"`, `5`, `[]`), `"name":"id,n,name,tags"`},
 		{"now", template(`{{ "now" | date: "%Y-%m-%d" }}`, "when"), texts(`1`), `"when":"2021-03-29T00:00:00Z"`},
 		{"a name with a dot", mapped("name", "a.b"), texts(`1`, `"x"`), `"a.b":"x"`},
-		{"a part of a field", mapped("name", "address.city"), texts(`1`, `"x"`), `"address.city":"x"`},
 		{"lookup", lookup, texts(`1`, `5`), `"owner":5`},
 		{"array", mapped("tags", "tags"), texts(`1`, `[ "a" , 1.50 , null , true ]`), `"tags":["a","1.50",null,"true"]`},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			env := testEnv
-			env.SegmentName = "Best"
+			env.Segments = []Segment{{7, "Best"}, {9, `Young "x"`}}
 			p := compiledPlan(t, api.SyncConfig{
-				Operation: api.OperationUpsert, Mappings: []api.Mapping{identifier("id", "id"), c.mapping}, FilterSegmentID: &segment,
+				Operation: api.OperationUpsert, Mappings: []api.Mapping{identifier("id", "id"), c.mapping},
 			}, object, columns, env)
 			require.Len(t, p.Columns(), len(c.row))
 			record, key, invalid := p.AppendRecord([]byte("before"), c.row)
@@ -321,6 +326,17 @@ func TestNestedNames(t *testing.T) {
 		}
 		require.Equal(t, c.fields, names, c.typ)
 	}
+	// What the destination never declared is not sent.
+	for typ, message := range map[string]string{
+		api.TypeCustomAPI: `the object "o" has no field "address.city"`, "salesforce": `"address" is an integer and holds no object`,
+	} {
+		closed := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{field("address", api.TypeInteger), field("id", api.TypeInteger)}}
+		_, problems := Compile(api.SyncConfig{
+			Operation: api.OperationInsert, Mappings: []api.Mapping{identifier("id", "id"), mapped("city", "address.city")},
+		}, closed, columns, Env{DestinationType: typ})
+		require.Len(t, problems, 1)
+		require.Contains(t, problems[0].String(), message)
+	}
 	env := testEnv
 	p := compiledPlan(t, config, object(field("address.city", api.TypeString), field("address", api.TypeString)), columns, env)
 	record, _, _ := p.AppendRecord(nil, row)
@@ -367,6 +383,28 @@ func TestAllProperties(t *testing.T) {
 	record, _, invalid := p.AppendRecord(nil, row)
 	require.Empty(t, invalid)
 	require.Contains(t, string(record), `"tags":"[\"x\",2]","score":"0.30000000000000004"`)
+}
+
+// A column that has no field, and cannot get one, is left out; so is one that the
+// client has not accepted.
+func TestAllPropertiesThatCanBe(t *testing.T) {
+	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{field("id", api.TypeInteger), field("name", api.TypeString)}}
+	columns := []api.Column{column("id", api.KindInteger), column("name", api.KindString), column("city", api.KindString)}
+	config := api.SyncConfig{
+		Operation: api.OperationUpsert, Mappings: []api.Mapping{identifier("id", "id")}, FieldBehavior: api.Ptr(api.BehaviorAllProperties),
+	}
+	written := func() string {
+		record, _, invalid := compiledPlan(t, config, object, columns, testEnv).AppendRecord(nil, texts(`1`, `"Ann"`, `"Graz"`))
+		require.Empty(t, invalid)
+		require.Len(t, Generated(&config, object, columns), bytes.Count(record, []byte(`":`))-1)
+		return string(record)
+	}
+	require.Equal(t, `{"id":1,"name":"Ann"}`, written())
+	object.AllowCustomFields = true
+	require.Equal(t, `{"id":1,"name":"Ann","city":"Graz"}`, written())
+	columns[1].Unmapped = true
+	columns = append(columns[:1:1], columns[2], columns[1])
+	require.Equal(t, `{"id":1,"city":"Ann"}`, written())
 }
 
 // field_order (spec 2.6): by name where the object has an order, unless the
@@ -618,4 +656,64 @@ func TestDamagedText(t *testing.T) {
 			require.Equal(t, c.invalid == "", invalid == "")
 		})
 	}
+}
+
+// A field that is created has the type that the mapping or its column gives it
+// (facts B4).
+func TestCreatedFields(t *testing.T) {
+	object := &api.DestinationObject{FullName: "o", AllowCustomFields: true, Fields: []api.DestinationField{field("id", api.TypeInteger)}}
+	for name, c := range map[string]struct {
+		change func(*api.Mapping)
+		typ    string
+		array  bool
+		record string
+	}{
+		"by its column":          {func(*api.Mapping) {}, api.TypeInteger, false, `{"id":1,"fresh":7}`},
+		"field_type":             {func(m *api.Mapping) { m.FieldType = api.Ptr(api.TypeString) }, api.TypeString, false, `{"id":1,"fresh":"7"}`},
+		"follow_source_type":     {func(m *api.Mapping) { m.FieldType, m.FollowSourceType = api.Ptr(api.TypeString), true }, api.TypeInteger, false, `{"id":1,"fresh":7}`},
+		"array_field":            {func(m *api.Mapping) { m.ArrayField = true }, api.TypeInteger, true, `{"id":1,"fresh":[7]}`},
+		"array_field of a type":  {func(m *api.Mapping) { m.FieldType, m.ArrayField = api.Ptr(api.TypeString), true }, api.TypeString, true, `{"id":1,"fresh":["7"]}`},
+		"not of one that exists": {func(m *api.Mapping) { m.To, m.FieldType = "there", api.Ptr(api.TypeString) }, api.TypeFloat, false, `{"id":1,"there":7}`},
+	} {
+		m := mapped("n", "fresh")
+		m.GenerateField = true
+		c.change(&m)
+		object.Fields = append(object.Fields[:1], field("there", api.TypeFloat))
+		p := compiledPlan(t, api.SyncConfig{Operation: api.OperationUpsert, Mappings: []api.Mapping{identifier("id", "id"), m}}, object,
+			[]api.Column{column("id", api.KindInteger), column("n", api.KindInteger)}, testEnv)
+		require.Equal(t, c.typ, p.Fields()[1].Type, name)
+		require.Equal(t, c.array, p.Fields()[1].Array, name)
+		value := `7`
+		if c.array {
+			value = `[7]`
+		}
+		record, _, invalid := p.AppendRecord(nil, texts(`1`, value))
+		require.Empty(t, invalid, name)
+		require.Equal(t, c.record, string(record), name)
+	}
+}
+
+// The text for null stands in fields of text alone, and not where a null is left out.
+func TestNullText(t *testing.T) {
+	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{
+		field("id", api.TypeInteger), field("a", api.TypeString), field("b", api.TypeString), field("n", api.TypeInteger), arrayField("l", api.TypeString),
+	}}
+	left := mapped("x", "b")
+	left.SyncNullValues = api.Ptr(false)
+	config := api.SyncConfig{Operation: api.OperationUpsert, Mappings: []api.Mapping{
+		identifier("id", "id"), mapped("x", "a"), left, mapped("x", "n"), mapped("x", "l"),
+	}}
+	columns := []api.Column{column("id", api.KindInteger), column("x", api.KindAny)}
+	prints := map[[16]byte]bool{}
+	for text, want := range map[string]string{"n/a": `{"id":1,"a":"n/a","n":null,"l":null}`, `"`: `{"id":1,"a":"\"","n":null,"l":null}`} {
+		env := testEnv
+		env.NullText = &text
+		p := compiledPlan(t, config, object, columns, env)
+		record, _, _ := p.AppendRecord(nil, texts(`1`, `null`))
+		require.Equal(t, want, string(record))
+		prints[p.Fingerprint()] = true
+	}
+	plain := compiledPlan(t, config, object, columns, testEnv)
+	prints[plain.Fingerprint()] = true
+	require.Len(t, prints, 3, "another text makes other records")
 }

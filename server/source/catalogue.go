@@ -2,10 +2,15 @@ package source
 
 import (
 	"context"
+	"embed"
+	"fmt"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 // Description is a type of source with what the service must know of it.
@@ -16,16 +21,20 @@ type Description struct {
 	Emulated          bool // kept by this package, nobody outside is called
 	File              bool // reads files of this machine
 	SQL               bool // datasets and models can be made on it
+	Inferred          bool // the types of columns are those of the first rows, and change with them
 }
 
 // sourceType is a Description with the code behind it.
 type sourceType struct {
 	Description
-	open    func(context.Context, *sourceType, settings, Options) (Source, error)
-	steps   func(*sourceType, settings, Options) *probe
-	check   func(settings) []api.Problem // what single fields cannot say; nil: nothing
-	matches map[string]*regexp.Regexp    // compiled from the fields
-	dialect *warehouseDialect            // of an emulated type
+	open func(context.Context, *sourceType, settings, Options) (Source, error)
+	// unopened makes a source whose describe opens it; nil: open and Columns do.
+	unopened func(settings, Options) describer
+	steps    func(*sourceType, settings, Options) *probe
+	check    func(settings) []api.Problem // what single fields cannot say; nil: nothing
+	matches  map[string]*regexp.Regexp    // compiled from the fields
+	entry    *Entry                       // of an emulated type
+	dialect  *warehouseDialect            // likewise
 }
 
 // field finds a configuration field; nil when there is none.
@@ -39,48 +48,117 @@ func (t *sourceType) field(id string) *api.ConfigField {
 	return nil
 }
 
-var (
-	types     map[string]*sourceType // by service_name
-	typeOrder []string
-)
+// Catalogue is the types of sources that a service knows: those of this package,
+// and those that were declared beside them. It is never changed.
+type Catalogue struct {
+	types map[string]*sourceType // by service_name, and by other spellings of it
+	order []string
+}
+
+//go:embed catalogue/*.yaml
+var catalogueFiles embed.FS
+
+// builtIn are the types of this package: those with code of their own first.
+var builtIn *Catalogue
 
 func init() { // a composite literal would refer to itself through open
+	builtIn = &Catalogue{types: map[string]*sourceType{}}
 	for _, t := range []*sourceType{
 		sqliteType(), postgresType(),
 		fileType("csv", "CSV", csvFormat{}),
 		fileType("jsonl", "JSON lines", jsonlFormat{}),
 		fileType("parquet", "Parquet", parquetFormat{}),
 		generatorType(), topicType(),
-		snowflakeType(), bigqueryType(), materializeType(),
 	} {
-		if types == nil {
-			types = map[string]*sourceType{}
-		}
-		t.matches = map[string]*regexp.Regexp{}
-		for _, f := range t.ConfigurationFields.Fields {
-			if f.Matches != "" {
-				t.matches[f.ID] = regexp.MustCompile(f.Matches)
-			}
-		}
-		types[t.ServiceName] = t
-		typeOrder = append(typeOrder, t.ServiceName)
+		t.compile()
+		builtIn.add(t)
 	}
+	for _, e := range mustEntries() {
+		builtIn.add(e.sourceType())
+	}
+}
+
+// mustEntries reads the embedded files, in the order of their names. A test
+// rules out that they are damaged.
+func mustEntries() (entries []*Entry) {
+	list, err := catalogueFiles.ReadDir("catalogue")
+	for _, file := range list {
+		var src []byte
+		name := path.Join("catalogue", file.Name())
+		if src, err = catalogueFiles.ReadFile(name); err != nil {
+			break
+		}
+		var e *Entry
+		if e, err = readEntry(name, src); err != nil {
+			break
+		}
+		entries = append(entries, e)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("read embedded catalogue: %v", err))
+	}
+	return entries
+}
+
+// compile makes the patterns of the fields.
+func (t *sourceType) compile() {
+	t.matches = map[string]*regexp.Regexp{}
+	for _, f := range t.ConfigurationFields.Fields {
+		if f.Matches != "" {
+			t.matches[f.ID] = regexp.MustCompile(f.Matches)
+		}
+	}
+}
+
+// add puts a type at the end.
+func (c *Catalogue) add(t *sourceType) {
+	c.types[t.ServiceName] = t
+	c.order = append(c.order, t.ServiceName)
+	if t.entry != nil {
+		for _, alias := range t.entry.Aliases {
+			c.types[alias] = t
+		}
+	}
+}
+
+// Emulated are the warehouses of this package, in the order of their names.
+func Emulated() (entries []*Entry) {
+	for _, name := range builtIn.order {
+		if e := builtIn.types[name].entry; e != nil {
+			entries = append(entries, e)
+		}
+	}
+	return entries
+}
+
+// BuiltIn are the types of this package.
+func BuiltIn() *Catalogue { return builtIn }
+
+// With is a catalogue that has other types, too. Their entries have passed Check,
+// and their names are none of those that are there.
+func (c *Catalogue) With(entries ...*Entry) *Catalogue {
+	with := &Catalogue{types: maps.Clone(c.types), order: slices.Clone(c.order)}
+	for _, e := range entries {
+		with.add(e.sourceType())
+	}
+	return with
 }
 
 // Types lists the types of sources in a fixed order (spec 2.10). What is
 // returned is the caller's own.
-func Types() []api.SourceType {
-	out := make([]api.SourceType, len(typeOrder))
-	for i, name := range typeOrder {
-		d, _ := Type(name)
+func (c *Catalogue) Types() []api.SourceType {
+	out := make([]api.SourceType, len(c.order))
+	for i, name := range c.order {
+		d, _ := c.Type(name)
 		out[i] = d.SourceType
 	}
 	return out
 }
 
-// Type describes one type of source by its service_name.
-func Type(name string) (Description, bool) {
-	t, ok := types[name]
+// Type describes one type of source by its service_name, or by another spelling
+// of it.
+func (c *Catalogue) Type(name string) (Description, bool) {
+	t, ok := c.types[name]
 	if !ok {
 		return Description{}, false
 	}
@@ -90,15 +168,31 @@ func Type(name string) (Description, bool) {
 	return d, true
 }
 
+// Name is the service_name of a type for any spelling of it; a name that is not
+// known stays as it is.
+func (c *Catalogue) Name(name string) string {
+	if t, ok := c.types[name]; ok {
+		return t.ServiceName
+	}
+	return name
+}
+
+// Types are those of the built-in catalogue.
+func Types() []api.SourceType { return builtIn.Types() }
+
+// Type is one of the built-in catalogue.
+func Type(name string) (Description, bool) { return builtIn.Type(name) }
+
 // required is the one rule of a field: it must be there and not be empty.
-const required = "required"
+const required = connector.Required
 
 // Types of a configuration field.
 const (
-	fieldText    = "string"
-	fieldInteger = "integer"
-	fieldObject  = "object"
-	fieldArray   = "array"
+	fieldText    = connector.String
+	fieldInteger = connector.Integer
+	fieldBoolean = connector.Boolean
+	fieldObject  = connector.Object
+	fieldArray   = connector.Array
 )
 
 // describe fills what all types have alike (spec 2.10).

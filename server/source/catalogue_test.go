@@ -23,11 +23,12 @@ func TestTypes(t *testing.T) {
 			require.NotEmpty(t, f.Label, f.ID)
 			require.NotEmpty(t, f.InputType, f.ID)
 			require.NotEmpty(t, f.Hint, "%s.%s", typ.ServiceName, f.ID)
-			require.Contains(t, []string{"string", "integer", "object", "array"}, f.Type)
+			require.Contains(t, []string{"string", "integer", "boolean", "object", "array"}, f.Type)
 			require.NotNil(t, f.PossibleValues, f.ID)
 		}
 	}
-	require.Equal(t, []string{"sqlite", "postgres", "csv", "jsonl", "parquet", "generator", "topic_log", "snowflake", "bigquery", "materialize"}, got)
+	require.Equal(t, []string{"sqlite", "postgres", "csv", "jsonl", "parquet", "generator", "topic_log",
+		"azure_synapse", "big_query", "databricks", "materialize", "mysql", "redshift", "snowflake", "sql_server"}, got)
 }
 
 func TestTypeFlags(t *testing.T) {
@@ -36,7 +37,9 @@ func TestTypeFlags(t *testing.T) {
 		"sqlite": {SQL: true}, "postgres": {SQL: true},
 		"csv": {File: true}, "jsonl": {File: true}, "parquet": {File: true},
 		"generator": {}, "topic_log": {Streaming: true},
-		"snowflake": {Emulated: true, SQL: true}, "bigquery": {Emulated: true, SQL: true},
+		"snowflake": {Emulated: true, SQL: true}, "big_query": {Emulated: true, SQL: true},
+		"azure_synapse": {Emulated: true, SQL: true}, "databricks": {Emulated: true, SQL: true}, "mysql": {Emulated: true, SQL: true},
+		"redshift": {Emulated: true, SQL: true}, "sql_server": {Emulated: true, SQL: true},
 		"materialize": {Emulated: true, SQL: true, StreamingDatabase: true},
 	}
 	require.Len(t, Types(), len(want))

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 // settings are the credentials of a connection by the id of their field. Its
@@ -57,10 +58,10 @@ func wholeNumber(raw json.RawMessage) (int64, bool) {
 // all problems together, in the order of the fields, unknown keys last. Field
 // is of the form credentials.host. No message quotes a value: it may be a secret
 // that was put into the wrong field.
-func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
-	t, ok := types[typ]
+func (c *Catalogue) CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
+	t, ok := c.types[typ]
 	if !ok {
-		return []api.Problem{{Field: "type", Message: "is not a type of source; use one of " + strings.Join(typeOrder, ", ")}}
+		return []api.Problem{{Field: "type", Message: "is not a type of source; use one of " + strings.Join(c.order, ", ")}}
 	}
 	var problems []api.Problem
 	s := settings(credentials)
@@ -84,6 +85,47 @@ func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.
 		}
 	}
 	return problems
+}
+
+// CheckCredentials is that of the built-in catalogue.
+func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
+	return builtIn.CheckCredentials(typ, credentials)
+}
+
+// Read gives credentials that were sent as they are kept: another spelling of a
+// field is that field, and with lenient each value is read as its field means it.
+// Of an unknown type they stay as they are.
+func (c *Catalogue) Read(typ string, sent map[string]json.RawMessage, lenient bool) (read map[string]json.RawMessage, problems []api.Problem) {
+	t, ok := c.types[typ]
+	if !ok {
+		return sent, nil
+	}
+	if read = sent; lenient {
+		read = connector.Coerce(t.ConfigurationFields.Fields, sent)
+	}
+	if t.entry == nil {
+		return read, nil
+	}
+	read, problems = t.entry.declared().Canonical(read)
+	for i := range problems {
+		problems[i].Field = "credentials." + problems[i].Field
+	}
+	return read, problems
+}
+
+// Unknown lists the credentials that a type does not have, sorted; none of an
+// unknown type.
+func (c *Catalogue) Unknown(typ string, credentials map[string]json.RawMessage) (names []string) {
+	t, ok := c.types[typ]
+	if !ok {
+		return nil
+	}
+	for _, name := range sortedKeys(credentials) {
+		if t.field(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // unknownField says which fields there are; the one that was sent may hold a
@@ -121,6 +163,10 @@ func (t *sourceType) checkField(f *api.ConfigField, s settings) string {
 		}
 		if pattern := t.matches[f.ID]; pattern != nil && !pattern.MatchString(strconv.FormatInt(n, 10)) {
 			return "is out of range: " + f.Hint
+		}
+	case fieldBoolean:
+		if s := string(bytes.TrimSpace(raw)); s != "true" && s != "false" {
+			return "must be true or false"
 		}
 	case fieldObject, fieldArray:
 		// The type's own check knows what stands inside.

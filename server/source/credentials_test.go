@@ -27,9 +27,9 @@ func TestCheckCredentialsAccepts(t *testing.T) {
 		maps.Copy(values, change)
 		require.Empty(t, CheckCredentials("postgres", credentials(values)), name)
 	}
-	values := validCredentials()["bigquery"]
+	values := validCredentials()["big_query"]
 	values["service_account_key"] = string(api.Raw(values["service_account_key"]))
-	require.Empty(t, CheckCredentials("bigquery", credentials(values)), "the key file as text")
+	require.Empty(t, CheckCredentials("big_query", credentials(values)), "the key file as text")
 }
 
 func TestCheckCredentialsRefuses(t *testing.T) {
@@ -72,11 +72,11 @@ func TestCheckCredentialsRefuses(t *testing.T) {
 		{"generator", map[string]any{"columns": []any{map[string]any{"name": "a", "type": "id"}, map[string]any{"name": "a", "type": "id"}}}, "columns[1].name", "earlier column"},
 		{"snowflake", map[string]any{"account": "https://x"}, "account", "must match"},
 		{"snowflake", map[string]any{"password": nil}, "password", "is required"},
-		{"bigquery", map[string]any{"project_id": "UPPER"}, "project_id", "must match"},
-		{"bigquery", map[string]any{"service_account_key": "not a key"}, "service_account_key", "must be the key file"},
-		{"bigquery", map[string]any{"service_account_key": []int{1}}, "service_account_key", "must be the key file"},
-		{"bigquery", map[string]any{"service_account_key": map[string]any{"type": "user", "project_id": "p", "private_key": "k", "client_email": "e"}}, "service_account_key.type", "must be service_account"},
-		{"bigquery", map[string]any{"service_account_key": map[string]any{"type": "service_account", "project_id": "p", "client_email": "e"}}, "service_account_key.private_key", "is required"},
+		{"big_query", map[string]any{"project_id": "UPPER"}, "project_id", "must match"},
+		{"big_query", map[string]any{"service_account_key": "not a key"}, "service_account_key", "must be the key file"},
+		{"big_query", map[string]any{"service_account_key": []int{1}}, "service_account_key", "must be the key file"},
+		{"big_query", map[string]any{"service_account_key": map[string]any{"type": "user", "project_id": "p", "private_key": "k", "client_email": "e"}}, "service_account_key.type", "must be service_account"},
+		{"big_query", map[string]any{"service_account_key": map[string]any{"type": "service_account", "project_id": "p", "client_email": "e"}}, "service_account_key.private_key", "is required"},
 		{"materialize", map[string]any{"host": nil}, "host", "is required"},
 	} {
 		values := maps.Clone(validCredentials()[c.typ])
@@ -115,9 +115,9 @@ func FuzzCheckCredentials(f *testing.F) {
 			return
 		}
 		const secret = "Zq9-marker-of-a-secret"
-		for _, typ := range typeOrder {
+		for _, typ := range builtIn.order {
 			with := maps.Clone(given)
-			for _, field := range types[typ].ConfigurationFields.Fields {
+			for _, field := range builtIn.types[typ].ConfigurationFields.Fields {
 				if field.IsPasswordTypeField {
 					with[field.ID] = api.Raw(secret)
 				}

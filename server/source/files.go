@@ -30,6 +30,8 @@ func fileType(name, label string, format fileFormat) *sourceType {
 	d := describe(name, label,
 		matching(text("path", "Path", "/data/users"+format.extensions()[0], hint), namePattern))
 	d.File = true
+	_, typed := format.(parquetFormat)
+	d.Inferred = !typed
 	return &sourceType{Description: d, steps: opening,
 		open: func(_ context.Context, _ *sourceType, s settings, o Options) (Source, error) {
 			src := &files{typ: name, path: s.text("path"), format: format, options: o}

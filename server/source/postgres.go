@@ -30,6 +30,7 @@ func postgresType() *sourceType {
 	d.SQL, d.SupportsWarehouseWriteback = true, true
 	d.SupportedSyncEngines = []string{api.EngineBasic, api.EngineAdvanced}
 	return &sourceType{Description: d, steps: postgresSteps,
+		unopened: func(s settings, o Options) describer { return &postgres{s: s, scratch: o.Scratch} },
 		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
 			src := &postgres{s: s, scratch: o.Scratch}
 			return src, src.with(ctx, func(context.Context, *pgx.Conn) error { return nil })

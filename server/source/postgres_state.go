@@ -130,23 +130,44 @@ func (s *PostgresState) mayWrite(ctx context.Context, conn *pgx.Conn) error {
 // Open makes what is missing and says what the state knows of itself. The error
 // is an ErrStateReadOnly where the user may not write it.
 func (s *PostgresState) Open(ctx context.Context) (info StateInfo, err error) {
-	err = s.write(ctx, func(ctx context.Context, conn *pgx.Conn) error {
-		info = StateInfo{}
-		if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int / 10000").Scan(&info.Version); err != nil {
-			return err
-		}
-		if err := s.make(ctx, conn); err != nil {
-			return err
-		}
-		if err := s.mayWrite(ctx, conn); err != nil {
-			return err
-		}
-		return s.read(ctx, conn, &info)
+	err = s.write(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		info, err = s.open(ctx, conn)
+		return err
 	})
 	if err != nil {
 		return info, fmt.Errorf("open the state in the warehouse: %w", err)
 	}
 	return info, nil
+}
+
+// Look says what Open would, and takes back what that makes: the transaction is
+// never committed.
+func (s *PostgresState) Look(ctx context.Context) (info StateInfo, err error) {
+	errDone := errors.New("all is well")
+	err = s.write(ctx, func(ctx context.Context, conn *pgx.Conn) (err error) {
+		if info, err = s.open(ctx, conn); err != nil {
+			return err
+		}
+		return errDone // the connection is closed, and the transaction with it
+	})
+	if !errors.Is(err, errDone) {
+		return info, fmt.Errorf("open the state in the warehouse: %w", err)
+	}
+	return info, nil
+}
+
+func (s *PostgresState) open(ctx context.Context, conn *pgx.Conn) (info StateInfo, err error) {
+	if err := conn.QueryRow(ctx, "SELECT current_setting('server_version_num')::int / 10000").Scan(&info.Version); err != nil {
+		return info, err
+	}
+	if err := s.make(ctx, conn); err != nil {
+		return info, err
+	}
+	if err := s.mayWrite(ctx, conn); err != nil {
+		return info, err
+	}
+	err = s.read(ctx, conn, &info)
+	return info, err
 }
 
 // read compares the table with what is noted of it.

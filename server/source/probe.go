@@ -33,9 +33,9 @@ type step struct {
 
 // Test tries a connection step by step for real; what comes after a failed step
 // is skipped. It never fails itself: the result says why.
-func Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
-	t, ok := types[typ]
-	problems := CheckCredentials(typ, credentials)
+func (c *Catalogue) Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
+	t, ok := c.types[typ]
+	problems := c.CheckCredentials(typ, credentials)
 	if !ok {
 		return api.TestResults{Steps: []api.TestStep{failed(stepCredentials, "source "+problems[0].String())}}
 	}
@@ -61,12 +61,17 @@ func Test(ctx context.Context, typ string, credentials map[string]json.RawMessag
 		}
 		done := api.TestStep{Step: step.name, Status: api.StepPassed}
 		if err := step.run(ctx); err != nil {
-			done = failed(step.name, cleanText(err.Error(), Secrets(typ, credentials)))
+			done = failed(step.name, cleanText(err.Error(), c.Secrets(typ, credentials)))
 			broken = true
 		}
 		results.Steps = append(results.Steps, done)
 	}
 	return results
+}
+
+// Test is that of the built-in catalogue.
+func Test(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) api.TestResults {
+	return builtIn.Test(ctx, typ, credentials, o)
 }
 
 // failed is a step that did not pass; the message holds no secret.

@@ -40,10 +40,10 @@ func TestProbe(t *testing.T) {
 		{"empty csv", "csv", map[string]any{"path": write(t, "e.csv", "")}, nil},
 		{"not a database", "sqlite", map[string]any{"path": notDB}, []string{"credentials passed", "connect failed read " + notDB + ": the file is not a SQLite database", "read skipped"}},
 		{"credentials", "sqlite", map[string]any{"pat": "x"}, []string{"credentials failed credentials.path: is required; credentials.pat: is not a field of sqlite; its fields are path", "connect skipped", "read skipped"}},
-		{"type", "oracle", nil, []string{"credentials failed source type: is not a type of source; use one of sqlite, postgres, csv, jsonl, parquet, generator, topic_log, snowflake, bigquery, materialize"}},
+		{"type", "oracle", nil, []string{"credentials failed source type: is not a type of source; use one of sqlite, postgres, csv, jsonl, parquet, generator, topic_log, azure_synapse, big_query, databricks, materialize, mysql, redshift, snowflake, sql_server"}},
 		{"snowflake", "snowflake", valid["snowflake"], []string{"credentials passed", "connect passed", "authenticate passed", "read passed"}},
 		{"wrong password", "materialize", with("materialize", "password", "wrong"), []string{"credentials passed", "connect passed", "authenticate failed log in to materialize: password is refused", "read skipped"}},
-		{"wrong key", "bigquery", with("bigquery", "service_account_key", wrongKey), []string{"credentials passed", "connect passed", "authenticate failed log in to bigquery: service_account_key is refused", "read skipped"}},
+		{"wrong key", "big_query", with("big_query", "service_account_key", wrongKey), []string{"credentials passed", "connect passed", "authenticate failed log in to big_query: service_account_key is refused", "read skipped"}},
 		{"no host", "postgres", with("postgres", "host", "nowhere.invalid"), []string{"credentials passed", "address failed find address of nowhere.invalid: no such host", "connect skipped", "authenticate skipped", "read skipped"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

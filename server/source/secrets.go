@@ -5,38 +5,54 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"github.com/destkit/destkit/server/connector"
 )
 
 // Details is the part of the credentials that may be shown: what GET returns as
 // connection_details (facts B3). Fields that are left out or unknown are not in
 // it.
-func Details(typ string, credentials map[string]json.RawMessage) map[string]any {
+func (c *Catalogue) Details(typ string, credentials map[string]json.RawMessage) map[string]any {
 	details := map[string]any{}
-	t, ok := types[typ]
+	t, ok := c.types[typ]
 	if !ok {
 		return details
 	}
 	s := settings(credentials)
+	if t.entry != nil {
+		return t.entry.details(s)
+	}
 	for _, f := range t.ConfigurationFields.Fields {
 		if f.IsPasswordTypeField || !s.has(f.ID) {
 			continue
 		}
-		var v any
-		if json.Unmarshal(s[f.ID], &v) != nil {
-			continue
+		if v, ok := plainValue(f.Type, s[f.ID]); ok {
+			details[f.ID] = v
 		}
-		if n, ok := wholeNumber(s[f.ID]); ok && f.Type == fieldInteger {
-			v = n // a seed of 2^60 must not come back rounded
-		}
-		details[f.ID] = v
 	}
 	return details
 }
 
+// Details are those of the built-in catalogue.
+func Details(typ string, credentials map[string]json.RawMessage) map[string]any {
+	return builtIn.Details(typ, credentials)
+}
+
+// plainValue is the value of a field as replies show it.
+func plainValue(typ string, raw json.RawMessage) (v any, ok bool) {
+	if json.Unmarshal(raw, &v) != nil {
+		return nil, false
+	}
+	if n, whole := wholeNumber(raw); whole && typ == fieldInteger {
+		v = n // a seed of 2^60 must not come back rounded
+	}
+	return v, true
+}
+
 // Secrets lists every secret of the credentials in every form in which it could
 // show in a message, the longest first, so that messages can be cleaned.
-func Secrets(typ string, credentials map[string]json.RawMessage) []string {
-	t, ok := types[typ]
+func (c *Catalogue) Secrets(typ string, credentials map[string]json.RawMessage) []string {
+	t, ok := c.types[typ]
 	if !ok {
 		return nil
 	}
@@ -44,7 +60,7 @@ func Secrets(typ string, credentials map[string]json.RawMessage) []string {
 	s := settings(credentials)
 	for _, f := range t.ConfigurationFields.Fields {
 		if f.IsPasswordTypeField && s.has(f.ID) {
-			found = appendSecrets(found, s[f.ID], true)
+			found = connector.Secrets(found, s[f.ID])
 		}
 	}
 	slices.SortFunc(found, func(a, b string) int {
@@ -56,43 +72,9 @@ func Secrets(typ string, credentials map[string]json.RawMessage) []string {
 	return slices.Compact(found)
 }
 
-// appendSecrets adds a value as it stands in JSON and as it reads. Of an object,
-// such as the key of a service account, the members with a telling name are
-// secrets of their own.
-func appendSecrets(found []string, raw json.RawMessage, secret bool) []string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(raw, &members) == nil {
-		if secret {
-			found = append(found, string(raw))
-		}
-		for name, value := range members {
-			found = appendSecrets(found, value, telling(name))
-		}
-		return found
-	}
-	var v string
-	if !secret || json.Unmarshal(raw, &v) != nil || v == "" {
-		return found
-	}
-	found = append(found, v)
-	if escaped := strings.Trim(string(raw), " \t\r\n"); len(escaped) > 2 && escaped[1:len(escaped)-1] != v {
-		found = append(found, escaped[1:len(escaped)-1])
-	}
-	if json.Valid([]byte(v)) && strings.HasPrefix(strings.TrimSpace(v), "{") {
-		found = appendSecrets(found, json.RawMessage(v), false)
-	}
-	return found
-}
-
-// telling says that a member of a key file is a secret by its name.
-func telling(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"key", "secret", "token", "password"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+// Secrets are those of the built-in catalogue.
+func Secrets(typ string, credentials map[string]json.RawMessage) []string {
+	return builtIn.Secrets(typ, credentials)
 }
 
 // shortestSecret is what is worth cleaning from a message: drivers do not print

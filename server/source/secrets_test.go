@@ -13,7 +13,7 @@ func TestDetails(t *testing.T) {
 	valid := validCredentials()
 	require.Equal(t, map[string]any{"host": "db.example.com", "port": int64(5433), "database": "crm", "username": "sync", "sslmode": "require"},
 		Details("postgres", credentials(valid["postgres"])))
-	require.Equal(t, map[string]any{"project_id": "my-project-123"}, Details("bigquery", credentials(valid["bigquery"])))
+	require.Equal(t, map[string]any{"project_id": "my-project-123", "location": "US", "service_account": "a@example.com", "location_editable": true}, Details("big_query", credentials(valid["big_query"])))
 	require.Equal(t, map[string]any{}, Details("topic_log", nil))
 	require.Equal(t, map[string]any{}, Details("oracle", nil))
 	got := Details("generator", map[string]json.RawMessage{"rows": json.RawMessage("1"), "seed": json.RawMessage("1152921504606846977"), "columns": json.RawMessage("null"), "x": json.RawMessage("1")})
@@ -27,8 +27,8 @@ func TestSecrets(t *testing.T) {
 	require.Empty(t, Secrets("oracle", nil))
 	require.ElementsMatch(t, []string{`a\"b`, `a"b`}, Secrets("postgres", credentials(map[string]any{"password": `a"b`})), "escaped too")
 
-	for _, key := range []any{valid["bigquery"]["service_account_key"], string(mustJSON(t, valid["bigquery"]["service_account_key"]))} {
-		got := Secrets("bigquery", credentials(map[string]any{"service_account_key": key}))
+	for _, key := range []any{valid["big_query"]["service_account_key"], string(mustJSON(t, valid["big_query"]["service_account_key"]))} {
+		got := Secrets("big_query", credentials(map[string]any{"service_account_key": key}))
 		require.Contains(t, got, "-----BEGIN\nbig-secret")
 		require.Contains(t, got, `-----BEGIN\nbig-secret`)
 		require.NotContains(t, got, "service_account")

@@ -124,17 +124,22 @@ func (e *CredentialsError) Error() string {
 
 // Open connects to a source. The error is a *CredentialsError where the
 // credentials are not even of the right shape.
-func Open(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) (Source, error) {
-	t, ok := types[typ]
+func (c *Catalogue) Open(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) (Source, error) {
+	t, ok := c.types[typ]
 	if !ok {
 		return nil, fmt.Errorf("open source %q: %w", typ, ErrType)
 	}
-	if problems := CheckCredentials(typ, credentials); len(problems) > 0 {
+	if problems := c.CheckCredentials(typ, credentials); len(problems) > 0 {
 		return nil, &CredentialsError{problems}
 	}
 	src, err := t.open(ctx, t, settings(credentials), o)
 	if err != nil {
-		return nil, clean(fmt.Errorf("open %s source: %w", typ, err), Secrets(typ, credentials))
+		return nil, clean(fmt.Errorf("open %s source: %w", typ, err), c.Secrets(typ, credentials))
 	}
 	return src, nil
+}
+
+// Open is that of the built-in catalogue.
+func Open(ctx context.Context, typ string, credentials map[string]json.RawMessage, o Options) (Source, error) {
+	return builtIn.Open(ctx, typ, credentials, o)
 }

@@ -92,7 +92,7 @@ func validCredentials() map[string]map[string]any {
 		"generator": {"rows": 10, "seed": 3, "columns": []any{map[string]any{"name": "id", "type": "id"}}},
 		"topic_log": {},
 		"snowflake": {"account": "xy12345.eu-west-1", "warehouse": "WH", "database": "DEMO", "user": "SYNC", "password": "snow-secret"},
-		"bigquery": {"project_id": "my-project-123", "service_account_key": map[string]any{
+		"big_query": {"project_id": "my-project-123", "service_account_key": map[string]any{
 			"type": "service_account", "project_id": "my-project-123", "private_key": "-----BEGIN\nbig-secret", "client_email": "a@example.com"}},
 		"materialize": {"host": "mz.example.com", "port": 6875, "database": "materialize", "user": "sync", "password": "mz-secret"},
 	}

@@ -25,10 +25,14 @@ func sqliteType() *sourceType {
 	d := describe("sqlite", "SQLite",
 		matching(text("path", "Path", "/data/crm.sqlite", "A database file on the machine of the service. It is only read."), namePattern))
 	d.SQL = true
+	unopened := func(s settings, o Options) *sqliteSource {
+		return &sqliteSource{path: s.text("path"), scratch: o.Scratch, options: o}
+	}
 	return &sourceType{Description: d, steps: opening,
+		unopened: func(s settings, o Options) describer { return unopened(s, o) },
 		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			src := &sqliteSource{path: s.text("path"), scratch: o.Scratch, options: o}
-			return src, src.try(ctx)
+			src := unopened(s, o)
+			return src, src.with(ctx, firstPage)
 		}}
 }
 
@@ -44,11 +48,9 @@ type sqliteSource struct {
 // Close has nothing to do: each reading has a connection of its own.
 func (s *sqliteSource) Close() error { return nil }
 
-// try opens the database and reads its first page.
-func (s *sqliteSource) try(ctx context.Context) error {
-	return s.with(ctx, func(conn *sqlite.Conn) error {
-		return sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM sqlite_schema", nil)
-	})
+// firstPage reads the first page of a database, which opening alone does not.
+func firstPage(conn *sqlite.Conn) error {
+	return sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM sqlite_schema", nil)
 }
 
 // with lends a connection that can only read.
@@ -190,6 +192,9 @@ func (s *sqliteSource) Tables(ctx context.Context) ([]api.Table, error) {
 			return fmt.Errorf("list tables: %w", err)
 		}
 		for _, name := range names {
+			if s.warehouse != nil && strings.HasPrefix(strings.ToLower(name), StateSchema+".") {
+				continue // what the service writes there
+			}
 			columns, err := s.columnsOf(conn, main, name)
 			if err != nil && sqlite.ErrCode(err).ToPrimary() != sqlite.ResultError {
 				return err
@@ -213,21 +218,26 @@ func (s *sqliteSource) Tables(ctx context.Context) ([]api.Table, error) {
 // Columns of a table, view or query.
 func (s *sqliteSource) Columns(ctx context.Context, object Object) (columns []api.Column, err error) {
 	err = s.with(ctx, func(conn *sqlite.Conn) error {
-		if object.Query != "" {
-			columns, err = s.queryColumns(conn, object.Query)
-			return err
-		}
-		stored, err := s.stored(conn, object)
-		if err != nil {
-			return err
-		}
-		columns, err = s.columnsOf(conn, main, stored)
-		if err != nil {
-			return fmt.Errorf("read columns of %s: %w", object, err)
-		}
-		return nil
+		columns, err = s.columnsIn(conn, object)
+		return err
 	})
 	return columns, err
+}
+
+// columnsIn is Columns over a connection that is open.
+func (s *sqliteSource) columnsIn(conn *sqlite.Conn, object Object) ([]api.Column, error) {
+	if object.Query != "" {
+		return s.queryColumns(conn, object.Query)
+	}
+	stored, err := s.stored(conn, object)
+	if err != nil {
+		return nil, err
+	}
+	columns, err := s.columnsOf(conn, main, stored)
+	if err != nil {
+		return nil, fmt.Errorf("read columns of %s: %w", object, err)
+	}
+	return columns, nil
 }
 
 // stored is the name under which the database keeps a table. Names compare like

@@ -54,7 +54,7 @@ func FuzzNextToken(f *testing.F) {
 			_ = unquoted(text[token.start:token.end])
 			i = token.end
 		}
-		w := &warehouse{catalog: "c", dialect: types["snowflake"].dialect}
+		w := &warehouse{catalog: "c", dialect: builtIn.types["snowflake"].dialect}
 		_, places := w.rewrite(nil, text, true)
 		last := 0
 		for i := range len(text) {

@@ -1,12 +1,14 @@
 package source
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -15,20 +17,17 @@ import (
 
 	"github.com/destkit/destkit/handles"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
-
-// wrongPassword is refused by every emulated warehouse, so that a client's
-// handling of a failed connection can be tried. Every other is taken.
-const wrongPassword = "wrong"
 
 // warehouseDialect is how one product differs from the database under it.
 type warehouseDialect struct {
 	catalogField  string // the credential that names the catalog
-	secretField   string // the credential that may be wrong
 	defaultSchema string
 	schemas       []string // all of them, the default one included
 	upper         bool     // names are stored in upper case
 	types         map[api.Kind]string
+	tables        []sampleTable // that a new one holds
 }
 
 // warehouse is the database of one emulated source: one SQLite file. Tables of
@@ -64,25 +63,39 @@ func openWarehouse(ctx context.Context, t *sourceType, s settings, o Options) (*
 	return &sqliteSource{warehouse: w, scratch: o.Scratch}, nil
 }
 
-// wrongSecret tells that the documented wrong password was given.
-func wrongSecret(t *sourceType, s settings) bool {
-	secret := s.text(t.dialect.secretField)
-	if key, err := serviceAccount(s[t.dialect.secretField]); err == nil {
-		secret = key.PrivateKey
-	}
-	return secret == wrongPassword
+// sourceType is the type that an entry describes, made once. Beneath it is
+// SQLite, so it takes queries.
+func (e *Entry) sourceType() *sourceType {
+	e.once.Do(func() {
+		d := describe(e.ServiceName, e.Label, connector.Configs(e.Credentials)...)
+		d.Emulated, d.SQL, d.StreamingDatabase = true, true, e.StreamingDatabase
+		d.SupportsWarehouseWriteback = e.Writeback
+		d.DocumentationSlug = cmp.Or(e.DocumentationSlug, d.DocumentationSlug)
+		if len(e.Engines) > 0 {
+			d.SupportedSyncEngines = slices.Clone(e.Engines)
+		}
+		e.made = emulated(d, e)
+		e.made.compile()
+	})
+	return e.made
 }
 
 // emulated makes a type of an emulated warehouse.
-func emulated(d Description, dialect *warehouseDialect, check func(settings) []api.Problem) *sourceType {
-	d.Emulated, d.SQL = true, true
+func emulated(d Description, e *Entry) *sourceType {
 	authenticate := func(t *sourceType, s settings) error {
-		if wrongSecret(t, s) {
-			return fmt.Errorf("log in to %s: %s is refused", t.ServiceName, t.dialect.secretField)
+		if id := e.Refuse.Refused(s); id != "" {
+			return fmt.Errorf("log in to %s: %s is refused", t.ServiceName, id)
 		}
 		return nil
 	}
-	return &sourceType{Description: d, dialect: dialect, check: check,
+	check := func(s settings) []api.Problem {
+		problems := e.declared().Problems(s)
+		for i := range problems {
+			problems[i].Field = "credentials." + problems[i].Field
+		}
+		return problems
+	}
+	return &sourceType{Description: d, entry: e, dialect: e.Warehouse.dialect(), check: check,
 		open: func(ctx context.Context, t *sourceType, s settings, o Options) (Source, error) {
 			if err := authenticate(t, s); err != nil {
 				return nil, err

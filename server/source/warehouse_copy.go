@@ -14,8 +14,8 @@ import (
 // CopyWarehouse writes a consistent copy of an emulated warehouse as the bytes
 // of its database. typ and o are those of Open; credentials are not needed. A
 // warehouse that nobody has opened yet is made with its sample first.
-func CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) error {
-	conn, err := warehouseConn(ctx, typ, o)
+func (c *Catalogue) CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) error {
+	conn, err := c.warehouseConn(ctx, typ, o)
 	if err != nil {
 		return fmt.Errorf("copy warehouse: %w", err)
 	}
@@ -32,8 +32,8 @@ func CopyWarehouse(ctx context.Context, typ string, o Options, w io.Writer) erro
 
 // RestoreWarehouse replaces the tables of an emulated warehouse by those of a
 // copy, all of them or, on an error, none.
-func RestoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) error {
-	if err := restoreWarehouse(ctx, typ, o, r); err != nil {
+func (c *Catalogue) RestoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) error {
+	if err := c.restoreWarehouse(ctx, typ, o, r); err != nil {
 		return fmt.Errorf("restore warehouse: %w", err)
 	}
 	return nil
@@ -44,7 +44,7 @@ func RestoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 const journalModes = 18
 
 // restoreWarehouse checks the copy in memory before anything is replaced.
-func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) error {
+func (c *Catalogue) restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) error {
 	data, err := io.ReadAll(r)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func restoreWarehouse(ctx context.Context, typ string, o Options, r io.Reader) e
 	if id, err := pragma(from, "application_id"); err != nil || id != applicationID {
 		return errors.Join(errors.New("the copy is no warehouse"), err)
 	}
-	conn, err := warehouseConn(ctx, typ, o)
+	conn, err := c.warehouseConn(ctx, typ, o)
 	if err != nil {
 		return err
 	}
@@ -95,8 +95,8 @@ func copyTables(to, from *sqlite.Conn) error {
 }
 
 // warehouseConn opens the database of an emulated warehouse.
-func warehouseConn(ctx context.Context, typ string, o Options) (*sqlite.Conn, error) {
-	t := types[typ]
+func (c *Catalogue) warehouseConn(ctx context.Context, typ string, o Options) (*sqlite.Conn, error) {
+	t := c.types[typ]
 	if t == nil || t.dialect == nil {
 		return nil, fmt.Errorf("type %q is no emulated warehouse", typ)
 	}

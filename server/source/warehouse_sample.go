@@ -47,7 +47,7 @@ var sampleTables = []sampleTable{
 // fillSample makes the sample tables; the same in every warehouse, of every
 // type, at every time.
 func (w *warehouse) fillSample(conn *sqlite.Conn) error {
-	for seed, table := range sampleTables {
+	for seed, table := range w.dialect.tables {
 		if err := w.fillTable(conn, table, int64(seed)); err != nil {
 			return fmt.Errorf("fill table %s of warehouse: %w", table.name, err)
 		}

@@ -15,7 +15,7 @@ import (
 // emulatedTypes with their sample tables as they name them.
 var emulatedTypes = map[string][]string{
 	"snowflake":   {"DEMO.PUBLIC.COMPANIES", "DEMO.PUBLIC.USERS", "DEMO.SALES.ORDERS", "DEMO.TRACKING.EVENTS"},
-	"bigquery":    {"my-project-123.crm.companies", "my-project-123.crm.users", "my-project-123.sales.orders", "my-project-123.tracking.events"},
+	"big_query":   {"my-project-123.crm.companies", "my-project-123.crm.users", "my-project-123.sales.orders", "my-project-123.tracking.events"},
 	"materialize": {"materialize.public.companies", "materialize.public.users", "materialize.sales.orders", "materialize.tracking.events"},
 }
 
@@ -32,7 +32,7 @@ func TestWarehouseTables(t *testing.T) {
 	users := map[string][]string{
 		"snowflake": {"ID NUMBER(38,0) integer", "EMAIL VARCHAR(16777216) string", "FIRST_NAME VARCHAR(16777216) string", "LAST_NAME VARCHAR(16777216) string",
 			"COMPANY_ID NUMBER(38,0) integer", "ACTIVE BOOLEAN boolean", "SCORE FLOAT float", "PROFILE VARIANT object", "CREATED_ON DATE date", "UPDATED_AT TIMESTAMP_TZ(9) date_time"},
-		"bigquery": {"id INT64 integer", "email STRING string", "first_name STRING string", "last_name STRING string",
+		"big_query": {"id INT64 integer", "email STRING string", "first_name STRING string", "last_name STRING string",
 			"company_id INT64 integer", "active BOOL boolean", "score FLOAT64 float", "profile JSON object", "created_on DATE date", "updated_at TIMESTAMP date_time"},
 		"materialize": {"id bigint integer", "email text string", "first_name text string", "last_name text string",
 			"company_id bigint integer", "active boolean boolean", "score double precision float", "profile jsonb object", "created_on date date", "updated_at timestamp with time zone date_time"},
@@ -73,7 +73,7 @@ func TestWarehouseNames(t *testing.T) {
 }
 
 func TestWarehouseQueries(t *testing.T) {
-	snow, big := warehouseFor(t, "snowflake", Options{}), warehouseFor(t, "bigquery", Options{})
+	snow, big := warehouseFor(t, "snowflake", Options{}), warehouseFor(t, "big_query", Options{})
 	for _, c := range []struct {
 		src   Source
 		query string

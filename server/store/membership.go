@@ -53,6 +53,11 @@ func (tx *Tx) Membership(workspaceID, userID int64) (*Membership, error) {
 	return memberships.one(tx, "workspace_id = ? AND user_id = ?", workspaceID, userID)
 }
 
+// Owners counts the owners of a workspace.
+func (tx *Tx) Owners(workspaceID int64) (int64, error) {
+	return tx.number("SELECT COUNT(*) FROM memberships WHERE workspace_id = ? AND role = 'owner'", workspaceID)
+}
+
 // Members lists the users of a workspace in the order in which they joined.
 func (tx *Tx) Members(workspaceID int64, p Page) ([]Member, int64, error) {
 	joined, total, err := memberships.list(tx, p, workspaceID)

@@ -21,7 +21,8 @@ import (
 var copied = []string{
 	"settings", "organizations", "users", "access_tokens", "workspaces", "memberships", "data_keys", "invitations",
 	"workspace_invitations", "destinations", "object_caches", "sources", "source_tables", "refreshes", "datasets", "models",
-	"topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
+	"segments", "topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
+	"links",
 }
 
 // copyTime bounds one table of a copy.

@@ -24,6 +24,7 @@ const (
 	RefreshObjects = "objects"
 	RefreshTables  = "tables"
 	RefreshColumns = "columns"
+	RefreshDataset = "dataset"
 
 	RefreshProcessing = "processing"
 	RefreshCompleted  = "completed"
@@ -64,6 +65,16 @@ func (tx *Tx) SaveRefresh(r *Refresh) error { return refreshes.save(tx, r) }
 // Refresh reads a refresh of that kind and target.
 func (tx *Tx) Refresh(kind string, targetID, key int64) (*Refresh, error) {
 	return refreshes.one(tx, "id = ? AND kind = ? AND target_id = ?", key, kind, targetID)
+}
+
+// LastRefresh is when the last refresh of a target that succeeded had ended; zero
+// when there was none.
+func (tx *Tx) LastRefresh(kind string, targetID int64) (at time.Time, err error) {
+	r, err := refreshes.some(tx, "kind = ? AND target_id = ? AND status = ? ORDER BY completed_at DESC LIMIT 1", kind, targetID, RefreshCompleted)
+	if err != nil || len(r) == 0 {
+		return at, err
+	}
+	return r[0].CompletedAt, nil
 }
 
 // AbandonRefreshes fails every refresh under way, since nobody works on it any

@@ -62,6 +62,14 @@ func requireStored(t *testing.T, s *Store, w *world) {
 		same(t, w.Refresh, refresh, err)
 		mail, err := tx.AnyMail(w.Mail.ID)
 		same(t, w.Mail, mail, err)
+		segment, err := tx.Segment(w.Source.ID, w.Segment.ID)
+		same(t, w.Segment, segment, err)
+		link, err := tx.LinkByToken(w.Link.Token)
+		same(t, w.Link, link, err)
+		listed, total, err := tx.Links(ws, "source", &w.Source.ID, Page{PerPage: 5})
+		require.NoError(t, err)
+		require.EqualValues(t, 1, total)
+		require.Equal(t, []*Link{w.Link}, listed)
 	})
 }
 
@@ -77,7 +85,8 @@ func TestSaves(t *testing.T) {
 			w.Source.WritebackRetention, w.Source.TestedAt = nil, at
 			w.Dataset.Description, w.Model.Description = nil, api.Ptr("d")
 			w.Topic.SampleMessage, w.Topic.Schema = nil, nil
-			w.Sync.DatasetID, w.Sync.Config.AlertAttributes = nil, nil
+			w.Sync.DatasetID, w.Sync.SegmentID, w.Sync.Config.AlertAttributes = nil, nil, nil
+			w.Segment.Description, w.Segment.Name, w.Segment.CachedRecordCount = nil, "Other", nil
 			w.Run.Run.Status, w.Run.Run.CompletedAt = api.RunFailed, api.At(at)
 			w.Webhook.Endpoint = "https://other.example/p"
 			w.Invitation.ClaimedAt, w.Invitation.ClaimedByID = at, &w.User.ID
@@ -87,7 +96,7 @@ func TestSaves(t *testing.T) {
 				tx.SaveUser(w.User), tx.SaveWorkspace(w.Workspace),
 				tx.SaveDestination(w.Destination, nil), tx.SaveSource(w.Source, nil), tx.SaveDataset(w.Dataset),
 				tx.SaveModel(w.Model), tx.SaveTopic(w.Topic), tx.SaveSync(w.Sync), tx.SaveSyncRun(w.Run),
-				tx.SaveWebhook(w.Webhook), tx.SaveInvitation(w.Invitation), tx.SaveWorkspaceInvitation(w.Invited), tx.SaveRefresh(w.Refresh),
+				tx.SaveWebhook(w.Webhook), tx.SaveInvitation(w.Invitation), tx.SaveWorkspaceInvitation(w.Invited), tx.SaveRefresh(w.Refresh), tx.SaveSegment(w.Segment), tx.UseLink(w.Link), tx.ReopenLink(w.Link), tx.UseLink(w.Link),
 			} {
 				require.NoError(t, err)
 			}

@@ -72,6 +72,7 @@ var sealedColumns = []struct{ table, column, workspace string }{
 	{"sources", "sealed_credentials", "workspace_id"},
 	{"webhooks", "sealed_endpoint", "workspace_id"},
 	{"webhooks", "sealed_secret", "workspace_id"},
+	{"links", "sealed_token", "workspace_id"},
 }
 
 // RotateDataKeys makes new data keys and seals every value again. The workspaces'

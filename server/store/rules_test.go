@@ -81,6 +81,7 @@ func TestInUse(t *testing.T) {
 			{"destination of a sync", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{"destination", 1, "sync", 1}},
 			{"source of a sync", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "sync", 1}},
 			{"dataset of a sync", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{"dataset", 1, "sync", 1}},
+			{"segment of a sync", func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) }, InUseError{"segment", 1, "sync", 1}},
 			{"topic of a sync", func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) }, InUseError{"topic", 1, "sync", 1}},
 			{"sync with a queued run", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{"sync", 1, "active run", 1}},
 			{"end of the run", func(tx *Tx) error {
@@ -90,7 +91,11 @@ func TestInUse(t *testing.T) {
 			{"sync", func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) }, InUseError{}},
 			{"destination", func(tx *Tx) error { return tx.DeleteDestination(ws, w.Destination.ID) }, InUseError{}},
 			{"source of a dataset", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{"source", 1, "dataset", 1}},
-			{"dataset", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{}},
+			{"dataset with a segment", func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) }, InUseError{}},
+			{"segment that went with it", func(tx *Tx) error {
+				require.ErrorIs(t, second(tx.Segment(source, w.Segment.ID)), ErrNotFound)
+				return nil
+			}, InUseError{}},
 			{"source with a model and a topic", func(tx *Tx) error { return tx.DeleteSource(ws, source) }, InUseError{}},
 		}
 		for _, d := range deletions {
@@ -150,6 +155,8 @@ func TestScopes(t *testing.T) {
 			"dataset":              func(tx *Tx) error { return second(tx.Dataset(ws, w.Dataset.ID)) },
 			"model":                func(tx *Tx) error { return second(tx.Model(source, w.Model.ID)) },
 			"topic":                func(tx *Tx) error { return second(tx.Topic(source, w.Topic.ID)) },
+			"segment":              func(tx *Tx) error { return second(tx.Segment(source, w.Segment.ID)) },
+			"link":                 func(tx *Tx) error { return second(tx.LinkByToken(w.Link.Token + "x")) },
 			"sync":                 func(tx *Tx) error { return second(tx.Sync(ws, w.Sync.ID)) },
 			"sync run":             func(tx *Tx) error { return second(tx.SyncRun(ws, w.Run.ID)) },
 			"webhook":              func(tx *Tx) error { return second(tx.Webhook(ws, w.Webhook.ID)) },
@@ -168,6 +175,7 @@ func TestScopes(t *testing.T) {
 			"dataset":              func(tx *Tx) error { return tx.DeleteDataset(ws, w.Dataset.ID) },
 			"model":                func(tx *Tx) error { return tx.DeleteModel(source, w.Model.ID) },
 			"topic":                func(tx *Tx) error { return tx.DeleteTopic(source, w.Topic.ID) },
+			"segment":              func(tx *Tx) error { return tx.DeleteSegment(source, w.Segment.ID) },
 			"sync":                 func(tx *Tx) error { return tx.DeleteSync(ws, w.Sync.ID) },
 			"webhook":              func(tx *Tx) error { return tx.DeleteWebhook(ws, w.Webhook.ID) },
 			"membership":           func(tx *Tx) error { return tx.DeleteMembership(ws, 1) },

@@ -47,7 +47,7 @@ func storeColumns(columns []api.Column) []storedColumn {
 	}
 	stored := make([]storedColumn, len(columns))
 	for i, c := range columns {
-		stored[i] = storedColumn(c)
+		stored[i] = storedColumn{c.Name, c.Type, c.Kind}
 	}
 	return stored
 }
@@ -60,7 +60,7 @@ func (s *scan) columns() []api.Column {
 	}
 	columns := make([]api.Column, len(stored))
 	for i, c := range stored {
-		columns[i] = api.Column(c)
+		columns[i] = api.Column{Name: c.Name, Type: c.Type, Kind: c.Kind}
 	}
 	return columns
 }

@@ -122,6 +122,8 @@ type world struct {
 	Invited      *WorkspaceInvitation
 	Refresh      *Refresh
 	Mail         *Mail
+	Segment      *Segment
+	Link         *Link
 	Token, Key   string
 }
 
@@ -182,6 +184,8 @@ func buildConnections(t testing.TB, tx *Tx, w *world) {
 	w.Dataset = &Dataset{WorkspaceID: ws, SourceID: w.Source.ID, Name: "Active", Description: api.Ptr(""), Query: "select 1",
 		Slug: "active", Columns: []api.Column{{Name: "n", Type: "numeric(9,2)", Kind: api.KindDecimal}}}
 	must(tx.CreateDataset(w.Dataset))
+	w.Segment = &Segment{SourceID: w.Source.ID, DatasetID: w.Dataset.ID, Name: "Best ☃", Description: api.Ptr("d"), Query: "n > 1", CachedRecordCount: api.Ptr(int64(7))}
+	must(tx.CreateSegment(w.Segment))
 	w.ModelDataset = &Dataset{WorkspaceID: ws, SourceID: w.Source.ID, Name: "Old", Query: "select 2", Slug: "old"}
 	must(tx.CreateDataset(w.ModelDataset))
 	w.Model = &Model{SourceID: w.Source.ID, DatasetID: w.ModelDataset.ID, SourceObjectID: 77, Name: "Old", Query: "select 2",
@@ -196,7 +200,7 @@ func buildSyncs(t testing.TB, tx *Tx, w *world) {
 	t.Helper()
 	must := func(err error) { t.Helper(); require.NoError(t, err) }
 	ws := w.Workspace.ID
-	w.Sync = &Sync{WorkspaceID: ws, DestinationID: w.Destination.ID, SourceID: w.Source.ID, DatasetID: &w.Dataset.ID, TopicID: &w.Topic.ID,
+	w.Sync = &Sync{WorkspaceID: ws, DestinationID: w.Destination.ID, SourceID: w.Source.ID, DatasetID: &w.Dataset.ID, TopicID: &w.Topic.ID, SegmentID: &w.Segment.ID,
 		Status: api.SyncReady, NextAlertID: 3, MatchRate: &api.MatchRate{MatchRate: 0.5, LastCalculatedAt: api.Time{Time: time.UnixMilli(5).UTC()}},
 		Config: api.SyncConfig{Label: api.Ptr("L"), Operation: api.OperationUpsert,
 			Mappings:              []api.Mapping{{From: api.MappingFrom{Type: api.FromColumn, Data: json.RawMessage(`"id"`)}, To: "Id", IsPrimaryIdentifier: true}},
@@ -216,4 +220,6 @@ func buildSyncs(t testing.TB, tx *Tx, w *world) {
 	must(tx.CreateRefresh(w.Refresh))
 	w.Mail = &Mail{OrganizationID: w.Organization.ID, WorkspaceID: &ws, To: []string{"a@x.example"}, From: "noreply@x.example", Subject: "S", Text: "T", Kind: "alert"}
 	must(tx.CreateMail(w.Mail))
+	w.Link = &Link{WorkspaceID: ws, Kind: "source", Type: "postgres", TargetID: &w.Source.ID, RedirectURI: "https://app.example/back", ExpiresAt: time.UnixMilli(9).UTC()}
+	must(tx.CreateLink(w.Link))
 }

@@ -7,16 +7,26 @@ import (
 )
 
 // Sync is a configured movement of records (spec 2.6). DestinationID, SourceID,
-// DatasetID (a dataset, or that of a model) and TopicID say what it uses and keep
-// that from being deleted. NextAlertID is the caller's to count.
+// DatasetID (a dataset, or that of a model), SegmentID and TopicID say what it uses
+// and keep that from being deleted. NextAlertID is the caller's to count.
 type Sync struct {
 	Row
-	WorkspaceID   int64
-	Config        api.SyncConfig
+	WorkspaceID int64
+	Config      api.SyncConfig
+	// Generated are the mappings that the service has made by itself, when the sync
+	// was saved or in its last run.
+	Generated []api.Mapping
+	// Columns are those of the source in the last run, without their kinds; nil
+	// before the first run, and when the next one takes them as they are. Accepted
+	// are the names of those that mappings are generated of where new ones are
+	// ignored; nil elsewhere.
+	Columns       []api.Column
+	Accepted      []string
 	DestinationID int64
 	SourceID      int64
 	DatasetID     *int64
 	TopicID       *int64
+	SegmentID     *int64
 	Status        string
 	MatchRate     *api.MatchRate
 	NextAlertID   int64
@@ -24,21 +34,43 @@ type Sync struct {
 
 var syncs = define(table[Sync]{
 	name: "syncs", kind: "sync", scope: "workspace_id", counted: true,
-	columns: []string{"workspace_id", "destination_id", "source_id", "dataset_id", "topic_id", "status",
+	columns: []string{"workspace_id", "destination_id", "source_id", "dataset_id", "topic_id", "segment_id", "status",
 		"match_rate", "next_alert_id", "config"},
 	row: func(s *Sync) *Row { return &s.Row },
 	values: func(s *Sync) []any {
-		return []any{s.WorkspaceID, s.DestinationID, s.SourceID, s.DatasetID, s.TopicID, s.Status,
-			doc{s.MatchRate}, s.NextAlertID, doc{s.Config}}
+		return []any{s.WorkspaceID, s.DestinationID, s.SourceID, s.DatasetID, s.TopicID, s.SegmentID, s.Status,
+			doc{s.MatchRate}, s.NextAlertID, s.config()}
 	},
 	load: func(c *scan, s *Sync) {
 		s.WorkspaceID, s.DestinationID, s.SourceID = c.number(), c.number(), c.number()
-		s.DatasetID, s.TopicID, s.Status = c.optional(), c.optional(), c.text()
+		s.DatasetID, s.TopicID, s.SegmentID, s.Status = c.optional(), c.optional(), c.optional(), c.text()
 		c.doc(&s.MatchRate)
 		s.NextAlertID = c.number()
-		c.doc(&s.Config)
+		var kept keptConfig
+		c.doc(&kept)
+		s.Config, s.Generated = kept.SyncConfig, kept.Generated
+		s.Columns, s.Accepted = kept.Columns, kept.Accepted
 	},
 })
+
+// keptConfig is what the column config holds.
+type keptConfig struct {
+	api.SyncConfig
+	Generated []api.Mapping `json:"generated_mappings,omitempty"`
+	Columns   []api.Column  `json:"source_columns,omitempty"`
+	Accepted  []string      `json:"accepted_columns,omitempty"`
+}
+
+func (s *Sync) config() doc { return doc{keptConfig{s.Config, s.Generated, s.Columns, s.Accepted}} }
+
+// SetSyncColumns keeps Generated, Columns and Accepted as a run has left them. As
+// with its outcome, nobody has changed the sync, but replies show it.
+func (tx *Tx) SetSyncColumns(s *Sync) error {
+	if _, err := tx.exec("UPDATE syncs SET config = ?, version = version + 1 WHERE id = ?", s.config(), s.ID); err != nil {
+		return fmt.Errorf("set columns and generated mappings of sync %d: %w", s.ID, err)
+	}
+	return nil
+}
 
 // CreateSync stores a new sync.
 func (tx *Tx) CreateSync(s *Sync) error { return syncs.create(tx, s) }

@@ -85,7 +85,7 @@ func (tx *Tx) DeleteWorkspace(organizationID, id int64) error {
 // before what they use. What hangs on these rows goes with them.
 var contents = []string{
 	"syncs", "datasets", "sources", "destinations", "webhooks", "refreshes",
-	"workspace_invitations", "mails",
+	"workspace_invitations", "mails", "links",
 }
 
 // clearWorkspace deletes everything in a workspace but its key and members.

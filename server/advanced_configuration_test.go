@@ -1,0 +1,249 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/destination"
+)
+
+// batchSizes notes the records of every batch that emulated destinations get.
+type batchSizes struct {
+	mu    sync.Mutex
+	sizes []int
+}
+
+func (b *batchSizes) take() (sizes []int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	sizes, b.sizes = b.sizes, nil
+	return sizes
+}
+
+// newNoted is a world that notes them.
+func newNoted(t *testing.T) (*syncWorld, *batchSizes) {
+	noted := &batchSizes{}
+	w := newSyncWorld(t, func(c *Config) {
+		inner := c.Emulate
+		c.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+			e, err := inner(key, objects)
+			if err != nil {
+				return nil, err
+			}
+			endpoint := e.Endpoint
+			e.Endpoint = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				var call struct {
+					Method string
+					Params struct{ Records []json.RawMessage }
+				}
+				if json.Unmarshal(text, &call) == nil && call.Method == rpc.MethodSyncBatch {
+					noted.mu.Lock()
+					noted.sizes = append(noted.sizes, len(call.Params.Records))
+					noted.mu.Unlock()
+				}
+				r.Body = io.NopCloser(bytes.NewReader(text))
+				endpoint.ServeHTTP(rw, r)
+			})
+			return e, nil
+		}
+	})
+	return w, noted
+}
+
+// kept are the fields of the records of an emulated object, in the order of their
+// creation.
+func (w *world) keptRecords(destination int64, object string) (records []map[string]any) {
+	w.t.Helper()
+	list := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s", destination, object), nil).want(200).at("records").([]any)
+	for _, one := range list {
+		records = append(records, one.(map[string]any)["fields"].(map[string]any))
+	}
+	return records
+}
+
+// manyCustomers fills the source with rows from one number to another.
+func (w *syncWorld) manyCustomers(from, to int) {
+	w.changeSource(fmt.Sprintf(`WITH RECURSIVE n(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', 'User ' || i FROM n`, from, to))
+}
+
+// TestBatchSizes: bulk_batch_size, use_bulk_api and batch_rows bound what one batch
+// carries (spec 2.6).
+func TestBatchSizes(t *testing.T) {
+	w, noted := newNoted(t)
+	w.manyCustomers(2, 450)
+	salesforce, sheets := w.emulated("salesforce").id("data.id"), w.emulated("google_sheets").id("data.id")
+	contact := []any{
+		map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "Email", "is_primary_identifier": true},
+		map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "LastName"},
+	}
+	row := []any{map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"}}
+	largest := func(destination int64, object, operation string, mappings []any, advanced map[string]any) int {
+		t.Helper()
+		id := w.kept(map[string]any{
+			"destination_attributes": map[string]any{"connection_id": destination, "object": object},
+			"operation":              operation, "mappings": mappings, "advanced_configuration": advanced,
+		}).id("data.id")
+		run := w.runs(id)
+		require.EqualValues(t, 450, run.id("data.records_updated"), string(run.text))
+		return slices.Max(noted.take())
+	}
+	require.Greater(t, largest(salesforce, "Contact", "upsert", contact, map[string]any{}), 200, "without a word the store decides")
+	require.Equal(t, 200, largest(salesforce, "Contact", "upsert", contact, map[string]any{"use_bulk_api": false}))
+	require.Equal(t, 7, largest(salesforce, "Contact", "upsert", contact, map[string]any{"bulk_batch_size": 7}))
+	require.Equal(t, 7, largest(salesforce, "Contact", "upsert", contact, map[string]any{"bulk_batch_size": 7, "use_bulk_api": false}))
+	require.Equal(t, 9, largest(sheets, "Sheet1", "append", row, map[string]any{"batch_rows": 9, "write_mode": "bottom"}))
+	for value, message := range map[int]string{0: "must be from 1 to 10000, not 0", 10_001: "must be from 1 to 10000, not 10001"} {
+		problems := w.refused(map[string]any{
+			"destination_attributes": map[string]any{"connection_id": salesforce, "object": "Contact"}, "mappings": contact,
+			"advanced_configuration": map[string]any{"bulk_batch_size": value},
+		})
+		require.Equal(t, message, problems["advanced_configuration.bulk_batch_size"])
+	}
+}
+
+// TestSpreadsheetSettings: null_text stands for null, write_mode orders rows, and
+// notes stand with them; none of it is a difference (spec 2.6).
+func TestSpreadsheetSettings(t *testing.T) {
+	w := newSyncWorld(t)
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'b@example.com', NULL)`)
+	column := func(name, to string) map[string]any {
+		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
+	}
+	key := column("email", "id")
+	key["is_primary_identifier"] = true
+	body := w.spreadsheet(map[string]any{
+		"operation": "upsert", "mappings": []any{key, column("name", "name"), column("paid", "amount")},
+		"advanced_configuration": map[string]any{"null_text": "n/a", "write_mode": "top", "notes": "from the shop"},
+	})
+	sheets := body["destination_attributes"].(map[string]any)["connection_id"].(int64)
+	id := w.kept(body).id("data.id")
+	require.Equal(t, "completed", w.runs(id).at("data.status"))
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (3, 'c@example.com', 'Cy'); UPDATE customers SET name = 'Ada L' WHERE id = 1`)
+	require.Equal(t, [7]int64{3, 2, 0, 0, 2, 2, 0}, w.runs(id).counts())
+	records := w.keptRecords(sheets, "Sheet1")
+	slices.SortFunc(records, func(a, b map[string]any) int {
+		return int(integerOf(t, a["row_position"]) - integerOf(t, b["row_position"]))
+	})
+	var shown []string
+	for _, r := range records {
+		shown = append(shown, fmt.Sprint(r["id"], " ", r["name"], " ", r["amount"], " ", r["row_note"]))
+	}
+	require.Equal(t, []string{
+		"c@example.com Cy <nil> from the shop", "b@example.com n/a <nil> from the shop", "ada@example.com Ada L 12.5 from the shop",
+	}, shown, "a new row is on top, a changed one stays; a number has no text")
+	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.runs(id).counts(), "nothing has changed")
+	require.Empty(t, w.control("POST", "/audit", map[string]any{"sync_id": id}).want(200).at("findings"))
+	for _, object := range w.do("GET", fmt.Sprintf("/destinations/%d/objects", sheets), w.key, nil).want(200).at("data").([]any) {
+		require.NotContains(t, fmt.Sprint(object.(map[string]any)["fields"]), "row_", "clients do not see what the application keeps")
+	}
+	// The other way round rows have no place but that of their creation.
+	body["advanced_configuration"] = map[string]any{"write_mode": "bottom"}
+	body["destination_attributes"] = map[string]any{"connection_id": w.emulated("google_sheets").id("data.id"), "object": "Sheet1"}
+	sheets = body["destination_attributes"].(map[string]any)["connection_id"].(int64)
+	w.runs(w.kept(body).id("data.id"))
+	for i, r := range w.keptRecords(sheets, "Sheet1") {
+		require.Equal(t, []string{"ada@example.com", "b@example.com", "c@example.com"}[i], r["id"])
+		require.Nil(t, r["row_position"])
+		require.Nil(t, r["row_note"])
+	}
+	body["mappings"] = []any{key, column("name", "row_note")}
+	require.Contains(t, w.refused(body)["mappings[1].to"], "keeps the field")
+}
+
+func integerOf(t *testing.T, v any) int64 {
+	t.Helper()
+	n, err := v.(json.Number).Int64()
+	require.NoError(t, err)
+	return n
+}
+
+// TestStampedSettings: what names an audience, a membership and a rule stands with
+// every record, with the default of the definition where nothing is said.
+func TestStampedSettings(t *testing.T) {
+	w := newSyncWorld(t)
+	ads, salesforce := w.emulated("google_ads").id("data.id"), w.emulated("salesforce").id("data.id")
+	key := func(to string) map[string]any {
+		return map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": to, "is_primary_identifier": true}
+	}
+	name := map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "LastName"}
+	run := func(destination int64, object string, body map[string]any) map[string]any {
+		t.Helper()
+		body["destination_attributes"] = map[string]any{"connection_id": destination, "object": object}
+		run := w.runs(w.kept(body).id("data.id"))
+		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		return w.keptRecords(destination, object)[0]
+	}
+	audience := map[string]any{"operation": "mirror", "mappings": []any{key("email")}, "advanced_configuration": map[string]any{"audience_name": "Customers"}}
+	member := run(ads, "customer_match_email", audience)
+	require.Equal(t, "Customers", member["audience"])
+	require.EqualValues(t, 540, integerOf(t, member["membership_days"]))
+	audience["advanced_configuration"] = map[string]any{"audience_name": "Guests", "membership_days": 30}
+	ads = w.emulated("google_ads").id("data.id")
+	member = run(ads, "customer_match_email", audience)
+	require.Equal(t, "Guests", member["audience"])
+	require.EqualValues(t, 30, integerOf(t, member["membership_days"]))
+	audience["advanced_configuration"] = map[string]any{"audience_name": "Guests", "membership_days": 541}
+	require.Contains(t, w.refused(audience)["advanced_configuration.membership_days"], "from 1 to 540")
+
+	contact := run(salesforce, "Contact", map[string]any{
+		"mappings": []any{key("Email"), name}, "advanced_configuration": map[string]any{"assignment_rule_id": "01Q000000000007"},
+	})
+	require.Equal(t, "01Q000000000007", contact["AssignmentRuleId"])
+}
+
+// TestAdvancedConfigurationTakesWhatIsListed: for every object of every type the keys
+// that its definitions list, and no other (spec 2.6, 2.4).
+func TestAdvancedConfigurationTakesWhatIsListed(t *testing.T) {
+	proves(t, "F-2.6-08")
+	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
+	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
+		"name": "Files", "type": "local_files", "credentials": map[string]any{},
+	}}).want(201).id("data.id")
+	destinations := []int64{w.dest, files}
+	for _, typ := range []string{"salesforce", "google_sheets", "google_ads"} {
+		destinations = append(destinations, w.emulated(typ).id("data.id"))
+	}
+	every := map[string]bool{"no_such_key": true, "allow_empty_source": true, "delete_records": true}
+	objects := map[int64][]any{}
+	for _, d := range destinations {
+		objects[d] = w.do("GET", fmt.Sprintf("/destinations/%d/objects", d), w.key, nil).want(200).at("data").([]any)
+		for _, o := range objects[d] {
+			for _, f := range o.(map[string]any)["advanced_configuration_field_definitions"].([]any) {
+				every[f.(map[string]any)["name"].(string)] = true
+			}
+		}
+	}
+	for _, d := range destinations {
+		for _, o := range objects[d] {
+			object := o.(map[string]any)
+			listed := map[string]bool{}
+			for _, f := range object["advanced_configuration_field_definitions"].([]any) {
+				listed[f.(map[string]any)["name"].(string)] = true
+			}
+			given := map[string]any{}
+			for key := range every {
+				given[key] = []any{} // of no type: what is known is refused for its type
+			}
+			problems := w.refused(map[string]any{
+				"destination_attributes": map[string]any{"connection_id": d, "object": object["full_name"]}, "advanced_configuration": given,
+			})
+			for key := range every {
+				message := problems["advanced_configuration."+key]
+				require.Equal(t, listed[key], strings.HasPrefix(message, "must be"), "%s of %s: %q", key, object["full_name"], message)
+				require.NotEmpty(t, message)
+			}
+		}
+	}
+}

@@ -1,0 +1,348 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+// declaration is a type of one's own: of destinations, of sources, or of both
+// under one name. It is written as the rows of the catalogues are.
+type declaration struct {
+	Destination *destination.Entry `yaml:"destination"`
+	Source      *source.Entry      `yaml:"source"`
+}
+
+// name is the service_name of both parts.
+func (d *declaration) name() string {
+	if d.Destination != nil {
+		return d.Destination.ServiceName
+	}
+	return d.Source.ServiceName
+}
+
+// check names all that is wrong, each with its place.
+func (d *declaration) check() (problems []api.Problem) {
+	under := func(part string, found []api.Problem) {
+		for _, p := range found {
+			problems = append(problems, api.Problem{Field: part + "." + p.Field, Message: p.Message})
+		}
+	}
+	if d.Destination == nil && d.Source == nil {
+		return []api.Problem{{Field: "destination", Message: "is required, or source: a declaration has one or both"}}
+	}
+	if d.Destination != nil {
+		under("destination", d.Destination.Check())
+		if destination.Known(d.Destination.ServiceName) {
+			under("destination", nameTaken)
+		}
+	}
+	if d.Source != nil {
+		under("source", d.Source.Check())
+		for i, alias := range d.Source.Aliases {
+			under("source", []api.Problem{{Field: fmt.Sprintf("aliases[%d]", i), Message: fmt.Sprintf("%q: only the types of the service have other spellings", clip(alias, 60))}})
+		}
+		if _, known := source.Type(d.Source.ServiceName); known {
+			under("source", nameTaken)
+		}
+	}
+	if d.Destination != nil && d.Source != nil && d.Destination.ServiceName != d.Source.ServiceName {
+		under("source", []api.Problem{{Field: "service_name", Message: "must be that of the destination; declare another name apart"}})
+	}
+	return problems
+}
+
+// nameTaken is wrong with a name that the service has already.
+var nameTaken = []api.Problem{{Field: "service_name", Message: "is a type of the service's own; choose another name"}}
+
+// connectorSettings begins the keys under which declarations are kept in the
+// store: so they are in copies of it, too.
+const connectorSettings = "connector "
+
+// settingConnectors tells other processes that the declarations have changed.
+const settingConnectors = "connectors"
+
+// connectors are the declarations that this process follows. The zero value has
+// none.
+type connectors struct {
+	turn  sync.Mutex
+	known map[string]knownConnector // by name
+}
+
+// knownConnector is one of them with the text that it comes from.
+type knownConnector struct {
+	text string
+	*declaration
+}
+
+// loadConnectors makes the types those that the store has now.
+func (s *Server) loadConnectors(ctx context.Context) error {
+	// Read within the turn: an older reading must not come after a newer one.
+	s.connectors.turn.Lock()
+	defer s.connectors.turn.Unlock()
+	var texts map[string]string
+	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+		texts, err = tx.Settings(connectorSettings)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	known := map[string]knownConnector{}
+	var destinations []*destination.Entry
+	var sources []*source.Entry
+	for _, key := range sortedKeys(texts) {
+		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]
+		// What stays the same stays in place: others hold it.
+		if known[name] = s.connectors.known[name]; known[name].text != text {
+			d, err := readDeclaration(name, []byte(text))
+			if err != nil {
+				return fmt.Errorf("read declared type %s: %w", name, err)
+			}
+			known[name] = knownConnector{text, d}
+		}
+		if d := known[name].Destination; d != nil {
+			destinations = append(destinations, d)
+		}
+		if d := known[name].Source; d != nil {
+			sources = append(sources, d)
+		}
+	}
+	s.connectors.known = known
+	s.gate.Declare(destinations)
+	s.sources.Store(source.BuiltIn().With(sources...))
+	return nil
+}
+
+// readDeclaration reads YAML, of which JSON is a part, strictly.
+func readDeclaration(file string, text []byte) (*declaration, error) {
+	d := &declaration{}
+	if err := yamldoc.Decode(file, text, d); err != nil {
+		return nil, seedUnreadable(err)
+	}
+	if problems := d.check(); len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	return d, nil
+}
+
+// declare keeps a declaration and makes every process follow it. before is the
+// text that it replaces, "" where there was none. Types that are in use stay as
+// they are.
+func (s *Server) declare(ctx context.Context, d *declaration) (before string, changed bool, err error) {
+	text, err := yamldoc.Encode(d)
+	if err != nil {
+		return "", false, err
+	}
+	key := connectorSettings + d.name()
+	err = s.store.Update(ctx, func(tx *store.Tx) (err error) {
+		before, err = tx.Setting(key)
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if changed = before != string(text); !changed {
+			return nil
+		}
+		if before != "" {
+			if err := unused(tx, d.name()); err != nil {
+				return err
+			}
+		}
+		return tx.SetSetting(key, string(text))
+	})
+	if err == nil && changed {
+		err = s.spreadConnectors(ctx)
+	}
+	return before, changed, err
+}
+
+// undeclare puts back what was there before, which is "" for nothing.
+func (s *Server) undeclare(ctx context.Context, name, before string) error {
+	err := s.store.Update(ctx, func(tx *store.Tx) error {
+		if _, err := tx.Setting(connectorSettings + name); err != nil {
+			return err
+		}
+		if err := unused(tx, name); err != nil {
+			return err
+		}
+		if before != "" {
+			return tx.SetSetting(connectorSettings+name, before)
+		}
+		return tx.DeleteSetting(connectorSettings + name)
+	})
+	if err != nil {
+		return err
+	}
+	return s.spreadConnectors(ctx)
+}
+
+// spreadConnectors makes this process and all others follow what the store has.
+func (s *Server) spreadConnectors(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx) // it is in the store
+	if s.settings == nil {
+		return s.loadConnectors(ctx)
+	}
+	return s.settings.set(ctx, settingConnectors, func([]byte) ([]byte, error) { return []byte("changed"), nil })
+}
+
+// followConnectors does so when another process has changed them.
+func (s *Server) followConnectors(ctx context.Context, _ []byte) error { return s.loadConnectors(ctx) }
+
+// usedBy counts the connections of a type.
+func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {
+	_, err = everywhere(tx, func(organizationID int64) (none struct{}, err error) {
+		var all outside
+		if err := all.gather(tx, organizationID); err != nil {
+			return none, err
+		}
+		for _, d := range all.destinations {
+			if d.Type == name {
+				destinations++
+			}
+		}
+		for _, src := range all.sources {
+			if src.Type == name {
+				sources++
+			}
+		}
+		return none, store.ErrNotFound // look on
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		err = nil
+	}
+	return destinations, sources, err
+}
+
+// unused refuses to touch a type that connections have.
+func unused(tx *store.Tx, name string) error {
+	destinations, sources, err := usedBy(tx, name)
+	if err == nil && destinations+sources > 0 {
+		err = refuse(http.StatusConflict, "type %s is used by %d destinations and %d sources; delete them first", name, destinations, sources)
+	}
+	return err
+}
+
+// connectorRoutes declare types of one's own.
+func (s *Server) connectorRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/connectors", "body: a type of destinations, of sources or of both as YAML or JSON, see docs/emulation.md; replaces one that is not in use", s.controlDeclare},
+		{"GET", "/connectors", "lists the declared types with what uses them", s.controlConnectors},
+		{"DELETE", "/connectors/{name}", "takes a declared type away that no connection uses", s.controlUndeclare},
+	}
+}
+
+// connectorShown is a declared type as the control API shows it.
+type connectorShown struct {
+	ServiceName  string   `json:"service_name"`
+	Kinds        []string `json:"kinds"` // destination, source
+	Destinations int      `json:"destinations"`
+	Sources      int      `json:"sources"`
+	Declaration  string   `json:"declaration"` // YAML
+}
+
+func showConnector(tx *store.Tx, name, text string) (connectorShown, error) {
+	shown := connectorShown{ServiceName: name, Kinds: []string{}, Declaration: text}
+	d, err := readDeclaration(name, []byte(text))
+	if err != nil {
+		return shown, err
+	}
+	if d.Destination != nil {
+		shown.Kinds = append(shown.Kinds, "destination")
+	}
+	if d.Source != nil {
+		shown.Kinds = append(shown.Kinds, "source")
+	}
+	shown.Destinations, shown.Sources, err = usedBy(tx, name)
+	return shown, err
+}
+
+// controlDeclare answers 201 for what is new or changed, and 200 for what was
+// there.
+func (s *Server) controlDeclare(c *controlCall) (any, error) {
+	text, err := c.text(maxDeclaration)
+	if err != nil {
+		return nil, err
+	}
+	d, err := readDeclaration("connector", text)
+	if err != nil {
+		return nil, err
+	}
+	_, changed, err := s.declare(c.r.Context(), d)
+	if err != nil {
+		return nil, err
+	}
+	code := http.StatusOK
+	if changed {
+		code = http.StatusCreated
+	}
+	var shown connectorShown
+	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
+		kept, err := tx.Setting(connectorSettings + d.name())
+		if err == nil {
+			shown, err = showConnector(tx, d.name(), kept)
+		}
+		return err
+	})
+	return controlReply{code, shown}, err
+}
+
+// maxDeclaration bounds a declaration in bytes.
+const maxDeclaration = 1 << 20
+
+func (s *Server) controlConnectors(c *controlCall) (any, error) {
+	list := []connectorShown{}
+	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
+		texts, err := tx.Settings(connectorSettings)
+		for _, key := range sortedKeys(texts) {
+			shown, err := showConnector(tx, strings.TrimPrefix(key, connectorSettings), texts[key])
+			if err != nil {
+				return err
+			}
+			list = append(list, shown)
+		}
+		return err
+	})
+	return map[string]any{"connectors": list}, err
+}
+
+func (s *Server) controlUndeclare(c *controlCall) (any, error) {
+	name := c.r.PathValue("name")
+	err := s.undeclare(c.r.Context(), name, "")
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, gone("declared type", clip(name, 60))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return done, nil
+}
+
+// declareAll makes the types of a seed; undo takes them back.
+func (s *Server) declareAll(ctx context.Context, file string, list []*declaration, undo *seedUndo) (names []string, err error) {
+	for i, d := range list {
+		before, changed, err := s.declare(ctx, d)
+		if err != nil {
+			told := *failureOf(err)
+			told.message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, clip(d.name(), 60), told.message)
+			return nil, &told
+		}
+		if changed {
+			undo.declared = slices.Insert(undo.declared, 0, seedDeclared{d.name(), before})
+		}
+		names = append(names, d.name())
+	}
+	return names, nil
+}
+
+// seedDeclared is a type that a seed has declared, with what was there before.
+type seedDeclared struct{ name, before string }

@@ -1,0 +1,239 @@
+package server
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/yamldoc"
+)
+
+// ownType is a type of destinations and of sources under one name.
+const ownType = `
+destination:
+  service_name: acme_crm
+  label: Acme CRM
+  account: {from: tenant, name: Acme}
+  refuse: {credential: key, word: wrong}
+  credentials:
+    - {id: tenant, label: Tenant, type: string, rules: [required], input_type: text, placeholder: north}
+    - {id: key, label: Key, type: string, rules: [required], input_type: password, password: true}
+  objects:
+    - full_name: person
+      label: Person
+      operations: [upsert, update, mirror]
+      custom_fields: true
+      fields:
+        - {full_name: ref, label: Reference, type: string, keys: [upsert, update]}
+        - {full_name: name, label: Name, type: string, required: true}
+      advanced_configuration:
+        - {name: note, type: string, label: Note, input_type: text, default: none, effect: stamp, field: note_kept}
+source:
+  service_name: acme_crm
+  label: Acme warehouse
+  engines: [basic, advanced]
+  refuse: {credential: key, word: wrong}
+  credentials:
+    - {id: tenant, label: Tenant, type: string, rules: [required], input_type: text, placeholder: north}
+    - {id: key, label: Key, type: string, rules: [required], input_type: password, password: true}
+  warehouse:
+    catalog: tenant
+    schemas: [public]
+    types: {string: words}
+    tables:
+      - name: people
+        rows: 30
+        columns: [{name: id, values: uuid}, {name: name, values: first_name}, {name: born, values: date}]
+`
+
+// ownConnections makes a source and a destination of the type.
+func ownConnections(w *world) (source, destination int64) {
+	w.t.Helper()
+	credentials := map[string]any{"tenant": "north", "key": "own-secret"}
+	a := w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Own", "type": "acme_crm", "sync_engine": "advanced", "credentials": credentials}}).want(http.StatusCreated)
+	require.Equal(w.t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
+	b := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{"name": "Own", "type": "acme_crm", "credentials": credentials}}).want(http.StatusCreated)
+	require.Equal(w.t, "Acme north", b.at("data.connection_details.account_name"))
+	return a.id("data.id"), b.id("data.id")
+}
+
+// runOwn makes a sync between the two, runs it, and counts what arrived.
+func runOwn(w *world, source, destination int64) {
+	w.t.Helper()
+	id := w.do("POST", "/syncs", w.key, map[string]any{
+		"label": "Own", "operation": "upsert",
+		"source_attributes":      map[string]any{"connection_id": source, "object": map[string]any{"type": "table", "table_catalog": "north", "table_schema": "public", "table_name": "people"}},
+		"destination_attributes": map[string]any{"connection_id": destination, "object": "person"},
+		"mappings": []any{
+			map[string]any{"from": map[string]any{"type": "column", "data": "id"}, "to": "ref", "is_primary_identifier": true},
+			map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "name"},
+		},
+		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{}},
+	}).want(http.StatusOK).id("data.sync_id")
+	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(http.StatusOK).id("data.sync_run_id")
+	w.control("POST", "/settle", nil).want(http.StatusOK)
+	ended := w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(http.StatusOK)
+	require.Equal(w.t, "completed", ended.at("data.status"), string(ended.text))
+	kept := w.control("GET", fmt.Sprintf("/destinations/%d/records?object=person", destination), nil).want(http.StatusOK)
+	require.EqualValues(w.t, 30, kept.id("total"))
+	require.Contains(w.t, string(kept.text), `"note_kept":"none"`, "the effect of a key that was declared")
+}
+
+// A declared type is listed, used end to end, and goes when nothing uses it.
+func TestOwnTypes(t *testing.T) {
+	w := newWorld(t)
+	made := w.control("POST", "/connectors", ownType).want(http.StatusCreated)
+	require.Equal(t, []any{"destination", "source"}, made.at("kinds"))
+	w.control("POST", "/connectors", ownType).want(http.StatusOK)
+	for _, list := range []string{"/connectors", "/source_types"} {
+		require.Contains(t, string(w.do("GET", list+"?per_page=100", w.key, nil).want(http.StatusOK).text), `"service_name":"acme_crm"`)
+	}
+	source, destination := ownConnections(w)
+	table := w.do("GET", fmt.Sprintf("/sources/%d/objects", source), w.key, nil).want(http.StatusOK).id("data.0.id")
+	require.Equal(t, "words", w.do("GET", fmt.Sprintf("/sources/%d/tables/%d", source, table), w.key, nil).want(http.StatusOK).at("data.columns.0.type"))
+	refused := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{"name": "Wrong", "type": "acme_crm", "credentials": map[string]any{"tenant": "n", "key": "wrong"}}}).want(http.StatusCreated)
+	require.Equal(t, false, refused.at("data.last_test_succeeded"))
+	w.do("DELETE", fmt.Sprintf("/destinations/%d", refused.id("data.id")), w.key, nil).want(http.StatusOK)
+	runOwn(w, source, destination)
+
+	changed := strings.Replace(ownType, "label: Acme CRM", "label: Acme", 1)
+	used := w.control("POST", "/connectors", changed).want(http.StatusConflict)
+	require.Contains(t, used.at("message"), "used by 1 destinations and 1 sources")
+	w.control("DELETE", "/connectors/acme_crm", nil).want(http.StatusConflict)
+	listed := w.control("GET", "/connectors", nil).want(http.StatusOK)
+	require.EqualValues(t, 1, listed.id("connectors.0.destinations"))
+
+	syncs := w.do("GET", "/syncs", w.key, nil).want(http.StatusOK)
+	w.do("DELETE", fmt.Sprintf("/syncs/%d", syncs.id("data.0.id")), w.key, nil).want(http.StatusOK)
+	w.do("DELETE", fmt.Sprintf("/sources/%d", source), w.key, nil).want(http.StatusOK)
+	w.do("DELETE", fmt.Sprintf("/destinations/%d", destination), w.key, nil).want(http.StatusOK)
+	w.control("POST", "/connectors", changed).want(http.StatusCreated)
+	w.control("DELETE", "/connectors/acme_crm", nil).want(http.StatusOK)
+	w.control("DELETE", "/connectors/acme_crm", nil).want(http.StatusNotFound)
+	require.NotContains(t, string(w.do("GET", "/connectors?per_page=100", w.key, nil).want(http.StatusOK).text), "acme_crm")
+	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Own", "type": "acme_crm", "credentials": map[string]any{}}}).want(http.StatusBadRequest)
+}
+
+// Mistakes are named with their places, in YAML and in JSON.
+func TestOwnTypeMistakes(t *testing.T) {
+	w := newWorld(t)
+	for _, c := range []struct{ old, replacement, want string }{
+		{"label: Acme CRM", "lable: Acme CRM", "connector:4:3"},
+		{"account: {from: tenant", "account: {from: key", "destination.account.from"},
+		{"operations: [upsert, update, mirror]", "operations: [upsort]", "destination.objects[0].operations[0]"},
+		{"label: Acme CRM", `label: ""`, "destination.label"},
+		{"destination:\n  service_name: acme_crm", "destination:\n  service_name: salesforce", "destination.service_name"},
+		{"source:\n  service_name: acme_crm", "source:\n  service_name: bigquery", "source.service_name"},
+		{"source:\n  service_name: acme_crm", "source:\n  service_name: other", "must be that of the destination"},
+		{"engines: [basic", "aliases: [x]\n  engines: [basic", "source.aliases[0]"},
+		{"catalog: tenant", "catalog: key", "source.warehouse.catalog"},
+		{"values: date", "values: day", "source.warehouse.tables[0].columns[2].values"},
+		{"types: {string: words}", "types: {text: words}", "source.warehouse.types.text"},
+	} {
+		require.Contains(t, ownType, c.old)
+		a := w.control("POST", "/connectors", strings.Replace(ownType, c.old, c.replacement, 1)).want(http.StatusBadRequest)
+		require.Contains(t, string(a.text), c.want)
+	}
+	w.control("POST", "/connectors", `{}`).want(http.StatusBadRequest)
+	require.Empty(t, w.control("GET", "/connectors", nil).want(http.StatusOK).at("connectors"))
+	w.control("POST", "/connectors", `{"destination": {"service_name": "slim", "label": "Slim", "account": {"from": "id", "name": "Slim"}, "refuse": {"credential": "id", "word": "wrong"},
+		"credentials": [{"id": "id", "label": "ID", "type": "string", "rules": ["required"], "input_type": "text"}],
+		"objects": [{"full_name": "a", "label": "A", "operations": ["insert"], "fields": [{"full_name": "k", "label": "K", "type": "string", "keys": ["insert"]}]}]}}`).want(http.StatusCreated)
+}
+
+// Declared types are in snapshots and forks, and in a seed; a seed that fails
+// leaves none.
+func TestOwnTypesElsewhere(t *testing.T) {
+	sealed := func(c *Config) { c.MasterKey = make([]byte, masterKeySize) }
+	w := newWorld(t, sealed)
+	w.control("POST", "/connectors", ownType).want(http.StatusCreated)
+	from, to := ownConnections(w)
+	snapshot := w.control("GET", "/snapshot", nil).want(http.StatusOK).text
+	fork, err := w.s.Fork(t.Context(), "copy", "", nil)
+	require.NoError(t, err)
+	runOwn(&world{t: t, s: fork, pat: w.pat, key: w.key, seen: map[string]map[int]bool{}}, from, to)
+
+	other := newWorld(t, sealed)
+	other.control("POST", "/restore", string(snapshot)).want(http.StatusOK)
+	other.key = w.key
+	runOwn(other, from, to)
+	require.Equal(t, "acme_crm", other.control("GET", "/connectors", nil).want(http.StatusOK).at("connectors.0.service_name"))
+
+	seeded := newWorld(t)
+	seed := "connectors:\n  - " + strings.ReplaceAll(strings.TrimSpace(ownType), "\n", "\n    ") + "\n"
+	bad := seed + "organizations: [{first: true, workspaces: [{name: First workspace, sources: [{name: S, type: nonsense}]}]}]\n"
+	seeded.control("POST", "/seed", bad).want(http.StatusBadRequest)
+	require.Empty(t, seeded.control("GET", "/connectors", nil).want(http.StatusOK).at("connectors"))
+	seeded.control("POST", "/seed", strings.Replace(seed, "label: Acme CRM", "label: ''", 1)).want(http.StatusBadRequest)
+	good := seed + "organizations: [{first: true, workspaces: [{name: First workspace, sources: [{name: S, type: acme_crm, credentials: {tenant: north, key: k}}]}]}]\n"
+	require.Equal(t, []any{"acme_crm"}, seeded.control("POST", "/seed", good).want(http.StatusCreated).at("connectors"))
+}
+
+// Declared types survive the end of the process, and a stored one reads back as
+// it was written.
+func TestOwnTypesAfterARestart(t *testing.T) {
+	var config Config
+	w := newWorld(t, func(c *Config) {
+		c.Dir, c.MasterKey = t.TempDir(), make([]byte, masterKeySize)
+		config = *c
+	})
+	w.control("POST", "/connectors", ownType).want(http.StatusCreated)
+	from, to := ownConnections(w)
+	key := w.key
+	require.NoError(t, w.s.Close())
+	s, err := New(t.Context(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	runOwn(&world{t: t, s: s, key: key, seen: map[string]map[int]bool{}}, from, to)
+}
+
+// Every row of the catalogues is a declaration that reads back as it was written.
+func TestDeclarationsReadBack(t *testing.T) {
+	one, err := readDeclaration("own", []byte(ownType))
+	require.NoError(t, err)
+	list := []*declaration{one}
+	for _, e := range destination.BuiltIn() {
+		list = append(list, &declaration{Destination: e})
+	}
+	for _, e := range source.Emulated() {
+		list = append(list, &declaration{Source: e})
+	}
+	require.Len(t, list, 24)
+	for _, d := range list {
+		text, err := yamldoc.Encode(d)
+		require.NoError(t, err)
+		again := &declaration{}
+		require.NoError(t, yamldoc.Decode(d.name(), text, again), string(text))
+		second, err := yamldoc.Encode(again)
+		require.NoError(t, err)
+		require.Equal(t, string(text), string(second))
+	}
+}
+
+// What one process declares holds for all of them, and for those that start
+// later.
+func TestOwnTypesOfAllProcesses(t *testing.T) {
+	list := together(t, "one", "other")
+	own := "destination" + strings.Split(strings.Split(ownType, "destination")[1], "source:\n")[0] // no files are shared here
+	types := func(w *world) string {
+		return string(w.do("GET", "/connectors?per_page=100", w.key, nil).want(http.StatusOK).text)
+	}
+	list[0].control("POST", "/connectors", own).want(http.StatusCreated)
+	later := joining(t, list[0].s.config.Store, "later")
+	later.pat, later.key = list[0].pat, list[0].key
+	for _, w := range append(list, later) {
+		require.Contains(t, types(w), `"service_name":"acme_crm"`, w.s.config.Process)
+	}
+	changed := strings.Replace(own, "label: Acme CRM", "label: Acme changed", 1)
+	list[1].control("POST", "/connectors", changed).want(http.StatusCreated)
+	require.Contains(t, types(list[0]), "Acme changed")
+	list[0].control("DELETE", "/connectors/acme_crm", nil).want(http.StatusOK)
+	for _, w := range append(list, later) {
+		require.NotContains(t, types(w), "acme_crm", w.s.config.Process)
+	}
+}

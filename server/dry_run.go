@@ -1,0 +1,259 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/store"
+)
+
+// DryRunRequest says what to plan.
+type DryRunRequest struct {
+	// Full plans a full sync.
+	Full bool `json:"full"`
+	// Limit is the most records of each action that are shown, 0 to 100; nil is 10.
+	Limit *int64 `json:"limit"`
+}
+
+// DryRun is what the next run of a sync would do (POST /_control/syncs/{id}/plan).
+type DryRun struct {
+	SyncID         int64    `json:"sync_id"`
+	Label          *string  `json:"label"`
+	At             api.Time `json:"at"` // on the service's clock
+	Operation      string   `json:"operation"`
+	FullSync       bool     `json:"full_sync"`
+	FullSyncReason *string  `json:"full_sync_reason"`
+	// The counters with which the run would begin to send (spec 2.9).
+	SourceRecordCount    int64 `json:"source_record_count"`
+	SourceRecordUpdates  int64 `json:"source_record_updates"`
+	SourceRecordDeletes  int64 `json:"source_record_deletes"`
+	SourceRecordInvalids int64 `json:"source_record_invalids"`
+	// Actions count the records by what would become of them.
+	Actions DryRunActions `json:"actions"`
+	// Refused has the reasons of invalid rows, the most frequent first. Doubtful has
+	// those for which the destination may refuse records that would be sent.
+	Refused  []DryRunReason `json:"refused"`
+	Doubtful []DryRunReason `json:"doubtful"`
+	Sample   []DryRunRecord `json:"sample"`
+	// Failure is how the run would fail by itself, whatever its destination answers.
+	Failure    *DryRunFailure `json:"failure"`
+	DurationMS float64        `json:"duration_ms"` // real time
+}
+
+// DryRunActions are counts of records; Refuse counts rows.
+type DryRunActions struct {
+	Create    int64 `json:"create"`
+	Change    int64 `json:"change"`
+	Resend    int64 `json:"resend"`
+	Delete    int64 `json:"delete"`
+	Refuse    int64 `json:"refuse"`
+	Skip      int64 `json:"skip"`
+	Unchanged int64 `json:"unchanged"`
+}
+
+// DryRunReason is why rows are invalid, or records may be refused.
+type DryRunReason struct {
+	Reason string `json:"reason"`
+	Rows   int64  `json:"rows"`
+}
+
+// DryRunRecord is one record; Record is null where nothing would be sent, and where
+// it is too large to be shown.
+type DryRunRecord struct {
+	Action     string          `json:"action"`
+	Identifier json.RawMessage `json:"identifier"`
+	Operation  *string         `json:"operation"`
+	Record     json.RawMessage `json:"record"`
+	Bytes      int             `json:"bytes"`
+	Reason     *string         `json:"reason"`
+	Rows       int64           `json:"rows"`
+}
+
+// DryRunFailure has the words of a failed run (spec 2.9).
+type DryRunFailure struct {
+	Code    string  `json:"error_code"`
+	Message string  `json:"error_message"`
+	Detail  *string `json:"error_detail"`
+}
+
+const usualDrySample = 10
+
+// dryRunRoutes tell what a run would do.
+func (s *Server) dryRunRoutes() []controlRoute {
+	return []controlRoute{
+		{"POST", "/syncs/{id}/plan", "full, limit: what a run of the sync would create, change, delete and refuse; nothing is sent or written", func(c *controlCall) (any, error) {
+			var q DryRunRequest
+			if err := c.body(&q); err != nil {
+				return nil, err
+			}
+			return s.DryRun(c.r.Context(), c.id(), q)
+		}},
+	}
+}
+
+// DryRun tells what the next run of a sync would do, by the code of a run. Nothing is
+// sent and nothing is written, but for the kept objects of the destination, which are
+// asked for again when they are old, as any reading of them does. A sync with an
+// active run is refused: what that sends is known only at its end.
+func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun, error) {
+	most := int64(usualDrySample)
+	if q.Limit != nil {
+		if most = *q.Limit; most < 0 || most > executor.MaxDrySamples {
+			return nil, invalidField("limit", "must be 0 to %d", executor.MaxDrySamples)
+		}
+	}
+	began, at := time.Now(), s.clock.Now()
+	y, last, err := s.idle(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if q.Full && executor.SentOnce(&y.Config) {
+		return nil, invalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
+	}
+	found, clean, err := s.rehearse(dry(ctx), y, q.Full, int(most))
+	if err != nil {
+		return nil, err
+	}
+	// A run that came meanwhile has changed what was read.
+	if _, now, err := s.idle(ctx, id); err != nil {
+		return nil, err
+	} else if now != last {
+		return nil, refuse(http.StatusConflict, "run %d of sync %d came in between; plan again", now, id)
+	}
+	shown := shownDryRun(y, found, clean)
+	shown.At, shown.DurationMS = api.Time{Time: at}, float64(time.Since(began).Microseconds())/1000
+	return shown, nil
+}
+
+// idle finds a sync of any workspace without an active run, and its last run; 0 is
+// none.
+func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		found, err := tx.EverySync(id-1, 1)
+		if err != nil {
+			return err
+		}
+		if len(found) == 0 || found[0].ID != id {
+			return gone("sync", id)
+		}
+		y = found[0]
+		run, err := tx.ActiveRun(id)
+		if err == nil {
+			return refuse(http.StatusConflict, "run %d of sync %d is active; plan when it is over", run.ID, id)
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return err
+		}
+		if run, err = tx.LastRun(id); err == nil {
+			last = run.ID
+		} else if errors.Is(err, store.ErrNotFound) {
+			err = nil
+		}
+		return err
+	})
+	return y, last, err
+}
+
+// rehearse resolves the sync as a run does, and hands it to the executor. clean takes
+// the secrets of the connection out of a text.
+func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most int) (found *executor.DryRun, clean func(string) string, err error) {
+	var to endpoint
+	job, done, err := s.engine.job(ctx, y, &store.SyncRun{}, &to, &schemaWatch{enforce: true})
+	var p *planError
+	if errors.As(err, &p) {
+		o := planFailure(err)
+		return &executor.DryRun{Failure: &executor.Failure{Code: o.Code, Message: o.Message, Detail: o.Detail}}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	if job.Full = full; full {
+		job.FullReason = "it was asked for"
+	}
+	s.engine.resend(job, to)
+	if clean, err = s.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
+		return nil, nil, err
+	}
+	err = s.aside(ctx, func(ctx context.Context) error {
+		found, err = s.executor.DryRun(ctx, *job, most)
+		return err
+	})
+	switch {
+	case errors.Is(err, ledger.ErrBusy):
+		return nil, nil, refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)
+	case errors.Is(err, executor.ErrUnsettled), errors.Is(err, executor.ErrNotDry):
+		return nil, nil, refuse(http.StatusConflict, "sync %d cannot be planned now: %v", y.ID, err)
+	}
+	return found, clean, err
+}
+
+// cleaner takes the secrets of a destination's connection out of texts, as the
+// journal of its calls does.
+func (s *Server) cleaner(ctx context.Context, id int64, typ string) (clean func(string) string, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		credentials, err := tx.DestinationCredentials(id)
+		if err != nil {
+			return fmt.Errorf("read credentials of destination %d: %w", id, err)
+		}
+		clean = s.gate.Cleaner(typ, credentials)
+		return nil
+	})
+	return clean, err
+}
+
+// shownDryRun writes a dry run as the control API shows it.
+func shownDryRun(y *store.Sync, d *executor.DryRun, clean func(string) string) *DryRun {
+	processed := d.SourceUpdates + d.SourceDeletes
+	shown := &DryRun{
+		SyncID: y.ID, Label: y.Config.Label, Operation: y.Config.Operation, FullSync: d.FullSync, FullSyncReason: optional(d.FullReason),
+		SourceRecordCount:   max(d.SourceRecords, processed+d.SourceInvalids), // as countersOf
+		SourceRecordUpdates: d.SourceUpdates, SourceRecordDeletes: d.SourceDeletes, SourceRecordInvalids: d.SourceInvalids,
+		Actions: DryRunActions{
+			Create: d.Created, Change: d.Changed, Resend: d.Resent, Delete: d.SourceDeletes, Refuse: d.SourceInvalids, Skip: d.Skipped, Unchanged: d.Unchanged,
+		},
+		Refused: shownReasons(d.Reasons), Doubtful: shownReasons(d.Doubts), Sample: []DryRunRecord{},
+	}
+	text := func(value []byte) json.RawMessage {
+		if cleaned := []byte(clean(string(value))); len(value) > 0 && json.Valid(cleaned) {
+			return cleaned
+		}
+		return json.RawMessage("null")
+	}
+	for i := range d.Samples {
+		r := &d.Samples[i]
+		shown.Sample = append(shown.Sample, DryRunRecord{
+			Action: r.Action, Identifier: text(r.Identifier), Operation: optional(r.Operation), Record: text(r.Record), Bytes: r.Bytes,
+			Reason: optional(r.Reason), Rows: r.Rows,
+		})
+	}
+	if f := d.Failure; f != nil {
+		shown.Failure = &DryRunFailure{f.Code, f.Message, optional(f.Detail)}
+	}
+	return shown
+}
+
+// shownReasons is a list on the wire, also when it is empty.
+func shownReasons(reasons []executor.Reason) []DryRunReason {
+	shown := []DryRunReason{}
+	for _, r := range reasons {
+		shown = append(shown, DryRunReason{r.Text, r.Rows})
+	}
+	return shown
+}
+
+// dryKey marks the context of a dry run.
+type dryKey struct{}
+
+// dry is a context in which nothing may be stored.
+func dry(ctx context.Context) context.Context { return context.WithValue(ctx, dryKey{}, true) }
+
+// isDry reports whether what is resolved for a run is for a dry one.
+func isDry(ctx context.Context) bool { return ctx.Value(dryKey{}) == true }

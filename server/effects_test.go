@@ -1,0 +1,301 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// TestNestedFieldsAreDeclared: a name with dots is one that list_fields declares
+// (spec 2.7).
+func TestNestedFieldsAreDeclared(t *testing.T) {
+	proves(t, "F-2.7-02")
+	text := destsim.FieldConfig{Type: rpc.TypeString}
+	id, nested, plain := text, text, text
+	id.Name, id.Identifier, id.Required, id.Unique = "id", true, true, true
+	nested.Name, plain.Name = "address.city", "address"
+	w := newWorld(t)
+	w.sim, w.dest = served(t, destsim.Config{Token: "destination-token", Objects: []destsim.ObjectConfig{
+		{Name: "person", Label: "Person", Operations: []string{"upsert"}, Fields: []destsim.FieldConfig{id, nested, plain}},
+	}})
+	y := &syncWorld{w, w.newSource(), w.newDestination()}
+	column := func(name, to string, key bool) map[string]any {
+		return map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to, "is_primary_identifier": key}
+	}
+	sync := y.kept(map[string]any{"mappings": []any{column("email", "id", true), column("name", "address.city", false)}}).id("data.id")
+	require.Equal(t, "completed", y.runs(sync).at("data.status"))
+	records, _, err := w.sim.Records("person", 0, 10)
+	require.NoError(t, err)
+	require.Contains(t, string(records[0].Fields), `"address.city":"Ada"`)
+	problems := y.refused(map[string]any{"mappings": []any{column("email", "id", true), column("name", "address.zip", false)}})
+	require.Contains(t, problems["mappings[1].to"], `declares no field "address.zip"`)
+	problems = y.refused(map[string]any{"mappings": []any{column("email", "id", true), map[string]any{
+		"from": map[string]any{"type": "column", "data": "name"}, "to": "address.zip", "generate_field": true,
+	}}})
+	require.Contains(t, problems["mappings[1].generate_field"], "does not create fields")
+	problems = y.refused(map[string]any{"mappings": []any{column("email", "id", true), map[string]any{
+		"from": map[string]any{"type": "segment_membership", "data": map[string]any{"identify_by": "name"}}, "to": "address",
+	}}})
+	require.Contains(t, problems["mappings[1].from.data"], "a table has none")
+}
+
+// served is a simulator behind a server.
+func served(t *testing.T, config destsim.Config) (*destsim.Sim, *httptest.Server) {
+	sim, err := destsim.New(config)
+	require.NoError(t, err)
+	server := httptest.NewServer(sim)
+	t.Cleanup(func() { server.Close(); sim.Close() })
+	return sim, server
+}
+
+// TestObjectsOfAnyName: an object is fetched by its path and synced whatever it is
+// called, and its name leads nowhere in the file system (spec 2.3).
+func TestObjectsOfAnyName(t *testing.T) {
+	names := []string{"..", ".", "a/b", "../../etc/passwd", "with space", "%2F", "100% sure?", "ünïcode ☃", "#", "a+b", "..%2f.."}
+	config := destsim.Config{Token: "destination-token"}
+	for _, name := range names {
+		config.Objects = append(config.Objects, destsim.ObjectConfig{Name: name, Label: "Label of " + name, Operations: []string{"upsert"}, Fields: []destsim.FieldConfig{
+			{Name: "email", Type: rpc.TypeString, Identifier: true, Required: true, Unique: true}, {Name: "last_name", Type: rpc.TypeString},
+		}})
+	}
+	w := newWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
+	w.sim, w.dest = served(t, config)
+	y := &syncWorld{w, w.newSource(), w.newDestination()}
+	for _, name := range names {
+		escaped := ""
+		for _, b := range []byte(name) {
+			escaped += fmt.Sprintf("%%%02X", b)
+		}
+		one := w.do("GET", fmt.Sprintf("/destinations/%d/objects/%s", y.dest, escaped), w.key, nil).want(200)
+		require.Equal(t, name, one.at("data.full_name"))
+		id := y.kept(map[string]any{"destination_attributes": map[string]any{"connection_id": y.dest, "object": name}}).id("data.id")
+		run := y.runs(id)
+		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		_, total, err := w.sim.Records(name, 0, 10)
+		require.NoError(t, err)
+		require.Equal(t, 1, total, name)
+		require.Empty(t, said(y.audits(id, nil)))
+	}
+	// What a path would mean without the escapes is nothing, or another object.
+	w.do("GET", fmt.Sprintf("/destinations/%d/objects/no%%2Fsuch", y.dest), w.key, nil).want(404)
+}
+
+// TestSettleWaitsForPacedRuns: a run that keeps to its records per second is not over
+// between two batches.
+func TestSettleWaitsForPacedRuns(t *testing.T) {
+	t.Parallel()
+	l := newLimited(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 100}, 0)
+	l.customers(130)
+	run := l.trigger(l.kept(nil).id("data.id"))
+	l.control("POST", "/settle", nil).want(200)
+	require.Equal(t, "completed", l.run(run).at("data.status"))
+	// Frozen, it answers at once: nothing moves until time does.
+	l.control("POST", "/clock", `{"freeze":true}`).want(200)
+	l.changeSource(`UPDATE customers SET name = 'Other'`)
+	id := l.kept(nil).id("data.id")
+	run = l.trigger(id)
+	l.control("POST", "/settle", nil).want(200)
+	require.Equal(t, "working", l.run(run).at("data.status"))
+	l.control("POST", "/clock", `{"advance":"10s"}`).want(200)
+	require.Equal(t, "completed", l.run(run).at("data.status"))
+}
+
+// TestWhyAnObjectIsNoDestination is said with the object and in the refusal of a sync
+// (spec 2.3).
+func TestWhyAnObjectIsNoDestination(t *testing.T) {
+	proves(t, "F-2.3-10")
+	for _, dialect := range []Dialect{DialectSpec, DialectLive} {
+		w := newWorld(t, func(c *Config) { c.Dialect = dialect })
+		w.sim, w.dest = served(t, destsim.Config{Token: "destination-token", Objects: []destsim.ObjectConfig{
+			{Name: "loose", Label: "Loose", Operations: []string{"upsert"}, Fields: []destsim.FieldConfig{{Name: "email", Type: rpc.TypeString, Identifier: true, Required: true, Unique: true}, {Name: "last_name", Type: rpc.TypeString}}},
+		}})
+		list := rewriting(t, w, `"identifier":true`, `"identifier":false`)
+		w.dest = list
+		y := &syncWorld{w, w.newSource(), w.newDestination()}
+		one := w.do("GET", fmt.Sprintf("/destinations/%d/objects/loose", y.dest), w.key, nil).want(200)
+		require.Equal(t, false, one.at("data.can_be_sync_destination"))
+		why := "list_fields names no identifier of type string or integer"
+		require.Contains(t, one.at("data.primary_identifier_mapping_attributes.upsert.notes"), why)
+		refused := func(destination int64, object, operation string) any {
+			return w.do("POST", "/syncs", w.key, y.body(map[string]any{
+				"operation": operation, "destination_attributes": map[string]any{"connection_id": destination, "object": object},
+			})).want(400).at("message")
+		}
+		require.Contains(t, refused(y.dest, "loose", "upsert"), "cannot be the destination of a sync: "+why)
+
+		salesforce := w.emulated("salesforce").id("data.id")
+		one = w.do("GET", fmt.Sprintf("/destinations/%d/objects/Organization", salesforce), w.key, nil).want(200)
+		require.Contains(t, one.at("data.primary_identifier_mapping_attributes.upsert.notes"), "syncs can only read it")
+		require.Contains(t, refused(salesforce, "Organization", "update"), "syncs can only read it")
+	}
+}
+
+// rewriting changes what the destination of a world answers.
+func rewriting(t *testing.T, w *world, before, after string) *httptest.Server {
+	server := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		recorder := httptest.NewRecorder()
+		w.sim.ServeHTTP(recorder, r)
+		_, _ = rw.Write(bytes.ReplaceAll(recorder.Body.Bytes(), []byte(before), []byte(after)))
+	}))
+	t.Cleanup(server.Close)
+	return server
+}
+
+// TestTheOnlyOwnerStays: no invitation takes the last owner of a workspace away.
+func TestTheOnlyOwnerStays(t *testing.T) {
+	w := newWorld(t)
+	id := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")
+	users := fmt.Sprintf("/workspaces/%d/users", id)
+	first := w.do("GET", users, w.pat, nil).want(200)
+	owner := first.at("data.0.email").(string)
+	require.Equal(t, "owner", first.at("data.0.role"))
+	invitations := fmt.Sprintf("/workspaces/%d/invitations", id)
+	refused := w.do("POST", invitations, w.pat, map[string]any{"emails": []string{owner}, "role": "viewer"}).want(409)
+	require.Contains(t, refused.at("message"), "is the only owner")
+	w.do("POST", "/invitations", w.pat, map[string]any{
+		"email": owner, "role": "member", "workspaces": []any{map[string]any{"id": id, "role": "editor"}},
+	}).want(409)
+	require.Equal(t, "owner", w.do("GET", users, w.pat, nil).want(200).at("data.0.role"))
+	require.Empty(t, w.do("GET", invitations, w.pat, nil).want(200).at("data"), "nothing of a refused call stays")
+	w.do("POST", invitations, w.pat, map[string]any{"emails": []string{owner}, "role": "owner"}).want(200)
+	// With another owner the first one may go.
+	other := w.do("POST", invitations, w.pat, map[string]any{"emails": []string{"second@example.com"}, "role": "owner"}).want(200).id("data.id")
+	w.control("POST", fmt.Sprintf("/workspace_invitations/%d/claim", other), map[string]any{}).want(200)
+	w.do("POST", invitations, w.pat, map[string]any{"emails": []string{owner}, "role": "viewer"}).want(200)
+	require.Equal(t, "viewer", w.do("GET", users+"?order=asc", w.pat, nil).want(200).at("data.0.role"))
+}
+
+// TestNewSecretOfAURL: another query or an unguessable segment leads to the same
+// destination, and another path or host to a new one (spec 5.2.3, 7.2.5).
+func TestNewSecretOfAURL(t *testing.T) {
+	w := newSyncWorld(t)
+	path := fmt.Sprintf("/destinations/%d", w.dest)
+	base := w.destination()[:strings.Index(w.destination(), "/hook")]
+	moves := func(url string) {
+		w.do("PATCH", path, w.key, map[string]any{"service_connection": map[string]any{"credentials": map[string]any{"webhook_url": url}}}).want(200)
+	}
+	moves(base + "/hook/1f0e2d3c4b5a69788796a5b4c3d2e1f0?api_key=first")
+	id := w.kept(nil).id("data.id")
+	full := func() bool { return w.runs(id).at("data.full_sync").(bool) }
+	require.False(t, full())
+	moves(base + "/hook/1f0e2d3c4b5a69788796a5b4c3d2e1f0?api_key=second&extra")
+	require.False(t, full(), "another key")
+	moves(base + "/hook/00112233445566778899aabbccddeeff")
+	require.False(t, full(), "another segment that nobody would guess")
+	moves(base + "/orders/00112233445566778899aabbccddeeff")
+	require.True(t, full(), "another path")
+	moves(strings.Replace(base, "127.0.0.1", "localhost", 1) + "/orders")
+	require.True(t, full(), "another host")
+	require.False(t, full())
+}
+
+// TestSourceCountCoversDeletes: what a run has processed is never more than its source
+// count (spec 2.9, facts B5).
+func TestSourceCountCoversDeletes(t *testing.T) {
+	w := newSyncWorld(t)
+	w.manyCustomers(2, 5)
+	id := w.kept(map[string]any{"operation": "mirror", "advanced_configuration": map[string]any{"allow_empty_source": true}}).id("data.id")
+	require.Equal(t, [7]int64{5, 5, 0, 0, 5, 5, 0}, w.runs(id).counts())
+	w.changeSource(`DELETE FROM customers WHERE id > 1`)
+	require.Equal(t, [7]int64{4, 0, 4, 0, 4, 4, 0}, w.runs(id).counts(), "one row is left and four are deleted")
+	w.changeSource(`DELETE FROM customers`)
+	require.Equal(t, [7]int64{1, 0, 1, 0, 1, 1, 0}, w.runs(id).counts())
+	require.Empty(t, said(w.audits(id, nil)))
+}
+
+// TestEveryDestinationHasAnAccount: account_id and account_name are texts for each
+// type (spec 2.2).
+func TestEveryDestinationHasAnAccount(t *testing.T) {
+	proves(t, "F-2.2-07")
+	w := newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = t.TempDir(), bytes.Repeat([]byte{7}, 32) })
+	files := w.do("POST", "/destinations", w.key, map[string]any{"service_connection": map[string]any{
+		"name": "Files", "type": "local_files", "credentials": map[string]any{"path": "out"},
+	}}).want(201)
+	custom := w.do("GET", fmt.Sprintf("/destinations/%d", w.dest), w.key, nil).want(200)
+	host := strings.TrimPrefix(w.dest0(), "http://")
+	for a, want := range map[*answer][2]string{
+		files:                    {"out", "Local files out"},
+		custom:                   {host, "Custom API " + host},
+		w.emulated("google_ads"): {"123-456-7890", "Google Ads 123-456-7890"},
+		w.emulated("salesforce"): {"acme.my.salesforce.com", "Salesforce acme.my.salesforce.com"},
+	} {
+		require.Equal(t, want[0], a.at("data.connection_details.account_id"))
+		require.Equal(t, want[1], a.at("data.connection_details.account_name"))
+	}
+}
+
+// TestLiveOnAStreamingDatabase: a live sync of a streaming database sends what comes,
+// with event-based activation and without (spec 2.6).
+func TestLiveOnAStreamingDatabase(t *testing.T) {
+	for _, family := range []any{nil, "activateEvents"} {
+		w := newSyncWorld(t)
+		w.control("POST", "/clock", `{"freeze":true}`).want(200)
+		database := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Streaming database", "type": "materialize", "credentials": map[string]any{
+			"host": "db.example.com", "port": 6875, "database": "materialize", "user": "reader", "password": "p",
+		}})).want(201).id("data.id")
+		execute := func(sql string) {
+			w.control("POST", fmt.Sprintf("/sources/%d/execute", database), map[string]any{"sql": sql}).want(200)
+		}
+		execute(`CREATE TABLE clicks (email TEXT PRIMARY KEY, name TEXT); INSERT INTO clicks VALUES ('a@example.com', 'A')`)
+		dataset := w.do("POST", "/datasets", w.key, map[string]any{
+			"name": "Clicks", "type": "sql", "source_id": database, "query": "SELECT email, name FROM clicks",
+		}).want(201).id("data.id")
+		body := map[string]any{
+			"source_attributes": map[string]any{"connection_id": database, "object": map[string]any{"type": "dataset", "id": dataset}},
+			"mode":              map[string]any{"type": "live"},
+		}
+		if family != nil {
+			body["sync_behavior_family"] = family
+		}
+		id := w.kept(body).id("data.id")
+		runs := func() *answer { return w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200) }
+		stored := func() (total int) {
+			_, total, err := w.sim.Records("person", 0, 10)
+			require.NoError(t, err)
+			return total
+		}
+		w.control("POST", "/clock", `{"advance":"1m"}`).want(200)
+		require.Equal(t, "completed", runs().at("data.0.status"), string(runs().text))
+		require.Equal(t, 1, stored())
+		execute(`INSERT INTO clicks VALUES ('b@example.com', 'B')`)
+		w.control("POST", "/clock", `{"advance":"1m"}`).want(200)
+		require.Equal(t, 2, stored())
+		require.EqualValues(t, 1, runs().id("data.0.records_updated"), "what had come before is not sent again")
+	}
+}
+
+// TestIgnoredKeys: what a client sends back as it was shown, or repeats beside its
+// place, changes nothing.
+func TestIgnoredKeys(t *testing.T) {
+	w := newSyncWorld(t)
+	body := customDestination(w.destination())
+	body["type"] = "salesforce"
+	require.Equal(t, "custom_api", w.do("POST", "/destinations", w.key, body).want(201).at("data.type"))
+
+	dataset := w.do("POST", "/datasets", w.key, map[string]any{
+		"name": "People", "type": "sql", "source_id": w.source, "query": "SELECT email, name FROM customers",
+	}).want(201).id("data.id")
+	id := w.kept(map[string]any{"source_attributes": map[string]any{"connection_id": w.source, "object": map[string]any{
+		"type": "dataset", "id": dataset, "name": "Others", "query": "SELECT 1", "dataset_id": 99,
+		"created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z",
+	}}}).id("data.id")
+	object := "data.source_attributes.object."
+	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
+	require.Equal(t, "People", shown.at(object+"name"))
+	require.Equal(t, "SELECT email, name FROM customers", shown.at(object+"query"))
+	require.NotContains(t, fmt.Sprint(shown.at(object+"created_at"), shown.at(object+"updated_at")), "2020")
+	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"))
+
+	models := fmt.Sprintf("/sources/%d/models", w.source)
+	model := w.do("POST", models, w.key, map[string]any{"name": "M", "query": "SELECT email FROM customers"}).want(201)
+	changed := w.do("PATCH", fmt.Sprintf("%s/%d", models, model.id("data.id")), w.key, map[string]any{"dataset_id=": 99}).want(200)
+	require.Equal(t, model.id("data.dataset_id"), changed.id("data.dataset_id="))
+}

@@ -1,0 +1,211 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fidelityMutations keeps what became of each claim that was broken.
+const fidelityMutations = "fidelity_mutations.json"
+
+// mutation is a row of the ledger under its violations: it is proven when its
+// tests have failed under each of them.
+type mutation struct {
+	Proven   bool     `json:"proven"`
+	BrokenBy []string `json:"broken_by"`
+	Survived []string `json:"survived,omitempty"` // those under which its tests passed
+}
+
+// brokenOnPurpose are the violations under which this process tests: those that
+// TestFidelityMutations asks of the process it starts, and otherwise none.
+func brokenOnPurpose() []string {
+	return strings.FieldsFunc(os.Getenv("DESTKIT_BREAK"), func(r rune) bool { return r == ',' })
+}
+
+// TestFidelityMutations runs the tests of each claim in services that break it. A
+// claim whose tests pass all the same is not proven by them.
+func TestFidelityMutations(t *testing.T) {
+	if os.Getenv("DESTKIT_MUTATIONS") != "1" {
+		t.Skip("breaks each claim of the fidelity table, which takes minutes: run make mutations")
+	}
+	rows, err := FidelityLedger()
+	require.NoError(t, err)
+	proofs := proofsIn(t, ".")
+	program, err := os.Executable()
+	require.NoError(t, err)
+
+	passOnTheirOwn(t, program, proofs)
+	results := map[string]mutation{}
+	for _, row := range rows {
+		if len(row.BrokenBy) > 0 {
+			results[row.ID] = mutation{Proven: true, BrokenBy: row.BrokenBy}
+		}
+	}
+	for at, failed := range tried(t, program, rows, proofs) {
+		if !failed {
+			one := results[at.row]
+			one.Proven, one.Survived = false, append(one.Survived, at.violation)
+			slices.Sort(one.Survived)
+			results[at.row] = one
+		}
+	}
+	fmt.Println(mutationScore(rows, results))
+	for _, row := range rows {
+		if one := results[row.ID]; len(one.Survived) > 0 {
+			fmt.Printf("%s survives %s: %s (%s)\n", row.ID, strings.Join(one.Survived, ", "), row.Rule, strings.Join(proofs[row.ID], ", "))
+		}
+	}
+	if *updateLedger {
+		text, err := json.MarshalIndent(results, "", "\t")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(fidelityMutations, append(text, '\n'), 0o644))
+		require.NoError(t, os.WriteFile(fidelityPage, fidelityTable(rows, proofs, results), 0o644))
+	}
+}
+
+// passOnTheirOwn runs every test of the ledger without violations: one that fails
+// or is skipped there would tell nothing of a claim.
+func passOnTheirOwn(t *testing.T, program string, proofs map[string][]string) {
+	t.Helper()
+	var all []string
+	for _, tests := range proofs {
+		all = append(all, tests...)
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	text, err := testsUnder(t, program, "", all, "-test.v")
+	require.NoError(t, err, text)
+	for _, name := range all {
+		require.Contains(t, text, "--- PASS: "+name+" ", "without violations")
+	}
+}
+
+// trial is one claim under one violation.
+type trial struct{ row, violation string }
+
+// tried tells of each claim under each of its violations whether its tests failed;
+// two run at a time.
+func tried(t *testing.T, program string, rows []Fidelity, proofs map[string][]string) map[trial]bool {
+	t.Helper()
+	var (
+		trials  = make(chan trial)
+		mu      sync.Mutex
+		failed  = map[trial]bool{}
+		broke   []string
+		workers sync.WaitGroup
+	)
+	for range 2 {
+		workers.Go(func() {
+			for one := range trials {
+				text, err := testsUnder(t, program, one.violation, proofs[one.row])
+				mu.Lock()
+				failed[one] = haveFailed(text, err)
+				if err != nil && !failed[one] {
+					broke = append(broke, fmt.Sprintf("%s under %s: %v\n%s", one.row, one.violation, err, text))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for _, row := range rows {
+		for _, id := range row.BrokenBy {
+			trials <- trial{row.ID, id}
+		}
+	}
+	close(trials)
+	workers.Wait()
+	for _, text := range broke {
+		t.Log("the tests broke off, which counts as survived: ", clip(text, 2000))
+	}
+	return failed
+}
+
+// haveFailed tells that tests have found something wrong: the process ends with 1,
+// or it ends because they wait for what never comes. One that panics has not held
+// the claim against what was answered.
+func haveFailed(text string, err error) bool {
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) {
+		return false
+	}
+	return exit.ExitCode() == 1 && strings.Contains(text, "--- FAIL: ") || strings.Contains(text, "panic: test timed out after ")
+}
+
+// testsUnder runs tests in a process of their own whose worlds have a violation,
+// none where that is empty.
+func testsUnder(t *testing.T, program, violation string, tests []string, flags ...string) (string, error) {
+	t.Helper()
+	args := append([]string{"-test.run", "^(" + strings.Join(tests, "|") + ")$", "-test.count=1", "-test.timeout=3m"}, flags...)
+	run := exec.CommandContext(t.Context(), program, args...)
+	run.Env = append(os.Environ(), "DESTKIT_MUTATIONS=", "DESTKIT_BREAK="+violation)
+	text, err := run.CombinedOutput()
+	return string(text), err
+}
+
+// keptMutations are the results of the last run. They belong to the violations
+// that the ledger names now.
+func keptMutations(t *testing.T, rows []Fidelity) map[string]mutation {
+	t.Helper()
+	text, err := os.ReadFile(fidelityMutations)
+	require.NoError(t, err)
+	results := map[string]mutation{}
+	require.NoError(t, json.Unmarshal(text, &results))
+	named := map[string][]string{}
+	for _, row := range rows {
+		require.NoError(t, CheckViolations(row.BrokenBy), row.ID)
+		if len(row.BrokenBy) > 0 {
+			named[row.ID] = row.BrokenBy
+		}
+	}
+	met := map[string][]string{}
+	for id, one := range results {
+		met[id] = one.BrokenBy
+		require.Equal(t, len(one.Survived) == 0, one.Proven, id)
+	}
+	require.Equal(t, named, met, "run make mutations UPDATE=1")
+	return results
+}
+
+// mutationScore says how many claims are proven, and what keeps the others from it.
+func mutationScore(rows []Fidelity, results map[string]mutation) string {
+	proven, survived := 0, 0
+	bare := map[string]int{} // rows without a mutation by state
+	for _, row := range rows {
+		switch one, broken := results[row.ID]; {
+		case !broken:
+			bare[row.State]++
+		case one.Proven:
+			proven++
+		default:
+			survived++
+		}
+	}
+	var states []string
+	for _, state := range fidelityStates {
+		states = append(states, fmt.Sprintf("%d %s", bare[state], state))
+	}
+	return fmt.Sprintf("%d of %d claims are proven by a test that fails when they are broken (%d %%).\n"+
+		"%d survived: a violation breaks them and their tests pass. %d have no mutation: %s.",
+		proven, len(rows), 100*proven/len(rows), survived, len(rows)-proven-survived, strings.Join(states, ", "))
+}
+
+// brokenOnce is the cell of a row in the column of the same name.
+func brokenOnce(one mutation) string {
+	switch {
+	case one.Proven:
+		return "proven"
+	case len(one.Survived) > 0:
+		return "survived: " + strings.Join(one.Survived, ", ")
+	default:
+		return "no mutation"
+	}
+}

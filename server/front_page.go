@@ -1,0 +1,147 @@
+package server
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// frontPage answers who opens the service's address with where things are: a person
+// with a page, a program with JSON. It holds no token, and asks nothing of the store.
+type frontPage struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Dialect string `json:"dialect"`
+	API     string `json:"api"`
+	OpenAPI string `json:"openapi"`
+	Control string `json:"control"`
+	Health  string `json:"healthz"`
+	Ready   string `json:"readyz"`
+	Metrics string `json:"metrics"`
+	Tokens  string `json:"tokens"` // how to get some
+	Docs    string `json:"docs"`
+}
+
+const (
+	docsURL   = "https://github.com/destkit/destkit/blob/main/docs/service.md"
+	tokensHow = "The first start prints the tokens of the first organization and workspace, once; " +
+		"'destkit serve new-token --data DIR' (or --store URL) makes others, and POST /_control/organizations an organization with tokens of its own."
+)
+
+// frontStyle is the only style of the page; its hash lets it through the policy.
+const frontStyle = `body{font:16px/1.5 system-ui,sans-serif;max-width:44rem;margin:3rem auto;padding:0 1rem}` +
+	`table{border-collapse:collapse}th{text-align:left;padding:.2rem 1.5rem .2rem 0;font-weight:600;vertical-align:top}td{padding:.2rem 0}`
+
+var frontPolicy = func() string {
+	sum := sha256.Sum256([]byte(frontStyle))
+	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) +
+		"'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+}()
+
+var frontHTML = template.Must(template.New("front").Parse(`<!DOCTYPE html>
+<html lang="en">
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>destkit</title><style>` + frontStyle + `</style></head>
+<body>
+<h1>destkit</h1>
+<p>This is a service that stands in for the real one: its REST API, and what a test needs beside it.</p>
+<table>
+<tr><th>API</th><td><a href="{{.API}}">{{.API}}</a></td></tr>
+<tr><th>OpenAPI document</th><td><a href="{{.OpenAPI}}">{{.OpenAPI}}</a></td></tr>
+<tr><th>Control API</th><td><a href="{{.Control}}">{{.Control}}</a></td></tr>
+<tr><th>Health</th><td><a href="{{.Health}}">{{.Health}}</a>, <a href="{{.Ready}}">{{.Ready}}</a></td></tr>
+<tr><th>Metrics</th><td><a href="{{.Metrics}}">{{.Metrics}}</a></td></tr>
+<tr><th>Dialect</th><td>{{.Dialect}}</td></tr>
+<tr><th>Version</th><td>{{.Version}}</td></tr>
+<tr><th>Tokens</th><td>{{.Tokens}}</td></tr>
+<tr><th>Manual</th><td><a href="{{.Docs}}">{{.Docs}}</a></td></tr>
+</table>
+</body>
+</html>
+`))
+
+// showFront answers GET /, and GET of the base path where a browser asks.
+func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
+	root := s.rootURL(r)
+	dialect := s.config.Dialect
+	if dialect == "" {
+		dialect = DialectSpec
+	}
+	page := frontPage{
+		Name: "destkit", Version: s.config.Version, Dialect: string(dialect), API: root + BasePath, OpenAPI: root + "/openapi.yaml",
+		Control: root + controlPath, Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
+	}
+	kind, body, err := "application/json; charset=utf-8", []byte(nil), error(nil)
+	if wantsPage(r) {
+		var b bytes.Buffer
+		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, page)
+		body = b.Bytes()
+	} else {
+		body, err = encode(page)
+	}
+	if err != nil {
+		s.log.Error("front page cannot be written", "error", err)
+		http.Error(w, "the page cannot be written", http.StatusInternalServerError)
+		return
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	h := w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Security-Policy", frontPolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	// It may be kept, and is asked for again: another start has another dialect.
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Vary", "Accept")
+	h.Set("ETag", tag)
+	if r.Header.Get("If-None-Match") == tag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body)
+}
+
+// rootURL is the address before the base path, as the caller knows it.
+func (s *Server) rootURL(r *http.Request) string {
+	if s.config.BaseURL != "" {
+		return strings.TrimSuffix(strings.TrimRight(s.config.BaseURL, "/"), BasePath)
+	}
+	scheme := "http"
+	if r.TLS != nil {
+		scheme = "https"
+	}
+	return fmt.Sprintf("%s://%s", scheme, r.Host)
+}
+
+// wantsPage reports whether a caller names text/html, and does not like JSON better,
+// as browsers do. A program that takes anything gets JSON.
+func wantsPage(r *http.Request) bool {
+	page, text := -1.0, -1.0
+	for _, header := range r.Header.Values("Accept") {
+		for part := range strings.SplitSeq(header, ",") {
+			kind, params, err := mime.ParseMediaType(part)
+			if err != nil {
+				continue
+			}
+			quality := 1.0
+			if q, err := strconv.ParseFloat(params["q"], 64); err == nil {
+				quality = q
+			}
+			switch kind {
+			case "text/html":
+				page = quality
+			case "application/json":
+				text = quality
+			}
+		}
+	}
+	return page > 0 && page >= text
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// infrastructureClient sends requests in the shapes of clients that keep a
+// configuration and make the service look like it (facts B3, B4, D). It knows a
+// thing by its id alone, kept as a text.
+type infrastructureClient struct {
+	*world
+	sign func(*http.Request) // the way to send the workspace's key
+}
+
+// call sends one request as this client does.
+func (c *infrastructureClient) call(method, path string, body any) *answer {
+	c.t.Helper()
+	var text []byte
+	if body != nil {
+		var err error
+		text, err = json.Marshal(body)
+		require.NoError(c.t, err)
+	}
+	r := httptest.NewRequest(method, BasePath+path, bytes.NewReader(text))
+	if body != nil {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	c.sign(r)
+	return c.send(r)
+}
+
+// managed is one thing of a configuration.
+type managed struct {
+	name       string
+	collection string
+	wrapper    string         // the key of the body that holds the settings; "" for the body itself
+	beside     map[string]any // keys beside the wrapper
+	settings   map[string]any // what the configuration says
+	change     map[string]any // what an update sends
+	whole      bool           // the update sends all settings again, but for withheld
+	withheld   []string       // settings that an update never sends
+	code       int            // of the creation
+	details    map[string]any // connection_details that a read must show
+}
+
+// body wraps settings for the wire.
+func (m *managed) body(settings map[string]any) map[string]any {
+	if m.wrapper == "" {
+		return settings
+	}
+	body := map[string]any{m.wrapper: settings}
+	for key, value := range m.beside {
+		body[key] = value
+	}
+	return body
+}
+
+// create makes the thing and gives its id; a sync is answered with sync_id.
+func (c *infrastructureClient) create(m *managed) string {
+	c.t.Helper()
+	a := c.call("POST", m.collection, m.body(m.settings)).want(m.code)
+	require.Equal(c.t, "created", a.at("status"))
+	if strings.HasPrefix(m.collection, "/syncs") {
+		return fmt.Sprint(a.id("data.sync_id"))
+	}
+	return fmt.Sprint(a.id("data.id"))
+}
+
+// planned reads the thing by its id and demands that nothing is to be changed.
+func (c *infrastructureClient) planned(m *managed, id string) *answer {
+	c.t.Helper()
+	a := c.call("GET", m.collection+"/"+id, nil).want(200)
+	require.Empty(c.t, drift("", m.settings, a.at("data")), "%s: a plan would change what nobody has changed\n%s", m.name, a.text)
+	require.Equal(c.t, id, fmt.Sprint(a.id("data.id")))
+	for key, want := range m.details {
+		require.Equal(c.t, want, a.at("data.connection_details."+key), m.name)
+	}
+	return a
+}
+
+// update changes the thing in part, and sees that the rest stays.
+func (c *infrastructureClient) update(m *managed, id string) {
+	c.t.Helper()
+	sent := map[string]any{}
+	if m.whole {
+		for key, value := range m.settings {
+			if !slices.Contains(m.withheld, key) {
+				sent[key] = value
+			}
+		}
+	}
+	for key, value := range m.change {
+		sent[key], m.settings[key] = value, value
+	}
+	a := c.call("PATCH", m.collection+"/"+id, m.body(sent)).want(200)
+	require.Equal(c.t, "updated", a.at("status"))
+	require.Empty(c.t, drift("", m.settings, a.at("data")), "%s: the reply to an update is what a read shows\n%s", m.name, a.text)
+	c.planned(m, id)
+}
+
+// lives walks a thing through its life up to its deletion.
+func (c *infrastructureClient) lives(m *managed) (id string) {
+	c.t.Helper()
+	id = c.create(m)
+	first := c.planned(m, id)
+	imported := (&infrastructureClient{c.world, c.sign}).call("GET", m.collection+"/"+id, nil).want(200)
+	require.Equal(c.t, first.at("data"), imported.at("data"), "who imports by id reads what its maker reads")
+	c.update(m, id)
+	return id
+}
+
+// gone deletes a thing; a second deletion finds nothing.
+func (c *infrastructureClient) gone(m *managed, id string) {
+	c.t.Helper()
+	require.Equal(c.t, "deleted", c.call("DELETE", m.collection+"/"+id, nil).want(200).at("status"))
+	for _, method := range []string{"GET", "DELETE"} {
+		a := c.call(method, m.collection+"/"+id, nil).want(404)
+		require.JSONEq(c.t, `{"status":404}`, string(a.text))
+	}
+}
+
+// drift lists where a read differs from what was sent, as such clients compare
+// it: keys that were not sent are computed, ids compare as texts, unset is null,
+// empty or absent, and a template is read as an object (facts B4).
+func drift(at string, sent, read any) (places []string) {
+	switch s := sent.(type) {
+	case map[string]any:
+		if len(s) == 0 && read == nil {
+			return nil
+		}
+		object, ok := read.(map[string]any)
+		if !ok {
+			return []string{at}
+		}
+		for key, value := range s {
+			if key == "credentials" { // never returned
+				continue
+			}
+			places = append(places, drift(at+"."+key, value, object[key])...)
+		}
+	case []any:
+		list, ok := read.([]any)
+		if !ok || len(list) != len(s) {
+			return []string{fmt.Sprintf("%s (%d entries)", at, len(s))}
+		}
+		for i, value := range s {
+			places = append(places, drift(fmt.Sprintf("%s[%d]", at, i), value, list[i])...)
+		}
+	case nil:
+		if read != nil {
+			return []string{at}
+		}
+	case string:
+		if template, ok := read.(map[string]any); ok {
+			read = template["liquid_template"]
+		}
+		if number, ok := read.(json.Number); ok && (strings.HasSuffix(at, ".id") || strings.HasSuffix(at, "_id")) {
+			read = number.String()
+		}
+		if read != s && (s != "" || read != nil) {
+			return []string{fmt.Sprintf("%s: sent %q, read %v", at, s, read)}
+		}
+	default:
+		if fmt.Sprint(s) != fmt.Sprint(read) {
+			return []string{fmt.Sprintf("%s: sent %v, read %v", at, s, read)}
+		}
+	}
+	return places
+}
+
+// TestDrift: the comparison finds what it is there for.
+func TestDrift(t *testing.T) {
+	read := map[string]any{
+		"id": json.Number("7"), "name": "A", "data": map[string]any{"liquid_template": "{{ x }}"}, "hour": json.Number("6"),
+		"list": []any{map[string]any{"a": true}}, "none": nil,
+	}
+	for _, same := range []map[string]any{
+		{}, {"id": "7"}, {"id": 7}, {"name": "A", "data": "{{ x }}"}, {"data": map[string]any{"liquid_template": "{{ x }}"}},
+		{"none": ""}, {"absent": ""}, {"none": nil}, {"none": map[string]any{}}, {"list": []any{map[string]any{"a": true}}}, {"hour": 6},
+	} {
+		require.Empty(t, drift("", same, read), "%v", same)
+	}
+	for _, other := range []map[string]any{
+		{"id": "8"}, {"id": 8}, {"name": ""}, {"name": nil}, {"absent": "x"}, {"data": "{{ y }}"}, {"hour": "6"}, {"hour": nil},
+		{"list": []any{}}, {"list": []any{map[string]any{"a": false}}}, {"none": map[string]any{"a": 1}}, {"name": map[string]any{"a": 1}},
+	} {
+		require.NotEmpty(t, drift("", other, read), "%v", other)
+	}
+}

@@ -1,0 +1,228 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// actOnLink does what a person has allowed, through the API as the workspace, and
+// says what the browser takes back.
+func (s *Server) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+	switch l.Kind {
+	case linkSource:
+		described := s.sourceType(l.Type)
+		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "createSource", nil)
+	case linkDestination, linkAuthorize:
+		connector, err := s.connectorOf(l.Type)
+		if err != nil {
+			return nil, err
+		}
+		return s.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "createDestination", nil)
+	case linkSourceEdit:
+		var src *store.Source
+		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+			src, err = tx.Source(l.WorkspaceID, *l.TargetID)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		described := s.sourceType(src.Type)
+		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "updateSource", l.TargetID)
+	case linkDestinationEdit:
+		var d *store.Destination
+		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+			d, err = tx.Destination(l.WorkspaceID, *l.TargetID)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		connector, err := s.connectorOf(d.Type)
+		if err != nil {
+			return nil, err
+		}
+		return s.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "updateDestination", l.TargetID)
+	case linkSyncEdit:
+		return s.changeSyncByForm(ctx, l, form)
+	case linkSyncs:
+		return s.changeSyncsByForm(ctx, l, form)
+	}
+	return s.changeSegmentsByForm(ctx, l, form)
+}
+
+// saveConnection creates or changes a source or a destination.
+func (s *Server) saveConnection(ctx context.Context, l *openLink, form url.Values, fields []api.ConfigField, kind, operation string, id *int64) (url.Values, error) {
+	credentials, err := credentialsOf(fields, form)
+	if err != nil {
+		return nil, err
+	}
+	connection := map[string]any{"credentials": credentials}
+	if name := form.Get("name"); name != "" || id == nil {
+		connection["name"] = name
+	}
+	path := map[string]int64{}
+	if id == nil {
+		connection["type"] = l.Type
+	} else {
+		path[kind+"_id"] = *id
+	}
+	member := map[string]string{"source": "connection", "destination": "service_connection"}[kind]
+	text, err := s.perform(ctx, l.who, operation, path, map[string]any{member: connection})
+	if err != nil {
+		return nil, err
+	}
+	var made struct {
+		Data struct {
+			ID     int64 `json:"id"`
+			Passed *bool `json:"last_test_succeeded"`
+		} `json:"data"`
+	}
+	if err := json.Unmarshal(text, &made); err != nil {
+		return nil, fmt.Errorf("read reply of %s: %w", operation, err)
+	}
+	outcome := url.Values{kind + "_id": {fmt.Sprint(made.Data.ID)}}
+	if made.Data.Passed != nil {
+		outcome.Set("last_test_succeeded", strconv.FormatBool(*made.Data.Passed))
+	}
+	return outcome, nil
+}
+
+// changeSync sends a sync back as it is read, with some of it changed: each dialect
+// takes that.
+func (s *Server) changeSync(ctx context.Context, l *openLink, id int64, change map[string]any) error {
+	path := map[string]int64{"sync_id": id}
+	text, err := s.perform(ctx, l.who, "fetchSync", path, nil)
+	if err != nil {
+		return err
+	}
+	var read struct {
+		Data map[string]any `json:"data"`
+	}
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	if err := decoder.Decode(&read); err != nil {
+		return fmt.Errorf("read sync %d: %w", id, err)
+	}
+	for key, value := range change {
+		read.Data[key] = value
+	}
+	_, err = s.perform(ctx, l.who, "updateSync", path, read.Data)
+	return err
+}
+
+func (s *Server) runSync(ctx context.Context, l *openLink, id int64) (run string, err error) {
+	text, err := s.perform(ctx, l.who, "triggerSync", map[string]int64{"sync_id": id}, nil)
+	if err != nil {
+		return "", err
+	}
+	var started struct {
+		Data struct {
+			ID int64 `json:"sync_run_id"`
+		} `json:"data"`
+	}
+	err = json.Unmarshal(text, &started)
+	return fmt.Sprint(started.Data.ID), err
+}
+
+func (s *Server) changeSyncByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+	outcome := url.Values{"sync_id": {fmt.Sprint(*l.TargetID)}}
+	change := map[string]any{"label": form.Get("label"), "paused": form.Get("paused") == "true"}
+	if err := s.changeSync(ctx, l, *l.TargetID, change); err != nil {
+		return nil, err
+	}
+	if form.Get("run") == "true" {
+		run, err := s.runSync(ctx, l, *l.TargetID)
+		if err != nil {
+			return nil, err
+		}
+		outcome.Set("sync_run_id", run)
+	}
+	return outcome, nil
+}
+
+// changeSyncsByForm pauses, resumes and runs syncs of the workspace, in the order of
+// their ids.
+func (s *Server) changeSyncsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+	outcome := url.Values{}
+	var ids []int64
+	for name := range form {
+		if text, ok := strings.CutPrefix(name, "sync."); ok {
+			if id, err := strconv.ParseInt(text, 10, 64); err == nil {
+				ids = append(ids, id)
+			}
+		}
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		var err error
+		var run string
+		switch form.Get(fmt.Sprintf("sync.%d", id)) {
+		case syncPause:
+			err = s.changeSync(ctx, l, id, map[string]any{"paused": true})
+			outcome.Add("paused_sync_id", fmt.Sprint(id))
+		case syncResume:
+			err = s.changeSync(ctx, l, id, map[string]any{"paused": false})
+			outcome.Add("resumed_sync_id", fmt.Sprint(id))
+		case syncRun:
+			run, err = s.runSync(ctx, l, id)
+			outcome.Add("sync_run_id", run)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return outcome, nil
+}
+
+// changeSegmentsByForm deletes segments and creates one.
+func (s *Server) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+	outcome := url.Values{}
+	for _, name := range sortedKeys(form) {
+		var sourceID, id int64
+		if _, err := fmt.Sscanf(name, "delete.%d.%d", &sourceID, &id); err != nil || form.Get(name) != "true" {
+			continue
+		}
+		if _, err := s.perform(ctx, l.who, "deleteFilterSegment", map[string]int64{"source_id": sourceID, "segment_id": id}, nil); err != nil {
+			return nil, err
+		}
+		outcome.Add("deleted_segment_id", fmt.Sprint(id))
+	}
+	if form.Get("dataset_id") == "" {
+		return outcome, nil
+	}
+	id, err := strconv.ParseInt(form.Get("dataset_id"), 10, 64)
+	if err != nil {
+		return nil, invalidField("dataset_id", "must be one of the list")
+	}
+	var d *store.Dataset
+	err = s.store.View(ctx, func(tx *store.Tx) (err error) {
+		d, err = tx.Dataset(l.WorkspaceID, id)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	text, err := s.perform(ctx, l.who, "createFilterSegment", map[string]int64{"source_id": d.SourceID}, map[string]any{
+		"name": form.Get("name"), "dataset_id": id, "query": form.Get("query"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	var made struct {
+		Data api.FilterSegment `json:"data"`
+	}
+	if err := json.Unmarshal(text, &made); err != nil {
+		return nil, fmt.Errorf("read new segment: %w", err)
+	}
+	outcome.Set("segment_id", fmt.Sprint(made.Data.ID))
+	return outcome, nil
+}

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// Kinds of links by what their page does.
+const (
+	linkSource          = "create source"
+	linkDestination     = "create destination"
+	linkAuthorize       = "authorize destination" // as linkDestination, by authorize_url
+	linkSourceEdit      = "edit source"
+	linkDestinationEdit = "edit destination"
+	linkSyncEdit        = "edit sync"
+	linkSyncs           = "manage syncs"
+	linkSegments        = "manage segments"
+)
+
+// linkLife is how long a link opens its page, on the service's clock.
+const linkLife = 24 * time.Hour
+
+// linkPath is where the pages of links are: the token is all that opens one.
+const linkPath = "/connect/"
+
+// linkBody is the body of every POST that makes a link.
+type linkBody struct {
+	Type        string  `json:"type"`
+	RedirectURI *string `json:"redirect_uri"`
+}
+
+// maxRedirect bounds redirect_uri in bytes.
+const maxRedirect = 2000
+
+// redirectHost keeps out what would end a source in a Content-Security-Policy.
+var redirectHost = regexp.MustCompile(`^(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]+)?$`)
+
+// checkRedirect: a browser is sent there with what happened, so it is an address of
+// the web and nothing that a browser would run.
+func checkRedirect(uri *string) []api.Problem {
+	problem := func(message string) []api.Problem {
+		return []api.Problem{{Field: "redirect_uri", Message: message}}
+	}
+	if uri == nil || *uri == "" {
+		return problem("is required: the http or https address that a browser is sent to at the end")
+	}
+	u, err := url.Parse(*uri)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !redirectHost.MatchString(u.Host):
+		return problem("must be an http or https address, such as https://app.example.com/connected")
+	case u.User != nil:
+		return problem("must have no user and no password")
+	case len(*uri) > maxRedirect:
+		return problem("must have at most 2000 characters")
+	}
+	return nil
+}
+
+// linkOf shows a link.
+func (c *call) linkOf(l *store.Link) api.Link {
+	shown := api.Link{
+		ID: l.ID, URI: c.site() + linkPath + l.Token, RedirectURI: l.RedirectURI,
+		ExpiresAt: api.Time{Time: l.ExpiresAt}, UsedAt: api.At(l.UsedAt), CreatedAt: api.Time{Time: l.CreatedAt},
+	}
+	if l.Type != "" {
+		shown.Type = &l.Type
+	}
+	return shown
+}
+
+// listLinks lists the links of one kind in the workspace.
+func (s *Server) listLinks(kind string) handler {
+	return func(c *call) (*reply, error) {
+		return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Link, int64, error) {
+			return tx.Links(c.who.WorkspaceID, kind, nil, page)
+		}, c.linkOf)
+	}
+}
+
+// createLink makes a link of a kind. target finds what it edits; nil: nothing.
+func (s *Server) createLink(kind string, target func(c *call, tx *store.Tx) (id int64, err error)) handler {
+	return func(c *call) (*reply, error) {
+		var body linkBody
+		if err := c.decode(&body); err != nil {
+			return nil, err
+		}
+		l, err := s.newLink(c, kind, body, target)
+		if err != nil {
+			return nil, err
+		}
+		return created(c.linkOf(l))
+	}
+}
+
+func (s *Server) newLink(c *call, kind string, body linkBody, target func(c *call, tx *store.Tx) (int64, error)) (*store.Link, error) {
+	l := &store.Link{WorkspaceID: c.who.WorkspaceID, Kind: kind, Type: body.Type}
+	problems := append(s.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
+	if body.RedirectURI != nil {
+		l.RedirectURI = *body.RedirectURI
+	}
+	err := c.update(func(tx *store.Tx) error {
+		// What is not there is 404, whatever the body says.
+		if target != nil {
+			id, err := target(c, tx)
+			if err != nil {
+				return err
+			}
+			l.TargetID = &id
+		}
+		if len(problems) > 0 {
+			return invalid(problems)
+		}
+		l.ExpiresAt = s.clock.Now().Add(linkLife)
+		return tx.CreateLink(l)
+	})
+	return l, err
+}
+
+// checkLinkType: only types whose credentials can be given in a form.
+func (s *Server) checkLinkType(kind, typ string) []api.Problem {
+	var known []string
+	switch kind {
+	case linkSource:
+		for _, t := range s.sourceTypes().Types() {
+			if s.homeless(t.ServiceName) == nil && linkable(t.ConfigurationFields) {
+				known = append(known, t.ServiceName)
+			}
+		}
+	case linkDestination, linkAuthorize:
+		for _, t := range s.gate.Types() {
+			if t.CreatableViaAPI && linkable(t.ConfigurationFields) {
+				known = append(known, t.ServiceName)
+			}
+		}
+	default:
+		return nil
+	}
+	for _, name := range known {
+		if name == typ {
+			return nil
+		}
+	}
+	return []api.Problem{{Field: "type", Message: "must be a type that links create: " + strings.Join(known, ", ")}}
+}
+
+// authorizeURL makes a link to the page on which a person allows the service to
+// write (facts B3).
+func (s *Server) authorizeURL(c *call) (*reply, error) {
+	query := c.r.URL.Query()
+	redirect := query.Get("redirect_uri")
+	l, err := s.newLink(c, linkAuthorize, linkBody{Type: query.Get("type"), RedirectURI: &redirect}, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &reply{code: http.StatusOK, body: map[string]string{"authorize_url": c.linkOf(l).URI}}, nil
+}
+
+// linkHandlers are the operations that make and list links.
+func (s *Server) linkHandlers() map[string]handler {
+	source := func(c *call, tx *store.Tx) (int64, error) {
+		src, err := c.source(tx)
+		if err != nil {
+			return 0, err
+		}
+		return src.ID, nil
+	}
+	destination := func(c *call, tx *store.Tx) (int64, error) {
+		d, err := tx.Destination(c.who.WorkspaceID, c.id("destination_id"))
+		if err != nil {
+			return 0, err
+		}
+		return d.ID, nil
+	}
+	sync := func(c *call, tx *store.Tx) (int64, error) {
+		y, err := tx.SyncHead(c.who.WorkspaceID, c.id("sync_id"))
+		return y.ID, err
+	}
+	return map[string]handler{
+		"listSourceConnectLinks":       s.listLinks(linkSource),
+		"createSourceConnectLink":      s.createLink(linkSource, nil),
+		"listDestinationConnectLinks":  s.listLinks(linkDestination),
+		"createDestinationConnectLink": s.createLink(linkDestination, nil),
+		"createSourceEditLink":         s.createLink(linkSourceEdit, source),
+		"createDestinationEditLink":    s.createLink(linkDestinationEdit, destination),
+		"createSyncEditLink":           s.createLink(linkSyncEdit, sync),
+		"listSyncManagementLinks":      s.listLinks(linkSyncs),
+		"createSyncManagementLink":     s.createLink(linkSyncs, nil),
+		"listSegmentManagementLinks":   s.listLinks(linkSegments),
+		"createSegmentManagementLink":  s.createLink(linkSegments, nil),
+		"fetchAuthorizeURL":            s.authorizeURL,
+	}
+}

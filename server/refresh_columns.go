@@ -1,0 +1,195 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// Columns are read again for a dataset, for a model (which is a dataset with
+// another address) and for a table by its three names (facts D).
+
+// datasetTarget finds a dataset and how to open its source.
+type datasetTarget func(c *call, tx *store.Tx) (*store.Dataset, error)
+
+// datasetOfPath and datasetOfModel are the two ways to name one.
+func datasetOfPath(c *call, tx *store.Tx) (*store.Dataset, error) {
+	return tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
+}
+
+func datasetOfModel(c *call, tx *store.Tx) (*store.Dataset, error) {
+	src, m, err := c.model(tx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Dataset(src.WorkspaceID, m.DatasetID)
+}
+
+// refreshDataset asks the source again what the query of a dataset gives.
+func (s *Server) refreshDataset(find datasetTarget) handler {
+	return func(c *call) (*reply, error) {
+		var d *store.Dataset
+		var a sourceAccess
+		err := c.view(func(tx *store.Tx) (err error) {
+			if d, err = find(c, tx); err == nil {
+				a, err = c.accessByID(tx, d.SourceID)
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s.startRefresh(c, store.RefreshDataset, d.ID, func(ctx context.Context) error { return s.reread(ctx, a, d) })
+	}
+}
+
+// reread stores what the source says about the query of a dataset, for its model
+// too. A query that was changed meanwhile has been checked by whoever did it.
+func (s *Server) reread(ctx context.Context, a sourceAccess, d *store.Dataset) error {
+	checked, err := s.askForQuery(ctx, a, d.Query)
+	if err != nil {
+		return err
+	}
+	return s.store.Update(ctx, func(tx *store.Tx) error {
+		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
+		if err != nil || stored.Query != d.Query {
+			return err
+		}
+		checked.set(tx, stored)
+		if err := tx.SaveDataset(stored); err != nil {
+			return err
+		}
+		m, err := tx.ModelOfDataset(d.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		follow(m, stored)
+		return tx.SaveModel(m)
+	})
+}
+
+// fetchDatasetRefresh tells how such a refresh goes.
+func (s *Server) fetchDatasetRefresh(find datasetTarget) handler {
+	return func(c *call) (*reply, error) {
+		var d *store.Dataset
+		err := c.view(func(tx *store.Tx) (err error) {
+			d, err = find(c, tx)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		return s.columnsStatus(c, store.RefreshDataset, d.ID)
+	}
+}
+
+// columnsStatus is refreshStatus where a refresh that failed is a 400 with the
+// reason (facts D).
+func (s *Server) columnsStatus(c *call, kind string, target int64) (*reply, error) {
+	r, err := s.refreshOf(c, kind, target)
+	if err != nil {
+		return nil, err
+	}
+	if r.Status == store.RefreshFailed {
+		return nil, refuse(http.StatusBadRequest, "the refresh failed: %s", r.Error)
+	}
+	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+}
+
+// namedTable finds the table that a query names.
+func (c *call) namedTable(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
+	src, err := c.source(tx)
+	if err != nil {
+		return nil, nil, err
+	}
+	query := c.r.URL.Query()
+	t, err := findTable(tx, src, query.Get("table_catalog"), query.Get("table_schema"), query.Get("table_name"))
+	if err == nil && t == nil {
+		err = refuse(http.StatusNotFound, "source %d has no such table; see its objects, or refresh its tables", src.ID)
+	}
+	return src, t, err
+}
+
+// refreshNamedTable reads the columns of one table again.
+func (s *Server) refreshNamedTable(c *call) (*reply, error) {
+	return s.refreshTable(c, c.namedTable)
+}
+
+// fetchNamedTableRefresh tells how that goes.
+func (s *Server) fetchNamedTableRefresh(c *call) (*reply, error) {
+	var t *store.SourceTable
+	err := c.view(func(tx *store.Tx) (err error) {
+		_, t, err = c.namedTable(tx)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return s.columnsStatus(c, store.RefreshColumns, t.ID)
+}
+
+// columnList is a page of columns with the time of the reading beside it.
+type columnList struct {
+	api.List
+	LastRefreshedAt api.Time `json:"last_refreshed_at"`
+}
+
+// fetchTableColumns lists the columns of a table as the last reading saw them, in
+// their order.
+func (s *Server) fetchTableColumns(c *call) (*reply, error) {
+	var t *store.SourceTable
+	var at time.Time
+	err := c.view(func(tx *store.Tx) (err error) {
+		var src *store.Source
+		if src, t, err = c.namedTable(tx); err == nil {
+			at, err = lastReading(tx, src, t)
+		}
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	page := c.page()
+	page.Ascending = true // columns have an order of their own
+	shown := []api.DatasetColumn{}
+	for _, column := range slicePage(t.Columns, page) {
+		shown = append(shown, api.DatasetColumn{Name: column.Name, DataType: column.Type})
+	}
+	list := columnList{
+		api.List{Status: api.StatusSuccess, Pagination: paginate(page, int64(len(t.Columns))), Data: shown}, api.Time{Time: at},
+	}
+	if !s.dialect.NextInEveryList {
+		return &reply{code: http.StatusOK, body: list}, nil
+	}
+	return &reply{code: http.StatusOK, body: struct {
+		columnList
+		Next *string `json:"next"`
+	}{list, c.next(page, list.Pagination)}}, nil
+}
+
+// lastReading is when the source was last asked for the columns of a table: by a
+// refresh, by the test of its connection, or when they were found to have
+// changed.
+func lastReading(tx *store.Tx, src *store.Source, t *store.SourceTable) (time.Time, error) {
+	last := t.UpdatedAt
+	if src.TestSucceeded != nil && *src.TestSucceeded && src.TestedAt.After(last) {
+		last = src.TestedAt
+	}
+	for kind, target := range map[string]int64{store.RefreshColumns: t.ID, store.RefreshTables: src.ID} {
+		at, err := tx.LastRefresh(kind, target)
+		if err != nil {
+			return last, err
+		}
+		if at.After(last) {
+			last = at
+		}
+	}
+	return last, nil
+}

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// loggedRequest follows one request to the line that the log gets of it. What the
+// line shows has gone through the masks of the journal.
+type loggedRequest struct {
+	http.ResponseWriter
+	s     *Server
+	r     *http.Request
+	began time.Time
+	code  int
+	who   principal
+	masks *masks // of the call of the API; nil: what the request itself tells
+}
+
+// WriteHeader notes the status.
+func (l *loggedRequest) WriteHeader(code int) {
+	if l.code == 0 {
+		l.code = code
+	}
+	l.ResponseWriter.WriteHeader(code)
+}
+
+// Write notes the status that it implies.
+func (l *loggedRequest) Write(text []byte) (int, error) {
+	if l.code == 0 {
+		l.code = http.StatusOK
+	}
+	return l.ResponseWriter.Write(text)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (l *loggedRequest) Unwrap() http.ResponseWriter { return l.ResponseWriter }
+
+// Flush implements http.Flusher.
+func (l *loggedRequest) Flush() { _ = http.NewResponseController(l.ResponseWriter).Flush() }
+
+// called tells the line who made a call of the API, and what must not be shown of it.
+func called(w http.ResponseWriter, c *call) {
+	if l, ok := w.(*loggedRequest); ok {
+		l.who, l.masks = c.who, secretsOf(c)
+	}
+}
+
+// end writes the line, also when the connection was dropped: the status is 0 then.
+func (l *loggedRequest) end() {
+	level := slog.LevelInfo
+	if !strings.HasPrefix(l.r.URL.Path, "/api/") {
+		level = slog.LevelDebug
+	}
+	if !l.s.log.Enabled(context.Background(), level) {
+		return
+	}
+	if l.masks == nil {
+		l.masks = &masks{}
+		for _, value := range l.r.Header.Values("Authorization") {
+			if _, token, found := strings.Cut(strings.TrimSpace(value), " "); found {
+				l.masks.know(strings.TrimSpace(token))
+			}
+		}
+	}
+	path := l.masks.path(l.r.URL)
+	if query := l.masks.query(l.r.URL); query != "" {
+		path += "?" + query
+	}
+	l.s.log.Log(context.Background(), level, "request", "method", clip(l.r.Method, 20), "path", path, "status", l.code,
+		"ms", float64(time.Since(l.began).Microseconds())/1000, "by", l.who.kind())
+}
+
+// kind names who calls, and nothing that tells one from another.
+func (p principal) kind() string {
+	switch {
+	case p.Workspace != nil:
+		return "workspace key"
+	case p.User != nil:
+		return "personal token"
+	}
+	return "nobody"
+}

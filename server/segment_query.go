@@ -1,0 +1,115 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// asTable is a query as the table of another one. The line break ends a comment at
+// its end.
+func asTable(query string) string {
+	return "FROM (\n" + strings.TrimRight(query, "; \t\r\n") + "\n) AS dataset"
+}
+
+// whereSegment is the part of a query that meets a condition. before is what stands
+// before the condition.
+func whereSegment(query, condition string) (before, whole string) {
+	before = "SELECT * " + asTable(query) + " WHERE ("
+	return before, before + condition + "\n)"
+}
+
+// markSegments is the expression of the column that names the segments of a row.
+func markSegments(segments []*store.Segment) string {
+	marks := make([]string, len(segments))
+	for i, g := range segments {
+		marks[i] = fmt.Sprintf("CASE WHEN (%s\n) THEN '%s%d' ELSE '' END", g.Query, mapping.SegmentMark, g.ID)
+	}
+	return strings.Join(marks, " || ") + ` AS "` + mapping.SegmentColumn + `"`
+}
+
+// rowsOf is what a run reads: of a dataset the rows of the segment that the sync
+// names, and beside them the segments of each row where a mapping asks for them.
+func rowsOf(sh *shape) source.Object {
+	o := readable(*sh)
+	if o.Query == "" || sh.Segment == nil && len(sh.Segments) == 0 {
+		return o
+	}
+	text := "SELECT *"
+	if len(sh.Segments) > 0 {
+		text += ", " + markSegments(sh.Segments)
+	}
+	text += "\n" + asTable(o.Query)
+	if sh.Segment != nil {
+		text += "\nWHERE (" + sh.Segment.Query + "\n)"
+	}
+	return source.Object{Query: text}
+}
+
+// checkSegment asks the source whether a condition holds on a dataset, and how many
+// rows meet it; nil where that is not known.
+func (s *Server) checkSegment(ctx context.Context, a sourceAccess, query, condition string) (count *int64, err error) {
+	err = s.aside(ctx, func(ctx context.Context) error {
+		count, err = s.askForSegment(ctx, a, query, condition)
+		return err
+	})
+	return count, err
+}
+
+func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condition string) (*int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	defer cancel()
+	src, err := a.open(ctx)
+	if err != nil {
+		return nil, invalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
+	}
+	defer src.Close()
+	before, part := whereSegment(query, condition)
+	// Both places where it stands: an aggregate is good for one of them, and what is
+	// more than one expression for the other.
+	const beforeCase = "SELECT CASE WHEN ("
+	for _, text := range []struct{ before, whole string }{
+		{before, part}, {beforeCase, beforeCase + condition + "\n) THEN 1 ELSE 0 END AS met " + asTable(query)},
+	} {
+		_, err := src.Columns(ctx, source.Object{Query: text.whole})
+		var refused *source.QueryError
+		switch {
+		case errors.As(err, &refused):
+			own := *refused
+			own.Position = max(own.Position-utf8.RuneCountInString(text.before), 0)
+			return nil, invalidField("query", "the source refuses the condition: %s", a.clean(own.Error()))
+		case err != nil:
+			return nil, invalidField("query", "cannot be checked: %s", a.clean(err.Error()))
+		}
+	}
+	return countRows(ctx, src, part), nil
+}
+
+// fitSegments asks the source whether the segments of a dataset hold on its new
+// query: the runs of their syncs would fail otherwise.
+func (s *Server) fitSegments(c *call, a sourceAccess, d *store.Dataset) error {
+	var segments []*store.Segment
+	err := c.view(func(tx *store.Tx) (err error) {
+		segments, err = tx.SegmentsOfDataset(d.ID)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, g := range segments {
+		if _, err := s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+			var f *failure
+			if errors.As(err, &f) && len(f.problems) > 0 {
+				return invalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, clipped(g.Name), f.problems[0].Message)
+			}
+			return err
+		}
+	}
+	return nil
+}

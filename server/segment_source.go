@@ -1,0 +1,93 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// segmentField is where a sync names its segment.
+const segmentField = "source_attributes.filter_segment_id"
+
+// foldSegment brings the places where a client may name a segment into one form: a
+// source object of type dataset, and the id in source_attributes and beside it at
+// the top (facts B4). Replies show filter_segment_source, which may come back.
+func (s *Server) foldSegment(c *call, config *api.SyncConfig) ([]api.Problem, error) {
+	at := &config.SourceAttributes
+	switch inside, top := c.has("source_attributes"), c.has("filter_segment_id"); {
+	case inside && top && at.FilterSegmentID != nil && config.FilterSegmentID != nil && *at.FilterSegmentID != *config.FilterSegmentID:
+		return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("contradicts filter_segment_id (%d against %d): leave one of them out",
+			*at.FilterSegmentID, *config.FilterSegmentID)}}, nil
+	case at.FilterSegmentID == nil && (top || !inside), top && !inside:
+		at.FilterSegmentID = config.FilterSegmentID
+	}
+	if problems, err := s.namedSegment(c, at); err != nil || len(problems) > 0 {
+		return problems, err
+	}
+	config.FilterSegmentID = at.FilterSegmentID
+	return nil, nil
+}
+
+// namedSegment turns an object of type segment, or of the type that replies show,
+// into the dataset with the segment beside it.
+func (s *Server) namedSegment(c *call, at *api.SourceAttributes) ([]api.Problem, error) {
+	o := &at.Object
+	if o.Type != api.ObjectSegment && o.Type != api.ObjectFilterSegment {
+		return nil, nil
+	}
+	if at.FilterSegmentID == nil {
+		at.FilterSegmentID = o.ID
+	}
+	if at.FilterSegmentID == nil {
+		return absent(".id", "is required: the id of the segment"), nil
+	}
+	var g *store.Segment
+	err := c.view(func(tx *store.Tx) (err error) {
+		g, err = tx.Segment(at.ConnectionID, *at.FilterSegmentID)
+		return err
+	})
+	if errors.Is(err, store.ErrNotFound) {
+		return noSegment(at.ConnectionID, *at.FilterSegmentID), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.ID != nil && *o.ID != g.ID && *o.ID != g.DatasetID {
+		return absent(".id", "is neither the segment %d nor its dataset %d", g.ID, g.DatasetID), nil
+	}
+	*o = api.SourceObject{Type: api.ObjectDataset, ID: &g.DatasetID}
+	return nil, nil
+}
+
+func noSegment(sourceID, id int64) []api.Problem {
+	return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("source %d has no segment %d; see /sources/%[1]d/filter_segments", sourceID, id)}}
+}
+
+// segment finds the segment of a sync, which is one of the dataset that it reads.
+func (f *shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
+	if f.Object.Type != api.ObjectDataset {
+		return nil, nil // refused by the rules about the configuration
+	}
+	g, err := tx.Segment(f.Source.ID, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return noSegment(f.Source.ID, id), nil
+	case err != nil:
+		return nil, err
+	case g.DatasetID != *f.DatasetID:
+		return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("segment %d belongs to dataset %d, not to dataset %d", g.ID, g.DatasetID, *f.DatasetID)}}, nil
+	}
+	f.Segment = g
+	return nil, nil
+}
+
+// segmentSource is the source of a sync as replies show it: that of a segment under
+// its published name (facts B4).
+func segmentSource(at api.SourceAttributes) api.SourceAttributes {
+	if at.FilterSegmentID != nil && at.Object.Type == api.ObjectDataset {
+		at.Object = api.SourceObject{Type: api.ObjectFilterSegment, ID: at.FilterSegmentID, DatasetID: at.Object.ID}
+	}
+	return at
+}

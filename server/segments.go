@@ -1,0 +1,198 @@
+package server
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
+)
+
+// segmentBody is the body of POST and PATCH below /sources/{id}/filter_segments.
+// Nil fields of a PATCH keep what is stored.
+type segmentBody struct {
+	Name        *string `json:"name"`
+	Description *string `json:"description"`
+	DatasetID   *int64  `json:"dataset_id"`
+	Query       *string `json:"query"`
+}
+
+// apply sets what the body holds and names what is wrong with it.
+func (b segmentBody) apply(c *call, g *store.Segment) []api.Problem {
+	if b.Name != nil {
+		g.Name = strings.TrimSpace(*b.Name)
+	}
+	problems := checkName("name", g.Name)
+	if c.has("description") { // null takes it away
+		g.Description = b.Description
+	}
+	if b.Query != nil {
+		g.Query = strings.TrimSpace(*b.Query)
+	}
+	if g.Query == "" {
+		problems = append(problems, api.Problem{Field: "query", Message: "is required: a condition in SQL over the columns of the dataset, such as age > 17"})
+	}
+	return problems
+}
+
+// segmentOf shows a segment.
+func segmentOf(g *store.Segment) api.FilterSegment {
+	return api.FilterSegment{
+		ID: g.ID, Name: g.Name, Description: g.Description, SourceID: g.SourceID, DatasetID: g.DatasetID, Query: g.Query,
+		CachedRecordCount: g.CachedRecordCount, CreatedAt: api.Time{Time: g.CreatedAt}, UpdatedAt: api.Time{Time: g.UpdatedAt},
+	}
+}
+
+// segment finds the segment of the path below the source of the path.
+func (c *call) segment(tx *store.Tx) (*store.Segment, error) {
+	src, err := c.source(tx)
+	if err != nil {
+		return nil, err
+	}
+	return tx.Segment(src.ID, c.id("segment_id"))
+}
+
+// listFilterSegments lists the segments of a source.
+func (s *Server) listFilterSegments(c *call) (*reply, error) {
+	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
+		src, err := c.source(tx)
+		if err != nil {
+			return nil, 0, err
+		}
+		return tx.Segments(src.ID, page)
+	}, segmentOf)
+}
+
+// createFilterSegment stores a condition that the source has tried on its dataset.
+func (s *Server) createFilterSegment(c *call) (*reply, error) {
+	var body segmentBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	g := &store.Segment{}
+	problems := body.apply(c, g)
+	var d *store.Dataset
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err != nil {
+			return err
+		}
+		g.SourceID = src.ID
+		var more []api.Problem
+		if d, more, err = datasetFor(tx, src, body.DatasetID); err != nil {
+			return err
+		}
+		problems = append(problems, more...)
+		a, err = s.sourceAccess(tx, src)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	g.DatasetID = d.ID
+	if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+		return nil, err
+	}
+	err = c.update(func(tx *store.Tx) error {
+		// Both may have been deleted while the source was asked.
+		src, err := c.source(tx)
+		if err != nil {
+			return err
+		}
+		if _, more, err := datasetFor(tx, src, &g.DatasetID); err != nil || len(more) > 0 {
+			return cmp.Or(err, error(invalid(more)))
+		}
+		return tx.CreateSegment(g)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return created(segmentOf(g))
+}
+
+// datasetFor finds the dataset of a source that a body names.
+func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []api.Problem, error) {
+	problem := func(format string, args ...any) []api.Problem {
+		return []api.Problem{{Field: "dataset_id", Message: fmt.Sprintf(format, args...)}}
+	}
+	if id == nil {
+		return nil, problem("is required: the id of a dataset of the source"), nil
+	}
+	d, err := tx.Dataset(src.WorkspaceID, *id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, problem("there is no dataset %d in this workspace", *id), nil
+	case err != nil:
+		return nil, nil, err
+	case d.SourceID != src.ID:
+		return nil, problem("dataset %d belongs to source %d, not to source %d", d.ID, d.SourceID, src.ID), nil
+	}
+	return d, nil, nil
+}
+
+// fetchFilterSegment shows one segment; its count is the one of the last check.
+func (s *Server) fetchFilterSegment(c *call) (*reply, error) {
+	return oneOf(c, c.segment, segmentOf)
+}
+
+// updateFilterSegment changes a segment. The next runs of its syncs send what is in
+// it then, and take what is no longer in it as gone.
+func (s *Server) updateFilterSegment(c *call) (*reply, error) {
+	var body segmentBody
+	if err := c.decode(&body); err != nil {
+		return nil, err
+	}
+	var g *store.Segment
+	var d *store.Dataset
+	var a sourceAccess
+	err := c.view(func(tx *store.Tx) (err error) {
+		if g, err = c.segment(tx); err != nil {
+			return err
+		}
+		if d, err = tx.Dataset(c.who.WorkspaceID, g.DatasetID); err != nil {
+			return err
+		}
+		a, err = c.accessByID(tx, g.SourceID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	problems := body.apply(c, g)
+	if body.DatasetID != nil && *body.DatasetID != g.DatasetID {
+		problems = append(problems, api.Problem{Field: "dataset_id", Message: fmt.Sprintf("cannot be changed from %d; create another segment", g.DatasetID)})
+	}
+	if len(problems) > 0 {
+		return nil, invalid(problems)
+	}
+	if body.Query != nil {
+		if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+			return nil, err
+		}
+	}
+	if err := c.update(func(tx *store.Tx) error { return tx.SaveSegment(g) }); err != nil {
+		return nil, err
+	}
+	return updated(segmentOf(g))
+}
+
+// deleteFilterSegment refuses while a sync reads from the segment.
+func (s *Server) deleteFilterSegment(c *call) (*reply, error) {
+	err := c.update(func(tx *store.Tx) error {
+		src, err := c.source(tx)
+		if err != nil {
+			return err
+		}
+		return tx.DeleteSegment(src.ID, c.id("segment_id"))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return deleted()
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/server/store"
+)
+
+// writebackTime bounds the writing of one log, in real time.
+const writebackTime = 5 * time.Minute
+
+// writebackRows is how many rows of a log are written at once: each page of them is
+// looked for from the beginning of the run's records.
+const writebackRows = 20_000
+
+// writeBack writes what became of the records of a run into the warehouse that they
+// come from, where its source is set to keep such logs (facts C), and removes rows
+// that are too old. A run that is ended twice writes its rows once. A warehouse that
+// does not take them takes nothing from the run: what it has sent is sent.
+func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRun) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writebackTime)
+	defer cancel()
+	var src *store.Source
+	var access sourceAccess
+	err := e.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		if src, err = tx.Source(y.WorkspaceID, y.SourceID); err == nil && src.WritebackRetention != nil {
+			access, err = e.s.sourceAccess(tx, src)
+		}
+		return err
+	})
+	if err == nil && src.WritebackRetention != nil {
+		err = e.writeLog(ctx, y, run, access, time.Duration(*src.WritebackRetention)*24*time.Hour)
+	}
+	if err != nil {
+		e.logOf(run.ID).Warn("the log of a run cannot be written into its warehouse", "source", y.SourceID, "error", access.clean(err.Error()))
+	}
+}
+
+func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sourceAccess, keep time.Duration) error {
+	name, err := e.s.installation(ctx)
+	if err != nil {
+		return err
+	}
+	from, err := access.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	log, ok := source.LogIn(from)
+	if !ok {
+		return fmt.Errorf("write log: %w", source.ErrReadOnly)
+	}
+	now, event := e.s.clock.Now(), eventField(y)
+	for first := int64(0); ; first += writebackRows {
+		records, total, err := e.s.ledger.Sync(y.ID).Records(run.ID, ledger.Filter{}, first, writebackRows)
+		if err != nil && !errors.Is(err, ledger.ErrNoRun) { // it ended before it sent anything
+			return err
+		}
+		var rows []source.LogRow
+		for i := range records {
+			r := &records[i]
+			if r.Verdict != ledger.Acknowledged && r.Verdict != ledger.Rejected {
+				continue // it was never sent
+			}
+			row := logRow(y, run, r, event, now)
+			row.ID = fmt.Sprintf("%s-%d-%d", name, run.ID, first+int64(i))
+			rows = append(rows, row)
+		}
+		if len(rows) > 0 {
+			if err := log.Append(ctx, rows); err != nil {
+				return err
+			}
+		}
+		if first+writebackRows >= total {
+			return log.Expire(ctx, now.Add(-keep))
+		}
+	}
+}
+
+// logRow is one record in the columns of facts C.
+func logRow(y *store.Sync, run *store.SyncRun, l *ledger.Logged, event string, now time.Time) source.LogRow {
+	shown := recordOf(l, event)
+	row := source.LogRow{
+		SyncID: y.ID, RunID: run.ID, Identifier: string(shown.Identifier), Payload: shown.RecordPayload,
+		StartedAt: l.Batch.StartedAt.UTC(), CompletedAt: l.Batch.CompletedAt.UTC(), Operation: shown.Operation, Status: shown.Status,
+		Message: shown.StatusMessage, LoggedAt: now.UTC(), DestinationID: y.DestinationID,
+		DestinationObjectID: y.Config.DestinationAttributes.Object, SourceID: y.SourceID, SourceObjectID: sourceObjectName(&y.Config.SourceAttributes.Object),
+	}
+	var text string
+	if json.Unmarshal(shown.Identifier, &text) == nil { // people look for it as it is
+		row.Identifier = text
+	}
+	switch row.Operation {
+	case api.OperationInsert, api.OperationAppend:
+		row.Operation = "create"
+	}
+	return row
+}
+
+// sourceObjectName names what a sync reads: a table by its names, anything else by
+// its type and id.
+func sourceObjectName(o *api.SourceObject) string {
+	if o.TableName == nil {
+		if o.ID == nil {
+			return o.Type
+		}
+		return fmt.Sprintf("%s:%d", o.Type, *o.ID)
+	}
+	name := *o.TableName
+	for _, part := range []*string{o.TableSchema, o.TableCatalog} {
+		if part != nil && *part != "" {
+			name = *part + "." + name
+		}
+	}
+	return name
+}
