@@ -1,7 +1,7 @@
 Feature: Connection test
   test_connection tells whether the endpoint and what lies behind it are healthy.
 
-  @CON-001 @must @spec @spec-4.2
+  @CON-001 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-006
   Scenario: test_connection answers success as a boolean
     The service reads "success" to show the connection as healthy. Any other value is an unknown
@@ -14,7 +14,7 @@ Feature: Connection test
     When the service calls "test_connection"
     Then every result of test_connection has a boolean "success"
 
-  @CON-002 @should @spec @spec-7.2.3 @hook-break_downstream @alone
+  @CON-002 @should @spec @spec-7.2.3 @hook-break_downstream @alone @evidence-responses
   @needs-CON-001
   Scenario: test_connection shows an unhealthy destination
     The user presses the button to find out why a sync fails. A green answer sends them the
@@ -28,7 +28,7 @@ Feature: Connection test
     And the service calls "test_connection"
     Then every result of test_connection reports the fault
 
-  @CON-003 @should @policy @spec-4.2
+  @CON-003 @should @policy @spec-4.2 @evidence-answers
   @needs-CON-001
   Scenario: test_connection can be repeated
     The service calls it each time the connection is saved. A test that fails now and then is
@@ -41,7 +41,7 @@ Feature: Connection test
     When the service calls "test_connection" 6 times
     Then every result of test_connection has the same "success"
 
-  @CON-004 @must @spec @spec-4.2
+  @CON-004 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-006 @needs-RPC-007 @needs-AUTH-001
   Scenario: test_connection answers empty params
     The service sends params {} and nothing else.
@@ -53,7 +53,7 @@ Feature: Connection test
     When the service calls "test_connection"
     Then every reply has a result
 
-  @CON-005 @must @spec @spec-4.2
+  @CON-005 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-006 @needs-RPC-007 @needs-AUTH-001
   Scenario: list_objects answers empty params
     The service sends params {} and nothing else.

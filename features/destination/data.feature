@@ -2,7 +2,7 @@
 Feature: Data
   A value is stored exactly or its record fails; it is never corrupted.
 
-  @DAT-001 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object
+  @DAT-001 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object @evidence-stored
   Scenario: Unicode text is kept
     Names of people and places are in all scripts. A question mark in their place is
     acknowledged and never repaired.
@@ -17,10 +17,12 @@ Feature: Data
       | string | "\\ud83d\\udc69\\u200d\\ud83d\\ude80 joined" |
       | string | "\\u05e9\\u05dc\\u05d5\\u05dd right to left" |
       | string | "e\\u0301 combining" |
-    Then every record is stored exactly or refused
+      | string | "Grüße ı İstanbul" |
+      | string | "你好 €" |
+    Then every acknowledged record is stored exactly
 
-  @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object
-  @needs-RES-010
+  @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object @evidence-stored
+  @needs-RES-010 @needs-RES-009
   Scenario: Control characters do not crash a batch
     Such characters come out of old databases. One of them must not stop the others.
     Cause: the database driver or a C string ends at NUL.
@@ -33,10 +35,10 @@ Feature: Data
       | string | "a\\u0000b" |
       | string | "a\\u0001\\u001f\\u007f\\tb" |
       | string | "a\\ud800b" |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DAT-003 @must @spec @spec-4.2.2 @write @readback-required @records-4 @each-object
-  @needs-SEM-007
+  @DAT-003 @must @spec @spec-4.2.2 @write @readback-required @records-6 @each-object @evidence-stored
+  @needs-SEM-007 @needs-SEM-004 @needs-FLD-014
   Scenario: Null stays null
     Null empties a field. As a text it fills it with a wrong value.
     Cause: null is formatted, or skipped because it is empty.
@@ -45,11 +47,13 @@ Feature: Data
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":null}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"null"}}],"complete":true}
 
     Given an object that can create records
-    When the service sends 2 new records with the creating operation
-    And the service sends the same records with the creating operation, with null in every optional field
-    Then every record is stored exactly or refused
+    When the service sends 2 new records with the creating operation, with null in every optional field
+    Then every acknowledged record is stored exactly
+    When the service sends 2 new records with the creating operation, mapping every field
+    And the service sends the same records with the changing operation if there is one, with null in every optional field
+    Then every acknowledged record is stored exactly
 
-  @DAT-004 @must @spec @spec-4.2.2 @write @readback-decides @records-8 @each-object
+  @DAT-004 @must @spec @spec-4.2.2 @write @readback-decides @records-20 @each-object @evidence-stored
   Scenario: Large integers are exact
     Keys of large systems are beyond 2^53. Rounded, two customers have one key.
     Cause: JSON numbers are read as floating point.
@@ -63,9 +67,12 @@ Feature: Data
       | integer | 9223372036854775807 |
       | integer | -9223372036854775808 |
       | integer | -9007199254740993 |
-    Then every record is stored exactly or refused
+      | integer | 0 |
+      | integer | -2147483649 |
+      | integer | 2147483648 |
+    Then every acknowledged record is stored exactly
 
-  @DAT-005 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  @DAT-005 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
   Scenario: Decimals are exact
     Decimals are money. They are sent as text so that nobody rounds them.
     Cause: the text is read as floating point.
@@ -78,11 +85,14 @@ Feature: Data
       | decimal | "123456789012345.678" |
       | decimal | "-0.000000000000000001" |
       | decimal | "1234.1234" |
+      | decimal | "0.1" |
+      | decimal | "99999999999999.99" |
+      | decimal | "100.50" |
       | decimal | "12345678901234567890.123456789012345678" |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DAT-006 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object
-  @needs-RES-010
+  @DAT-006 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object @evidence-stored
+  @needs-RES-010 @needs-RES-009
   Scenario: Extreme floats do not crash a batch
     One odd measurement must not stop the others.
     Cause: the conversion overflows.
@@ -96,9 +106,9 @@ Feature: Data
       | float | 5e-324 |
       | float | -0.0 |
       | float | 1e400 |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DAT-007 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  @DAT-007 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
   Scenario: Dates are kept
     A birthday that moves by a day is wrong for ever.
     Cause: the date becomes a moment in a local zone.
@@ -111,9 +121,11 @@ Feature: Data
       | date | "2024-02-29" |
       | date | "0001-01-01" |
       | date | "9999-12-31" |
-    Then every record is stored exactly or refused
+      | date | "1969-12-31" |
+      | date | "2021-03-28" |
+    Then every acknowledged record is stored exactly
 
-  @DAT-008 @must @published @spec @spec-2 @write @readback-required @records-4 @each-object
+  @DAT-008 @must @published @spec @spec-2 @write @readback-required @records-4 @each-object @evidence-stored
   Scenario: Moments are kept in UTC
     Moments are sent in UTC. Read in a local zone they shift by hours.
     Cause: the trailing Z is ignored.
@@ -126,9 +138,12 @@ Feature: Data
       | date_time | "2021-03-29T16:32:23Z" |
       | date_time | "2021-03-29T16:32:23.456Z" |
       | date_time | "2024-12-31T23:59:59Z" |
-    Then every record is stored exactly or refused
+      | date_time | "2024-01-01T00:00:00Z" |
+      | date_time | "1969-07-20T20:17:40Z" |
+      | date_time | "2021-03-28T01:30:00Z" |
+    Then every acknowledged record is stored exactly
 
-  @DAT-009 @must @published @spec-4.2 @write @readback-required @records-4 @each-object
+  @DAT-009 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
   Scenario: Booleans are booleans
     The text "false" is true in many languages.
     Cause: the value is formatted.
@@ -140,9 +155,9 @@ Feature: Data
     When the service sends new records with these values with the creating operation:
       | boolean | true |
       | boolean | false |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-6 @each-object
+  @DAT-010 @must @published @spec-4.2 @write @readback-required @records-6 @each-object @evidence-stored
   Scenario: Arrays keep their items and their order
     A list joined by commas cannot be taken apart again.
     Cause: the array is formatted into a text column.
@@ -156,9 +171,9 @@ Feature: Data
       | array | [] |
       | array | one item |
       | array | three items in falling order |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-14 @each-object
+  @DAT-011 @must @spec @spec-4.2.2 @write @readback-decides @records-60 @each-object @evidence-stored
   Scenario: Strings are kept as they are
     A leading zero is part of a postcode, and a quote is part of a name.
     Cause: text is trimmed, read as a number or put into a statement.
@@ -176,9 +191,20 @@ Feature: Data
       | string | "say \\"hi\\" and 'so'" |
       | string | "'; -- drop" |
       | string | "=1+1" |
-    Then every record is stored exactly or refused
+      | string | "<b>bold</b> & &amp; &lt;" |
+      | string | "one\\r\\ntwo\\nthree\\rfour" |
+      | string | "ends with a line end\\n" |
+      | string | "C:\\\\new \\\\t \\\\u0041" |
+      | string | "a%20b%41" |
+      | string | "tab\\there" |
+      | string | "50 % of %41, a+b, {{x}} ${y} \\u007b0}" |
+      | string | "MiXed CaSe and two  spaces" |
+      | string | "true" |
+      | string | "1e3" |
+      | string | "2021-03-29" |
+    Then every acknowledged record is stored exactly
 
-  @DAT-012 @should @policy @spec-8 @write @records-300 @first-object
+  @DAT-012 @should @policy @spec-8 @write @records-300 @first-object @evidence-accepted
   @needs-OPS-004
   Scenario: Bodies of some megabytes are accepted
     Body parsers stop at 100 KB by default. A full batch is larger than that.
@@ -191,7 +217,7 @@ Feature: Data
     When the service sends 300 new records with any operation, in bodies of 0.2, 1 and 4 MB
     Then every batch is processed
 
-  @DAT-013 @must @jsonrpc @spec-4.2 @write @readback-decides @records-2 @each-object
+  @DAT-013 @must @jsonrpc @spec-4.2 @write @readback-decides @records-2 @each-object @evidence-stored
   @needs-DAT-001
   Scenario: An escaped character is the character
     JSON may write é as \u00e9. Both are the same text.
@@ -204,4 +230,56 @@ Feature: Data
     When the service sends new records with these values with the creating operation:
       | string | "caf\\u00e9" |
       | string | "café" |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
+
+  @DAT-014 @should @policy @spec-4.2 @write @records-80 @each-object @evidence-accepted
+  @needs-OPS-007 @needs-RES-020
+  Scenario: A value of the declared type is accepted
+    The service knows the declared type and nothing else. What the endpoint refuses beyond it
+    stays in every run of the sync as a failed record.
+    Cause: the column or a validation takes less than the declared type.
+    Fix: widen the column, or say in the message which values are taken.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","city":"Köln"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","city":"Köln"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"invalid character"}]}}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | string | "conf {u}" | plain text |
+      | string | "caf\\u00e9 {u}" | text outside ASCII |
+      | string | "\\ud83d\\ude80 {u}" | an emoji |
+      | string | "say 'so' & <b>{u}</b>" | text with quotes and markup |
+      | string | "two\\nlines {u}" | text of two lines |
+      | string | "{u} {300}" | text of 300 characters |
+      | string | "" | empty text |
+      | integer | -{d} | a negative number |
+      | integer | 0 | zero |
+      | integer | 5000{d} | an integer beyond 32 bits |
+      | decimal | "-{d}.5" | a negative decimal |
+      | decimal | "{d}.1234567" | a decimal of seven places |
+      | float | -0.{d} | a negative fraction |
+      | date | "1969-12-31" | a date before 1970 |
+      | date_time | "2038-01-19T03:14:08Z" | a moment after 2038 |
+      | boolean | false | false |
+      | array | [] | an empty array |
+      | any | null | null |
+    Then every value of the declared type is accepted
+
+  @DAT-015 @must @published @spec-4.2 @write @readback-required @records-40 @each-object @evidence-stored
+  Scenario: Floats keep their full width
+    A float is sent with up to 17 significant digits. A coordinate that loses them lies in
+    another street.
+    Cause: the column has single precision, or the number is formatted with few digits.
+    Fix: use double precision and do not format the number.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","score":0.1}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"score":0.1}}],"complete":true}
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","score":0.1}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"score":0.10000000149011612}}],"complete":true}
+
+    Given an object that can create records
+    When the service sends new records with these values with the creating operation:
+      | float | 0.1 |
+      | float | 0.30000000000000004 |
+      | float | 52.520006599999995 |
+      | float | -1234567.890123 |
+      | float | 16777217.0 |
+      | float | 1e21 |
+      | float | 2.5e-8 |
+    Then every acknowledged record is stored exactly

@@ -1,7 +1,7 @@
 Feature: Persistence and repeats
   What was acknowledged is stored for good, and a repeat changes nothing.
 
-  @DUR-001 @must @spec @spec-4.2.2 @write @readback-required @records-100 @each-object
+  @DUR-001 @must @spec @spec-4.2.2 @write @readback-required @records-100 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Every acknowledged record is there at once
     The acknowledgement is final: the service may never send the record again. What is not
@@ -13,9 +13,9 @@ Feature: Persistence and repeats
 
     Given an object that can create records
     When the service sends 100 new records with the creating operation
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @DUR-002 @must @spec @spec-4.2.2 @write @records-100 @each-object
+  @DUR-002 @must @spec @spec-4.2.2 @write @records-100 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-012 @needs-SEM-001 @needs-SEM-006
   Scenario: A write is visible to the next call
     Two batches of one sync follow each other at once. The second must see what the first wrote.
@@ -29,7 +29,7 @@ Feature: Persistence and repeats
     When the service sends 50 new records with the creating operation, one by one in parallel, each followed by a witness
     Then every witness sees its record
 
-  @DUR-003 @must @spec @spec-4.2.2 @write @readback-required @hook-restart @alone @records-5 @each-object
+  @DUR-003 @must @spec @spec-4.2.2 @write @readback-required @hook-restart @alone @records-5 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Acknowledged records survive a restart
     A restart in the night must not lose what was synced in the evening.
@@ -41,10 +41,10 @@ Feature: Persistence and repeats
     Given an object that can create records
     When the service sends 5 new records with the creating operation
     And the hook "restart" is called
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @DUR-004 @must @spec @spec-4.2.5 @spec-7.2.5 @write @readback-required @records-40 @each-object
-  @needs-DUR-001 @needs-DUP-001 @needs-DUP-002 @needs-SEM-008
+  @DUR-004 @must @spec @spec-4.2.5 @spec-7.2.5 @write @readback-required @records-40 @each-object @evidence-stored
+  @needs-DUR-001 @needs-DUP-001 @needs-DUP-002 @needs-SEM-008 @needs-DUR-005 @needs-FLD-011
   Scenario: A batch that was cut off can be sent again
     After a broken connection the service cannot know what was written, and sends the batch
     again.
@@ -56,10 +56,10 @@ Feature: Persistence and repeats
     Given an object that can create records
     When the service sends 20 new records with the creating operation, cutting the reply
     And the service sends the same records with the creating operation
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
     And every acknowledged record exists once
 
-  @DUR-005 @must @spec @spec-4.2.2 @write @readback-required @records-6 @each-object
+  @DUR-005 @must @spec @spec-4.2.2 @write @readback-required @records-6 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Stored values are the values that were sent
     A value that was changed on the way is acknowledged and never sent again.
@@ -73,9 +73,9 @@ Feature: Persistence and repeats
       | string | "plain" |
       | string | "{300}" |
       | integer | 4242 |
-    Then every record is stored exactly or refused
+    Then every acknowledged record is stored exactly
 
-  @DUP-001 @must @spec @spec-4.2.5 @write @records-8 @each-object
+  @DUP-001 @must @spec @spec-4.2.5 @write @records-8 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The same batch twice has full results both times
     The same record may be sent more than once. An error the second time makes a sync that never
@@ -90,7 +90,7 @@ Feature: Persistence and repeats
     And the service sends the same records with any operation
     Then every batch is processed
 
-  @DUP-002 @must @spec @spec-4.2.5 @write @readback-required @records-22 @each-object
+  @DUP-002 @must @spec @spec-4.2.5 @write @readback-required @records-22 @each-object @evidence-stored
   @needs-DUP-001 @needs-SEM-006 @needs-SEM-001 @needs-SEM-003
   Scenario: Repeated delivery leaves one copy
     Retries deliver a record again. Each copy is then a customer with two mails.
@@ -104,7 +104,7 @@ Feature: Persistence and repeats
     And the service sends the same records with the creating operation 9 times
     Then every acknowledged record exists once
 
-  @DUP-003 @should @spec @spec-7.2.5 @write @records-8 @each-object
+  @DUP-003 @should @spec @spec-7.2.5 @write @records-8 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-DUP-001 @needs-RES-012
   Scenario: A record alone has the status that it had in its batch
     The service splits a failed batch and sends records alone. Another status makes the outcome

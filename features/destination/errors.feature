@@ -1,7 +1,7 @@
 Feature: Error safety and time
   A call that fails does so quickly, readably and without harm to the next one.
 
-  @ERR-001 @must @spec @spec-4.2.4 @write @hook-break_downstream @alone @records-3 @each-object
+  @ERR-001 @must @spec @spec-4.2.4 @write @hook-break_downstream @alone @records-3 @each-object @evidence-responses
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: A fault behind the endpoint is never a success
     The service repeats what failed. It never repeats what was acknowledged.
@@ -15,7 +15,7 @@ Feature: Error safety and time
     And the service sends 3 new records with the creating operation
     Then no record is acknowledged
 
-  @ERR-002 @must @spec @spec-4.2.4
+  @ERR-002 @must @spec @spec-4.2.4 @evidence-answers
   @needs-RPC-003 @needs-RPC-006 @needs-AUTH-001 @needs-CON-005
   Scenario: A good call after a bad one works
     Calls fail and are repeated. A bad one must not spoil the process or the connection for the
@@ -31,20 +31,20 @@ Feature: Error safety and time
       | after a call that was cut before its reply |
     Then every call is answered
 
-  @ERR-003 @should @spec @spec-5.2.4
+  @ERR-003 @should @spec @spec-5.2.4 @evidence-errors
   @needs-RPC-007
   Scenario: Error messages reveal nothing internal
     Messages are shown to users and kept in logs. Traces, statements and paths help an attacker.
     Cause: the exception is passed on with its trace.
     Fix: write a message for people and log the trace at home.
     Good: {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"no object nope"}}
-    Bad: {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"Traceback"}} (most recent call last): File "/srv/app/main.py", line 7
+    Bad: {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"Traceback (most recent call last): File \"/srv/app/main.py\", line 7"}}
 
     When the service calls "list_fields" for an object that does not exist
     And the service calls a method that does not exist
     Then every error reveals nothing internal
 
-  @ERR-004 @should @spec @spec-7.2.2
+  @ERR-004 @should @spec @spec-7.2.2 @evidence-errors
   @needs-RPC-007
   Scenario: Error messages are short readable text
     Code and message are what the user sees.
@@ -57,7 +57,7 @@ Feature: Error safety and time
     And the service calls a method that does not exist
     Then every error is short readable text
 
-  @ERR-005 @should @published @spec-7.2.5 @hook-break_downstream @alone
+  @ERR-005 @should @published @spec-7.2.5 @hook-break_downstream @alone @evidence-responses
   @needs-RPC-006
   Scenario: The endpoint fails fast
     The service has its own retries. An endpoint that retries for a minute runs into the
@@ -71,7 +71,7 @@ Feature: Error safety and time
     And the service calls "list_objects"
     Then every reply arrives within the planning deadline
 
-  @TIM-001 @should @spec @spec-8 @acquit
+  @TIM-001 @should @spec @spec-8 @acquit @evidence-responses
   Scenario: Planning calls come in time
     The service times out slow requests, and the user waits at the screen.
     Cause: the schema is read from a slow place on each call.
@@ -83,7 +83,7 @@ Feature: Error safety and time
     And the service calls "supported_operations" for every object
     Then every reply arrives within the planning deadline
 
-  @TIM-002 @should @spec @spec-8 @write @acquit @records-1000 @first-object
+  @TIM-002 @should @spec @spec-8 @write @acquit @records-1000 @first-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SPD-006
   Scenario: A full batch comes in time
     A batch that is late counts as failed and is sent again, and is late again.
@@ -96,7 +96,7 @@ Feature: Error safety and time
     When the service sends a full batch of new records with any operation
     Then every reply arrives within the batch deadline
 
-  @TIM-003 @should @policy @spec-8 @acquit
+  @TIM-003 @should @policy @spec-8 @acquit @evidence-responses
   @needs-TIM-001
   Scenario: No reply stalls half-way
     A reply that begins and then stands still holds a connection of the service until the
@@ -109,3 +109,15 @@ Feature: Error safety and time
     When the service calls every reading method
     And the service calls "supported_operations" for every object
     Then every reply arrives without a stall
+
+  @ERR-006 @must @spec @spec-4.2.4 @last @write-optional @records-3 @evidence-responses
+  Scenario: The endpoint stays up
+    A process that ends takes every call with it that is under way, of every sync. Judged over
+    the whole run, and at its end by bodies and texts that processes have died of.
+    Cause: an exception that no handler catches, or memory that runs out.
+    Fix: catch what a single call throws, and answer an error.
+    Good: a body that is no JSON -> {"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error"}}, and the next call is answered
+    Bad: a body that is no JSON -> the connection is reset, and so is every later one
+
+    When the service sends what processes have died of
+    Then the endpoint has accepted connections all the time

@@ -1,7 +1,7 @@
 Feature: HTTP
   Every call is one POST with a synchronous, complete, honest HTTP response.
 
-  @HTTP-001 @must @spec @spec-4.2
+  @HTTP-001 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-006
   Scenario: A result comes with a 2xx status
     The service posts to the configured URL. A status that says failure makes it throw the
@@ -14,7 +14,7 @@ Feature: HTTP
     When the service calls every reading method
     Then every HTTP response that holds a result has a 2xx status
 
-  @HTTP-002 @should @published @spec-4.2
+  @HTTP-002 @should @published @spec-4.2 @evidence-envelopes
   @needs-RPC-001
   Scenario: Every reply is labelled as JSON
     A wrong Content-Type lets proxies and clients treat the reply as text.
@@ -27,7 +27,7 @@ Feature: HTTP
     And the service calls a method that does not exist
     Then every HTTP response that holds an envelope says that it is JSON
 
-  @HTTP-003 @must @spec @spec-4.2
+  @HTTP-003 @must @spec @spec-4.2 @evidence-responses
   Scenario: Every call is answered in the same response
     The service waits for the reply in this exchange and reads nothing later. An accepted call
     without a reply counts as failed.
@@ -39,7 +39,7 @@ Feature: HTTP
     When the service calls every method
     Then every HTTP response holds its answer
 
-  @HTTP-004 @should @policy @spec-4.2
+  @HTTP-004 @should @policy @spec-4.2 @evidence-responses
   Scenario: No call is redirected
     Clients turn a redirected POST into a GET or drop its body, and secrets go to another place.
     Cause: a trailing slash, or http is redirected to https.
@@ -50,7 +50,7 @@ Feature: HTTP
     When the service calls every reading method
     Then every HTTP response is no redirect
 
-  @HTTP-005 @should @policy @spec-4.2
+  @HTTP-005 @should @policy @spec-4.2 @evidence-responses
   @needs-RPC-006
   Scenario: Only POST runs a method
     A GET can be sent by a crawler, a preview or a link. It must not run anything.
@@ -66,7 +66,7 @@ Feature: HTTP
       | DELETE |
     Then no reply has a result
 
-  @HTTP-006 @must @spec @spec-4.2
+  @HTTP-006 @must @spec @spec-4.2 @evidence-responses
   Scenario: Every response is complete
     A body that ends before its announced length is a failed call, and the batch is sent again.
     Cause: the length is counted in characters, or a worker dies while it writes.
@@ -77,7 +77,7 @@ Feature: HTTP
     When the service calls every reading method
     Then every HTTP response is complete
 
-  @HTTP-007 @should @policy @spec-4.2
+  @HTTP-007 @should @policy @spec-4.2 @evidence-responses
   @needs-RPC-001
   Scenario: Content-Encoding is honest and was offered
     The service decodes what the header says. A wrong label makes the body unreadable.
@@ -91,8 +91,8 @@ Feature: HTTP
       | accepting identity only |
     Then every HTTP response is encoded as offered and labelled
 
-  @HTTP-008 @should @published @spec-4.2
-  @needs-RPC-001
+  @HTTP-008 @should @published @spec-4.2 @evidence-answers
+  @needs-RPC-001 @needs-RPC-003
   Scenario: A kept connection serves a second call
     The service reuses connections. A silent close in the middle of the next call is a failed
     call.
@@ -105,7 +105,7 @@ Feature: HTTP
       | twice on one connection |
     Then every call is answered
 
-  @HTTP-009 @should @policy @spec-4.2
+  @HTTP-009 @should @policy @spec-4.2 @evidence-answers
   @needs-RPC-006 @needs-AUTH-001 @needs-CON-005
   Scenario: Usual forms of an HTTP request are accepted
     Proxies in between change the framing and the headers of a request, and the endpoint must
@@ -121,7 +121,7 @@ Feature: HTTP
       | with Expect: 100-continue |
     Then every reply has a result
 
-  @HTTP-010 @should @policy @spec-4.2
+  @HTTP-010 @should @policy @spec-4.2 @evidence-responses
   @needs-RPC-008
   Scenario: An error carries an envelope whatever its status
     The user sees code and message of the envelope. A bare text shows up as an unknown error.
@@ -135,7 +135,7 @@ Feature: HTTP
       | {"jsonrpc":"2.0","method":"list_fields","params":{"object":7},"id":"{id}"} |
     Then every HTTP response holds an envelope
 
-  @HTTP-011 @should @spec @spec-4.2.1
+  @HTTP-011 @should @spec @spec-4.2.1 @evidence-responses
   @needs-RPC-003
   Scenario: No reply comes from a cache
     A cached reply has the id of an older call and shows a schema that is gone.

@@ -1,7 +1,7 @@
 Feature: Parallel calls
   Calls in parallel do not disturb each other.
 
-  @PAR-001 @must @spec @spec-4.2.3 @alone
+  @PAR-001 @must @spec @spec-4.2.3 @alone @evidence-answers
   @needs-RPC-003 @needs-FLD-001 @needs-FLD-010
   Scenario: Parallel planning calls have their own replies
     The service plans many syncs at once. A crossed reply maps the fields of another object.
@@ -15,7 +15,7 @@ Feature: Parallel calls
     Then every reply has the id of its request
     And every listed object has the same fields each time
 
-  @PAR-002 @must @spec @spec-4.2.3 @write @readback-decides @alone @records-32 @each-object
+  @PAR-002 @must @spec @spec-4.2.3 @write @readback-decides @alone @records-32 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-001 @needs-SEM-006
   Scenario: Parallel batches have their own results and are stored
     The service sends as many batches at once as the endpoint declares.
@@ -27,10 +27,10 @@ Feature: Parallel calls
     Given an object
     When the service sends 32 new records with any operation, in parallel batches
     Then every record has a result
-    And every record is stored exactly or refused
+    And every acknowledged record is in the destination
 
-  @PAR-003 @should @spec @spec-4.2.3 @spec-4.2.5 @write @readback-required @alone @records-32 @each-object
-  @needs-PAR-002 @needs-SEM-007 @needs-SEM-008
+  @PAR-003 @should @spec @spec-4.2.3 @spec-4.2.5 @write @readback-required @alone @records-32 @each-object @evidence-stored
+  @needs-PAR-002 @needs-SEM-007 @needs-SEM-008 @needs-FLD-011
   Scenario: Parallel upserts of one key leave one whole record
     Retries can overlap with the batch that they repeat.
     Cause: the check and the write are two steps.
@@ -43,7 +43,7 @@ Feature: Parallel calls
     Then every acknowledged record exists once
     And every record has the values of one batch
 
-  @PAR-004 @should @policy @spec-4.2.3 @load @alone @acquit
+  @PAR-004 @should @policy @spec-4.2.3 @load @alone @acquit @evidence-responses
   @needs-RPC-006
   Scenario: Parallel calls are not queued behind each other
     Declared parallelism that is served one by one makes a sync as slow as without it.
@@ -56,7 +56,7 @@ Feature: Parallel calls
     And the service calls "list_objects" in the declared parallelism
     Then the latency in parallel stays within three times that of a single call
 
-  @PAR-005 @must @spec @spec-4.2.3 @write @alone @records-24 @each-object
+  @PAR-005 @must @spec @spec-4.2.3 @write @alone @records-24 @each-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-006 @needs-SEM-001 @needs-PAR-002
   Scenario: Different operations in parallel do not cross
     Batches of several syncs run at once. An operation that crosses over creates or deletes what

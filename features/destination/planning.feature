@@ -2,7 +2,7 @@
 Feature: Planning
   Objects, fields and operations are what a mapping is built on.
 
-  @OBJ-001 @must @published @spec-4.2
+  @OBJ-001 @must @published @spec-4.2 @evidence-answers
   Scenario: Objects are a list with names and labels
     The user chooses the destination object from this list. An entry without a name or label
     cannot be chosen.
@@ -14,7 +14,7 @@ Feature: Planning
     When the service calls "list_objects"
     Then every listed object has a name and a label
 
-  @OBJ-002 @must @published @spec-4.2
+  @OBJ-002 @must @published @spec-4.2 @evidence-answers
   @needs-OBJ-001
   Scenario: At least one object is listed
     Without an object no sync can be created.
@@ -26,7 +26,7 @@ Feature: Planning
     When the service calls "list_objects"
     Then the list of objects is not empty
 
-  @OBJ-003 @must @published @spec-4.2
+  @OBJ-003 @must @published @spec-4.2 @evidence-answers
   @needs-OBJ-002
   Scenario: Object names are unique
     The name is the permanent key of an object. With two of them the service writes to either.
@@ -38,7 +38,7 @@ Feature: Planning
     When the service calls "list_objects"
     Then every listed object has a unique name
 
-  @OBJ-004 @must @published @spec @spec-4.2.1
+  @OBJ-004 @must @published @spec @spec-4.2.1 @evidence-answers
   @needs-OBJ-002
   Scenario: Objects keep their names
     A sync stores the name. When the next call names the object differently, the sync has lost
@@ -53,7 +53,7 @@ Feature: Planning
       | on a fresh connection |
     Then the objects stay the same
 
-  @OBJ-005 @should @published @spec-4.2 @write @readback-required @records-1 @each-object
+  @OBJ-005 @should @published @spec-4.2 @write @readback-required @records-1 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: A field created on write is stored and then listed
     The service maps new source columns to such fields. When they are dropped, data is lost
@@ -66,9 +66,11 @@ Feature: Planning
     Given an object with fields created on write
     And an object that can create records
     When the service sends 1 new record with the creating operation, mapping a new field
-    Then every record is stored exactly or refused
+    And the service calls "list_fields" for every object
+    Then every acknowledged record is stored exactly
+    And the fields show the new field
 
-  @FLD-001 @must @published @spec-4.2
+  @FLD-001 @must @published @spec-4.2 @evidence-answers
   @needs-OBJ-003 @needs-OBJ-004
   Scenario: Every field has its eight properties
     The service decides from them what can be mapped. A missing or wrong property makes the
@@ -81,7 +83,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every listed field has its eight properties
 
-  @FLD-002 @must @published @spec-4.2
+  @FLD-002 @must @published @spec-4.2 @evidence-answers
   @needs-FLD-001
   Scenario: Field names are unique and not empty
     A record is a map by field name. Of two equal names one value is lost.
@@ -93,7 +95,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every listed field has a unique name
 
-  @FLD-003 @must @published @spec-4.2
+  @FLD-003 @must @published @spec-4.2 @evidence-answers
   @needs-FLD-001
   Scenario: Every field has one of the seven types
     The service converts source values by the type. It has no conversion for another one.
@@ -105,7 +107,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every listed field has a known type
 
-  @FLD-004 @must @spec @spec-4.2
+  @FLD-004 @must @spec @spec-4.2 @evidence-answers
   @needs-FLD-001
   Scenario: Every object has a field that may be an identifier
     Each sync matches records by one identifier. Without one the object cannot be a destination.
@@ -117,7 +119,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every listed object has an identifier field
 
-  @FLD-005 @should @spec @spec-4.2
+  @FLD-005 @should @spec @spec-4.2 @evidence-answers
   @needs-FLD-001 @needs-FLD-006
   Scenario: Identifiers are required
     The identifier is supplied for every record, and the service asks for its mapping only when
@@ -130,7 +132,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every identifier field is required
 
-  @FLD-006 @must @published @spec-4.2
+  @FLD-006 @must @published @spec-4.2 @evidence-answers
   @needs-FLD-001 @needs-FLD-003
   Scenario: Identifiers are strings or integers and no arrays
     Records are matched by equality, which other types do not have reliably.
@@ -142,7 +144,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every identifier field is a string or an integer and no array
 
-  @FLD-007 @should @policy @spec-4.2
+  @FLD-007 @should @policy @spec-4.2 @evidence-answers
   @needs-FLD-001 @needs-OPS-001
   Scenario: What a new record needs can be written when it is created
     A required field that cannot be written on create makes every insert fail.
@@ -155,7 +157,7 @@ Feature: Planning
     And the service calls "supported_operations" for every object
     Then every listed field that a new record needs is createable
 
-  @FLD-008 @should @published @spec-4.2
+  @FLD-008 @should @published @spec-4.2 @evidence-answers
   @needs-FLD-001
   Scenario: No field is dead
     A field that can be written neither on create nor on update only confuses the person who
@@ -168,7 +170,7 @@ Feature: Planning
     When the service calls "list_fields" for every object
     Then every listed field is writable
 
-  @FLD-009 @should @jsonrpc @spec-4.2
+  @FLD-009 @should @jsonrpc @spec-4.2 @evidence-errors
   @needs-OBJ-004
   Scenario: list_fields of an unknown object is an error
     An empty list or the fields of another object hide that an object was renamed or deleted.
@@ -180,7 +182,7 @@ Feature: Planning
     When the service calls "list_fields" for an object that does not exist
     Then no reply has a result
 
-  @FLD-010 @must @spec @spec-4.2 @write-optional @records-2
+  @FLD-010 @must @spec @spec-4.2 @write-optional @records-2 @evidence-answers
   @needs-FLD-001
   Scenario: Every listed object has its fields, whatever it holds
     An empty object must be mappable too, and writing into existing fields must not change the
@@ -195,7 +197,7 @@ Feature: Planning
     And the service calls "list_fields" for every object
     Then every listed object has the same fields each time
 
-  @OPS-001 @must @spec @spec-4.2
+  @OPS-001 @must @spec @spec-4.2 @evidence-answers
   @needs-OBJ-003 @needs-OBJ-004
   Scenario: Supported operations are known words
     The user can choose only what the service knows. Another word is never offered.
@@ -207,7 +209,7 @@ Feature: Planning
     When the service calls "supported_operations" for every object
     Then the supported operations are known words
 
-  @OPS-002 @must @spec @spec-4.2
+  @OPS-002 @must @spec @spec-4.2 @evidence-answers
   @needs-OPS-001
   Scenario: At least one operation is supported, each listed once
     An object without operations cannot be a destination.
@@ -219,7 +221,7 @@ Feature: Planning
     When the service calls "supported_operations" for every object
     Then the supported operations are not empty and unique
 
-  @OPS-003 @should @jsonrpc @spec-4.2
+  @OPS-003 @should @jsonrpc @spec-4.2 @evidence-errors
   @needs-OBJ-004
   Scenario: supported_operations of an unknown object is an error
     A default list hides that an object was renamed or deleted.

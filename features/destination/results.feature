@@ -1,7 +1,7 @@
 Feature: Record results
   Every record that was sent has a status of its own.
 
-  @RES-001 @must @published @spec-4.2 @write @records-4 @each-object
+  @RES-001 @must @published @spec-4.2 @write @records-4 @each-object @evidence-results
   @needs-OBJ-004 @needs-FLD-002 @needs-FLD-004 @needs-FLD-006 @needs-FLD-010 @needs-OPS-002 @needs-SPD-001
   Scenario: A batch is answered by an array of record results
     The service looks for the array "record_results". Without it the whole batch fails.
@@ -14,7 +14,7 @@ Feature: Record results
     When the service sends 2 new records with any operation
     Then every result of sync_batch has an array of record results
 
-  @RES-002 @must @spec @spec-7.2.4 @write @records-20 @each-object
+  @RES-002 @must @spec @spec-7.2.4 @write @records-20 @each-object @evidence-results
   @needs-RES-001 @needs-RES-004 @needs-RES-005
   Scenario: Every record that was sent has a result
     A record without a result counts as failed. The service sends it again in this run, in the
@@ -30,7 +30,7 @@ Feature: Record results
     Then every record has a result
     And every record result agrees with the others of its record
 
-  @RES-003 @should @policy @spec-7.2.4 @write @records-6 @each-object
+  @RES-003 @should @policy @spec-7.2.4 @write @records-6 @each-object @evidence-results
   @needs-RES-001 @needs-RES-004 @needs-RES-002
   Scenario: Results name only records that were sent, each once
     A result that belongs to no record hints at another run's data; a repeated one hides which
@@ -44,7 +44,7 @@ Feature: Record results
     When the service sends 3 new records with any operation
     Then every record result names a record that was sent, and each only once
 
-  @RES-004 @must @spec @spec-7.2.4 @write @records-10 @each-object
+  @RES-004 @must @spec @spec-7.2.4 @write @records-10 @each-object @evidence-results
   @needs-RES-001
   Scenario: Results carry the identifier exactly as it was sent
     Results are matched by the identifier. A changed one belongs to no record, which then counts
@@ -60,10 +60,11 @@ Feature: Record results
       | " {key} spaces " |
       | "{key}-e\\u0301" |
       | "{odd}" |
+      | "{key} <b> & 'q'" |
       | {odd} |
     Then every record result has an identifier exactly as it was sent
 
-  @RES-005 @must @spec @spec-7.2.4 @write @records-4 @each-object
+  @RES-005 @must @spec @spec-7.2.4 @write @records-4 @each-object @evidence-results
   @needs-RES-001
   Scenario: The status of a record is a boolean
     Only true is a success. Another value counts as failed, and the record is sent for ever.
@@ -76,7 +77,7 @@ Feature: Record results
     When the service sends 2 new records with any operation
     Then every record result has a boolean "success"
 
-  @RES-006 @should @spec @spec-7.2.4 @write @records-20 @each-object
+  @RES-006 @should @spec @spec-7.2.4 @write @records-20 @each-object @evidence-refused
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005
   Scenario: A failure says why
     The message is all that the user sees of the failure in the sync history.
@@ -103,7 +104,7 @@ Feature: Record results
     When the service sends 2 new records with any operation
     Then it is noted which successes carry a message
 
-  @RES-008 @must @spec @spec-7.2.4 @write @records-10 @each-object
+  @RES-008 @must @spec @spec-7.2.4 @write @records-14 @each-object @evidence-accepted @evidence-refused
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006 @needs-RES-009
   Scenario: A bad record does not mark its neighbours
     A good record that is marked as failed is sent for ever, though it is stored.
@@ -114,10 +115,10 @@ Feature: Record results
 
     Given an object with a known bad record
     And an object that can create records
-    When the service sends 4 good records and 1 bad record with the creating operation
+    When the service sends 5 good records and 2 bad records with the creating operation
     Then no good record is marked as failed
 
-  @RES-009 @must @spec @spec-4.2.2 @write @readback-decides @records-5 @each-object
+  @RES-009 @must @spec @spec-4.2.2 @write @readback-decides @records-16 @each-object @evidence-refused
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006
   Scenario: A bad record is not acknowledged
     A record that is acknowledged is never sent again. If it was not stored it is lost.
@@ -129,9 +130,10 @@ Feature: Record results
     Given an object with a known bad record
     And an object that can create records
     When the service sends 0 good records and 1 bad record with the creating operation
+    And the service sends 5 good records and 2 bad records with the creating operation
     Then no bad record is acknowledged
 
-  @RES-010 @should @published @spec-7.2.4 @write @records-10 @each-object
+  @RES-010 @should @published @spec-7.2.4 @write @records-14 @each-object @evidence-accepted @evidence-refused
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006
   Scenario: Each status stands at its own record
     Results may come in any order, but a status at the wrong identifier loses one record and
@@ -143,10 +145,10 @@ Feature: Record results
 
     Given an object with a known bad record
     And an object that can create records
-    When the service sends 4 good records and 1 bad record with the creating operation
+    When the service sends 5 good records and 2 bad records with the creating operation
     Then every record result stands at its own record
 
-  @RES-011 @should @policy @spec-7.2.4 @write @records-1 @each-object
+  @RES-011 @should @policy @spec-7.2.4 @write @records-1 @each-object @evidence-responses
   @needs-RES-001
   Scenario: An empty batch has empty results
     A probe or an empty tail of a sync must not look like a failure.
@@ -158,8 +160,9 @@ Feature: Record results
     Given an object
     When the service sends no records with any operation
     Then every reply has a result
+    And every result of sync_batch has an array of record results
 
-  @RES-012 @must @spec @spec-4.2 @write @records-4 @each-object
+  @RES-012 @must @spec @spec-4.2 @write @records-8 @each-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: A batch of one record works
     The service splits a failed batch until one record is left. If that fails for being alone,
@@ -170,23 +173,24 @@ Feature: Record results
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"update","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32603,"message":"bulk needs two rows"}}
 
     Given an object
-    When the service sends 1 new record with each operation
+    When the service sends 1 record that each operation is for with each operation
     Then every batch is processed
 
-  @RES-013 @must @spec @spec-4.2 @write @records-8 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
-  Scenario: A plan that maps only the identifier works
-    A sync of identifiers alone is legal, for example to fill a list.
+  @RES-013 @must @spec @spec-4.2 @write @records-14 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-DUP-001
+  Scenario: A plan that maps only what it must works
+    A sync of identifiers alone is legal, for example to fill a list. Where fields are required,
+    the least plan maps those too.
     Cause: the statement has an empty SET clause.
     Fix: treat such a record as present without changes.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32603,"message":"syntax error near WHERE"}}
 
     Given an object
-    When the service sends 2 new records with each operation, mapping only the identifier
-    Then every batch is processed
+    When the service sends 2 records that each operation is for with each operation, mapping only what is required
+    Then every plan that maps no more than it must is accepted
 
-  @RES-014 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object
+  @RES-014 @should @policy @spec-4.2 @write @readback-required @records-6 @each-object @evidence-kept
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-007 @needs-SEM-004 @needs-RES-013
   Scenario: Fields that are not mapped stay as they are
     A sync writes the fields that it maps. Others belong to somebody else.
@@ -200,7 +204,7 @@ Feature: Record results
     And the service sends the same records with the changing operation, mapping only what is required
     Then everything else is unchanged by the last batch
 
-  @RES-015 @should @policy @spec-4.2.5 @write @records-4 @each-object
+  @RES-015 @should @policy @spec-4.2.5 @write @records-4 @each-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The same identifier twice in a batch is survived
     Sources have duplicates. The batch must not fail as a whole for one.
@@ -213,20 +217,22 @@ Feature: Record results
     When the service sends 2 new records with any operation, each twice
     Then every batch is processed
 
-  @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-4 @each-object
+  @RES-016 @should @policy @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DAT-001
   Scenario: The order of members does not matter
-    JSON objects have no order. Values that land by position end up in the wrong field.
-    Cause: columns are filled by position.
-    Fix: read each value by its name.
+    JSON objects have no order. Values that land by position end up in the wrong field, and
+    results are told by a value that is no identifier.
+    Cause: columns are filled, or the identifier is taken, by position.
+    Fix: read each value by its name, and the identifier by the field that the plan marks.
     Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"zip":"1","city":"Ulm","email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"city":"Ulm","zip":"1"}}],"complete":true}
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"zip":"1","city":"Ulm","email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"city":"1","zip":"Ulm"}}],"complete":true}
 
     Given an object that can create records
     When the service sends 3 new records with the creating operation, with members in reverse order
-    Then every record is stored exactly or refused
+    Then every record has a result
+    And every acknowledged record is stored exactly
 
-  @RES-017 @should @policy @spec-7.2.4 @write @records-4 @each-object
+  @RES-017 @should @policy @spec-7.2.4 @write @records-4 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005
   Scenario: Identifiers keep their JSON type
     A text for a number matches only in a service that is lenient.
@@ -239,7 +245,7 @@ Feature: Record results
     When the service sends 2 new records with any operation, by the integer identifier
     Then every record result has an identifier of the type that was sent
 
-  @RES-018 @should @spec @spec-7.2.4 @write @records-10 @each-object
+  @RES-018 @should @spec @spec-7.2.4 @write @records-14 @each-object @evidence-refused
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006
   Scenario: One bad record does not fail the batch
     The service would have to split the batch again and again to find the bad one.
@@ -250,10 +256,10 @@ Feature: Record results
 
     Given an object with a known bad record
     And an object that can create records
-    When the service sends 4 good records and 1 bad record with the creating operation
+    When the service sends 5 good records and 2 bad records with the creating operation
     Then every batch is processed
 
-  @RES-019 @should @policy @spec-7.2.4 @write @records-4 @each-object
+  @RES-019 @should @policy @spec-7.2.4 @write @records-5 @each-object @evidence-responses
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005
   Scenario: A record without identifier is not acknowledged
     Such a record cannot be matched. Acknowledged it creates copies or changes anything.
@@ -263,5 +269,25 @@ Feature: Record results
     Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":null}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":null,"success":true}]}}
 
     Given an object
-    When the service sends 2 new records with each operation, without their identifier
+    When a good new record is accepted as the control
+    And the service sends 2 new records with each operation, without their identifier
     Then no record is acknowledged
+
+  @RES-020 @must @spec @spec-4.2 @write @records-60 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-007
+  Scenario: The same values fare the same in every operation
+    A value that one operation accepts and another one refuses depends on the sync, not on the
+    data: the record is repeated for ever in one sync and stored in the other.
+    Cause: the operations are different code, with a validation of their own each.
+    Fix: validate a value in one place.
+    Good: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","city":"Köln"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, and the same with upsert
+    Bad: {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","city":"Köln"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, and with insert {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"invalid character"}]}}
+
+    Given an object with two operations
+    When the service sends the same values with every operation:
+      | string | "conf {u}" | plain text |
+      | string | "caf\\u00e9 {u}" | text outside ASCII |
+      | string | "say 'so' & <b>{u}</b>" | text with quotes and markup |
+      | integer | -{d} | a negative number |
+      | any | null | null |
+    Then the same values fare the same in every operation

@@ -1,7 +1,7 @@
 Feature: RPC envelope
   Every reply is one JSON-RPC 2.0 envelope: the service reads nothing else.
 
-  @RPC-001 @must @spec @spec-4.2
+  @RPC-001 @must @spec @spec-4.2 @evidence-responses
   @needs-HTTP-003 @needs-HTTP-006
   Scenario: Every reply is one JSON value in UTF-8
     The service parses the body as one JSON document. Anything else fails the whole call with an
@@ -14,7 +14,7 @@ Feature: RPC envelope
     When the service calls every reading method
     Then every reply is one JSON value in UTF-8
 
-  @RPC-002 @must @spec @spec-4.2
+  @RPC-002 @must @spec @spec-4.2 @evidence-envelopes
   @needs-RPC-005
   Scenario: Every reply says jsonrpc "2.0"
     The member marks the envelope. A client that checks it drops the reply otherwise.
@@ -27,7 +27,7 @@ Feature: RPC envelope
     And the service calls a method that does not exist
     Then every reply has "jsonrpc" equal to "2.0"
 
-  @RPC-003 @must @spec @spec-4.2
+  @RPC-003 @must @spec @spec-4.2 @evidence-envelopes
   @needs-RPC-005
   Scenario: Every reply has the id of its request
     The service matches a reply to its call by the id, in value and in type. A changed id makes
@@ -49,7 +49,7 @@ Feature: RPC envelope
       | {"jsonrpc":"2.0","method":"test_connection","params":{},"id":"e\\u0301"} |
     Then every reply has the id of its request
 
-  @RPC-004 @must @spec @spec-4.2
+  @RPC-004 @must @spec @spec-4.2 @evidence-envelopes
   @needs-RPC-005
   Scenario: No reply has both a result and an error
     The presence of "error" means that the call failed. A reply with both keys, even with a null
@@ -63,7 +63,7 @@ Feature: RPC envelope
     And the service calls a method that does not exist
     Then every reply has not both "result" and "error"
 
-  @RPC-005 @must @spec @spec-7.2.1
+  @RPC-005 @must @spec @spec-7.2.1 @evidence-envelopes
   @needs-RPC-014
   Scenario: Every reply has a result or an error
     Without the correct keys the service fails the call with an unknown error and nobody sees
@@ -76,7 +76,7 @@ Feature: RPC envelope
     When the service calls every reading method
     Then every reply has "result" or "error"
 
-  @RPC-006 @must @spec @spec-4.2
+  @RPC-006 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-004
   Scenario: Every result is an object
     The service reads named members of the result. It finds none in an array, a string or null.
@@ -88,7 +88,7 @@ Feature: RPC envelope
     When the service calls every reading method
     Then every reply has an object as result
 
-  @RPC-007 @must @spec @jsonrpc @spec-7.2.2
+  @RPC-007 @must @spec @jsonrpc @spec-7.2.2 @evidence-errors
   @needs-RPC-005
   Scenario: Every error has an integer code and a message
     Code and message are what the user sees in the interface when the endpoint fails. Without
@@ -101,8 +101,8 @@ Feature: RPC envelope
     When the service calls a method that does not exist
     Then every error has an integer code and a message
 
-  @RPC-008 @must @jsonrpc @spec-4.2
-  @needs-RPC-004 @needs-RPC-007
+  @RPC-008 @must @jsonrpc @spec-4.2 @evidence-responses
+  @needs-RPC-004 @needs-RPC-007 @needs-RPC-003
   Scenario: An unknown method is answered by an error
     A result for a method that does not exist would make the service believe that the call was
     carried out.
@@ -114,7 +114,7 @@ Feature: RPC envelope
     When the service calls a method that does not exist
     Then every reply is an error that answers its request
 
-  @RPC-009 @should @jsonrpc @spec-4.2
+  @RPC-009 @should @jsonrpc @spec-4.2 @evidence-responses
   @needs-RPC-008
   Scenario: An unknown method has the code -32601
     The code tells a missing method from a failed one, so that the user is not sent looking for
@@ -127,7 +127,7 @@ Feature: RPC envelope
     When the service calls a method that does not exist
     Then every error has the code -32601
 
-  @RPC-010 @should @jsonrpc @spec-4.2
+  @RPC-010 @should @jsonrpc @spec-4.2 @evidence-responses
   @needs-RPC-008
   Scenario: Malformed JSON is answered by the code -32700 and a null id
     A body that was cut on the way must fail at once. An endpoint that hangs or answers a result
@@ -141,7 +141,7 @@ Feature: RPC envelope
       | {"jsonrpc":"2.0","method":"test_connection","params":{ |
     Then every error has the code -32700 and a null id
 
-  @RPC-011 @should @jsonrpc @spec-4.2
+  @RPC-011 @should @jsonrpc @spec-4.2 @evidence-responses
   @needs-RPC-008
   Scenario: A wrong envelope has the code -32600
     A call without a method name must not be guessed, or data goes where nobody sent it.
@@ -156,7 +156,7 @@ Feature: RPC envelope
       | {"method":"test_connection","params":{},"id":"{id}"} |
     Then every error has the code -32600
 
-  @RPC-012 @should @jsonrpc @spec-4.2
+  @RPC-012 @should @jsonrpc @spec-4.2 @evidence-responses
   @needs-RPC-008 @needs-HTTP-010
   Scenario: Missing or wrong params are answered by an error
     An empty list for a request that was never understood looks like an object without fields,
@@ -171,7 +171,7 @@ Feature: RPC envelope
       | {"jsonrpc":"2.0","method":"list_fields","params":{"object":7},"id":"{id}"} |
     Then every reply is an error that answers its request
 
-  @RPC-013 @should @policy @spec-4.2
+  @RPC-013 @should @policy @spec-4.2 @evidence-answers
   @needs-RPC-006 @needs-AUTH-001 @needs-CON-005
   Scenario: Unknown extra members are ignored
     The protocol may grow. An endpoint that refuses a member that it does not know stops working
@@ -186,7 +186,7 @@ Feature: RPC envelope
       | {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"{id}","zz_unknown":1} |
     Then every reply has a result
 
-  @RPC-014 @must @spec @spec-4.2
+  @RPC-014 @must @spec @spec-4.2 @evidence-envelopes
   @needs-RPC-001
   Scenario: Every reply is an object and not an array
     The service sends single calls and looks for "result" in the top-level object. It finds
@@ -199,7 +199,7 @@ Feature: RPC envelope
     When the service calls every reading method
     Then every reply is an object
 
-  @RPC-015 @should @policy @spec-4.2
+  @RPC-015 @should @policy @spec-4.2 @evidence-envelopes
   @needs-RPC-001
   Scenario: No reply has duplicate keys
     Parsers disagree about which of two equal keys counts, so the service may read the other
@@ -212,7 +212,7 @@ Feature: RPC envelope
     When the service calls every reading method
     Then every reply has unique keys
 
-  @RPC-016 @should @jsonrpc @spec-4.2
+  @RPC-016 @should @jsonrpc @spec-4.2 @evidence-answers
   @needs-RPC-006 @needs-AUTH-001 @needs-CON-005
   Scenario: The form of the request JSON does not matter
     Order of keys, spaces and escapes are free in JSON and change with the version of the
@@ -255,7 +255,7 @@ Feature: RPC envelope
       | {"jsonrpc":"2.0","method":"test_connection","params":{}} |
     Then it is noted how each body is answered
 
-  @RPC-019 @should @policy @spec-4.2
+  @RPC-019 @should @policy @spec-4.2 @evidence-responses
   @needs-RPC-008
   Scenario: Method names are exact
     A name that is nearly right is a fault of the caller. Guessing it hides the fault until a

@@ -1,7 +1,7 @@
 Feature: Operation semantics
   insert, update, upsert and delete do what their names say and nothing else.
 
-  @SEM-001 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object
+  @SEM-001 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: insert creates an absent record
     A record that is acknowledged and not created is lost: the service never sends it again.
@@ -12,23 +12,23 @@ Feature: Operation semantics
 
     Given an object that accepts "insert"
     When the service sends 3 new records with operation "insert"
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @SEM-002 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @SEM-002 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-kept
   @needs-SEM-001 @needs-SEM-003
   Scenario: insert leaves an existing record alone
     The user chose insert to protect what is there.
-    Cause: insert is carried out as upsert.
+    Cause: insert is carried out as upsert, or fills what is empty.
     Fix: skip records whose identifier exists.
     Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
     Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record not present"}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
 
     Given an object that accepts "insert"
-    When the service sends 3 new records with operation "insert"
+    When the service sends 3 new records with operation "insert", with null in every optional field
     And the service sends the same records with other values with operation "insert"
     Then every record is unchanged by the last batch
 
-  @SEM-003 @must @spec @spec-1 @spec-4.2 @write @readback-decides @records-8 @each-object
+  @SEM-003 @must @spec @spec-1 @spec-4.2 @write @readback-decides @records-8 @each-object @evidence-stored @evidence-accepted
   @needs-SEM-001
   Scenario: insert skips an existing record and carries on
     A second copy breaks the identifier rule. An error for the batch holds back the records that
@@ -44,7 +44,7 @@ Feature: Operation semantics
     Then every batch is processed
     And every acknowledged record exists once
 
-  @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @SEM-004 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-changed
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-006 @needs-SEM-001
   Scenario: update changes an existing record
     An update that is acknowledged and not made leaves the old value for good.
@@ -57,9 +57,9 @@ Feature: Operation semantics
     And an object that can create records
     When the service sends 3 new records with the creating operation
     And the service sends the same records with other values with operation "update"
-    Then every record is stored exactly or refused
+    Then every acknowledged record has its new values
 
-  @SEM-005 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object
+  @SEM-005 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object @evidence-absent
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: update never creates a record
     The user chose update so that nothing new appears.
@@ -72,7 +72,7 @@ Feature: Operation semantics
     When the service sends 3 new records with operation "update"
     Then no record exists
 
-  @SEM-006 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object
+  @SEM-006 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: upsert creates an absent record
     A record that is acknowledged and not created is lost: the service never sends it again.
@@ -83,9 +83,9 @@ Feature: Operation semantics
 
     Given an object that accepts "upsert"
     When the service sends 3 new records with operation "upsert"
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @SEM-007 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-changed
   @needs-SEM-006
   Scenario: upsert changes an existing record
     A change that is acknowledged and not made is never sent again.
@@ -97,9 +97,9 @@ Feature: Operation semantics
     Given an object that accepts "upsert"
     When the service sends 3 new records with operation "upsert"
     And the service sends the same records with other values with operation "upsert"
-    Then every record is stored exactly or refused
+    Then every acknowledged record has its new values
 
-  @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object
+  @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-stored
   @needs-SEM-006
   Scenario: upsert leaves one copy
     The identifier is unique in both systems. With two copies later updates hit either.
@@ -113,7 +113,7 @@ Feature: Operation semantics
     And the service sends the same records with other values with operation "upsert"
     Then every acknowledged record exists once
 
-  @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object
+  @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-deleted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006 @needs-SEM-006
   Scenario: delete removes the records
     A mirror that keeps removed records shows data that must be gone.
@@ -127,21 +127,21 @@ Feature: Operation semantics
     And the service sends the same records with operation "delete"
     Then no record exists
 
-  @SEM-010 @must @spec @spec-4.2 @write @readback-required @records-8 @each-object
+  @SEM-010 @must @spec @spec-4.2 @write @readback-required @records-13 @each-object @evidence-kept
   @needs-SEM-009
   Scenario: delete removes only the records it names
     A batch that removes more than it names destroys data that nobody will send again.
-    Cause: the table is emptied first, or keys are matched by prefix.
+    Cause: the table is emptied first, or keys are matched by prefix, by pattern or without regard to case.
     Fix: delete by the exact identifier.
     Good: (a and b exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"b@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
     Bad: (a and b exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[],"complete":true}
 
     Given an object that accepts "delete"
-    When the service sends 6 new records with operation "upsert"
+    When the service sends 2 new records and their look-alikes with operation "upsert"
     And the service sends the first 2 records with operation "delete"
     Then everything else is unchanged by the last batch
 
-  @SEM-011 @should @spec @spec-4.2.5 @write @records-2 @each-object
+  @SEM-011 @should @spec @spec-4.2.5 @write @records-2 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-006
   Scenario: delete of an absent record is no batch error
     Batches are repeated. A record that is gone already is the wanted state.
@@ -154,7 +154,7 @@ Feature: Operation semantics
     When the service sends 2 new records with operation "delete"
     Then every batch is processed
 
-  @SEM-012 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object
+  @SEM-012 @must @spec @spec-4.2 @write @readback-decides @records-6 @each-object @evidence-stored
   @needs-SEM-009
   Scenario: upsert after delete creates the record again
     A row that comes back to the source must come back to the mirror.
@@ -167,9 +167,9 @@ Feature: Operation semantics
     When the service sends 2 new records with operation "upsert"
     And the service sends the same records with operation "delete"
     And the service sends the same records with other values with operation "upsert"
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-4 @each-object
+  @SEM-013 @must @spec @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
   @needs-FLD-012 @needs-SEM-006 @needs-SEM-007 @needs-SEM-008
   Scenario: Records are matched by the active identifier
     The plan says which field matches. Matching by another one changes or copies the wrong
@@ -185,7 +185,7 @@ Feature: Operation semantics
     And the service sends the same records with other values with operation "upsert", by the second identifier
     Then every acknowledged record exists once
 
-  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-8 @each-object
+  @SEM-014 @should @policy @spec-4.2 @write @readback-required @records-18 @each-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: Keys that are nearly equal are not merged
     Two source rows with such keys end up in one record, and one of them is lost without a word.
@@ -202,9 +202,21 @@ Feature: Operation semantics
       | "{key}-sp  ace" |
       | "{key}-\\u00e9" |
       | "{key}-e\\u0301" |
-    Then every record is stored exactly or refused
+      | "{key}-end" |
+      | "{key}-end " |
+      | "{key}-a_b" |
+      | "{key}-axb" |
+      | "{key}?a" |
+      | "{key}?b" |
+      | "{key}-%41" |
+      | "{key}-A" |
+      | "{key}#1/2" |
+      | "{key}#1" |
+      | "{key}+y" |
+      | "{key} y" |
+    Then every acknowledged record is stored exactly
 
-  @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object
+  @SEM-015 @should @policy @spec-4.2 @write @records-18 @each-object @evidence-results
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-005
   Scenario: Skipped records are reported in one way
     The service and its user must be able to tell a skip from a fault.
@@ -218,7 +230,7 @@ Feature: Operation semantics
     And the service sends the same records with each operation 2 times
     Then every record result reports a skip in one way
 
-  @SEM-016 @must @spec @spec-4.2 @write @readback-required @records-2 @each-object
+  @SEM-016 @must @spec @spec-4.2 @write @readback-required @records-2 @each-object @evidence-absent
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001
   Scenario: A write to one object does not touch another
     Objects are separate. A record that shows up in a second one was synced there by nobody.
@@ -230,3 +242,35 @@ Feature: Operation semantics
     Given an object that can create records
     When the service sends 2 new records with the creating operation
     Then no copy in another object exists
+
+  @SEM-017 @must @spec @spec-4.2 @write @readback-required @records-13 @each-object @evidence-kept
+  @needs-SEM-007 @needs-SEM-004 @needs-SEM-006 @needs-SEM-001
+  Scenario: A change reaches only the records that it names
+    A match that is not exact overwrites records of other people, and no run puts them right. A
+    later sync run sends only what has changed: the records of earlier ones stay.
+    Cause: keys are matched by prefix, pattern or without regard to case; or each run empties the table.
+    Fix: match by the exact identifier, and remove only what a delete names.
+    Good: (a@x.io and aa@x.io exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back of aa@x.io {"records":[{"identifier":"aa@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (a@x.io and aa@x.io exist) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back of aa@x.io {"records":[{"identifier":"aa@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
+
+    Given an object that can create records
+    And an object that accepts "update" or "upsert"
+    When the service sends 2 new records and their look-alikes with the creating operation
+    And the service sends the first 2 records with other values with the changing operation, in another sync run
+    Then everything else is unchanged by the last batch
+
+  @SEM-018 @must @spec @spec-4.2 @write @readback-required @records-8 @each-object @evidence-kept
+  @needs-SEM-009 @needs-SEM-016
+  Scenario: A delete stays in its object
+    Two objects may have the same key. A delete that reaches both destroys a record that its
+    own sync still counts as there.
+    Cause: the key is removed from every table.
+    Fix: delete in the object of the plan only.
+    Good: (a@x.io exists in contact and in member; object contact) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then in object member read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"level":"1"}}],"complete":true}
+    Bad: (a@x.io exists in contact and in member; object contact) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"delete","…":"…"},"records":[{"email":"a@x.io"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then in object member read-back {"records":[],"complete":true}
+
+    Given an object that accepts "delete"
+    When the service sends 2 new records with operation "upsert"
+    And the same keys are created in another named object
+    And the service sends the first 2 records with operation "delete"
+    Then the records of the other object are kept

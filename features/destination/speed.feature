@@ -2,7 +2,7 @@
 Feature: Sync speed and rate limit
   What the endpoint declares decides how fast the service sends.
 
-  @SPD-001 @must @published @spec-4.2
+  @SPD-001 @must @published @spec-4.2 @evidence-answers
   @needs-SPD-002
   Scenario: The sync speed is three positive integers
     The service cuts and paces batches by these numbers. Without them no sync starts.
@@ -14,7 +14,7 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed"
     Then the declared speed has three positive integers
 
-  @SPD-002 @must @spec @published @spec-4.2
+  @SPD-002 @must @spec @published @spec-4.2 @evidence-answers
   Scenario: get_sync_speed answers empty params
     The service sends params {} since 2022. An endpoint that waits for a plan never starts a
     sync.
@@ -26,7 +26,7 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed"
     Then every reply has a result
 
-  @SPD-003 @should @spec @spec-8
+  @SPD-003 @should @spec @spec-8 @evidence-responses
   @needs-SPD-001
   Scenario: A batch fits into its deadline at the declared rate
     The service waits for one batch only so long. A batch that is larger than rate times
@@ -39,7 +39,7 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed"
     Then the declared speed lets a batch finish within the batch deadline
 
-  @SPD-004 @should @spec @spec-8
+  @SPD-004 @should @spec @spec-8 @evidence-responses
   @needs-SPD-001 @needs-RL-001
   Scenario: The declared speed stays below the rate limit
     The rate limit caps all syncs of the connection. A speed that needs more requests than that
@@ -52,7 +52,7 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed"
     Then the declared speed stays below the rate limit
 
-  @SPD-005 @should @policy @spec-4.2
+  @SPD-005 @should @policy @spec-4.2 @evidence-responses
   @needs-SPD-001
   Scenario: The sync speed is stable
     The service asks once before a sync. A number that changes by chance makes runs impossible
@@ -65,8 +65,8 @@ Feature: Sync speed and rate limit
     When the service calls "get_sync_speed" 5 times
     Then the declared speed stays the same
 
-  @SPD-006 @must @spec @published @spec-4.2 @write @records-1000 @first-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-013
+  @SPD-006 @must @spec @published @spec-4.2 @write @records-1000 @first-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-RES-013 @needs-DUR-001
   Scenario: A batch of the declared size works
     The service fills batches up to the declared size. A smaller real limit fails every full
     batch.
@@ -78,8 +78,9 @@ Feature: Sync speed and rate limit
     Given an object
     When the service sends a full batch of new records with any operation, mapping only what is required
     Then every batch is processed
+    And every acknowledged record is in the destination, where a read-back shows it
 
-  @SPD-007 @should @spec @spec-4.2.3 @write @load @records-200 @alone @acquit @first-object
+  @SPD-007 @should @spec @spec-4.2.3 @write @load @records-200 @alone @acquit @first-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The declared number of parallel batches works
     The service sends that many batches at once. Failures under its own declared load make every
@@ -93,7 +94,7 @@ Feature: Sync speed and rate limit
     When the service sends 64 new records with any operation, in parallel batches
     Then every batch is processed
 
-  @SPD-008 @should @spec @spec-8 @write @load @records-2000 @alone @acquit @first-object
+  @SPD-008 @should @spec @spec-8 @write @load @records-2000 @alone @acquit @first-object @evidence-accepted
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
   Scenario: The declared rate can be kept up
     A sync of a large table runs for hours. An endpoint that slows down runs into the deadline.
@@ -106,7 +107,7 @@ Feature: Sync speed and rate limit
     When the service sends 2000 new records with any operation, at the declared rate
     Then every reply arrives within the batch deadline
 
-  @RL-001 @must @spec @spec-8
+  @RL-001 @must @spec @spec-8 @evidence-responses
   Scenario: The rate limit header is a positive integer
     The header is an integer of requests per second. A value that does not parse leaves the
     default of 50,000.
@@ -118,7 +119,7 @@ Feature: Sync speed and rate limit
     When the service calls every reading method
     Then the rate limit header is a positive integer
 
-  @RL-002 @should @policy @spec-8
+  @RL-002 @should @policy @spec-8 @evidence-responses
   Scenario: The rate limit header has one value
     Of two values the service takes one that nobody chose.
     Cause: a proxy adds its own.
@@ -129,7 +130,7 @@ Feature: Sync speed and rate limit
     When the service calls every reading method
     Then the rate limit header has one value
 
-  @RL-003 @should @policy @spec-8
+  @RL-003 @should @policy @spec-8 @evidence-responses
   @needs-RL-001 @needs-RL-002
   Scenario: The rate limit header is the same on every reply
     Each reply overrides the limit of the connection. A header that jumps makes all syncs jump.
@@ -142,7 +143,7 @@ Feature: Sync speed and rate limit
     And the service calls a method that does not exist
     Then the rate limit header is the same on every reply
 
-  @RL-004 @should @spec @spec-8 @load @alone
+  @RL-004 @should @spec @spec-8 @load @alone @evidence-responses
   @needs-RL-001 @needs-RL-003
   Scenario: Nothing is refused below the declared rate limit
     The service trusts the header and sends up to it. Refusals below it turn into retries.
@@ -154,7 +155,7 @@ Feature: Sync speed and rate limit
     When the service calls "test_connection" at 90 % of the rate limit
     Then no reply refuses the rate
 
-  @RL-005 @must @spec @spec-4.2.2 @write @load @readback-required @records-300 @alone @first-object
+  @RL-005 @must @spec @spec-4.2.2 @write @load @readback-required @records-300 @alone @first-object @evidence-stored
   @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-006 @needs-SEM-001 @needs-DUR-001 @needs-DUR-002
   Scenario: A throttled batch is never acknowledged
     A record that was acknowledged is never sent again. Dropping it under load loses it for
@@ -166,7 +167,7 @@ Feature: Sync speed and rate limit
 
     Given an object that can create records
     When the service sends 300 new records with the creating operation, one by one in parallel
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
   @RL-006 @info @spec @spec-8
   Scenario: The rate limit in force is noted

@@ -1,7 +1,7 @@
 Feature: Statelessness
   Every call stands for itself; nothing is remembered between calls.
 
-  @STA-001 @must @spec @spec-4.2.1 @hook-alter_schema @alone
+  @STA-001 @must @spec @spec-4.2.1 @hook-alter_schema @alone @evidence-responses
   @needs-FLD-001 @needs-FLD-010 @needs-OBJ-004
   Scenario: A changed schema is visible at once
     The service refreshes its own cache. A second cache behind it shows a field that is gone.
@@ -15,8 +15,8 @@ Feature: Statelessness
     And the service calls "list_fields" for every object
     Then the fields show the change
 
-  @STA-002 @must @spec @spec-4.2.1 @write @records-7 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  @STA-002 @must @spec @spec-4.2.1 @write @records-7 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-001 @needs-SEM-006
   Scenario: sync_batch works as the first call
     The service plans with one process of the endpoint and sends to another.
     Cause: the handler needs what list_fields left in memory.
@@ -24,12 +24,13 @@ Feature: Statelessness
     Good: (first call) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
     Bad: (first call) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32000,"message":"call list_fields first"}}
 
-    Given an object
-    When the service sends 7 new records with any operation, on a fresh connection
+    Given an object that can create records
+    When the service sends 7 new records with the creating operation, on a fresh connection
     Then every batch is processed
+    And every acknowledged record is in the destination, where a read-back shows it
 
-  @STA-003 @must @spec @spec-4.2.1 @write @alone @records-6 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004
+  @STA-003 @must @spec @spec-4.2.1 @write @alone @records-20 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-OPS-004 @needs-SEM-001 @needs-SEM-006 @needs-DUR-002
   Scenario: The plan in the request counts
     Batches of several syncs come mixed. A remembered plan writes into the wrong object.
     Cause: the plan is kept from an earlier call.
@@ -37,12 +38,15 @@ Feature: Statelessness
     Good: (after a plan for order) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}
     Bad: (after a plan for order) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":null,"success":true}]}}
 
-    Given an object
+    Given an object that can create records
     When the service sends no records to every other object with any operation
-    And the service sends 3 new records with any operation
+    And the service plans every other object
+    And the service sends 3 new records with the creating operation
+    And the service sends new records to the named objects in turn
     Then every record has a result
+    And every acknowledged record is in the destination, where a read-back shows it
 
-  @STA-004 @must @spec @spec-4.2.5 @write @readback-decides @records-6 @each-object
+  @STA-004 @must @spec @spec-4.2.5 @write @readback-decides @records-6 @each-object @evidence-stored
   @needs-SEM-012
   Scenario: The same content after a delete is executed
     A record can be removed and come back unchanged. Taken for a repeat it stays lost.
@@ -55,9 +59,9 @@ Feature: Statelessness
     When the service sends 2 new records with operation "upsert"
     And the service sends the same records with operation "delete"
     And the service sends the first 2 records with operation "upsert"
-    Then every record is stored exactly or refused
+    Then every acknowledged record is in the destination
 
-  @STA-005 @should @spec @spec-4.2.1
+  @STA-005 @should @spec @spec-4.2.1 @evidence-answers
   @needs-RPC-006 @needs-AUTH-001 @needs-OBJ-004
   Scenario: No call depends on a connection or a cookie
     The service opens connections as it needs and keeps no cookies.
@@ -71,8 +75,8 @@ Feature: Statelessness
       | on a fresh connection |
     Then every reply has a result
 
-  @STA-006 @must @spec @spec-4.2.1 @write @records-6 @each-object
-  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006 @needs-OPS-004
+  @STA-006 @must @spec @spec-4.2.1 @write @records-6 @each-object @evidence-accepted
+  @needs-RES-001 @needs-RES-002 @needs-RES-004 @needs-RES-005 @needs-SEM-001 @needs-SEM-006 @needs-OPS-004 @needs-OPS-007
   Scenario: A repeated call is executed anew
     The world changes between two equal calls. An answer from memory is about a world that is
     gone.
@@ -88,7 +92,7 @@ Feature: Statelessness
     And the service sends the first 2 records with operation "update"
     Then every record is acknowledged
 
-  @STA-007 @should @spec @spec-4.2.2 @hook-restart @alone
+  @STA-007 @should @spec @spec-4.2.2 @hook-restart @alone @evidence-responses
   @needs-RPC-006 @needs-AUTH-001 @needs-OBJ-004 @needs-CON-004 @needs-SPD-002 @needs-TIM-001
   Scenario: A restart between two calls changes nothing
     Endpoints are deployed and moved while syncs run.

@@ -1,7 +1,7 @@
 Feature: TLS
   The service reaches the endpoint over HTTPS with a certificate that is publicly trusted.
 
-  @TLS-001 @must @spec @spec-4.2 @spec-5.2.1
+  @TLS-001 @must @spec @spec-4.2 @spec-5.2.1 @evidence-handshakes
   Scenario: The URL is https
     Records and secrets cross the internet. The service does not call plain http.
     Cause: the URL of the development server is used.
@@ -12,7 +12,7 @@ Feature: TLS
     When the service connects
     Then the connection is https
 
-  @TLS-002 @must @spec @spec-5.2.1
+  @TLS-002 @must @spec @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001
   Scenario: The certificate chains to a trusted root
     Self-signed certificates are prohibited. The service refuses the connection before the first
@@ -25,7 +25,7 @@ Feature: TLS
     When the service connects
     Then the certificate chains to a trusted root
 
-  @TLS-003 @must @spec @spec-5.2.1
+  @TLS-003 @must @spec @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001
   Scenario: The certificate names the host
     A certificate for another name is refused before the first call.
@@ -37,7 +37,7 @@ Feature: TLS
     When the service connects
     Then the certificate names the host
 
-  @TLS-004 @must @spec @spec-5.2.1
+  @TLS-004 @must @spec @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001
   Scenario: The certificate is within its validity
     An expired certificate stops every sync at once.
@@ -49,7 +49,7 @@ Feature: TLS
     When the service connects
     Then the certificate is within its validity
 
-  @TLS-005 @must @spec @spec-5.2.1
+  @TLS-005 @must @spec @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001 @needs-TLS-002
   Scenario: The server sends the intermediate certificates
     The service does not fetch missing intermediates. A browser may, so the fault stays hidden.
@@ -61,7 +61,7 @@ Feature: TLS
     When the service connects
     Then the certificate comes with its intermediates
 
-  @TLS-006 @should @policy @spec-5.2.1
+  @TLS-006 @should @policy @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001
   Scenario: TLS 1.2 or newer and a key of usual strength
     Clients have switched off older versions and short keys.
@@ -73,7 +73,7 @@ Feature: TLS
     When the service connects
     Then the connection is TLS 1.2 or newer with a strong key
 
-  @TLS-007 @should @policy @spec-5.2.1 @probe
+  @TLS-007 @should @policy @spec-5.2.1 @probe @evidence-attempts
   @needs-TLS-001
   Scenario: Plain http does not answer the protocol
     A second door without TLS leaks records and secrets when a URL is mistyped.
@@ -86,7 +86,7 @@ Feature: TLS
       | over plain http on the probe port |
     Then no reply has a result
 
-  @TLS-009 @should @policy @spec-5.2.1
+  @TLS-009 @should @policy @spec-5.2.1 @evidence-handshakes
   @needs-TLS-001 @needs-TLS-004
   Scenario: The certificate is valid for two more weeks
     A certificate that runs out soon stops all syncs on that day.

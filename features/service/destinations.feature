@@ -422,3 +422,45 @@ Feature: Connections to destinations
     Then the list shows the destination no more
     When a client fetches the destination
     Then the answer has the HTTP status 404
+
+  @DST-030 @must @spec @spec-5.2.3 @clock
+  Scenario: Secrets in the URL stand nowhere but in the connection
+    A run that fails is told of in many places: an error, a history, an e-mail. A URL with its secrets opens the endpoint from each of them.
+    Cause: the error of the HTTP library is stored with the run, and it names the URL.
+    Fix: take the URL out of every error before it is stored or sent.
+    Good: "error_message":"the endpoint closed the connection"
+    Bad: "error_message":"Post \"https://shop.example/rpc?api_key=…\": EOF"
+
+    Given a workspace whose notices go to 1 address
+    And a webhook with every event
+    And a connection whose URL ends in "/{secret-path}?api_key={secret-query}"
+    And the endpoint gives no answer to any batch
+    And a sync with:
+      | field            | value |
+      | alert_attributes | [{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true, "options": null}] |
+    When the sync runs
+    And a client looks at all that tells of the sync
+    Then run 1 is failed
+    And no answer shows "{secret-query}", but for the URL among the connection details
+    And no answer shows "{secret-path}", but for the URL among the connection details
+
+  @DST-031 @should @policy @spec-5.2.2 @clock
+  Scenario: The token and the secret headers of a connection stand nowhere
+    They are sent with every call, so an error or a log that holds the request holds them.
+    Cause: the request that failed is kept with its headers.
+    Fix: take what is secret out of every error and log before it is stored or sent.
+    Good: "status_message":"the endpoint closed the connection"
+    Bad: "status_message":"POST with Authorization: Bearer … failed"
+
+    Given a workspace whose notices go to 1 address
+    And a webhook with every event
+    And a connection with the credentials {"auth_token":"{secret-token}","custom_headers":{"X-Key":{"value":"{secret-header}","is_secret":true}}}
+    And the endpoint gives no answer to any batch
+    And a sync with:
+      | field            | value |
+      | alert_attributes | [{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": true, "options": null}] |
+    When the sync runs
+    And a client looks at all that tells of the sync
+    Then run 1 is failed
+    And no answer shows "{secret-token}"
+    And no answer shows "{secret-header}"

@@ -272,20 +272,31 @@ Feature: Mappings
       | mappings | [<id mapping>] |
     Then every request is refused
 
-  @MAP-017 @must @spec @spec-2.7
+  @MAP-017 @must @spec @spec-2.7 @clock
   Scenario: A reference is looked up by a field of another object
-    An account is known by its name in the source and by its id in the destination.
-    Cause: the two fields of a lookup are not stored.
-    Fix: store and show lookup_object and lookup_field.
-    Good: {"to":"account","lookup_object":"Account","lookup_field":"External_ID__c"}
-    Bad: {"to":"account","lookup_object":null,"lookup_field":null}
+    An account is known by its number in the source and by its id in the destination.
+    Cause: the value of the source is written as it is, or looked for in another field.
+    Fix: find the record of lookup_object whose lookup_field has the value, and write its id.
+    Good: the account of Ada has the External_ID__c "7" and the id 1: {"External_ID__c":"r1","account":"1"}
+    Bad: the account of Ada has the External_ID__c "7" and the id 1: {"External_ID__c":"r1","account":"7"}
 
     Given an object with references
-    When a client creates a sync with:
+    And the object that is referred to holds
+      | key | name |
+      | x   | y    |
+      | y   | z    |
+      | z   | x    |
+    And these rows in the source:
+      | id       | name |
+      | "r00001" | "z"  |
+      | "r00002" | "x"  |
+      | "r00003" | "y"  |
+      | "r00004" | "z"  |
+    And a sync with:
       | field    | value            |
       | mappings | <lookup mapping> |
-    Then every request is accepted
-    And every sync shows what it was given
+    When the sync runs
+    Then every record refers to the record that its lookup finds
 
   @MAP-018 @should @policy @spec-2.7
   Scenario: Half a lookup is refused
@@ -405,3 +416,18 @@ Feature: Mappings
     Then every record in the destination has:
       | field | value |
       | count | <run> |
+
+  @MAP-025 @must @spec @spec-2.7
+  Scenario: A lookup is kept as it was written
+    Tools that keep syncs as code compare mappings with what they have written.
+    Cause: the two fields of a lookup are not stored.
+    Fix: store and show lookup_object and lookup_field.
+    Good: {"to":"account","lookup_object":"Account","lookup_field":"External_ID__c"}
+    Bad: {"to":"account","lookup_object":null,"lookup_field":null}
+
+    Given an object with references
+    When a client creates a sync with:
+      | field    | value            |
+      | mappings | <lookup mapping> |
+    Then every request is accepted
+    And every sync shows what it was given

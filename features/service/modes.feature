@@ -314,3 +314,26 @@ Feature: Modes and alert settings
       | alert_attributes | [{"type": "StatusAlertConfiguration", "send_for": "every_time", "should_send_recovery": false, "options": {"status_name": "completed"}}] |
     Then every request is accepted
     And every sync shows what it was given
+
+  @MOD-020 @must @spec @spec-2.8
+  Scenario: Every alert shows its options, also where it has none
+    options is an object or null. A client that reads a key which is not there fails.
+    Cause: what is null is left out.
+    Fix: show type, send_for, should_send_recovery and options in every alert, wherever the sync is shown.
+    Good: {"type":"FailureAlertConfiguration","send_for":"first_time","should_send_recovery":true,"options":null}
+    Bad: {"type":"FailureAlertConfiguration","send_for":"first_time","should_send_recovery":true}
+
+    When a client creates a sync with:
+      | field            | value   |
+      | alert_attributes | nothing |
+    And a client reads the sync
+    Then every alert has the keys "type, send_for, should_send_recovery, options"
+    Given a sync with:
+      | field            | value |
+      | alert_attributes | [{"type": "FailureAlertConfiguration", "send_for": "every_time", "should_send_recovery": false, "options": null}] |
+    When a client lists the syncs
+    Then every alert has the keys "type, send_for, should_send_recovery, options"
+    When a client updates the sync with:
+      | field  | value |
+      | paused | true  |
+    Then every alert has the keys "type, send_for, should_send_recovery, options"
