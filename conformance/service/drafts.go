@@ -139,6 +139,8 @@ func (p *play) value(cell string) (any, error) {
 			return rawOf(p.last.at("data", "alert_attributes", "0", "id"))
 		case "id mapping":
 			return string(raw(identifies(mapping("id", "id"))))
+		case "two mappings":
+			return string(raw(p.twoMappings()))
 		case "lookup mapping":
 			return string(raw(p.lookup()))
 		case "table":

@@ -2,7 +2,6 @@ package service
 
 import (
 	"maps"
-	"slices"
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
@@ -27,6 +26,9 @@ var objectKinds = map[string]func(object *wire.Node) bool{
 	"append":         func(o *wire.Node) bool { return offers(o, "append") && len(keyFields(o)) > 0 },
 	"advanced configuration": func(o *wire.Node) bool {
 		return offers(o, "upsert") && len(itemsOf(o.Get("advanced_configuration_field_definitions"))) > 1
+	},
+	"mirrored": func(o *wire.Node) bool {
+		return offers(o, "mirror") && offers(o, "upsert") && len(keyFields(o)) > 0
 	},
 	"references": func(o *wire.Node) bool { return offers(o, "upsert") && reference(o) != nil },
 	"an audience": func(o *wire.Node) bool {
@@ -128,23 +130,4 @@ func (p *play) writesTo(object *wire.Node) {
 		"destination_attributes": map[string]any{"connection_id": p.dest.id, "object": stringOf(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": advanced,
 	})
-}
-
-// lookup are the mappings of the scenario's object with one more that finds a
-// record of another object by its key (spec 2.5).
-func (p *play) lookup() []any {
-	field := reference(p.ground().object)
-	m := mapping("name", stringOf(field.Get("full_name")))
-	m["lookup_object"] = stringOf(field.Get("lookup_object"))
-	for _, other := range p.ground().others {
-		if stringOf(other.Get("full_name")) != m["lookup_object"] {
-			continue
-		}
-		for _, f := range itemsOf(other.Get("fields")) {
-			if isTrue(f.Get("can_be_reference_key")) {
-				m["lookup_field"] = stringOf(f.Get("full_name"))
-			}
-		}
-	}
-	return append(slices.Clone(p.ground().over["mappings"].([]any)), m)
 }

@@ -2,12 +2,13 @@ package service
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/destkit/destkit/conformance"
 )
 
 // steps are all sentences that a feature file of the suite may use.
-func steps() []conformance.Step {
+var steps = sync.OnceValue(func() []conformance.Step {
 	return slices.Concat(
 		callSteps(), tokenSteps(), runSteps(), envelopeSteps(), batchSteps(), transportSteps(),
 		listsSteps(),
@@ -15,12 +16,12 @@ func steps() []conformance.Step {
 		versionsSteps(),
 		organizationSteps(),
 		viewSteps(),
-		destinationsSteps(),
+		destinationsSteps(), secretsSteps(),
 		objectsSteps(),
 		sourcesSteps(),
 		topicsSteps(),
 		syncsSteps(),
-		mappingsSteps(),
+		mappingsSteps(), lookupSteps(),
 		modesSteps(),
 		syncRunsSteps(),
 		trustSteps(),
@@ -31,11 +32,12 @@ func steps() []conformance.Step {
 		timeoutsSteps(),
 		retriesSteps(),
 		operationsSteps(),
+		arrivalsSteps(),
 		countersSteps(),
 		alertsSteps(),
 		lifeSteps(),
 	)
-}
+})
 
 // Steps lists the sentences that a feature file may use, as regular expressions.
 func Steps() []string { return (&conformance.Suite{Steps: steps()}).Sentences() }

@@ -1,0 +1,146 @@
+package service
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// keptRecord is a record of an emulated application as the control API shows it.
+// Members of fields come in the order in which they were written.
+type keptRecord struct {
+	number string // by which the application knows the record
+	fields *wire.Node
+}
+
+// text is a value of the record as it reads.
+func (k keptRecord) text(field string) string {
+	if k.fields == nil {
+		return "null"
+	}
+	n := k.fields.Get(field)
+	if n == nil {
+		return "null"
+	}
+	return textOf(n.Raw)
+}
+
+// kept are the records of an object of an application, oldest first. Only a
+// stand-in shows them.
+func (p *play) kept(d *destination, object string) ([]keptRecord, *answer, error) {
+	a, err := p.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s&limit=%d", d.id, url.QueryEscape(object), pageOfRecords), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	var out []keptRecord
+	for _, one := range itemsOf(a.at("records")) {
+		out = append(out, keptRecord{number: rawOf(one.Get("id")), fields: one.Get("fields")})
+	}
+	return out, a, nil
+}
+
+// objectOf is the object that a sync writes to.
+func objectOf(s *syncing) string {
+	at, _ := s.body["destination_attributes"].(map[string]any)
+	return fmt.Sprint(at["object"])
+}
+
+// fieldOf names the field that a column of a sync goes to, "" where it is not
+// mapped.
+func fieldOf(s *syncing, column string) string {
+	var mappings []struct {
+		From struct{ Data any }
+		To   string
+	}
+	if json.Unmarshal(raw(s.body["mappings"]), &mappings) != nil {
+		return ""
+	}
+	for _, m := range mappings {
+		if m.From.Data == column {
+			return m.To
+		}
+	}
+	return ""
+}
+
+// twoMappings take the column id to the key of the scenario's object, and the
+// column name to its required fields, or to one that may be written.
+func (p *play) twoMappings() []any {
+	object := p.ground().object
+	key := keyFields(object)[0]
+	mappings := []any{identifies(mapping("id", key))}
+	var free string
+	for _, f := range itemsOf(object.Get("fields")) {
+		switch name := stringOf(f.Get("full_name")); {
+		case name == key:
+		case isTrue(f.Get("required_for_mapping")):
+			mappings = append(mappings, mapping("name", name))
+		case free == "" && isTrue(f.Get("createable")) && stringOf(f.Get("type")) == "string" && !isTrue(f.Get("array")):
+			free = name
+		}
+	}
+	if len(mappings) == 1 && free != "" {
+		mappings = append(mappings, mapping("name", free))
+	}
+	return mappings
+}
+
+// writes lets a sync of its own write rows into an object of an application,
+// through the API as everything is.
+func (p *play) writes(t table, body map[string]any) error {
+	rows, err := p.newDataset(t)
+	if err != nil {
+		return err
+	}
+	body["source_attributes"] = map[string]any{"connection_id": p.source, "object": map[string]any{"type": "dataset", "id": rows.id}}
+	s, err := p.newSync(p.dest, rows, "upsert", body)
+	if err != nil {
+		return err
+	}
+	ended, err := p.runs(s)
+	p.syncs = slices.DeleteFunc(p.syncs, func(one *syncing) bool { return one == s })
+	if err == nil && (ended.text("data", "status") != "completed" || ended.id("data", "records_updated") != int64(len(t.rows))) {
+		err = conformance.Outcome(conformance.Inconclusive, "", "what the check builds on could not be written: %s", p.secrets.String(ended.short()))
+	}
+	return err
+}
+
+// objectHolds compares all records that an application has in the object of the
+// latest sync with a table of the source's columns.
+func (p *play) objectHolds(rows *conformance.Table) error {
+	want, err := tableOf(rows)
+	if err != nil {
+		return err
+	}
+	s := p.latest()
+	records, a, err := p.kept(s.dest, objectOf(s))
+	if err != nil {
+		return err
+	}
+	var wanted, got []string
+	for _, r := range want.rows {
+		line := ""
+		for _, column := range want.columns {
+			line += fmt.Sprintf(" %s=%v", column, r[column])
+		}
+		wanted = append(wanted, line)
+	}
+	for _, k := range records {
+		line := ""
+		for _, column := range want.columns {
+			line += fmt.Sprintf(" %s=%s", column, k.text(fieldOf(s, column)))
+		}
+		got = append(got, line)
+	}
+	slices.Sort(wanted)
+	slices.Sort(got)
+	if !slices.Equal(wanted, got) {
+		p.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
+	}
+	p.Proof("%d records in the application", len(records))
+	return p.Held()
+}

@@ -1,0 +1,236 @@
+package service
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
+func arrivalsSteps() []conformance.Step {
+	return []conformance.Step{
+		step(`^an object that can be (mirrored)$`, func(p *play) any { return p.anObject }),
+		step(`^another sync has written into it$`, func(p *play) any { return p.anotherWrites }),
+		step(`^a sync writes to an object with field ordering for each of these:$`, func(p *play) any { return p.ordersRun }),
+		step(`^a table of its own with$`, func(p *play) any { return p.ownTable }),
+		step(`^the table gets a column "([a-z]+)" with "([^"]*)"$`, func(p *play) any { return p.tableGets }),
+		step(`^a live sync of a topic with sync_behavior_family "([A-Za-z]+)"$`, func(p *play) any { return p.liveSync }),
+		step(`^a producer sends$`, func(p *play) any { return p.producerSends }),
+
+		step(`^every record arrives with its columns in the order that was asked for$`, func(p *play) any { return p.ordersHeeded }),
+		step(`^run (\d+) appends "([^"]*)"$`, func(p *play) any { return p.runAppends }),
+		step(`^the object holds exactly$`, func(p *play) any { return p.objectHolds }),
+		step(`^the sync maps the column "([^"]+)" to the field "([^"]+)"$`, func(p *play) any { return p.mapsColumn }),
+		step(`^the destination was sent, in the order of each identifier$`, func(p *play) any { return p.wasSent }),
+	}
+}
+
+// anotherWrites plants records in the object that the scenario is about.
+func (p *play) anotherWrites(rows *conformance.Table) error {
+	t, err := tableOf(rows)
+	if err != nil {
+		return err
+	}
+	body := map[string]any{"mappings": p.twoMappings()}
+	for _, name := range []string{"destination_attributes", "advanced_configuration"} {
+		body[name] = p.ground().over[name]
+	}
+	return p.writes(t, body)
+}
+
+// ordered is a sync to an object with field ordering, which has run.
+type ordered struct {
+	sync   *syncing
+	order  string   // as it was asked for
+	fields []string // in the order of the mappings
+}
+
+// ordersRun lets a sync with each order write to a destination of its own.
+func (p *play) ordersRun(t *conformance.Table) error {
+	var all []ordered
+	for _, line := range cells(t) {
+		if err := p.anObject("field ordering"); err != nil {
+			return err
+		}
+		one, err := p.orderRuns(line["field_order"])
+		if err != nil {
+			return err
+		}
+		all = append(all, one)
+	}
+	p.vars["orders"] = all
+	return nil
+}
+
+// orderRuns lets a sync of one row write every field that a value can be made
+// for, from a column of the same name.
+func (p *play) orderRuns(order string) (one ordered, err error) {
+	one.order = order
+	rows := table{rows: []row{{}}}
+	var mappings []any
+	for _, f := range p.reversedFields() {
+		name := stringOf(f.Get("full_name"))
+		m := mapping(name, name)
+		if name == keyFields(p.ground().object)[0] {
+			m = identifies(m)
+		}
+		mappings, one.fields = append(mappings, m), append(one.fields, name)
+		rows.columns = append(rows.columns, name)
+		rows.rows[0][name] = sampleOf(stringOf(f.Get("type")))
+	}
+	if len(mappings) < 3 {
+		return one, conformance.Outcome(conformance.NotRun, "", "the object has too few fields to tell orders apart")
+	}
+	if p.ground().rows, err = p.newDataset(rows); err != nil {
+		return one, err
+	}
+	body, err := p.draft()
+	if err != nil {
+		return one, err
+	}
+	body["mappings"], body["operation"] = mappings, "append"
+	if order != "nothing" {
+		body["field_order"] = order
+	}
+	if one.sync, err = p.newSync(p.dest, p.ground().rows, "append", body); err == nil {
+		_, err = p.runs(one.sync)
+	}
+	return one, err
+}
+
+// reversedFields are the fields of the scenario's object that a value can be made
+// for, but neither by name nor against it.
+func (p *play) reversedFields() []*wire.Node {
+	var out []*wire.Node
+	for _, f := range itemsOf(p.ground().object.Get("fields")) {
+		if isTrue(f.Get("createable")) && !isTrue(f.Get("array")) && sampleOf(stringOf(f.Get("type"))) != nil {
+			out = append(out, f)
+		}
+	}
+	slices.SortFunc(out, func(a, b *wire.Node) int {
+		return strings.Compare(stringOf(b.Get("full_name")), stringOf(a.Get("full_name")))
+	})
+	if len(out) > 2 { // the other way round is an order that a mistake may have, too
+		out[0], out[1] = out[1], out[0]
+	}
+	return out
+}
+
+// sampleOf is a value of a field's type, nil of one that it does not know.
+func sampleOf(kind string) any {
+	switch strings.ToLower(kind) {
+	case "string":
+		return "x"
+	case "integer":
+		return 7
+	case "float", "decimal":
+		return 1.5
+	}
+	return nil
+}
+
+func (p *play) ordersHeeded() error {
+	all, _ := p.vars["orders"].([]ordered)
+	for _, one := range all {
+		records, a, err := p.kept(one.sync.dest, objectOf(one.sync))
+		if err != nil {
+			return err
+		}
+		want := slices.Clone(one.fields)
+		if one.order != "mapping_order" {
+			slices.Sort(want)
+		}
+		if len(records) == 0 {
+			p.broken("a record with the columns "+strings.Join(want, ", "), "no record arrived", a)
+		}
+		for _, k := range records {
+			var got []string
+			for _, m := range k.fields.Members {
+				if slices.Contains(want, m.Name) { // the application may add some of its own
+					got = append(got, m.Name)
+				}
+			}
+			if !slices.Equal(want, got) {
+				p.broken(fmt.Sprintf("field_order %s: the columns %s", one.order, strings.Join(want, ", ")), strings.Join(got, ", "), a)
+			}
+		}
+	}
+	p.Proof("%d orders", len(all))
+	return p.Held()
+}
+
+// runAppends compares what a run has sent, by the history of the run: an
+// application that tells records apart hides what was sent to it twice.
+func (p *play) runAppends(run int, list string) error {
+	lines, a, err := p.history(run, "")
+	if err != nil {
+		return err
+	}
+	got, want := []string{}, strings.Fields(strings.ReplaceAll(list, ",", " "))
+	for _, l := range lines {
+		got = append(got, fmt.Sprint(l.Identifier))
+	}
+	if slices.Sort(got); !slices.Equal(want, got) {
+		p.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
+	}
+	p.Proof("run %d appended %d records", run, len(got))
+	return p.Held()
+}
+
+// mapsColumn reads the sync again: mappings that are made by the service are
+// shown with it (facts B4).
+func (p *play) mapsColumn(column, field string) error {
+	a, err := p.must(request{method: "GET", path: p.syncPath()})
+	if err != nil {
+		return err
+	}
+	for _, m := range itemsOf(a.at("data", "mappings")) {
+		if stringOf(m.Get("from", "type")) == "column" && stringOf(m.Get("from", "data")) == column && stringOf(m.Get("to")) == field {
+			p.Proof("%d mappings", len(itemsOf(a.at("data", "mappings"))))
+			return p.Held()
+		}
+	}
+	p.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), rawOf(a.at("data", "mappings")), a)
+	return p.Held()
+}
+
+// wasSent compares the records of all batches with a table; between different
+// identifiers no order is asked for.
+func (p *play) wasSent(rows *conformance.Table) error {
+	want, err := tableOf(rows)
+	if err != nil {
+		return err
+	}
+	key, other := want.columns[0], want.columns[1]
+	wanted, got := map[string][]string{}, map[string][]string{}
+	for _, r := range want.rows {
+		id := fmt.Sprint(r[key])
+		wanted[id] = append(wanted[id], fmt.Sprint(r[other]))
+	}
+	batches := p.dest.batches()
+	for _, r := range unpack(batches) {
+		got[r.identifier] = append(got[r.identifier], textOf(r.fields[other]))
+	}
+	for _, id := range sortedNames(wanted, got) {
+		if !slices.Equal(wanted[id], got[id]) {
+			p.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
+		}
+	}
+	p.Proof("%d records sent", len(unpack(batches)))
+	return p.Held()
+}
+
+// sortedNames are the keys of maps, each once.
+func sortedNames(maps ...map[string][]string) []string {
+	var out []string
+	for _, m := range maps {
+		for name := range m {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
