@@ -30,7 +30,8 @@ func run(parent context.Context, timeout time.Duration, name string, command []s
 		if ctx.Err() != nil {
 			return nil, interrupted(parent, name, timeout, "")
 		}
-		return nil, &Error{Kind: KindSetup, Hook: name, Message: "cannot be started", Err: err}
+		return nil, &Error{Kind: KindSetup, Hook: name, Message: "cannot be started", Err: err,
+			Fix: "give the path of the program, and make it executable"}
 	}
 	err := cmd.Wait()
 	var exit *exec.ExitError
@@ -47,6 +48,7 @@ func run(parent context.Context, timeout time.Duration, name string, command []s
 		return nil, &Error{
 			Kind: KindExit, Hook: name, Status: exit.ExitCode(),
 			Message: "ended with " + describe(exit), Detail: stderr.text(),
+			Fix: "run it by hand with the question on standard input: it should print its answer and end with 0",
 		}
 	}
 	return nil, &Error{Kind: KindExit, Hook: name, Status: -1, Message: "failed", Detail: stderr.text(), Err: err}

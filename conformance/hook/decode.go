@@ -9,27 +9,40 @@ import (
 	"unicode/utf8"
 )
 
-// decodeReply takes one JSON object apart. Names are compared exactly, a name
-// that stands twice is an error, names that nobody knows are kept.
-func decodeReply(name string, reply []byte) (map[string]json.RawMessage, error) {
+// answer is the reply of a hook, taken apart: its members, or the items of a bare
+// array. Values go through restore before they are shown or compared.
+type answer struct {
+	members map[string]json.RawMessage
+	items   json.RawMessage
+	restore func(json.RawMessage) json.RawMessage
+}
+
+// decodeReply takes one JSON value apart. Names are compared exactly, a name
+// that stands twice is an error, names that mean nothing here are kept.
+func decodeReply(name string, reply []byte) (answer, error) {
 	notJSON := func(message string, err error) *Error {
-		return &Error{Kind: KindNotJSON, Hook: name, Message: message, Detail: bounded(string(clip(reply))), Err: err}
+		return &Error{Kind: KindNotJSON, Hook: name, Message: message, Detail: bounded(string(clip(reply))), Err: err, Fix: wanted(name)}
 	}
+	reply = bytes.TrimPrefix(reply, byteOrderMark)
 	if len(bytes.TrimSpace(reply)) == 0 {
-		return nil, notJSON("answered nothing", nil)
+		return answer{}, notJSON("answered nothing", nil)
 	}
 	if !utf8.Valid(reply) {
-		return nil, notJSON("answered text that is not UTF-8", nil)
+		return answer{}, notJSON("answered text that is not UTF-8", nil)
 	}
+	text, restore := stash(reply)
 	var whole json.RawMessage
-	if err := json.Unmarshal(reply, &whole); err != nil {
-		return nil, notJSON("did not answer one JSON value", err)
+	if err := json.Unmarshal(text, &whole); err != nil {
+		return answer{}, notJSON("did not answer one JSON value", err)
+	}
+	if kind(whole) == "an array" {
+		return answer{items: whole, restore: restore}, nil
 	}
 	members, err := decodeObject(whole)
 	if err != nil {
-		return nil, shape(name, "reply", err.Error())
+		return answer{}, shape(name, "reply", err.Error())
 	}
-	return members, nil
+	return answer{members: members, restore: restore}, nil
 }
 
 // decodeObject splits valid JSON text of an object into its members.
@@ -81,22 +94,6 @@ func decodeString(raw json.RawMessage) (string, error) {
 	var text string
 	err := json.Unmarshal(raw, &text)
 	return text, err
-}
-
-// decodeCount wants copies of a key that is present: an absent key is left
-// out, so 0 means that the author has misread the shape.
-func decodeCount(raw json.RawMessage) (int, error) {
-	var count int
-	if kind(raw) != "a number" {
-		return 0, fmt.Errorf("is %s, not an integer of 1 or more", kind(raw))
-	}
-	if err := json.Unmarshal(raw, &count); err != nil {
-		return 0, fmt.Errorf("is %s, not an integer of 1 or more", bounded(string(raw)))
-	}
-	if count < 1 {
-		return 0, fmt.Errorf("is %d; a key that is absent is left out, and a present one counts at least 1", count)
-	}
-	return count, nil
 }
 
 // kind names the JSON type of valid JSON text.

@@ -22,7 +22,7 @@ const (
 	KindNotJSON     Kind = "not-json"     // the reply is not one JSON value in UTF-8
 	KindShape       Kind = "shape"        // a member is missing or of a wrong type, see Path
 	KindRefused     Kind = "refused"      // ok: false
-	KindUnasked     Kind = "unasked"      // a record that nobody asked for
+	KindUnasked     Kind = "unasked"      // a record that was not asked for
 	KindIncomplete  Kind = "not-complete" // complete: false
 )
 
@@ -42,10 +42,21 @@ type Error struct {
 	// Status is the exit status or the HTTP status, else 0.
 	Status int
 	Err    error
+	// Fix is what the author of the hook can do about it, "" when the message
+	// says it all.
+	Fix string
 }
 
-// Error gives the whole story in one text.
+// Error gives the whole story in one text, the fix included.
 func (e *Error) Error() string {
+	if e.Fix == "" {
+		return e.What()
+	}
+	return e.What() + "; " + e.Fix
+}
+
+// What is the story without the fix.
+func (e *Error) What() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "call hook %s: ", e.Hook)
 	if e.Path != "" {
@@ -74,7 +85,15 @@ func KindOf(err error) Kind {
 }
 
 func shape(name, path, message string) *Error {
-	return &Error{Kind: KindShape, Hook: name, Path: path, Message: message}
+	return &Error{Kind: KindShape, Hook: name, Path: path, Message: message, Fix: wanted(name)}
+}
+
+// wanted is the answer that a hook should give.
+func wanted(name string) string {
+	if name == readbackName {
+		return `it should answer {"records": [{"identifier": …, "count": 1, "fields": {…}}], "complete": true}, with one entry for each key that is stored`
+	}
+	return `it should answer {"ok": true}, or {"ok": false, "message": "…"} when it could not do it`
 }
 
 const maxDetail = 2 << 10

@@ -7,6 +7,7 @@
 package hook
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -39,21 +40,30 @@ type Spec struct {
 func (s Spec) Set() bool { return s.URL != "" || len(s.Command) > 0 }
 
 // Call calls a sibling hook once with {"hook": name, …in} and returns the
-// members of its reply. The reply must be one JSON object with "ok": true;
-// "ok": false is a KindRefused error with the hook's own message. client may
+// members of its reply. The reply must be one JSON object with "ok": true, or
+// nothing at all: a command such as "docker compose restart" says by its exit
+// status that it worked. "ok": false is a KindRefused error with the hook's own
+// message. client may
 // be nil (http.DefaultClient) and is used for URLs only; timeout is
 // DefaultTimeout when not positive. Every error is an *Error.
 func Call(ctx context.Context, s Spec, client *http.Client, timeout time.Duration, name string, in map[string]any) (map[string]json.RawMessage, error) {
 	body := make(map[string]any, len(in)+1)
 	maps.Copy(body, in)
 	body["hook"] = name
-	members, err := s.exchange(ctx, client, timeout, name, body)
+	got, err := s.exchange(ctx, client, timeout, name, body)
 	if err != nil {
 		return nil, err
 	}
+	members := got.members
+	if members == nil && got.items != nil {
+		return nil, shape(name, "reply", "is an array, not an object")
+	}
+	if members == nil {
+		return map[string]json.RawMessage{}, nil
+	}
 	raw, found := members["ok"]
 	if !found {
-		return nil, shape(name, "ok", "is missing; a hook answers {\"ok\": true}")
+		return nil, shape(name, "ok", "is missing")
 	}
 	ok, err := decodeBool(raw)
 	if err != nil {
@@ -80,18 +90,22 @@ func refusal(members map[string]json.RawMessage) string {
 	return ""
 }
 
-// exchange sends one object and decodes the reply object.
-func (s Spec) exchange(ctx context.Context, client *http.Client, timeout time.Duration, name string, in any) (map[string]json.RawMessage, error) {
+// exchange sends one object and takes the reply apart. Only the read-back has to
+// say something: its answer is empty for no other hook.
+func (s Spec) exchange(ctx context.Context, client *http.Client, timeout time.Duration, name string, in any) (answer, error) {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, &Error{Kind: KindSetup, Hook: name, Message: "encode request", Err: err}
+		return answer{}, &Error{Kind: KindSetup, Hook: name, Message: "encode request", Err: err}
 	}
 	if timeout <= 0 {
 		timeout = DefaultTimeout
 	}
 	reply, err := s.send(ctx, client, timeout, name, body)
 	if err != nil {
-		return nil, err
+		return answer{}, err
+	}
+	if name != readbackName && len(bytes.TrimSpace(reply)) == 0 {
+		return answer{}, nil
 	}
 	return decodeReply(name, reply)
 }
@@ -117,5 +131,6 @@ func interrupted(parent context.Context, name string, timeout time.Duration, det
 	return &Error{
 		Kind: KindTimeout, Hook: name, Detail: detail, Err: context.DeadlineExceeded,
 		Message: fmt.Sprintf("gave no complete answer within %s", timeout),
+		Fix:     "make it faster, or give it longer with timeout: in --hooks FILE",
 	}
 }

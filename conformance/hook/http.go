@@ -38,12 +38,24 @@ func post(parent context.Context, client *http.Client, timeout time.Duration, na
 		return nil, &Error{
 			Kind: KindStatus, Hook: name, Status: response.StatusCode,
 			Message: fmt.Sprintf("answered HTTP status %d", response.StatusCode), Detail: bounded(string(clip(reply))),
+			Fix: statusFix(response.StatusCode),
 		}
 	}
 	if len(reply) > MaxReply {
 		return nil, tooLarge(name)
 	}
 	return reply, nil
+}
+
+// statusFix is what a status most often means.
+func statusFix(status int) string {
+	switch status {
+	case http.StatusNotFound, http.StatusMethodNotAllowed:
+		return "look at the path of its URL: it gets a POST"
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "let it in without the token of the endpoint: a hook gets none, so put a secret into its URL"
+	}
+	return "it should answer status 200"
 }
 
 // unreachable tells a slow hook from one that is not there.

@@ -41,16 +41,19 @@ func TestReadbackRepliesThatAreWrong(t *testing.T) {
 		kind  Kind
 		want  string
 	}{
-		"no complete":    {`{"records":[]}`, KindShape, "complete is missing"},
-		"null complete":  {`{"records":[],"complete":null}`, KindShape, "complete is null"},
 		"not complete":   {`{"records":[],"complete":false}`, KindIncomplete, "complete is false"},
 		"no records":     {`{"complete":true}`, KindShape, "records is missing, not an array"},
 		"records object": {`{"records":{},"complete":true}`, KindShape, "records is an object"},
-		"record null":    {`{"records":[null],"complete":true}`, KindShape, "records[0] is null"},
 		"no identifier":  {`{"records":[{"count":1,"fields":{}}],"complete":true}`, KindShape, "records[0].identifier is missing"},
 		"bad identifier": {`{"records":[{"identifier":{},"count":1,"fields":{}}],"complete":true}`, KindShape, "records[0].identifier is an object"},
-		"no count":       {`{"records":[{"identifier":"a","fields":{}}],"complete":true}`, KindShape, "records[0].count is missing"},
-		"count 0":        {`{"records":[{"identifier":"a","count":0,"fields":{}}],"complete":true}`, KindShape, "records[0].count is 0"},
+		"complete text":  {`{"records":[],"complete":"true"}`, KindShape, "complete is a string, not a boolean"},
+		"record text":    {`{"records":["a"],"complete":true}`, KindShape, "records[0] is a string"},
+		"rows":           {`[{"email":"a","name":"x"}]`, KindShape, "records[0].identifier is missing"},
+		"an error":       {`{"error":"no such table"}`, KindRefused, "no such table"},
+		"count NaN":      {`{"records":[{"identifier":"a","count":NaN,"fields":{}}]}`, KindShape, "records[0].count is NaN"},
+		"count -1":       {`{"records":[{"identifier":"a","count":-1,"fields":{}}]}`, KindShape, "records[0].count is -1"},
+		"count 0, there": {`{"records":[{"identifier":"a","count":0,"fields":{"x":1}}]}`, KindShape, "records[0].count is 0"},
+		"again, counted": {`{"records":[{"identifier":"a","fields":{}},` + good + `]}`, KindShape, `records[1].identifier is "a" for the second time`},
 		"count 1.5":      {`{"records":[{"identifier":"a","count":1.5,"fields":{}}],"complete":true}`, KindShape, "records[0].count is 1.5"},
 		"no fields":      {`{"records":[` + good + `,{"identifier":"b","count":1}],"complete":true}`, KindShape, "records[1].fields is missing"},
 		"fields array":   {`{"records":[{"identifier":"a","count":1,"fields":[]}],"complete":true}`, KindShape, "records[0].fields is an array"},
@@ -64,7 +67,77 @@ func TestReadbackRepliesThatAreWrong(t *testing.T) {
 			_, err := spec.Readback(client, time.Second)(t.Context(), asks(`"a"`, `"b"`))
 			require.Equal(t, c.kind, KindOf(err), "%v", err)
 			require.ErrorContains(t, err, c.want)
+			require.NotEmpty(t, failure(t, err).Fix, "the message says what to do")
 		})
+	}
+}
+
+func failure(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	require.ErrorAs(t, err, &e)
+	return e
+}
+
+// TestWhatAReadbackIsForgiven: slips that cannot make an absent record look
+// present or hide a second copy.
+func TestWhatAReadbackIsForgiven(t *testing.T) {
+	const a = `{"identifier":"a","count":1,"fields":{"x":1}}`
+	cases := map[string]struct {
+		reply string
+		want  map[string]int // copies by key
+	}{
+		"no complete":           {`{"records":[` + a + `]}`, map[string]int{`"a"`: 1}},
+		"complete is null":      {`{"records":[` + a + `],"complete":null}`, map[string]int{`"a"`: 1}},
+		"a bare array":          {`[` + a + `]`, map[string]int{`"a"`: 1}},
+		"a byte order mark":     {"\xef\xbb\xbf" + `{"records":[` + a + `]}`, map[string]int{`"a"`: 1}},
+		"records is null":       {`{"records":null,"complete":true}`, map[string]int{}},
+		"null for what is not":  {`{"records":[` + a + `,null]}`, map[string]int{`"a"`: 1}},
+		"count 0 for the same":  {`{"records":[` + a + `,{"identifier":"b","count":0}]}`, map[string]int{`"a"`: 1}},
+		"count 0, empty fields": {`{"records":[{"identifier":"b","count":0,"fields":{}}]}`, map[string]int{}},
+		"no count":              {`{"records":[{"identifier":"a","fields":{}}]}`, map[string]int{`"a"`: 1}},
+		"no count, each copy":   {`{"records":[{"identifier":"a","fields":{}},{"identifier":"b","fields":{}},{"identifier":"a","fields":{}}]}`, map[string]int{`"a"`: 2, `"b"`: 1}},
+		"count as a text":       {`{"records":[{"identifier":"a","count":"2","fields":{}}]}`, map[string]int{`"a"`: 2}},
+		"count as a float":      {`{"records":[{"identifier":"a","count":2.0,"fields":{}}]}`, map[string]int{`"a"`: 2}},
+		"further members":       {`{"records":[{"identifier":"a","count":1,"fields":{},"id":7}],"took":3}`, map[string]int{`"a"`: 1}},
+		"identifier as a text":  {`{"records":[{"identifier":"42","count":1,"fields":{}}]}`, map[string]int{`42`: 1}},
+		"identifier as a float": {`{"records":[{"identifier":42.0,"count":1,"fields":{}}]}`, map[string]int{`42`: 1}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			spec, client, _ := serve(t, 200, c.reply)
+			reply, err := spec.Readback(client, time.Second)(t.Context(), asks(`"a"`, `"b"`, `42`))
+			require.NoError(t, err)
+			require.True(t, reply.Complete)
+			got := map[string]int{}
+			for _, r := range reply.Records {
+				got[string(r.Identifier)] = r.Count
+			}
+			require.Equal(t, c.want, got)
+		})
+	}
+}
+
+// TestNumbersOfPython: what json.dumps writes for floats that are no JSON is read,
+// shown as it is, and equal to no text.
+func TestNumbersOfPython(t *testing.T) {
+	spec, client, _ := serve(t, 200, `{"records":[{"identifier":"NaN","count":1,"fields":{`+
+		`"a":Infinity,"b":-Infinity,"c": NaN ,"d":[1.5,NaN,"NaN"],"e":"-Infinity","f":"say \"NaN\", Infinity","destkitNaN":"destkitNaN"}}],"complete":true}`)
+	reply, err := spec.Readback(client, time.Second)(t.Context(), asks(`"NaN"`))
+	require.NoError(t, err)
+	require.Len(t, reply.Records, 1)
+	got := map[string]string{}
+	for name, raw := range reply.Records[0].Fields {
+		got[name] = string(raw)
+	}
+	require.Equal(t, map[string]string{
+		"a": "Infinity", "b": "-Infinity", "c": "NaN", "d": `[1.5,NaN,"NaN"]`, "e": `"-Infinity"`,
+		"f": `"say \"NaN\", Infinity"`, "destkitNaN": `"destkitNaN"`,
+	}, got)
+	for _, bad := range []string{`{"a":Infin}`, `{"a":Infinity1}`, `{"a":+Infinity}`, `{"a":nan}`, `{NaN:1}x`, `{"a":"`} {
+		spec, client, _ := serve(t, 200, bad)
+		_, err := spec.Readback(client, time.Second)(t.Context(), asks(`"a"`))
+		require.Equal(t, KindNotJSON, KindOf(err), bad)
 	}
 }
 
@@ -82,6 +155,11 @@ func TestVerifyMatchesIdentifiersByValue(t *testing.T) {
 		{"both asked, exact wins", []string{`42`, `"42"`}, `"42"`, `"42"`},
 		{"other case", []string{`"a"`}, `"A"`, ``},
 		{"NFD is not NFC", []string{`"é"`}, `"e\u0301"`, ``},
+		{"integer as a float", []string{`42`, `43`}, `42.0`, `42`},
+		{"float that is none of them", []string{`42`}, `42.5`, ``},
+		{"integer in another base", []string{`42`}, `"0x2a"`, ``},
+		{"integer with zeros", []string{`42`}, `"042"`, ``},
+		{"rounded", []string{`9007199254740993`}, `9007199254740992.0`, ``},
 		{"rounded", []string{`9007199254740993`}, `9007199254740992`, ``},
 		{"lone surrogates differ", []string{`"\ud800"`}, `"\ud801"`, ``},
 		{"lone surrogate", []string{`"\ud800"`}, `"\ud800"`, `"\ud800"`},
