@@ -30,7 +30,8 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 	for _, check := range filter(r.Checks, isWarning) {
 		say("warning", title(check), details(check))
 	}
-	for _, check := range filter(r.Own, stopsGate) {
+	own := func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) }
+	for _, check := range filter(r.Own, own) {
 		say("warning", title(check), "not scored\n"+details(check))
 	}
 	if n := len(filter(r.Checks, isUndecided)); n > 0 {

@@ -86,10 +86,11 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
 		"word": word, "rank": rank, "place": place, "duration": duration, "plural": plural,
 		"waiver": waiver, "leftover": leftover, "ids": ids, "tone": tone,
-		"curl": func(s string) string { return strings.Join(command(s, 110), "\n") },
-		"body": func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
-		"note": bodyNote,
-		"card": func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
+		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
+		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
+		"note":    bodyNote,
+		"residue": residueLine,
+		"card":    func(r c.CheckResult) bool { return stopsGate(r) || isWarning(r) || r.Status == c.Waived },
 		"musts": func(g openGroup) string {
 			if g.Musts() == 0 {
 				return ""

@@ -131,7 +131,7 @@ func (s *junitSuite) add(r c.CheckResult, scored bool) {
 		// The author's own checks are never scored.
 		detail.Message = string(r.Status) + ", not scored: " + detail.Message
 		tc.Skipped = detail
-	case r.Status == c.HarnessError:
+	case r.Status == c.HarnessError && r.Gating:
 		detail.Type = string(r.Status)
 		tc.Error = detail
 	case stopsGate(r):
@@ -216,7 +216,7 @@ func details(r c.CheckResult) string {
 		say("rule: ", f.Rule)
 		say("expected: ", f.Expected)
 		say("actual: ", f.Actual)
-		say("likely cause: ", f.Cause)
+		say(strings.ToLower(f.CauseLabel())+": ", f.Cause)
 		say("fix: ", f.Fix)
 		for _, l := range command(f.Curl, 1<<20) {
 			b.WriteString(l + "\n")

@@ -127,7 +127,7 @@ func (m *markdown) finding(f c.Finding) {
 		}
 	}
 	if f.Cause != "" {
-		m.printf("- Likely cause: %s", md(f.Cause))
+		m.printf("- %s: %s", f.CauseLabel(), md(f.Cause))
 	}
 	if f.Fix != "" {
 		m.printf("- Fix: %s", md(f.Fix))
@@ -218,13 +218,20 @@ func (m *markdown) notes(r *c.Report) {
 func (m *markdown) residue(r *c.Report) {
 	res := r.Residue
 	left := len(res.Refused) + len(res.Unknown)
-	if left == 0 {
-		if r.Settings.Write {
+	switch {
+	case left == 0 && res.Unverified > 0:
+		m.printf("Residue: %s. %s\n", md(residueLine(res)), md(res.UnverifiedReason))
+		return
+	case left == 0:
+		if r.Settings.Write && notJudged(r) == nil {
 			m.printf("Residue: %s cleaned, none left behind.\n", plural(res.Cleaned, "record"))
 		}
 		return
 	}
-	defer m.fold(fmt.Sprintf("Residue: %d cleaned, %d refused, %d unknown", res.Cleaned, len(res.Refused), len(res.Unknown)))()
+	defer m.fold("Residue: " + residueLine(res))()
+	if res.Unverified > 0 {
+		m.printf("- only acknowledged: %s", md(res.UnverifiedReason))
+	}
 	for _, part := range []struct {
 		word string
 		list []c.Leftover

@@ -232,7 +232,7 @@ func sarifText(check c.CheckResult, f c.Finding) string {
 	say("Where: ", place(f))
 	say("Expected: ", f.Expected)
 	say("Actual: ", f.Actual)
-	say("Likely cause: ", f.Cause)
+	say(f.CauseLabel()+": ", f.Cause)
 	say("Fix: ", f.Fix)
 	return strings.Join(lines, "\n")
 }

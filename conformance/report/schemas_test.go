@@ -184,7 +184,7 @@ func requireMembers(t *testing.T, o object, typ reflect.Type) {
 	var all, required, have []string
 	for i := range typ.NumField() {
 		name, opts, _ := strings.Cut(typ.Field(i).Tag.Get("json"), ",")
-		if name == "-" {
+		if name == "-" || !typ.Field(i).IsExported() {
 			continue
 		}
 		all = append(all, name)

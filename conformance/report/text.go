@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
@@ -47,6 +46,7 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	}
 	opt.Width = max(opt.Width, 40)
 	t := &terminal{opt: opt, r: r}
+	t.notJudged()
 	t.head()
 	if t.looked() {
 		t.table()
@@ -68,9 +68,22 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 // looked tells that some check got as far as looking. Where none did, a list of
 // everything that is open would bury the one problem that matters.
 func (t *terminal) looked() bool {
-	return len(t.r.Checks) == 0 || slices.ContainsFunc(t.r.Checks, func(k c.CheckResult) bool {
-		return k.Status != c.NotRun || len(k.BlockedBy) > 0
-	})
+	return len(t.r.Checks) == 0 || looked(t.r)
+}
+
+// notJudged puts the reason why nothing was judged, and the fix, on the first
+// line: the one thing that its reader has to know. It is not wrapped, so that it
+// can be searched for and copied.
+func (t *terminal) notJudged() {
+	p := notJudged(t.r)
+	if p == nil {
+		return
+	}
+	said := "not judged: " + line(limit(p.Message, maxField))
+	if p.Fix != "" {
+		said += ". Fix: " + line(p.Fix)
+	}
+	t.printf("%s", t.paint(yellow+";"+bold, said))
 }
 
 // The colours by what they mean.

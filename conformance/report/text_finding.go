@@ -82,7 +82,7 @@ func (t *terminal) finding(r c.CheckResult, f, before c.Finding, first bool) {
 	}
 	t.para(bodyIndent, "", line(f.Rule))
 	if f.Cause != "" {
-		t.para(bodyIndent, "Likely cause: ", line(f.Cause))
+		t.para(bodyIndent, f.CauseLabel()+": ", line(f.Cause))
 	}
 	if f.Fix != "" {
 		t.para(bodyIndent, "Fix: ", line(f.Fix))

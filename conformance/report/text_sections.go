@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
@@ -94,18 +95,20 @@ func (t *terminal) waived() {
 // residue says what became of the records that were written.
 func (t *terminal) residue() {
 	res := t.r.Residue
-	if res.Cleaned == 0 && len(res.Refused) == 0 && len(res.Unknown) == 0 && !t.r.Settings.Write {
+	if notJudged(t.r) != nil && none(res) || none(res) && !t.r.Settings.Write {
 		return
 	}
-	t.section(fmt.Sprintf("Residue: %d cleaned, %d refused, %d unknown",
-		res.Cleaned, len(res.Refused), len(res.Unknown)))
+	t.section("Residue: " + residueLine(res))
+	if res.Unverified > 0 {
+		t.para(2, "only acknowledged  ", line(res.UnverifiedReason))
+	}
 	t.leftovers("refused  ", res.Refused)
 	t.leftovers("unknown  ", res.Unknown)
 	if res.Journal == "" {
 		return
 	}
 	t.para(2, "journal  ", line(res.Journal))
-	if len(res.Refused)+len(res.Unknown) > 0 {
+	if len(res.Refused)+len(res.Unknown)+res.Unverified > 0 {
 		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))))
 	}
 }
@@ -156,11 +159,15 @@ func (t *terminal) warnings() {
 
 // problems are reasons why the run itself cannot be trusted.
 func (t *terminal) problems() {
-	if len(problems(t.r)) == 0 {
+	all := problems(t.r)
+	if first := notJudged(t.r); first != nil {
+		all = slices.DeleteFunc(all, func(p c.Problem) bool { return p == *first }) // stands on the first line
+	}
+	if len(all) == 0 {
 		return
 	}
 	t.section("Problems of this run")
-	for _, p := range problems(t.r) {
+	for _, p := range all {
 		lines := block(limit(p.Message, maxField))
 		for i, l := range lines {
 			label := pad("", 13)

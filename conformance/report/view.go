@@ -16,14 +16,15 @@ var statusOrder = []c.Status{
 }
 
 // stopsGate tells results that are shown as failures. A FAIL that does not
-// gate is one of the author's own checks; FLAKY below the gate is a warning.
+// gate is one of the author's own checks; FLAKY and HARNESS_ERROR below the gate
+// are warnings.
 func stopsGate(r c.CheckResult) bool {
-	return r.Status == c.Fail || r.Status == c.HarnessError || r.Status == c.Flaky && r.Gating
+	return r.Status == c.Fail || (r.Status == c.Flaky || r.Status == c.HarnessError) && r.Gating
 }
 
-// isWarning tells findings that do not decide the verdict.
+// isWarning tells what does not decide the verdict and is shown whole.
 func isWarning(r c.CheckResult) bool {
-	return r.Status == c.Warn || r.Status == c.Flaky && !r.Gating
+	return r.Status == c.Warn || (r.Status == c.Flaky || r.Status == c.HarnessError) && !r.Gating
 }
 
 // isUndecided tells the two statuses that keep a verdict from being whole. A
@@ -46,6 +47,44 @@ func problems(r *c.Report) []c.Problem {
 		}
 	}
 	return out
+}
+
+// looked tells that some check got as far as looking.
+func looked(r *c.Report) bool {
+	return slices.ContainsFunc(r.Checks, func(k c.CheckResult) bool { return k.Status != c.NotRun || len(k.BlockedBy) > 0 })
+}
+
+// notJudged is the problem for which no check could look at anything, nil when
+// some did.
+func notJudged(r *c.Report) *c.Problem {
+	for i, p := range r.Problems {
+		if p.ExitStatus == 3 && !looked(r) {
+			return &r.Problems[i]
+		}
+	}
+	return nil
+}
+
+// none reports whether there is nothing to say of records.
+func none(res c.Residue) bool {
+	return res.Cleaned+res.Unverified+len(res.Refused)+len(res.Unknown) == 0
+}
+
+// residueLine counts what became of the records, and how it was seen.
+func residueLine(res c.Residue) string {
+	said := fmt.Sprintf("%d cleaned", res.Cleaned)
+	if len(res.VerifiedBy) > 0 {
+		words := map[string]string{"readback": "read-back", "witness": "updates that were skipped"}
+		var by []string
+		for _, b := range res.VerifiedBy {
+			by = append(by, orWord(words[b], b))
+		}
+		said += " (shown by " + strings.Join(by, " and ") + ")"
+	}
+	if res.Unverified > 0 {
+		said += fmt.Sprintf(", %d by acknowledgement only (not verified)", res.Unverified)
+	}
+	return said + fmt.Sprintf(", %d refused, %d unknown", len(res.Refused), len(res.Unknown))
 }
 
 // terse copies the findings of a result without what its title, its reason or
@@ -214,7 +253,7 @@ func decider(word string) (what, how string) {
 	case "max-records":
 		return "a larger budget of records", "--max-records N"
 	case "key-range":
-		return "a longer range of integer keys", "--key-range FROM:TO"
+		return "a range of integer keys", "--key-range FROM:TO"
 	case "timeout":
 		return "more time", "--timeout D"
 	case "token", "token-env":
