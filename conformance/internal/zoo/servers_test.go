@@ -1,0 +1,140 @@
+package zoo_test
+
+import (
+	"bufio"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/internal/zoo"
+	"github.com/destkit/destkit/conformance/internal/zoo/golang"
+)
+
+const token = "t0ken-Of-The-Zoo"
+
+// programs start the servers of the other languages.
+var programs = map[string][]string{
+	zoo.Node:   {"node", "node/server.mjs"},
+	zoo.Python: {"python3", "python/server.py"},
+}
+
+// process is a running server; it ends when its standard input does.
+type process struct {
+	base   string
+	cmd    *exec.Cmd
+	end    func() error
+	stderr strings.Builder
+}
+
+func start(language string, env ...string) (*process, error) {
+	p := &process{}
+	argv := programs[language]
+	p.cmd = exec.Command(argv[0], argv[1:]...)
+	p.cmd.Env = append(append(os.Environ(), "ENDPOINT_TOKEN="+token), env...)
+	p.cmd.Stderr = &p.stderr
+	stdin, err := p.cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.end = stdin.Close
+	stdout, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the %s server: %w", language, err)
+	}
+	port, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		return nil, fmt.Errorf("read the port of the %s server: %w: %s", language, err, p.stderr.String())
+	}
+	p.base = "http://127.0.0.1:" + strings.TrimSpace(port)
+	return p, nil
+}
+
+// shared are the servers that all tests use, one for each language.
+var shared = map[string]*sharedServer{zoo.Node: {}, zoo.Python: {}}
+
+type sharedServer struct {
+	once sync.Once
+	p    *process
+	err  error
+}
+
+// goServer is in this process.
+var goServer = sync.OnceValue(func() *httptest.Server { return golang.Start(token) })
+
+// baseURL is where a server of the language answers.
+func baseURL(t *testing.T, language string) string {
+	t.Helper()
+	if language == zoo.Go {
+		return goServer().URL
+	}
+	needProgram(t, language)
+	s := shared[language]
+	s.once.Do(func() { s.p, s.err = start(language) })
+	require.NoError(t, s.err)
+	return s.p.base
+}
+
+// ownURL starts a server for one judgement: it may crash.
+func ownURL(t *testing.T, language string, restarts bool) string {
+	t.Helper()
+	needProgram(t, language)
+	var env []string
+	if restarts {
+		env = append(env, "ENDPOINT_RESTARTS=yes")
+	}
+	p, err := start(language, env...)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = p.end()
+		_ = p.cmd.Wait()
+	})
+	return p.base
+}
+
+// needProgram skips the test on a machine without the language; a pipeline fails.
+func needProgram(t *testing.T, language string) {
+	t.Helper()
+	name := programs[language][0]
+	_, err := exec.LookPath(name)
+	if err != nil && os.Getenv("CI") == "true" {
+		t.Fatalf("%s is not installed, and CI=true asks for every test", name)
+	}
+	if err != nil {
+		t.Skipf("%s is not installed: its endpoints are not judged", name)
+	}
+}
+
+// TestMain prints and writes what was found, and ends the servers; what they wrote to standard error is a mistake of
+// ours.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if len(results.mistakes) > 0 {
+		fmt.Println(results.summary())
+	}
+	if *update {
+		if err := results.write("../../../docs/zoo.md"); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
+	for language, s := range shared {
+		if s.p == nil {
+			continue
+		}
+		_ = s.p.end()
+		if err := s.p.cmd.Wait(); err != nil || s.p.stderr.Len() > 0 {
+			fmt.Fprintf(os.Stderr, "the %s server: %v\n%s\n", language, err, s.p.stderr.String())
+			status = 1
+		}
+	}
+	os.Exit(status)
+}

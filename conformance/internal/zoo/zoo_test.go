@@ -1,0 +1,174 @@
+package zoo_test
+
+import (
+	"flag"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/zoo"
+	"github.com/destkit/destkit/matrixtest"
+)
+
+var update = flag.Bool("update", false, "write docs/zoo.md")
+
+// broken are the statuses of a check that says that a rule is broken.
+var broken = []conformance.Status{conformance.Fail, conformance.Flaky}
+
+// TestZoo judges every mistake and every habit, without and with read-back, and
+// servers with two mistakes; all at once, since most of a run of a slow server is
+// waiting. The test tier judges a few of them, with read-back.
+func TestZoo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the zoo is not judged with -short")
+	}
+	t.Run("of", func(t *testing.T) {
+		for name, judged := range map[string]func(*testing.T){"base": base, "habit": habits, "mistake": mistakes, "pair": pairs} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				judged(t)
+			})
+		}
+	})
+	if !matrixtest.Whole() || matrixtest.Named() {
+		return
+	}
+	require.GreaterOrEqual(t, results.share(), 0.95, "mistakes that end in a FAIL with read-back: %s", results.missed())
+	both, all := results.bothFound()
+	require.Equal(t, 45, all)
+	require.GreaterOrEqual(t, float64(both)/float64(all), 0.95, "pairs of which both mistakes are found in one run: %d of %d: %s", both, all, results.hidden())
+}
+
+// base judges the servers without a mistake: nothing is found.
+func base(t *testing.T) {
+	for _, language := range []string{zoo.Node, zoo.Python, zoo.Go} {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			inBothWays(t, language, "none", zoo.Setting{Objects: zoo.Objects(language), Large: true}, func(t *testing.T, _ bool, r *conformance.Report) {
+				require.Empty(t, failed(r, append(broken, conformance.Warn)...), explain(r, append(broken, conformance.Warn)...))
+				require.Zero(t, r.ExitStatus, r.Summary)
+			})
+		})
+	}
+}
+
+// habits judges what is right and unusual: nothing fails.
+func habits(t *testing.T) {
+	for i, h := range zoo.Habits() {
+		if i%9 != 0 && !matrixtest.Whole() && !matrixtest.Named() {
+			continue
+		}
+		t.Run(h.Language+"/"+h.Name, func(t *testing.T) {
+			t.Parallel()
+			inBothWays(t, h.Language, h.Name, h.Setting, func(t *testing.T, readback bool, r *conformance.Report) {
+				results.habit(h, readback, r)
+				t.Logf("FAIL %v WARN %v: %s", failed(r, broken...), failed(r, conformance.Warn), r.Summary)
+				require.Empty(t, failed(r, broken...), explain(r, broken...))
+			})
+		})
+	}
+}
+
+// mistakes judges servers with one mistake each: a check whose sentence is about it
+// finds it, and none that has nothing to do with it.
+func mistakes(t *testing.T) {
+	for i, m := range alternating(zoo.Mistakes()) {
+		if i%30 != 3 && !matrixtest.Whole() && !matrixtest.Named() {
+			continue
+		}
+		t.Run(m.Language+"/"+m.Name, func(t *testing.T) {
+			t.Parallel()
+			inBothWays(t, m.Language, m.Name, m.Setting, func(t *testing.T, readback bool, r *conformance.Report) {
+				o := found(r, m)
+				for again := uint64(8); again < 10 && readback && m.Race && o.status == ""; again++ {
+					s := m.Setting
+					s.Seed = again
+					r = judge(t, m.Language, m.Name, s, readback)
+					o = found(r, m)
+				}
+				results.mistake(m, readback, o)
+				t.Logf("%s; FAIL %v WARN %v", o, failed(r, broken...), failed(r, conformance.Warn))
+				all := explain(r, append(broken, conformance.Warn)...)
+				// FLAKY says that calls disturb each other, not that this rule is broken.
+				for _, id := range failed(r, conformance.Fail) {
+					require.False(t, matches(m.Never, id), "%s has nothing to do with it: %s\n%s", id, m.Sentence, all)
+				}
+				if readback && m.Cause != "" {
+					require.Contains(t, strings.Join(observed(r), "\n"), m.Cause, all)
+				}
+				if readback && m.Open == "" {
+					require.NotEmpty(t, o.status, "no check found it: %s\n%s", m.Sentence, all)
+				}
+			})
+		})
+	}
+}
+
+// TestKeysAreProposed: where keys of 32 bits are all that the endpoint takes, and the
+// author gives no range, nothing fails, and the run says what it needs.
+func TestKeysAreProposed(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a full run")
+	}
+	r := judge(t, zoo.Python, "keys-of-32-bits", zoo.Setting{Objects: zoo.Objects(zoo.Python)[1:]}, true)
+	require.Empty(t, failed(r, broken...), explain(r, broken...))
+	require.Equal(t, 3, r.ExitStatus, r.Summary)
+	require.Equal(t, "keys", r.Problems[0].Kind)
+	require.Contains(t, r.Problems[0].Message, "out of range for type integer")
+	require.Contains(t, r.Problems[0].Fix, "--key-range FROM:TO")
+}
+
+// alternating orders mistakes by turns of the languages: each language has one
+// process, which is at work all the time that way.
+func alternating(all []zoo.Mistake) []zoo.Mistake {
+	turn := map[string]int{}
+	turns := make(map[string]int, len(all))
+	for _, m := range all {
+		turn[m.Language]++
+		turns[keyOf(m.Language, m.Name)] = turn[m.Language]
+	}
+	slices.SortStableFunc(all, func(a, b zoo.Mistake) int {
+		return turns[keyOf(a.Language, a.Name)] - turns[keyOf(b.Language, b.Name)]
+	})
+	return all
+}
+
+// pairs judges servers with two mistakes: in one run both are found.
+func pairs(t *testing.T) {
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		t.Skip("pairs are judged in the matrix tier")
+	}
+	needProgram(t, zoo.Node)
+	common := zoo.Common()
+	require.Len(t, common, 10)
+	for i, first := range common {
+		for _, second := range common[i+1:] {
+			t.Run(first.Name+"+"+second.Name, func(t *testing.T) {
+				t.Parallel()
+				s := zoo.Setting{Objects: zoo.Objects(zoo.Node)}
+				r := judge(t, zoo.Node, first.Name+"+"+second.Name, s, true)
+				one, two := found(r, first), found(r, second)
+				results.pair(first, second, one, two)
+				t.Logf("%s | %s; FAIL %v WARN %v", one, two, failed(r, broken...), failed(r, conformance.Warn))
+			})
+		}
+	}
+}
+
+// inBothWays judges without and with read-back; the test tier with it only.
+func inBothWays(t *testing.T, language, name string, s zoo.Setting, look func(*testing.T, bool, *conformance.Report)) {
+	t.Run("readback", func(t *testing.T) {
+		t.Parallel()
+		look(t, true, judge(t, language, name, s, true))
+	})
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		return
+	}
+	t.Run("blind", func(t *testing.T) {
+		t.Parallel()
+		look(t, false, judge(t, language, name, s, false))
+	})
+}
