@@ -4,35 +4,14 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/destkit/destkit/conformance/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
-
-// record is one record that the judge made.
-type record struct {
-	object *object
-	id     rpc.Field // the active identifier
-	key    json.RawMessage
-	values map[string]json.RawMessage // by field, the identifier included
-	n      int                        // its variant, for value()
-}
-
-// with returns a copy with one value changed.
-func (r *record) with(field string, raw json.RawMessage) *record {
-	c := *r
-	c.values = make(map[string]json.RawMessage, len(r.values)+1)
-	for k, v := range r.values {
-		c.values[k] = v
-	}
-	c.values[field] = raw
-	if field == r.id.APIName {
-		c.key = raw
-	}
-	return &c
-}
 
 // result is the verdict of the endpoint on one record.
 type result struct {
@@ -62,6 +41,7 @@ type batch struct {
 	isArray   bool // record_results is an array
 	results   []result
 	byKey     map[string][]int
+	secrets   *wire.Redactor
 }
 
 // keyText is the text by which identifiers are compared: decoded strings,
@@ -110,6 +90,36 @@ func (b *batch) failed(r *record) bool {
 		}
 	}
 	return len(all) > 0
+}
+
+// refusalOf is the message of a record that was refused, "" when it was not.
+func (b *batch) refusalOf(r *record) string {
+	switch {
+	case b.failed(r):
+		return b.clean(orDefault(b.of(r)[0].text(), "no message"))
+	case len(b.records) == 1 && b.reply.isError():
+		return b.clean(orDefault(b.reply.errorText(), "an error without a message"))
+	}
+	return ""
+}
+
+// clean takes secrets out of a text before anything cuts it.
+func (b *batch) clean(text string) string {
+	if b.secrets == nil {
+		return text
+	}
+	return b.secrets.String(text)
+}
+
+// contradicts reports whether two results of one identifier disagree.
+func (b *batch) contradicts(key string) bool {
+	yes, no := false, false
+	for _, i := range b.byKey[key] {
+		if ok := b.results[i].success; ok != nil {
+			yes, no = yes || *ok, no || !*ok
+		}
+	}
+	return yes && no
 }
 
 // answered tells that results came back, be they good or bad.
@@ -170,12 +180,8 @@ type plan struct {
 // write sends records with an operation, in batches no larger than the
 // endpoint declares, each noted in the journal before it leaves.
 func (w *world) write(operation string, records []*record, how plan) ([]*batch, error) {
-	size := len(records)
-	if w.catalog.speed != nil {
-		size = int(min(int64(size), w.catalog.speed.MaximumBatchSize))
-	}
 	var out []*batch
-	for chunk := range slices.Chunk(records, max(1, size)) {
+	for chunk := range slices.Chunk(records, w.largestBatch()) {
 		b, err := w.writeOne(operation, chunk, how)
 		if err != nil {
 			return out, err
@@ -183,6 +189,22 @@ func (w *world) write(operation string, records []*record, how plan) ([]*batch, 
 		out = append(out, b)
 	}
 	return out, nil
+}
+
+// largestBatch is the declared size of a batch: no batch is larger (spec 4.2).
+func (s *session) largestBatch() int {
+	if s.catalog == nil || s.catalog.speed == nil {
+		return math.MaxInt
+	}
+	return int(max(1, min(s.catalog.speed.MaximumBatchSize, math.MaxInt32)))
+}
+
+// needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
+func (w *world) needsBatch(n int) error {
+	if most := w.largestBatch(); most < n {
+		return notApplicable("the endpoint takes batches of %d at most, and the check needs %d records in one", most, n)
+	}
+	return nil
 }
 
 // writeOne sends exactly one batch. The caller may run several at once; each
@@ -201,8 +223,11 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 	if len(records) == 0 {
 		return nil, harness("no records to send")
 	}
+	if most := s.largestBatch(); len(records) > most {
+		return nil, harness("the judge was about to send %d records in one batch, and the endpoint declares %d at most", len(records), most)
+	}
 	first := records[0]
-	b := &batch{object: first.object, operation: operation, records: records}
+	b := &batch{object: first.object, operation: operation, records: records, secrets: s.redactor}
 	if err := s.reserve(len(records)); err != nil {
 		return nil, err
 	}
@@ -210,10 +235,6 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 	if params == nil {
 		params = w.batchParams(operation, records, how.mapped)
 	}
-	if err := s.pace.enter(w.ctx); err != nil {
-		return nil, overtime(w.ctx)
-	}
-	defer s.pace.leave()
 	seq, err := s.announce(operation, records)
 	if err != nil {
 		return nil, err
@@ -224,26 +245,9 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 	if b.reply, err = s.send(w.ctx, w.check.ID, req); err != nil {
 		return nil, err
 	}
+	w.wrote.Store(time.Now().UnixNano())
 	b.read()
 	return b, s.finish(seq, b)
-}
-
-// journalled is the field and the key by which clean-up finds the record: the
-// active identifier, or a true one where a check sends another field as active.
-func (r *record) journalled() (string, json.RawMessage) {
-	field, key := r.id.APIName, r.key
-	if !r.id.Identifier {
-		for _, f := range r.object.identifiers() {
-			if raw, ok := r.values[f.APIName]; ok {
-				field, key = f.APIName, raw
-				break
-			}
-		}
-	}
-	if k := strings.TrimSpace(string(key)); k == "" || k == "null" {
-		return field, nil
-	}
-	return field, key
 }
 
 // announce writes a batch into the journal before anything is sent; -1 stands
@@ -322,27 +326,6 @@ func (w *world) batchParams(operation string, records []*record, mapped []rpc.Fi
 	}
 	out.WriteString("]}")
 	return out.Bytes()
-}
-
-// encode writes the record as an object. A delete record carries its active
-// identifier only: no endpoint may need more.
-func (r *record) encode(out *bytes.Buffer, operation string, mapped []rpc.Field) {
-	out.WriteByte('{')
-	n := 0
-	for _, f := range mapped {
-		raw, ok := r.values[f.APIName]
-		if !ok || operation == rpc.OperationDelete && f.APIName != r.id.APIName {
-			continue
-		}
-		if n > 0 {
-			out.WriteByte(',')
-		}
-		out.Write(quote(f.APIName))
-		out.WriteByte(':')
-		out.Write(raw)
-		n++
-	}
-	out.WriteByte('}')
 }
 
 // mappedFields are the fields that the records carry, in the object's order.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -101,9 +102,20 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		address = net.JoinHostPort(s.url.Hostname(), strconv.Itoa(s.opts.ProbePlainHTTP))
 		header["Authorization"] = nil // no token over plain http
 	}
+	if req.method == rpc.MethodSyncBatch && req.hops == 0 {
+		if err := s.pace.enter(ctx); err != nil {
+			return nil, overtime(ctx)
+		}
+		defer s.pace.leave()
+	}
 	replica, to := s.replicas.next(check, &req), s.line
 	if replica > 0 {
 		to = s.replicas.lines[replica]
+	}
+	started, gone := s.watch.enter()
+	defer s.watch.leave()
+	if gone != nil {
+		return nil, errAway
 	}
 	got := to.Do(ctx, wire.Call{
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
@@ -118,6 +130,9 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if got.Status != 0 {
 		s.heard.Store(true)
 	}
+	if err := s.away(ctx, to, check, req, got, started); err != nil {
+		return nil, err
+	}
 	s.noticeRateLimit(got)
 	r := &reply{Reply: got, id: req.id, method: req.method, object: req.object, plain: req.plain, replica: replica}
 	if to := s.redirect(got, req); to != "" {
@@ -129,6 +144,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		return next, err
 	}
 	r.parse()
+	s.notice(req, r)
 	return r, nil
 }
 
@@ -220,9 +236,11 @@ func (r *reply) member(name string) *wire.Node {
 	return r.doc.Get(name)
 }
 
-// result returns the result when it is an object and no error stands beside it.
+// result returns the result when it is an object and no error stands beside it. A
+// null error is RPC-004's, and hides nothing else.
 func (r *reply) result() *wire.Node {
-	if n := r.member("result"); n != nil && n.Kind == wire.Object && r.member("error") == nil {
+	e := r.member("error")
+	if n := r.member("result"); n != nil && n.Kind == wire.Object && (e == nil || e.Kind == wire.Null) {
 		return n
 	}
 	return nil
@@ -243,6 +261,56 @@ func (r *reply) errorText() string {
 		return string(n.Raw)
 	}
 	return ""
+}
+
+// kindOf names the kind of a reply: the method and the shape of what came back,
+// the same for all replies of one defect. An ordinary record result has none.
+func (r *reply) kindOf() string {
+	shape := ""
+	if _, actual := sameID(r); actual != "" && !r.member("id").Is(wire.Null) {
+		return "another id"
+	}
+	switch {
+	case !r.heard():
+		shape = string(r.Kind)
+	case r.doc == nil:
+		shape = fmt.Sprintf("HTTP %d without JSON", r.Status)
+	case r.isError():
+		shape = fmt.Sprintf("HTTP %d error %s", r.Status, r.errorCode())
+	case r.result() == nil:
+		shape = fmt.Sprintf("HTTP %d %s", r.Status, r.shape())
+	case r.method == rpc.MethodSyncBatch && !r.result().Get("record_results").Is(wire.Array):
+		shape = "no record_results"
+	case r.method == rpc.MethodSyncBatch:
+		return ""
+	default:
+		return r.methodName() + " " + r.object + ": result"
+	}
+	return r.methodName() + ": " + shape
+}
+
+// methodName is the method, the same for all that do not exist.
+func (r *reply) methodName() string {
+	if r.method != "" && !slices.Contains(rpc.Methods(), r.method) {
+		return "an unknown method"
+	}
+	return r.method
+}
+
+func (r *reply) errorCode() string {
+	if c := r.member("error").Get("code"); c != nil {
+		return string(c.Raw)
+	}
+	return ""
+}
+
+// shape lists the members of an envelope with their kinds.
+func (r *reply) shape() string {
+	var parts []string
+	for _, m := range r.doc.Members {
+		parts = append(parts, fmt.Sprintf("%s %v", m.Name, m.Value.Kind))
+	}
+	return strings.Join(parts, " ")
 }
 
 // what describes the call for a finding: `list_fields of "contact"`.

@@ -30,6 +30,8 @@ type Check struct {
 	Good      string      `json:"good"` // a good and a bad exchange
 	Bad       string      `json:"bad"`
 	Needs     []string    `json:"needs"`
+	// Evidence is what a PASS must rest on: at least one of each kind.
+	Evidence []Evidence `json:"evidence,omitempty"`
 
 	Write            bool   `json:"write"`             // writes records
 	WriteOptional    bool   `json:"write_optional"`    // sees more with writes
@@ -37,6 +39,7 @@ type Check struct {
 	ReadbackDecides  bool   `json:"readback_decides"`  // stronger with read-back
 	Hook             string `json:"hook,omitempty"`    // restart, alter_schema, …
 	Load             bool   `json:"load"`
+	Last             bool   `json:"last"`  // when all others have their results
 	Probe            bool   `json:"probe"` // an extra network probe
 	Alone            bool   `json:"alone"` // never beside other checks
 	Clock            bool   `json:"clock"` // moves the clock of a service, or waits for real
@@ -51,6 +54,7 @@ type Check struct {
 	Steps []string `json:"steps"`
 	Text  string   `json:"text"` // the scenario in Gherkin
 
+	number      int  // its place in the catalogue, from 1
 	firstObject bool // one named object is enough
 	own         bool
 	source      []byte // a feature of this scenario only, lines as in the file
@@ -95,6 +99,9 @@ func (c *Catalogue) Check(id string) (*Check, bool) {
 
 // Match returns the checks whose id matches a glob such as "RES-*".
 func (c *Catalogue) Match(glob string) ([]*Check, error) {
+	if check, ok := c.byID[glob]; ok {
+		return []*Check{check}, nil
+	}
 	var out []*Check
 	for _, check := range c.Checks {
 		ok, err := path.Match(glob, check.ID)
@@ -126,6 +133,9 @@ func readCatalogue(fsys fs.FS, dir string, own bool) (*Catalogue, error) {
 		return nil, fmt.Errorf("read features: %w", err)
 	}
 	slices.SortStableFunc(cat.Checks, func(a, b *Check) int { return areaRank(a.File) - areaRank(b.File) })
+	for i, c := range cat.Checks {
+		c.number = i + 1
+	}
 	return cat, nil
 }
 
@@ -206,21 +216,34 @@ func backgroundLines(f *messages.Feature, starts []int) [2]int {
 	return [2]int{}
 }
 
-// cut builds the feature of this scenario alone. Everything else becomes an
-// empty line, so that a step keeps the line it has in the file.
+// stepKeywords begin a step.
+var stepKeywords = []string{"Given ", "When ", "Then ", "And ", "But ", "* "}
+
+// cut builds the feature of this scenario alone: its steps and those of the
+// background. The descriptions stay behind, since reading them takes longer than
+// running the steps.
 func (c *Check) cut(lines []string, from, to int, background [2]int) {
 	var b strings.Builder
-	for i, line := range lines {
-		n := i + 1
-		switch {
-		case n >= from && n <= to, background[0] > 0 && n >= background[0] && n <= background[1]:
+	b.WriteString("Feature: " + c.Area + "\n")
+	keep := func(from, to int) {
+		headed, described := false, false
+		for _, line := range lines[from-1 : to] {
+			text := strings.TrimSpace(line)
+			switch {
+			case !headed && (strings.HasPrefix(text, "Scenario") || strings.HasPrefix(text, "Background")):
+				headed, described = true, true
+			case described && !slices.ContainsFunc(stepKeywords, func(k string) bool { return strings.HasPrefix(text, k) }):
+				continue
+			default:
+				described = false
+			}
 			b.WriteString(line)
-		case n == 1:
-			b.WriteString("Feature: " + c.Area + "\n")
-		default:
-			b.WriteString("\n")
 		}
 	}
+	if background[0] > 0 {
+		keep(background[0], background[1])
+	}
+	keep(from, to)
 	c.Text = strings.TrimRight(strings.Join(lines[from-1:to], ""), "\n ")
 	c.source = []byte(b.String())
 }
@@ -289,6 +312,8 @@ func (c *Check) tag(name string) error {
 		c.ReadbackRequired = true
 	case "readback-decides":
 		c.ReadbackDecides = true
+	case "last":
+		c.Last, c.Alone = true, true
 	case "load":
 		c.Load = true
 	case "probe":
@@ -318,6 +343,8 @@ func (c *Check) prefixedTag(name string) error {
 		c.Needs = append(c.Needs, rest)
 	case prefix == "differs" && rest != "":
 		c.Differs = append(c.Differs, rest)
+	case prefix == "evidence" && slices.Contains(evidenceKinds, Evidence(rest)):
+		c.Evidence = append(c.Evidence, Evidence(rest))
 	case prefix == "hook" && rest != "":
 		c.Hook = rest
 	case prefix == "records" && rest != "":

@@ -18,7 +18,7 @@ const cleanUpTime = 30 * time.Second
 
 // cleanUp removes what the run wrote. Only journalled keys are ever deleted,
 // through delete batches where the object takes them, else through the hook.
-func (s *session) cleanUp(ctx context.Context, r *Report) {
+func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
 	r.Residue.Journal = s.opts.Journal
 	if s.catalog == nil {
 		return
@@ -28,119 +28,152 @@ func (s *session) cleanUp(ctx context.Context, r *Report) {
 	if ctx.Err() != nil {
 		limit = cleanUpTime / 3
 	}
-	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
-	defer cancel()
-	s.cleanKeys(clean, &r.Residue)
+	s.cleanKeys(context.WithoutCancel(ctx), limit, limited.Err() == nil, &r.Residue)
 }
 
 // cleanUpCheck stands in the records of clean-up calls.
 var cleanUpCheck = &Check{ID: "CLEAN", Title: "Clean-up"}
 
-// cleanKeys deletes the pending keys of the journal and sorts what is left.
-func (s *session) cleanKeys(ctx context.Context, res *Residue) {
+// cleaning is what is known of the journalled keys of one object and field.
+type cleaning struct {
+	name, field string
+	object      *object // nil when it is not listed any more
+	keys        []journal.Key
+	answers     map[string]deletion // by text of the key
+	sight       sight
+}
+
+// deletion is how the removal of one key was answered.
+type deletion struct {
+	acknowledged bool
+	hook         bool   // by the cleanup hook
+	why          string // else
+}
+
+// cleanKeys deletes the pending keys of the journal, looks whether they are gone,
+// and sorts what is left. Each of the three steps has the whole limit, 0 for
+// none: looking must not take the time that deleting needs. witnesses permits
+// updates where no read-back shows what is there.
+func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *Residue) {
+	groups := s.pendingGroups()
+	step := func(do func(w *world, g *cleaning)) {
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if limit > 0 {
+			limited, cancel = context.WithTimeout(ctx, limit)
+		}
+		defer cancel()
+		for _, g := range groups {
+			do(s.newWorld(limited, cleanUpCheck, g.object), g)
+		}
+	}
+	step(func(w *world, g *cleaning) { g.sight = w.findSight(g, witnesses) })
+	step(func(w *world, g *cleaning) { w.deleteGroup(g) })
+	step(func(w *world, g *cleaning) { res.settle(w, g, w.look(g)) })
+}
+
+// pendingGroups sorts the pending keys by object and field.
+func (s *session) pendingGroups() []*cleaning {
 	type group struct{ object, field string }
-	groups := map[group][]journal.Key{}
-	var order []group
+	groups := map[group]*cleaning{}
+	var order []*cleaning
 	for _, k := range s.journal.Pending() {
 		g := group{k.Object, k.Field}
 		if groups[g] == nil {
-			order = append(order, g)
+			groups[g] = &cleaning{name: k.Object, field: k.Field, object: s.catalog.object(k.Object), answers: map[string]deletion{}}
+			order = append(order, groups[g])
 		}
-		groups[g] = append(groups[g], k)
+		groups[g].keys = append(groups[g].keys, k)
 	}
-	for _, g := range order {
-		for part := range slices.Chunk(groups[g], 500) {
-			// Each part is a sync run of its own.
-			w := s.newWorld(ctx, cleanUpCheck, nil)
-			w.cleanGroup(g.object, g.field, part, res)
-		}
-	}
+	return order
 }
 
-func (w *world) cleanGroup(name, field string, pending []journal.Key, res *Residue) {
-	left := pending
-	why := "the object takes no delete batches, and no cleanup hook is configured"
-	if o := w.catalog.object(name); o != nil && o.accepts(rpc.OperationDelete) {
-		left, why = w.deleteKeys(o, field, left)
+// deleteGroup removes the keys: what the delete batches leave goes to the hook.
+func (w *world) deleteGroup(g *cleaning) {
+	for _, k := range g.keys {
+		g.answers[keyText(k.Identifier)] = deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
 	}
-	if len(left) > 0 && w.opts.Hooks.Cleanup.Set() {
-		left, why = w.hookKeys(name, field, left)
-	}
-	gone := slices.DeleteFunc(slices.Clone(pending), func(k journal.Key) bool { return slices.ContainsFunc(left, sameKey(k)) })
-	if len(gone) > 0 {
-		if err := w.journal.Cleaned(gone); err != nil {
-			why = err.Error()
-		}
-	}
-	for _, k := range gone {
-		if k.State != journal.Refused {
-			res.Cleaned++
-		}
-	}
-	for _, k := range left {
-		l := Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: w.redactor.String(why)}
-		switch k.State {
-		case journal.Refused: // every write of it was refused: nothing is there
-		case journal.Unknown:
-			res.Unknown = append(res.Unknown, l)
-		default:
-			res.Refused = append(res.Refused, l)
-		}
-	}
-}
-
-func sameKey(k journal.Key) func(journal.Key) bool {
-	return func(o journal.Key) bool {
-		return o.Object == k.Object && o.Field == k.Field && string(o.Identifier) == string(k.Identifier)
-	}
-}
-
-// deleteKeys sends delete batches and returns the keys that may still be there.
-func (w *world) deleteKeys(o *object, field string, pending []journal.Key) (left []journal.Key, why string) {
-	id, ok := o.field(field)
-	if !ok {
-		return pending, fmt.Sprintf("field %q is gone", field)
-	}
-	size := 500
-	if w.catalog.speed != nil {
-		size = int(min(500, w.catalog.speed.MaximumBatchSize))
-	}
-	for part := range slices.Chunk(pending, max(1, size)) {
-		records := make([]*record, len(part))
-		for i, k := range part {
-			records[i] = &record{object: o, id: id, key: k.Identifier, values: map[string]json.RawMessage{field: k.Identifier}}
-		}
-		r, err := w.session.send(w.ctx, w.check.ID, request{
-			method: rpc.MethodSyncBatch, params: w.batchParams(rpc.OperationDelete, records, w.ordinary(o, id)),
-			object: o.APIName, records: len(records), odd: true,
-		})
-		if err != nil {
-			left, why = append(left, part...), err.Error()
-			continue
-		}
-		b := &batch{object: o, operation: rpc.OperationDelete, records: records, reply: r}
-		b.read()
-		for i, k := range part {
-			if !b.succeeded(records[i]) {
-				left, why = append(left, k), "delete: "+b.why(records[i])
+	if o := g.object; o != nil && o.accepts(rpc.OperationDelete) {
+		if id, ok := o.field(g.field); ok {
+			for part := range slices.Chunk(g.keys, w.cleanUpSize()) {
+				w.deleteKeys(o, id, part, g.answers)
+			}
+		} else {
+			for text := range g.answers {
+				g.answers[text] = deletion{why: fmt.Sprintf("field %q is gone", g.field)}
 			}
 		}
 	}
-	return left, why
+	left := slices.DeleteFunc(slices.Clone(g.keys), func(k journal.Key) bool { return g.answers[keyText(k.Identifier)].acknowledged })
+	if len(left) > 0 && w.opts.Hooks.Cleanup.Set() {
+		w.hookKeys(g, left)
+	}
+}
+
+// unknownSize is the size of the batches of a clean-up where the endpoint
+// declares none that can be read.
+const unknownSize = 500
+
+// cleanUpSize is never more than the endpoint takes in one batch (spec 8).
+func (w *world) cleanUpSize() int {
+	if w.catalog.speed == nil {
+		return unknownSize
+	}
+	return int(max(1, min(unknownSize, w.catalog.speed.MaximumBatchSize)))
+}
+
+// deleteKeys sends one delete batch. Each is a sync run of its own.
+func (w *world) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers map[string]deletion) {
+	part := w.newWorld(w.ctx, cleanUpCheck, o)
+	records := make([]*record, len(keys))
+	for i, k := range keys {
+		records[i] = &record{object: o, id: id, key: k.Identifier, values: map[string]json.RawMessage{id.APIName: k.Identifier}}
+	}
+	b, err := part.cleanUpBatch(rpc.OperationDelete, records, o.ordinary(id))
+	for i, r := range records {
+		d := deletion{}
+		switch {
+		case err != nil:
+			d.why = err.Error()
+		case b.succeeded(r):
+			d.acknowledged = true
+		default:
+			d.why = "delete: " + b.why(r)
+		}
+		answers[keyText(keys[i].Identifier)] = d
+	}
+}
+
+// cleanUpBatch sends one batch beside the budget of the run: what removes records
+// must not be kept back by it.
+func (w *world) cleanUpBatch(operation string, records []*record, mapped []rpc.Field) (*batch, error) {
+	b := &batch{object: records[0].object, operation: operation, records: records}
+	r, err := w.session.send(w.ctx, w.check.ID, request{
+		method: rpc.MethodSyncBatch, params: w.batchParams(operation, records, mapped),
+		object: b.object.APIName, records: len(records), odd: operation == rpc.OperationDelete,
+	})
+	if err != nil {
+		return nil, err
+	}
+	b.reply = r
+	b.read()
+	return b, nil
 }
 
 // hookKeys asks the author's cleanup hook to remove keys.
-func (w *world) hookKeys(object, field string, pending []journal.Key) (left []journal.Key, why string) {
-	ids := make([]json.RawMessage, len(pending))
-	for i, k := range pending {
+func (w *world) hookKeys(g *cleaning, left []journal.Key) {
+	ids := make([]json.RawMessage, len(left))
+	for i, k := range left {
 		ids[i] = k.Identifier
 	}
 	_, err := hook.Call(w.ctx, w.opts.Hooks.Cleanup, w.hooks, w.opts.Hooks.Timeout, "cleanup",
-		map[string]any{"action": "begin", "object": object, "identifier_field": field, "identifiers": ids})
-	if err != nil {
-		return pending, "cleanup hook: " + err.Error()
+		map[string]any{"action": "begin", "object": g.name, "identifier_field": g.field, "identifiers": ids})
+	for _, k := range left {
+		d := deletion{acknowledged: err == nil, hook: true}
+		if err != nil {
+			d.why = "cleanup hook: " + err.Error()
+		}
+		g.answers[keyText(k.Identifier)] = d
 	}
-	return nil, ""
 }
 
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only
@@ -164,11 +197,14 @@ func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 	if err != nil {
 		return nil, err
 	}
+	if p := s.nothingToJudge(ctx, c); p != nil && !s.opts.Hooks.Cleanup.Set() {
+		return nil, p.asError()
+	}
 	if len(c.objects) == 0 && !s.opts.Hooks.Cleanup.Set() {
 		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.trouble()))
 	}
 	s.catalog = c
 	res := &Residue{Journal: path, Refused: []Leftover{}, Unknown: []Leftover{}}
-	s.cleanKeys(ctx, res)
+	s.cleanKeys(ctx, 0, true, res)
 	return res, nil
 }

@@ -18,6 +18,10 @@ type object struct {
 	rpc.Object
 	Fields     []rpc.Field
 	Operations []string
+
+	// What the trial learned, before the checks begin; and is only read afterwards.
+	lessons map[string]*lesson
+	keyForm int
 }
 
 // catalog is what the planning calls told before the checks began.
@@ -26,8 +30,9 @@ type catalog struct {
 	listed    bool // list_objects was answered, with whatever it was
 	speed     *rpc.Speed
 	rateLimit int64
-	first     *reply // the reply to the first test_connection
-	unhealthy string // its message, when it said success:false
+	first     *reply   // the reply to the first test_connection
+	planning  []*reply // it and those to the calls about no object
+	unhealthy string   // its message, when it said success:false
 }
 
 func (c *catalog) object(name string) *object {
@@ -54,7 +59,7 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.first = first
+	c.first, c.planning = first, []*reply{first}
 	if !first.heard() {
 		// One lost connection is no proof: ask once more before giving up.
 		again, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
@@ -73,6 +78,7 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.planning = append(c.planning, speed)
 	c.speed = readSpeed(speed)
 	if c.speed != nil {
 		s.pace.declare(*c.speed)
@@ -89,6 +95,7 @@ func (s *session) list(ctx context.Context, c *catalog) error {
 	if err != nil {
 		return err
 	}
+	c.planning = append(c.planning, listed)
 	c.listed, c.objects = listed.heard(), readObjects(listed)
 	s.describe(ctx, c.objects)
 	return nil

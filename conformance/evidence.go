@@ -23,6 +23,9 @@ func (w *world) observe(records []*record) (map[string]observed, error) {
 	if err := w.needReadback(); err != nil {
 		return nil, err
 	}
+	if err := w.awaitWrites(); err != nil {
+		return nil, err
+	}
 	type group struct{ object, field string }
 	ids := map[group][]json.RawMessage{}
 	var order []group
@@ -36,10 +39,14 @@ func (w *world) observe(records []*record) (map[string]observed, error) {
 	out := map[string]observed{}
 	for _, g := range order {
 		w.hookAsked = w.hookAsked || w.object != nil && g.object == w.object.APIName
+		started := time.Now()
 		reply, err := hook.Paged(w.readback)(w.ctx, hook.ReadbackRequest{Object: g.object, IdentifierField: g.field, Identifiers: ids[g]})
 		if err != nil {
 			if w.ctx.Err() != nil {
 				return nil, overtime(w.ctx)
+			}
+			if away := w.hookAway(err, started); away != nil {
+				return nil, away
 			}
 			return nil, harness("%w", errors.New(w.redactor.String(err.Error())))
 		}
@@ -55,6 +62,9 @@ func (w *world) observe(records []*record) (map[string]observed, error) {
 
 // observeUntil reads back until good says so or the read-back window is over.
 func (w *world) observeUntil(records []*record, good func(map[string]observed) bool) (map[string]observed, error) {
+	if err := w.awaitWrites(); err != nil {
+		return nil, err
+	}
 	deadline := time.Now().Add(w.opts.ReadbackWindow)
 	for {
 		seen, err := w.observe(records)
@@ -180,7 +190,7 @@ func (w *world) contradicted(made []*record) error {
 // updates sends an update of a record and tells whether its result says that
 // the record was found, or that it was skipped.
 func (w *world) updates(r *record) (found, skipped bool) {
-	b, err := w.writeOne(rpc.OperationUpdate, []*record{w.changed(r, r.n+70).updateable()}, plan{})
+	b, err := w.writeOne(rpc.OperationUpdate, []*record{w.changed(r, witnessVersion).updateable()}, plan{})
 	if err != nil {
 		return false, false
 	}

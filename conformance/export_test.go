@@ -35,7 +35,7 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 	status := NotApplicable
 	for _, o := range objects {
 		w := s.newWorld(ctx, &altered, o)
-		out := runScenario(ctx, &altered, definitions(), w, negated)
+		out := runScenario(&altered, definitions(), w, negated)
 		if err := w.endHooks(); err != nil {
 			return "", err
 		}
@@ -46,6 +46,6 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 			status = out.status
 		}
 	}
-	s.cleanUp(ctx, r)
+	s.cleanUp(ctx, ctx, r)
 	return status, nil
 }

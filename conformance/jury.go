@@ -2,11 +2,9 @@ package conformance
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/destkit/destkit/conformance/wire"
 )
@@ -24,6 +22,9 @@ type jury struct {
 	// waits tells which checks mostly wait: they have room of their own. Nil: none.
 	waits func(*Check) bool
 
+	confirming bool // the check that runs has failed once, and runs alone
+	again      bool // undecided checks have run once more
+
 	mu      sync.Mutex
 	pending []*Check // not started, in catalogue order
 	second  []*Check // failed once, to be confirmed alone
@@ -36,6 +37,10 @@ type jury struct {
 // court runs one check, with what it needs of the side that is judged.
 type court interface {
 	judge(ctx context.Context, c *Check, j *jury) *CheckResult
+
+	// blocks tells that the failure of a check leaves those that build on it
+	// without any evidence.
+	blocks(id string, r *CheckResult) bool
 }
 
 // parallelChecks is the number of checks under way at once, parallelWaits that of
@@ -107,17 +112,46 @@ func (j *jury) next(width int) (*Check, turn) {
 		j.active++
 		return c, confirmAlone
 	}
-	// Load comes last: it uses up records that other checks need.
-	for _, load := range []bool{false, true} {
-		if c := j.take(func(c *Check) bool { return c.Load == load }); c != nil {
+	// Load comes late: it uses up records that other checks need.
+	for _, late := range []func(c *Check) bool{
+		func(c *Check) bool { return !c.Load && !c.Last },
+		func(c *Check) bool { return !c.Last },
+		func(*Check) bool { return true },
+	} {
+		if c := j.take(late); c != nil {
 			return c, runAlone
 		}
+	}
+	if len(j.pending) == 0 && j.undisturbed() {
+		c := j.second[0]
+		j.second = j.second[1:]
+		j.active++
+		return c, confirmAlone
 	}
 	if len(j.pending) > 0 {
 		// Only a circle of needs can bring us here; a test keeps them out.
 		panic("conformance: checks wait for each other: " + j.pending[0].ID)
 	}
 	return nil, nothingLeft
+}
+
+// undisturbed has the undecided checks that write run once more, alone, where calls
+// disturb each other: their evidence may have been taken away beside the other calls.
+// It tells whether there are any.
+func (j *jury) undisturbed() bool {
+	if j.again || !slices.ContainsFunc(j.checks, func(c *Check) bool { r := j.results[c.ID]; return r != nil && r.unsteady }) {
+		return false
+	}
+	j.again = true
+	for _, c := range j.checks {
+		if r := j.results[c.ID]; r != nil && r.Status == Inconclusive && c.Write {
+			j.second = append(j.second, c)
+			j.results[c.ID+" first"] = r
+			delete(j.results, c.ID)
+			j.done--
+		}
+	}
+	return len(j.second) > 0
 }
 
 // waiting tells that a check mostly waits. One at a time is one at a time.
@@ -157,27 +191,9 @@ func (j *jury) ready(c *Check) bool {
 	return true
 }
 
-// blockers are the checks that failed and on which c builds, directly or through
-// a check that was blocked itself.
+// blockers are the failed checks that leave c without any evidence.
 func (j *jury) blockers(c *Check) []string {
-	var out []string
-	for _, id := range j.needs(c) {
-		r := j.results[id]
-		if r == nil {
-			continue
-		}
-		add := r.BlockedBy
-		switch r.Status {
-		case Fail, Warn, Flaky, Waived:
-			add = []string{id}
-		}
-		for _, b := range add {
-			if !slices.Contains(out, b) {
-				out = append(out, b)
-			}
-		}
-	}
-	return out
+	return j.failed(c, j.court.blocks)
 }
 
 func (j *jury) first(ctx context.Context, c *Check) {
@@ -187,8 +203,7 @@ func (j *jury) first(ctx context.Context, c *Check) {
 	var r *CheckResult
 	switch {
 	case len(blocked) > 0:
-		r = c.result(NotRun, "blocked by "+strings.Join(blocked, ", "))
-		r.BlockedBy = blocked
+		r = c.blocked(blocked)
 	case j.untrusted && !strings.HasPrefix(c.ID, "TLS-"):
 		r = c.result(NotRun, "the certificate of the endpoint does not verify, so nothing is sent to it")
 		r.Decider = "a certificate that verifies"
@@ -201,7 +216,8 @@ func (j *jury) first(ctx context.Context, c *Check) {
 	if j.waiting(c) {
 		j.idle--
 	}
-	if r.Status == Fail && ctx.Err() == nil {
+	// What follows from another finding is folded under it however a second run ends.
+	if (r.Status == Fail && len(j.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
 		r.Attempts = 1
 		j.second = append(j.second, c)
 		j.results[c.ID+" first"] = r
@@ -214,7 +230,9 @@ func (j *jury) first(ctx context.Context, c *Check) {
 // confirm runs a failed check once more, alone and with new keys. The second run
 // never acquits, save where time or a lost connection may be to blame.
 func (j *jury) confirm(ctx context.Context, c *Check) {
+	j.confirming = true
 	again := j.court.judge(ctx, c, j)
+	j.confirming = false
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.active--
@@ -223,11 +241,17 @@ func (j *jury) confirm(ctx context.Context, c *Check) {
 	r.Attempts = 2
 	r.DurationMS += again.DurationMS
 	switch {
+	case r.Status == Inconclusive && again.Status == NotRun: // the run has ended before
+	case r.away, r.Status == Inconclusive:
+		attempts, spent := r.Attempts, r.DurationMS
+		r = again
+		r.Attempts, r.DurationMS = attempts, spent
 	case again.Status != Pass:
+		r.takeCauses(again)
 	case c.Acquit || lostConnection(r):
 		r.Status, r.Reason = Warn, "failed once and passed when it was run again alone"
 	default:
-		r.Status, r.Reason = Flaky, "failed, then passed with new keys: the endpoint is not reliable here"
+		r.Status, r.Reason, r.unsteady = Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
 	}
 	j.settle(c, r)
 	j.signal()
@@ -236,6 +260,9 @@ func (j *jury) confirm(ctx context.Context, c *Check) {
 // lostConnection tells that nothing but a reset without any response was found.
 func lostConnection(r *CheckResult) bool {
 	for _, f := range r.Findings {
+		if len(f.Exchanges) == 0 {
+			return false
+		}
 		for _, x := range f.Exchanges {
 			if x.Response != nil || x.Kind != string(wire.KindReset) {
 				return false
@@ -253,6 +280,10 @@ func (j *jury) settle(c *Check, r *CheckResult) {
 	}
 	j.opts.waive(c, r)
 	j.results[c.ID] = r
+	if by := j.explained(c, r); len(by) > 0 {
+		j.replace(c, r, by)
+		r = j.results[c.ID]
+	}
 	j.done++
 	if j.opts.Progress != nil {
 		j.opts.Progress(Progress{Done: j.done, Total: len(j.checks), Result: *r})
@@ -280,111 +311,4 @@ func (j *jury) collect(r *Report) {
 		}
 		r.Checks = append(r.Checks, *res)
 	}
-}
-
-// result makes an empty result of a check.
-func (c *Check) result(status Status, reason string) *CheckResult {
-	return &CheckResult{
-		ID: c.ID, Title: c.Title, Level: c.Level, Authority: c.Authority, Sections: c.Sections, Area: c.Area,
-		Status: status, Reason: reason, Findings: []Finding{},
-	}
-}
-
-// judge runs a check, for each named object where it looks at one object.
-func (s *session) judge(ctx context.Context, c *Check, j *jury) *CheckResult {
-	started := time.Now()
-	r := s.permitted(c, j)
-	if r == nil {
-		if !c.EachObject {
-			r = s.judgeOnce(ctx, c, nil)
-		} else {
-			var parts []*CheckResult
-			for _, name := range s.opts.Objects {
-				o := s.catalog.object(name)
-				if o == nil {
-					continue
-				}
-				part := s.judgeOnce(ctx, c, o)
-				parts = append(parts, part)
-				if c.firstObject && part.Status != NotApplicable {
-					break
-				}
-			}
-			r = merge(c, parts)
-		}
-	}
-	r.Attempts = 1
-	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
-	return r
-}
-
-// permitted answers NOT_RUN for what the caller has not permitted or equipped.
-func (s *session) permitted(c *Check, j *jury) *CheckResult {
-	undecided := func(decider, reason string) *CheckResult {
-		r := c.result(NotRun, reason)
-		r.Decider = decider
-		return r
-	}
-	switch {
-	case c.Write && !s.opts.Write:
-		return undecided("--write", "writes records: permit it with --write --object NAME")
-	case c.ReadbackRequired && s.readback == nil:
-		return undecided("readback", "only a read-back can decide it: give --readback-url or --readback-command")
-	case (c.ReadbackRequired || c.ReadbackDecides) && j != nil && j.hookFault != nil:
-		r := c.result(HarnessError, j.hookFault.reason)
-		return r
-	case c.Hook != "" && !s.hook(c.Hook).Set():
-		return undecided("hook "+c.Hook, fmt.Sprintf("needs the hook %s: give it in --hooks FILE", c.Hook))
-	case strings.HasPrefix(c.ID, "TLS-") && !s.tlsJudged():
-		return undecided("--development off", "TLS is not judged: "+s.devWhy+"; judge it with --development off or --tls-roots FILE")
-	case c.Load && !s.opts.Load:
-		return undecided("--load", "sends at the declared speed: permit it with --load")
-	case c.Probe && s.opts.ProbePlainHTTP == 0:
-		return undecided("--probe-plain-http", "probes another port: permit it with --probe-plain-http PORT")
-	}
-	return nil
-}
-
-// judgeOnce runs the scenario of a check once, for one object or none.
-func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResult {
-	w := s.newWorld(ctx, c, o)
-	var out *outcome
-	if ctx.Err() != nil {
-		out = asOutcome(overtime(ctx))
-	} else {
-		out = runScenario(ctx, c, definitions(), w, "")
-		if err := w.endHooks(); err != nil {
-			out = asOutcome(err)
-		}
-	}
-	r := w.result(out, ctx.Err() != nil)
-	if r.Status == Fail && w.hookAsked && !s.shown(w.object) {
-		r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", w.object))
-	}
-	return r
-}
-
-// mergeOrder says which status of several objects speaks for the check: a pass
-// on one object must not hide that another one stays undecided.
-var mergeOrder = []Status{Fail, HarnessError, Inconclusive, NotRun, Pass, NotApplicable}
-
-// merge sums up the results of one check over several objects.
-func merge(c *Check, parts []*CheckResult) *CheckResult {
-	if len(parts) == 0 {
-		r := c.result(NotRun, "looks at one object: name it with --object NAME")
-		r.Decider = "--object"
-		return r
-	}
-	slices.SortStableFunc(parts, func(a, b *CheckResult) int {
-		return slices.Index(mergeOrder, a.Status) - slices.Index(mergeOrder, b.Status)
-	})
-	out := *parts[0]
-	for _, p := range parts[1:] {
-		out.Findings = append(out.Findings, p.Findings...)
-		out.Notes = append(out.Notes, p.Notes...)
-		if p.Evidence != "" && out.Evidence != "" {
-			out.Evidence += "; " + p.Evidence
-		}
-	}
-	return &out
 }

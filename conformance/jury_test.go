@@ -112,53 +112,6 @@ func TestALostConnectionMayBeAcquitted(t *testing.T) {
 	}
 }
 
-// chained are checks that build on each other: B on A, C on B, D on nothing.
-const chained = healthCheck + `
-  @BBB-001 @must @spec @needs-AAA-001
-  Scenario: builds on A
-    When the service calls "list_objects"
-    Then every reply has a result
-
-  @CCC-001 @must @spec @needs-BBB-001
-  Scenario: builds on B
-    When the service calls "list_objects"
-    Then every reply has a result
-
-  @DDD-001 @must @spec
-  Scenario: builds on nothing
-    When the service calls "list_objects"
-    Then every reply has a result
-`
-
-func TestBlockedByTheFirstCause(t *testing.T) {
-	r := judged(t, failing(2, 3), chained, Options{})
-	require.Equal(t, Fail, resultOf(t, r, "AAA-001").Status)
-	for _, id := range []string{"BBB-001", "CCC-001"} {
-		got := resultOf(t, r, id)
-		require.Equal(t, NotRun, got.Status)
-		require.Equal(t, []string{"AAA-001"}, got.BlockedBy)
-		require.Equal(t, "blocked by AAA-001", got.Reason)
-	}
-	require.Equal(t, Pass, resultOf(t, r, "DDD-001").Status)
-	require.Equal(t, []string{"AAA-001"}, r.Failed)
-	require.Equal(t, []string{"BBB-001", "CCC-001"}, r.Undecided)
-}
-
-func TestWhatBlocks(t *testing.T) {
-	for status, blocks := range map[Status]bool{
-		Fail: true, Warn: true, Flaky: true, Waived: true,
-		Pass: false, NotApplicable: false, NotRun: false, Inconclusive: false, HarnessError: false,
-	} {
-		j := &jury{results: map[string]*CheckResult{"AAA-001": {Status: status}}}
-		require.Equal(t, blocks, len(j.blockers(&Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}})) == 1, status)
-	}
-	two := &jury{results: map[string]*CheckResult{
-		"AAA-001": {Status: Fail}, "BBB-001": {Status: NotRun, BlockedBy: []string{"AAA-001"}}, "CCC-001": {Status: Warn},
-	}}
-	got := two.blockers(&Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
-	require.Equal(t, []string{"AAA-001", "CCC-001"}, got, "each cause once")
-}
-
 // TestASkippedNeedDoesNotBlock: what was not selected cannot hold others back.
 func TestASkippedNeedDoesNotBlock(t *testing.T) {
 	_, j := prepared(t, newSmall(), chained, Options{})
@@ -330,6 +283,48 @@ func TestPermissions(t *testing.T) {
 			require.Equal(t, NotRun, r.Status)
 			require.Equal(t, c.decider, r.Decider)
 			require.NotEmpty(t, r.Reason)
+		})
+	}
+}
+
+// scripted is a court whose verdicts are written down: those of the runs of each check.
+type scripted map[string][]Status
+
+func (v scripted) blocks(string, *CheckResult) bool { return false }
+
+func (v scripted) judge(_ context.Context, c *Check, _ *jury) *CheckResult {
+	r := c.result(v[c.ID][0], "")
+	v[c.ID] = v[c.ID][1:]
+	if r.Status == Fail {
+		r.Findings, r.symptoms = []Finding{{Actual: c.ID}}, []string{""}
+	}
+	return r
+}
+
+// TestUndecidedIsRunAgainAlone: where calls disturb each other, what was undecided
+// beside them is run once more; else it stays as it is, and so does what the end of the
+// run leaves open.
+func TestUndecidedIsRunAgainAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		unsteady, undecided, want []Status
+	}{
+		"disturbed, found alone":  {[]Status{Fail, Pass}, []Status{Inconclusive, Fail}, []Status{Flaky, Fail}},
+		"disturbed, holds alone":  {[]Status{Fail, Pass}, []Status{Inconclusive, Pass}, []Status{Flaky, Pass}},
+		"disturbed, open for all": {[]Status{Fail, Pass}, []Status{Inconclusive, Inconclusive}, []Status{Flaky, Inconclusive}},
+		"at the end of the run":   {[]Status{Fail, Pass}, []Status{Inconclusive, NotRun}, []Status{Flaky, Inconclusive}},
+		"a failure is steady":     {[]Status{Fail, Fail}, []Status{Inconclusive}, []Status{Fail, Inconclusive}},
+		"nothing disturbs":        {[]Status{Pass}, []Status{Inconclusive}, []Status{Pass, Inconclusive}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			checks := []*Check{{ID: "AAA-001", Level: Must, Write: true}, {ID: "BBB-001", Level: Must, Write: true}}
+			var last Progress
+			verdicts := scripted{"AAA-001": c.unsteady, "BBB-001": c.undecided}
+			j := newJury(verdicts, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
+			j.run(t.Context())
+			require.Equal(t, c.want, []Status{j.results["AAA-001"].Status, j.results["BBB-001"].Status})
+			require.Empty(t, verdicts["AAA-001"])
+			require.Empty(t, verdicts["BBB-001"])
+			require.Equal(t, 2, last.Done)
 		})
 	}
 }

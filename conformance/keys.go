@@ -13,6 +13,9 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
+// defaultKeyTemplate marks identifiers as the judge's own.
+const defaultKeyTemplate = "zz-conf-{run}-{check}-{n}"
+
 // keys makes identifiers that carry the run, so that nobody mistakes them for
 // data and clean-up can name them one by one.
 type keys struct {
@@ -21,11 +24,13 @@ type keys struct {
 
 	mu      sync.Mutex
 	count   map[string]int // by check
+	made    map[string]int // records by check
 	nextInt int64
+	given   bool // the author chose the template
 }
 
 func newKeys(o Options) (*keys, error) {
-	k := &keys{run: o.RunID, template: o.KeyTemplate, from: o.KeyFrom, to: o.KeyTo, count: map[string]int{}}
+	k := &keys{run: o.RunID, template: o.KeyTemplate, from: o.KeyFrom, to: o.KeyTo, count: map[string]int{}, made: map[string]int{}, given: o.KeyTemplate != defaultKeyTemplate}
 	if k.from == 0 && k.to == 0 {
 		// Far above what people number by hand, far below 2^53.
 		h := fnv.New32a()
@@ -52,12 +57,20 @@ func (k *keys) text(check string) string {
 	return strings.NewReplacer("{run}", k.run, "{check}", check, "{n}", strconv.Itoa(k.count[counter])).Replace(k.template)
 }
 
+// record counts the records that a check has made, from 0.
+func (k *keys) record(check string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.made[check]++
+	return k.made[check] - 1
+}
+
 // integer makes the next integer key, from the closed range of the run.
 func (k *keys) integer() (int64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.nextInt > k.to {
-		return 0, notRun("--key-range", "the key range %d:%d is used up: give a longer --key-range", k.from, k.to)
+		return 0, notRun(deciderKeys, "the key range %d:%d is used up: give a longer --key-range", k.from, k.to)
 	}
 	n := k.nextInt
 	k.nextInt++
@@ -65,12 +78,45 @@ func (k *keys) integer() (int64, error) {
 }
 
 // key makes the next raw JSON key for an identifier field.
-func (w *world) key(f rpc.Field) (json.RawMessage, error) {
+func (w *world) key(o *object, f rpc.Field) (json.RawMessage, error) {
 	if f.Type == rpc.TypeInteger {
 		n, err := w.keys.integer()
 		return json.RawMessage(strconv.FormatInt(n, 10)), err
 	}
-	return quote(w.keys.text(w.check.ID)), nil
+	text := w.keys.text(w.check.ID)
+	if w.keys.given {
+		return quote(text), nil
+	}
+	return quote(formOfKey(f, text, o.keyForm)), nil
+}
+
+// keyForms is the number of forms that a string identifier can take: as the
+// template says (an address where the field asks for one), an address, letters
+// and digits only, a UUID.
+const keyForms = 4
+
+// formOfKey writes a key in a form that strict endpoints take.
+func formOfKey(f rpc.Field, text string, form int) string {
+	address := func() string { return text + "@example.com" }
+	switch form {
+	case 0:
+		if emailKey(f) {
+			return address()
+		}
+		return text
+	case 1:
+		if emailKey(f) {
+			return text
+		}
+		return address()
+	case 2:
+		return strings.ToLower(strings.ReplaceAll(text, "-", ""))
+	}
+	h := fnv.New128a()
+	_, _ = h.Write([]byte(text)) // never fails
+	b := h.Sum(nil)
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
 
 // quote writes a JSON string without HTML escapes.
@@ -82,30 +128,4 @@ func quote(s string) json.RawMessage {
 		return json.RawMessage(`""`)
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
-}
-
-// value makes the v-th ordinary value of a field as raw JSON. Values of
-// different v differ, but for booleans, which alternate.
-func value(f rpc.Field, v int) json.RawMessage {
-	if f.Array {
-		f.Array = false
-		return json.RawMessage(fmt.Sprintf("[%s,%s]", value(f, v), value(f, v+1)))
-	}
-	switch f.Type {
-	case rpc.TypeBoolean:
-		return json.RawMessage(strconv.FormatBool(v%2 == 0))
-	case rpc.TypeDecimal:
-		return quote(fmt.Sprintf("%d.25", 100+v))
-	case rpc.TypeFloat:
-		return json.RawMessage(fmt.Sprintf("%d.5", 10+v))
-	case rpc.TypeInteger:
-		return json.RawMessage(strconv.Itoa(1000 + v))
-	case rpc.TypeDate:
-		return quote(fmt.Sprintf("20%02d-%02d-%02d", 10+v%40, 1+v%12, 1+v%28))
-	case rpc.TypeDateTime:
-		return quote(fmt.Sprintf("20%02d-%02d-%02dT%02d:%02d:%02dZ", 10+v%40, 1+v%12, 1+v%28, v%24, v%60, (v*7)%60))
-	default:
-		// The name of the field keeps the values of one record apart.
-		return quote(clip(fmt.Sprintf("Conformance %d %s", v, f.APIName), 60))
-	}
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"encoding/json"
-	"maps"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -21,8 +20,17 @@ type expected struct {
 	// nothing can then be demanded.
 	known  bool
 	exists bool
-	values map[string]json.RawMessage
-	record *record
+	// written is true when the latest acknowledgement wrote values: a reported
+	// skip writes none.
+	written bool
+	// operation is the last one that named the record, refused whether it was.
+	operation string
+	refused   bool
+	changes   int // how often it was sent with other values than before
+	// created is true once the destination has acknowledged the record.
+	created bool
+	values  map[string]json.RawMessage
+	record  *record
 }
 
 // model follows the acknowledgements of one scenario.
@@ -46,28 +54,22 @@ func (m *model) get(r *record) *expected {
 	return e
 }
 
-// clone freezes the expectations, for claims about "before the last batch".
-func (m *model) clone() *model {
-	c := newModel()
-	c.order = append(c.order, m.order...)
-	for p, e := range m.at {
-		copied := *e
-		copied.values = maps.Clone(e.values)
-		c.at[p] = &copied
-	}
-	return c
-}
-
 // apply takes the results of one batch into account, in the order of records.
 func (m *model) apply(b *batch) {
 	for _, r := range b.records {
 		e := m.get(r)
-		e.record = r
+		for name, raw := range r.values {
+			if was, sent := e.record.values[name]; e.operation != "" && sent && string(was) != string(raw) {
+				e.changes++
+				break
+			}
+		}
+		e.record, e.operation, e.refused = r, b.operation, b.refusalOf(r) != ""
 		switch {
 		case b.succeeded(r):
 			e.acknowledge(b.operation, r)
 		case b.failed(r), len(b.records) == 1 && b.reply.isError():
-			// A refusal leaves things as they were.
+			e.written = false // a refusal leaves things as they were
 		default:
 			e.known = false
 		}
@@ -79,19 +81,25 @@ func (m *model) apply(b *batch) {
 func (e *expected) acknowledge(operation string, r *record) {
 	switch operation {
 	case rpc.OperationDelete:
-		e.known, e.exists, e.values = true, false, map[string]json.RawMessage{}
+		e.known, e.exists, e.written, e.values = true, false, false, map[string]json.RawMessage{}
 		return
 	case rpc.OperationInsert:
 		if e.exists || !e.known {
+			e.written = false
 			return
 		}
 	case rpc.OperationUpdate:
 		if !e.exists {
+			e.written = false
 			return
 		}
 	}
-	e.known, e.exists = true, true
+	existed := e.exists
+	e.known, e.exists, e.written, e.created = true, true, true, true
 	for name, raw := range r.values {
+		if f, ok := r.object.field(name); existed && ok && !f.Updateable && name != r.id.APIName {
+			continue // an existing record keeps what may not be updated
+		}
 		e.values[name] = raw
 	}
 }

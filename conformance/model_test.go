@@ -114,14 +114,3 @@ func TestModelKeepsPlacesApart(t *testing.T) {
 	require.Same(t, m.get(a), m.get(escaped))
 	require.Len(t, m.all(), 3)
 }
-
-func TestModelClone(t *testing.T) {
-	m := newModel()
-	m.apply(answered(t, "upsert", yes, modelled(`{"x":1}`)))
-	before := m.clone()
-	m.apply(answered(t, "upsert", yes, modelled(`{"x":2}`)))
-	m.apply(answered(t, "delete", yes, modelled(`{}`)))
-	e := before.all()[0]
-	require.True(t, e.exists)
-	require.Equal(t, "1", string(e.values["x"]))
-}

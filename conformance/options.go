@@ -90,6 +90,12 @@ type Options struct {
 	PlanningTimeout time.Duration // 10 s when zero
 	BatchTimeout    time.Duration // 30 s when zero
 	Timeout         time.Duration // of the whole run, 2 min when zero
+	// ReturnWait is how long the run waits for an endpoint that stopped accepting
+	// connections, 10 s when zero.
+	ReturnWait time.Duration
+	// LateWait is how long the run looks again for what was acknowledged and is not
+	// there, to tell what comes late from what never comes; 2 s when zero.
+	LateWait time.Duration
 
 	Development    Development // auto when empty
 	ProbePlainHTTP int         // port of the plain-http probe of TLS-007, 0: none

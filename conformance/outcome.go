@@ -12,6 +12,7 @@ type outcome struct {
 	status  Status
 	reason  string
 	decider string // what would decide an undecided check
+	away    bool   // the endpoint went away in the middle
 }
 
 func (o *outcome) Error() string { return string(o.status) + ": " + o.reason }
@@ -47,6 +48,8 @@ func asOutcome(err error) *outcome {
 		return &outcome{status: Pass}
 	case errors.As(err, &o):
 		return o
+	case errors.Is(err, errAway):
+		return &outcome{status: Inconclusive, away: true, reason: "the endpoint stopped accepting connections in the middle of it (ERR-006)"}
 	case errors.Is(err, errBroken):
 		return &outcome{status: Fail}
 	default:

@@ -55,8 +55,8 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 	if err != nil {
 		return nil, err
 	}
-	if !c.first.heard() && c.objects == nil {
-		return nil, fmt.Errorf("no HTTP response from the endpoint: %s", s.redactor.String(c.first.trouble()))
+	if p := s.nothingToJudge(ctx, c); p != nil {
+		return nil, p.asError()
 	}
 	silent, err := s.silent(ctx)
 	if err != nil {
@@ -100,7 +100,7 @@ func (s *session) planObjects(p *PlanReport) {
 		}
 		if f, err := o.identifier(); err == nil {
 			po.Identifier = f.APIName
-			if key, err := w.key(f); err == nil && po.Chosen {
+			if key, err := w.key(o, f); err == nil && po.Chosen {
 				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
 			}
 		}

@@ -9,7 +9,21 @@ var dataExchanges = map[string]exchange{
 		good: []talk{{holds: []stored{asSent}}},
 		bad: []talk{
 			{holds: []stored{asSent, but("age", `"-42"`), asSent}, finds: `it is "-42"`},
-			{holds: []stored{asSent, asSent, but("score", `42`), asSent}, finds: "it is 42"},
+			{holds: []stored{asSent, asSent, asSent, asSent, but("score", `42`), asSent}, finds: "it is 42"},
+			// The first two records carry every field but arrays.
+			{holds: []stored{asSent, but("active", `1`), asSent}, finds: `active of "zz-conf-00ab12-FLD-011-2@example.com" stored as`},
+			{holds: []stored{but("seen", `"2021-03-29T18:32:23Z"`), asSent}, finds: `it is "2021-03-29T18:32:23Z"`},
+			{says: says{"sync_batch": results(refusal)}, holds: []stored{nothing}, status: Inconclusive, finds: "every record was refused"},
+		},
+	},
+	"FLD-014": {
+		good: []talk{{holds: []stored{asSent}}},
+		bad: []talk{
+			{holds: []stored{keeping("balance"), asSent}, finds: `balance of "zz-conf-00ab12-FLD-014-1@example.com" stored as`},
+			{holds: []stored{asSent, keeping("tags")}, finds: `tags of "zz-conf-00ab12-FLD-014-2@example.com" stored as`},
+			{holds: []stored{keeping("born"), asSent}, finds: "born of"},
+			{holds: []stored{firstSent}, finds: "stored as"},
+			{blind: true, status: NotRun, finds: "only a read-back"},
 		},
 	},
 	"DAT-001": {
@@ -20,17 +34,23 @@ var dataExchanges = map[string]exchange{
 		},
 	},
 	"DAT-002": {
-		good: []talk{{says: says{"sync_batch": results(refusal, acknowledged, refusal)}, holds: []stored{nothing, asSent, nothing}}},
+		good: []talk{{says: says{"sync_batch": results(refusal, acknowledged, refusal)}, holds: []stored{asAcknowledged}}},
 		bad: []talk{
 			{says: says{"sync_batch": broken(wire.KindClosed)}, finds: "closed"},
 			{holds: []stored{but("last_name", `"ab"`), asSent}, finds: `it is "ab"`},
 		},
 	},
 	"DAT-003": {
-		good: []talk{{holds: []stored{asSent}}, {holds: []stored{but("first_name", "")}}}, // a hook may leave nulls out
+		// Two new records with nulls, two full ones, and those with nulls again.
+		good: []talk{
+			{holds: []stored{asSent}},
+			{holds: []stored{but("first_name", ""), but("first_name", ""), later(3, but("first_name", ""))}}, // a hook may leave nulls out
+		},
 		bad: []talk{
-			{holds: []stored{but("first_name", `"null"`)}, finds: `it is "null"`},
-			{holds: []stored{firstSent}, finds: "stored as null"},
+			{holds: []stored{but("first_name", `"null"`), asSent}, finds: `first_name of "zz-conf-00ab12-DAT-003-1@example.com" stored as null`},
+			{holds: []stored{asSent, but("age", "0"), asSent}, finds: `age of "zz-conf-00ab12-DAT-003-2@example.com" stored as null`},
+			{holds: []stored{firstSent}, finds: `of "zz-conf-00ab12-DAT-003-3@example.com" stored as null`},
+			{holds: []stored{asSent, asSent, asSent, later(3, but("tags", "[]"))}, finds: `tags of "zz-conf-00ab12-DAT-003-4@example.com" stored as null`},
 		},
 	},
 	"DAT-004": {
@@ -40,8 +60,17 @@ var dataExchanges = map[string]exchange{
 			{holds: []stored{asSent, but("age", "9223372036854775808"), asSent}, finds: "it is 9223372036854775808"},
 		},
 	},
+	"DAT-015": {
+		good: []talk{{holds: []stored{asSent}}, {holds: []stored{asSent, asSent, asSent, asSent, but("score", "16777217"), asSent}}},
+		bad: []talk{
+			{holds: []stored{but("score", "0.10000000149011612"), asSent}, finds: "it is 0.10000000149011612"},
+			{holds: []stored{asSent, asSent, asSent, asSent, but("score", "16777216"), asSent}, finds: "it is 16777216"},
+			{holds: []stored{asSent, asSent, asSent, but("score", "-1234567.89"), asSent}, finds: "it is -1234567.89"},
+			{says: says{"sync_batch": results(refusal)}, holds: []stored{nothing}, status: Inconclusive, finds: "every record was refused"},
+		},
+	},
 	"DAT-005": {
-		good: []talk{{holds: []stored{asSent, asSent, but("balance", `"1234.12340"`)}}},
+		good: []talk{{holds: []stored{asSent, asSent, but("balance", `"1234.12340"`), asSent}}},
 		bad: []talk{
 			{holds: []stored{but("balance", `"123456789012345.672"`), asSent}, finds: "345.672"},
 			{holds: []stored{asSent, but("balance", `"0"`), asSent}, finds: `it is "0"`},

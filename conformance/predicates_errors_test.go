@@ -12,6 +12,11 @@ const (
 	millisecond = time.Millisecond
 )
 
+// outages are what the run has seen of the endpoint so far.
+func outages(seen ...*outage) func(*session) {
+	return func(s *session) { s.watch.outages = seen }
+}
+
 // errorExchanges: what goes wrong, and when.
 var errorExchanges = map[string]exchange{
 	"ERR-001": {
@@ -24,6 +29,22 @@ var errorExchanges = map[string]exchange{
 			{says: says{"sync_batch": results(refusal, acknowledged, refusal)}, finds: `"success":true`},
 		},
 	},
+	"ERR-006": {bad: []talk{
+		{prepare: outages(&outage{call: "sync_batch of SEM-001", alone: true, ended: true, back: 2 * second}), finds: "stopped accepting connections after sync_batch of SEM-001; it was back after 2s"},
+		{prepare: outages(&outage{call: "sync_batch of SEM-001", alone: true, back: 10 * second}), finds: "it was not back after 10s"},
+		{
+			prepare: outages(&outage{call: "sync_batch of SEM-001", ended: true}),
+			finds:   "stopped accepting connections while several calls were under way, sync_batch of SEM-001 among them",
+		},
+		{ // the call that was under way alone is the cause
+			prepare: outages(&outage{call: "sync_batch of SEM-001", ended: true}, &outage{call: "sync_batch of DAT-006", alone: true, ended: true}),
+			finds:   "actual stopped accepting connections after sync_batch of DAT-006",
+		},
+		{ // it goes away in a call of this check
+			says:  says{"no JSON": broken(wire.KindRefused), "test_connection": first(3, broken(wire.KindRefused), gives(`{"success":true}`))},
+			finds: "stopped accepting connections after the body this is no JSON of ERR-006; it was back after ",
+		},
+	}},
 	"ERR-002": {bad: []talk{
 		{says: says{"list_objects": first(1, gives(bothObjects), broken(wire.KindTimeout))}, finds: "an answer to a good call"},
 		{says: says{"list_objects": first(2, gives(bothObjects), body(`{"jsonrpc":"2.0","id":"of-another","result":{}}`))}, finds: "the answer to this call"},

@@ -101,8 +101,12 @@ var planningExchanges = map[string]exchange{
 		}},
 	},
 	"OBJ-005": {
-		good: []talk{{holds: []stored{asSent}}},
-		bad:  []talk{{holds: []stored{but("zz_conf_"+scriptRun, "")}, finds: "the field is missing"}},
+		good: []talk{{says: says{"list_fields:contact": gives(grownFields)}, holds: []stored{asSent}}},
+		bad: []talk{
+			{says: says{"list_fields:contact": gives(grownFields)}, holds: []stored{but("zz_conf_"+scriptRun, "")}, finds: "the field is missing"},
+			{holds: []stored{asSent}, finds: "expected the field zz_conf_00ab12, which was created on write, in list_fields"},
+			{says: says{"sync_batch": results(refusal)}, holds: []stored{nothing}, status: Inconclusive, finds: "every record was refused"},
+		},
 	},
 
 	"OPS-001": {
@@ -135,6 +139,10 @@ var planningExchanges = map[string]exchange{
 	}}},
 	"VER-001": {good: []talk{{notes: "protocol v1 with the profile v1"}}},
 }
+
+// grownFields are those of contact after a field was created on write.
+var grownFields = strings.TrimSuffix(contactFields, "]}") + `,{"field_api_name":"zz_conf_` + scriptRun + `","label":"New","identifier":false,"required":false,` +
+	`"createable":true,"updateable":true,"type":"string","array":false}]}`
 
 // withField is list_fields of order with the note renamed.
 func withField(name string) string { return strings.ReplaceAll(orderFields, `"note"`, name) }

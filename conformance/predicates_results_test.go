@@ -16,7 +16,10 @@ var operationExchanges = map[string]exchange{
 		},
 		bad: []talk{{finds: "a failure, or an error for the batch"}},
 	},
-	"OPS-006": {bad: []talk{{says: says{"sync_batch:delete": failure(-32602, "unknown operation delete")}, finds: "unknown operation delete"}}},
+	"OPS-006": {bad: []talk{
+		{says: says{"sync_batch:delete": failure(-32602, "unknown operation delete")}, finds: "unknown operation delete"},
+		{says: says{"sync_batch:delete": results(refusal)}, status: Inconclusive, finds: "no record was accepted; the endpoint says: record not present"},
+	}},
 	"FLD-012": {bad: []talk{{
 		says:  says{"sync_batch by contact_id": failure(-32602, "unknown identifier contact_id")},
 		finds: "unknown identifier contact_id",
@@ -44,7 +47,7 @@ var resultExchanges = map[string]exchange{
 		{says: says{"sync_batch": gives(`{"success":true}`)}, finds: `"record_results" as an array`},
 	}},
 	"RES-002": {bad: []talk{
-		{says: says{"sync_batch:upsert": results(acknowledged, acknowledged, missing)}, finds: "2 results came back; missing \"zz-conf-00ab12-RES-002-3\""},
+		{says: says{"sync_batch:upsert": results(acknowledged, acknowledged, missing)}, finds: "2 results came back; missing \"zz-conf-00ab12-RES-002-3@example.com\""},
 		{says: says{"sync_batch:update": results(acknowledged+`,`+refusal, acknowledged)}, finds: `one status for "zz-conf-00ab12-RES-002-`},
 	}},
 	"RES-003": {bad: []talk{
@@ -56,9 +59,9 @@ var resultExchanges = map[string]exchange{
 			says: says{"sync_batch": results(acknowledged, acknowledged, acknowledged, acknowledged+`,{"identifier":"somebody@else.io","success":true}`)},
 		}},
 		bad: []talk{
-			{says: says{"sync_batch": results(`{"identifier":"zz-conf-00ab12-res-004-1 mixed case","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-res-004-1 mixed case\""},
-			{says: says{"sync_batch": results(acknowledged, `{"identifier":"zz-conf-00ab12-RES-004-1 spaces","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-RES-004-1 spaces\""},
-			{says: says{"sync_batch": results(acknowledged, acknowledged, `{"identifier":"zz-conf-00ab12-RES-004-1-`+"\u00e9"+`","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-RES-004-1-\u00e9\""},
+			{says: says{"sync_batch": results(`{"identifier":"zz-conf-00ab12-res-004-1@example.com mixed case","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-res-004-1@example.com mixed case\""},
+			{says: says{"sync_batch": results(acknowledged, `{"identifier":"zz-conf-00ab12-RES-004-1@example.com spaces","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-RES-004-1@example.com spaces\""},
+			{says: says{"sync_batch": results(acknowledged, acknowledged, `{"identifier":"zz-conf-00ab12-RES-004-1@example.com-`+"\u00e9"+`","success":true}`, acknowledged)}, finds: "came back as \"zz-conf-00ab12-RES-004-1@example.com-\u00e9\""},
 			{says: says{"sync_batch": results(`{"success":true}`, acknowledged)}, finds: `an "identifier" in every record result`},
 		},
 	},
@@ -82,14 +85,10 @@ var resultExchanges = map[string]exchange{
 	}},
 	"RES-011": {bad: []talk{{says: says{"sync_batch of none": failure(-32603, "index out of range")}, finds: "index out of range"}}},
 	"RES-012": {
-		good: []talk{{says: says{"sync_batch:update": results(refusal)}}},
-		bad:  []talk{{says: says{"sync_batch:update": failure(-32603, "bulk needs two rows")}, finds: "bulk needs two rows"}},
-	},
-	"RES-013": {
-		good: []talk{{}, { // a batch that is refused as a whole is split, as the service does
-			says: says{"sync_batch:update": inTurn(failure(-32000, "one is bad"), results(refusal))},
-		}},
-		bad: []talk{{says: says{"sync_batch:update": failure(-32603, "syntax error near WHERE")}, finds: "syntax error near WHERE"}},
+		bad: []talk{
+			{says: says{"sync_batch:update": failure(-32603, "bulk needs two rows")}, finds: "bulk needs two rows"},
+			{says: says{"sync_batch:update": results(refusal)}, status: Inconclusive, finds: "no record was accepted"}, // OPS-007's
+		},
 	},
 	"RES-015": {bad: []talk{
 		{says: says{"sync_batch": failure(-32603, "cannot affect row a second time")}, finds: "cannot affect row a second time"},
@@ -99,40 +98,6 @@ var resultExchanges = map[string]exchange{
 		says:  says{"sync_batch by contact_id": results(`{"identifier":"$id","success":true}`)},
 		finds: "it came back as the string",
 	}}},
-}
-
-// badRecordExchanges: a bad record among good ones. It stands third of five;
-// its required last_name is null.
-var badRecordExchanges = map[string]exchange{
-	"RES-008": {
-		good: []talk{{says: says{"sync_batch": results(acknowledged, acknowledged, refusal, acknowledged, acknowledged)}}},
-		bad: []talk{{
-			says:  says{"sync_batch": results(acknowledged, acknowledged, refusal, refusal, acknowledged)},
-			finds: "success for the good record",
-		}},
-	},
-	"RES-009": {
-		good: []talk{{says: says{"sync_batch": results(refusal)}}, {holds: []stored{asSent}}},
-		bad:  []talk{{holds: []stored{nothing}, finds: "which is not stored"}, {blind: true, status: Inconclusive, finds: "only a read-back tells"}},
-	},
-	"RES-010": {
-		good: []talk{{says: says{"sync_batch": results(acknowledged, acknowledged, refusal, acknowledged, acknowledged)}}},
-		bad: []talk{{
-			says:  says{"sync_batch": results(acknowledged, acknowledged, acknowledged, refusal, acknowledged)},
-			finds: "the failure at ",
-		}, {status: Inconclusive, finds: "no record of the batch failed"}},
-	},
-	"RES-018": {
-		good: []talk{{says: says{"sync_batch": results(acknowledged, acknowledged, refusal, acknowledged, acknowledged)}}},
-		bad:  []talk{{says: says{"sync_batch": failure(-32000, "null value in column last_name")}, finds: "null value in column last_name"}},
-	},
-	"RES-019": {
-		good: []talk{
-			{says: says{"sync_batch": results(`{"identifier":null,"success":false,"error_message":"no identifier"}`)}},
-			{says: says{"sync_batch": failure(-32602, "a record has no identifier")}},
-		},
-		bad: []talk{{finds: `{"identifier":null,"success":true}`}},
-	},
 }
 
 // repeatExchanges: the same batch again, alone, first or after others.
@@ -146,7 +111,7 @@ var repeatExchanges = map[string]exchange{
 		good: []talk{{holds: []stored{asSent}}},
 		bad: []talk{
 			{holds: []stored{twoCopies}, finds: "2 copies"},
-			{holds: []stored{nothing}, finds: "0 copies"},
+			{holds: []stored{nothing}, finds: "it is not there"},
 			{blind: true, status: NotRun, finds: "only a read-back"},
 		},
 	},
@@ -158,8 +123,25 @@ var repeatExchanges = map[string]exchange{
 		{holds: []stored{asSent}, notes: "the last arrival counts"},
 		{holds: []stored{but("last_name", `"Conformance 51 last_name"`)}, notes: "leaves the newer values"},
 	}},
-	"STA-002": {bad: []talk{{says: says{"sync_batch": failure(-32000, "call list_fields first")}, finds: "call list_fields first"}}},
-	"STA-003": {bad: []talk{{says: says{"sync_batch": results(`{"identifier":null,"success":true}`)}, finds: "missing \"zz-conf-00ab12-STA-003-1\""}}},
+	"STA-002": {
+		good: []talk{{holds: []stored{asSent}}, {blind: true}},
+		bad: []talk{
+			{says: says{"sync_batch": failure(-32000, "call list_fields first")}, finds: "call list_fields first"},
+			{holds: []stored{nothing}, finds: "7 of 7 acknowledged records are missing"},
+			{holds: []stored{asSent, nothing, asSent}, finds: `the acknowledged record "zz-conf-00ab12-STA-002-2@example.com"`},
+			{says: says{"sync_batch": results(refusal)}, status: Inconclusive, finds: "no record was accepted; the endpoint says"},
+			{says: says{"sync_batch": results(refusal)}, blind: true, status: Inconclusive, finds: "no record was accepted"},
+		},
+	},
+	"STA-003": {
+		good: []talk{{holds: []stored{asSent}}, {blind: true}},
+		bad: []talk{
+			{says: says{"sync_batch": results(`{"identifier":null,"success":true}`)}, finds: "missing \"zz-conf-00ab12-STA-003-1@example.com\""},
+			{holds: []stored{nothing}, finds: `the acknowledged record "zz-conf-00ab12-STA-003-1@example.com"`}, // written into the object of the plan before
+			{says: says{"sync_batch": results(refusal)}, status: Inconclusive, finds: "no record was accepted; the endpoint says"},
+			{says: says{"sync_batch": results(refusal)}, blind: true, status: Inconclusive, finds: "no record was accepted"},
+		},
+	},
 	"STA-004": {
 		good: []talk{{holds: []stored{asSent}}},
 		bad:  []talk{{holds: []stored{nothing}, finds: "it is not there"}},

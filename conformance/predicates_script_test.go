@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"io"
-	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -37,7 +36,9 @@ type asked struct {
 	operation string
 	active    string // the active identifier of a batch
 	records   []sentRecord
-	turn      int // how many calls of the same name came before
+	turn      int  // how many calls of the same name came before
+	again     bool // a key of the batch was sent before
+	created   bool // and by another operation than update
 }
 
 // script is an endpoint that only says what is written.
@@ -47,10 +48,12 @@ type script struct {
 	chain   []*x509.Certificate
 	version uint16
 
-	mu    sync.Mutex
-	turns map[string]int
-	sent  map[place]*kept
-	order []place
+	mu      sync.Mutex
+	turns   map[string]int
+	sent    map[place]*kept
+	order   []place
+	batches int
+	deletes int
 }
 
 func newScript(t *testing.T, k talk) *script {
@@ -66,10 +69,11 @@ func (s *script) Do(_ context.Context, call wire.Call) *wire.Reply {
 	for _, table := range []says{s.talk.says, commonReplies} {
 		for _, name := range names {
 			if reply, ok := table[name]; ok {
-				a.turn = s.turns[name]
+				a.turn, a.again, a.created = s.turns[name], s.knows(a, false), s.knows(a, true)
 				s.turns[name]++
-				s.keep(a)
-				return reply(a)
+				given := reply(a)
+				s.keep(a, given)
+				return given
 			}
 		}
 	}
@@ -111,6 +115,9 @@ func (s *script) readback(_ context.Context, q ReadbackRequest) (ReadbackReply, 
 		p := place{q.Object, q.IdentifierField, keyText(id)}
 		shows := s.talk.elsewhere
 		k := s.sent[p]
+		if k != nil {
+			shows = asSent
+		}
 		if k != nil && len(s.talk.holds) > 0 {
 			shows = s.talk.holds[min(slices.Index(s.order, p), len(s.talk.holds)-1)]
 		}
@@ -120,6 +127,7 @@ func (s *script) readback(_ context.Context, q ReadbackRequest) (ReadbackReply, 
 		if k == nil {
 			k = &kept{id: id}
 		}
+		k.batches, k.deletes = s.batches, s.deletes
 		if count, fields := shows(k); count > 0 {
 			out.Records = append(out.Records, ReadbackRecord{Identifier: id, Count: count, Fields: fields})
 		}
@@ -127,18 +135,57 @@ func (s *script) readback(_ context.Context, q ReadbackRequest) (ReadbackReply, 
 	return out, nil
 }
 
-// keep remembers the records of a batch for the read-back.
-func (s *script) keep(a *asked) {
+// keep remembers the records of a batch for the read-back, and which of them were
+// acknowledged.
+func (s *script) keep(a *asked, given *wire.Reply) {
+	if len(a.records) == 0 {
+		return
+	}
+	s.batches++
+	if a.operation == rpc.OperationDelete {
+		s.deletes++
+	}
+	success := acknowledgedIn(given)
 	for _, r := range a.records {
 		id := r[a.active]
 		p := place{a.object, a.active, keyText(id)}
 		if s.sent[p] == nil {
-			s.sent[p] = &kept{id: id, first: r, all: sentRecord{}}
+			s.sent[p] = &kept{id: id}
 			s.order = append(s.order, p)
 		}
-		s.sent[p].last = r
-		maps.Copy(s.sent[p].all, r)
+		s.sent[p].sent(a.operation, r, success[keyText(id)])
 	}
+}
+
+// knows reports whether a key of the batch was sent before, or was so by an
+// operation that creates.
+func (s *script) knows(a *asked, created bool) bool {
+	return slices.ContainsFunc(a.records, func(r sentRecord) bool {
+		k := s.sent[place{a.object, a.active, keyText(r[a.active])}]
+		return k != nil && (k.created || !created)
+	})
+}
+
+// acknowledgedIn are the keys whose results say success.
+func acknowledgedIn(given *wire.Reply) map[string]bool {
+	var reply struct {
+		Result struct {
+			Results []struct {
+				Identifier json.RawMessage
+				Success    any
+			} `json:"record_results"`
+		}
+	}
+	out := map[string]bool{}
+	if json.Unmarshal(given.Body, &reply) != nil {
+		return out
+	}
+	for _, r := range reply.Result.Results {
+		if ok, _ := r.Success.(bool); ok && r.Identifier != nil {
+			out[keyText(r.Identifier)] = true
+		}
+	}
+	return out
 }
 
 // read takes a request apart.
@@ -188,7 +235,7 @@ func (a *asked) names() []string {
 		return []string{"stranger:" + a.method, "stranger"}
 	case !json.Valid(a.Body):
 		return []string{"no JSON"}
-	case bytes.HasPrefix(a.Body, []byte("[")):
+	case bytes.HasPrefix(a.Body, []byte("[{")):
 		return []string{"array"}
 	case a.method == "":
 		return []string{"no envelope"}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"maps"
 	"net/http"
 	"slices"
@@ -28,12 +27,13 @@ type exchange struct {
 // talk is one conversation.
 type talk struct {
 	says      says              // replies beside the common ones
-	holds     []stored          // what the read-back shows, by record; the last stands for the rest
+	holds     []stored          // what the read-back shows, by record; the last stands for the rest, nil is asSent
 	elsewhere stored            // what it shows of the same keys in other objects
 	blind     bool              // there is no read-back hook
 	hook      map[string]string // answers of the author's hooks beside {"ok":true}
 	url       string            // another URL than the usual one
 	shows     func(*authority) ([]*x509.Certificate, uint16)
+	prepare   func(*session) // what came before it in the run
 
 	status Status // another one than PASS or FAIL
 	finds  string // part of the finding that a bad talk must lead to
@@ -47,7 +47,7 @@ func predicates(t *testing.T) map[string]exchange {
 	for _, part := range []map[string]exchange{
 		envelopeExchanges, formExchanges, httpExchanges, tlsExchanges, authExchanges, planningExchanges, fieldExchanges, speedExchanges,
 		operationExchanges, resultExchanges, badRecordExchanges, semanticExchanges, deleteExchanges, durabilityExchanges,
-		repeatExchanges, parallelExchanges, errorExchanges, dataExchanges,
+		repeatExchanges, parallelExchanges, errorExchanges, dataExchanges, acceptanceExchanges,
 	} {
 		for id := range part {
 			require.NotContains(t, all, id, "%s has two entries", id)
@@ -156,6 +156,9 @@ func (e exchange) judge(t *testing.T, c *Check, k talk) (r *CheckResult) {
 		if e.prepare != nil {
 			e.prepare(s)
 		}
+		if k.prepare != nil {
+			k.prepare(s)
+		}
 		r = s.judge(t.Context(), c, nil)
 	})
 	return r
@@ -184,38 +187,6 @@ func (e exchange) session(t *testing.T, k talk) (*session, *script) {
 	require.NoError(t, err)
 	require.NoError(t, s.openJournal())
 	return s, script
-}
-
-// record of a batch as it was sent.
-type sentRecord = map[string]json.RawMessage
-
-// kept is what the judge has sent for one key.
-type kept struct {
-	id          json.RawMessage
-	first, last sentRecord
-	all         sentRecord // all sendings laid over one another
-}
-
-// stored is what a read-back shows of one key: the copies and the fields of one.
-type stored func(k *kept) (count int, fields sentRecord)
-
-func asSent(k *kept) (int, sentRecord)    { return 1, k.all }
-func firstSent(k *kept) (int, sentRecord) { return 1, k.first }
-func lastSent(k *kept) (int, sentRecord)  { return 1, k.last }
-func nothing(*kept) (int, sentRecord)     { return 0, nil }
-func twoCopies(k *kept) (int, sentRecord) { return 2, k.all }
-
-// but is the record as it was sent, with one field as written here; "" leaves
-// it out.
-func but(field, raw string) stored {
-	return func(k *kept) (int, sentRecord) {
-		fields := maps.Clone(k.all)
-		fields[field] = json.RawMessage(raw)
-		if raw == "" {
-			delete(fields, field)
-		}
-		return 1, fields
-	}
 }
 
 // tlsState is what the scripted endpoint shows in a handshake.

@@ -7,25 +7,35 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// newRecord makes a record with a fresh key and ordinary values of its variant:
-// the identifier, every required field, and one further field whose change can
-// be seen. The author's fixtures override the values.
-func (w *world) newRecord(o *object, id rpc.Field, variant int) (*record, error) {
-	return w.recordWith(o, id, variant, w.ordinary(o, id))
+// newRecord makes a record with a fresh key and ordinary values: the identifier,
+// every required field, and further fields whose change can be seen. The author's
+// fixtures override the values.
+func (w *world) newRecord(o *object, id rpc.Field) (*record, error) {
+	return w.recordWith(o, id, o.ordinary(id))
 }
 
+// mostRequired bounds what one record can be made to carry: an object that requires
+// more fields is not judged by writing, which would take hours and all memory.
+const mostRequired = 500
+
 // recordWith makes a record that carries exactly these fields and its key.
-func (w *world) recordWith(o *object, id rpc.Field, variant int, fields []rpc.Field) (*record, error) {
-	key, err := w.key(id)
+func (w *world) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record, error) {
+	if len(fields) > mostRequired {
+		return nil, inconclusive("", "%s requires %d fields: records are made of up to %d", o, len(fields), mostRequired)
+	}
+	key, err := w.key(o, id)
 	if err != nil {
 		return nil, err
 	}
-	r := &record{object: o, id: id, key: key, n: variant, values: map[string]json.RawMessage{id.APIName: key}}
+	r := &record{
+		object: o, id: id, key: key, seed: newSeed(w.check, w.keys.record(w.check.ID)),
+		values: map[string]json.RawMessage{id.APIName: key},
+	}
 	for _, f := range fields {
 		if f.APIName == id.APIName {
 			continue
 		}
-		if r.values[f.APIName], err = w.fieldValue(o, f, variant); err != nil {
+		if r.values[f.APIName], err = w.fieldValue(r, f); err != nil {
 			return nil, err
 		}
 	}
@@ -34,14 +44,14 @@ func (w *world) recordWith(o *object, id rpc.Field, variant int, fields []rpc.Fi
 
 // fieldValue is the author's fixture or an ordinary value. A further
 // identifier is unique too, so it gets a key of its own.
-func (w *world) fieldValue(o *object, f rpc.Field, variant int) (json.RawMessage, error) {
-	if raw, ok := w.opts.Fixtures[o.APIName].Fields[f.APIName]; ok {
-		return json.RawMessage(raw), nil
+func (w *world) fieldValue(r *record, f rpc.Field) (json.RawMessage, error) {
+	if raw, ok := w.opts.Fixtures[r.object.APIName].Fields[f.APIName]; ok {
+		return w.values.expand(raw, r.seed, r.key), nil
 	}
 	if f.Identifier {
-		return w.key(f)
+		return w.key(r.object, f)
 	}
-	return value(f, variant), nil
+	return w.values.learned(r.object, f, r.seed), nil
 }
 
 // newRecords makes n records of the current object.
@@ -54,8 +64,8 @@ func (w *world) newRecords(n int) ([]*record, error) {
 		return nil, err
 	}
 	out := make([]*record, 0, n)
-	for i := range n {
-		r, err := w.newRecord(w.object, id, i+1)
+	for range n {
+		r, err := w.newRecord(w.object, id)
 		if err != nil {
 			return nil, err
 		}
@@ -67,13 +77,13 @@ func (w *world) newRecords(n int) ([]*record, error) {
 // ordinary are the fields of an ordinary record: the identifier, what is
 // required, and up to two strings and one integer that can be written both
 // ways. The other types are mapped only by the checks that are about them.
-func (w *world) ordinary(o *object, id rpc.Field) []rpc.Field {
+func (o *object) ordinary(id rpc.Field) []rpc.Field {
 	var out []rpc.Field
 	texts, numbers := 0, 0
 	for _, f := range o.Fields {
-		free := f.Createable && f.Updateable && !f.Array && !f.Identifier && !f.Required
+		free := bothWays(f) && !f.Array && !f.Required && !o.avoids(f.APIName)
 		switch {
-		case f.APIName == id.APIName || f.Required && f.Createable:
+		case f.APIName == id.APIName || f.Required: // every plan maps it
 			out = append(out, f)
 		case free && f.Type == rpc.TypeString && texts < 2:
 			texts++
@@ -91,12 +101,36 @@ func (w *world) ordinary(o *object, id rpc.Field) []rpc.Field {
 	return out
 }
 
+// bothWays reports whether create and update may both write a field that is no
+// identifier.
+func bothWays(f rpc.Field) bool { return f.Createable && f.Updateable && !f.Identifier }
+
+// mostFields bounds how many fields a record maps beside those that it must: an
+// object can have thousands, and each check about every field would take minutes.
+const mostFields = 100
+
+// every are all fields of a record that an operation can write: those of an
+// update where existing records are changed, those of a new record otherwise.
+func (o *object) every(id rpc.Field, existing bool) []rpc.Field {
+	var out []rpc.Field
+	for _, f := range o.Fields {
+		writable := f.Createable || f.Required
+		if existing {
+			writable = bothWays(f)
+		}
+		if f.APIName == id.APIName || writable && (f.Required || !o.avoids(f.APIName) && len(out) < mostFields) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
 // marker is the field by which a change of a record is seen: writable both
 // ways, no identifier, no array; a string where there is one.
 func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
 	for _, t := range []string{rpc.TypeString, rpc.TypeInteger, rpc.TypeDecimal, rpc.TypeFloat, rpc.TypeDate, rpc.TypeDateTime, rpc.TypeBoolean} {
 		for _, f := range o.Fields {
-			if f.Type == t && f.Createable && f.Updateable && !f.Identifier && !f.Array && f.APIName != id.APIName {
+			if f.Type == t && bothWays(f) && !f.Array && f.APIName != id.APIName && !o.avoids(f.APIName) {
 				return f, true
 			}
 		}
@@ -104,23 +138,22 @@ func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
 	return rpc.Field{}, false
 }
 
-// changed returns the record with the values of another variant under the same
-// keys: every field that is no identifier is new.
-func (w *world) changed(r *record, variant int) *record {
+// changed returns the record with other values under the same key: every field
+// that is no identifier is new. Different n give different values.
+func (w *world) changed(r *record, n int) *record {
 	c := *r
-	c.n = variant
+	c.seed = r.seed.version(n)
 	c.values = map[string]json.RawMessage{}
 	for name, raw := range r.values {
 		f, ok := r.object.field(name)
-		if !ok || f.Identifier || name == r.id.APIName {
-			c.values[name] = raw
-			continue
+		switch fixed, is := w.opts.Fixtures[r.object.APIName].Fields[name]; {
+		case !ok || f.Identifier || !f.Updateable || name == r.id.APIName:
+			c.values[name] = raw // the same value again is no update of it
+		case is:
+			c.values[name] = w.values.expand(fixed, c.seed, r.key)
+		default:
+			c.values[name] = w.values.learned(r.object, f, c.seed)
 		}
-		if fixed, ok := w.opts.Fixtures[r.object.APIName].Fields[name]; ok {
-			c.values[name] = json.RawMessage(fixed)
-			continue
-		}
-		c.values[name] = value(f, variant)
 	}
 	return &c
 }

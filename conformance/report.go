@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/conformance/wire"
@@ -134,7 +135,9 @@ type Tool struct {
 
 // Problem is one reason with the exit status that it asks for.
 type Problem struct {
-	Kind       string `json:"kind"` // unreachable, unhealthy, interrupted, timeout, waiver, residue, harness
+	// Kind is unreachable, unauthorized, not-found, web-page, unhealthy, hook,
+	// untrusted, interrupted, undecided, harness, gate, waiver or residue.
+	Kind       string `json:"kind"`
 	ExitStatus int    `json:"exit_status"`
 	Message    string `json:"message"`
 	Fix        string `json:"fix,omitempty"`
@@ -185,11 +188,18 @@ type CheckResult struct {
 	Findings  []Finding `json:"findings"`
 	Notes     []string  `json:"notes,omitempty"`
 	Attempts  int       `json:"attempts"`
-	// Evidence says what a PASS rests on, for example "50 records read back".
-	Evidence   string  `json:"evidence,omitempty"`
-	DurationMS float64 `json:"duration_ms"`
-	Gating     bool    `json:"gating"`
-	Waiver     *Waiver `json:"waiver,omitempty"`
+	// Evidence says what a PASS rests on, for example "3 stored; 3 records read back".
+	Evidence string `json:"evidence,omitempty"`
+	// Seen counts every kind of observation of the run, whatever its status.
+	Seen       map[Evidence]int `json:"seen,omitempty"`
+	DurationMS float64          `json:"duration_ms"`
+	Gating     bool             `json:"gating"`
+	Waiver     *Waiver          `json:"waiver,omitempty"`
+
+	away     bool         // the endpoint went away in the middle of it
+	unsteady bool         // it failed beside other calls and passed alone
+	original *CheckResult // what was folded under another check
+	symptoms []string     // what was observed, to tell one defect from another
 }
 
 // Finding is one observed breach of a rule. It is data, not an error.
@@ -201,18 +211,42 @@ type Finding struct {
 	Operation string `json:"operation,omitempty"`
 	// Replica is the URL whose replies show it, where several processes were
 	// judged; "" when replies of more than one do, or none.
-	Replica   string     `json:"replica,omitempty"`
+	Replica string `json:"replica,omitempty"`
+	// Cause is a possible one, unless Observed says that calls of the run have left
+	// no other.
 	Cause     string     `json:"cause"`
+	Observed  bool       `json:"cause_observed,omitempty"`
 	Fix       string     `json:"fix"`
 	Curl      string     `json:"curl"`
 	Exchanges []Exchange `json:"exchanges"`
+
+	symptom   string
+	diagnosed bool // a second run has looked for the cause
+}
+
+// CauseLabel introduces the cause: a possible one, or the one that was observed.
+func (f Finding) CauseLabel() string {
+	switch {
+	case f.Observed:
+		return "Cause, as observed"
+	case strings.HasPrefix(f.Cause, candidates):
+		return "Cause"
+	}
+	return "Possible cause"
 }
 
 // Residue says what became of the records that the run wrote.
 type Residue struct {
-	Cleaned int `json:"cleaned"`
-	// Refused were answered by a failure, Unknown have no answer: both may
-	// still stand in the destination.
+	// Cleaned were shown to be gone, by a read-back or by an update that was
+	// skipped; VerifiedBy says by which.
+	Cleaned    int      `json:"cleaned"`
+	VerifiedBy []string `json:"verified_by,omitempty"` // readback, witness
+	// Unverified were deleted by acknowledgement only: nothing shows whether they
+	// are gone. UnverifiedReason says why, and what would show it.
+	Unverified       int    `json:"unverified,omitempty"`
+	UnverifiedReason string `json:"unverified_reason,omitempty"`
+	// Refused were not deleted, or are there all the same; of Unknown it is not
+	// known whether they were written. Both may still be in the destination.
 	Refused []Leftover `json:"refused"`
 	Unknown []Leftover `json:"unknown"`
 	Journal string     `json:"journal,omitempty"`

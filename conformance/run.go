@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"slices"
@@ -49,10 +48,20 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 			s.dropJournal()
 			return nil, err
 		}
+		if !j.untrusted { // nothing is written over a line that does not verify
+			s.probeHooks(limited, r, j)
+		}
+	}
+	if s.catalog != nil && len(r.Problems) == 0 {
+		s.tryValues(limited, j.checks)
 		if err := s.testReadback(limited, j.checks); err != nil {
 			j.hookFault = asOutcome(err)
 		}
 		j.run(limited)
+		s.judgeAll(limited, j)
+		j.foldLate()
+	} else {
+		s.dropJournal()
 	}
 	j.collect(r)
 	if j.untrusted && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status == Fail || c.Status == Flaky }) {
@@ -60,7 +69,11 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
-	s.cleanUp(ctx, r)
+	s.unsound = j.hookFault != nil
+	s.cleanUp(ctx, limited, r)
+	if s.uncounted.Load() {
+		r.Notes = append(r.Notes, uncountedNote)
+	}
 	s.opts.interrupted(ctx, limited, r)
 	s.decide(r)
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
@@ -119,55 +132,6 @@ func sentences(known []Step) []string {
 		out = append(out, d.pattern.String())
 	}
 	return out
-}
-
-// preflight discovers the endpoint and keeps apart what is no verdict: nobody
-// answered, or the endpoint says itself that it is unhealthy.
-func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
-	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
-		s.catalog, j.untrusted = &catalog{}, true
-		return
-	}
-	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
-		r.Notes = append(r.Notes, "the token travels over plain http")
-	}
-	c, err := s.discover(ctx)
-	silent := ""
-	if err == nil && s.heard.Load() {
-		silent, err = s.silent(ctx)
-	}
-	if err != nil {
-		o := asOutcome(err)
-		if o.status == HarnessError {
-			r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: o.reason})
-		}
-		return
-	}
-	s.catalog = c
-	switch {
-	case c.first != nil && !c.first.heard() && c.objects == nil && c.speed == nil && !s.heard.Load():
-		s.catalog = nil
-		fix := "check the URL, that the endpoint runs, and that this machine may reach it"
-		if _, plain := errors.AsType[tls.RecordHeaderError](c.first.Err); plain {
-			fix = "no TLS is spoken on this port: if the endpoint has none, begin its URL with http://"
-		}
-		r.Problems = append(r.Problems, Problem{
-			Kind: "unreachable", ExitStatus: 3, Fix: fix,
-			Message: s.redactor.String("no HTTP response from the endpoint: " + c.first.trouble()),
-		})
-	case silent != "":
-		s.catalog = nil
-		r.Problems = append(r.Problems, Problem{
-			Kind: "unreachable", ExitStatus: 3, Message: silent,
-			Fix: "check the URL, that this process runs too, and that this machine may reach it",
-		})
-	case c.unhealthy != "":
-		r.Problems = append(r.Problems, Problem{
-			Kind: "unhealthy", ExitStatus: 3,
-			Message: s.redactor.String("the endpoint says that it is unhealthy: " + clip(c.unhealthy, 500)),
-			Fix:     "make test_connection succeed, then judge again",
-		})
-	}
 }
 
 // checkObjects refuses unknown --object names, once the list of objects is known

@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/conformance/wire"
 )
@@ -13,9 +12,12 @@ type Scene struct {
 	check    *Check
 	secrets  *wire.Redactor
 	findings []Finding
-	surplus  int // findings beyond maxFindings
+	symptoms []string // of all findings, the surplus ones too
+	surplus  int      // findings beyond maxFindings
 	notes    []string
 	evidence []string
+	seen     map[Evidence]int
+	refusal  string   // the first refusal of a record, as the endpoint words it
 	weak     *outcome // set when a claim holds on weak evidence only
 }
 
@@ -26,7 +28,7 @@ func (s *Scene) Check() *Check { return s.check }
 
 // Note keeps an observation that is no finding.
 func (s *Scene) Note(format string, args ...any) {
-	n := fmt.Sprintf(format, args...)
+	n := s.secrets.String(fmt.Sprintf(format, args...))
 	if !slices.Contains(s.notes, n) {
 		s.notes = append(s.notes, n)
 	}
@@ -44,6 +46,9 @@ func (s *Scene) Broken(expected, actual string, where ...Exchange) {
 }
 
 func (s *Scene) add(f Finding, where []Exchange) {
+	if !slices.Contains(s.symptoms, f.symptom) {
+		s.symptoms = append(s.symptoms, f.symptom)
+	}
 	if len(s.findings) >= maxFindings {
 		s.surplus++
 		return
@@ -79,17 +84,22 @@ func (s *Scene) result(out *outcome, interrupted bool) *CheckResult {
 	if out.status == Pass && s.weak != nil {
 		out = s.weak
 	}
-	if len(s.findings) > 0 && out.status != HarnessError && !interrupted {
+	if out.status == Pass {
+		if missing := s.unseen(); missing != nil {
+			out = missing
+		}
+	}
+	if len(s.findings) > 0 && out.status != HarnessError && !interrupted && !out.away {
 		out = &outcome{status: Fail}
 	}
 	r := s.check.result(out.status, s.secrets.String(out.reason))
-	r.Decider, r.Notes = out.decider, s.notes
-	r.Evidence = strings.Join(s.evidence, "; ")
+	r.Decider, r.Notes, r.away = out.decider, s.notes, out.away
+	r.Evidence, r.Seen = s.secrets.String(s.evidenceText()), s.seen
 	if out.status != Fail {
 		return r
 	}
 	r.Reason = s.check.Reason
-	r.Findings = append(r.Findings, s.findings...)
+	r.Findings, r.symptoms = append(r.Findings, s.findings...), s.symptoms
 	if s.surplus > 0 {
 		r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", s.surplus))
 	}

@@ -3,7 +3,6 @@ package conformance
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 // ordinary records in batches as large as the endpoint allows.
 type sending struct {
 	identifiers []rpc.Field // at least one in sendsNew
-	second      bool        // by an identifier that is not the first
+	every       bool        // maps every field that can be written, not only the ordinary ones
 	shapes      []func(w *world, r *record) *record
 	twice       bool
 	alone       bool // records of a refused batch go again, each alone
@@ -45,15 +44,25 @@ func (w *world) manner(words string) (*sending, error) {
 	o := w.object
 	switch words = strings.TrimPrefix(words, ", "); words {
 	case "":
+	case "mapping every field":
+		m.every = true
+	case "mapping every field but arrays":
+		m.every = true
+		m.shapes = append(m.shapes, func(_ *world, r *record) *record {
+			return r.keep(func(f rpc.Field) bool { return !f.Array || f.Required })
+		})
 	case "mapping a new field":
-		name := "zz_conf_" + w.keys.run
+		name := w.newFieldName()
 		m.shapes = append(m.shapes, func(_ *world, r *record) *record { return r.with(name, quote("new")) })
 	case "by each identifier":
 		m.identifiers = o.identifiers()
 	case "by the integer identifier":
 		m.identifiers = slices.DeleteFunc(o.identifiers(), func(f rpc.Field) bool { return f.Type != rpc.TypeInteger })[:1]
 	case "by the second identifier":
-		m.identifiers, m.second = o.identifiers()[1:2], true
+		m.identifiers = o.identifiers()[1:2]
+		if f, fixed := o.fixedIdentifier(m.identifiers[0]); fixed {
+			return nil, notApplicable("%s is required and may not be updated, so that every plan matches by it as well", f)
+		}
 		m.shapes = append(m.shapes, withoutOtherIdentifiers)
 	case "by a field that is no identifier":
 		f, _ := o.noIdentifier()
@@ -63,6 +72,8 @@ func (w *world) manner(words string) (*sending, error) {
 		m.shapes = append(m.shapes, onlyRequired)
 	case "mapping only the identifier":
 		m.shapes, m.alone = append(m.shapes, onlyIdentifier), true
+	case "in another sync run":
+		w.run = w.syncRun() + 1 // of the same sync
 	case "in parallel batches":
 		m.parallel, m.spread = true, true
 	case "one by one":
@@ -76,9 +87,11 @@ func (w *world) manner(words string) (*sending, error) {
 	case "one by one in parallel":
 		m.split, m.parallel = 1, true
 	case "each twice":
+		if err := w.needsBatch(2); err != nil {
+			return nil, err
+		}
 		m.twice = true
 	case "with members in reverse order":
-		w.valuesMatter = true
 		m.shapes = append(m.shapes, everyWritable)
 		m.plan = reversedPlan
 	case "without their identifier":
@@ -92,7 +105,7 @@ func (w *world) manner(words string) (*sending, error) {
 	case "cutting the reply":
 		m.cutReply = true
 	case "with null in every optional field":
-		w.valuesMatter = true
+		m.every = true
 		m.shapes = append(m.shapes, nullRest)
 	case "8 times in parallel with other values":
 		m.copies = 8
@@ -104,8 +117,20 @@ func (w *world) manner(words string) (*sending, error) {
 	return m, nil
 }
 
+// fixedIdentifier is another identifier that every plan must map and that no
+// update may change: it is always there to be matched by.
+func (o *object) fixedIdentifier(active rpc.Field) (string, bool) {
+	for _, f := range o.identifiers() {
+		if f.APIName != active.APIName && f.Required && !f.Updateable {
+			return f.APIName, true
+		}
+	}
+	return "", false
+}
+
 // withoutOtherIdentifiers leaves the other identifiers out of a record that was
-// sent before, so that only the active one can match.
+// sent before, or gives those that every plan must map another value, so that
+// only the active one can match.
 func withoutOtherIdentifiers(w *world, r *record) *record {
 	if e := w.expectedOf(r); e == nil || !e.exists {
 		return r
@@ -113,8 +138,13 @@ func withoutOtherIdentifiers(w *world, r *record) *record {
 	c := *r
 	c.values = map[string]json.RawMessage{}
 	for name, raw := range r.values {
-		if f, _ := r.object.field(name); !f.Identifier || name == r.id.APIName {
+		switch f, _ := r.object.field(name); {
+		case !f.Identifier || name == r.id.APIName:
 			c.values[name] = raw
+		case f.Required:
+			if key, err := w.key(r.object, f); err == nil {
+				c.values[name] = key
+			}
 		}
 	}
 	return &c
@@ -133,48 +163,8 @@ func withRealKey(w *world, r *record) *record {
 		if _, ok := r.values[f.APIName]; ok {
 			continue
 		}
-		if key, err := w.key(f); err == nil {
+		if key, err := w.key(r.object, f); err == nil {
 			r = r.with(f.APIName, key)
-		}
-	}
-	return r
-}
-
-func (r *record) keep(want func(f rpc.Field) bool) *record {
-	c := *r
-	c.values = map[string]json.RawMessage{}
-	for name, raw := range r.values {
-		if f, _ := r.object.field(name); name == r.id.APIName || want(f) {
-			c.values[name] = raw
-		}
-	}
-	return &c
-}
-
-func onlyRequired(_ *world, r *record) *record {
-	return r.keep(func(f rpc.Field) bool { return f.Required })
-}
-
-func onlyIdentifier(_ *world, r *record) *record {
-	return r.keep(func(rpc.Field) bool { return false })
-}
-
-// everyWritable adds all string fields, so that a mix-up by position shows.
-func everyWritable(w *world, r *record) *record {
-	for _, f := range r.object.Fields {
-		if _, ok := r.values[f.APIName]; ok || f.Identifier || !f.Createable || !f.Updateable || f.Array || f.Type != rpc.TypeString {
-			continue
-		}
-		r = r.with(f.APIName, quote(fmt.Sprintf("%s of %d", f.APIName, r.n)))
-	}
-	return r
-}
-
-// nullRest sets every mapped field that may be null to null.
-func nullRest(_ *world, r *record) *record {
-	for name := range r.values {
-		if f, ok := r.object.field(name); ok && !f.Required && !f.Identifier && name != r.id.APIName {
-			r = r.with(name, json.RawMessage("null"))
 		}
 	}
 	return r
@@ -200,8 +190,11 @@ func reversedPlan(w *world, op string, records []*record) plan {
 	return plan{params: out.Bytes()}
 }
 
-// withoutKeyPlan sends the first half of the records without the identifier and
-// the rest with null in its place.
+// newFieldName is the field that OBJ-005 creates on write.
+func (w *world) newFieldName() string { return "zz_conf_" + w.keys.run }
+
+// withoutKeyPlan is what the service never sends, as the check says: the first
+// half of the records without the identifier, the rest with null in its place.
 func withoutKeyPlan(w *world, op string, records []*record) plan {
 	mapped := mappedFields(records)
 	params := w.batchParams(op, records, mapped)
@@ -241,17 +234,10 @@ func (m *sending) send(w *world, s set) ([]*batch, error) {
 	case m.rounds > 0:
 		return m.sendRounds(w, s)
 	case m.plan != nil:
-		how = m.plan(w, s.operation, s.records)
-	}
-	if how.params != nil {
-		b, err := w.writeOne(s.operation, s.records, how)
-		if b == nil {
-			return nil, err
-		}
-		return []*batch{b}, err
+		return m.sendPlanned(w, s)
 	}
 	if m.spread {
-		m.split = w.perLane(len(s.records))
+		m.split = min(w.perLane(len(s.records)), w.largestBatch())
 	}
 	if m.split == 0 {
 		return w.write(s.operation, s.records, how)
@@ -267,6 +253,21 @@ func (m *sending) send(w *world, s set) ([]*batch, error) {
 	for _, p := range parts {
 		sent, err := w.write(s.operation, p, how)
 		out = append(out, sent...)
+		if err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// sendPlanned sends the records by plans of the manner's own making.
+func (m *sending) sendPlanned(w *world, s set) ([]*batch, error) {
+	var out []*batch
+	for part := range slices.Chunk(s.records, w.largestBatch()) {
+		b, err := w.writeOne(s.operation, part, m.plan(w, s.operation, part))
+		if b != nil {
+			out = append(out, b)
+		}
 		if err != nil {
 			return out, err
 		}
@@ -307,11 +308,15 @@ func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*b
 // sendAndCut closes the connection in the middle of the reply. What became of
 // the records is unknown until they are sent again.
 func (m *sending) sendAndCut(w *world, s set) error {
-	_, err := w.batch(w, s.operation, s.records, plan{request: request{cutReply: 1}})
+	for part := range slices.Chunk(s.records, w.largestBatch()) {
+		if _, err := w.batch(w, s.operation, part, plan{request: request{cutReply: 1}}); err != nil {
+			return err
+		}
+	}
 	for _, r := range s.records {
 		w.model.get(r).known = false
 	}
-	return err
+	return nil
 }
 
 // sendCopies sends the same keys in parallel, each batch with values of its own.
@@ -319,11 +324,15 @@ func (m *sending) sendCopies(w *world, s set) ([]*batch, error) {
 	parts := make([][]*record, m.copies)
 	for i := range parts {
 		for _, r := range s.records {
-			parts[i] = append(parts[i], everyWritable(w, w.changed(r, 100*(i+1))))
+			parts[i] = append(parts[i], everyWritable(w, w.changed(r, i+1)))
 		}
 	}
 	w.vars["copies"] = parts
-	return w.writeAtOnce(s.operation, parts, plan{})
+	var chunks [][]*record
+	for _, p := range parts {
+		chunks = slices.AppendSeq(chunks, slices.Chunk(p, w.largestBatch()))
+	}
+	return w.writeAtOnce(s.operation, chunks, plan{})
 }
 
 // sendRounds sends several sets of new records of every operation in parallel.
@@ -338,7 +347,9 @@ func (m *sending) sendRounds(w *world, s set) ([]*batch, error) {
 		if err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, job{s.operation, records})
+		for part := range slices.Chunk(records, w.largestBatch()) {
+			jobs = append(jobs, job{s.operation, part})
+		}
 	}
 	w.vars["rounds"] = jobs
 	if s.operation != w.sets[len(w.sets)-1].operation {

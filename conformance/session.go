@@ -51,12 +51,20 @@ type session struct {
 	readback hook.Readback
 	journal  *journal.Journal
 	keys     *keys
-	pace     *pace
-	inMemory bool
-	stop     func() // ends the server of a handler, nil without one
-	dev      bool   // TLS checks are NOT_RUN and chains are not verified
-	devWhy   string
-	private  bool // verified against roots that the author gave
+	values   valuer
+	watch    watch
+	overall  overall
+	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
+	late      time.Duration
+	neverLate neverLate
+	// confirming: the checks that run now have failed once and run alone.
+	confirming atomic.Bool
+	pace       *pace
+	inMemory   bool
+	stop       func() // ends the server of a handler, nil without one
+	dev        bool   // TLS checks are NOT_RUN and chains are not verified
+	devWhy     string
+	private    bool // verified against roots that the author gave
 
 	syncRuns atomic.Int64
 	heard    atomic.Bool // some HTTP response came
@@ -75,6 +83,9 @@ type session struct {
 	}
 	// hookShown holds the objects of which the read-back hook has shown a record.
 	hookShown sync.Map
+	// unsound: the read-back hook failed its own test and is not believed.
+	unsound   bool
+	uncounted atomic.Bool // it has listed a key without a count
 }
 
 // line carries the calls of a run to the endpoint.
@@ -103,6 +114,8 @@ func (o Options) withDefaults() Options {
 	set(&o.BatchTimeout, 30*time.Second)
 	set(&o.Timeout, 2*time.Minute)
 	set(&o.LoadDuration, 30*time.Second)
+	set(&o.ReturnWait, 10*time.Second)
+	set(&o.LateWait, 2*time.Second)
 	set(&o.Hooks.Timeout, 10*time.Second)
 	if o.Profile == "" {
 		o.Profile = ProfileV1
@@ -114,7 +127,7 @@ func (o Options) withDefaults() Options {
 		o.MaxRecords = 5000
 	}
 	if o.KeyTemplate == "" {
-		o.KeyTemplate = "zz-conf-{run}-{check}-{n}"
+		o.KeyTemplate = defaultKeyTemplate
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64() >> 11 // survives a reader that keeps numbers as doubles
@@ -145,7 +158,7 @@ func newSession(target Target, opts Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.keys = k
+	s.keys, s.values = k, newValuer(opts.RunID)
 	s.pace = newPace()
 	s.syncRuns.Store(600)
 	return s, s.connect()
@@ -217,7 +230,7 @@ func (s *session) connect() error {
 	case s.opts.ReadbackFunc != nil:
 		s.readback = s.opts.ReadbackFunc
 	case s.opts.Readback.Set():
-		s.readback = s.opts.Readback.Readback(s.hooks, s.opts.Hooks.Timeout)
+		s.readback = s.noticed(s.opts.Readback.Readback(s.hooks, s.opts.Hooks.Timeout))
 	}
 	return nil
 }
@@ -257,6 +270,7 @@ func (s *session) dropJournal() {
 	if len(s.journal.Pending()) == 0 && s.journal.Path() != "" {
 		s.journal.Close()
 		os.Remove(s.journal.Path())
+		s.opts.Journal = "" // there is none to report
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -116,16 +117,16 @@ func TestDefaults(t *testing.T) {
 func TestBudget(t *testing.T) {
 	e := newSmall()
 	two := writeCheck + strings.ReplaceAll(writeCheck, "WRI-001", "WRI-002")
-	opts := Options{Write: true, Objects: []string{"contact"}, MaxRecords: 5, Serial: true, SkipConvention: SkipSuccess}
+	opts := Options{Write: true, Objects: []string{"contact"}, MaxRecords: 5 + trialOfSmall, Serial: true, SkipConvention: SkipSuccess}
 	r := judged(t, e, two, opts)
 	got := resultOf(t, r, "WRI-002")
 	require.Equal(t, NotRun, got.Status)
 	require.Equal(t, "--max-records", got.Decider)
-	require.Equal(t, "needs 3 more records, and 2 of --max-records 5 are left", got.Reason)
-	require.Equal(t, 3, r.Records)
+	require.Equal(t, "needs 3 more records, and 2 of --max-records 9 are left", got.Reason)
+	require.Equal(t, 3+trialOfSmall, r.Records)
 	require.Contains(t, r.Undecided, "WRI-002")
 	_, records := e.sent()
-	require.Equal(t, 3+3, records, "three records and their clean-up")
+	require.Equal(t, 2*(3+trialOfSmall), records, "three records, those of the trial, and their clean-up")
 }
 
 // TestDefaultRunWritesNothing: not one record reaches the endpoint, whatever
@@ -237,10 +238,14 @@ func TestLostListLeavesNothingToAsk(t *testing.T) {
 	r, err := Run(context.Background(), Target{Handler: e}, Options{Select: []string{"STA-005", "PAR-001"}})
 	require.NoError(t, err)
 	for _, c := range r.Checks { // with those that the two build on
-		if c.ID == "STA-005" || c.ID == "PAR-001" {
+		switch c.ID {
+		case "STA-005", "PAR-001":
 			require.Equal(t, Inconclusive, c.Status, c.ID)
 			require.Equal(t, "no object is listed that could be asked about", c.Reason)
-		} else {
+		case "FLD-001", "FLD-010":
+			require.Equal(t, Inconclusive, c.Status)
+			require.Equal(t, "no response with a result was seen", c.Reason)
+		default:
 			require.Equal(t, Pass, c.Status, c.ID)
 		}
 	}
@@ -262,8 +267,12 @@ func TestInterruptedRun(t *testing.T) {
 	e.operations = []string{"upsert"} // nothing can be cleaned
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	var batches atomic.Int64
 	e.before = func(method string) {
-		if method == rpc.MethodSyncBatch {
+		if method != rpc.MethodSyncBatch {
+			return
+		}
+		if batches.Add(1) > trialOfSmall {
 			cancel()
 		}
 	}
@@ -277,13 +286,14 @@ func TestInterruptedRun(t *testing.T) {
 	require.Equal(t, NotRun, resultOf(t, r, "WRI-001").Status)
 	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
 	require.Len(t, r.Residue.Unknown, 3, "three keys were announced, and no answer was awaited")
+	require.Len(t, r.Residue.Refused, trialOfSmall)
 	require.Equal(t, path, r.Residue.Journal)
 
 	_, err = s.journal.Begin("contact", "email", "upsert", []json.RawMessage{json.RawMessage(`"x"`)})
 	require.ErrorIs(t, err, os.ErrClosed)
 	read, err := journal.Read(path)
 	require.NoError(t, err)
-	require.Len(t, read.Pending(), 3)
+	require.Len(t, read.Pending(), 3+trialOfSmall)
 }
 
 // TestInterruptedRunCleansUp: where delete batches are taken, an interrupted
@@ -322,8 +332,12 @@ func TestInterruptedBeforeItBegan(t *testing.T) {
 func TestRunTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newSmall()
+		var batches atomic.Int64 // the clean-up begins while a late handler still runs
 		e.before = func(method string) {
-			if method == rpc.MethodSyncBatch {
+			if method != rpc.MethodSyncBatch {
+				return
+			}
+			if batches.Add(1) > trialOfSmall {
 				time.Sleep(20 * time.Second) // of the bubble
 			}
 		}
@@ -336,7 +350,8 @@ func TestRunTimeout(t *testing.T) {
 		require.Contains(t, strings.Join(r.Notes, "\n"), "the run reached its --timeout of 10s")
 		require.Equal(t, ConformantInPart, r.Verdict)
 		require.Zero(t, r.ExitStatus)
-		require.Equal(t, 3, r.Residue.Cleaned, "the clean-up has time of its own")
+		require.Equal(t, 3+trialOfSmall, r.Residue.Unverified, "the clean-up has time of its own, and sends no updates to verify it")
+		require.Empty(t, e.keys("contact"))
 		time.Sleep(time.Minute) // the late handler ends
 	})
 }
@@ -372,15 +387,38 @@ func TestUnhealthy(t *testing.T) {
 	require.Equal(t, NotRun, resultOf(t, r, "AAA-001").Status)
 }
 
-// TestAnyAnswerIsJudged: HTML is an answer, and the rest is blocked by it.
+// TestAnyAnswerIsJudged: text that is no JSON is an answer, and the rest is
+// blocked by it. A page of HTML alone comes from something else than an endpoint
+// (see TestNothingToJudge); beside one sound envelope it is judged, too.
 func TestAnyAnswerIsJudged(t *testing.T) {
-	e := newSmall()
-	e.answer = func(string, int, []byte) string { return "<html>hello</html>" }
-	r, err := Run(context.Background(), Target{Handler: e}, Options{})
-	require.NoError(t, err)
-	require.Equal(t, 1, r.ExitStatus)
-	require.Equal(t, Fail, resultOf(t, r, "RPC-001").Status)
-	require.Contains(t, resultOf(t, r, "RPC-006").BlockedBy, "RPC-001")
+	for _, c := range []struct {
+		name, text string
+		but        string // the method that is answered well
+	}{
+		{"text", "it works!", ""},
+		{"HTML, but for get_sync_speed", "<html>hello</html>", rpc.MethodGetSyncSpeed},
+		{"HTML, but for test_connection", "<html>hello</html>", rpc.MethodTestConnection},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newSmall()
+			e.answer = func(method string, _ int, _ []byte) string {
+				if method == c.but {
+					return ""
+				}
+				return c.text
+			}
+			r, err := Run(context.Background(), Target{Handler: e}, Options{})
+			require.NoError(t, err)
+			require.Equal(t, 1, r.ExitStatus)
+			require.Equal(t, Fail, resultOf(t, r, "RPC-001").Status)
+			if c.but == "" {
+				require.Contains(t, []Status{NotRun, Inconclusive}, resultOf(t, r, "RPC-006").Status, "no result was ever seen")
+			}
+			for _, id := range []string{"AUTH-001", "OBJ-001", "OPS-001", "FLD-001"} {
+				require.NotEqual(t, Pass, resultOf(t, r, id).Status, id)
+			}
+		})
+	}
 }
 
 // TestJournalComesFirst: no batch leaves before its keys are in the journal.

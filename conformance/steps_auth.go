@@ -63,12 +63,27 @@ func (w *world) refusesCaller(which, what, form string) error {
 	if err != nil {
 		return err
 	}
-	return w.everyReply(func(r *reply) (string, string) {
+	err = w.everyReply(func(r *reply) (string, string) {
 		if refusesStranger(r, stranger) {
 			return "an answer for the configured credentials, not the one that a stranger gets", r.short()
 		}
 		return "", ""
 	})
+	if r := w.unansweredReply(); err == nil && r != nil {
+		return inconclusive("", "%s has neither a result nor an error: %s", r.what(), r.short())
+	}
+	return err
+}
+
+// unansweredReply is a reply that says nothing about its caller, nil without one.
+func (w *world) unansweredReply() *reply {
+	for _, r := range w.replies {
+		refused := r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
+		if !refused && r.member("result") == nil && r.member("error") == nil {
+			return r
+		}
+	}
+	return nil
 }
 
 // refusesStranger tells a reply that takes the caller for a stranger; an error
@@ -117,6 +132,9 @@ func properRefusal(r *reply) (string, string) {
 // keepsSecrets searches head and body of every reply for the token and the URL
 // secret, in every encoding (spec 5.2.4).
 func (w *world) keepsSecrets() error {
+	if w.target.Token == "" && w.secret == "" {
+		return notApplicable("no Auth Token and no URL secret is configured")
+	}
 	secrets := map[string]string{"the token": w.target.Token, "the URL secret": w.secret}
 	for name, secret := range secrets {
 		if len(secret) < 4 {

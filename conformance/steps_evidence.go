@@ -2,23 +2,31 @@ package conformance
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"html"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // evidenceSteps judge what the destination holds: by read-back, else by witness
-// operations, else they are INCONCLUSIVE.
+// operations, else they are INCONCLUSIVE. Presence, identity and values are
+// separate claims: a value that was altered does not make its record absent.
 func evidenceSteps() []definition {
 	return []definition{
-		step(`^every record is stored exactly or refused$`, func(w *world) any { return w.storedOrRefused }),
+		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values)$`,
+			func(w *world) any { return func(claim string) error { return storedClaims[claim](w) } }),
 		step(`^no (record|copy in another object) exists$`, func(w *world) any { return w.noneThere }),
-		step(`^every acknowledged record exists once$`, func(w *world) any { return w.existOnce }),
 		step(`^(every record|everything else) is unchanged by the last batch$`, func(w *world) any { return w.unchanged }),
 		step(`^every record has the values of one batch$`, func(w *world) any { return w.valuesOfOneBatch }),
 	}
+}
+
+var storedClaims = map[string]func(*world) error{
+	"is in the destination":                             (*world).present,
+	"is in the destination, where a read-back shows it": (*world).presentIfShown,
+	"is stored exactly":                                 (*world).storedExactly,
+	"exists once":                                       (*world).existOnce,
+	"has its new values":                                (*world).haveChanged,
 }
 
 // unanswered reports latest batches that crashed as a whole: an odd record may
@@ -34,11 +42,15 @@ func (w *world) unanswered() {
 
 // expectations are the records of the latest batches with what must be stored.
 func (w *world) expectations(want func(*expected) bool) []*expected {
+	latest := map[place]bool{}
+	for _, s := range w.sets {
+		for _, r := range s.records {
+			latest[r.place()] = true
+		}
+	}
 	var out []*expected
 	for _, e := range w.model.all() {
-		if e.known && want(e) && slices.ContainsFunc(w.sets, func(s set) bool {
-			return slices.ContainsFunc(s.records, func(r *record) bool { return r.place() == e.record.place() })
-		}) {
+		if e.known && want(e) && latest[e.record.place()] {
 			out = append(out, e)
 		}
 	}
@@ -46,6 +58,15 @@ func (w *world) expectations(want func(*expected) bool) []*expected {
 }
 
 func exists(e *expected) bool { return e.exists }
+
+// written are the records that the latest batch has created or changed: one that it
+// refused shows nothing, whatever is there from before.
+func written(e *expected) bool { return e.exists && e.written }
+
+// standing are those, and the ones that an insert has skipped.
+func standing(e *expected) bool {
+	return e.exists && (e.written || e.operation == rpc.OperationInsert)
+}
 
 func recordsOf(es []*expected) []*record {
 	out := make([]*record, len(es))
@@ -55,293 +76,118 @@ func recordsOf(es []*expected) []*record {
 	return out
 }
 
-func (w *world) storedOrRefused() error {
+// noneAccepted: that records are refused shows nothing of what the endpoint does
+// with those that it accepts. OPS-007, RES-020 and DAT-014 judge refusals.
+func (w *world) noneAccepted() error {
+	said := ""
+	if w.refusal != "" {
+		said = "; the endpoint says: " + w.refusal
+	}
+	return inconclusive("fixtures", "every record was refused, so that nothing could be seen%s", said)
+}
+
+// present judges existence and identity, by read-back or by witnesses.
+func (w *world) present() error {
 	w.unanswered()
 	if err := w.held(); err != nil {
 		return err
 	}
-	due := w.expectations(exists)
+	due := w.expectations(written)
 	if len(due) == 0 {
-		return w.allRefused()
+		return w.noneAccepted()
 	}
 	if w.readback == nil {
-		if w.valuesMatter {
-			return inconclusive("readback", "only a read-back can tell which values are stored")
-		}
 		return w.witnessed(recordsOf(due), true)
 	}
-	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(w.differences(due, s)) == 0 })
+	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(notThere(due, s)) == 0 })
 	if err != nil {
 		return err
 	}
-	for _, d := range w.differences(due, seen) {
-		w.brokenFor(w.lastOperation(), d.expected, d.actual, w.replyFor(d.record))
+	lost := notThere(due, seen)
+	if err := w.reportMissing(lost, len(due)); err != nil {
+		return err
 	}
-	w.proof("%d records read back", len(due))
+	w.Saw(SeenStored, len(due)-len(lost))
 	return w.held()
 }
 
-// allRefused: odd values may all be refused; that ordinary records are refused
-// shows nothing of what the endpoint does with those that it accepts.
-func (w *world) allRefused() error {
-	if !w.valuesMatter {
-		return inconclusive("fixtures", "every record was refused: give values that the endpoint accepts under fixtures")
+// presentIfShown is present for checks that have evidence without a read-back.
+func (w *world) presentIfShown() error {
+	if w.readback == nil || len(w.expectations(written)) == 0 {
+		return nil
 	}
-	w.proof("every record was refused")
-	return nil
+	return w.present()
 }
 
-// difference is one deviation of the store from what was acknowledged.
-type difference struct {
-	record           *record
-	expected, actual string
-}
-
-func (w *world) differences(due []*expected, seen map[string]observed) []difference {
-	var out []difference
-	missing := 0
+func notThere(due []*expected, seen map[string]observed) []*expected {
+	var out []*expected
 	for _, e := range due {
-		got := seen[keyText(e.record.key)]
-		if got.count == 0 {
-			missing++
-			if missing <= 3 {
-				out = append(out, difference{e.record, "the acknowledged record " + clip(string(e.record.key), 80) + " in the destination", "it is not there"})
-			}
-			continue
+		if seen[keyText(e.record.key)].count == 0 {
+			out = append(out, e)
 		}
-		for _, name := range slices.Sorted(maps.Keys(e.values)) {
-			if d := w.fieldDiffers(e, name, got); d != "" {
-				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, clip(string(e.record.key), 60), clip(string(e.values[name]), 120)), d})
-			}
-		}
-	}
-	if missing > 3 {
-		out[0].actual += fmt.Sprintf("; %d of %d acknowledged records are missing", missing, len(due))
 	}
 	return out
 }
 
-func (w *world) fieldDiffers(e *expected, name string, got observed) string {
-	f, ok := e.record.object.field(name)
-	if !ok {
-		f = newField(name)
-	}
-	raw, ok := got.fields[name]
-	if !ok {
-		if string(e.values[name]) == "null" {
-			return "" // hooks may leave null fields out
-		}
-		return "the field is missing"
-	}
-	same, note := sameValue(f, e.values[name], raw)
-	if note != "" {
-		w.note("%s: %s", name, note)
-	}
-	if same {
-		return ""
-	}
-	return "it is " + clip(string(raw), 120)
-}
+// symptoms name what was observed, so that findings of one cause can be told from
+// findings of another.
+const (
+	symptomMissing  = "not there"
+	symptomRenamed  = "under another identifier"
+	symptomOldValue = "old value"
+)
 
-func (w *world) lastOperation() string {
-	if len(w.latest) == 0 {
-		return ""
-	}
-	return w.latest[len(w.latest)-1].operation
-}
-
-// replyFor is the reply to the last batch that carried a record.
-func (w *world) replyFor(r *record) *reply {
-	for _, b := range slices.Backward(w.batches) {
-		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
-			return b.reply
+// reportMissing adds a finding for the first few records that are not there. A
+// record that is there under an altered identifier is told as that.
+func (w *world) reportMissing(lost []*expected, of int) error {
+	for i, e := range lost {
+		if i == 3 {
+			break
 		}
+		actual, symptom := "it is not there", symptomMissing
+		other, err := w.alteredKey(e.record)
+		if err != nil {
+			return err
+		}
+		if other != "" {
+			actual, symptom = "it is there as "+other+": the identifier was altered on its way", symptomRenamed
+		}
+		if i == 0 && len(lost) > 3 {
+			actual += fmt.Sprintf("; %d of %d acknowledged records are missing", len(lost), of)
+		}
+		w.brokenAs(symptom, w.operationOf(e.record), "the acknowledged record "+clip(string(e.record.key), 80)+" in the destination", actual, w.replyFor(e.record))
 	}
+	w.lost = append(w.lost, lost...)
 	return nil
 }
 
-func (w *world) noneThere(what string) error {
-	if what == "record" {
-		return w.noneExists()
+// alteredKey looks for a record under the forms that endpoints turn an
+// identifier into; "" when it is under none of them.
+func (w *world) alteredKey(r *record) (string, error) {
+	text := keyText(r.key)
+	if r.id.Type != rpc.TypeString {
+		return "", nil
 	}
-	return w.nowhereElse()
-}
-
-// noneExists: none of the records of the scenario may be in the destination.
-func (w *world) noneExists() error {
-	var records []*record
-	for _, s := range w.sets {
-		records = append(records, s.records...)
-	}
-	if w.readback == nil {
-		return w.witnessed(records, false)
-	}
-	absent := func(s map[string]observed) bool { return len(s) == 0 }
-	seen, err := w.observeUntil(records, absent)
-	if err != nil {
-		return err
-	}
-	for _, r := range records {
-		if got, ok := seen[keyText(r.key)]; ok && got.count > 0 {
-			w.brokenFor(w.lastOperation(), "no record "+string(r.key)+" in the destination", "it is there", w.replyFor(r))
-		}
-	}
-	w.proof("%d keys read back", len(records))
-	return w.held()
-}
-
-func (w *world) existOnce() error {
-	due := w.expectations(exists)
-	if len(due) == 0 {
-		return w.allRefused()
-	}
-	if w.readback == nil {
-		return inconclusive("readback", "only a read-back can count the copies of a record")
-	}
-	seen, err := w.observe(recordsOf(due))
-	if err != nil {
-		return err
-	}
-	for _, e := range due {
-		if n := seen[keyText(e.record.key)].count; n != 1 {
-			w.brokenFor(w.lastOperation(), "one record "+string(e.record.key), fmt.Sprintf("%d copies of it", n), w.replyFor(e.record))
-		}
-	}
-	w.proof("%d records counted", len(due))
-	return w.held()
-}
-
-// unchanged: "everything else" is what the last batch did not name, records and
-// fields; "every record" includes those that it named, as in a reported skip.
-func (w *world) unchanged(what string) error {
-	if what == "everything else" {
-		return w.compareAll(w.model)
-	}
-	w.unanswered()
-	if err := w.held(); err != nil {
-		return err
-	}
-	return w.compareAll(w.modelBefore)
-}
-
-// compareAll reads every record of the scenario back and compares it with a
-// model, absent ones included.
-func (w *world) compareAll(m *model) error {
-	if err := w.needReadback(); err != nil {
-		return err
-	}
-	var known []*expected
-	for _, e := range m.all() {
-		if e.known {
-			known = append(known, e)
-		}
-	}
-	seen, err := w.observe(recordsOf(known))
-	if err != nil {
-		return err
-	}
-	var due []*expected
-	for _, e := range known {
-		if e.exists {
-			due = append(due, e)
-		}
-	}
-	if len(due) == 0 {
-		return inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
-	}
-	for _, d := range w.differences(due, seen) {
-		w.brokenFor(w.lastOperation(), d.expected, d.actual, w.replyFor(d.record))
-	}
-	w.proof("%d records read back", len(known))
-	return w.held()
-}
-
-func (w *world) nowhereElse() error {
-	if err := w.needReadback(); err != nil {
-		return err
-	}
-	due := w.expectations(exists)
-	looked := 0
-	for _, o := range w.catalog.objects {
-		if o.APIName == w.object.APIName {
+	var forms []*record
+	for _, other := range []string{strings.ToLower(text), strings.ToUpper(text), strings.TrimSpace(text), normalise(text), html.EscapeString(text)} {
+		if other == text {
 			continue
 		}
-		for _, id := range o.identifiers() {
-			var elsewhere []*record
-			for _, e := range due {
-				if e.record.id.Type == id.Type {
-					elsewhere = append(elsewhere, &record{object: o, id: id, key: e.record.key})
-				}
-			}
-			if len(elsewhere) == 0 {
-				continue
-			}
-			seen, err := w.observe(elsewhere)
-			if err != nil {
-				return err
-			}
-			looked += len(elsewhere)
-			for _, r := range elsewhere {
-				if seen[keyText(r.key)].count > 0 {
-					w.brokenFor(w.lastOperation(), fmt.Sprintf("%s in %q only", r.key, w.object.APIName), fmt.Sprintf("%q holds it too", o.APIName), w.replyFor(due[0].record))
-				}
-			}
+		c := *r
+		c.key = quote(other)
+		forms = append(forms, &c)
+	}
+	if len(forms) == 0 {
+		return "", nil
+	}
+	seen, err := w.observe(forms)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range forms {
+		if seen[keyText(f.key)].count > 0 {
+			return string(f.key), nil
 		}
 	}
-	if looked == 0 {
-		return notApplicable("no other object has an identifier of the same type")
-	}
-	w.proof("%d keys read back from other objects", looked)
-	return w.held()
-}
-
-// valuesOfOneBatch: parallel batches with the same keys may come in any order,
-// but a record must be one of them whole.
-func (w *world) valuesOfOneBatch() error {
-	parts, _ := w.vars["copies"].([][]*record)
-	if err := w.needReadback(); err != nil {
-		return err
-	}
-	seen, err := w.observe(parts[0])
-	if err != nil {
-		return err
-	}
-	for i, r := range parts[0] {
-		got := seen[keyText(r.key)]
-		whole := slices.ContainsFunc(parts, func(p []*record) bool {
-			e := &expected{record: p[i], values: p[i].values}
-			return !slices.ContainsFunc(slices.Collect(maps.Keys(e.values)), func(name string) bool { return w.fieldDiffers(e, name, got) != "" })
-		})
-		if got.count > 0 && !whole {
-			w.brokenFor(rpc.OperationUpsert, "all values of "+string(r.key)+" from one of the parallel batches", "a mixture: "+shown(got), w.replyFor(r))
-		}
-	}
-	return w.held()
-}
-
-func shown(o observed) string {
-	var parts []string
-	for _, name := range slices.Sorted(maps.Keys(o.fields)) {
-		parts = append(parts, name+"="+clip(string(o.fields[name]), 40))
-	}
-	return clip(strings.Join(parts, " "), 240)
-}
-
-func (w *world) notesStored() error {
-	seen, err := w.observe(recordsOf(w.expectations(exists)))
-	if err != nil {
-		return err
-	}
-	first := w.history[0].records[0]
-	same := true
-	for name := range first.values {
-		e := &expected{record: first, values: first.values}
-		same = same && w.fieldDiffers(e, name, seen[keyText(first.key)]) == ""
-	}
-	if same {
-		w.note("an older batch that is sent again after a newer one wins: the last arrival counts")
-	} else {
-		w.note("an older batch that is sent again after a newer one leaves the newer values")
-	}
-	return nil
+	return "", nil
 }

@@ -17,7 +17,7 @@ import (
 func hookSteps() []definition {
 	return []definition{
 		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(w *world) any { return w.callsHook }),
-		step(`^the fields show the change$`, func(w *world) any { return w.fieldsChanged }),
+		step(`^the fields show the (change|new field)$`, func(w *world) any { return w.fieldsShow }),
 		step(`^every result of (?:test_connection|sync_batch) (has a boolean "success"|has the same "success"|reports the fault|has an array of record results)$`,
 			func(w *world) any { return w.connectionResults }),
 	}
@@ -27,6 +27,8 @@ func hookSteps() []definition {
 // once where the step says that the hook is only called.
 func (w *world) callsHook(name, how string) error {
 	object := w.hookObject()
+	w.watch.expect(true) // a hook may take the endpoint down for a while
+	w.endings = append(w.endings, func(context.Context) error { w.watch.expect(false); return nil })
 	reply, err := w.runHook(w.ctx, name, "begin", object)
 	if err != nil {
 		return err
@@ -171,6 +173,33 @@ func (w *world) connectionResults(claim string) error {
 		return inconclusive("", "test_connection gave no result")
 	}
 	return nil
+}
+
+func (w *world) fieldsShow(what string) error {
+	if what == "new field" {
+		return w.newFieldListed()
+	}
+	return w.fieldsChanged()
+}
+
+// newFieldListed looks for the field that a stored record has created.
+func (w *world) newFieldListed() error {
+	if len(w.expectations(exists)) == 0 {
+		return w.noneAccepted()
+	}
+	name := w.newFieldName()
+	of := slices.DeleteFunc(w.of(rpc.MethodListFields), func(r *reply) bool { return r.object != w.object.APIName })
+	if len(of) == 0 {
+		return inconclusive("", "list_fields was not answered")
+	}
+	last := of[len(of)-1]
+	if last.result() == nil {
+		return inconclusive("", "list_fields was not answered: %s", last.short())
+	}
+	if !slices.Contains(texts(last.items("fields"), "field_api_name"), name) {
+		w.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+list(texts(last.items("fields"), "field_api_name")), last)
+	}
+	return w.held()
 }
 
 // fieldsChanged compares list_fields before and after the hook alter_schema.

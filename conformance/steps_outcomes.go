@@ -37,14 +37,24 @@ func (w *world) goodNotFailed() error {
 }
 
 func (w *world) badNotAcknowledged() error {
-	b := w.latest[0]
+	refusedAlone := false
+	for _, b := range w.batches {
+		refusedAlone = refusedAlone || len(b.records) == 1 && w.isBad(b.records[0]) && b.refusalOf(b.records[0]) != ""
+	}
 	for _, r := range w.bad {
-		if !b.succeeded(r) {
-			w.proof("the bad record was refused")
+		b := w.batchWith(r)
+		if b == nil || !b.succeeded(r) {
 			continue
 		}
-		if w.badSure {
-			w.brokenFor(b.operation, "a failure for the bad record "+string(r.key), b.why(r), b.reply)
+		if slices.ContainsFunc(b.records, func(o *record) bool { return !w.isBad(o) && b.failed(o) }) {
+			continue // statuses that were mixed up are RES-010's
+		}
+		if w.badSure || refusedAlone {
+			expected := "a failure for the bad record " + string(r.key)
+			if refusedAlone && len(b.records) > 1 {
+				expected += ", which is refused when it comes alone"
+			}
+			w.brokenAs(symptomMissing, b.operation, expected, b.why(r), b.reply)
 			continue
 		}
 		if w.readback == nil {
@@ -55,10 +65,20 @@ func (w *world) badNotAcknowledged() error {
 			return err
 		}
 		if seen[keyText(r.key)].count == 0 {
-			w.brokenFor(b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
+			w.brokenAs(symptomMissing, b.operation, "a failure for "+string(r.key)+", which is not stored", b.why(r), b.reply)
 		}
 	}
 	return w.held()
+}
+
+// batchWith is the batch that carried this very record, nil when none did.
+func (w *world) batchWith(r *record) *batch {
+	for _, b := range w.batches {
+		if slices.Contains(b.records, r) {
+			return b
+		}
+	}
+	return nil
 }
 
 // statusesInPlace: a success at the bad record and a failure at a good one are
@@ -71,7 +91,7 @@ func (w *world) statusesInPlace() error {
 	for _, bad := range w.bad {
 		for _, r := range b.records {
 			if b.succeeded(bad) && !w.isBad(r) && b.failed(r) {
-				w.brokenFor(b.operation, "the failure at "+string(bad.key), fmt.Sprintf("it stands at %s, and %s is acknowledged", r.key, bad.key), b.reply)
+				w.brokenAs(symptomMissing, b.operation, "the failure at "+string(bad.key), fmt.Sprintf("it stands at %s, and %s is acknowledged", r.key, bad.key), b.reply)
 			}
 		}
 	}
@@ -121,6 +141,9 @@ func (w *world) oneSkipConvention() error {
 	if skips == 0 {
 		return inconclusive("", "no record was skipped")
 	}
+	if !slices.ContainsFunc(w.batches, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return w.noneAccepted() // nothing tells a skip from a refusal
+	}
 	return w.held()
 }
 
@@ -134,8 +157,11 @@ func (b *batch) outcomeOf(r *record) string {
 	case !b.answered():
 		return "an error for the batch"
 	}
-	return "no clear result"
+	return unclear
 }
+
+// unclear is the outcome of a record without a result, or with two that disagree.
+const unclear = "no clear result"
 
 func (w *world) sameOutcomes(of string) error {
 	if of == "record" {
@@ -157,7 +183,11 @@ func (w *world) sameOutcome() error {
 	}
 	for _, b := range w.latest {
 		for _, r := range b.records {
-			if was, is := before[r.place()], b.outcomeOf(r); was != is {
+			was, is := before[r.place()], b.outcomeOf(r)
+			if was == unclear || is == unclear {
+				continue // RES-002 judges that
+			}
+			if was != is {
 				w.brokenFor(b.operation, was+" for "+string(r.key)+", as in its batch", is+" when it is sent alone: "+b.why(r), b.reply)
 			}
 		}
@@ -173,7 +203,11 @@ func (w *world) sameInParallel() error {
 	}
 	for _, b := range w.latest {
 		if was, is := alone[b.operation], b.outcomes(); was != is {
-			w.brokenFor(b.operation, was+", as when it runs alone", is+": "+b.reply.short(), b.reply)
+			symptom := ""
+			if strings.Contains(is, unclear) {
+				symptom = symptomNoResult
+			}
+			w.brokenAs(symptom, b.operation, was+", as when it runs alone", is+": "+b.reply.short(), b.reply)
 		}
 	}
 	return w.held()

@@ -1,7 +1,6 @@
 package conformance
 
 import (
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ type set struct {
 }
 
 const (
-	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|any operation|each operation|an operation that is not advertised)`
+	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|the changing operation if there is one|any operation|each operation|an operation that is not advertised)`
 	manner         = `((?:, [^:]+)?)`
 )
 
@@ -27,8 +26,12 @@ func recordSteps() []definition {
 		step(`^the service sends (\d+) new records? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsNew }),
 		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+manner+`$`,
 			func(w *world) any { return w.sendsSame }),
-		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones) with `+whichOperation+`$`, func(w *world) any { return w.sendsSome }),
+		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsSome }),
+		step(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+manner+`$`, func(w *world) any { return w.sendsQualifying }),
+		step(`^the service sends 2 new records and their look-alikes with `+whichOperation+`$`, func(w *world) any { return w.sendsLookAlikes }),
 		step(`^the service sends no records (?:(to every other object) )?with any operation$`, func(w *world) any { return w.sendsNone }),
+		step(`^the service (plans every other object|sends new records to the named objects in turn)$`, func(w *world) any { return w.amongObjects }),
+		step(`^a good new record is accepted as the control$`, func(w *world) any { return w.acceptsControl }),
 		step(`^the service writes (\d+) records into existing fields if it may$`, func(w *world) any { return w.writesIfItMay }),
 	}
 }
@@ -54,6 +57,11 @@ func (w *world) operations(which string) ([]string, error) {
 			op = o.modifying()
 		}
 		return one(op, "changes records")
+	case "the changing operation if there is one":
+		if op := o.modifying(); op != "" {
+			return []string{op}, nil
+		}
+		return nil, nil
 	case "any operation":
 		return o.writing()[:1], nil
 	case "each operation":
@@ -103,6 +111,9 @@ func (w *world) sendsSame(other, which, times, how string) error {
 	if err != nil {
 		return err
 	}
+	if len(ops) == 0 {
+		return nil // no operation changes records, and none has to
+	}
 	if which != "each operation" {
 		var all []*record
 		for _, s := range w.sets {
@@ -111,7 +122,7 @@ func (w *world) sendsSame(other, which, times, how string) error {
 		w.sets = []set{{ops[0], all}}
 	}
 	for i := range w.sets {
-		w.sets[i].records = w.again(w.sets[i].records, other != "", m)
+		w.sets[i].records = forOperation(w.sets[i].operation, w.again(w.sets[i].records, other != "", m))
 	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
@@ -127,43 +138,63 @@ func (w *world) again(records []*record, other bool, m *sending) []*record {
 	out := make([]*record, len(records))
 	for i, r := range records {
 		if other {
-			r = w.changed(r, r.n+50)
+			r = w.changed(r, 1)
 		}
 		out[i] = m.shape(w, r)
 	}
 	return out
 }
 
-func (w *world) sendsSome(what string, n int, which string) error {
-	if what == "first" {
-		return w.sendsFirst(n, which)
+func (w *world) sendsSome(what string, n int, other, which, how string) error {
+	m, err := w.manner(how)
+	if err != nil {
+		return err
 	}
-	return w.sendsSameAndNew(n, which)
+	if what == "first" {
+		return w.sendsFirst(n, other != "", which, m)
+	}
+	return w.sendsSameAndNew(n, which, m)
 }
 
-func (w *world) sendsSameAndNew(n int, which string) error {
+func (w *world) sendsSameAndNew(n int, which string, m *sending) error {
 	ops, err := w.operations(which)
 	if err != nil {
 		return err
 	}
 	old := w.sets[0].records
-	fresh, err := w.make(n, ops[0], old[0].id, &sending{})
+	fresh, err := w.make(n, ops[0], old[0].id, m)
 	if err != nil {
 		return err
 	}
 	// The existing ones carry other values, so that an overwrite shows.
-	w.sets = []set{{ops[0], append(w.again(old, true, &sending{}), fresh...)}}
-	return w.sendSets(&sending{})
+	w.sets = []set{{ops[0], append(w.again(old, true, m), fresh...)}}
+	return w.sendSets(m)
 }
 
-func (w *world) sendsFirst(n int, which string) error {
+func (w *world) sendsFirst(n int, other bool, which string, m *sending) error {
 	ops, err := w.operations(which)
 	if err != nil {
 		return err
 	}
 	first := w.history[0].records
-	w.sets = []set{{ops[0], first[:min(n, len(first))]}}
-	return w.sendSets(&sending{})
+	first = first[:min(n, len(first))]
+	if other {
+		first = w.again(first, true, m)
+	}
+	w.sets = []set{{ops[0], forOperation(ops[0], first)}}
+	return w.sendSets(m)
+}
+
+// forOperation leaves out of the records what an operation may not write.
+func forOperation(operation string, records []*record) []*record {
+	if operation != rpc.OperationUpdate {
+		return records
+	}
+	out := make([]*record, len(records))
+	for i, r := range records {
+		out[i] = r.updateable()
+	}
+	return out
 }
 
 // make builds n new records for an operation, by an identifier field.
@@ -174,9 +205,13 @@ func (w *world) make(n int, op string, id rpc.Field, m *sending) ([]*record, err
 			return nil, err
 		}
 	}
+	fields := w.object.ordinary(id)
+	if m.every {
+		fields = w.object.every(id, false)
+	}
 	out := make([]*record, 0, n)
-	for i := range n {
-		r, err := w.newRecord(w.object, id, i+1)
+	for range n {
+		r, err := w.recordWith(w.object, id, fields)
 		if err != nil {
 			return nil, err
 		}
@@ -191,24 +226,14 @@ func (w *world) make(n int, op string, id rpc.Field, m *sending) ([]*record, err
 	return out, nil
 }
 
-// updateable leaves out what an update may not write.
-func (r *record) updateable() *record {
-	c := *r
-	c.values = map[string]json.RawMessage{}
-	for name, raw := range r.values {
-		if f, ok := r.object.field(name); !ok || f.Updateable || name == r.id.APIName {
-			c.values[name] = raw
-		}
-	}
-	return &c
-}
-
 // sendSets sends every set in the wanted manner and follows the results.
 func (w *world) sendSets(m *sending) error {
 	if w.model == nil {
 		w.model = newModel()
 	}
-	w.modelBefore = w.model.clone()
+	if err := w.lookBefore(); err != nil {
+		return err
+	}
 	w.latest = nil
 	for _, s := range w.sets {
 		w.history = append(w.history, s)
@@ -219,6 +244,7 @@ func (w *world) sendSets(m *sending) error {
 		w.latest = append(w.latest, sent...)
 		for _, b := range sent {
 			w.model.apply(b)
+			w.keepRefusal(b)
 		}
 		if err != nil {
 			return err
@@ -231,55 +257,72 @@ func (w *world) sendSets(m *sending) error {
 	return nil
 }
 
-func (w *world) sendsNone(which string) error {
-	if which == "" {
-		return w.sendEmpty(w.object)
-	}
-	others := 0
-	for _, o := range w.catalog.objects {
-		if o.APIName != w.object.APIName && len(o.writing()) > 0 {
-			others++
-			if err := w.sendEmpty(o); err != nil {
-				return err
-			}
+// lookBefore reads back what the scenario has written so far, so that the next
+// batch can be judged by what it changes.
+func (w *world) lookBefore() error {
+	w.before = map[place]observed{}
+	for _, e := range w.model.all() {
+		if e.operation == rpc.OperationDelete && e.refused {
+			return inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.record.key)
 		}
 	}
-	if others == 0 {
-		return notApplicable("the endpoint lists one object only")
+	if w.readback == nil || len(w.model.order) == 0 {
+		return nil
+	}
+	records := recordsOf(w.model.all())
+	seen, err := w.observe(records)
+	if err != nil {
+		return err
+	}
+	for _, e := range w.model.all() {
+		was := seen[keyText(e.record.key)]
+		w.before[e.record.place()] = was
+		if e.known && e.created && !e.exists && was.count > 0 {
+			return inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.record.key)
+		}
 	}
 	return nil
 }
 
-func (w *world) sendEmpty(o *object) error {
-	params, ok := w.emptyBatch(o)
-	if !ok {
-		return nil
+// keepRefusal notes what the endpoint first says about a record that it refuses.
+func (w *world) keepRefusal(b *batch) {
+	if w.refusal != "" {
+		return
 	}
-	_, err := w.send(request{method: rpc.MethodSyncBatch, params: params, object: o.APIName})
-	return err
+	for _, r := range b.records {
+		if text := b.refusalOf(r); text != "" {
+			w.refusal = clip(text, 200)
+			return
+		}
+	}
 }
 
-// writesIfItMay writes into the first named object that takes new records; a
-// run without writes judges by reading alone.
+// writesIfItMay writes into the first named object that takes new records.
 func (w *world) writesIfItMay(n int) error {
+	return w.whereItMayWrite(func(o *object) error {
+		records, err := w.newRecords(n)
+		if err != nil {
+			w.note("%s: %v", o, err)
+			return nil
+		}
+		_, err = w.write(o.creating(), records, plan{})
+		return err
+	})
+}
+
+// whereItMayWrite does one thing with the first named object that takes new records;
+// a run without writes judges by reading alone.
+func (w *world) whereItMayWrite(do func(*object) error) error {
 	if !w.opts.Write {
 		w.note("judged without writes: --write sees more")
 		return nil
 	}
 	defer func() { w.object = nil }()
 	for _, name := range w.opts.Objects {
-		o := w.catalog.object(name)
-		if o == nil || o.creating() == "" {
-			continue
+		if o := w.catalog.object(name); o != nil && o.creating() != "" {
+			w.object = o
+			return do(o)
 		}
-		w.object = o
-		records, err := w.newRecords(n)
-		if err != nil {
-			w.note("%s: %v", o, err)
-			continue
-		}
-		_, err = w.write(o.creating(), records, plan{})
-		return err
 	}
 	return nil
 }

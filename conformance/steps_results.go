@@ -2,10 +2,14 @@ package conformance
 
 import (
 	"fmt"
+	"html"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // resultSteps judge what sync_batch says of its records (spec 7.2.4).
@@ -14,10 +18,18 @@ func resultSteps() []definition {
 		step(`^every record result (has an identifier exactly as it was sent|has an identifier of the type that was sent|has a boolean "success"|names a record that was sent, and each only once|that is a failure has a message|agrees with the others of its record|stands at its own record|reports a skip in one way)$`,
 			func(w *world) any { return func(claim string) error { return resultClaims[claim](w) } }),
 		step(`^every record has a result$`, func(w *world) any { return w.everyRecordHasResult }),
-		step(`^every batch is processed$`, func(w *world) any { return w.batchesProcessed }),
+		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted)$`,
+			func(w *world) any { return func(claim string) error { return batchClaims[claim](w) } }),
 		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(w *world) any { return w.statuses }),
 		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(w *world) any { return w.sameOutcomes }),
 	}
+}
+
+var batchClaims = map[string]func(*world) error{
+	"batch is processed":                              (*world).batchesProcessed,
+	"operation accepts records that it is for":        (*world).operationsAccept,
+	"plan that maps no more than it must is accepted": (*world).leastPlanWorks,
+	"value of the declared type is accepted":          (*world).valuesAccepted,
 }
 
 var resultClaims = map[string]func(*world) error{
@@ -32,6 +44,13 @@ var resultClaims = map[string]func(*world) error{
 }
 
 func (w *world) resultsAreArrays() error {
+	if len(w.batches) == 0 { // empty batches carry no records to follow
+		for _, r := range w.of(rpc.MethodSyncBatch) {
+			if res := r.result(); res != nil && !res.Get("record_results").Is(wire.Array) {
+				w.broken(`"record_results" as an array`, r.short(), r)
+			}
+		}
+	}
 	for _, b := range w.batches {
 		if res := b.reply.result(); res != nil && !b.isArray {
 			w.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
@@ -77,7 +96,7 @@ func (w *world) identifiersExact() error {
 			// A stranger is RES-003's; a distorted one leaves a record without result.
 			for _, s := range b.records {
 				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
-					w.brokenFor(b.operation, "the identifier "+string(s.key), "it came back as "+clip(string(r.identifier.Raw), 120), b.reply)
+					w.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+clip(string(r.identifier.Raw), 120), b.reply)
 					return
 				}
 			}
@@ -91,8 +110,15 @@ func resembles(sent, got string) bool {
 	fold := func(s string) string {
 		return strings.ToLower(strings.Join(strings.Fields(normalise(s)), ""))
 	}
-	if fold(sent) == fold(got) {
+	if fold(sent) == fold(got) || html.UnescapeString(got) == sent {
 		return true
+	}
+	if plain, err := url.QueryUnescape(got); err == nil && plain == sent {
+		return true
+	}
+	a, err := strconv.ParseFloat(sent, 64)
+	if b, wrong := strconv.ParseFloat(got, 64); err == nil && wrong == nil && a == b {
+		return true // 42.0 or 4.2e1 for 42
 	}
 	return isDigits(sent) && isDigits(got) && len(sent) == len(got) && sent[:len(sent)-3] == got[:len(got)-3]
 }
@@ -138,8 +164,11 @@ func (w *world) noStrangers() error {
 			}
 		}
 		switch {
+		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
+			w.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
 		case sent == 0:
 			w.brokenFor(b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
+		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
 		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
 			w.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%d results for %s", len(b.byKey[got]), clip(string(r.identifier.Raw), 120)), b.reply)
 		}
@@ -172,7 +201,7 @@ func (w *world) everyRecordHasResult() error {
 		answered++
 		for _, r := range b.records {
 			if len(b.of(r)) == 0 {
-				w.brokenFor(b.operation, fmt.Sprintf("a result for each of the %d records", len(b.records)),
+				w.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %d records", len(b.records)),
 					fmt.Sprintf("%d results came back; missing %s", len(b.results), r.key), b.reply)
 			}
 		}
@@ -183,13 +212,32 @@ func (w *world) everyRecordHasResult() error {
 	return w.held()
 }
 
+// symptoms of results.
+const (
+	symptomNoResult   = "no result"
+	symptomAltered    = "identifier altered"
+	symptomNoneAtAll  = "no results at all"
+	symptomContradict = "two results that disagree"
+)
+
+// noResultSymptom tells a record whose result names an altered identifier from one
+// that has none.
+func (b *batch) noResultSymptom(r *record) string {
+	for _, res := range b.results {
+		if b.stranger(res) && resembles(keyText(r.key), nodeText(res.identifier)) {
+			return symptomAltered
+		}
+	}
+	return symptomNoResult
+}
+
 func (w *world) resultsAgree() error {
 	for _, b := range w.batches {
 		for _, r := range b.records {
 			all := b.of(r)
 			// A record that stands twice in a batch may fare differently.
 			if len(all) > 1 && !b.succeeded(r) && !b.failed(r) && count(b.records, r) == 1 {
-				w.brokenFor(b.operation, "one status for "+string(r.key), b.why(r), b.reply)
+				w.brokenAs(symptomContradict, b.operation, "one status for "+string(r.key), b.why(r), b.reply)
 			}
 		}
 	}
@@ -217,11 +265,17 @@ func (w *world) batchesProcessed() error {
 		case !b.answered():
 			w.brokenFor(b.operation, fmt.Sprintf("a batch of %d records that is processed record by record", len(b.records)), b.reply.short(), b.reply)
 		case len(b.results) == 0:
-			w.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
+			w.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
 		}
 	}
-	if err := w.held(); err != nil || late == nil {
+	if err := w.held(); err != nil {
 		return err
+	}
+	if len(w.waves) > 1 && w.lastOperation() == rpc.OperationDelete && !slices.ContainsFunc(w.model.all(), func(e *expected) bool { return e.created }) {
+		return w.noneAccepted() // what was deleted was never created
+	}
+	if late == nil {
+		return nil
 	}
 	return inconclusive("", "a batch of %d records was not answered within %s", len(late.records), w.opts.BatchTimeout)
 }
@@ -238,7 +292,7 @@ func (w *world) acknowledged(which string) error {
 	for _, b := range w.latest {
 		if which == "no" {
 			for _, r := range b.results {
-				if r.success != nil && *r.success && !b.stranger(r) {
+				if r.success != nil && *r.success && !b.stranger(r) && (r.identifier == nil || !b.contradicts(nodeText(r.identifier))) {
 					w.brokenFor(b.operation, "a failure, or an error for the batch", clip(string(r.node.Raw), 200), b.reply)
 					break
 				}
@@ -249,8 +303,11 @@ func (w *world) acknowledged(which string) error {
 			if e := w.model.get(r); !e.known || !e.exists {
 				return inconclusive("", "%s was not acknowledged when it was created", r.key)
 			}
+			if before, looked := w.before[r.place()]; looked && before.count == 0 {
+				return inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.key)
+			}
 			if !b.succeeded(r) {
-				w.brokenFor(b.operation, "success for "+string(r.key), b.why(r), b.reply)
+				w.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "success for "+string(r.key), b.why(r), b.reply)
 			}
 		}
 	}

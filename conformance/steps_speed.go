@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,6 +70,9 @@ func (w *world) speeds() (replies []*reply, speeds []rpc.Speed) {
 
 func (w *world) speedInTime() error {
 	replies, speeds := w.speeds()
+	if len(speeds) == 0 {
+		return noSpeed()
+	}
 	for i, s := range speeds {
 		seconds := float64(s.MaximumBatchSize) / float64(s.MaximumRecordsPerSecond)
 		if limit := w.opts.BatchTimeout.Seconds(); seconds > limit {
@@ -81,12 +85,15 @@ func (w *world) speedInTime() error {
 
 func (w *world) speedBelowLimit() error {
 	replies, speeds := w.speeds()
+	if len(speeds) == 0 {
+		return noSpeed()
+	}
 	for i, s := range speeds {
 		limit := int64(defaultRateLimit)
 		if v := replies[i].Header.Get("X-RateLimit-Limit"); v != "" {
 			n, err := strconv.ParseInt(v, 10, 64)
-			if err != nil {
-				continue
+			if err != nil || n < 1 {
+				continue // RL-001 judges that
 			}
 			limit = n
 		}
@@ -99,8 +106,14 @@ func (w *world) speedBelowLimit() error {
 	return w.held()
 }
 
+// noSpeed is why nothing can be said about the declared speed.
+func noSpeed() error { return inconclusive("", "get_sync_speed declared no speed that can be read") }
+
 func (w *world) speedStable() error {
 	replies, speeds := w.speeds()
+	if len(speeds) == 0 {
+		return noSpeed()
+	}
 	for i := 1; i < len(speeds); i++ {
 		if speeds[i] != speeds[0] {
 			w.broken(fmt.Sprintf("the same speed within a run: %+v", speeds[0]), fmt.Sprintf("%+v", speeds[i]), replies[0], replies[i])
@@ -123,7 +136,7 @@ func (w *world) rateLimitHeader(claim string) error {
 		case "is a positive integer":
 			for _, v := range values {
 				if n, err := strconv.ParseUint(v, 10, 63); err != nil || n < 1 || strings.HasPrefix(v, "+") {
-					w.broken(rateHeader+": an integer of 1 or more, in requests per second", fmt.Sprintf("%s: %s", rateHeader, v), r)
+					w.brokenAs("rate limit header", "", rateHeader+": an integer of 1 or more, in requests per second", fmt.Sprintf("%s: %s", rateHeader, v), r)
 				}
 			}
 		case "has one value":
@@ -137,13 +150,16 @@ func (w *world) rateLimitHeader(claim string) error {
 			// One step may be a limit that is changed now and then, but not one
 			// that results and errors do not share.
 			if len(seen) > 2 || len(seen) == 2 && r.isError() {
-				w.broken("the same limit on every reply", strings.Join(seen, ", then "), r)
+				w.brokenAs("rate limit header", "", "the same limit on every reply", strings.Join(seen, ", then "), r)
 				return w.held()
 			}
 		}
 	}
 	if claim == "is the same on every reply" {
 		w.noteLimits(seen)
+	}
+	if !slices.ContainsFunc(w.replies, func(r *reply) bool { return len(r.Header.Values(rateHeader)) > 0 }) {
+		return notApplicable("no reply has the header %s: the default of 50,000 requests per second applies", rateHeader)
 	}
 	return w.held()
 }

@@ -15,6 +15,8 @@ import (
 func timeSteps() []definition {
 	return []definition{
 		step(`^every reply arrives (within the planning deadline|within the batch deadline|without a stall)$`, func(w *world) any { return w.arrives }),
+		step(`^the service sends what processes have died of$`, func(w *world) any { return w.sendsWhatIsDeadly }),
+		step(`^the endpoint has accepted connections all the time$`, func(w *world) any { return w.stayedUp }),
 		step(`^every call is answered$`, func(w *world) any { return w.everyCallAnswered }),
 	}
 }
@@ -47,8 +49,8 @@ func (w *world) arrives(claim string) error {
 // everyCallAnswered judges the good calls that follow disturbed ones.
 func (w *world) everyCallAnswered() error {
 	for _, r := range w.replies {
-		if r.method != rpc.MethodListObjects {
-			continue
+		if r.method != rpc.MethodListObjects || r.Status >= 300 && r.Status <= 399 {
+			continue // HTTP-004 judges redirects
 		}
 		if expected, actual := sameID(r); actual != "" {
 			w.broken(expected+": the answer to this call", actual, r)

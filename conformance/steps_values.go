@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/cucumber/godog"
+	messages "github.com/cucumber/messages/go/v21"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -17,6 +18,8 @@ import (
 func valueSteps() []definition {
 	return []definition{
 		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(w *world) any { return w.sendsThese }),
+		step(`^the service sends the same values with every operation:$`, func(w *world) any { return w.sendsEverywhere }),
+		step(`^the same values fare the same in every operation$`, func(w *world) any { return w.valuesFareTheSame }),
 		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(w *world) any { return w.sendsBad }),
 	}
 }
@@ -39,22 +42,46 @@ func (w *world) badField() (fields map[string]json.RawMessage, sure, ok bool) {
 	return nil, false, false
 }
 
-// sendsBad puts the bad records into the middle of the good ones.
+// sendsBad puts the bad records at places that are not symmetrical: results that
+// are reversed, shifted or copied from a neighbour then show. A control, the same
+// records without what is bad, goes first: only beside it a refusal means that the
+// bad value was the reason.
 func (w *world) sendsBad(good, bad int, which string) error {
 	ops, err := w.operations(which)
 	if err != nil {
 		return err
 	}
+	if most := w.largestBatch(); good > 0 && most < good+bad {
+		if most < bad+1 {
+			return notApplicable("the endpoint takes batches of %d at most: a bad record has no neighbours", most)
+		}
+		good = most - bad
+	}
+	fields, sure, _ := w.badField()
+	w.badSure = sure
+	control, err := w.make(good+bad, ops[0], rpc.Field{}, &sending{})
+	if err != nil {
+		return err
+	}
+	w.sets = []set{{ops[0], control}}
+	if err := w.sendSets(&sending{}); err != nil {
+		return err
+	}
+	for _, b := range w.latest {
+		for _, r := range b.records {
+			if !b.succeeded(r) {
+				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", clip(b.why(r), 200))
+			}
+		}
+	}
 	records, err := w.make(good+bad, ops[0], rpc.Field{}, &sending{})
 	if err != nil {
 		return err
 	}
-	fields, sure, _ := w.badField()
-	w.badSure = sure
 	for i := range bad {
-		at := good/2 + i
+		at := badPlace(i, good+bad)
 		for name, raw := range fields {
-			records[at] = records[at].with(name, raw)
+			records[at] = records[at].with(name, w.values.expand(string(raw), records[at].seed, records[at].key))
 		}
 		w.bad = append(w.bad, records[at])
 	}
@@ -62,7 +89,12 @@ func (w *world) sendsBad(good, bad int, which string) error {
 	return w.sendSets(&sending{})
 }
 
-// sendsThese sends one record for each row: | identifier | or | type | value |.
+// badPlace is the place of the i-th bad record among n: the second, then the
+// fifth and so on, so that no other order of the results looks the same.
+func badPlace(i, n int) int { return min(3*i+1, n-1) }
+
+// sendsThese sends one record for each row: | identifier | or | type | value | or
+// | type | value | what it is |.
 func (w *world) sendsThese(what, which string, table *godog.Table) error {
 	ops, err := w.operations(which)
 	if err != nil {
@@ -72,20 +104,12 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 	if err != nil {
 		return err
 	}
-	w.valuesMatter = true
-	key, err := w.key(id) // one for all rows, so that they differ as written
-	if err != nil {
-		return err
+	if what == "identifiers" {
+		return w.sendsIdentifiers(ops[0], table)
 	}
-	base := strings.Trim(string(key), `"`)
 	var records []*record
-	for i, row := range table.Rows {
-		var r *record
-		if what == "identifiers" {
-			r, err = w.withIdentifier(id, i+1, base, row.Cells[0].Value)
-		} else {
-			r, err = w.withValue(id, i+1, row.Cells[0].Value, row.Cells[1].Value)
-		}
+	for _, row := range table.Rows {
+		r, err := w.withValue(id, row)
 		if err != nil {
 			return err
 		}
@@ -97,7 +121,78 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 		return notApplicable("%s has no field of that type", w.object)
 	}
 	w.sets = []set{{ops[0], records}}
+	if err := w.sendSets(&sending{alone: true}); err != nil {
+		return err
+	}
+	return w.sendRefusedApart(ops[0])
+}
+
+// sendsIdentifiers sends a record for each row, by the first identifier of its type.
+func (w *world) sendsIdentifiers(operation string, table *godog.Table) error {
+	w.sets = nil
+	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
+		i := slices.IndexFunc(w.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
+		if i < 0 {
+			continue
+		}
+		id := w.object.identifiers()[i]
+		key, err := w.key(w.object, id) // one for all rows, so that they differ as written
+		if err != nil {
+			return err
+		}
+		var records []*record
+		for _, row := range table.Rows {
+			r, err := w.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row.Cells[0].Value)
+			if err != nil {
+				return err
+			}
+			if r != nil {
+				records = append(records, r)
+			}
+		}
+		if len(records) > 0 {
+			w.sets = append(w.sets, set{operation, records})
+		}
+	}
+	if len(w.sets) == 0 {
+		return notApplicable("%s has no identifier of that type", w.object)
+	}
 	return w.sendSets(&sending{alone: true})
+}
+
+// sendRefusedApart sends the rows that were refused again, each field alone: one
+// field that validates its values must not keep the others from being judged.
+func (w *world) sendRefusedApart(operation string) error {
+	var apart []*record
+	for _, b := range w.latest {
+		for _, r := range b.records {
+			if b.refusalOf(r) == "" || len(r.odd.fields) < 2 {
+				continue
+			}
+			for _, f := range r.odd.fields {
+				one, err := w.newRecord(w.object, r.id)
+				if err != nil {
+					return err
+				}
+				one = one.with(f.APIName, r.values[f.APIName])
+				one.odd = odd{fields: []rpc.Field{f}, what: r.odd.what}
+				apart = append(apart, one)
+			}
+		}
+	}
+	if len(apart) == 0 {
+		return nil
+	}
+	sent, err := w.write(operation, apart, plan{})
+	if err == nil {
+		sent, err = w.sendAlone(operation, sent)
+	}
+	w.latest = append(w.latest, sent...)
+	for _, b := range sent {
+		w.model.apply(b)
+	}
+	w.sets[0].records = append(w.sets[0].records, apart...)
+	return err
 }
 
 // sendAlone repeats the records of a batch that was refused as a whole one by
@@ -128,7 +223,7 @@ func (w *world) withIdentifier(id rpc.Field, n int, key, text string) (*record, 
 	if quoted != (id.Type == rpc.TypeString) {
 		return nil, nil // the row is for identifiers of the other type
 	}
-	r, err := w.newRecord(w.object, id, n)
+	r, err := w.newRecord(w.object, id)
 	if err != nil {
 		return nil, err
 	}
@@ -145,41 +240,86 @@ func (w *world) withIdentifier(id rpc.Field, n int, key, text string) (*record, 
 	return r.with(id.APIName, json.RawMessage(text)), nil
 }
 
-// withValue makes a record with one value written in the table, in the first
-// writable field of that type; nil when the object has none.
-func (w *world) withValue(id rpc.Field, n int, kind, text string) (*record, error) {
-	f, ok := w.object.writable(kind)
-	if !ok {
-		return nil, nil
-	}
-	r, err := w.newRecord(w.object, id, n)
+// odd is what a row of a table made of a record: the fields that carry the value
+// of the row, and what the row says that it is.
+type odd struct {
+	fields []rpc.Field
+	what   string
+}
+
+// withValue makes a record with the value of a row in every field that takes it:
+// free text in fields that are known to want a format would only be refused, so
+// those are left out unless there is no other. The placeholder {u} is a text and
+// {d} a number that no other record has. No record where no field has the type.
+func (w *world) withValue(id rpc.Field, row *messages.PickleTableRow) (*record, error) {
+	kind, text := row.Cells[0].Value, row.Cells[1].Value
+	r, err := w.newRecord(w.object, id)
 	if err != nil {
 		return nil, err
 	}
-	if kind == "array" {
-		items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
-		item := f
-		item.Array = false
-		parts := make([]string, len(items))
-		for i, v := range items {
-			parts[i] = string(value(item, v))
-		}
-		return r.with(f.APIName, json.RawMessage("["+strings.Join(parts, ",")+"]")), nil
+	fields := w.object.takes(id, kind, strings.Contains(text, "{u}") || strings.Contains(text, "{d}"))
+	if len(fields) == 0 {
+		return nil, nil
 	}
+	n := w.values.number(r.seed)
+	text = strings.NewReplacer("{u}", strconv.FormatUint(uint64(n), 36), "{d}", strconv.FormatUint(uint64(n), 10)).Replace(text)
 	for _, size := range []int{300, 65536} {
 		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", size), strings.Repeat("abcdefghij", size/10+1)[:size])
 	}
-	return r.with(f.APIName, json.RawMessage(text)), nil
+	for _, f := range fields {
+		raw := json.RawMessage(text)
+		if f.Array && kind == "array" {
+			raw = w.arrayOf(f, r.seed, text)
+		}
+		r = r.with(f.APIName, raw)
+	}
+	r.odd = odd{fields: fields, what: clip(text, 40)}
+	if len(row.Cells) > 2 {
+		r.odd.what = row.Cells[2].Value
+	}
+	return r, nil
 }
 
-// writable is the first field of a type (or any array field) that create and
-// update may both write and that is no identifier.
-func (o *object) writable(kind string) (rpc.Field, bool) {
-	for _, f := range o.Fields {
-		fits := f.Type == kind && !f.Array || kind == "array" && f.Array
-		if fits && f.Createable && f.Updateable && !f.Identifier {
-			return f, true
-		}
+// arrayOf makes an array of ordinary items.
+func (w *world) arrayOf(f rpc.Field, s seed, text string) json.RawMessage {
+	items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
+	f.Array = false
+	parts := make([]string, len(items))
+	for i, v := range items {
+		parts[i] = string(w.values.value(f, s.version(v), styleGuess))
 	}
-	return rpc.Field{}, false
+	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
+}
+
+// takes lists the fields that carry a value of a table: those of its type (or any
+// array field, or any that may be null) that create and update may both write.
+func (o *object) takes(id rpc.Field, kind string, differs bool) []rpc.Field {
+	var free, formatted []rpc.Field
+	for _, f := range o.Fields {
+		fits := f.Type == kind && !f.Array || kind == "array" && f.Array || kind == "any" && !f.Required
+		if len(free)+len(formatted) >= mostFields {
+			break
+		}
+		if !fits || !bothWays(f) || f.APIName == id.APIName || o.avoids(f.APIName) || o.unique(f.APIName) && !differs {
+			continue
+		}
+		if kind == rpc.TypeString && (guessed(f) != nil || o.lessons[f.APIName] != nil && o.lessons[f.APIName].refusal != "") {
+			formatted = append(formatted, f)
+			continue
+		}
+		free = append(free, f)
+	}
+	if len(free) > 0 {
+		return free
+	}
+	return formatted
+}
+
+// writable is the first free field of a type.
+func (o *object) writable(kind string) (rpc.Field, bool) {
+	fields := o.takes(rpc.Field{}, kind, true)
+	if len(fields) == 0 {
+		return rpc.Field{}, false
+	}
+	return fields[0], true
 }

@@ -118,7 +118,7 @@ func (s *Suite) play(ctx context.Context, c *Check, negated string) *CheckResult
 		}
 	}
 	actor, end := s.Play(ctx, scene)
-	out := runScenario(ctx, c, s.Steps, actor, negated)
+	out := runScenario(c, s.Steps, actor, negated)
 	if err := end(); err != nil && out.status == Pass {
 		out = asOutcome(err)
 	}
@@ -175,6 +175,10 @@ func (c *suiteCourt) judge(ctx context.Context, check *Check, _ *jury) *CheckRes
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	return r
 }
+
+// blocks: the findings of these suites carry no symptoms to compare, so every
+// failure blocks.
+func (c *suiteCourt) blocks(string, *CheckResult) bool { return true }
 
 // Undefined lists the steps of the catalogue that no sentence, or more than one,
 // understands, as "ID: step".

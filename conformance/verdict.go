@@ -108,20 +108,22 @@ func (s *session) decide(r *Report) {
 func (o *Options) decide(r *Report, cat *Catalogue) {
 	gateFailed := r.count()
 	o.staleWaivers(r, cat)
-	if r.Counts[HarnessError] > 0 {
-		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
-			Message: "the judge or a hook failed in " + list(idsWith(r, HarnessError)) + ": the verdict is unknown"})
-	}
+	r.harnessErrors()
 	if !gateFailed && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Gating && c.Status != NotRun && c.Status != Inconclusive }) &&
 		len(r.Problems) == 0 && len(r.Undecided) > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 3, Message: "no MUST could be decided",
 			Fix: "raise --timeout, or see why the checks were NOT_RUN"})
 	}
+	r.refusedKeys()
 	unknown := slices.ContainsFunc(r.Problems, func(p Problem) bool { return p.ExitStatus == 3 })
 	left := len(r.Residue.Refused) + len(r.Residue.Unknown)
 	if o.RequireClean && left > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
 			Message: fmt.Sprintf("%d %s are left behind, and --require-clean asks for none", left, r.leftovers())})
+	} else if n := r.Residue.Unverified; o.RequireClean && n > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "residue", ExitStatus: 5,
+			Message: fmt.Sprintf("%d %s were deleted by acknowledgement only (not verified), and --require-clean asks for proof that they are gone: %s", n, r.leftovers(), r.Residue.UnverifiedReason),
+			Fix:     "let a read-back hook show it"})
 	}
 	if o.RequireComplete && len(r.Undecided) > 0 {
 		r.Problems = append(r.Problems, Problem{Kind: "undecided", ExitStatus: 6, Message: fmt.Sprintf("%d MUSTs stay undecided, and --require-complete asks for none", len(r.Undecided))})
@@ -138,6 +140,18 @@ func (o *Options) decide(r *Report, cat *Catalogue) {
 		r.Verdict = Conformant
 	}
 	r.ExitStatus = exitStatus(r.Problems)
+}
+
+// refusedKeys: where no record of an operation was taken for its keys, which the judge
+// has chosen, most was not judged, and that is not the endpoint's doing.
+func (r *Report) refusedKeys() {
+	for _, c := range r.Checks {
+		if c.Status == Inconclusive && c.Decider == deciderKeys {
+			r.Problems = append(r.Problems, Problem{Kind: "keys", ExitStatus: 3, Message: c.ID + ": " + c.Reason,
+				Fix: "give integers that the endpoint takes and that none of its own records has: --key-range FROM:TO"})
+			return
+		}
+	}
 }
 
 // count fills in the counts; it tells whether a gate failed.
@@ -164,6 +178,34 @@ func (r *Report) count() (gateFailed bool) {
 	return gateFailed
 }
 
+// harnessErrors: where the judge or a hook failed in a check that gates, the
+// verdict is unknown; in one that does not, the verdict is made from the rest.
+func (r *Report) harnessErrors() {
+	var gating, others []string
+	rest := false
+	for _, c := range r.Checks {
+		switch {
+		case c.Status != HarnessError:
+			rest = rest || c.Status != NotRun && c.Status != Inconclusive && c.Status != NotApplicable
+		case c.Gating:
+			gating = append(gating, c.ID)
+		default:
+			others = append(others, c.ID)
+		}
+	}
+	if !rest {
+		gating, others = append(gating, others...), nil // there is nothing to make a verdict from
+	}
+	if len(gating) > 0 {
+		r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3,
+			Message: "the judge or a hook failed in " + list(gating) + ": the verdict is unknown"})
+	}
+	if len(others) > 0 {
+		r.Notes = append(r.Notes, "the judge or a hook failed in "+list(others)+
+			", below the gate of profile "+string(r.Profile)+": the verdict is made from the other checks")
+	}
+}
+
 // leftovers is what a run of the suite may leave behind.
 func (r *Report) leftovers() string {
 	if r.Suite == SuiteService {
@@ -184,24 +226,24 @@ func exitStatus(problems []Problem) int {
 	return 0
 }
 
-func idsWith(r *Report, status Status) []string {
-	var out []string
-	for _, c := range r.Checks {
-		if c.Status == status {
-			out = append(out, c.ID)
-		}
-	}
-	return out
-}
-
 // summary is the one line that a person repeats to a colleague.
 func summary(r *Report) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: ", r.Verdict)
+	untested := false
 	for _, p := range r.Problems {
 		if p.ExitStatus == 3 {
 			fmt.Fprintf(&b, "%s; ", p.Message)
+			untested = true
 		}
+	}
+	if untested && !r.looked() {
+		b.WriteString("nothing was judged; ")
+		if r.Records > 0 {
+			b.WriteString(r.Residue.summary(r.leftovers()) + "; ")
+		}
+		fmt.Fprintf(&b, "%.1f s", r.DurationMS/1000)
+		return b.String()
 	}
 	kind := "MUSTs"
 	if r.Profile == ProfileStrict {
@@ -221,8 +263,27 @@ func summary(r *Report) string {
 	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
 		fmt.Fprintf(&b, "; only %d checks were selected", len(r.Checks))
 	}
-	fmt.Fprintf(&b, "; %d %s left behind; tier %s; %.1f s", len(r.Residue.Refused)+len(r.Residue.Unknown), r.leftovers(), r.Tier, r.DurationMS/1000)
+	fmt.Fprintf(&b, "; %s; tier %s; %.1f s", r.Residue.summary(r.leftovers()), r.Tier, r.DurationMS/1000)
 	return b.String()
+}
+
+// summary says how many are left behind: none is said only when that was seen.
+func (res *Residue) summary(what string) string {
+	left := len(res.Refused) + len(res.Unknown)
+	said := fmt.Sprintf("%d %s left behind", left, what)
+	if res.Unverified == 0 {
+		return said
+	}
+	only := fmt.Sprintf("%d %s deleted by acknowledgement only (not verified)", res.Unverified, what)
+	if left == 0 {
+		return only
+	}
+	return said + ", " + only
+}
+
+// looked reports whether some check got as far as looking.
+func (r *Report) looked() bool {
+	return slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status != NotRun || len(c.BlockedBy) > 0 })
 }
 
 // counted is "1 warning" or "2 warnings".

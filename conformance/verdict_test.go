@@ -86,6 +86,7 @@ func gated(id string, status Status) CheckResult {
 
 func TestVerdictAndExitStatus(t *testing.T) {
 	below := CheckResult{ID: "Z-003", Level: Should, Status: Warn}
+	brokenHook := CheckResult{ID: "A-001", Level: Should, Status: HarnessError}
 	all := []CheckResult{gated("A-001", HarnessError), gated("B-001", Fail), gated("C-001", Inconclusive)}
 	lost := []Problem{{Kind: "unreachable", ExitStatus: 3, Message: "no HTTP response"}}
 	complete, clean := Options{RequireComplete: true}, Options{RequireClean: true}
@@ -117,7 +118,9 @@ func TestVerdictAndExitStatus(t *testing.T) {
 		{"residue, and clean is asked for", clean, nil, 2, []CheckResult{gated("A-001", Pass)}, Conformant, 5},
 		{"an unknown waiver", stale, nil, 0, []CheckResult{gated("A-001", Pass)}, Conformant, 4},
 		{"harness error is unknown", Options{}, nil, 0, []CheckResult{gated("A-001", HarnessError)}, Unknown, 3},
-		{"harness error below the gate too", Options{}, nil, 0, []CheckResult{{ID: "A-001", Level: Should, Status: HarnessError}}, Unknown, 3},
+		{"harness error below the gate", Options{}, nil, 0, []CheckResult{gated("P-001", Pass), brokenHook}, Conformant, 0},
+		{"harness error below the gate, and a failure", Options{}, nil, 0, []CheckResult{gated("P-001", Fail), brokenHook}, NonConformant, 1},
+		{"harness error below the gate, and nothing else", Options{}, nil, 0, []CheckResult{brokenHook, gated("A-001", Inconclusive)}, Unknown, 3},
 		{"unreachable is unknown", Options{}, lost, 0, []CheckResult{gated("A-001", NotRun)}, Unknown, 3},
 		{"nothing could be decided", Options{}, nil, 0, []CheckResult{gated("A-001", Inconclusive), gated("B-001", NotRun), below}, Unknown, 3},
 		{"nothing could be decided, and complete is asked for", complete, nil, 0, []CheckResult{gated("A-001", NotRun)}, Unknown, 3},
@@ -134,6 +137,20 @@ func TestVerdictAndExitStatus(t *testing.T) {
 			require.Equal(t, c.exit, r.ExitStatus, "%v", r.Problems)
 		})
 	}
+}
+
+// TestHarnessErrorsAreReported: below the gate they are in a note, above it in a
+// problem; neither is silent.
+func TestHarnessErrorsAreReported(t *testing.T) {
+	r := decided(t, Options{}, nil, 0, gated("P-001", Pass), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
+	require.Empty(t, r.Problems)
+	require.Equal(t, []string{"the judge or a hook failed in A-001, below the gate of profile v1: the verdict is made from the other checks"}, r.Notes)
+	require.Equal(t, 1, r.Counts[HarnessError])
+
+	r = decided(t, Options{}, nil, 0, gated("P-001", Pass), gated("B-001", HarnessError), CheckResult{ID: "A-001", Level: Should, Status: HarnessError})
+	require.Equal(t, []string{"harness"}, problemKinds(r))
+	require.Contains(t, r.Problems[0].Message, "failed in B-001: the verdict is unknown")
+	require.Len(t, r.Notes, 1)
 }
 
 // TestSummaryCounts: the last line names what failed and counts what stays

@@ -60,6 +60,8 @@ var ways = map[string]way{
 		return header("Authorization", "Basic "+pair)(w, c)
 	},
 
+	"with an extended token, if there is one":      ifConfigured(token(func(t string) string { return t + "x" })),
+	"with a wrong URL secret, if there is one":     ifConfigured(secret(func(*world) []string { return []string{wrongSecret} })),
 	"with a wrong URL secret":                      secret(func(*world) []string { return []string{wrongSecret} }),
 	"without the URL secret":                       secret(func(*world) []string { return nil }),
 	"with a wrong URL secret before the right one": repeated(func(w *world) []string { return []string{wrongSecret, w.secret} }),
@@ -122,6 +124,17 @@ func secret(values func(*world) []string) way {
 			return err
 		}
 		return w.with(c, func(c *request) { c.url = changed })
+	}
+}
+
+// ifConfigured leaves a way out where the credential that it changes is not
+// configured.
+func ifConfigured(change way) way {
+	return func(w *world, c request) error {
+		if err := change(w, c); asOutcome(err).status != NotApplicable {
+			return err
+		}
+		return nil
 	}
 }
 

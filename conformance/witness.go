@@ -2,8 +2,8 @@ package conformance
 
 import (
 	"encoding/json"
-	"slices"
 	"sync"
+	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -11,6 +11,9 @@ import (
 // A witness operation gives evidence of existence without a read-back: an
 // update of an absent record is skipped, an insert of an existing one too. It
 // counts only where skips are visible, by declaration or by calibration.
+
+// witnessVersion is the version of the values that witnesses carry.
+const witnessVersion = 100
 
 // skipped tells that a result reports a skip under the declared convention,
 // else under the only one that is visible by itself.
@@ -33,7 +36,7 @@ func (w *world) witnessed(records []*record, want bool) error {
 	}
 	sent := make([]*record, len(records))
 	for i, r := range records {
-		sent[i] = w.changed(r, r.n+70)
+		sent[i] = w.changed(r, witnessVersion)
 		if op == rpc.OperationUpdate {
 			sent[i] = sent[i].updateable()
 		}
@@ -47,12 +50,18 @@ func (w *world) witnessed(records []*record, want bool) error {
 			if !b.answered() {
 				return inconclusive("readback", "the witness operation %s was not answered: %s", op, b.reply.short())
 			}
+			if !b.succeeded(r) && !b.failed(r) {
+				return inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.key)
+			}
 			there := w.skipped(b, r) == (op == rpc.OperationInsert)
 			if there == want {
 				continue
 			}
 			if want {
-				w.brokenFor(w.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
+				if op == rpc.OperationUpdate {
+					w.unwitnessed = append(w.unwitnessed, r)
+				}
+				w.brokenAs(symptomMissing, w.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
 					"the witness operation "+op+" says that it is not there: "+b.why(r), w.replyFor(r), b.reply)
 			} else {
 				w.brokenFor(w.lastOperation(), "no record "+string(r.key)+" in the destination",
@@ -60,7 +69,18 @@ func (w *world) witnessed(records []*record, want bool) error {
 			}
 		}
 	}
-	w.proof("%d records witnessed by %s", len(records), op)
+	w.proof("witnessed by %s", op)
+	for _, r := range records {
+		switch {
+		case want:
+			w.Saw(SeenStored, 1)
+		case w.model.get(r).created:
+			w.Saw(SeenDeleted, 1)
+			fallthrough
+		default:
+			w.Saw(SeenAbsent, 1)
+		}
+	}
 	return w.held()
 }
 
@@ -86,12 +106,18 @@ func (w *world) calibrated() (string, error) {
 			return "", err
 		}
 		if op == rpc.OperationInsert {
+			if !b.succeeded(probe[0]) {
+				continue // one that takes nothing shows nothing by refusing it again
+			}
 			if b, err = w.writeOne(op, probe, plan{}); err != nil {
 				return "", err
 			}
 		}
-		if b.failed(probe[0]) {
-			return op, nil
+		if !b.failed(probe[0]) {
+			continue
+		}
+		if found, err := w.finds(op); err != nil || found {
+			return op, err
 		}
 	}
 	return "", inconclusive("readback", "the results do not show it: give a read-back hook, or declare --skip-convention where skips are visible")
@@ -141,7 +167,7 @@ func (w *world) runLane(create, witness string, r *record) (lane, error) {
 	if l.created, err = w.batch(w, create, []*record{r}, plan{}); err != nil || !l.created.succeeded(r) {
 		return l, err
 	}
-	second := w.changed(r, r.n+70)
+	second := w.changed(r, witnessVersion)
 	if witness == rpc.OperationUpdate {
 		second = second.updateable()
 	}
@@ -165,7 +191,7 @@ func (w *world) witnessesSee() error {
 		there := w.skipped(l.witness, r) == (witness == rpc.OperationInsert)
 		if !there {
 			blind++
-			w.brokenFor(witness, "an acknowledged record that every later call sees",
+			w.brokenAs(symptomMissing, witness, "an acknowledged record that every later call sees",
 				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.why(r), l.created.reply, l.witness.reply)
 		}
 	}
@@ -178,7 +204,8 @@ func (w *world) witnessesSee() error {
 			return orError(err, inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
-	w.proof("%d records witnessed by %s", seen, witness)
+	w.proof("witnessed by %s", witness)
+	w.Saw(SeenStored, seen)
 	return w.held()
 }
 
@@ -200,10 +227,49 @@ func (w *world) skipsVisible(op string) (bool, error) {
 		rounds = 2
 	}
 	var last *batch
-	for range rounds {
+	for i := range rounds {
 		if last, err = w.writeOne(op, probe, plan{}); err != nil {
 			return false, err
 		}
+		if i+1 < rounds && !last.succeeded(probe[0]) {
+			return false, nil
+		}
 	}
-	return slices.ContainsFunc(probe, func(r *record) bool { return w.skipped(last, r) }), nil
+	if !w.skipped(last, probe[0]) {
+		return false, nil
+	}
+	return w.finds(op)
+}
+
+// finds is the positive control of a witness: an update takes a record that is
+// there. One that takes none shows nothing by refusing. A record that was
+// acknowledged before it was written has some time to arrive.
+func (w *world) finds(op string) (bool, error) {
+	if op != rpc.OperationUpdate || w.object.creating() == "" {
+		return true, nil
+	}
+	made, err := w.make(1, w.object.creating(), rpc.Field{}, &sending{})
+	if err != nil {
+		return false, err
+	}
+	created, err := w.writeOne(w.object.creating(), made, plan{})
+	if err != nil || !created.succeeded(made[0]) {
+		return false, err
+	}
+	change := forOperation(op, []*record{w.changed(made[0], witnessVersion)})
+	for range 10 {
+		b, err := w.writeOne(op, change, plan{})
+		if err != nil {
+			return false, err
+		}
+		if !w.skipped(b, change[0]) {
+			return true, nil
+		}
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-w.ctx.Done():
+			return false, overtime(w.ctx)
+		}
+	}
+	return false, nil
 }

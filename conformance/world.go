@@ -3,8 +3,11 @@ package conformance
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // world is the state of one scenario on its way: what was sent, what came
@@ -17,22 +20,27 @@ type world struct {
 	// look at no single object.
 	object *object
 
-	unheard *reply     // a planning reply that did not arrive
-	replies []*reply   // of the latest When and of all before it
-	batches []*batch   // sync_batch calls with their records, in order
-	latest  []*batch   // those of the latest When
-	waves   [][]*batch // those of every When
-	sets    []set      // what the latest When sent
-	history []set      // what every When sent
-	bad     []*record  // the records that must not be accepted
-	badSure bool       // the author says that they are bad
-	// valuesMatter: only a read-back can decide, since the check is about
-	// values and not about existence.
-	valuesMatter bool
-	model        *model                        // what the destination must hold now
-	modelBefore  *model                        // and before the latest When
-	endings      []func(context.Context) error // hooks to end
-	vars         map[string]any                // what one step leaves for another
+	unheard     *reply                        // a planning reply that did not arrive
+	replies     []*reply                      // of the latest When and of all before it
+	batches     []*batch                      // sync_batch calls with their records, in order
+	latest      []*batch                      // those of the latest When
+	waves       [][]*batch                    // those of every When
+	sets        []set                         // what the latest When sent
+	history     []set                         // what every When sent
+	bad         []*record                     // the records that must not be accepted
+	badSure     bool                          // the author says that they are bad
+	model       *model                        // what the destination must hold now
+	before      map[place]observed            // what a read-back showed before the latest When
+	lost        []*expected                   // acknowledged records that are not there
+	unwitnessed []*record                     // acknowledged records that an update did not find
+	twins       []*record                     // records of another object with keys that were sent
+	purposes    []purpose                     // what each of the sets is for
+	leastPlan   bool                          // an update with nothing to change may be refused
+	keysTooWide string                        // all records with integer keys were refused: how
+	endings     []func(context.Context) error // hooks to end
+	vars        map[string]any                // what one step leaves for another
+
+	wrote atomic.Int64 // when the latest batch was answered, in Unix nanoseconds
 
 	run     int64 // the sync_run_id of the scenario
 	runOnce sync.Once
@@ -56,7 +64,16 @@ func (w *world) broken(expected, actual string, where ...*reply) {
 
 // brokenFor is broken for one operation.
 func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
-	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: w.replicas.shown(where)}
+	w.brokenAs("", operation, expected, actual, where...)
+}
+
+// brokenAs is brokenFor with a word for what was observed. Without one it is the
+// kind of the first reply, where that is no ordinary result.
+func (w *world) brokenAs(symptom, operation, expected, actual string, where ...*reply) {
+	if symptom == "" && len(where) > 0 && where[0] != nil {
+		symptom = where[0].kindOf()
+	}
+	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: w.replicas.shown(where), symptom: symptom}
 	if w.object != nil {
 		f.Object = w.object.APIName
 	}
@@ -75,6 +92,59 @@ func (w *world) brokenFor(operation, expected, actual string, where ...*reply) {
 		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
 	w.add(f, exchanges)
+}
+
+// prompt are the checks that a write must not keep waiting.
+var prompt = []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"}
+
+// awaitWrites waits for writes that are known to arrive late.
+func (w *world) awaitWrites() error {
+	wrote := w.wrote.Load()
+	if w.late == 0 || wrote == 0 || slices.Contains(prompt, w.check.ID) {
+		return nil
+	}
+	select {
+	case <-time.After(time.Until(time.Unix(0, wrote).Add(w.late))):
+		return nil
+	case <-w.ctx.Done():
+		return overtime(w.ctx)
+	}
+}
+
+// count adds up the evidence that every scenario has: what came back.
+func (w *world) count() {
+	w.Saw(SeenAttempts, len(w.replies))
+	for _, r := range w.replies {
+		if r.heard() {
+			w.Saw(SeenResponses, 1)
+		}
+		switch {
+		case r.isError():
+			w.Saw(SeenErrors, 1)
+			w.Saw(SeenEnvelopes, 1)
+		case r.result() != nil:
+			w.Saw(SeenAnswers, 1)
+			w.Saw(SeenEnvelopes, 1)
+		}
+	}
+	for _, b := range w.batches {
+		w.Saw(SeenResults, len(b.results))
+		for _, r := range b.records {
+			switch {
+			case b.succeeded(r) && (len(w.latest) == 0 || slices.Contains(w.latest, b)):
+				w.Saw(SeenAccepted, 1) // what counts is the last batch, the others prepare it
+			case b.refusalOf(r) != "":
+				w.Saw(SeenRefused, 1)
+			}
+		}
+	}
+	if p, is := w.unseenPurpose(); is {
+		w.note("%s: every record was refused, so that nothing was seen of it", p)
+		delete(w.Scene.seen, SeenAccepted)
+	}
+	if f, ok := w.vars[factsKey].(*tlsFacts); ok && (f.err == nil || w.url.Scheme != "https") {
+		w.Saw(SeenHandshakes, 1)
+	}
 }
 
 // need asks for a read-back hook where nothing else can decide.

@@ -14,6 +14,12 @@ func (h *headReader) readBody(g *grower, framing string, length int64) ([]Header
 	case FramingNone:
 		return nil, nil
 	case FramingLength:
+		if length > g.max { // what a report shows of it is enough, if it is not a lie
+			if err := h.readN(g, recordedResponse, recordedResponse); err != nil {
+				return nil, err
+			}
+			return nil, tooLarge("the body has %d bytes, more than %d", length, g.max)
+		}
 		return nil, h.readN(g, length, length)
 	case FramingChunked:
 		return h.readChunks(g)

@@ -1,0 +1,186 @@
+package conformance
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/conformance/wire"
+)
+
+// One defect is reported once. Findings carry a symptom, a word for what was
+// observed; what a failed check shows beyond the symptoms of those that it builds
+// on keeps it a failure of its own, the rest is folded under them.
+
+// failed are the checks on which c builds, directly or through others, that have
+// failed and that count.
+func (j *jury) failed(c *Check, counts func(id string, r *CheckResult) bool) []string {
+	var out []string
+	seen := map[string]bool{}
+	var visit func(ids []string)
+	visit = func(ids []string) {
+		for _, id := range ids {
+			r := j.results[id]
+			if r == nil || seen[id] {
+				continue
+			}
+			seen[id] = true
+			switch r.Status {
+			case Fail, Warn, Flaky, Waived:
+				if counts(id, r) {
+					out = append(out, id)
+				}
+			}
+			if i := slices.IndexFunc(j.checks, func(o *Check) bool { return o.ID == id }); i >= 0 {
+				visit(j.needs(j.checks[i]))
+			}
+		}
+	}
+	visit(j.needs(c))
+	return out
+}
+
+// explained are the failed checks that c builds on and whose findings show all
+// that c has found: one defect is reported once, and what follows from it is folded
+// under it. Whatever else c has found keeps it a failure of its own.
+func (j *jury) explained(c *Check, r *CheckResult) []string {
+	if r.Status != Fail && r.Status != Flaky && r.Status != Warn || len(r.Findings) == 0 {
+		return nil
+	}
+	var by []string
+	for _, symptom := range r.symptoms {
+		if symptom == "" {
+			return nil
+		}
+		causes := j.failed(c, func(id string, n *CheckResult) bool {
+			// What passed alone is no cause: it follows from others itself.
+			return !n.unsteady && (slices.Contains(n.symptoms, symptom) || follows(id, symptom))
+		})
+		if len(causes) == 0 {
+			return nil
+		}
+		if !slices.Contains(by, causes[0]) {
+			by = append(by, causes[0])
+		}
+	}
+	return by
+}
+
+// follows reports whether a symptom follows from the failure of a check, though it
+// is not the same: an object whose name changes is unknown to the next call.
+// Results of other records make replies grow until they are too large to be read.
+func follows(id, symptom string) bool {
+	return id == "OBJ-004" && strings.Contains(symptom, " error ") ||
+		id == "RES-002" && strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))
+}
+
+// disturbed are the checks about calls that disturb each other. Where one of them
+// has failed, what fails beside other calls and not alone follows from it.
+var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", "SEM-010", "SEM-017"}
+
+// foldLate folds what can be told only when all results are there.
+func (j *jury) foldLate() {
+	j.foldFields()
+	var by []string
+	for _, id := range disturbed {
+		if r := j.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {
+			by = append(by, id)
+		}
+	}
+	if len(by) == 0 {
+		by = j.mostUnsteady()
+	}
+	if len(by) == 0 {
+		return
+	}
+	for _, c := range j.checks {
+		r := j.results[c.ID]
+		if r != nil && r.unsteady && !slices.Contains(by, c.ID) {
+			j.replace(c, r, by)
+		}
+	}
+}
+
+// fewUnsteady is how many checks may fail beside other calls and pass alone before
+// that is one defect, whichever rules they are about.
+const fewUnsteady = 3
+
+// mostUnsteady is the check that speaks for many unsteady ones: one about calls and
+// sync runs that are independent of each other, else the first.
+func (j *jury) mostUnsteady() []string {
+	var found []string
+	for _, c := range j.checks {
+		if r := j.results[c.ID]; r != nil && r.unsteady && r.Gating {
+			found = append(found, c.ID)
+		}
+	}
+	if len(found) <= fewUnsteady {
+		return nil
+	}
+	for _, id := range []string{"STA-002", "STA-006", "DUR-002"} {
+		if r := j.results[id]; r != nil && (r.Status == Fail || slices.Contains(found, id)) {
+			return []string{id}
+		}
+	}
+	return found[:1]
+}
+
+// replace folds a result under others.
+func (j *jury) replace(c *Check, r *CheckResult, by []string) {
+	folded := c.blocked(by)
+	folded.Gating, folded.Attempts, folded.DurationMS, folded.original = r.Gating, r.Attempts, r.DurationMS, r
+	if len(r.Findings) > 0 {
+		folded.Notes = []string{"seen here as well: " + r.Findings[0].Actual}
+	}
+	j.results[c.ID] = folded
+}
+
+// foldFields decides between "this type is stored wrongly" and "this field is": a
+// field that has no value, or fails in two checks about different types of values,
+// is broken whatever is written into it (FLD-011); otherwise the check about the
+// type says it better.
+func (j *jury) foldFields() {
+	i := slices.IndexFunc(j.checks, func(c *Check) bool { return c.ID == "FLD-011" })
+	if i < 0 || j.results["FLD-011"] == nil {
+		return
+	}
+	field := j.results["FLD-011"]
+	if field.original != nil {
+		field = field.original
+	}
+	if field.Status != Fail && field.Status != Warn || !aboutValues(field) {
+		return
+	}
+	var same []*Check
+	whole := false
+	for _, c := range j.checks {
+		r := j.results[c.ID]
+		if r == nil || c.ID == "FLD-011" || !aboutValues(r) || r.Status != Fail && r.Status != Warn && r.Status != Flaky {
+			continue
+		}
+		if !slices.ContainsFunc(r.symptoms, func(s string) bool { return !slices.Contains(field.symptoms, s) }) {
+			same = append(same, c)
+			whole = whole || slices.ContainsFunc(r.symptoms, func(s string) bool { return strings.HasPrefix(s, "no value of ") })
+		}
+	}
+	if !whole && len(same) < 2 {
+		return
+	}
+	j.results["FLD-011"] = field
+	for _, c := range same {
+		j.replace(c, j.results[c.ID], []string{"FLD-011"})
+	}
+}
+
+// aboutValues reports whether all that was found are values of fields.
+func aboutValues(r *CheckResult) bool {
+	return len(r.symptoms) > 0 && !slices.ContainsFunc(r.symptoms, func(s string) bool {
+		return !strings.HasPrefix(s, "value of ") && !strings.HasPrefix(s, "no value of ")
+	})
+}
+
+// blocked is the result of a check that shows nothing beyond the failure of others.
+func (c *Check) blocked(by []string) *CheckResult {
+	r := c.result(NotRun, "blocked by "+strings.Join(by, ", "))
+	r.BlockedBy = by
+	return r
+}

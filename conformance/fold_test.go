@@ -1,0 +1,125 @@
+package conformance
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// chained are checks that build on each other: B on A, C on B, D on nothing. B
+// sees what A sees, C something else.
+const chained = healthCheck + `
+  @BBB-001 @must @spec @needs-AAA-001
+  Scenario: builds on A and sees the same
+    When the service calls "test_connection"
+    Then every reply has a result
+
+  @CCC-001 @must @spec @needs-BBB-001
+  Scenario: builds on B
+    When the service calls "list_objects"
+    Then every reply has a result
+
+  @DDD-001 @must @spec
+  Scenario: builds on nothing
+    When the service calls "list_objects"
+    Then every reply has a result
+`
+
+// TestWhatFollowsIsFolded: a check that fails in the same way as one that it builds
+// on is folded under it; one that fails in another way, or not at all, is told.
+func TestWhatFollowsIsFolded(t *testing.T) {
+	e := newSmall()
+	e.answer = func(method string, nth int, _ []byte) string {
+		if method == rpc.MethodTestConnection && nth > 1 { // the first is that of the preflight
+			return `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"down"}}`
+		}
+		return ""
+	}
+	broken := strings.Replace(chained, `Then every result of test_connection has a boolean "success"`, "Then every reply has a result", 1)
+	r := judged(t, e, broken, Options{})
+	require.Equal(t, Fail, resultOf(t, r, "AAA-001").Status)
+	got := resultOf(t, r, "BBB-001")
+	require.Equal(t, NotRun, got.Status)
+	require.Equal(t, []string{"AAA-001"}, got.BlockedBy)
+	require.Equal(t, "blocked by AAA-001", got.Reason)
+	require.Contains(t, strings.Join(got.Notes, "\n"), "seen here as well: ")
+	require.Contains(t, strings.Join(got.Notes, "\n"), "down")
+	require.Equal(t, Pass, resultOf(t, r, "CCC-001").Status, "it was judged, since its own evidence could be had")
+	require.Equal(t, Pass, resultOf(t, r, "DDD-001").Status)
+	require.Equal(t, []string{"AAA-001"}, r.Failed)
+	require.Equal(t, []string{"BBB-001"}, r.Undecided)
+
+	listless := func(method string, nth int, body []byte) string {
+		if method == rpc.MethodListObjects && nth > 1 {
+			return `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32001,"message":"not now"}}`
+		}
+		return ""
+	}
+	first := e.answer
+	e = newSmall()
+	e.answer = func(method string, nth int, body []byte) string {
+		return first(method, nth, body) + listless(method, nth, body)
+	}
+	r = judged(t, e, broken, Options{})
+	require.Equal(t, Fail, resultOf(t, r, "CCC-001").Status, "another symptom is another defect")
+	require.ElementsMatch(t, []string{"AAA-001", "CCC-001", "DDD-001"}, r.Failed)
+}
+
+// TestWhatBlocks: only what would use up the run, and certificates, keep a check
+// from being run; of what a failed check found else, the rest can be judged.
+func TestWhatBlocks(t *testing.T) {
+	late := []string{"list_objects: " + string(wire.KindTimeout)}
+	for status, blocks := range map[Status]bool{
+		Fail: true, Warn: true, Flaky: true, Waived: true,
+		Pass: false, NotApplicable: false, NotRun: false, Inconclusive: false, HarnessError: false,
+	} {
+		needy := &Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}}
+		j := &jury{court: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: late}}}
+		require.Equal(t, blocks, len(j.blockers(needy)) == 1, status)
+		j = &jury{court: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: []string{symptomMissing}}}}
+		require.Empty(t, j.blockers(needy), status)
+		j = &jury{court: &session{}, results: map[string]*CheckResult{"TLS-002": {Status: status}}}
+		require.Equal(t, blocks, len(j.blockers(&Check{ID: "BBB-001", Needs: []string{"TLS-002"}})) == 1, status)
+	}
+	two := &jury{court: &session{}, results: map[string]*CheckResult{
+		"AAA-001": {Status: Fail, symptoms: late}, "BBB-001": {Status: NotRun, BlockedBy: []string{"AAA-001"}}, "CCC-001": {Status: Warn, symptoms: late},
+	}}
+	got := two.blockers(&Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
+	require.Equal(t, []string{"AAA-001", "CCC-001"}, got, "each cause once")
+}
+
+// TestWhatExplains: every symptom of a failure must be one of a failed check that
+// it builds on, directly or through others.
+func TestWhatExplains(t *testing.T) {
+	checks := []*Check{{ID: "AAA-001"}, {ID: "BBB-001", Needs: []string{"AAA-001"}}, {ID: "CCC-001", Needs: []string{"BBB-001"}}, {ID: "DDD-001"}}
+	failing := func(status Status, symptoms ...string) *CheckResult {
+		return &CheckResult{Status: status, Findings: []Finding{{Actual: "seen"}}, symptoms: symptoms}
+	}
+	cases := []struct {
+		name string
+		need *CheckResult // of AAA-001
+		mid  *CheckResult // of BBB-001
+		own  *CheckResult // of CCC-001
+		want []string
+	}{
+		{"the same through another", failing(Fail, "x", "y"), &CheckResult{Status: Pass}, failing(Fail, "x"), []string{"AAA-001"}},
+		{"the same of the nearest", failing(Fail, "x"), failing(Fail, "x"), failing(Fail, "x"), []string{"BBB-001"}},
+		{"one from each", failing(Fail, "x"), failing(Warn, "y"), failing(Fail, "x", "y"), []string{"AAA-001", "BBB-001"}},
+		{"one symptom more", failing(Fail, "x"), &CheckResult{Status: Pass}, failing(Fail, "x", "y"), nil},
+		{"none that is named", failing(Fail, ""), &CheckResult{Status: Pass}, failing(Fail, ""), nil},
+		{"the need passed", &CheckResult{Status: Pass, symptoms: []string{"x"}}, &CheckResult{Status: Pass}, failing(Fail, "x"), nil},
+		{"the need is undecided", &CheckResult{Status: Inconclusive, symptoms: []string{"x"}}, &CheckResult{Status: Pass}, failing(Fail, "x"), nil},
+		{"it did not fail", failing(Fail, "x"), &CheckResult{Status: Pass}, &CheckResult{Status: Inconclusive, symptoms: []string{"x"}}, nil},
+		{"it failed without a finding", failing(Fail, "x"), &CheckResult{Status: Pass}, &CheckResult{Status: Fail, symptoms: []string{"x"}}, nil},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			j := &jury{checks: checks, results: map[string]*CheckResult{"AAA-001": c.need, "BBB-001": c.mid, "DDD-001": failing(Fail, "x", "y")}}
+			require.ElementsMatch(t, c.want, j.explained(checks[2], c.own), "what DDD-001 shows is no reason, since nothing builds on it")
+		})
+	}
+}

@@ -1,0 +1,117 @@
+package conformance
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+)
+
+// preflight discovers the endpoint and keeps apart what is no verdict: there is
+// no answer, or it is no answer of the endpoint, or the endpoint says itself
+// that it is unhealthy.
+func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
+	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
+		s.catalog, j.untrusted = &catalog{}, true
+		return
+	}
+	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
+		r.Notes = append(r.Notes, "the token travels over plain http")
+	}
+	c, err := s.discover(ctx)
+	silent := ""
+	if err == nil && s.heard.Load() {
+		silent, err = s.silent(ctx)
+	}
+	if err != nil {
+		o := asOutcome(err)
+		if o.status == HarnessError {
+			r.Problems = append(r.Problems, Problem{Kind: "harness", ExitStatus: 3, Message: o.reason})
+		}
+		return
+	}
+	s.catalog = c
+	if p := s.nothingToJudge(ctx, c); p != nil {
+		s.catalog = nil
+		r.Problems = append(r.Problems, *p)
+		return
+	}
+	switch {
+	case silent != "":
+		s.catalog = nil
+		r.Problems = append(r.Problems, Problem{
+			Kind: "unreachable", ExitStatus: 3, Message: silent,
+			Fix: "check the URL, that this process runs too, and that this machine may reach it",
+		})
+	case c.unhealthy != "":
+		r.Problems = append(r.Problems, s.unhealthyProblem(c))
+	}
+}
+
+func (s *session) unhealthyProblem(c *catalog) Problem {
+	p := Problem{
+		Kind: "unhealthy", ExitStatus: 3,
+		Message: s.redactor.String("the endpoint says that it is unhealthy: " + clip(c.unhealthy, 500)),
+		Fix:     "make test_connection succeed, then judge again",
+	}
+	if s.target.Token == "" && speaksOfCredentials(c.unhealthy) {
+		p.Fix = "give the token of the connection with --token-env NAME; or make test_connection succeed without one"
+	}
+	return p
+}
+
+// nothingToJudge says why no check could look at anything, nil when there is
+// something to look at.
+func (s *session) nothingToJudge(ctx context.Context, c *catalog) *Problem {
+	if c.first != nil && !c.first.heard() && c.objects == nil && c.speed == nil && !s.heard.Load() {
+		return s.unreachable(ctx, c.first)
+	}
+	p := s.uniform(c.planning)
+	if p == nil && !statusOfAll(c.planning, 400) {
+		return nil
+	}
+	if statusOfAll(c.planning, 400) && s.speaksTLS(ctx) {
+		return &Problem{
+			Kind: "unreachable", ExitStatus: 3,
+			Message: "TLS is spoken on this port, and the URL begins with http://: every call is answered with HTTP status 400",
+			Fix:     "begin the URL with https://",
+		}
+	}
+	return p
+}
+
+// unreachable is an endpoint from which no HTTP response came.
+func (s *session) unreachable(ctx context.Context, first *reply) *Problem {
+	p := &Problem{
+		Kind: "unreachable", ExitStatus: 3,
+		Message: s.redactor.String("no HTTP response from the endpoint: " + first.trouble()),
+		Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
+	}
+	if _, plain := errors.AsType[tls.RecordHeaderError](first.Err); plain {
+		p.Fix = "no TLS is spoken on this port: if the endpoint has none, begin its URL with http://"
+	}
+	if s.speaksTLS(ctx) {
+		p.Message = s.redactor.String("no HTTP response from the endpoint, since TLS is spoken on this port and the URL begins with http://: " + first.trouble())
+		p.Fix = "begin the URL with https://"
+	}
+	return p
+}
+
+// speaksTLS reports whether a URL of plain http leads to a port of TLS. It is
+// asked only when no call was answered as one would be over plain http.
+func (s *session) speaksTLS(ctx context.Context) bool {
+	if s.url.Scheme != "http" || s.inMemory {
+		return false
+	}
+	limited, cancel := context.WithTimeout(ctx, s.opts.PlanningTimeout)
+	defer cancel()
+	_, err := s.line.Handshake(limited, &tls.Config{MinVersion: tls.VersionTLS10, InsecureSkipVerify: true}, "", s.url.Hostname())
+	return err == nil
+}
+
+// asError is the problem for calls that make no report.
+func (p *Problem) asError() error {
+	if p.Fix == "" {
+		return errors.New(p.Message)
+	}
+	return errors.New(p.Message + ": " + p.Fix)
+}

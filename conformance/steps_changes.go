@@ -1,0 +1,236 @@
+package conformance
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// haveChanged judges the latest batches against what was there before them: a
+// field that was given another value and still has its old one was not changed.
+// Which value it has instead is judged by the checks about values.
+func (w *world) haveChanged() error {
+	w.unanswered()
+	if err := w.held(); err != nil {
+		return err
+	}
+	due := w.expectations(func(e *expected) bool { return e.exists && e.written })
+	if len(due) == 0 {
+		return w.noneAccepted()
+	}
+	if err := w.needReadbackOf("whether a record has changed"); err != nil {
+		return err
+	}
+	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(w.same(due, s)) == 0 })
+	if err != nil {
+		return err
+	}
+	if err := w.reportMissing(notThere(due, seen), len(due)); err != nil {
+		return err
+	}
+	kept := w.same(due, seen)
+	for _, d := range kept {
+		w.brokenAs(symptomOldValue, w.operationOf(d.record), d.expected, d.actual, w.replyFor(d.record))
+	}
+	for _, e := range due {
+		if w.differs(e, seen) {
+			w.Saw(SeenChanged, 1)
+		}
+	}
+	return w.held()
+}
+
+// same are the fields that were given another value and have the one of before.
+func (w *world) same(due []*expected, seen map[string]observed) []difference {
+	var out []difference
+	for _, e := range due {
+		got, before := seen[keyText(e.record.key)], w.before[e.record.place()]
+		if got.count == 0 || before.count == 0 {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(e.record.values)) {
+			f, _ := e.record.object.field(name)
+			was, is := before.fields[name], got.fields[name]
+			if !bothWays(f) || name == e.record.id.APIName || orNull(was) != orNull(is) {
+				continue
+			}
+			if now, _ := sameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
+				continue // it had this value before
+			}
+			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, clip(string(e.record.key), 60), clip(string(e.record.values[name]), 120)),
+				"it is " + clip(orNull(is), 120) + ", as before", symptomOldValue})
+		}
+	}
+	return out
+}
+
+func orNull(raw []byte) string { return orDefault(string(raw), "null") }
+
+// differs reports whether a field of the record is not as it was before.
+func (w *world) differs(e *expected, seen map[string]observed) bool {
+	got, before := seen[keyText(e.record.key)], w.before[e.record.place()]
+	if got.count == 0 || before.count == 0 {
+		return false
+	}
+	for name := range e.record.values {
+		if orNull(before.fields[name]) != orNull(got.fields[name]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) lastOperation() string {
+	if len(w.latest) == 0 {
+		return ""
+	}
+	return w.latest[len(w.latest)-1].operation
+}
+
+// replyFor is the reply to the last batch that carried a record.
+func (w *world) replyFor(r *record) *reply {
+	for _, b := range slices.Backward(w.batches) {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			return b.reply
+		}
+	}
+	return nil
+}
+
+// operationOf is the operation of the last batch that carried a record.
+func (w *world) operationOf(r *record) string {
+	for _, b := range slices.Backward(w.batches) {
+		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
+			return b.operation
+		}
+	}
+	return w.lastOperation()
+}
+
+// unchanged compares with what was there before the last batch. "everything
+// else" is what that batch did not name, records and fields; "every record"
+// includes those that it named, as in a reported skip.
+func (w *world) unchanged(what string) error {
+	if what == "every record" {
+		w.unanswered()
+		if err := w.held(); err != nil {
+			return err
+		}
+	}
+	if err := w.needReadback(); err != nil {
+		return err
+	}
+	if what == "everything else" && !slices.ContainsFunc(w.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return w.noneAccepted()
+	}
+	var records []*record
+	for _, e := range w.model.all() {
+		if w.before[e.record.place()].count > 0 && (what != "everything else" || e.operation != rpc.OperationDelete) {
+			records = append(records, e.record)
+		}
+	}
+	if len(records) == 0 {
+		return inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
+	}
+	seen, err := w.observe(records)
+	if err != nil {
+		return err
+	}
+	gone := 0
+	for _, r := range records {
+		if w.keptAsItWas(r, seen, what == "everything else") {
+			w.Saw(SeenKept, 1)
+		} else if seen[keyText(r.key)].count == 0 {
+			gone++
+		}
+	}
+	if gone > 1 && len(w.findings) > 0 {
+		w.findings[0].Actual += fmt.Sprintf("; %d of %d records that were there are missing", gone, len(records))
+	}
+	return w.held()
+}
+
+// keptAsItWas reports whether a record that the last batch could have changed is
+// as it was. named exempts what the last batch named.
+func (w *world) keptAsItWas(r *record, seen map[string]observed, exempt bool) bool {
+	var last *record
+	operation := ""
+	for _, b := range w.latest {
+		for _, o := range b.records {
+			if o.place() == r.place() {
+				last, operation = o, b.operation
+			}
+		}
+	}
+	if exempt && last != nil && operation == rpc.OperationDelete {
+		return false
+	}
+	before, got := w.before[r.place()], seen[keyText(r.key)]
+	if other := w.mergedWith(r); last == nil && other != nil {
+		w.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
+		return false
+	}
+	if got.count == 0 {
+		w.brokenAs(symptomMissing, w.lastOperation(), clip(string(r.key), 80)+" as it was before the last batch", "it is not there", w.lastReply())
+		return false
+	}
+	compared, kept := 0, true
+	for _, name := range slices.Sorted(maps.Keys(before.fields)) {
+		f, declared := r.object.field(name)
+		if !declared || !f.Createable && !f.Updateable {
+			continue // such as the time of the last change, which the destination keeps
+		}
+		if last != nil && exempt {
+			if _, named := last.values[name]; named {
+				continue
+			}
+		}
+		if orNull(before.fields[name]) != orNull(got.fields[name]) {
+			kept = false
+			w.brokenAs("changed", w.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, clip(string(r.key), 60), clip(orNull(before.fields[name]), 120)),
+				"it is "+clip(orNull(got.fields[name]), 120), w.lastReply())
+		}
+		raw, sent := r.values[name]
+		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {
+			compared++
+		}
+	}
+	return kept && (compared > 0 || last == nil)
+}
+
+// mergedWith is a record of the last batch that was one with r before it: values
+// differ from record to record, so equal ones show one record under two keys, unless
+// each shows its own key.
+func (w *world) mergedWith(r *record) *record {
+	before := w.before[r.place()]
+	for _, b := range w.latest {
+		for _, o := range b.records {
+			if other := w.before[o.place()]; other.count > 0 && len(before.fields) > 1 && sameFields(r.id.APIName, before.fields, other.fields) &&
+				orNull(before.fields[r.id.APIName]) == orNull(other.fields[r.id.APIName]) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// sameFields compares all fields but the identifier.
+func sameFields(id string, a, b map[string]json.RawMessage) bool {
+	for name := range a {
+		if name != id && orNull(a[name]) != orNull(b[name]) {
+			return false
+		}
+	}
+	return true
+}
+
+// lastReply is the reply to the last batch.
+func (w *world) lastReply() *reply {
+	if len(w.latest) == 0 {
+		return nil
+	}
+	return w.latest[len(w.latest)-1].reply
+}
