@@ -108,8 +108,14 @@ type RESTProblem struct {
 	Message string
 	// Unknown: the document has no such field or parameter. Missing: something
 	// required is not there. Malformed: it cannot be read as what it should be.
-	Unknown, Missing, Malformed bool
+	// Loose: another form says the same, an id as a text of digits or a boolean of a
+	// query as True or 1; the live dialect takes it (NumberIDs, ParseBoolean).
+	Unknown, Missing, Malformed, Loose bool
 }
+
+// OfBody reports whether the problem is about the body, and not about the path,
+// the query or a header.
+func (p RESTProblem) OfBody() bool { return p.Place == placeBody }
 
 // TopLevel tells whether the problem is about a field of the body itself and
 // not about one below it. The live dialect forgives an update of a sync those

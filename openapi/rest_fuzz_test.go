@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,6 +37,12 @@ func FuzzCheckRequest(f *testing.F) {
 			require.NotEmpty(t, p.Message)
 		}
 		require.LessOrEqual(t, len(problems), 8*maxProblems)
+		numbered := o.NumberIDs(body)
+		require.Equal(t, string(numbered), string(o.NumberIDs(numbered)), "once is enough")
+		for _, p := range o.CheckRequest(r, values, numbered) {
+			// A body that says something twice is left as it is.
+			require.False(t, p.Loose && p.OfBody() && !slices.ContainsFunc(problems, func(p RESTProblem) bool { return p.Malformed }), p.String())
+		}
 		if len(problems) == 0 && (o.ID == "createSync" || o.ID == "updateSync") {
 			var decoded api.SyncConfig
 			require.NoError(t, json.Unmarshal(body, &decoded), "%s", body)

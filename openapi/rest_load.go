@@ -39,6 +39,12 @@ func compileREST(text []byte) (*restDocument, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load openapi document: %w", err)
 	}
+	if doc.Components != nil {
+		seen := map[*openapi3.Schema]bool{}
+		for _, schema := range doc.Components.Schemas {
+			takeNull(schema, seen)
+		}
+	}
 	d := &restDocument{doc: doc}
 	if err := extension(doc.Extensions, "x-differences", &d.differences); err != nil {
 		return nil, err
@@ -61,9 +67,35 @@ func compileREST(text []byte) (*restDocument, error) {
 	return d, nil
 }
 
-// restJSON is the document in JSON; only who serves it needs it.
+// takeNull lets every schema without a type take null. OpenAPI 3.0.3 means it so
+// and wants nullable beside a type only; kin takes null only where it reads
+// nullable.
+func takeNull(ref *openapi3.SchemaRef, seen map[*openapi3.Schema]bool) {
+	if ref == nil || seen[ref.Value] {
+		return
+	}
+	s := ref.Value
+	seen[s] = true
+	alternatives := slices.Concat(s.OneOf, s.AnyOf, s.AllOf)
+	if s.Type.IsEmpty() && len(alternatives) == 0 {
+		s.Nullable = true
+	}
+	for _, property := range s.Properties {
+		takeNull(property, seen)
+	}
+	for _, inner := range append(alternatives, s.Items, s.AdditionalProperties.Schema) {
+		takeNull(inner, seen)
+	}
+}
+
+// restJSON is the document in JSON; only who serves it needs it. It is read
+// again, since compiling changes what kin checks with.
 var restJSON = sync.OnceValue(func() []byte {
-	text, err := rest().doc.MarshalJSON()
+	doc, err := openapi3.NewLoader().LoadFromData(restYAML)
+	if err != nil {
+		panic(fmt.Sprintf("openapi: load openapi document: %v", err))
+	}
+	text, err := doc.MarshalJSON()
 	if err != nil {
 		panic(fmt.Sprintf("openapi: write document as json: %v", err))
 	}

@@ -136,9 +136,24 @@ func (o *Operation) checkPair(name, value string, seen []bool, problems []RESTPr
 	}
 	seen[i] = true
 	if message := p.check(value); message != "" {
-		problems = append(problems, RESTProblem{Place: p.place, Field: p.name, Message: message, Malformed: true})
+		_, loose := ParseBoolean(value)
+		loose = loose && p.kind == openapi3.TypeBoolean
+		problems = append(problems, RESTProblem{Place: p.place, Field: p.name, Message: message, Malformed: true, Loose: loose})
 	}
 	return problems
+}
+
+// ParseBoolean reads a boolean of a query as clients of several languages write
+// it: true and false with any capitals, 1 and 0 (facts D). ok is false for
+// anything else.
+func ParseBoolean(text string) (value, ok bool) {
+	switch {
+	case strings.EqualFold(text, "true"), text == "1":
+		return true, true
+	case strings.EqualFold(text, "false"), text == "0":
+		return false, true
+	}
+	return false, false
 }
 
 // noParameter answers a misspelt parameter with those that there are.

@@ -65,11 +65,14 @@ func entries(n uint64) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// words are the values of an enum.
+// words are the values of an enum. The null of an optional one is left out: who
+// sent something else meant one of the others.
 func words(values []any) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = fmt.Sprint(v)
+	var out []string
+	for _, v := range values {
+		if v != nil {
+			out = append(out, fmt.Sprint(v))
+		}
 	}
 	return out
 }

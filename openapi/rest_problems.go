@@ -92,7 +92,7 @@ func (f *finder) explain(e *openapi3.SchemaError, at place) {
 		if _, number := e.Value.(inexact); number && e.Schema.Type.Permits(openapi3.TypeNumber) {
 			return // kin does not know our type, and the schema takes any number
 		}
-		f.add(at, RESTProblem{Message: phrase(e, secret(at))})
+		f.add(at, RESTProblem{Message: phrase(e, secret(at)), Loose: isIDText(e, at)})
 	}
 }
 
@@ -138,6 +138,19 @@ func (f *finder) discriminate(e *openapi3.SchemaError, at place) {
 		f.add(at, RESTProblem{Message: oneOf(values) + is(v, secret(at))})
 	default:
 		f.add(at, RESTProblem{Message: "must be a string, is " + kindOf(v)})
+	}
+}
+
+// requireInSpec names what the spec dialect asks for and the live one does not.
+// The schema admits both, so it cannot require it (x-differences).
+func (f *finder) requireInSpec(schema *openapi3.Schema) {
+	names, _ := schema.Extensions["x-required-in-spec"].([]any)
+	object, isObject := f.body.(map[string]any)
+	for _, name := range names {
+		word, _ := name.(string)
+		if _, sent := object[word]; isObject && !sent {
+			f.add(place{{name: word}}, RESTProblem{Message: "is required", Missing: true})
+		}
 	}
 }
 

@@ -81,6 +81,7 @@ func malformed(body []byte, err error) RESTProblem {
 func bodyProblems(schema *openapi3.Schema, body any) []RESTProblem {
 	f := finder{body: body}
 	f.visit(schema, body, nil)
+	f.requireInSpec(schema)
 	// What was sent comes before what is missing: of "opration is unknown" and
 	// "operation is required" the first says more.
 	slices.SortStableFunc(f.found, func(a, b finding) int {

@@ -149,7 +149,7 @@ func TestCheckSyncBody(t *testing.T) {
 			"body: mappings[1].colour: is unknown [unknown]", "body: mappings[1].lookup_feild: is unknown; did you mean lookup_field? [unknown]",
 		}},
 		{syncWith(`"id":61`, `"table_name":"a"`), []string{"body: source_attributes.object.table_name: is unknown [unknown]", "body: source_attributes.object.id: is required [missing]"}},
-		{syncWith(`"type":"dataset"`, `"type":"view"`), []string{`body: source_attributes.object.type: must be one of dataset, model, table, topic, is "view"`}},
+		{syncWith(`"type":"dataset"`, `"type":"view"`), []string{`body: source_attributes.object.type: must be one of dataset, filter_segment_source, model, segment, table, topic, is "view"`}},
 		{top(`"failed_record_notifications_threshold_percent":101`), []string{"body: failed_record_notifications_threshold_percent: must be at most 100, is 101"}},
 		{top(`"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"daily","hour":24,"minute":60}}}`), []string{"body: mode.triggers.schedule.minute: must be at most 59, is 60"}},
 		{top(`"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"yearly"}}}`), []string{`body: mode.triggers.schedule.frequency: must be one of never, continuous, quarter_hourly, hourly, daily, weekly, expression, is "yearly"`}},

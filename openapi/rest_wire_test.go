@@ -68,7 +68,7 @@ var wireTypes = map[string]any{
 	"AdvancedConfigurationField": api.AdvancedField{}, "DestinationField": api.DestinationField{}, "Connector": api.Connector{},
 	"ConfigurationFields": api.ConfigFields{}, "ConfigurationField": api.ConfigField{},
 	"SourceType": api.SourceType{}, "Source": api.Source{}, "Table": api.Table{}, "Column": api.Column{},
-	"Model": api.Model{}, "Dataset": api.Dataset{}, "Topic": api.Topic{},
+	"Model": api.Model{}, "Dataset": api.Dataset{}, "Topic": api.Topic{}, "FilterSegment": api.FilterSegment{}, "Link": api.Link{},
 	"Sync": api.Sync{}, "SyncRun": api.SyncRun{}, "Mapping": api.Mapping{}, "Mode": api.Mode{}, "Triggers": api.Triggers{},
 	"Schedule": api.Schedule{}, "DestinationAttributes": api.DestinationAttributes{}, "SourceAttributes": api.SourceAttributes{},
 	"MatchRateDetails": api.MatchRate{}, "HighWaterMarkAttributes": api.HighWaterMarkAttributes{}, "Template": api.Template{},
@@ -113,7 +113,7 @@ func TestSchemasAreTheWireTypes(t *testing.T) {
 // TestRequestsFitTheWireTypes: requests have the fields of the types that they are decoded
 // into, beyond which a client may only send read-only fields.
 func TestRequestsFitTheWireTypes(t *testing.T) {
-	for name, value := range map[string]any{"SyncWrite": api.SyncConfig{}, "MappingWrite": api.Mapping{}} {
+	for name, value := range map[string]any{"SyncWrite": api.SyncConfig{}, "SyncUpdate": api.SyncConfig{}, "MappingWrite": api.Mapping{}} {
 		schema := rest().doc.Components.Schemas[name].Value
 		all, _ := keys(reflect.TypeOf(value))
 		var writable []string
@@ -175,7 +175,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 		}},
 		{enum("FlatFrequency"), enum("Schedule", "frequency")},
 		{enum("FlatDay"), enum("Schedule", "day")},
-		{kinds("SourceObject"), []string{api.ObjectTable, api.ObjectDataset, api.ObjectModel, api.ObjectTopic}},
+		{kinds("SourceObject"), []string{api.ObjectTable, api.ObjectDataset, api.ObjectModel, api.ObjectTopic, api.ObjectSegment, api.ObjectFilterSegment}},
 		{kinds("MappingFrom"), []string{
 			api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, api.FromSegmentMembership, api.FromCompoundKey,
 		}},
