@@ -16,17 +16,23 @@ func newClean() *cobra.Command {
 	var options conformance.Options
 	var conn connection
 	var hooks string
+	var read reading
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that an interrupted run left behind",
 		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
 in its journal are deleted, through "delete" batches where the object accepts
 them, else through the hook "cleanup". The journal of a judged service names the
-beginnings of names; give the base URL then. What cannot be deleted is printed, one
-line for each record, and the exit status is 5. The URL can stand in $DESTKIT_URL
-instead.`,
+beginnings of names; give the base URL then. What is left is printed, one line for
+each record, and the exit status is 5.
+
+That records are gone is said when it was seen: by the read-back hook, or by
+updates that are skipped. Without either they count as deleted by acknowledgement
+only: the exit status is 0, and the journal keeps them for a clean-up with a hook.
+The URL can stand in $DESTKIT_URL instead.`,
 		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/destination
-  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination`,
+  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination
+  destkit clean --journal run.ndjson --readback-url https://example.com/readback https://example.com/destination`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := endpointURL(cmd, args)
@@ -45,6 +51,9 @@ instead.`,
 					return err
 				}
 			}
+			if err := read.resolve(&options); err != nil {
+				return err
+			}
 			residue, err := conformance.Clean(cmd.Context(), target, options)
 			if err != nil {
 				return judgeError(err)
@@ -54,6 +63,7 @@ instead.`,
 	}
 	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
+	read.register(cmd, &options)
 	conn.register(cmd, &options)
 	return cmd
 }
@@ -76,9 +86,19 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string) error {
 	w := cmd.OutOrStdout()
 	left := len(residue.Refused) + len(residue.Unknown)
-	fmt.Fprintf(w, "%d %s deleted, %d left behind\n", residue.Cleaned, what, left)
-	// Refused means that the endpoint answered and kept the record; unknown that
-	// nobody can say whether it is there.
+	fmt.Fprintf(w, "%d %s deleted", residue.Cleaned, what)
+	if residue.Unverified > 0 {
+		fmt.Fprintf(w, ", %d by acknowledgement only (not verified)", residue.Unverified)
+	}
+	if left > 0 || residue.Unverified == 0 { // none is said only when that was seen
+		fmt.Fprintf(w, ", %d left behind", left)
+	}
+	fmt.Fprintln(w)
+	if residue.Unverified > 0 {
+		fmt.Fprintf(w, "  not verified: %s\n", residue.UnverifiedReason)
+	}
+	// Refused means that the record was not deleted or is there all the same;
+	// unknown that its write had no answer.
 	for _, part := range []struct {
 		word string
 		left []conformance.Leftover

@@ -17,7 +17,7 @@ func TestPipelineCommands(t *testing.T) {
 	files, err := filepath.Glob(pipeline("*"))
 	require.NoError(t, err)
 	require.Len(t, files, 3)
-	files = append(files, filepath.Join(repository, "docs", "ci.md"), filepath.Join(repository, "docs", "service-scaling.md"), filepath.Join(repository, "README.md"))
+	files = append(files, filepath.Join(repository, "docs", "ci.md"), filepath.Join(repository, "docs", "service-scaling.md"), filepath.Join(repository, "docs", "guide-failures.md"), filepath.Join(repository, "README.md"))
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(t, err)

@@ -32,7 +32,7 @@ func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left str
 	f := cmd.Flags()
 	f.StringArrayVar(&v.reports, "report", nil, "write a report, `FORMAT=FILE` (repeatable)")
 	f.BoolVar(&o.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
-	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 when "+left+" are left behind")
+	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 unless it was seen that no "+left+" are left behind")
 	f.BoolVar(&v.noColor, "no-color", false, "no colours, also when standard output is a terminal")
 	v.profiling.register(cmd)
 }
@@ -51,7 +51,9 @@ Nothing is written unless you ask for it. A run without --write sends planning
 calls and batches without records only. With --write --object NAME records with
 marked keys (zz-conf-…) are written into the objects that you name, journalled
 before they are sent, and deleted again at the end where the endpoint accepts
-"delete" batches or a clean-up hook is given.
+"delete" batches or a clean-up hook is given. That they are gone is said when a
+read-back or skipped updates show it; else they count as deleted by
+acknowledgement only, and the journal stays.
 
 Many rules are about what is stored, and the protocol cannot read. A read-back
 hook decides them: --readback-url or --readback-command gets
@@ -68,6 +70,11 @@ certificates, redirects, other URLs and hooks are those of URL alone.
 Plain http and private certificates are for development: on loopback and private
 addresses they are accepted and the TLS checks do not run. --tls-roots FILE runs
 them against your own authority, --development off runs them always.
+
+Where nothing can be judged the first line says why and what to do, and the exit
+status is 3: no answer, 401 or 403 to every call, 404 or a web page in place of
+the endpoint, http where TLS is spoken, test_connection with "success": false, or
+a hook that is broken. Hooks are tried before the first write.
 
 A run takes seconds and never sends faster than get_sync_speed and
 X-RateLimit-Limit of the endpoint allow, save with --load. Its verdict names a
@@ -189,10 +196,10 @@ func journalName(now time.Time) string {
 	return fmt.Sprintf("destkit-journal-%s-%d.ndjson", now.UTC().Format("20060102-150405"), os.Getpid())
 }
 
-// dropJournal removes a journal that nobody asked for when nothing was left
-// behind; otherwise it is the way to clean up later.
+// dropJournal removes a journal that was not asked for when it was seen that
+// nothing is left behind; otherwise it is the way to clean up later.
 func dropJournal(name string, result *conformance.Report) {
-	if len(result.Residue.Refused)+len(result.Residue.Unknown) > 0 {
+	if len(result.Residue.Refused)+len(result.Residue.Unknown)+result.Residue.Unverified > 0 {
 		return
 	}
 	if err := os.Remove(name); err == nil || errors.Is(err, fs.ErrNotExist) {

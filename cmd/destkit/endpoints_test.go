@@ -85,6 +85,10 @@ func endpointHandler(kind string) (http.Handler, func(), error) {
 		return fixed(502, "text/html", "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"), func() {}, nil
 	case "text":
 		return fixed(200, "text/plain", "it works!"), func() {}, nil
+	case "guarded": // refuses every caller
+		return fixed(401, "application/json", `{"message":"who are you?"}`), func() {}, nil
+	case "not-found":
+		return http.NotFoundHandler(), func() {}, nil
 	case "unhealthy":
 		return unhealthy(), func() {}, nil
 	case "slow-hook":

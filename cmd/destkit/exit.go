@@ -25,9 +25,12 @@ const exitTable = `Exit status:
   0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
   1  a gate failed: the endpoint breaks a rule that the profile gates on
   2  usage or configuration: unknown flag, key, check or object, nothing selected
-  3  could not test: no HTTP answer, unhealthy, interrupted, a broken hook
+  3  could not test: no answer, every call refused (401, 403) or answered by
+     something else than the endpoint (404, a web page), unhealthy, interrupted, a
+     broken hook
   4  a waiver is stale, expired or unknown
-  5  records were left behind and --require-clean was given
+  5  --require-clean was given, and records are left behind or were deleted by
+     acknowledgement only
   6  a MUST stays undecided and --require-complete was given
   Several at once: the first of 2, 1, 3, 4, 5, 6.`
 

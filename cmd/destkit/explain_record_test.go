@@ -32,7 +32,7 @@ func TestExplainRecord(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte(`{"status":"error","message":"neither the source nor the ledger has it"}`))
 		case r.URL.Query().Get("identifier") == "gone":
-			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"source_error":"no such table","copies":2,"invalid":"the identifier is NULL","decision":"invalid","attempts":[],"next_retry":{"when":"none","at":null}}`))
+			_, _ = w.Write([]byte(`{"sync_id":1,"sync_run_id":2,"identifier":7,"source_error":"no such table","copies":2,"invalid":"the identifier is NULL","decision":"invalid","schema_changes":[{"change":"added","column":"city","type_before":null,"type_after":"TEXT","handling":"mapped to the field \"city\""}],"attempts":[],"next_retry":{"when":"none","at":null}}`))
 		default:
 			_, _ = w.Write([]byte(wayText))
 		}
@@ -70,6 +70,7 @@ func TestExplainRecord(t *testing.T) {
   invalid       the identifier is NULL
   fingerprint   before none, after none, of the row as it is now none
   decision      invalid
+  column        "city" added: mapped to the field "city"
   verdict       none: it was not sent in this run
   next retry    none
 `},

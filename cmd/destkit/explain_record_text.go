@@ -44,6 +44,9 @@ func (w *recordWay) text(verbose bool) string {
 	line("  ", "fingerprint", fmt.Sprintf("before %s, after %s, of the row as it is now %s",
 		cmp.Or(words(w.Prints.Before), "none"), cmp.Or(words(w.Prints.After), "none"), cmp.Or(words(w.Prints.Now), "none")))
 	line("  ", "decision", strings.TrimSuffix(w.Decision+"; "+w.Reason, "; "))
+	for _, c := range w.SchemaChanges {
+		line("  ", "column", fmt.Sprintf("%q %s: %s", c.Column, c.Change, c.Handling))
+	}
 	for _, try := range w.Attempts {
 		fmt.Fprintf(&b, "  attempt %d: %s%s\n", try.Number, oneLine(try.Operation), during(try))
 		line("    ", "sent", cmp.Or(compacted(try.Record), "not kept"))

@@ -18,9 +18,9 @@ type judging struct {
 	connection
 	choosing
 
-	readbackURL, readbackCommand string
-	replicas                     []string
-	hooks, keyRange              string
+	reading
+	replicas        []string
+	hooks, keyRange string
 }
 
 // register adds the flags that decide what is sent and how it is judged. Every
@@ -37,11 +37,9 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE` of string identifiers")
 	f.StringVar(&j.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: above 2^32, chosen by the run)")
 	f.StringVar(&o.SkipConvention, "skip-convention", "", "the `CONVENTION` by which your endpoint reports a record that does not qualify: failure, success or success-with-message")
-	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept only when records are left behind)")
+	f.StringVar(&o.Journal, "journal", "", "write-ahead journal `FILE` of a run that writes (default: destkit-journal-….ndjson in this folder, kept when records are or may be left behind)")
 
-	f.StringVar(&j.readbackURL, "readback-url", "", "read-back hook: a `URL` that gets a POST")
-	f.StringVar(&j.readbackCommand, "readback-command", "", "read-back hook: a `COMMAND` that gets the JSON on standard input; split like a shell, run without one")
-	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement, for example 2s")
+	j.reading.register(cmd, o)
 	f.StringVar(&j.hooks, "hooks", "", "YAML `FILE` with the hooks cleanup, restart, alter_schema, break_downstream, rotate_token")
 	f.BoolVar(&o.Load, "load", false, "allow the checks that send at the full declared speed, half a minute and more")
 
@@ -93,19 +91,10 @@ func (j *judging) resolveBounds() error {
 
 // resolveHooks builds the read-back hook and reads the file of the others.
 func (j *judging) resolveHooks() error {
-	if j.readbackURL != "" && j.readbackCommand != "" {
-		return usagef("--readback-url and --readback-command exclude each other")
-	}
-	if j.readbackURL != "" {
-		if err := checkURL("--readback-url", j.readbackURL); err != nil {
-			return err
-		}
-	}
-	words, err := splitCommand(j.readbackCommand)
+	err := j.reading.resolve(&j.options)
 	if err != nil {
-		return usagef("--readback-command: %w", err)
+		return err
 	}
-	j.options.Readback = conformance.HookSpec{URL: j.readbackURL, Command: words}
 	if j.hooks != "" {
 		j.options.Hooks, err = readHooks(j.hooks)
 	}

@@ -202,7 +202,8 @@ func cmdStops(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // cmdEndpoint is `endpoint NAME KIND`: it serves one of the small endpoints
-// below until the script ends and sets $NAME to its URL.
+// below until the script ends and sets $NAME to its URL and $NAME_PORT to its
+// port.
 func cmdEndpoint(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: endpoint NAME KIND")
@@ -211,6 +212,7 @@ func cmdEndpoint(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(stop)
 	ts.Setenv(args[0], url)
+	ts.Setenv(args[0]+"_PORT", url[strings.LastIndex(url, ":")+1:])
 }
 
 // cmdInterrupts is `interrupts SIGNAL STATUS NAME ARG...`: it runs `destkit

@@ -131,7 +131,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.DurationVar(&s.config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
 	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
 	f.DurationVar(&s.config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
-	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`")
+	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`; on a terminal, and where this is given, info has a line for each request of the API and debug one for every other request")
 	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
 	s.profiling.register(cmd)
 	cmd.AddCommand(newServeReady(), newServeBackup(), newServeRotateKey(), newServeNewToken(), newServeUnseal())

@@ -54,6 +54,8 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 		// Lines of several processes end up in one place.
 		who = []any{"process", s.config.Process}
 	}
+	// A person watches a terminal; elsewhere lines are wanted when they are asked for.
+	s.config.Requests = cmd.Flags().Changed("log-level") || terminal(cmd.ErrOrStderr())
 	if s.config.Log, err = logger(cmd.ErrOrStderr(), s.level, s.format, who...); err != nil {
 		return err
 	}

@@ -11,20 +11,21 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newSync groups what is done with syncs of a running service. It goes through the
-// REST API alone, so that it works with every service that speaks it.
+// newSync groups what is done with syncs of a running service. But for plan it goes
+// through the REST API alone, so that it works with every service that speaks it.
 func newSync() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Run, watch and cancel syncs of a service from the terminal",
-		Long: `Run, watch and cancel syncs of a running service (destkit serve, or any other
+		Short: "Plan, run, watch and cancel syncs of a service from the terminal",
+		Long: `Plan, run, watch and cancel syncs of a running service (destkit serve, or any other
 that speaks its REST API) from the terminal. The API key of the workspace is in
-` + envWorkspaceKey + `, or in the variable that --token-env names.`,
+` + envWorkspaceKey + `, or in the variable that --token-env names;
+plan asks the control API of destkit serve instead.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
-	cmd.AddCommand(newSyncRun(), newSyncWatch(), newSyncCancel())
+	cmd.AddCommand(newSyncPlan(), newSyncRun(), newSyncWatch(), newSyncCancel())
 	return cmd
 }
 

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+)
+
+// reading holds the flags of the read-back hook.
+type reading struct{ readbackURL, readbackCommand string }
+
+func (h *reading) register(cmd *cobra.Command, o *conformance.Options) {
+	f := cmd.Flags()
+	f.StringVar(&h.readbackURL, "readback-url", "", "read-back hook: a `URL` that gets a POST")
+	f.StringVar(&h.readbackCommand, "readback-command", "", "read-back hook: a `COMMAND` that gets the JSON on standard input; split like a shell, run without one")
+	f.DurationVar(&o.ReadbackWindow, "readback-window", 0, "how long a read-back may lag behind the acknowledgement, for example 2s")
+}
+
+// resolve builds the hook.
+func (h *reading) resolve(o *conformance.Options) error {
+	if h.readbackURL != "" && h.readbackCommand != "" {
+		return usagef("--readback-url and --readback-command exclude each other")
+	}
+	if h.readbackURL != "" {
+		if err := checkURL("--readback-url", h.readbackURL); err != nil {
+			return err
+		}
+	}
+	words, err := splitCommand(h.readbackCommand)
+	if err != nil {
+		return usagef("--readback-command: %w", err)
+	}
+	o.Readback = conformance.HookSpec{URL: h.readbackURL, Command: words}
+	return nil
+}

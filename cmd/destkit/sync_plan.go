@@ -1,0 +1,165 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/server"
+)
+
+// dryRunner holds the flags of `destkit sync plan`.
+type dryRunner struct {
+	rest         restFlags
+	control      string
+	full, asJSON bool
+	limit        int64
+}
+
+// planExitTable stands in the help text of sync plan.
+const planExitTable = `Exit status:
+  0  planned: a run would not fail by itself
+  1  a run would fail before it had sent everything, and the answer says why
+  2  usage or configuration: a flag, no such sync, a run of it is active
+  3  the service gave no answer or refused the token`
+
+// newSyncPlan is a door to the control API: the published API has no such call.
+func newSyncPlan() *cobra.Command {
+	var d dryRunner
+	cmd := &cobra.Command{
+		Use:   "plan ID",
+		Short: "Show what a run of a sync would do, without sending anything",
+		Long: `Show what a run of the sync ID would create, change, delete and refuse, with a
+sample of the records as they would be sent, and the time that it took. The source
+is read, mapped and compared by the code of a run; nothing is sent, and neither the
+ledger nor the state of the sync changes. A sync with an active run cannot be
+planned.
+
+create   the destination has acknowledged nothing of the record yet
+change   it has acknowledged another content, or the operation is update
+resend   it has acknowledged this content: a full sync sends it again
+delete   the source no longer has it
+refuse   the row is invalid and stays: no identifier, one that stands twice, a
+         cast or a template that fails
+skip     the first run takes it as sent
+
+Records with a null in a field that the destination requires are named as doubtful:
+they would be sent.
+
+It asks the control API of 'destkit serve', which answers on loopback, or with a
+control token. What else a destination refuses, only a run can tell.`,
+		Example: `  destkit sync plan 7
+  destkit sync plan 7 --full --limit 3
+  destkit sync plan 7 --json | jq .actions`,
+		Args: arguments(1, 1, "the ID of the sync"),
+		RunE: func(cmd *cobra.Command, args []string) error { return d.plan(cmd, args[0]) },
+	}
+	d.rest.register(cmd)
+	f := cmd.Flags()
+	// A large source is read whole.
+	d.rest.timeout = 30 * time.Minute
+	f.Lookup("request-timeout").DefValue = d.rest.timeout.String()
+	f.StringVar(&d.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
+	f.BoolVar(&d.full, "full", false, "plan a full sync: every row, not only what has changed")
+	f.Int64Var(&d.limit, "limit", 10, "show at most `N` records of each kind, 0 to 100")
+	f.BoolVar(&d.asJSON, "json", false, "print the service's answer as it is")
+	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + planExitTable + "\n")
+	return cmd
+}
+
+// plan asks the service, and shows its answer as text or as it came.
+func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
+	id, err := identity("sync", arg)
+	if err != nil {
+		return err
+	}
+	if d.limit < 0 || d.limit > 100 {
+		return usagef("--limit must be 0 to 100, not %d", d.limit)
+	}
+	// The key of the workspace is none of the control API's business.
+	d.rest.token = tokenFlag{flag: "control-token-env", variable: d.control}
+	client, err := d.rest.open()
+	if err != nil {
+		return err
+	}
+	var answer json.RawMessage
+	err = client.control(cmd.Context(), http.MethodPost, fmt.Sprintf("/syncs/%d/plan", id), server.DryRunRequest{Full: d.full, Limit: &d.limit}, &answer)
+	if err != nil {
+		return controlFailure(fmt.Sprintf("plan sync %d", id), err)
+	}
+	var found plannedRun
+	if err := json.Unmarshal(answer, &found); err != nil {
+		return untested(fmt.Errorf("read the service's answer: %w", err))
+	}
+	if d.asJSON {
+		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", answer)
+	} else {
+		fmt.Fprint(cmd.OutOrStdout(), found.text())
+	}
+	if found.Failure != nil {
+		return exitWith(statusGate)
+	}
+	return nil
+}
+
+// plannedRun is the answer of POST /_control/syncs/{id}/plan.
+type plannedRun struct{ server.DryRun }
+
+// text is the whole plan, for reading.
+func (p *plannedRun) text() string {
+	var b strings.Builder
+	name := fmt.Sprintf("sync %d", p.SyncID)
+	if p.Label != nil {
+		name += " (" + clip(oneLine(*p.Label), 40) + ")"
+	}
+	fmt.Fprintf(&b, "%s: a run would read %s rows and send %s records; nothing was sent, %s\n", name,
+		grouped(p.SourceRecordCount), grouped(p.SourceRecordUpdates+p.SourceRecordDeletes), roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
+	if p.FullSync {
+		fmt.Fprintf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
+	}
+	for _, count := range []struct {
+		action string
+		n      int64
+	}{
+		{"create", p.Actions.Create}, {"change", p.Actions.Change}, {"resend", p.Actions.Resend}, {"delete", p.Actions.Delete},
+		{"refuse", p.Actions.Refuse}, {"skip", p.Actions.Skip}, {"unchanged", p.Actions.Unchanged},
+	} {
+		fmt.Fprintf(&b, "  %-10s %s\n", count.action, grouped(count.n))
+	}
+	for _, r := range p.Refused {
+		fmt.Fprintf(&b, "  refused    %s: %s\n", grouped(r.Rows), clip(oneLine(r.Reason), wayWidth))
+	}
+	for _, r := range p.Doubtful {
+		fmt.Fprintf(&b, "  doubtful   %s: %s\n", grouped(r.Rows), clip(oneLine(r.Reason), wayWidth))
+	}
+	if f := p.Failure; f != nil {
+		fmt.Fprintf(&b, "  the run would fail: %s\n", clip(oneLine(joined(f.Code, f.Message)), wayWidth))
+		if f.Detail != nil {
+			fmt.Fprintf(&b, "    %s\n", clip(oneLine(*f.Detail), wayWidth))
+		}
+	}
+	for i := range p.Sample {
+		fmt.Fprintln(&b, sampleText(&p.Sample[i]))
+	}
+	return b.String()
+}
+
+// sampleText is one record on one line.
+func sampleText(r *server.DryRunRecord) string {
+	text := fmt.Sprintf("%-7s %s", r.Action, cmp.Or(oneLine(compacted(r.Identifier)), "(none)"))
+	switch record := compacted(r.Record); {
+	case record != "":
+		text += "  " + oneLine(record)
+	case r.Bytes > 0:
+		text += fmt.Sprintf("  %s bytes", grouped(int64(r.Bytes)))
+	}
+	if r.Reason != nil {
+		text += "  " + oneLine(*r.Reason)
+	}
+	return clip(text, wayWidth)
+}
