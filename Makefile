@@ -24,7 +24,7 @@ TEST_GC     ?= GOGC=400 GOMEMLIMIT=3GiB
 MEMORY      ?= $(shell grep -qs ' /dev/shm [^ ]* [^ ]*noexec' /proc/mounts || df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 && $$4 > 8 * 1024 * 1024 { print "/dev/shm" }')
 IN_MEMORY    = $(if $(MEMORY),tmp='$(MEMORY)/destkit-$@-$(shell id -u)-$(firstword $(shell echo '$(CURDIR)' | cksum))'; \
   mkdir -p "$$tmp"; chmod 1777 "$$tmp"; trap 'rm -rf "$$tmp"' EXIT; export GOTMPDIR="$${TMPDIR:-/tmp}" TMPDIR="$$tmp";)
-MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -timeout 20m -run Matrix
+MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -timeout 40m -run Matrix
 
 # The linters (staticcheck among them, see .golangci.yml) run from source at this
 # version; nothing has to be installed. Cold, with the linter itself built, that
@@ -32,7 +32,7 @@ MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test race matrix matrix-judges matrix-engine matrix-k6 processes chaos lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build release demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos mutations lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +47,7 @@ demo: build ## sync 100,000 rows to a simulated destination over https, then jud
 	$(BIN) demo
 
 test: ## run every test except the long axes of the matrices
-	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -parallel 4 ./...
+	@$(IN_MEMORY) $(TEST_GC) DESTKIT_TIER=test $(GO) test -vet=off -timeout 20m -parallel 4 ./...
 
 self: ## judge our own destination and our own service, as processes (part of make test)
 	$(GO) test -count=1 -v -run '^TestScript$$/^self$$' ./cmd/destkit
@@ -60,10 +60,15 @@ race: ## run the short tests under the race detector
 # Rules about time get the processors: the judges go first, one package after the
 # other, and the rest takes what they leave.
 matrix: ## break every rule once, kill at every point, meet every fault, in every operation
-	@$(MAKE) --no-print-directory -j 3 --output-sync=target matrix-judges matrix-engine matrix-k6
+	@$(IN_MEMORY) $(MAKE) --no-print-directory -j 3 --output-sync=target matrix-judges matrix-engine matrix-k6
 
 matrix-judges:
-	$(MATRIX) -p 1 -parallel 8 ./conformance/...
+	$(MATRIX) -p 1 -parallel 16 ./conformance/...
+	@$(MAKE) --no-print-directory zoo
+
+zoo: ## judge endpoints of other authors: mistakes, habits and pairs of mistakes
+	env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -v -vet=off -count=1 -timeout 20m -parallel 12 -run '^TestZoo' ./conformance/internal/zoo $(if $(UPDATE),-update) \
+	  | awk '/^ *--- (PASS|SKIP)|^=== |zoo_test.go:[0-9]+: [A-Za-z]/ { next } { print }'
 
 matrix-engine:
 	nice -n 10 $(MATRIX) -p 1 -parallel 8 $$($(GO) list ./... | grep -v /conformance)
@@ -71,7 +76,7 @@ matrix-engine:
 # The extension of k6 is a module of its own, so that nobody who uses destkit gets k6
 # with it; its go.mod is tidied (cd loadgen/xk6 && go mod tidy) whenever ours changes.
 matrix-k6:
-	cd loadgen/xk6 && nice -n 10 $(GO) test -count=1 ./...
+	cd loadgen/xk6 && nice -n 10 $(GO) test -count=1 -timeout 30m ./...
 
 # These need the programs of PostgreSQL. Shorter forms of both are part of make matrix.
 processes: ## a million records by three workers: every limit holds over all of them
@@ -80,9 +85,11 @@ processes: ## a million records by three workers: every limit holds over all of 
 chaos: ## workers are killed, frozen and cut off for five minutes; then all is audited
 	DESTKIT_CHAOS=5m $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesSurvive$$' ./cmd/destkit
 
-lint: ## check formatting, go vet and the linters
+mutations: ## break each claim of the fidelity table once, and print the score
+	@$(IN_MEMORY) DESTKIT_MUTATIONS=1 $(TEST_GC) $(GO) test -v -vet=off -count=1 -timeout 60m -run '^TestFidelityMutations$$' ./server $(if $(UPDATE),-update)
+
+lint: ## check formatting, go vet (as one of the linters) and the linters
 	@test -z "$$(gofmt -l .)" || { echo 'not formatted (make format):'; gofmt -l .; exit 1; }
-	$(GO) vet ./...
 	$(GO) vet .ci/release.go
 	$(GO) run $(GOLANGCI_LINT) run ./...
 
@@ -92,8 +99,9 @@ format: ## format the source
 docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
+	$(MAKE) zoo UPDATE=1
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Fault)Matrix$$' ./server/executor -update
-	$(GO) test -count=1 -run '^TestFidelityLedger$$' ./server -update
+	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings)$$' ./server -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
 	$(GO) run ./bench $(if $(UPDATE),-update) $(BENCH)
