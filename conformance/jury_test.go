@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -288,13 +289,18 @@ func TestPermissions(t *testing.T) {
 }
 
 // scripted is a court whose verdicts are written down: those of the runs of each check.
-type scripted map[string][]Status
+type scripted struct {
+	mu       sync.Mutex
+	verdicts map[string][]Status
+}
 
-func (v scripted) blocks(string, *CheckResult) bool { return false }
+func (v *scripted) blocks(string, *CheckResult) bool { return false }
 
-func (v scripted) judge(_ context.Context, c *Check, _ *jury) *CheckResult {
-	r := c.result(v[c.ID][0], "")
-	v[c.ID] = v[c.ID][1:]
+func (v *scripted) judge(_ context.Context, c *Check, _ *jury) *CheckResult {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	r := c.result(v.verdicts[c.ID][0], "")
+	v.verdicts[c.ID] = v.verdicts[c.ID][1:]
 	if r.Status == Fail {
 		r.Findings, r.symptoms = []Finding{{Actual: c.ID}}, []string{""}
 	}
@@ -318,12 +324,12 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checks := []*Check{{ID: "AAA-001", Level: Must, Write: true}, {ID: "BBB-001", Level: Must, Write: true}}
 			var last Progress
-			verdicts := scripted{"AAA-001": c.unsteady, "BBB-001": c.undecided}
-			j := newJury(verdicts, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
+			court := &scripted{verdicts: map[string][]Status{"AAA-001": c.unsteady, "BBB-001": c.undecided}}
+			j := newJury(court, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
 			j.run(t.Context())
 			require.Equal(t, c.want, []Status{j.results["AAA-001"].Status, j.results["BBB-001"].Status})
-			require.Empty(t, verdicts["AAA-001"])
-			require.Empty(t, verdicts["BBB-001"])
+			require.Empty(t, court.verdicts["AAA-001"])
+			require.Empty(t, court.verdicts["BBB-001"])
 			require.Equal(t, 2, last.Done)
 		})
 	}
