@@ -40,8 +40,8 @@ type Fidelity struct {
 	Rule    string   `json:"rule"`
 	State   string   `json:"state"`
 	Proof   []string `json:"proof"`
-	// BrokenBy are the violations that contradict the rule: make mutations runs its
-	// tests against them.
+	// BrokenBy are the violations and the alterations of answers that contradict the
+	// rule: make mutations runs its tests against them.
 	BrokenBy []string `json:"-"`
 }
 

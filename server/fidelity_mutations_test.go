@@ -28,7 +28,8 @@ type mutation struct {
 // brokenOnPurpose are the violations under which this process tests: those that
 // TestFidelityMutations asks of the process it starts, and otherwise none.
 func brokenOnPurpose() []string {
-	return strings.FieldsFunc(os.Getenv("DESTKIT_BREAK"), func(r rune) bool { return r == ',' })
+	all := strings.FieldsFunc(os.Getenv("DESTKIT_BREAK"), func(r rune) bool { return r == ',' })
+	return slices.DeleteFunc(all, isAlteration)
 }
 
 // TestFidelityMutations runs the tests of each claim in services that break it. A
@@ -58,17 +59,18 @@ func TestFidelityMutations(t *testing.T) {
 			results[at.row] = one
 		}
 	}
-	fmt.Println(mutationScore(rows, results))
+	judged := judgedViolations(t)
+	fmt.Println(mutationScore(rows, results, judged))
 	for _, row := range rows {
-		if one := results[row.ID]; len(one.Survived) > 0 {
-			fmt.Printf("%s survives %s: %s (%s)\n", row.ID, strings.Join(one.Survived, ", "), row.Rule, strings.Join(proofs[row.ID], ", "))
+		if left := results[row.ID].unseen(judged); len(left) > 0 {
+			fmt.Printf("%s survives %s: %s (%s)\n", row.ID, strings.Join(left, ", "), row.Rule, strings.Join(proofs[row.ID], ", "))
 		}
 	}
 	if *updateLedger {
 		text, err := json.MarshalIndent(results, "", "\t")
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(fidelityMutations, append(text, '\n'), 0o644))
-		require.NoError(t, os.WriteFile(fidelityPage, fidelityTable(rows, proofs, results), 0o644))
+		require.NoError(t, os.WriteFile(fidelityPage, fidelityTable(rows, proofs, results, judged), 0o644))
 	}
 }
 
@@ -161,7 +163,14 @@ func keptMutations(t *testing.T, rows []Fidelity) map[string]mutation {
 	require.NoError(t, json.Unmarshal(text, &results))
 	named := map[string][]string{}
 	for _, row := range rows {
-		require.NoError(t, CheckViolations(row.BrokenBy), row.ID)
+		for _, text := range row.BrokenBy {
+			if isAlteration(text) {
+				_, err := readAlteration(text)
+				require.NoError(t, err, row.ID)
+			} else {
+				require.NoError(t, CheckViolations([]string{text}), row.ID)
+			}
+		}
 		if len(row.BrokenBy) > 0 {
 			named[row.ID] = row.BrokenBy
 		}
@@ -175,9 +184,10 @@ func keptMutations(t *testing.T, rows []Fidelity) map[string]mutation {
 	return results
 }
 
-// mutationScore says how many claims are proven, and what keeps the others from it.
-func mutationScore(rows []Fidelity, results map[string]mutation) string {
-	proven, survived := 0, 0
+// mutationScore says how many claims are proven and by what, and what keeps the
+// others from it.
+func mutationScore(rows []Fidelity, results map[string]mutation, judged map[string]bool) string {
+	proven, byJudge, survived := 0, 0, 0
 	bare := map[string]int{} // rows without a mutation by state
 	for _, row := range rows {
 		switch one, broken := results[row.ID]; {
@@ -185,6 +195,8 @@ func mutationScore(rows []Fidelity, results map[string]mutation) string {
 			bare[row.State]++
 		case one.Proven:
 			proven++
+		case len(one.unseen(judged)) == 0:
+			byJudge++
 		default:
 			survived++
 		}
@@ -193,19 +205,52 @@ func mutationScore(rows []Fidelity, results map[string]mutation) string {
 	for _, state := range fidelityStates {
 		states = append(states, fmt.Sprintf("%d %s", bare[state], state))
 	}
-	return fmt.Sprintf("%d of %d claims are proven by a test that fails when they are broken (%d %%).\n"+
-		"%d survived: a violation breaks them and their tests pass. %d have no mutation: %s.",
-		proven, len(rows), 100*proven/len(rows), survived, len(rows)-proven-survived, strings.Join(states, ", "))
+	all := proven + byJudge
+	return fmt.Sprintf("%d of %d claims are proven by something that fails when they are broken (%d %%): %d by their own\n"+
+		"tests, %d by a check of `destkit conform service`, which `make test` runs against this service.\n"+
+		"%d survived: they can be broken and nothing fails. %d have no mutation: %s.",
+		all, len(rows), 100*all/len(rows), proven, byJudge, survived, len(rows)-all-survived, strings.Join(states, ", "))
+}
+
+// unseen are the violations under which neither the tests of a claim fail nor the
+// judge.
+func (m mutation) unseen(judged map[string]bool) (left []string) {
+	for _, violation := range m.Survived {
+		if !judged[violation] {
+			left = append(left, violation)
+		}
+	}
+	return left
 }
 
 // brokenOnce is the cell of a row in the column of the same name.
-func brokenOnce(one mutation) string {
+func brokenOnce(one mutation, judged map[string]bool) string {
+	left := one.unseen(judged)
 	switch {
 	case one.Proven:
 		return "proven"
+	case len(left) > 0:
+		return "survived: `" + strings.Join(left, "`, `") + "`"
 	case len(one.Survived) > 0:
-		return "survived: " + strings.Join(one.Survived, ", ")
+		return "proven by the judge under " + strings.Join(one.Survived, ", ")
 	default:
 		return "no mutation"
 	}
+}
+
+// judgedViolations are those under which destkit conform service fails: the rows
+// of its kill matrix, which make matrix measures and compares.
+func judgedViolations(t *testing.T) map[string]bool {
+	t.Helper()
+	text, err := os.ReadFile("../docs/service-kill-matrix.md")
+	require.NoError(t, err)
+	judged := map[string]bool{}
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) > 4 && strings.TrimSpace(cells[3]) == "FAIL" {
+			judged[strings.TrimSpace(cells[1])] = true
+		}
+	}
+	require.NotEmpty(t, judged)
+	return judged
 }

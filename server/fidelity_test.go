@@ -110,7 +110,7 @@ func TestFidelityLedger(t *testing.T) {
 	index, err := json.MarshalIndent(proofs, "", "\t")
 	require.NoError(t, err)
 	index = append(index, '\n')
-	page := fidelityTable(rows, proofs, keptMutations(t, rows))
+	page := fidelityTable(rows, proofs, keptMutations(t, rows), judgedViolations(t))
 	if *updateLedger {
 		require.NoError(t, os.WriteFile(fidelityIndex, index, 0o644))
 		require.NoError(t, os.WriteFile(fidelityPage, page, 0o644))
@@ -126,7 +126,7 @@ func TestFidelityLedger(t *testing.T) {
 }
 
 // fidelityTable is docs/fidelity.md.
-func fidelityTable(rows []Fidelity, proofs map[string][]string, results map[string]mutation) []byte {
+func fidelityTable(rows []Fidelity, proofs map[string][]string, results map[string]mutation, judged map[string]bool) []byte {
 	var b bytes.Buffer
 	counts := map[string]int{}
 	for _, row := range rows {
@@ -141,8 +141,10 @@ the rules at `+"`GET /_control/fidelity`"+`. This page is generated.
 %s
 
 `+"`make mutations`"+` runs the tests of each claim against a service that breaks it on
-purpose. "Proven" stands in the column "broken once" only where they then fail, under
-each violation that contradicts the sentence; those under which they pass are named.
+purpose: by a violation, or by another value in its answers. "Proven" stands in the
+column "broken once" only where they then fail, under each that contradicts the
+sentence; "by the judge" where they pass and the check of that name fails
+(service-kill-matrix.md). What neither notices is named.
 
 | state | rows | meaning |
 |---|---|---|
@@ -150,7 +152,7 @@ each violation that contradicts the sentence; those under which they pass are na
 | published | %d | it does not, published pages or clients do |
 | assumed | %d | nobody does; it is our choice |
 | unknown | %d | nobody does; do not rely on what is done here |
-`, mutationScore(rows, results), counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
+`, mutationScore(rows, results, judged), counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
 	section := ""
 	for _, row := range rows {
 		if row.Section != section {
@@ -158,7 +160,7 @@ each violation that contradicts the sentence; those under which they pass are na
 			fmt.Fprintf(&b, "\n## Section %s\n\n| id | rule | state | tests | broken once |\n|---|---|---|---|---|\n", section)
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.ID, strings.ReplaceAll(row.Rule, "|", `\|`), row.State,
-			strings.Join(proofs[row.ID], ", "), brokenOnce(results[row.ID]))
+			strings.Join(proofs[row.ID], ", "), brokenOnce(results[row.ID], judged))
 	}
 	return b.Bytes()
 }

@@ -33,7 +33,8 @@ type world struct {
 	sim    *destsim.Sim // behind dest
 	source string       // path of a SQLite file with a table customers
 
-	onCall atomic.Pointer[func()] // runs before each call of the destination
+	onCall  atomic.Pointer[func()] // runs before each call of the destination
+	altered []alteration           // what make mutations changes in answers
 
 	mu   sync.Mutex
 	seen map[string]map[int]bool // operation id -> statuses that were answered
@@ -51,7 +52,7 @@ func newWorld(t testing.TB, change ...func(*Config)) *world {
 	s, err := New(t.Context(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	w := &world{t: t, s: s, seen: map[string]map[int]bool{}}
+	w := &world{t: t, s: s, seen: map[string]map[int]bool{}, altered: alteredOnPurpose(t)}
 	if first := s.FirstTokens(); first != nil {
 		w.pat, w.key = first.PersonalAccessToken, first.WorkspaceAPIKey
 	}
@@ -150,6 +151,11 @@ func (w *world) send(r *http.Request) *answer {
 	recorder := httptest.NewRecorder()
 	w.s.ServeHTTP(recorder, r)
 	a := &answer{t: w.t, code: recorder.Code, header: recorder.Header(), text: recorder.Body.Bytes()}
+	for _, one := range w.altered {
+		if a.code < 300 {
+			a.text = one.apply(strings.TrimPrefix(r.URL.Path, BasePath), a.text)
+		}
+	}
 	if op := operationOf(w.s, r); op != nil {
 		require.NoError(w.t, op.CheckResponse(a.code, a.header, a.text), "%s %s\n%s", r.Method, r.URL, a.text)
 		w.mu.Lock()
