@@ -31,6 +31,7 @@ func TestAuthentication(t *testing.T) {
 		{"other scheme", "/syncs", header("Token " + w.key), 401},
 		{"scheme without token", "/syncs", header("Bearer "), 401},
 		{"two headers", "/syncs", header("Bearer "+w.key, "Bearer "+w.key), 401},
+		{"a header of another name", "/syncs", func(r *http.Request) { r.Header.Set("X-Api-Key", w.key) }, 401},
 		{"workspace key", "/syncs", header("Bearer " + w.key), 200},
 		{"scheme in other case", "/syncs", header("bearer " + w.key), 200},
 		{"basic", "/syncs", basic("bearer", w.key), 200},

@@ -85,6 +85,7 @@ func TestErrors(t *testing.T) {
 		{"an array", "POST", "/workspaces", `[]`, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
 		{"invalid UTF-8", "POST", "/workspaces", "{\"name\":\"\xff\xfe\"}", (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
 		{"wrong type", "POST", "/workspaces", `{"name":["x"]}`, (*world).personal, 400, "error", `{"status":"error","message":"…"}`},
+		{"a number as a name", "POST", "/destinations", `{"service_connection":{"name":7,"type":"custom_api","credentials":{}}}`, (*world).workspaceKey, 400, "error", `{"status":"error","message":"…"}`},
 		{"id that is no number", "GET", "/syncs/abc", ``, (*world).workspaceKey, 400, "error", `{"status":"error","message":"…"}`},
 		{"id too large", "GET", "/syncs/99999999999999999999", ``, (*world).workspaceKey, 400, "error", `{"status":"error","message":"…"}`},
 		{"no token", "GET", "/syncs", ``, (*world).nobody, 401, "error", `{"status":401}`},
@@ -101,6 +102,10 @@ func TestErrors(t *testing.T) {
 				require.Len(t, p, 2, "field and message")
 			}
 			require.NotContains(t, string(a.text), "goroutine")
+			require.Equal(t, one.code == http.StatusMethodNotAllowed, a.header.Get("Allow") != "")
+			if one.name == "a number as a name" {
+				require.Contains(t, a.problems(), "service_connection.name")
+			}
 			if one.live != "" {
 				b := live.do(one.method, one.path, one.token(live), one.body).want(one.code)
 				got := regexp.MustCompile(`"message":"(\\.|[^"\\])*"`).ReplaceAllString(string(b.text), `"message":"…"`)
@@ -108,6 +113,18 @@ func TestErrors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOtherVersions: the version is a part of the path, and there is one.
+func TestOtherVersions(t *testing.T) {
+	proves(t, "F-9-01")
+	w := newWorld(t)
+	for _, base := range []string{"/api/v2", "/api/v0", "/api", ""} {
+		r := httptest.NewRequest("GET", base+"/syncs", nil)
+		r.Header.Set("Authorization", "Bearer "+w.key)
+		require.Equal(t, http.StatusNotFound, w.send(r).code, base)
+	}
+	w.do("GET", "/syncs", w.key, nil).want(200)
 }
 
 func (w *world) personal() string     { return w.pat }

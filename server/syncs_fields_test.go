@@ -134,6 +134,7 @@ func TestSyncBehaviorFamily(t *testing.T) {
 	require.Equal(t, "mapRecords", w.kept(map[string]any{"sync_behavior_family": "mapRecords"}).at("data.sync_behavior_family"))
 	require.Contains(t, w.refused(map[string]any{"sync_behavior_family": "activateEvents"}), "sync_behavior_family")
 	require.Contains(t, w.refused(map[string]any{"mode": map[string]any{"type": "live"}}), "mode.type")
+	require.Contains(t, w.refused(map[string]any{"mode": map[string]any{"type": "hourly"}}), "mode.type")
 
 	stream := w.do("POST", "/sources", w.key, connection(map[string]any{"name": "Stream", "type": "topic_log", "credentials": map[string]any{}})).want(201).id("data.id")
 	topic := w.do("POST", fmt.Sprintf("/sources/%d/topics", stream), w.key, map[string]any{"name": "t", "sample_message": map[string]any{"email": "a", "name": "b"}}).want(201).id("data.id")
@@ -215,6 +216,9 @@ func TestSyncMappings(t *testing.T) {
 		from("liquid_template", "{{ record['name'] | upcase }}", "account_domain"),
 		from("liquid_template", map[string]any{"liquid_template": "{{ record['age'] }}"}, "birthday"),
 	))
+	silent := map[string]any{"from": map[string]any{"type": "column", "data": "name"}, "to": "first_name", "sync_null_values": false}
+	require.Equal(t, false, w.kept(with(silent)).at("data.mappings.2.sync_null_values"))
+	require.Contains(t, w.refused(map[string]any{"mappings": []any{key, from("column", "no_such_column", "last_name")}}), "mappings[1].from.data")
 	require.Equal(t, "email", a.at("data.mappings.0.from.data"))
 	require.Equal(t, true, a.at("data.mappings.0.is_primary_identifier"))
 	require.Equal(t, false, a.at("data.mappings.1.is_primary_identifier"))
@@ -231,8 +235,8 @@ func TestSyncMappings(t *testing.T) {
 	require.Equal(t, false, account.at("data.allow_custom_fields"))
 	require.Contains(t, w.refused(map[string]any{
 		"destination_attributes": map[string]any{"connection_id": w.dest, "object": "account"},
-		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "domain", "is_primary_identifier": true}, from("column", "name", "name"), from("column", "age", "no_such_field")},
-	}), "mappings[2].to")
+		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "domain", "is_primary_identifier": true}, from("column", "age", "no_such_field")},
+	}), "mappings[1].to")
 	require.Contains(t, w.refused(with(from("constant_value", map[string]any{"value": 1, "basic_type": "text"}, "first_name"))), "mappings[2].from.data.value")
 	require.Contains(t, w.refused(with(from("liquid_template", "{% if %}", "first_name"))), "mappings[2].from.data")
 	second := maps.Clone(name)

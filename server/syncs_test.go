@@ -15,7 +15,7 @@ import (
 // TestSyncIsCheckedWhole: one payload, many mistakes, one answer that names all
 // of them; nothing is stored.
 func TestSyncIsCheckedWhole(t *testing.T) {
-	proves(t, "F-4.1-15")
+	proves(t, "F-4.1-15", "F-7.1-04")
 	w := newWorld(t)
 	body := syncBody(w.newSource(), w.newDestination())
 	body["mappings"] = []any{
@@ -37,6 +37,16 @@ func TestSyncIsCheckedWhole(t *testing.T) {
 	}
 	require.Contains(t, problems["mappings[0].from.data"], `"email"`, "the nearest column is suggested")
 	require.Empty(t, w.do("GET", "/syncs", w.key, nil).want(200).at("data"))
+
+	// An update is checked as a whole, too, and changes nothing.
+	whole := syncBody(w.newSource(), w.newDestination())
+	path := fmt.Sprintf("/syncs/%d", w.do("POST", "/syncs", w.key, whole).want(200).id("data.sync_id"))
+	before := w.do("GET", path, w.key, nil).want(200).at("data")
+	refused := w.do("PATCH", path, w.key, map[string]any{"label": "Changed", "operation": "merge", "paused": "yes"}).want(http.StatusBadRequest)
+	require.NotEmpty(t, refused.at("message"))
+	require.Contains(t, refused.problems(), "operation")
+	require.Contains(t, refused.problems(), "paused")
+	require.Equal(t, before, w.do("GET", path, w.key, nil).want(200).at("data"))
 }
 
 // TestSyncReferences: what a sync points at must exist in the workspace.

@@ -4,6 +4,7 @@ package postgrestest
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -132,8 +133,9 @@ func start() (s *server, err error) {
 		return nil, err
 	}
 	// The shell ends the server when its input ends, and leaves nothing: also when
-	// this process dies.
-	cmd := exec.Command("sh", "-c", `"$@" & server=$!; read line; kill -INT $server; wait $server; rm -rf "$0"`, s.folder,
+	// this process dies. The folder itself may lie in one where only this process may
+	// remove it.
+	cmd := exec.Command("sh", "-c", `"$@" & server=$!; read line; kill -INT $server; wait $server; rm -rf "$0" || :`, s.folder,
 		filepath.Join(bin, "postgres"), "-D", data, "-k", s.folder, "-p", strconv.Itoa(s.port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off")
 	cmd.SysProcAttr, cmd.Dir = attributes, s.folder
 	input, err := cmd.StdinPipe()
@@ -166,7 +168,7 @@ func start() (s *server, err error) {
 	s.stop = func() error {
 		_ = input.Close()
 		<-drained
-		return cmd.Wait()
+		return errors.Join(cmd.Wait(), os.RemoveAll(s.folder))
 	}
 	return s, nil
 }
