@@ -45,6 +45,7 @@ func TestReplies(t *testing.T) {
 	kept("sync", w.do("GET", fmt.Sprintf("/syncs/%d", sync), w.key, nil))
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", sync), w.key, nil).want(200).id("data.sync_run_id")
 	w.control("POST", "/settle", nil).want(200)
+	w.do("POST", fmt.Sprintf("/sync_runs/%d/cancel", run), w.key, nil) // too late
 	kept("sync_run", w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil))
 	for i := range 6 {
 		body["label"] = fmt.Sprintf("Customers %d", i)

@@ -235,7 +235,7 @@ func TestSyncMappings(t *testing.T) {
 	require.Equal(t, false, account.at("data.allow_custom_fields"))
 	require.Contains(t, w.refused(map[string]any{
 		"destination_attributes": map[string]any{"connection_id": w.dest, "object": "account"},
-		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "domain", "is_primary_identifier": true}, from("column", "age", "no_such_field")},
+		"mappings":               []any{map[string]any{"from": map[string]any{"type": "column", "data": "email"}, "to": "domain", "is_primary_identifier": true}, from("column", "age", "no_such_field"), from("column", "name", "name")},
 	}), "mappings[1].to")
 	require.Contains(t, w.refused(with(from("constant_value", map[string]any{"value": 1, "basic_type": "text"}, "first_name"))), "mappings[2].from.data.value")
 	require.Contains(t, w.refused(with(from("liquid_template", "{% if %}", "first_name"))), "mappings[2].from.data")
