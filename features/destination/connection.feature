@@ -28,7 +28,7 @@ Feature: Connection test
     And the service calls "test_connection"
     Then every result of test_connection reports the fault
 
-  @CON-003 @should @policy @spec-4.2 @evidence-answers
+  @CON-003 @should @policy @spec-4.2 @alone @evidence-answers
   @needs-CON-001
   Scenario: test_connection can be repeated
     The service calls it each time the connection is saved. A test that fails now and then is

@@ -130,7 +130,7 @@ Feature: Sync speed and rate limit
     When the service calls every reading method
     Then the rate limit header has one value
 
-  @RL-003 @should @policy @spec-8 @evidence-responses
+  @RL-003 @should @policy @spec-8 @alone @evidence-responses
   @needs-RL-001 @needs-RL-002
   Scenario: The rate limit header is the same on every reply
     Each reply overrides the limit of the connection. A header that jumps makes all syncs jump.
