@@ -377,7 +377,9 @@ func (s *scene) die(c crashCell) bool {
 	child := exec.Command(os.Args[0])
 	work := crashWork{Promise: c.number, Place: s.to, Books: s.books, Rows: rows, Run: s.run, Point: c.point, At: c.at}
 	child.Env = append(os.Environ(), crashEnv+"="+text(work))
+	before := s.to.callers.now()
 	out, err := child.CombinedOutput()
+	s.to.gone(s.t, before)
 	if err == nil {
 		return false
 	}

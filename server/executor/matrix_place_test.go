@@ -3,15 +3,21 @@ package executor
 import (
 	"context"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -29,6 +35,7 @@ type place struct {
 	Type        string
 	Credentials destination.Credentials
 	Parts       int // runs are cut into so many; 0: they are not
+	callers     *callers
 }
 
 // matrixPairs are the mappings of the crash matrix.
@@ -42,12 +49,73 @@ func simulated(t *testing.T, speed rpc.Speed) (place, *destsim.Sim) {
 	config.Objects[0].Fields = append(config.Objects[0].Fields, destsim.FieldConfig{Name: "at", Type: rpc.TypeInteger})
 	sim, err := destsim.New(config)
 	require.NoError(t, err)
-	server := httptest.NewServer(sim)
+	server, callers := httptest.NewUnstartedServer(sim), &callers{open: map[net.Conn]bool{}}
+	server.Config.ConnState = callers.change
+	server.Start()
 	t.Cleanup(func() {
 		server.Close()
 		require.NoError(t, sim.Close())
 	})
-	return place{Type: api.TypeCustomAPI, Credentials: destination.Credentials{"webhook_url": api.Raw(server.URL), "api_version": api.Raw(1)}}, sim
+	return place{
+		Type: api.TypeCustomAPI, Credentials: destination.Credentials{"webhook_url": api.Raw(server.URL), "api_version": api.Raw(1)},
+		callers: callers,
+	}, sim
+}
+
+// callers are the connections to a destination.
+type callers struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+}
+
+func (c *callers) change(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch state {
+	case http.StateNew:
+		c.open[conn] = true
+	case http.StateClosed, http.StateHijacked:
+		delete(c.open, conn)
+	}
+}
+
+// now are those that are open. A file has no callers.
+func (c *callers) now() map[net.Conn]bool {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.open)
+}
+
+// gone waits until all that a dead process has sent is through: its connections
+// are closed. What such a batch writes later than the run that goes on would
+// otherwise be what is stored in the end.
+func (p place) gone(t *testing.T, before map[net.Conn]bool) {
+	t.Helper()
+	if p.callers == nil {
+		return
+	}
+	// Connections are accepted in their order: with this one, those of the dead are.
+	var url string
+	require.NoError(t, json.Unmarshal(p.Credentials["webhook_url"], &url))
+	last, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		return slices.ContainsFunc(slices.Collect(maps.Keys(p.callers.now())), func(conn net.Conn) bool {
+			return conn.RemoteAddr().String() == last.LocalAddr().String()
+		})
+	}, time.Minute, time.Millisecond, "nobody accepts")
+	require.NoError(t, last.Close())
+	require.Eventually(t, func() bool {
+		for conn := range p.callers.now() {
+			if !before[conn] {
+				return false
+			}
+		}
+		return true
+	}, time.Minute, time.Millisecond, "what the dead process sent does not end")
 }
 
 // inFile is a folder with one CSV file.
