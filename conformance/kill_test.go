@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/matrixtest"
 )
 
 const (
@@ -197,6 +198,15 @@ func judgeUnhurried(t *testing.T, want []string, build func() *bench) *conforman
 		r = build().judge(t)
 	}
 	return r
+}
+
+// judgeSteadily judges until what trips is what is wanted, twice at most.
+func judgeSteadily(t *testing.T, want []string, build func() *bench) *conformance.Report {
+	t.Helper()
+	return matrixtest.Steadily(t, func() *conformance.Report { return judgeUnhurried(t, want, build) }, func(r *conformance.Report) bool {
+		got := tripped(r)
+		return len(got) == len(want) && !slices.ContainsFunc(got, func(id string) bool { return !slices.Contains(want, id) })
+	})
 }
 
 // explain prints the findings of some checks for a failing test.

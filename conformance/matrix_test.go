@@ -69,7 +69,7 @@ func TestKillMatrix(t *testing.T) {
 				require.NotEmpty(t, a.Why, "%s also %s needs its reason", v.ID, a.ID)
 			}
 			require.LessOrEqual(t, len(v.Also), 4)
-			r := judgeUnhurried(t, want, func() *bench { return benchFor(t, v.ID) })
+			r := judgeSteadily(t, want, func() *bench { return benchFor(t, v.ID) })
 			got := tripped(r)
 			slices.Sort(want)
 			slices.Sort(got)
@@ -90,10 +90,11 @@ func TestKillMatrixAxes(t *testing.T) {
 			continue
 		}
 		check := matrixtest.CheckOf(v.ID)
-		alone := func(name string, build func(t *testing.T) *bench, look func(*testing.T, *conformance.Report)) {
+		type judging func(*testing.T, []string, func() *bench) *conformance.Report
+		alone := func(name string, judge judging, build func(t *testing.T) *bench, look func(*testing.T, *conformance.Report)) {
 			t.Run(v.ID+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				look(t, judgeUnhurried(t, []string{check}, func() *bench {
+				look(t, judge(t, []string{check}, func() *bench {
 					b := build(t)
 					only(b, cat, check)
 					return b
@@ -101,7 +102,7 @@ func TestKillMatrixAxes(t *testing.T) {
 			})
 		}
 		for _, axis := range []string{"seed 2", "seed 3", "serial", "https"} {
-			alone(axis, func(t *testing.T) *bench { return axisBench(t, v.ID, axis) }, func(t *testing.T, r *conformance.Report) {
+			alone(axis, judgeSteadily, func(t *testing.T) *bench { return axisBench(t, v.ID, axis) }, func(t *testing.T, r *conformance.Report) {
 				require.Equal(t, []string{check}, tripped(r), "%v", r.Problems)
 			})
 		}
@@ -110,7 +111,7 @@ func TestKillMatrixAxes(t *testing.T) {
 		}
 		for _, ops := range combinations() {
 			cfg := withOperations(t, withPathSecret(simConfig(v.ID), v.ID), ops)
-			alone(strings.Join(ops, "+"), func(t *testing.T) *bench { return inMemory(t, cfg) }, func(t *testing.T, r *conformance.Report) {
+			alone(strings.Join(ops, "+"), judgeUnhurried, func(t *testing.T) *bench { return inMemory(t, cfg) }, func(t *testing.T, r *conformance.Report) {
 				require.NotContains(t, statuses(r), conformance.HarnessError, explain(r, []string{check}))
 				// An object that advertises everything has no operation to refuse.
 				if len(ops) == 4 && check != "OPS-005" {
