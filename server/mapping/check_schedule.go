@@ -1,11 +1,7 @@
 package mapping
 
 import (
-	"fmt"
 	"strings"
-	"time"
-
-	"github.com/robfig/cron/v3"
 
 	"github.com/destkit/destkit/server/api"
 )
@@ -105,43 +101,6 @@ func (c *checker) checkSchedule(s *api.Schedule, at scheduleFields) {
 		c.bad(at.cron, "goes with the frequency expression only, not with %s: leave it out", s.Frequency)
 	}
 }
-
-// Without seconds, and without names such as @daily.
-var cronFields = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow)
-
-// ParseCron reads a cron expression of five fields in UTC: minute, hour, day of
-// the month, month, day of the week. Days and hours are listed (1,2,3), not
-// given as ranges (facts B4). An expression that never falls due is refused.
-func ParseCron(expression string) (cron.Schedule, error) {
-	fields := strings.Fields(expression)
-	switch {
-	// The library would take a zone (TZ=…), which schedules do not have.
-	case strings.HasPrefix(expression, "@") || strings.Contains(expression, "="):
-		return nil, fmt.Errorf("must be a cron expression of five fields in UTC, without names or time zones, not %q", clip(expression))
-	case len(fields) != 5:
-		return nil, fmt.Errorf("must be a cron expression of five fields in UTC (minute hour day month weekday), and %q has %d", clip(expression), len(fields))
-	}
-	for _, field := range fields {
-		// The library takes ranges, the published service does not.
-		if low, rest, isRange := strings.Cut(field, "-"); isRange && low != "" {
-			return nil, fmt.Errorf("ranges are not supported in %q: write a list, such as 1,2,3 for 1-3 (%s-%s)", clip(field), clip(low), clip(rest))
-		}
-	}
-	schedule, err := cronFields.Parse(strings.Join(fields, " "))
-	if err != nil {
-		return nil, fmt.Errorf("must be a cron expression of five fields in UTC: %w", err)
-	}
-	// From a leap year on, so that the 29th of February counts.
-	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, fmt.Errorf("the cron expression %q never falls due", clip(expression))
-	}
-	return utcSchedule{schedule}, nil
-}
-
-// utcSchedule keeps the schedule in UTC whatever zone a moment comes in.
-type utcSchedule struct{ in cron.Schedule }
-
-func (u utcSchedule) Next(t time.Time) time.Time { return u.in.Next(t.UTC()) }
 
 // checkFlatSchedule: the older published form of mode (facts B4), and that it
 // does not say something else than mode.

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -306,12 +305,4 @@ func TestCheckReportsAll(t *testing.T) {
 func TestCheckEmpty(t *testing.T) {
 	require.NotEmpty(t, Check(Subject{}))
 	require.NotEmpty(t, Check(Subject{Object: &api.DestinationObject{}}))
-}
-
-func TestParseCronIsUTC(t *testing.T) {
-	schedule, err := ParseCron("30 6 * * 1")
-	require.NoError(t, err)
-	zone := time.FixedZone("", 5*3600)
-	next := schedule.Next(time.Date(2026, 11, 23, 11, 0, 0, 0, zone)) // Monday 06:00 UTC
-	require.Equal(t, time.Date(2026, 11, 23, 6, 30, 0, 0, time.UTC), next)
 }
