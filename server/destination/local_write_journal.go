@@ -41,6 +41,7 @@ type journalKeys struct {
 const (
 	journalSyncs  = 16 // writing into one file
 	journalBefore = 256
+	journalLast   = int64(1) << 60 // batches, so that the next can be counted
 )
 
 // slotName is hidden, so that no object is made of it.
@@ -105,7 +106,7 @@ func before(f *os.File, at int64) []byte {
 	return text
 }
 
-// read takes a slot only when it is whole.
+// read takes a slot only when it is whole, and says what a batch can have done.
 func (j *journal) read(slot int64) (e entryOfJournal, ok bool) {
 	text, err := j.root.ReadFile(j.slotName(slot))
 	if err != nil {
@@ -113,7 +114,10 @@ func (j *journal) read(slot int64) (e entryOfJournal, ok bool) {
 	}
 	sum, body, found := strings.Cut(string(text), "\n")
 	if !found || sum != checksum([]byte(body)) || json.Unmarshal([]byte(body), &e) != nil {
-		return e, false
+		return entryOfJournal{}, false
+	}
+	if e.Sequence < 0 || e.Sequence > journalLast || e.From < 0 || e.To < e.From || len(e.Before) > journalBefore {
+		return entryOfJournal{}, false
 	}
 	return e, true
 }
