@@ -67,6 +67,9 @@ func statusLine(line []byte) (status int, closing bool, err error) {
 	if status < 100 {
 		return 0, false, fmt.Errorf("the reply has the status %03d", status)
 	}
+	if !fieldValue(line[12:]) {
+		return 0, false, fmt.Errorf("the status line has a control character: it begins with %q", clip(line))
+	}
 	return status, line[7] == '0', nil
 }
 
