@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"slices"
 	"sync"
 
@@ -42,8 +44,24 @@ func openSQLite(file string) (*sqliteStore, error) {
 	return s, nil
 }
 
+// ownFile makes a missing file, for its owner alone: SQLite would let everybody read
+// the records, and its further files get the mode of the first.
+func ownFile(file string) error {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
 // open opens the file and creates what is missing in it.
 func (s *sqliteStore) open() error {
+	if err := ownFile(s.file); err != nil {
+		return err
+	}
 	conn, err := handles.Open(s.file, sqlite.OpenReadWrite|sqlite.OpenCreate|sqlite.OpenWAL)
 	if err != nil {
 		return err

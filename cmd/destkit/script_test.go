@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -57,6 +58,7 @@ func TestScript(t *testing.T) {
 			"profiled":   cmdProfiled,
 			"mailserver": cmdMailserver,
 			"mail":       cmdMail,
+			"private":    cmdPrivate,
 		},
 	})
 }
@@ -85,9 +87,43 @@ func checkStatus(ts *testscript.TestScript, err error, want int) {
 	}
 }
 
+// cmdPrivate is `private [-except NAME] PATH...`: nobody but the owner can read or write
+// the files there (0600) or look into the folders (0700).
+func cmdPrivate(ts *testscript.TestScript, neg bool, args []string) {
+	except := ""
+	if len(args) > 1 && args[0] == "-except" {
+		except, args = args[1], args[2:]
+	}
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: private [-except NAME] PATH...")
+	}
+	for _, path := range args {
+		files := 0
+		ts.Check(filepath.WalkDir(ts.MkAbs(path), func(path string, entry fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := entry.Info()
+			if err != nil {
+				return err
+			}
+			open := info.Mode().Perm()&0o077 != 0
+			if open != (entry.Name() == except) {
+				ts.Fatalf("%s has the mode %s", path, info.Mode())
+			}
+			files++
+			return nil
+		}))
+		ts.Logf("%s: %d files and folders", path, files)
+	}
+}
+
 // program prepares the program in the folder and environment of the script.
 func program(ts *testscript.TestScript, args ...string) *exec.Cmd {
 	cmd := exec.Command("destkit", args...)
+	if umask := ts.Getenv("UMASK"); umask != "" {
+		cmd = exec.Command("sh", append([]string{"-c", "umask " + umask + ` && exec destkit "$@"`, "destkit"}, args...)...)
+	}
 	cmd.Dir = ts.MkAbs(".")
 	cmd.Env = append(os.Environ(), "HOME="+cmd.Dir)
 	for _, name := range []string{"SIM_TOKEN", "CONTROL_TOKEN", "SMTP_PASSWORD", "XDG_CONFIG_HOME", envAccessToken, envWorkspaceKey, envMasterKey} {

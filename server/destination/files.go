@@ -132,7 +132,7 @@ func (c *filesConnection) folder() (*os.Root, error) {
 	if base == "" {
 		base = c.path
 	}
-	if err := os.MkdirAll(base, 0o755); err != nil {
+	if err := os.MkdirAll(base, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	root, err := os.OpenRoot(base)
@@ -143,7 +143,7 @@ func (c *filesConnection) folder() (*os.Root, error) {
 		return root, nil
 	}
 	defer root.Close()
-	if err := root.MkdirAll(c.path, 0o755); err != nil {
+	if err := root.MkdirAll(c.path, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
 	below, err := root.OpenRoot(c.path)

@@ -109,7 +109,7 @@ func (s *filesSender) Send(ctx context.Context, plan *Plan, records [][]byte) (R
 // the file changes, so that a torn end can be told and cut.
 func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err error) {
 	name := FileName(plan.Object.APIName, s.format)
-	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	f, err := root.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("open file: %w", err)
 	}
@@ -133,7 +133,7 @@ func (s *filesSender) appendRows(root *os.Root, plan *Plan, rows *rows) (err err
 	}
 	if layout.replaced { // the file was rewritten with more columns
 		_ = f.Close()
-		if f, err = root.OpenFile(name, os.O_RDWR, 0o644); err != nil {
+		if f, err = root.OpenFile(name, os.O_RDWR, 0o600); err != nil {
 			return fmt.Errorf("open file: %w", err)
 		}
 		if end, err = f.Seek(0, io.SeekEnd); err != nil {

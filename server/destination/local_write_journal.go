@@ -209,10 +209,25 @@ func temporaryName(name, purpose string) string {
 	return "." + name + ".destkit-" + purpose
 }
 
+// createFor creates the file that is to take the place of name. Records are about
+// people: nobody else may read them, unless the owner of the file has allowed it.
+func createFor(root *os.Root, name, temporary string) (*os.File, error) {
+	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := root.Stat(name); err == nil && info.Mode().IsRegular() {
+		if err := f.Chmod(info.Mode().Perm()); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	}
+	return f, nil
+}
+
 // replaceFile writes a file beside another and puts it in its place.
 func replaceFile(root *os.Root, name, purpose string, fill func(w *bufio.Writer) error) error {
 	temporary := temporaryName(name, purpose)
-	f, err := root.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644)
+	f, err := createFor(root, name, temporary)
 	if err != nil {
 		return fmt.Errorf("create file: %w", err)
 	}

@@ -22,7 +22,7 @@ func (s *filesSender) Swap(_ context.Context, plan *Plan) (Swap, error) {
 	}
 	w := &filesSwap{sender: s, plan: plan, root: root, name: FileName(plan.Object.APIName, s.format)}
 	w.temporary = temporaryName(w.name, fmt.Sprintf("swap-%d", plan.SyncID))
-	if w.file, err = root.OpenFile(w.temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o644); err != nil {
+	if w.file, err = createFor(root, w.name, w.temporary); err != nil {
 		return nil, failedWrite(errors.Join(fmt.Errorf("create file: %w", err), root.Close()))
 	}
 	w.out = bufio.NewWriterSize(w.file, 256<<10)

@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"bufio"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -409,5 +410,29 @@ func BenchmarkAppendFile(b *testing.B) {
 			}
 			b.ReportMetric(float64(next)/b.Elapsed().Seconds(), "records/s")
 		})
+	}
+}
+
+// TestFilesKeepTheirMode: records are their owner's alone, and a file that the owner has
+// opened to others stays so when another takes its place.
+func TestFilesKeepTheirMode(t *testing.T) {
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	require.NoError(t, err)
+	defer root.Close()
+	write := func(w *bufio.Writer) error { return w.WriteByte('a') }
+	for _, mode := range []os.FileMode{0, 0o644, 0o640, 0o600} {
+		name := fmt.Sprintf("%o.csv", mode)
+		if mode != 0 {
+			require.NoError(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600))
+			require.NoError(t, os.Chmod(filepath.Join(dir, name), mode))
+		}
+		require.NoError(t, replaceFile(root, name, "test", write))
+		info, err := os.Stat(filepath.Join(dir, name))
+		require.NoError(t, err)
+		if mode == 0 {
+			mode = 0o600
+		}
+		require.Equal(t, mode, info.Mode().Perm())
 	}
 }
