@@ -1,0 +1,62 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// pagesWithTests are those whose tables end with the tests that show each row.
+var pagesWithTests = []string{"security.md"}
+
+var (
+	namedTest  = regexp.MustCompile("`((?:Test|Fuzz)[A-Za-z0-9]+)`")
+	namedWords = regexp.MustCompile("`([a-z0-9-]+)\\.txtar`")
+	testFunc   = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)[A-Za-z0-9]+)\(`)
+)
+
+// TestPromisesNameTheirTests: each row of the pages about security and limits names a
+// test or a transcript that exists.
+func TestPromisesNameTheirTests(t *testing.T) {
+	root := filepath.Join("..", "..")
+	tests := map[string]bool{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			tests[found[1]] = true
+		}
+		return err
+	}))
+	for _, page := range pagesWithTests {
+		text, err := os.ReadFile(filepath.Join(root, "docs", page))
+		require.NoError(t, err)
+		rows := 0
+		lines := strings.Split(string(text), "\n")
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "| ") || i+1 < len(lines) && strings.HasPrefix(lines[i+1], "|---") {
+				continue
+			}
+			cells := strings.Split(strings.Trim(line, "| "), " | ")
+			last := cells[len(cells)-1]
+			found := namedTest.FindAllStringSubmatch(last, -1)
+			scripts := namedWords.FindAllStringSubmatch(last, -1)
+			require.NotEmpty(t, append(found, scripts...), "%s:%d names no test: %s", page, i+1, line)
+			for _, name := range found {
+				require.True(t, tests[name[1]], "%s:%d: there is no %s", page, i+1, name[1])
+			}
+			for _, name := range scripts {
+				require.FileExists(t, filepath.Join("testdata", "script", name[1]+".txtar"), "%s:%d", page, i+1)
+			}
+			rows++
+		}
+		require.Greater(t, rows, 10, page)
+	}
+}
