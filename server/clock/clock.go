@@ -182,6 +182,14 @@ func (c *Clock) Runs() bool {
 	return !c.frozen && !c.stepped
 }
 
+// Advancing tells whether a call of Advance is under way: it waits after each function
+// until nothing runs any more.
+func (c *Clock) Advancing() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.stepped
+}
+
 // State is what a snapshot keeps of a clock. Functions that wait are not part
 // of it: their owners register them again.
 type State struct {

@@ -85,6 +85,30 @@ func TestAdvanceRunsInOrderAtEachMoment(t *testing.T) {
 	require.Equal(t, []Due{{day.Add(5 * time.Hour), "late"}}, due)
 }
 
+// TestTurns: what is registered late for a place that was reserved early runs in that
+// place, and a clock goes on behind the turns of another one.
+func TestTurns(t *testing.T) {
+	c := open(t)
+	c.TurnsFrom(100)
+	var d diary
+	early := c.Turn()
+	require.EqualValues(t, 101, early)
+	c.AfterFunc(time.Hour, "b", d.note(c, "b"))
+	late := c.Turn()
+	c.AtTurn(day.Add(time.Hour), late, "c", d.note(c, "c"))
+	c.AtTurn(day.Add(time.Hour), early, "a", d.note(c, "a"))
+	c.TurnsFrom(7)
+	require.Greater(t, c.Turn(), late, "turns never go back")
+	report, err := c.Advance(t.Context(), time.Hour)
+	require.NoError(t, err)
+	require.Equal(t, []string{"a", "b", "c"}, report.Ran)
+	require.False(t, c.Advancing())
+	c.AfterFunc(time.Hour, "within", func(context.Context) { require.True(t, c.Advancing()) })
+	report, err = c.Advance(t.Context(), time.Hour)
+	require.NoError(t, err)
+	require.Empty(t, report.Panicked)
+}
+
 func TestAdvanceOfARunningClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)

@@ -36,14 +36,41 @@ func (c *Clock) At(t time.Time, name string, fn func(ctx context.Context)) *Time
 	return c.push(&Timer{c: c, at: t.Round(0).UTC(), name: name, fn: fn})
 }
 
-// push queues a timer; one of a closed clock never falls due.
+// Turn reserves a place among what falls due at one moment, as if a function had been
+// registered now. It is for those who keep elsewhere what waits, and register nothing
+// but what comes first, by AtTurn.
+func (c *Clock) Turn() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq++
+	return int64(c.seq)
+}
+
+// TurnsFrom lets the next turns come after last, which was kept from an earlier clock.
+func (c *Clock) TurnsFrom(last int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seq = max(c.seq, uint64(max(last, 0)))
+}
+
+// AtTurn is At in a place that was reserved.
+func (c *Clock) AtTurn(t time.Time, turn int64, name string, fn func(ctx context.Context)) *Timer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.push(&Timer{c: c, at: t.Round(0).UTC(), seq: uint64(max(turn, 0)), name: name, fn: fn})
+}
+
+// push queues a timer, behind all others where it has no turn; one of a closed clock
+// never falls due.
 func (c *Clock) push(t *Timer) *Timer {
 	t.index = -1
 	if c.closed {
 		return t
 	}
-	c.seq++
-	t.seq = c.seq
+	if t.seq == 0 {
+		c.seq++
+		t.seq = c.seq
+	}
 	heap.Push(&c.queue, t)
 	if t.index == 0 {
 		c.look()

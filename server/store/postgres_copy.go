@@ -21,7 +21,7 @@ import (
 var copied = []string{
 	"settings", "organizations", "users", "access_tokens", "workspaces", "memberships", "data_keys", "invitations",
 	"workspace_invitations", "destinations", "object_caches", "sources", "source_tables", "refreshes", "datasets", "models",
-	"segments", "topics", "topic_messages", "syncs", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
+	"segments", "topics", "topic_messages", "syncs", "schedules", "sync_runs", "webhooks", "webhook_deliveries", "open_alerts", "mails",
 	"links",
 }
 

@@ -41,6 +41,9 @@ type Options struct {
 	// of this machine's: during Open, before Clock is asked, and whenever it differs by
 	// more than about 10 ms from what was told before (0 at first). nil: nobody asks.
 	Skewed func(ahead time.Duration)
+	// Plan tells, from a moment on, when a sync runs by itself. CreateSync and SaveSync
+	// ask it. nil: nobody runs syncs.
+	Plan func(y *Sync, from time.Time) Plan
 	// Visit leaves a schema of an older program as it is, and refuses it (ErrUnfit):
 	// to bring it up to date would end the work of that program's processes.
 	Visit bool
@@ -60,6 +63,7 @@ type Store struct {
 	random io.Reader
 	owner  *owner // of a directory
 	keys   keyring
+	plan   func(*Sync, time.Time) Plan
 
 	engine  engine
 	news    *news         // of the other processes; nil: there are none
@@ -98,7 +102,7 @@ func HoldsData(dir string) bool {
 // on the directory, ErrNewer, ErrWrongKey, ErrHasData (From with a store that is not new),
 // ErrNotACopy, ErrUnavailable and ErrUnfit of PostgreSQL.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s := &Store{dir: o.Dir, place: "store in memory", clock: o.Clock, random: o.Random, closed: make(chan struct{})}
+	s := &Store{dir: o.Dir, place: "store in memory", clock: o.Clock, random: o.Random, plan: o.Plan, closed: make(chan struct{})}
 	if s.clock == nil {
 		s.clock = time.Now
 	}

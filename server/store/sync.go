@@ -30,6 +30,9 @@ type Sync struct {
 	Status        string
 	MatchRate     *api.MatchRate
 	NextAlertID   int64
+	// Due is when it falls due, as CreateSync, SaveSync and PlanSync have found; the
+	// zero value after a read.
+	Due Due
 }
 
 var syncs = define(table[Sync]{
@@ -73,10 +76,20 @@ func (tx *Tx) SetSyncColumns(s *Sync) error {
 }
 
 // CreateSync stores a new sync.
-func (tx *Tx) CreateSync(s *Sync) error { return syncs.create(tx, s) }
+func (tx *Tx) CreateSync(s *Sync) error {
+	if err := syncs.create(tx, s); err != nil {
+		return err
+	}
+	return tx.plan(s)
+}
 
 // SaveSync stores a changed sync.
-func (tx *Tx) SaveSync(s *Sync) error { return syncs.save(tx, s) }
+func (tx *Tx) SaveSync(s *Sync) error {
+	if err := syncs.save(tx, s); err != nil {
+		return err
+	}
+	return tx.plan(s)
+}
 
 // SetSyncOutcome keeps what the last run left behind. Its UpdatedAt stays, since
 // nobody changed the sync; its version counts up, since replies show it.
@@ -117,6 +130,11 @@ func (tx *Tx) SyncHeads(workspaceID int64, p Page) ([]Head, int64, error) {
 // in the order of their ids.
 func (tx *Tx) EverySync(after, limit int64) ([]*Sync, error) {
 	return syncs.some(tx, "id > ? ORDER BY id LIMIT ?", after, limit)
+}
+
+// EveryTopicSync is EverySync of those that read topics.
+func (tx *Tx) EveryTopicSync(after, limit int64) ([]*Sync, error) {
+	return syncs.some(tx, "topic_id IS NOT NULL AND id > ? ORDER BY id LIMIT ?", after, limit)
 }
 
 // SyncsOfTopic reads the syncs that read a topic, in the order of their ids.

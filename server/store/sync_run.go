@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
@@ -103,6 +104,44 @@ func (tx *Tx) UntoldRuns() ([]*SyncRun, error) {
 // before the run with that id, newest first.
 func (tx *Tx) CompletedRuns(syncID, before, limit int64) ([]*SyncRun, error) {
 	return syncRuns.some(tx, "sync_id = ? AND status = 'completed' AND id < ? ORDER BY created_at DESC, id DESC LIMIT ?", syncID, before, limit)
+}
+
+// KeptRun is a run that is over and whose records may still be kept.
+type KeptRun struct {
+	ID, SyncID  int64
+	CompletedAt time.Time
+}
+
+// KeptRuns are at most limit of them that come after another one (the zero value:
+// from the first) in the order of their ends.
+func (tx *Tx) KeptRuns(after KeptRun, limit int64) (found []KeptRun, err error) {
+	err = tx.query(`SELECT id, sync_id, completed_at FROM sync_runs WHERE records_gone = 0 AND completed_at IS NOT NULL
+		AND completed_at >= ? AND (completed_at > ? OR id > ?) ORDER BY completed_at, id LIMIT ?`, func(c cells) error {
+		s := scan{cells: c}
+		found = append(found, KeptRun{ID: s.number(), SyncID: s.number(), CompletedAt: s.time()})
+		return nil
+	}, milliseconds(after.CompletedAt), milliseconds(after.CompletedAt), after.ID, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read runs with records: %w", err)
+	}
+	return found, nil
+}
+
+// milliseconds is a moment as rows keep it; the zero time comes before all of them.
+func milliseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return math.MinInt64
+	}
+	return t.UnixMilli()
+}
+
+// SetRecordsGone notes that no records are kept of a run any more. Nobody sees it, so
+// its version stays.
+func (tx *Tx) SetRecordsGone(id int64) error {
+	if _, err := tx.exec("UPDATE sync_runs SET records_gone = 1 WHERE id = ?", id); err != nil {
+		return fmt.Errorf("note that sync run %d has no records: %w", id, err)
+	}
+	return nil
 }
 
 const active = "status IN ('queued', 'working')"
