@@ -78,10 +78,6 @@ func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set 
 	case freeze != nil:
 		s.clock.Freeze(*freeze)
 	case set != nil:
-		// A schedule may come to moments again at which it has started runs.
-		if err := s.schedule.forgetFired(c.r.Context()); err != nil {
-			return nil, err
-		}
 		if err := s.clock.Set(set.Time); err != nil {
 			return nil, clockRefused("set", err)
 		}

@@ -345,11 +345,11 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return w.s.schedule.planned(id) }, usualPulse.read/2, time.Millisecond)
 }
 
-// planned tells whether the schedule of a sync has a next moment.
+// planned tells whether a process waits for a sync to fall due.
 func (p *schedule) planned(id int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.timers[id] != nil
+	return p.timer != nil && p.first.SyncID == id
 }
 
 // TestTheLeaderTells: what a worker has found out the leader sends and tries again.

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,9 +25,12 @@ var retryWaits = [...]time.Duration{time.Minute, 5 * time.Minute, 25 * time.Minu
 // reasonRetry is the ui_tag of such a run.
 const reasonRetry = "Retry"
 
+// retrySettings begins the names of what retrySetting names.
+const retrySettings = "retry of sync "
+
 // retrySetting holds what is still to be tried again, so that a restart does not
 // forget it.
-func retrySetting(syncID int64) string { return fmt.Sprintf("retry of sync %d", syncID) }
+func retrySetting(syncID int64) string { return fmt.Sprintf("%s%d", retrySettings, syncID) }
 
 // retry is the next run of a sync whose last one failed.
 type retry struct {
@@ -126,6 +131,37 @@ func (p *retries) resume(tx *store.Tx, y *store.Sync) error {
 		p.put(y.WorkspaceID, y.ID, next)
 	}
 	return err
+}
+
+// resumeAll arms the timers of all syncs that are to be tried again, in the order of
+// their ids. No other sync is read.
+func (p *retries) resumeAll(ctx context.Context) error {
+	return p.s.store.View(ctx, func(tx *store.Tx) error {
+		waiting, err := tx.Settings(retrySettings)
+		if err != nil {
+			return err
+		}
+		ids := make([]int64, 0, len(waiting))
+		for name := range waiting {
+			if id, err := strconv.ParseInt(strings.TrimPrefix(name, retrySettings), 10, 64); err == nil {
+				ids = append(ids, id)
+			}
+		}
+		slices.Sort(ids)
+		for _, id := range ids {
+			some, err := tx.EverySync(id-1, 1)
+			if err != nil {
+				return err
+			}
+			if len(some) == 0 || some[0].ID != id {
+				continue // it is gone
+			}
+			if err := p.resume(tx, some[0]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 // due queues the run, unless something else happened meanwhile: another run of

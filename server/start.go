@@ -150,6 +150,7 @@ func (s *Server) open(ctx context.Context) error {
 		MasterKey: s.config.MasterKey,
 		Random:    s.config.Random,
 		Owner:     s.config.Owner,
+		Plan:      s.schedule.plan,
 		Skewed: func(ahead time.Duration) {
 			s.ahead.Store(int64(ahead))
 			s.log.Warn("the clock of this machine differs from the database's, which counts", "seconds_ahead", ahead.Seconds())

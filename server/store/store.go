@@ -76,6 +76,16 @@ type Store struct {
 	closing sync.Once
 
 	generation atomic.Uint64
+	work       struct{ statements, rows atomic.Uint64 }
+}
+
+// Work is what transactions have done since the store was opened: statements that
+// they ran, and rows that those gave.
+type Work struct{ Statements, Rows uint64 }
+
+// Work tells how much has been done.
+func (s *Store) Work() Work {
+	return Work{s.work.statements.Load(), s.work.rows.Load()}
 }
 
 // Generation counts the changes that were committed. What was read after

@@ -107,6 +107,7 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 		return 0, err
 	}
 	tx.changed = true
+	tx.store.work.statements.Add(1)
 	changed, err := tx.conn.run(query, nil, args...)
 	return changed, tx.checked(err)
 }
@@ -115,7 +116,13 @@ func (tx *Tx) query(query string, each func(cells) error, args ...any) error {
 	if err := tx.ready(false); err != nil {
 		return err
 	}
-	_, err := tx.conn.run(query, each, args...)
+	rows := uint64(0)
+	_, err := tx.conn.run(query, func(c cells) error {
+		rows++
+		return each(c)
+	}, args...)
+	tx.store.work.statements.Add(1)
+	tx.store.work.rows.Add(rows)
 	return tx.checked(err)
 }
 
@@ -125,6 +132,7 @@ func (tx *Tx) insert(query string, args ...any) (id int64, err error) {
 		return 0, err
 	}
 	tx.changed = true
+	tx.store.work.statements.Add(1)
 	_, err = tx.conn.run(query, func(c cells) error {
 		id, _ = c.number(0)
 		return nil

@@ -1,0 +1,122 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/destkit/destkit/server/store"
+)
+
+// This file is how schedules are taken up at a start, by a new leader, and by a clock
+// that was set. Only what has to be planned anew is read.
+
+// all takes up every schedule, as at a start: what fell due while nobody was there is
+// left out.
+func (p *schedule) all(ctx context.Context) error { return p.since(ctx, p.s.clock.Now()) }
+
+// since is all, with what fell due from that moment on.
+func (p *schedule) since(ctx context.Context, from time.Time) error {
+	var last int64
+	err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		last, err = tx.LastTurn()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	p.s.clock.TurnsFrom(last)
+	if err := p.replan(ctx, from, from); err != nil {
+		return err
+	}
+	return p.rest(ctx, func(y *store.Sync) { p.s.live.begin(y) })
+}
+
+// again schedules by a clock that was set. What is overdue by it runs as it is, and
+// what was planned from a later moment is planned anew.
+func (p *schedule) again(ctx context.Context) error {
+	if err := p.replan(ctx, p.s.clock.Now(), time.Time{}); err != nil {
+		return err
+	}
+	p.look()
+	return nil
+}
+
+// changed follows a sync that may have been changed in another process.
+func (p *schedule) changed(y *store.Sync) {
+	p.s.live.begin(y)
+	p.look()
+}
+
+// changedAll is changed for every sync, about none of which anything is known.
+func (p *schedule) changedAll(ctx context.Context) error {
+	return p.rest(ctx, func(y *store.Sync) {
+		if !p.s.live.waits(y.ID) {
+			p.s.live.begin(y)
+		}
+	})
+}
+
+// planAtOnce is how many syncs one change plans anew.
+const planAtOnce = 200
+
+// replan plans from a moment on what has to be planned anew (store.UnplannedSyncs).
+func (p *schedule) replan(ctx context.Context, from, missed time.Time) error {
+	for after := int64(0); ; {
+		some := []*store.Sync{}
+		find := func(tx *store.Tx) (err error) {
+			some, err = tx.UnplannedSyncs(after, p.s.clock.Now(), missed, planAtOnce)
+			return err
+		}
+		// Mostly there is nothing to change.
+		if err := p.s.store.View(ctx, find); err != nil || len(some) == 0 {
+			return err
+		}
+		err := p.s.store.Update(ctx, func(tx *store.Tx) error {
+			if err := find(tx); err != nil {
+				return err
+			}
+			for _, y := range some {
+				at := from
+				if y.UpdatedAt.After(at) && !y.UpdatedAt.After(tx.Now()) { // it may not have had the schedule before
+					at = y.UpdatedAt
+				}
+				if err := tx.PlanSync(y, at); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil || len(some) == 0 {
+			return err
+		}
+		after = some[len(some)-1].ID
+	}
+}
+
+// rest takes up what falls due by no schedule: live syncs, each of which is given to
+// begin, and retries.
+func (p *schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
+	const at = 500
+	for after := int64(0); ; {
+		var some []*store.Sync
+		err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
+			some, err = tx.EveryTopicSync(after, at)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if len(some) == 0 {
+			break
+		}
+		for _, y := range some {
+			begin(y)
+			after = y.ID
+		}
+	}
+	if err := p.s.retries.resumeAll(ctx); err != nil {
+		return err
+	}
+	p.look()
+	return nil
+}
