@@ -63,14 +63,17 @@ func (k *retention) lookAt(at time.Time, replace bool) {
 	})
 }
 
-// look drops what is due, and comes back for the rest.
+// dropAtOnce is how many runs are looked at together.
+const dropAtOnce = 500
+
+// look drops what is due, in the order of time, and comes back for the rest. No run is
+// read whose time is still to come, but the first.
 func (k *retention) look(ctx context.Context) error {
-	const at = 500
 	var next time.Time
-	for after := int64(0); ; {
-		var some []*store.Sync
+	for after := (store.KeptRun{}); next.IsZero(); {
+		var some []store.KeptRun
 		err := k.s.store.View(ctx, func(tx *store.Tx) (err error) {
-			some, err = tx.EverySync(after, at)
+			some, err = tx.KeptRuns(after, dropAtOnce)
 			return err
 		})
 		if err != nil {
@@ -79,15 +82,9 @@ func (k *retention) look(ctx context.Context) error {
 		if len(some) == 0 {
 			break
 		}
-		for _, y := range some {
-			after = y.ID
-			first, err := k.lookThrough(ctx, y)
-			if err != nil {
-				return err
-			}
-			if !first.IsZero() && (next.IsZero() || first.Before(next)) {
-				next = first
-			}
+		after = some[len(some)-1]
+		if next, err = k.dropDue(ctx, some); err != nil {
+			return err
 		}
 	}
 	if next.IsZero() && k.s.fleet != nil { // runs end in processes that tell nothing of it
@@ -99,34 +96,36 @@ func (k *retention) look(ctx context.Context) error {
 	return nil
 }
 
-// lookThrough drops the old runs of one sync, and tells when the next one is
-// due; zero: none is left.
-func (k *retention) lookThrough(ctx context.Context, y *store.Sync) (next time.Time, err error) {
-	books := k.s.ledger.Sync(y.ID)
-	runs, err := books.Runs()
-	for _, id := range runs {
-		var run *store.SyncRun
-		err := k.s.store.View(ctx, func(tx *store.Tx) (err error) {
-			run, err = tx.SyncRun(y.WorkspaceID, id)
-			return err
-		})
+// dropDue drops the records of those runs whose time is over, notes that they are gone,
+// and tells when the first of the others is due; zero: there is no other.
+func (k *retention) dropDue(ctx context.Context, some []store.KeptRun) (next time.Time, err error) {
+	now := k.s.clock.Now()
+	var gone []int64
+	for _, run := range some {
+		if due := run.CompletedAt.Add(recordsKept); now.Before(due) {
+			next = due
+			break
+		}
+		err := k.s.ledger.Sync(run.SyncID).Drop(run.ID)
 		switch {
-		case errors.Is(err, store.ErrNotFound), err == nil && run.Run.CompletedAt == nil:
-			continue // it is under way, or of another world
-		case err != nil:
-			return next, err
-		}
-		if due := run.Run.CompletedAt.Add(recordsKept); k.s.clock.Now().Before(due) {
-			if next.IsZero() || due.Before(next) {
-				next = due
-			}
-			continue
-		}
-		// A log that is not in the state yet stays until the next run has put it
-		// there.
-		if err := books.Drop(id); err != nil && !errors.Is(err, ledger.ErrBusy) {
+		case err == nil:
+			gone = append(gone, run.ID)
+		case errors.Is(err, ledger.ErrBusy):
+			// A log that is not in the state yet stays until the next run has put it
+			// there.
+		default:
 			return next, err
 		}
 	}
-	return next, err
+	if len(gone) == 0 {
+		return next, nil
+	}
+	return next, k.s.store.Update(ctx, func(tx *store.Tx) error {
+		for _, id := range gone {
+			if err := tx.SetRecordsGone(id); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
