@@ -28,6 +28,7 @@ type engine struct {
 	released chan struct{}         // closed when it may again
 	turn     chan struct{}         // of the one who holds
 	expected expectedRuns
+	progress progressBook
 }
 
 // workingRun is one run that has been started in this process.
@@ -46,7 +47,9 @@ type workingRun struct {
 var errCanceledByClient = errors.New("cancelled through the API")
 
 func newEngine(s *Server) *engine {
-	return &engine{s: s, working: map[int64]*workingRun{}, turn: make(chan struct{}, 1)}
+	e := &engine{s: s, working: map[int64]*workingRun{}, turn: make(chan struct{}, 1)}
+	e.progress.e = e
+	return e
 }
 
 // resume starts the runs that a stopped process left behind (house: what was
@@ -109,6 +112,7 @@ func (e *engine) leave(runID int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.working, runID)
+	e.progress.forget(runID)
 	e.count()
 }
 
@@ -252,8 +256,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 	e.mu.Lock()
 	canceled := e.working[run.ID] != nil && e.working[run.ID].canceled
 	e.mu.Unlock()
-	progress.mu.Lock()
-	defer progress.mu.Unlock()
+	e.progress.forget(run.ID)
 	status := api.SyncUpToDate
 	var ended *store.SyncRun
 	var again *retry
@@ -280,7 +283,7 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		if o.Status != api.RunCompleted {
 			status = api.SyncFailing
 			r.ErrorCode, r.ErrorMessage, r.ErrorDetail = optional(o.Code), optional(o.Message), optional(o.Detail)
-			r.CurrentStep = api.Ptr(progress.now)
+			r.CurrentStep = api.Ptr(progress.at())
 		}
 		if canceled {
 			status, r.Status, r.Canceled = api.SyncFailing, api.RunFailed, true

@@ -3,10 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/clock"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/lease"
 	"github.com/destkit/destkit/server/store"
@@ -23,8 +26,7 @@ func countersOf(r *api.SyncRun, c executor.Counters) {
 	r.RecordsFailed, r.RecordsInvalid = &c.Failed, &c.Invalid
 }
 
-// runProgress shows a run while it works. It writes at most every progressEvery,
-// and at each new step.
+// runProgress shows a run while it works.
 type runProgress struct {
 	e   *engine
 	ctx context.Context
@@ -38,40 +40,121 @@ type runProgress struct {
 	planned   bool
 	schema    schemaWatch
 
-	mu    sync.Mutex
-	now   string
-	wrote time.Time
+	mu  sync.Mutex
+	now string // the step
 }
 
+// progressEvery is how often the progress of all runs is stored, in one change.
 const progressEvery = 250 * time.Millisecond
 
 func (p *runProgress) step(name string) { p.report(executor.Progress{Step: name}) }
 
-// report stores where the run stands. A failure is only logged: the ledger
-// knows the truth.
+// report notes where the run stands: at once for who asks this process, a little later
+// in the store.
 func (p *runProgress) report(at executor.Progress) {
 	p.e.show(p.run.ID, at)
 	if p.doomed && at.Step != executor.StepPlanning {
 		p.e.cancel(p.run.ID)
 	}
 	p.mu.Lock()
+	p.now = at.Step
+	p.mu.Unlock()
+	p.e.progress.note(p.run, at)
+}
+
+// at is the last step that was reported.
+func (p *runProgress) at() string {
+	p.mu.Lock()
 	defer p.mu.Unlock()
-	if at.Step == p.now && time.Since(p.wrote) < progressEvery {
-		return
+	return p.now
+}
+
+// progressBook stores where all runs of this process stand: those that have something
+// new together, in one change per tick. No run waits for it. A run that ends before
+// costs nothing.
+type progressBook struct {
+	e *engine
+
+	mu      sync.Mutex
+	pending map[int64]progressNote // by the id of the run
+	writing bool                   // somebody will write
+}
+
+// progressNote is where one run stands.
+type progressNote struct {
+	run   *store.SyncRun
+	at    executor.Progress
+	world int64
+}
+
+func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pending == nil {
+		b.pending = map[int64]progressNote{}
 	}
-	p.now, p.wrote = at.Step, time.Now()
-	err := p.e.s.store.Update(p.ctx, p.e.guarded(p.ctx, p.run.ID, func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(p.run.WorkspaceID, p.run.ID)
-		if err != nil || kept.Run.Status != api.RunWorking {
+	b.pending[run.ID] = progressNote{run, at, b.e.s.worlds.Load()}
+	if !b.writing {
+		b.writing = true
+		b.e.s.background.work.Go(b.write)
+	}
+}
+
+// forget drops what is not stored yet of a run that has ended here.
+func (b *progressBook) forget(runID int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pending, runID)
+}
+
+// write writes until nothing is new.
+func (b *progressBook) write() {
+	ctx := store.WithUrgency(b.e.s.background.ctx, store.Patient)
+	for {
+		if clock.Sleep(ctx, progressEvery) != nil {
+			return // the ledger knows the truth
+		}
+		b.mu.Lock()
+		notes := b.pending
+		b.pending = nil
+		b.writing = len(notes) > 0
+		b.mu.Unlock()
+		if len(notes) == 0 {
+			return
+		}
+		if err := b.e.s.store.Update(ctx, func(tx *store.Tx) error { return b.save(ctx, tx, notes) }); err != nil && ctx.Err() == nil {
+			b.e.s.log.Warn("progress cannot be stored", "runs", len(notes), "error", err)
+		}
+	}
+}
+
+// save stores the notes of those runs that still work here.
+func (b *progressBook) save(ctx context.Context, tx *store.Tx, notes map[int64]progressNote) error {
+	for _, id := range slices.Sorted(maps.Keys(notes)) {
+		n := notes[id]
+		if n.world != b.e.s.worlds.Load() || !b.e.worksOn(id) {
+			continue
+		}
+		err := b.e.guarded(ctx, id, func(tx *store.Tx) error {
+			kept, err := tx.SyncRun(n.run.WorkspaceID, id)
+			if err != nil || kept.Run.Status != api.RunWorking {
+				return err
+			}
+			kept.Run.CurrentStep = &n.at.Step
+			if n.at.Counters != (executor.Counters{}) {
+				countersOf(&kept.Run, n.at.Counters)
+			}
+			return tx.SaveSyncRun(kept)
+		})(tx)
+		if err != nil && !errors.Is(err, lease.ErrLost) && !errors.Is(err, store.ErrNotFound) {
 			return err
 		}
-		kept.Run.CurrentStep = &at.Step
-		if at.Counters != (executor.Counters{}) {
-			countersOf(&kept.Run, at.Counters)
-		}
-		return tx.SaveSyncRun(kept)
-	}))
-	if err != nil && !errors.Is(err, lease.ErrLost) {
-		p.e.logOf(p.run.ID).Warn("progress cannot be stored", "error", err)
 	}
+	return nil
+}
+
+func (e *engine) worksOn(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.working[runID] != nil
 }

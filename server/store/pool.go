@@ -7,8 +7,6 @@ import (
 
 // serve lets callers in.
 func (s *Store) serve() {
-	s.turn = make(chan struct{}, 1)
-	s.turn <- struct{}{}
 	s.readers = make(chan conn, readerCount())
 	for range cap(s.readers) {
 		s.readers <- nil
@@ -61,13 +59,12 @@ func (s *Store) takeWriter(ctx context.Context) (release func(), err error) {
 	if s.memory {
 		return s.takeAll(ctx)
 	}
-	_, err = take(ctx, s, s.turn)
-	return func() { s.turn <- struct{}{} }, err
+	return s.turn.leave, s.turn.take(ctx, s.closed)
 }
 
 // takeAll waits until nobody else reads or writes.
 func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
-	if _, err := take(ctx, s, s.turn); err != nil {
+	if err := s.turn.take(ctx, s.closed); err != nil {
 		return nil, err
 	}
 	idle := make([]conn, 0, cap(s.readers))
@@ -75,7 +72,7 @@ func (s *Store) takeAll(ctx context.Context) (release func(), err error) {
 		for _, c := range idle {
 			s.readers <- c
 		}
-		s.turn <- struct{}{}
+		s.turn.leave()
 	}
 	for len(idle) < cap(s.readers) {
 		c, err := take(ctx, s, s.readers)

@@ -70,7 +70,7 @@ type Store struct {
 	memory  bool          // readers and the writer are kept apart
 	measure string        // the query for the size in bytes
 	writing conn          // used by the holder of turn; nil when it was lost
-	turn    chan struct{} // holds one value while nobody changes anything
+	turn    line          // before the writer
 	readers chan conn     // idle ones; nil stands for one that is not open
 	closed  chan struct{}
 	closing sync.Once
@@ -82,6 +82,9 @@ type Store struct {
 // Work is what transactions have done since the store was opened: statements that
 // they ran, and rows that those gave.
 type Work struct{ Statements, Rows uint64 }
+
+// Waiting is how many changes wait for their turn to write.
+func (s *Store) Waiting() int { return s.turn.waits() }
 
 // Work tells how much has been done.
 func (s *Store) Work() Work {
@@ -157,7 +160,7 @@ func (s *Store) Close() error {
 	var err error
 	s.closing.Do(func() {
 		close(s.closed)
-		<-s.turn
+		_ = s.turn.take(context.Background(), nil) // it has no end to fail at
 		for range cap(s.readers) {
 			if c := <-s.readers; c != nil {
 				err = errors.Join(err, c.close())
