@@ -128,6 +128,9 @@ func (c *condition) compare(r *run) (bool, error) {
 	case "!=", "<>":
 		return !equalOrEmpty(left, right), nil
 	case "contains":
+		if err := r.make(textSize(right, r.limits.Text)); isList(right) && err != nil {
+			return false, err
+		}
 		return containsValue(left, right), nil
 	}
 	return ordered(left, c.operator, right)

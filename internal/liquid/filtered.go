@@ -111,6 +111,9 @@ func (c *filterCall) apply(r *run, input any) (any, error) {
 	if err := r.spendOn(input); err != nil {
 		return nil, err
 	}
+	if err := r.prepare(c.name, input, args); err != nil {
+		return nil, err
+	}
 	value, err := definition.apply(r, input, args)
 	if err != nil {
 		return nil, err

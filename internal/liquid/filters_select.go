@@ -39,7 +39,7 @@ func property(item, name any) (any, error) {
 	default:
 		return nil, errNoProperty
 	}
-	return nil, fmt.Errorf("cannot select the property '%s'", toText(name))
+	return nil, fmt.Errorf("cannot select the property '%s'", shown(name))
 }
 
 // characterAt counts characters, from the end for a negative place.

@@ -86,6 +86,10 @@ func (r *run) print(text string) error {
 	if r.out.Len()+len(text) > r.limits.Output {
 		return failed(fmt.Errorf("%w: an output of more than %d bytes", errLimit, r.limits.Output))
 	}
+	// What grows is copied as it grows.
+	if err := r.make(len(text)); err != nil {
+		return failed(err)
+	}
 	r.out.WriteString(text)
 	return nil
 }
@@ -109,12 +113,26 @@ func printValue(value *filtered) tagAction {
 		if err != nil {
 			return failed(err)
 		}
+		if err := r.makeOutput(v); err != nil {
+			return failed(err)
+		}
 		text := outputText(v)
 		if _, isRaw := v.(rawText); r.escape && !isRaw {
 			text = escapeJSON(text)
 		}
 		return r.print(text)
 	}
+}
+
+// makeOutput accounts for the text of a value before it is there. Texts are there
+// already.
+func (r *run) makeOutput(value any) error {
+	if text, ok := value.(string); ok && !r.escape {
+		return nil
+	} else if ok {
+		return r.make(quotedSize(text, r.limits.Text))
+	}
+	return r.make(textSize(value, r.limits.Text))
 }
 
 // escapeJSON writes a text as it stands between the quotes of a JSON string.

@@ -1,6 +1,7 @@
 package liquid
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,10 +11,22 @@ import (
 // Limits bound one rendering of a template. Zero values are the defaults.
 type Limits struct {
 	Iterations int       // rounds of loops and items of ranges; default 100,000
-	Output     int       // bytes of the result; default 32 MiB
+	Output     int       // bytes of the result; default MostText
+	Text       int       // bytes of one value on the way there; default MostText
+	Memory     int       // bytes of all values that are made on the way; default MostMemory
 	Work       int       // bytes that all filters and comparisons together read and make; default 256 MiB
 	Now        time.Time // what "now" means; default the system's clock
+	// Context ends a rendering whose result nobody waits for any more; nil: nothing
+	// does.
+	Context context.Context
 }
+
+// The default limits of memory. Of renderings that make more than 4 MiB only a few
+// run at once in a process.
+const (
+	MostText   = 4 << 20
+	MostMemory = 64 << 20
+)
 
 // withDefaults fills in what is zero, and takes the time once: now means the
 // same in all of a template.
@@ -24,7 +37,9 @@ func (l Limits) withDefaults() Limits {
 		}
 	}
 	setIfZero(&l.Iterations, 100_000)
-	setIfZero(&l.Output, 32<<20)
+	setIfZero(&l.Output, MostText)
+	setIfZero(&l.Text, MostText)
+	setIfZero(&l.Memory, MostMemory)
 	setIfZero(&l.Work, 256<<20)
 	if l.Now.IsZero() {
 		l.Now = time.Now()
@@ -47,6 +62,8 @@ type run struct {
 	iterations int
 	steps      int
 	work       int
+	made       int
+	heavy      bool // this one has a place among the large ones
 	escape     bool // JSON mode
 }
 
@@ -92,7 +109,7 @@ func (r *run) step() error {
 	if r.steps++; r.steps > stepsPerIteration*r.limits.Iterations {
 		return failed(fmt.Errorf("%w: more than %d steps", errLimit, stepsPerIteration*r.limits.Iterations))
 	}
-	return nil
+	return r.alive()
 }
 
 // spendOn accounts for a value that a filter or a comparison goes through or
@@ -151,7 +168,7 @@ func (l lookup) value(r *run) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := toText(root)
+	name := toShort(root)
 	value, err := r.find(name)
 	if err != nil {
 		return nil, err
@@ -168,9 +185,9 @@ func (l lookup) value(r *run) (any, error) {
 		}
 		if !ok {
 			if _, isRecord := value.(map[string]any); isRecord && fromRecord && i == 0 {
-				return nil, UnknownColumn(toText(key))
+				return nil, UnknownColumn(shown(key))
 			}
-			return nil, unknownVariable(toText(key))
+			return nil, unknownVariable(shown(key))
 		}
 		value = liquidValue(next)
 	}
@@ -208,7 +225,7 @@ func stepInto(value, key any, command bool) (next any, ok bool, err error) {
 	case drop:
 		next, ok := v.property(name)
 		if !ok {
-			return nil, false, fmt.Errorf("undefined method %s", toText(key))
+			return nil, false, fmt.Errorf("undefined method %s", shown(key))
 		}
 		return next, true, nil
 	case intRange:

@@ -152,6 +152,9 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 				return failed(err)
 			}
 			// Apart from the names that cycleName makes.
+			if err := r.make(textSize([]any{name}, r.limits.Text)); err != nil {
+				return failed(err)
+			}
 			key = "name " + inspect(name)
 		}
 		turn := r.cycles[key]
@@ -164,6 +167,9 @@ func parseCycle(p *sourceParser, _, markup string, _ *tokens, b *body) error {
 			return failed(err)
 		}
 		set(&r.cycles, key, (turn+1)%len(values))
+		if err := r.makeOutput(value); err != nil {
+			return failed(err)
+		}
 		return r.print(outputText(value))
 	}}, false)
 	return nil

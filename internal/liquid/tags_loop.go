@@ -214,6 +214,9 @@ func (r *run) part(over any, from, limit int64, limited bool) ([]any, error) {
 	if from >= to {
 		return nil, nil
 	}
+	if err := r.take(16 * int(to-from)); err != nil {
+		return nil, err
+	}
 	return slices.Clone(all[from:to]), nil
 }
 

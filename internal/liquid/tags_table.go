@@ -83,7 +83,7 @@ func cutInteger(r *run, e expression) (n int64, given bool, err error) {
 	value, err := e.value(r)
 	n, ok := toNumber(value).integer()
 	if !ok {
-		return 0, true, errors.Join(err, fmt.Errorf("integer %s too big", toText(value)))
+		return 0, true, errors.Join(err, fmt.Errorf("integer %s too big", shown(value)))
 	}
 	return n, true, err
 }

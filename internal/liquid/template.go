@@ -33,7 +33,7 @@ type Template struct {
 
 // Longest is the length of the longest template in bytes. No person writes one
 // as long.
-const Longest = 1 << 20
+const Longest = 128 << 10
 
 // Parse reads a template strictly. Errors are of type *Error and have the
 // published texts, such as `Liquid syntax error: Expected close_square but found
@@ -105,6 +105,7 @@ func (t *Template) RenderEscaped(record map[string]any, limits Limits) (string, 
 
 // render prints with the engine.
 func (t *Template) render(r *run) (string, error) {
+	defer r.close()
 	err := t.document.render(r)
 	var ours *Error
 	switch {

@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 		"a table":          {`{% tablerow i in (1..1000000000) %}{% endtablerow %}`, Limits{}, "iterations"},
 		"output":           {`{% for i in (1..100) %}0123456789{% endfor %}`, Limits{Output: 500}, "an output of more than 500 bytes"},
 		"a capture":        {`{% capture x %}{% for i in (1..100) %}0123456789{% endfor %}{% endcapture %}`, Limits{Output: 500}, "500 bytes"},
-		"doubling":         {double, Limits{}, "bytes of work"},
+		"doubling":         {double, Limits{}, "a value of more than 4194304 bytes"},
 		"many tags":        {`{% for i in (1..100) %}` + strings.Repeat(`{% assign a = 1 %}`, 50) + `{% endfor %}`, Limits{Iterations: 200}, "2000 steps"},
 		"huge numbers":     {`{% assign n = 9 %}{% for i in (1..60) %}{% assign n = n | times: n %}{% endfor %}`, Limits{}, "Memory limits exceeded"},
 		"comparing":        {`{% assign s = "" %}{% for i in (1..1000) %}{% if record.long contains "y" %}{% endif %}{% endfor %}`, Limits{Work: 100_000}, "bytes of work"},
@@ -157,7 +157,7 @@ func TestNestingIsBounded(t *testing.T) {
 		require.ErrorContains(t, err, "Nesting too deep")
 	}
 	_, err := Parse(strings.Repeat("x", Longest+1))
-	require.ErrorContains(t, err, "more than 1048576 bytes")
+	require.ErrorContains(t, err, "more than 131072 bytes")
 }
 
 func TestRenderEscaped(t *testing.T) {
