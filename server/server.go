@@ -36,9 +36,11 @@ const BasePath = "/api/v1"
 // Defaults of Config.
 const (
 	DefaultMaxBody  = 4 << 20
+	DefaultMaxRow   = source.DefaultRow
 	DefaultCacheTTL = 15 * time.Minute
 	// DefaultCallTimeout is Config.CallTimeout where it is zero, and so on.
 	DefaultCallTimeout    = 30 * time.Second
+	DefaultQueryTimeout   = source.DefaultQuery
 	DefaultBatchTimeout   = time.Minute
 	DefaultConnectTimeout = 10 * time.Second
 	DefaultWebhookTimeout = 10 * time.Second
@@ -110,6 +112,10 @@ type Config struct {
 	// shaking hands, DefaultConnectTimeout when zero; WebhookTimeout one call of a
 	// webhook, DefaultWebhookTimeout when zero.
 	CallTimeout, BatchTimeout, ConnectTimeout, WebhookTimeout time.Duration
+	// MaxRow bounds one row of a source in bytes, QueryTimeout how long a source may
+	// take from one row to the next; source.DefaultRow and source.DefaultQuery when zero.
+	MaxRow       int
+	QueryTimeout time.Duration
 	// Private are files and folders that sources may not read, beside Dir (all of
 	// it but its folder "files"), /proc and /sys: for example the key file.
 	Private []string

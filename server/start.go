@@ -37,6 +37,8 @@ func (c *Config) complete() error {
 	}
 	c.CallTimeout = cmp.Or(c.CallTimeout, DefaultCallTimeout)
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
+	c.MaxRow = cmp.Or(c.MaxRow, source.DefaultRow)
+	c.QueryTimeout = cmp.Or(c.QueryTimeout, source.DefaultQuery)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
 	if c.Random == nil {
 		c.Random = rand.Reader

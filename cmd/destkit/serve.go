@@ -131,6 +131,8 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.DurationVar(&s.config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
 	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
 	f.DurationVar(&s.config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
+	f.IntVar(&s.config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`; docs/limits.md lists all limits")
+	f.DurationVar(&s.config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")
 	f.StringVar(&s.level, "log-level", "info", "what goes to standard error: `debug|info|warn|error|off`; on a terminal, and where this is given, info has a line for each request of the API and debug one for every other request")
 	f.StringVar(&s.format, "log-format", "text", "how it is written: `text|json`, one line each")
 	s.profiling.register(cmd)

@@ -30,9 +30,9 @@ func postgresType() *sourceType {
 	d.SQL, d.SupportsWarehouseWriteback = true, true
 	d.SupportedSyncEngines = []string{api.EngineBasic, api.EngineAdvanced}
 	return &sourceType{Description: d, steps: postgresSteps,
-		unopened: func(s settings, o Options) describer { return &postgres{s: s, scratch: o.Scratch} },
+		unopened: func(s settings, o Options) describer { return &postgres{s: s, scratch: o.Scratch, limits: o.Limits} },
 		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			src := &postgres{s: s, scratch: o.Scratch}
+			src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits}
 			return src, src.with(ctx, func(context.Context, *pgx.Conn) error { return nil })
 		}}
 }
@@ -42,6 +42,7 @@ func postgresType() *sourceType {
 type postgres struct {
 	s       settings
 	scratch string
+	limits  Limits
 }
 
 // Close has nothing to do: each reading has a connection of its own.
@@ -85,6 +86,7 @@ func (p *postgres) config() (*pgx.ConnConfig, error) {
 		"default_transaction_read_only": "on",
 	}
 	config.DialFunc = keepalive.Dialer(silence).DialContext
+	config.BuildFrontend = p.limits.frontend
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // prepared statements do not pass every pooler
 	return config, nil
 }
@@ -155,7 +157,7 @@ func (p *postgres) clean(err error) error { return clean(err, Secrets("postgres"
 // postgresSteps tells a wrong host, a wrong port and a wrong password apart.
 func postgresSteps(t *sourceType, s settings, o Options) *probe {
 	p := &probe{}
-	src := &postgres{s: s, scratch: o.Scratch}
+	src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits}
 	host := s.text("host")
 	p.add(stepAddress, func(ctx context.Context) error {
 		if strings.HasPrefix(host, "/") {

@@ -23,13 +23,19 @@ func (p *postgres) Rows(ctx context.Context, object Object, columns, order []str
 
 // rows reads all rows, or those of a range.
 func (p *postgres) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
+	ctx, watch := p.limits.watched(ctx)
 	conn, err := p.connect(ctx)
 	if err != nil {
+		watch.stop()
 		return nil, p.clean(err)
 	}
 	defer func() {
 		if err != nil {
+			if ctx.Err() != nil {
+				err = context.Cause(ctx)
+			}
 			err = p.clean(err)
+			watch.stop()
 			closeConn(conn)
 		}
 	}()
@@ -57,7 +63,7 @@ func (p *postgres) rows(ctx context.Context, object Object, columns, order []str
 	if err != nil {
 		return nil, postgresQueryError(err)
 	}
-	r := &postgresRows{p: p, conn: conn, row: newRow(len(exprs))}
+	r := &postgresRows{p: p, ctx: ctx, watch: watch, conn: conn, row: newRow(len(exprs))}
 	formats := make([]int16, len(described.Fields))
 	for i, f := range described.Fields {
 		write, binary := postgresWriter(f.DataTypeOID)
@@ -89,6 +95,7 @@ func (p *postgres) rows(ctx context.Context, object Object, columns, order []str
 		}
 	}
 	r.result = conn.PgConn().ExecPrepared(ctx, "", parameters, nil, formats)
+	watch.opened()
 	return arranged(ctx, r, chosen, sorted != "", p.scratch)
 }
 
@@ -134,6 +141,8 @@ func orderBy(conn *pgx.Conn, all []api.Column, chosen selection, fields []pgconn
 // postgresRows reads the stream of one statement.
 type postgresRows struct {
 	p       *postgres
+	ctx     context.Context
+	watch   *watch
 	conn    *pgx.Conn
 	result  *pgconn.ResultReader
 	writers []func(dst, value []byte) []byte
@@ -142,8 +151,14 @@ type postgresRows struct {
 
 // Next implements Rows. The end is where errors of the server show.
 func (r *postgresRows) Next() ([][]byte, error) {
-	if !r.result.NextRow() {
+	r.watch.enter()
+	more := r.result.NextRow()
+	r.watch.leave()
+	if !more {
 		if _, err := r.result.Close(); err != nil {
+			if r.ctx.Err() != nil {
+				err = context.Cause(r.ctx)
+			}
 			return nil, r.p.clean(readError(err))
 		}
 		return nil, io.EOF
@@ -178,6 +193,7 @@ func (r *postgresRows) Close() error {
 	if r.conn == nil {
 		return nil
 	}
+	r.watch.stop()
 	conn := r.conn
 	r.conn = nil
 	if r.result != nil && conn.PgConn().IsBusy() {

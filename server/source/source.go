@@ -73,6 +73,7 @@ type Options struct {
 	// Scratch is the folder for rows that are sorted on disk; "" is the
 	// system's folder for temporary files.
 	Scratch string
+	Limits  Limits
 	// Advanced: the source keeps the state of its syncs itself, and its test
 	// tries whether it may.
 	Advanced bool

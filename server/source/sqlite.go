@@ -55,6 +55,8 @@ func firstPage(conn *sqlite.Conn) error {
 
 // with lends a connection that can only read.
 func (s *sqliteSource) with(ctx context.Context, use func(*sqlite.Conn) error) error {
+	ctx, watch := s.options.Limits.watched(ctx)
+	defer watch.stop()
 	conn, err := s.connect(ctx)
 	if err != nil {
 		return err
@@ -83,7 +85,11 @@ const busyTimeout = 5 * time.Second
 // connect opens the file for reading only.
 func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 	if s.warehouse != nil {
-		return s.warehouse.connect(ctx)
+		conn, err := s.warehouse.connect(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return conn, s.prepare(ctx, conn)
 	}
 	if err := s.options.readable(s.path); err != nil {
 		return nil, err
@@ -105,7 +111,15 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 		}
 		return nil, fmt.Errorf("open %s: %s", s.path, sqlite.ErrCode(err).Message())
 	}
-	return conn, prepareReader(ctx, conn)
+	return conn, s.prepare(ctx, conn)
+}
+
+// prepare bounds what a reading takes.
+func (s *sqliteSource) prepare(ctx context.Context, conn *sqlite.Conn) error {
+	if err := s.options.Limits.confine(conn); err != nil {
+		return errors.Join(err, handles.Close(conn))
+	}
+	return prepareReader(ctx, conn)
 }
 
 // prepareReader binds a connection to a context.
@@ -118,6 +132,10 @@ func prepareReader(ctx context.Context, conn *sqlite.Conn) error {
 // explain puts the driver's words about the file itself into plain ones.
 func (s *sqliteSource) explain(err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultTooBig:
+		return s.options.Limits.errRow()
+	case sqlite.ResultNoMem:
+		return errMemory
 	case sqlite.ResultNotADB:
 		return fmt.Errorf("read %s: the file is not a SQLite database", s.name())
 	case sqlite.ResultCorrupt:

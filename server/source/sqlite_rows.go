@@ -25,14 +25,16 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 
 // rows reads all rows, or those of a range.
 func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
+	ctx, watch := s.options.Limits.watched(ctx)
 	conn, err := s.connect(ctx)
 	if err != nil {
+		watch.stop()
 		return nil, err
 	}
-	r := &sqliteRows{s: s, ctx: ctx, conn: conn, text: make([]byte, 512)}
+	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row}
 	defer func() {
 		if err != nil {
-			err = errors.Join(s.explain(err), r.Close())
+			err = errors.Join(r.explain(err), r.Close())
 		}
 	}()
 	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
@@ -73,11 +75,13 @@ func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order [
 		if err := r.openByDigits(text, quote(key), chosen.order[0], of); err != nil {
 			return nil, err
 		}
+		watch.opened()
 		return arranged(ctx, r, chosen, true, s.scratch)
 	}
 	if err := r.openTable(text, stored, chosen, of); err != nil {
 		return nil, fmt.Errorf("read %s: %w", object, err)
 	}
+	watch.opened()
 	return arranged(ctx, r, chosen, false, s.scratch)
 }
 
@@ -118,6 +122,7 @@ func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []
 	r.reads(all, chosen)
 	r.places = chosen.wanted
 	r.lanes = []*lane{{stmt: stmt}}
+	r.watch.opened()
 	return arranged(r.ctx, r, chosen, false, s.scratch)
 }
 
@@ -135,7 +140,10 @@ func isWide(conn *sqlite.Conn) (wide bool, err error) {
 type sqliteRows struct {
 	s      *sqliteSource
 	ctx    context.Context
+	watch  *watch
 	conn   *sqlite.Conn
+	most   int // bytes of a row
+	left   int // of the present one
 	kinds  []api.Kind
 	places []int // columns of the statement; nil: as they come
 	lanes  []*lane
@@ -204,20 +212,20 @@ func (r *sqliteRows) step(l *lane) (err error) {
 
 // Next implements Rows.
 func (r *sqliteRows) Next() ([][]byte, error) {
+	r.watch.enter()
 	l, err := r.advance()
 	for err == nil && l != nil && !r.inside(l.stmt) {
 		l, err = r.advance()
 	}
+	r.watch.leave()
 	if err != nil {
-		if r.ctx.Err() != nil {
-			err = context.Cause(r.ctx)
-		}
-		return nil, fmt.Errorf("read rows: %w", r.s.explain(err))
+		return nil, fmt.Errorf("read rows: %w", r.explain(err))
 	}
 	if l == nil {
 		return nil, io.EOF
 	}
 	r.row.reset()
+	r.left = r.most
 	for i, kind := range r.kinds {
 		column := i
 		if r.places != nil {
@@ -225,8 +233,29 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 		}
 		r.appendCell(l.stmt, column, kind)
 		r.row.end()
+		if r.left < 0 || len(r.row.buf) > r.most {
+			r.row.buf, r.text = nil, nil
+			return nil, fmt.Errorf("read rows: %w", r.s.options.Limits.errRow())
+		}
+	}
+	if cap(r.row.buf) > keptRow || cap(r.text) > keptRow {
+		defer r.shrink()
 	}
 	return r.row.values(), nil
+}
+
+// keptRow is how much memory stays from row to row.
+const keptRow = 1 << 20
+
+// shrink lets the memory of a long row go: the caller still has its values.
+func (r *sqliteRows) shrink() { r.row.buf, r.text = nil, nil }
+
+// explain says why the reading has ended.
+func (r *sqliteRows) explain(err error) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return r.s.explain(err)
 }
 
 // advance finds the statement that stands on the next row; nil at the end.
@@ -292,8 +321,12 @@ func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
 		}
 	}
 	n := stmt.ColumnLen(column)
+	if r.left -= n; r.left < 0 { // the row is refused
+		r.text = r.text[:0]
+		return
+	}
 	if cap(r.text) < n {
-		r.text = make([]byte, n, 2*n)
+		r.text = make([]byte, n, n+min(n, keptRow))
 	}
 	r.text = r.text[:n]
 	stmt.ColumnBytes(column, r.text)
@@ -301,6 +334,7 @@ func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
 
 // Close may be called again.
 func (r *sqliteRows) Close() error {
+	r.watch.stop()
 	for _, l := range r.lanes {
 		_ = l.stmt.Finalize()
 	}
