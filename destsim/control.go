@@ -84,6 +84,11 @@ type okReply struct {
 // that are neither passed on by a proxy nor a page in a browser.
 func (s *Sim) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		// Somebody who may use a service's API has chosen the address.
+		if loopback.Own(r) {
+			reply(w, http.StatusForbidden, controlError{loopback.ErrOutbound.Error()})
+			return
+		}
 		if !s.hasControlToken(r) {
 			if err := loopback.Admit(r); err != nil {
 				reply(w, http.StatusForbidden, controlError{"the control endpoints are open on loopback only: " + err.Error() + "; or set a control token and send it"})

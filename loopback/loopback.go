@@ -17,18 +17,33 @@ import (
 // machine passes on somebody else's request.
 var ErrPeer = errors.New("the request does not come from this machine")
 
+// Outbound is the header that the service sends with each of its own calls: to
+// destinations, webhooks and read-back hooks. Their addresses are chosen by who
+// may use the API, so no control endpoint answers a call that has it.
+const Outbound = "Destkit-Outbound"
+
+// ErrOutbound says that a service makes the request, for somebody who may use its
+// API, and nobody on this machine.
+var ErrOutbound = errors.New("a call of a service to a destination, webhook or hook may not come here")
+
 // shown bounds what a message repeats of a header.
 const shown = 100
 
 // passedOn are the headers by which proxies and tunnels say for whom they ask.
 var passedOn = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip"}
 
-// Admit says why a request is not one of this machine. The peer must be on
-// loopback (ErrPeer), must not be a proxy (ErrPeer), must have used a name of
+// Own reports whether a request has the header Outbound, with or without a value.
+func Own(r *http.Request) bool { return len(r.Header.Values(Outbound)) > 0 }
+
+// Admit says why a request is not one of this machine. It must not be an outbound
+// call of a service (ErrOutbound). The peer must be on loopback (ErrPeer), must not be a proxy (ErrPeer), must have used a name of
 // loopback, since a page of another site whose name resolves to 127.0.0.1 has
 // not, and must not be a page of another origin. A peer without a network
 // address (a Unix socket, a listener in memory) has no name to use.
 func Admit(r *http.Request) error {
+	if Own(r) {
+		return ErrOutbound
+	}
 	if !Address(r.RemoteAddr) {
 		return ErrPeer
 	}

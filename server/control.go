@@ -67,6 +67,9 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 		for _, route := range routes {
 			path := controlPath + route.Path
 			handle := func(w http.ResponseWriter, r *http.Request) { serve(w, r, route.handle) }
+			if !takesBody[route.Method+" "+route.Path] {
+				handle = withoutBody(handle)
+			}
 			inner.HandleFunc(route.Method+" "+path, handle)
 			inner.HandleFunc(route.Method+" "+path+"/{$}", handle)
 		}
@@ -169,19 +172,25 @@ func (s *Server) guard(next http.Handler) http.Handler {
 	})
 }
 
-// admit says why a call may not use the control API. A token opens it from
-// everywhere. Without one the caller must be on loopback, must not come through
-// a proxy, must have used a name of loopback (a page of another site that
-// resolves its own name to 127.0.0.1 has not), and must not be a page of
-// another origin.
+// admit says why a call may not use the control API. The service's own calls
+// never may, whatever token they carry: who may use the API has chosen their
+// address. A service with a control token wants it from everybody. Without one
+// the caller must be on loopback, must not come through a proxy, must have used a
+// name of loopback (a page of another site that resolves its own name to
+// 127.0.0.1 has not), and must not be a page of another origin.
 func (s *Server) admit(r *http.Request) error {
-	// Who sends a token means it: a wrong one is refused on loopback too.
-	if token := s.config.ControlToken; token != "" && r.Header.Get("Authorization") != "" {
+	if loopback.Own(r) {
+		return refuse(http.StatusForbidden, "%v", loopback.ErrOutbound)
+	}
+	if token := s.config.ControlToken; token != "" {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-		if subtle.ConstantTimeCompare([]byte(given), []byte(token)) == 1 {
-			return nil
+		switch {
+		case r.Header.Get("Authorization") == "":
+			return refuse(http.StatusUnauthorized, "this service has a control token; send it as Authorization: Bearer")
+		case subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1:
+			return refuse(http.StatusUnauthorized, "the control token is wrong")
 		}
-		return refuse(http.StatusUnauthorized, "the control token is wrong")
+		return nil
 	}
 	err := loopback.Admit(r)
 	if errors.Is(err, loopback.ErrPeer) {

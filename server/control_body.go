@@ -203,3 +203,32 @@ func integer(values url.Values, name string, missing, least, most int64) (int64,
 	}
 	return n, nil
 }
+
+// takesBody are the routes of the control API that read a body. All others refuse
+// one: what is sent there was meant for something else.
+var takesBody = map[string]bool{
+	"POST /audit": true, "POST /clock": true, "POST /connectors": true, "POST /faults": true, "POST /fork": true,
+	"POST /invitations/{id}/claim": true, "POST /journal": true, "POST /organizations": true, "POST /restore": true,
+	"POST /seed": true, "POST /sources/{id}/execute": true, "POST /syncs/{id}/plan": true, "POST /topics/{id}/messages": true,
+	"PATCH /topics/{id}": true, "POST /triggers/dbt_cloud": true, "POST /triggers/fivetran": true, "POST /trust": true,
+	"PATCH /users/{id}": true, "POST /workspace_invitations/{id}/claim": true,
+}
+
+// withoutBody refuses a call that has a body before anything is done.
+func withoutBody(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		var err error
+		if r.Body != nil && r.Body != http.NoBody {
+			patiently(w, r, func() { n, err = io.ReadFull(r.Body, make([]byte, 1)) })
+		}
+		switch {
+		case n > 0:
+			writeControl(w, 0, nil, refuse(http.StatusBadRequest, "%s %s takes no body; leave it out", r.Method, r.URL.Path))
+		case err != nil && !errors.Is(err, io.EOF):
+			writeControl(w, 0, nil, unreadable(err))
+		default:
+			handle(w, r)
+		}
+	}
+}

@@ -47,6 +47,8 @@ type organizationWish struct {
 	Name       string   `json:"name"`
 	Email      string   `json:"email"`
 	Workspaces []string `json:"workspaces"`
+
+	own bool // of who runs the service
 }
 
 // check fills in what is left out, then names all that is wrong.
@@ -104,6 +106,9 @@ func (s *Server) controlNewOrganization(c *controlCall) (any, error) {
 func (s *Server) makeOrganization(ctx context.Context, wish organizationWish) (made *organizationTokens, err error) {
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		first, err := newOrganization(tx, wish.Name, wish.Email, wish.Workspaces[0])
+		if err == nil && wish.own {
+			err = adoptOrganizations(tx, first.OrganizationID)
+		}
 		if err != nil {
 			return err
 		}

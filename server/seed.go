@@ -152,17 +152,23 @@ type SeededWebhook struct {
 	Secret string `json:"secret"`
 }
 
-// Seed makes everything in a seed or, on an error, nothing. file stands in
+// Seed is what who runs the service does at a start. The organizations of the seed
+// are none of others (see Config.AllowFiles).
+func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+	return s.seed(ctx, file, src, true)
+}
+
+// seed makes everything in a seed or, on an error, nothing. file stands in
 // messages only. The error names the place: file, line and column where the
 // document cannot be read, the entry where the API refuses it.
-func (s *Server) Seed(ctx context.Context, file string, src []byte) (*Seeded, error) {
+func (s *Server) seed(ctx context.Context, file string, src []byte, own bool) (*Seeded, error) {
 	document, err := readSeed(file, src)
 	if err != nil {
 		return nil, err
 	}
 	s.world.RLock()
 	defer s.world.RUnlock()
-	return s.sow(ctx, file, document)
+	return s.sow(ctx, file, document, own)
 }
 
 // CheckSeed tells whether a seed can be read at all, before there is a service to
@@ -208,14 +214,14 @@ func seedUnreadable(err error) error {
 }
 
 // sow makes the organizations one after the other; an error undoes all.
-func (s *Server) sow(ctx context.Context, file string, document seedDocument) (*Seeded, error) {
+func (s *Server) sow(ctx context.Context, file string, document seedDocument, own bool) (*Seeded, error) {
 	seeded, undo := &Seeded{}, &seedUndo{s: s, since: s.clock.Now().Truncate(time.Millisecond)}
 	var err error
 	if seeded.Connectors, err = s.declareAll(ctx, file, document.Connectors, undo); err != nil {
 		return nil, undo.run(err)
 	}
 	for i, wanted := range document.Organizations {
-		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i), whole: !wanted.First, undo: undo}
+		p := &planter{s: s, ctx: ctx, file: file, place: fmt.Sprintf("organizations[%d]", i), whole: !wanted.First, own: own, undo: undo}
 		made, err := p.organization(wanted)
 		if err != nil {
 			return nil, undo.run(err)
@@ -231,7 +237,7 @@ func (s *Server) controlSeed(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	seeded, err := s.Seed(c.r.Context(), "seed", text)
+	seeded, err := s.seed(c.r.Context(), "seed", text, false)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,7 @@ type planter struct {
 	ctx            context.Context
 	file, place    string
 	whole          bool // the organization is new, and goes with all that is in it
+	own            bool // it is one of who runs the service
 	undo           *seedUndo
 	organizationID int64
 	admin          *store.User
@@ -122,6 +123,7 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 	if err := wish.check(); err != nil {
 		return err
 	}
+	wish.own = p.own
 	tokens, err := p.s.makeOrganization(p.ctx, wish)
 	if err != nil {
 		return err

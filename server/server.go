@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"path"
 	"strings"
 	"sync"
@@ -116,9 +117,22 @@ type Config struct {
 	// take from one row to the next; source.DefaultRow and source.DefaultQuery when zero.
 	MaxRow       int
 	QueryTimeout time.Duration
-	// Private are files and folders that sources may not read, beside Dir (all of
-	// it but its folder "files"), /proc and /sys: for example the key file.
+	// Private are files that sources may not read, with their older versions, beside
+	// Dir (all of it but its folder "files"), /proc and /sys: for example the key file.
 	Private []string
+	// AllowFiles are the folders that sources and local_files destinations may open,
+	// with all below them. Nil: the folder "files" of Dir, and WorkFolder, without
+	// what is hidden in it, as long as all organizations are those of the first start
+	// and of Seed.
+	AllowFiles []string
+	WorkFolder string
+	// AllowHosts are what sources, destinations, webhooks and hooks may connect to:
+	// names, *.NAME, addresses or ranges, each with or without :PORT (CheckHost); none:
+	// everything. DenyLoopback refuses loopback and Unix sockets, whatever names lead
+	// there. Listeners is where this service is served, which they never connect to.
+	AllowHosts   []string
+	DenyLoopback bool
+	Listeners    []netip.AddrPort
 	// Emulate keeps the records of emulated destination types; nil: they can
 	// not be created.
 	Emulate destination.Emulator
@@ -149,6 +163,7 @@ type Server struct {
 	clock      *clock.Clock
 	store      *store.Store
 	gate       *destination.Gate
+	reached    reached
 	sources    atomic.Pointer[source.Catalogue]
 	connectors connectors
 	mux        *http.ServeMux

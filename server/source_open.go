@@ -50,7 +50,7 @@ func (s *Server) sourceAccess(tx *store.Tx, src *store.Source) (sourceAccess, er
 // sourceOptions says where an emulated warehouse keeps its tables: in a file of
 // its own below the data directory, or in memory.
 func (s *Server) sourceOptions(id int64) source.Options {
-	options := source.Options{Withheld: s.withheld, Topics: storedTopics{s, id}, Now: s.clock.Now,
+	options := source.Options{Files: s.reached.files, Network: &s.reached.network, Topics: storedTopics{s, id}, Now: s.clock.Now,
 		Limits: source.Limits{Row: s.config.MaxRow, Query: s.config.QueryTimeout}}
 	if options.Warehouse = s.warehouseFile(id); options.Warehouse == "" {
 		options.Key = s.warehouseKey(fmt.Sprintf("source-%d", id))

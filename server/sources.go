@@ -65,7 +65,7 @@ func (s *Server) createSource(c *call) (*reply, error) {
 	src := &store.Source{WorkspaceID: c.who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
 	a := sourceAccess{types: s.sourceTypes()}
-	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Withheld: s.withheld}
+	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Files: s.reached.files, Network: &s.reached.network}
 	defer forgetWarehouse(a.options.Key)
 	if err := c.applySource(connection, src, &a); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"path/filepath"
 	"slices"
 	"sync/atomic"
@@ -93,7 +94,13 @@ func assemble(config Config) (*Server, error) {
 	s.forks.room.Store(maxForks)
 	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
 	s.live, s.retries = newLive(s), newRetries(s)
+	if s.reached, err = newReached(s); err != nil {
+		s.clock.Close()
+		return nil, err
+	}
 	s.gate = destination.New(destination.Options{
+		Network:        s.reached.network,
+		Files:          s.reached.files,
 		Now:            s.clock.Now,
 		Roots:          config.Roots,
 		AllowPlainHTTP: config.AllowPlainHTTP,
@@ -106,8 +113,10 @@ func assemble(config Config) (*Server, error) {
 		FilesRoot:      s.below(filesFolder),
 		NoFiles:        s.noFiles(),
 		Limiter:        s.limiter,
-		Carry:          s.broken.carriers(),
-		TLS:            s.broken.tls(),
+		Carry: s.broken.carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
+			return s.gate.DialContext(ctx, network, address)
+		}),
+		TLS: s.broken.tls(),
 	})
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 )
@@ -16,6 +17,7 @@ type sentCall struct {
 	body    []byte        // may be changed
 	method  string        // the JSON-RPC method
 	chunked bool          // the length is not announced
+	dial    dialFunc
 }
 
 // edit changes the body, a JSON object.
@@ -42,7 +44,7 @@ func (o *sentCall) param(path ...string) any {
 
 // carriers is the way of calls to destinations with their violations; nil
 // without any.
-func (b broken) carriers() func(http.RoundTripper) http.RoundTripper {
+func (b broken) carriers(dial dialFunc) func(http.RoundTripper) http.RoundTripper {
 	any := false
 	for _, s := range b {
 		any = any || s.carry != nil
@@ -50,12 +52,16 @@ func (b broken) carriers() func(http.RoundTripper) http.RoundTripper {
 	if !any {
 		return nil
 	}
-	return func(wire http.RoundTripper) http.RoundTripper { return &carrier{b, wire} }
+	return func(wire http.RoundTripper) http.RoundTripper { return &carrier{b, wire, dial} }
 }
+
+// dialFunc connects as calls that break no rule do.
+type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
 type carrier struct {
 	broken broken
 	wire   http.RoundTripper
+	dial   dialFunc
 }
 
 // RoundTrip hands a call from violation to violation and then to the wire.
@@ -70,7 +76,7 @@ func (c *carrier) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	var envelope struct{ Method string }
 	_ = json.Unmarshal(body, &envelope) // what is no JSON has no method
-	return c.from(0)(&sentCall{ctx: r.Context(), r: r.Clone(r.Context()), body: body, method: envelope.Method})
+	return c.from(0)(&sentCall{ctx: r.Context(), r: r.Clone(r.Context()), body: body, method: envelope.Method, dial: c.dial})
 }
 
 func (c *carrier) from(i int) func(*sentCall) (*http.Response, error) {

@@ -44,7 +44,7 @@ type world struct {
 // destination; with the violations of DESTKIT_BREAK, where make mutations sets it.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	config := Config{Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
+	config := Config{AllowFiles: []string{string(filepath.Separator)}, Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
 	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)

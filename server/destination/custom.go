@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loopback"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -44,6 +45,7 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 		}
 		header.Set(name, *h.Value)
 	}
+	header.Set(loopback.Outbound, outbound) // after the custom ones: none takes its place
 	p, shared := g.pool(id)
 	c := &customConnection{gate: g, url: u, token: token != ""}
 	if !shared {

@@ -41,7 +41,11 @@ func customRules(c *check) {
 	}
 	if raw, has := c.merged["webhook_url"]; has && !c.failed("webhook_url") {
 		s, _ := text(raw)
-		if _, problem := checkURL(s, c.gate.options.AllowPlainHTTP); problem != "" {
+		u, problem := checkURL(s, c.gate.options.AllowPlainHTTP)
+		if problem == "" {
+			problem = c.gate.unreachable(u)
+		}
+		if problem != "" {
 			c.bad("webhook_url", "%s", problem)
 		}
 	}

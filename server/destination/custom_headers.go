@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/loopback"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -17,7 +18,7 @@ const maxHeaders = 100
 // protectedHeaders belong to the protocol or to the connection itself.
 var protectedHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Accept-Encoding",
-	"Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
+	loopback.Outbound, "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
 }
 
 // headers checks custom_headers and replaces the stored ones as a whole. A

@@ -26,6 +26,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/internal/reach"
 	"github.com/destkit/destkit/server/pace"
 )
 
@@ -70,12 +71,17 @@ type Options struct {
 	// symbolic links included; their path is then relative to it. "": any
 	// absolute path.
 	FilesRoot string
+	// Files says which folders local_files destinations may write to where FilesRoot is
+	// ""; nil: all.
+	Files *reach.Files
 	// NoFiles says why local_files destinations cannot be created and opened; "":
 	// they can.
 	NoFiles string
 	// Resolve looks up a host name; nil: the system's resolver. Addresses and
 	// localhost are never looked up.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Network says which addresses may be connected to; the zero value admits all.
+	Network reach.Network
 	// Carry stands around the network of custom destinations, and TLS changes how
 	// their certificates are checked: a service that breaks a rule on purpose has
 	// them. Nil: nothing.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"time"
 )
 
@@ -67,7 +68,7 @@ func (g *Gate) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 		return []netip.Addr{addr}, nil
 	}
 	if isLocalName(host) {
-		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
+		return localAddresses(), nil
 	}
 	resolve := g.options.Resolve
 	if resolve == nil {
@@ -92,6 +93,11 @@ func (g *Gate) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	return g.connect(ctx, address)
 }
 
+// DialContext connects as calls of destinations do.
+func (g *Gate) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	return g.dial(ctx, network, address)
+}
+
 // connect tries the addresses in the order of the resolver. The first error is
 // the one to show: later addresses are fallbacks.
 func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
@@ -105,7 +111,7 @@ func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	}
 	var first error
 	for i, addr := range list {
-		conn, err := connectOne(ctx, net.JoinHostPort(addr.Unmap().String(), port), len(list)-i)
+		conn, err := g.connectOne(ctx, host, net.JoinHostPort(addr.Unmap().String(), port), len(list)-i)
 		if err == nil {
 			return conn, nil
 		}
@@ -116,14 +122,45 @@ func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	return nil, first
 }
 
-// connectOne leaves time for the addresses that are still to be tried.
-func connectOne(ctx context.Context, address string, left int) (net.Conn, error) {
+// connectOne leaves time for the addresses that are still to be tried. Whether the
+// service may go there at all is looked at for the address that is dialled: the
+// resolver may have another answer each time.
+func (g *Gate) connectOne(ctx context.Context, host, address string, left int) (net.Conn, error) {
 	if end, ok := ctx.Deadline(); ok && left > 1 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, time.Until(end)/time.Duration(left))
 		defer cancel()
 	}
-	return (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	return g.options.Network.Dial(ctx, &net.Dialer{}, host, "tcp", address)
+}
+
+// unreachable says why a host must not be called, where that is known without a
+// resolver; "" otherwise.
+func (g *Gate) unreachable(u *url.URL) string {
+	host, port := u.Hostname(), u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	addr, err := netip.ParseAddr(host)
+	list := []netip.Addr{addr}
+	if err != nil {
+		if !isLocalName(host) {
+			return ""
+		}
+		list = localAddresses()
+	}
+	// One that may be called is enough: the others are passed over.
+	for _, addr := range list {
+		if err = g.options.Network.Check(host, "tcp", net.JoinHostPort(addr.Unmap().String(), port)); err == nil {
+			return ""
+		}
+	}
+	return "names a host that must not be called: " + err.Error()
+}
+
+// localAddresses are those of the name localhost.
+func localAddresses() []netip.Addr {
+	return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
 }
 
 // dialTLS connects and shakes hands against the roots of this moment

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // CallError says why a call failed, in words for the user and without secrets.
@@ -126,6 +127,7 @@ func (g *Gate) network(ctx context.Context, host string, err error) (outcome, me
 
 // networkWithin is network for a call with a timeout of its own.
 func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Duration, err error) (outcome, message string) {
+	var refused *reach.Error
 	var lookup *lookupError
 	var handshake *handshakeError
 	var timeout net.Error
@@ -134,6 +136,8 @@ func (g *Gate) networkWithin(ctx context.Context, host string, bound time.Durati
 	switch {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return OutcomeCanceled, "the call was cancelled"
+	case errors.As(err, &refused):
+		return OutcomeConnect, refused.Error()
 	case errors.As(err, &lookup):
 		return OutcomeDNS, lookupText(lookup)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):

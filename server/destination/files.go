@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // Formats of local_files.
@@ -109,12 +110,13 @@ func (g *Gate) openFiles(id int64, credentials Credentials) (Connection, error) 
 	if problem == "" && format != FormatCSV && format != FormatJSONL {
 		return nil, errors.New("format is neither csv nor jsonl")
 	}
-	return &filesConnection{root: g.options.FilesRoot, path: clean, format: format, problem: problem}, nil
+	return &filesConnection{root: g.options.FilesRoot, path: clean, open: g.options.Files, format: format, problem: problem}, nil
 }
 
 // filesConnection is a folder.
 type filesConnection struct {
 	root, path string // path is below root, or absolute where root is ""
+	open       *reach.Files
 	format     string
 	problem    string
 }
@@ -128,18 +130,21 @@ func (c *filesConnection) folder() (*os.Root, error) {
 	if c.problem != "" {
 		return nil, errors.New("the path " + c.problem)
 	}
-	base := c.root
-	if base == "" {
-		base = c.path
+	if c.root == "" {
+		root, err := c.open.Folder(c.path)
+		if err != nil && !reach.Refused(err) {
+			err = fmt.Errorf("open folder: %w", err)
+		}
+		return root, err
 	}
-	if err := os.MkdirAll(base, 0o700); err != nil {
+	if err := os.MkdirAll(c.root, 0o700); err != nil {
 		return nil, fmt.Errorf("make folder: %w", err)
 	}
-	root, err := os.OpenRoot(base)
+	root, err := os.OpenRoot(c.root)
 	if err != nil {
 		return nil, fmt.Errorf("open folder: %w", err)
 	}
-	if c.root == "" || c.path == "." {
+	if c.path == "." {
 		return root, nil
 	}
 	defer root.Close()

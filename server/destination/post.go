@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/destkit/destkit/loopback"
 )
 
 // postPool keeps the connections of Post apart from those of destinations,
@@ -79,6 +81,7 @@ func (g *Gate) Post(ctx context.Context, d Delivery) (out Delivered, err error) 
 		r.Header[name] = values
 	}
 	r.Header.Set("User-Agent", g.options.UserAgent)
+	r.Header.Set(loopback.Outbound, outbound)
 	p, _ := g.pool(postPool)
 	var failed error
 	client := retryablehttp.Client{

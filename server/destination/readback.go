@@ -12,6 +12,7 @@ import (
 	"os"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/loopback"
 )
 
 // HookClient gives the client for a read-back hook: its name is resolved, its
@@ -23,7 +24,20 @@ func (g *Gate) HookClient(address string) (client *http.Client, problem string) 
 		return nil, problem
 	}
 	p, _ := g.pool(postPool)
-	return &http.Client{Transport: p.transport, CheckRedirect: noRedirect}, ""
+	return &http.Client{Transport: marked{p.transport}, CheckRedirect: noRedirect}, ""
+}
+
+// outbound is the value of loopback.Outbound in the calls of the service.
+const outbound = "service"
+
+// marked sends the header of the service's own calls with each request.
+type marked struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper, which must leave the request as it is.
+func (m marked) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	r.Header.Set(loopback.Outbound, outbound)
+	return m.next.RoundTrip(r)
 }
 
 // Lister is a Sender whose destination the service keeps itself: emulated types

@@ -3,9 +3,7 @@ package source
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // fileFormat is one format of files.
@@ -56,25 +55,24 @@ type fileTable struct{ name, path string }
 
 // list finds the files; a path that is named outright may have any extension.
 func (s *files) list() ([]fileTable, error) {
-	if err := s.options.readable(s.path); err != nil {
-		return nil, err
-	}
-	if err := regularFile(s.path, true); err != nil {
-		return nil, err
-	}
-	info, err := os.Stat(s.path)
+	place, err := s.options.find(s.path)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.path, pathless(err))
+		return nil, err
+	}
+	info, err := plain(place, s.path, true)
+	if err != nil {
+		return nil, err
 	}
 	if !info.IsDir() {
-		return []fileTable{{stem(s.path), s.path}}, nil
-	}
-	entries, err := os.ReadDir(s.path)
-	if err != nil {
-		if errors.Is(err, fs.ErrPermission) {
-			return nil, fmt.Errorf("open %s: the service may not read it", s.path)
+		f, err := s.options.openFile(s.path) // tells now whether it can be read at all
+		if err != nil {
+			return nil, err
 		}
-		return nil, fmt.Errorf("open %s: %w", s.path, pathless(err))
+		return []fileTable{{stem(s.path), s.path}}, f.Close()
+	}
+	entries, err := place.Entries()
+	if err != nil {
+		return nil, openError(s.path, err)
 	}
 	var tables []fileTable
 	count := map[string]int{}
@@ -84,7 +82,14 @@ func (s *files) list() ([]fileTable, error) {
 			continue
 		}
 		path := filepath.Join(s.path, name)
-		if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		within, err := s.options.find(path)
+		if reach.Refused(err) {
+			return nil, err
+		}
+		if err != nil {
+			continue
+		}
+		if info, err := within.Stat(); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
 		tables = append(tables, fileTable{stem(name), path})
@@ -178,21 +183,6 @@ func (s *files) columnsOf(ctx context.Context, path string, f *os.File) ([]api.C
 		return nil, fmt.Errorf("read %s: %w", path, pathless(err))
 	}
 	return columns, nil
-}
-
-// openFile opens a file that is one; a named pipe would wait for ever.
-func (o Options) openFile(path string) (*os.File, error) {
-	if err := o.readable(path); err != nil {
-		return nil, err
-	}
-	if err := regularFile(path, false); err != nil {
-		return nil, err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", path, pathless(err))
-	}
-	return f, nil
 }
 
 // distinctNames refuses columns that a mapping could not name or tell apart.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/keepalive"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // postgresType describes the one type that goes over the network.
@@ -30,9 +31,11 @@ func postgresType() *sourceType {
 	d.SQL, d.SupportsWarehouseWriteback = true, true
 	d.SupportedSyncEngines = []string{api.EngineBasic, api.EngineAdvanced}
 	return &sourceType{Description: d, steps: postgresSteps,
-		unopened: func(s settings, o Options) describer { return &postgres{s: s, scratch: o.Scratch, limits: o.Limits} },
+		unopened: func(s settings, o Options) describer {
+			return &postgres{s: s, scratch: o.Scratch, limits: o.Limits, network: o.Network}
+		},
 		open: func(ctx context.Context, _ *sourceType, s settings, o Options) (Source, error) {
-			src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits}
+			src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits, network: o.Network}
 			return src, src.with(ctx, func(context.Context, *pgx.Conn) error { return nil })
 		}}
 }
@@ -43,6 +46,7 @@ type postgres struct {
 	s       settings
 	scratch string
 	limits  Limits
+	network *reach.Network // nil: all addresses
 }
 
 // Close has nothing to do: each reading has a connection of its own.
@@ -85,10 +89,20 @@ func (p *postgres) config() (*pgx.ConnConfig, error) {
 		"application_name": "destkit", "timezone": "UTC", "client_encoding": "UTF8",
 		"default_transaction_read_only": "on",
 	}
-	config.DialFunc = keepalive.Dialer(silence).DialContext
+	config.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
+		return p.dial(ctx, keepalive.Dialer(silence), network, address)
+	}
 	config.BuildFrontend = p.limits.frontend
 	config.DefaultQueryExecMode = pgx.QueryExecModeDescribeExec // prepared statements do not pass every pooler
 	return config, nil
+}
+
+// dial connects where the service may go, by the address that is dialled.
+func (p *postgres) dial(ctx context.Context, with *net.Dialer, network, address string) (net.Conn, error) {
+	if p.network == nil {
+		return with.DialContext(ctx, network, address)
+	}
+	return p.network.Dial(ctx, with, p.s.text("host"), network, address)
 }
 
 // connect opens a connection. Its errors hold no secret.
@@ -113,7 +127,10 @@ func (p *postgres) explain(err error) error {
 	var server *pgconn.PgError
 	where := fmt.Sprintf("%s port %d", p.s.text("host"), p.s.integer("port", 5432))
 	var network *net.OpError
+	var refused *reach.Error
 	switch {
+	case errors.As(err, &refused):
+		return fmt.Errorf("connect to %s: %w", where, refused)
 	case errors.As(err, &server):
 		return fmt.Errorf("log in at %s: %s", where, server.Message)
 	case errors.As(err, &network):
@@ -157,7 +174,7 @@ func (p *postgres) clean(err error) error { return clean(err, Secrets("postgres"
 // postgresSteps tells a wrong host, a wrong port and a wrong password apart.
 func postgresSteps(t *sourceType, s settings, o Options) *probe {
 	p := &probe{}
-	src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits}
+	src := &postgres{s: s, scratch: o.Scratch, limits: o.Limits, network: o.Network}
 	host := s.text("host")
 	p.add(stepAddress, func(ctx context.Context) error {
 		if strings.HasPrefix(host, "/") {
@@ -172,7 +189,7 @@ func postgresSteps(t *sourceType, s settings, o Options) *probe {
 		ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 		defer cancel()
 		network, address := pgconn.NetworkAddress(host, uint16(s.integer("port", 5432)))
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, address)
+		conn, err := src.dial(ctx, &net.Dialer{}, network, address)
 		if err != nil {
 			return src.explain(err)
 		}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // Source is one connection that is open. It is safe for parallel use; Close
@@ -67,9 +68,10 @@ type Options struct {
 	// when the source was made, from which their steps count; zero: now.
 	Now   func() time.Time
 	Since time.Time
-	// Withheld tells of a path, absolute and without links, that no source may
-	// read it; nil: only /proc and /sys are withheld.
-	Withheld func(path string) bool
+	// Files says which files may be read, and Network which addresses may be
+	// connected to; nil: all but /proc and /sys, and all.
+	Files   *reach.Files
+	Network *reach.Network
 	// Scratch is the folder for rows that are sorted on disk; "" is the
 	// system's folder for temporary files.
 	Scratch string

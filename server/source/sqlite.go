@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/handles"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/reach"
 )
 
 // main is the catalog and the schema of what has neither.
@@ -91,27 +91,30 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 		}
 		return conn, s.prepare(ctx, conn)
 	}
-	if err := s.options.readable(s.path); err != nil {
+	place, err := s.options.find(s.path)
+	if err != nil {
 		return nil, err
 	}
-	if err := plainFile(s.path, false); err != nil {
+	before, err := plain(place, s.path, false)
+	if err != nil {
 		return nil, err
 	}
 	// An absolute path is never read as ":memory:" or as a URI.
-	path, err := filepath.Abs(s.path)
-	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", s.path, err)
-	}
-	conn, err := handles.Open(path, sqlite.OpenReadOnly)
+	conn, err := handles.Open(place.Real(), sqlite.OpenReadOnly|openNoFollow)
 	if err != nil {
 		// Only now: to open and close a database by other means takes away the
 		// locks that this process has on it.
-		if err := regularFile(s.path, false); err != nil {
-			return nil, err
+		f, unopened := s.options.openFile(s.path)
+		if unopened != nil {
+			return nil, unopened
 		}
+		_ = f.Close()
 		return nil, fmt.Errorf("open %s: %s", s.path, sqlite.ErrCode(err).Message())
 	}
-	return conn, s.prepare(ctx, conn)
+	if err := s.same(ctx, conn, place, before); err != nil {
+		return nil, errors.Join(err, handles.Close(conn))
+	}
+	return conn, nil
 }
 
 // prepare bounds what a reading takes.
@@ -120,6 +123,37 @@ func (s *sqliteSource) prepare(ctx context.Context, conn *sqlite.Conn) error {
 		return errors.Join(err, handles.Close(conn))
 	}
 	return prepareReader(ctx, conn)
+}
+
+// openNoFollow refuses a path with a link in it: SQLITE_OPEN_NOFOLLOW, which the
+// driver has no name for. Links were followed before.
+const openNoFollow sqlite.OpenFlags = 0x01000000
+
+// same prepares a connection, and looks again at what it was opened on: the library
+// opens by the path alone. A database of the service is known by what it holds,
+// wherever it was copied to.
+func (s *sqliteSource) same(ctx context.Context, conn *sqlite.Conn, place *reach.Place, before os.FileInfo) error {
+	if err := s.prepare(ctx, conn); err != nil {
+		return err
+	}
+	after, err := plain(place, s.path, false)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(before, after) {
+		return fmt.Errorf("open %s: it was replaced while it was opened", s.path)
+	}
+	if s.options.Files == nil || s.options.Files.Database == 0 {
+		return nil
+	}
+	id, err := pragma(conn, "application_id")
+	if err != nil {
+		return s.explain(err)
+	}
+	if uint32(id) == s.options.Files.Database {
+		return reach.Private(s.path)
+	}
+	return nil
 }
 
 // prepareReader binds a connection to a context.
@@ -146,42 +180,6 @@ func (s *sqliteSource) explain(err error) error {
 		return fmt.Errorf("read %s: the database is locked by another program", s.name())
 	}
 	return err
-}
-
-// regularFile tells clearly why a path cannot be read as a file, or as a folder
-// where that is allowed.
-func regularFile(path string, folder bool) error {
-	if err := plainFile(path, folder); err != nil {
-		return err
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		if errors.Is(err, fs.ErrPermission) {
-			return fmt.Errorf("open %s: the service may not read it", path)
-		}
-		return fmt.Errorf("open %s: %w", path, pathless(err))
-	}
-	return f.Close()
-}
-
-// plainFile is regularFile without opening the file.
-func plainFile(path string, folder bool) error {
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("open %s: there is no such file", path)
-	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("open %s: the service may not read it", path)
-	case err != nil:
-		return fmt.Errorf("open %s: %w", path, pathless(err))
-	case info.IsDir() && folder:
-		return nil
-	case info.IsDir():
-		return fmt.Errorf("open %s: it is a folder, and must be a file", path)
-	case !info.Mode().IsRegular():
-		return fmt.Errorf("open %s: it is not a regular file", path)
-	}
-	return nil
 }
 
 // pathless leaves out the path, which messages name as it was given.

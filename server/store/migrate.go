@@ -14,8 +14,8 @@ import (
 //go:embed migrations/*/*.sql
 var migrations embed.FS
 
-// applicationID marks a SQLite file as ours ("dkst").
-const applicationID = 0x646b7374
+// ApplicationID marks a SQLite file as ours ("dkst").
+const ApplicationID = 0x646b7374
 
 // schemaVersion is the version that this program makes and understands.
 var schemaVersion = sync.OnceValue(func() int64 {
@@ -38,7 +38,7 @@ func versionOf(c *lite) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	if id != applicationID && (id != 0 || version != 0 || tables != 0) {
+	if id != ApplicationID && (id != 0 || version != 0 || tables != 0) {
 		return 0, errors.New("the database is not one of destkit")
 	}
 	if version > schemaVersion() {
@@ -76,7 +76,7 @@ func step(c *lite, name string, version int64) error {
 	}
 	defer func() { _, _ = c.exec(rollback) }()
 	// Both pragmas are part of the transaction.
-	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", applicationID, version)
+	marks := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d;", ApplicationID, version)
 	if err := c.script(string(text) + "\n" + marks); err != nil {
 		return err
 	}
