@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"net"
 	"net/http"
 	"path/filepath"
 	"time"
@@ -34,10 +35,15 @@ func serveDemo(ctx context.Context, port *listener, closing func() error) (*demo
 	if err != nil {
 		return nil, errors.Join(err, closing())
 	}
+	return serveDemoOn(ctx, port, ln, url, closing), nil
+}
+
+// serveDemoOn serves a port that is open.
+func serveDemoOn(ctx context.Context, port *listener, ln net.Listener, url string, closing func() error) *demoPort {
 	ctx, end := context.WithCancel(ctx)
 	p := &demoPort{url: url, end: end, done: make(chan error, 1), close: closing}
 	go func() { p.done <- port.serve(ctx, ln) }()
-	return p, nil
+	return p
 }
 
 // stop ends it once calls in flight are over.
@@ -92,14 +98,20 @@ func newDemoService(ctx context.Context, files demoPlaces, trusted []byte) (*dem
 	s.config.Dir, s.config.MasterKey, s.config.Trusted = files.service, key.bytes, trusted
 	s.config.Version, s.config.Owner = readBuild().Version, "destkit demo"
 	s.config.CallTimeout = 30 * time.Second
+	listening := &listener{addr: "127.0.0.1:0"}
+	ln, url, err := listening.listen() // first: the service never calls itself there
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := s.reach.listensAt(&s.config, ln.Addr()); err != nil {
+		return nil, nil, errors.Join(err, ln.Close())
+	}
 	world, err := s.open(ctx, key)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, ln.Close())
 	}
-	port, err := serveDemo(ctx, &listener{addr: "127.0.0.1:0", handler: world}, world.Close)
-	if err != nil {
-		return nil, nil, err
-	}
+	listening.handler = world
+	port := serveDemoOn(ctx, listening, ln, url, world.Close)
 	client := &restClient{root: port.url, token: world.FirstTokens().WorkspaceAPIKey, http: &http.Client{Timeout: demoPatience}}
 	return port, client, nil
 }

@@ -31,6 +31,7 @@ type serving struct {
 	key    keySource
 	place  storePlace
 	mail   mailFlags
+	reach  reachFlags
 
 	processes                    processFlags
 	addr, dialect, seed, restore string
@@ -123,6 +124,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect or --list-violations: print JSON")
 	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
 	f.BoolVar(&s.config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
+	s.reach.register(f, &s.config)
 	s.key.register(f)
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.BoolVar(&s.config.Development, "development", false, "check every reply against the API's description; a breach answers 500 and names the place")
@@ -158,6 +160,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 	if err := s.mail.resolve(cmd, &s.config.SMTP); err != nil {
 		return err
 	}
+	if err := s.reach.resolve(&s.config); err != nil {
+		return err
+	}
 	if err := server.CheckViolations(s.config.Violate); err != nil {
 		return usageError(fmt.Errorf("--violate: %w; destkit serve --list-violations lists them", err))
 	}
@@ -179,6 +184,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	defer ln.Close()
+	if err := s.reach.listensAt(&s.config, ln.Addr()); err != nil {
+		return err
+	}
 	held, err := s.place.holds(cmd.Context())
 	if err != nil {
 		return err

@@ -119,9 +119,7 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 		defer from.Close()
 		s.config.Restore = from
 	}
-	if key.file != "" { // who may make a source must not read it
-		s.config.Private = []string{key.file}
-	}
+	s.config.Private = s.private(key) // who may make a source must not read them
 	shared, err := s.place.simulators()
 	if err != nil {
 		return nil, err

@@ -100,8 +100,8 @@ func (f *Files) Find(path string) (*Place, error) {
 	}
 	if missing != nil {
 		// Who may not look into a folder is not told what is missing there.
-		parent, known := firstParent(path)
-		if _, err := f.within(path, parent); !known || err != nil {
+		real, known := nearest(path)
+		if _, err := f.within(path, real); !known || err != nil || f.private(real) {
 			return refuse(whyFolder)
 		}
 		return nil, missing
@@ -118,24 +118,28 @@ func resolve(path string) (string, error) {
 	return filepath.Abs(real)
 }
 
-// firstParent is the nearest folder above a path that is there, without links.
-// known is false where a link on the way leads to nothing: nobody knows where.
-func firstParent(path string) (real string, known bool) {
+// nearest is where a path that is not there would be: the nearest folder above that
+// is there, without links, and the rest of the path. known is false where a link on
+// the way leads to nothing: nobody knows where.
+func nearest(path string) (real string, known bool) {
+	const slash = string(filepath.Separator)
+	rest := ""
 	for {
-		path = strings.TrimRight(path, string(filepath.Separator))
+		path = strings.TrimRight(path, slash)
 		if _, err := os.Lstat(path); err == nil && path != "" {
 			real, err := resolve(path)
-			return real, err == nil
+			return filepath.Join(real, rest), err == nil
 		}
-		at := strings.LastIndexByte(path, filepath.Separator)
+		at := strings.LastIndex(path, slash)
+		rest = path[at+1:] + slash + rest
 		switch {
 		case at > 0:
 			path = path[:at]
 		case at == 0:
-			return string(filepath.Separator), true
+			return filepath.Join(slash, rest), true
 		default:
 			real, err := resolve(".")
-			return real, err == nil
+			return filepath.Join(real, rest), err == nil
 		}
 	}
 }
