@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/loopback"
 )
 
 // knock calls the control API as some client would.
@@ -29,23 +31,30 @@ func TestControlIsForThisMachine(t *testing.T) {
 		change         func(*http.Request)
 		plain, secured int
 	}{
-		"loopback":           {func(*http.Request) {}, 200, 200},
-		"IPv6 loopback":      {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:9", "[::1]:8080" }, 200, 200},
-		"mapped loopback":    {func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:9" }, 200, 200},
-		"Unix socket":        {func(r *http.Request) { r.RemoteAddr = "@" }, 200, 200},
-		"localhost":          {func(r *http.Request) { r.Host = "localhost:8080" }, 200, 200},
-		"another machine":    {func(r *http.Request) { r.RemoteAddr = "192.0.2.7:9" }, 403, 403},
-		"behind a proxy":     {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, 403, 403},
-		"rebound name":       {func(r *http.Request) { r.Host = "evil.example:8080" }, 403, 403},
-		"name like loopback": {func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }, 403, 403},
-		"another origin":     {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, 403},
-		"null origin":        {func(r *http.Request) { r.Header.Set("Origin", "null") }, 403, 403},
-		"own origin":         {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:8080") }, 200, 200},
-		"cross-site fetch":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, 403},
+		"loopback":           {func(*http.Request) {}, 200, 401},
+		"IPv6 loopback":      {func(r *http.Request) { r.RemoteAddr, r.Host = "[::1]:9", "[::1]:8080" }, 200, 401},
+		"mapped loopback":    {func(r *http.Request) { r.RemoteAddr = "[::ffff:127.0.0.1]:9" }, 200, 401},
+		"Unix socket":        {func(r *http.Request) { r.RemoteAddr = "@" }, 200, 401},
+		"localhost":          {func(r *http.Request) { r.Host = "localhost:8080" }, 200, 401},
+		"another machine":    {func(r *http.Request) { r.RemoteAddr = "192.0.2.7:9" }, 403, 401},
+		"behind a proxy":     {func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, 403, 401},
+		"rebound name":       {func(r *http.Request) { r.Host = "evil.example:8080" }, 403, 401},
+		"name like loopback": {func(r *http.Request) { r.Host = "127.0.0.1.evil.example" }, 403, 401},
+		"another origin":     {func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") }, 403, 401},
+		"null origin":        {func(r *http.Request) { r.Header.Set("Origin", "null") }, 403, 401},
+		"own origin":         {func(r *http.Request) { r.Header.Set("Origin", "http://127.0.0.1:8080") }, 200, 401},
+		"cross-site fetch":   {func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403, 401},
 		"token from afar": {func(r *http.Request) {
 			r.RemoteAddr, r.Host = "192.0.2.7:9", "service.example"
 			r.Header.Set("Authorization", "Bearer control-token")
 		}, 403, 200},
+		"token on loopback": {func(r *http.Request) { r.Header.Set("Authorization", "Bearer control-token") }, 200, 200},
+		"call of a service": {func(r *http.Request) { r.Header.Set(loopback.Outbound, "service") }, 403, 403},
+		"its empty mark":    {func(r *http.Request) { r.Header[loopback.Outbound] = []string{""} }, 403, 403},
+		"it has the token": {func(r *http.Request) {
+			r.Header.Set(loopback.Outbound, "service")
+			r.Header.Set("Authorization", "Bearer control-token")
+		}, 403, 403},
 		"wrong token from afar": {func(r *http.Request) {
 			r.RemoteAddr = "192.0.2.7:9"
 			r.Header.Set("Authorization", "Bearer control-tokem")
@@ -279,10 +288,12 @@ func TestProfileIsGuarded(t *testing.T) {
 	bare := newWorld(t).s
 	for path, want := range map[string]int{"/_control/pprof": 418, "/_control/pprof/heap": 418, "/pprof/heap": 404, "/debug/pprof/heap": 404} {
 		at := func(r *http.Request) { r.URL.Path = path }
-		require.Equal(t, want, knock(s, at), path)
+		require.Equal(t, want, knock(s, func(r *http.Request) { at(r); r.Header.Set("Authorization", "Bearer control-token") }), path)
 		require.Equal(t, 404, knock(bare, at), path)
 		if want != 404 {
-			require.Equal(t, 403, knock(s, func(r *http.Request) { at(r); r.RemoteAddr = "192.0.2.7:9" }), path)
+			require.Equal(t, 401, knock(s, at), path)
+			require.Equal(t, 401, knock(s, func(r *http.Request) { at(r); r.RemoteAddr = "192.0.2.7:9" }), path)
+			require.Equal(t, 403, knock(s, func(r *http.Request) { at(r); r.Header.Set(loopback.Outbound, "service") }), path)
 			require.Equal(t, 401, knock(s, func(r *http.Request) { at(r); r.Header.Set("Authorization", "Bearer x") }), path)
 		}
 	}

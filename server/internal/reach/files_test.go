@@ -67,9 +67,9 @@ func TestFilesThatAreOpen(t *testing.T) {
 	w := newTree(t)
 	t.Chdir(w.open)
 	for path, want := range map[string]string{
-		filepath.Join(w.open, "a.csv"):                      "a\n1\n",
-		"a.csv":                                             "a\n1\n",
-		"./sub/../a.csv":                                    "a\n1\n",
+		filepath.Join(w.open, "a.csv"): "a\n1\n",
+		"a.csv":                        "a\n1\n",
+		"./sub/../a.csv":               "a\n1\n",
 		w.link(filepath.Join(w.open, "a.csv"), "open/l"):    "a\n1\n",
 		w.link("sub", "open/folder") + "/b.csv":             "b\n",
 		w.link(w.open, "closed/way") + "/a.csv":             "a\n1\n",
