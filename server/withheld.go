@@ -196,7 +196,11 @@ func storeFile(head []byte) bool {
 	return len(head) >= place+4 && string(head[:len(magic)]) == magic && binary.BigEndian.Uint32(head[place:]) == store.ApplicationID
 }
 
+// tarName is the length of the name at the beginning of a tar stream, which may be
+// that of what is said about the first part.
+const tarName = 100
+
 // isSnapshot knows a snapshot: a tar stream that begins with what is in it.
 func isSnapshot(head []byte) bool {
-	return len(head) >= tarHeader && string(head[tarPlace:tarPlace+len(tarMagic)]) == tarMagic && bytes.HasPrefix(head, []byte(partMeta+"\x00"))
+	return len(head) >= tarHeader && string(head[tarPlace:tarPlace+len(tarMagic)]) == tarMagic && bytes.Contains(head[:tarName], []byte(partMeta))
 }
