@@ -17,14 +17,14 @@ import (
 // machine passes on somebody else's request.
 var ErrPeer = errors.New("the request does not come from this machine")
 
-// Outbound is the header that the service sends with each of its own calls: to
-// destinations, webhooks and read-back hooks. Their addresses are chosen by who
-// may use the API, so no control endpoint answers a call that has it.
+// Outbound is the header that the service sends with each call to an address that
+// somebody who may use its API has chosen: of destinations and webhooks. No control
+// endpoint answers a call that has it.
 const Outbound = "Destkit-Outbound"
 
 // ErrOutbound says that a service makes the request, for somebody who may use its
 // API, and nobody on this machine.
-var ErrOutbound = errors.New("a call of a service to a destination, webhook or hook may not come here")
+var ErrOutbound = errors.New("a call of a service to a destination or webhook may not come here")
 
 // shown bounds what a message repeats of a header.
 const shown = 100

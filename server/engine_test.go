@@ -180,7 +180,7 @@ func TestRunGoesOnAfterAStop(t *testing.T) {
 		release()
 	}()
 	require.NoError(t, w.s.Close())
-	again, err := New(t.Context(), Config{Dir: dir, MasterKey: key, Development: true})
+	again, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Development: true})
 	require.NoError(t, err)
 	w.s = again
 	t.Cleanup(func() { again.Close() })

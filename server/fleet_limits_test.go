@@ -26,7 +26,7 @@ func TestOneLimitForAllProcesses(t *testing.T) {
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 1_000_000}, limit,
 		func(c *Config) { config(c, RoleAPI) })
 	for range 3 {
-		c := Config{Emulate: l.s.config.Emulate, Development: true}
+		c := Config{AllowFiles: everyFolder, Emulate: l.s.config.Emulate, Development: true}
 		config(&c, RoleWorker)
 		s, err := New(t.Context(), c)
 		require.NoError(t, err)

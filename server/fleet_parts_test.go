@@ -33,7 +33,7 @@ func cutFleet(t *testing.T, workers int) (w *world, all []*Server, id int64) {
 	w = newWorld(t, func(c *Config) { config(c, RoleAPI) })
 	all = []*Server{w.s}
 	for range workers {
-		c := Config{Emulate: w.s.config.Emulate, Development: true}
+		c := Config{AllowFiles: everyFolder, Emulate: w.s.config.Emulate, Development: true}
 		config(&c, RoleWorker)
 		s, err := New(t.Context(), c)
 		require.NoError(t, err)

@@ -39,7 +39,7 @@ func newFleet(t *testing.T, roles ...string) (*world, []*Server) {
 	w := newWorld(t, func(c *Config) { config(c, roles[0]) })
 	all := []*Server{w.s}
 	for _, role := range roles[1:] {
-		c := Config{Emulate: w.s.config.Emulate, Development: true}
+		c := Config{AllowFiles: everyFolder, Emulate: w.s.config.Emulate, Development: true}
 		config(&c, role)
 		s, err := New(t.Context(), c)
 		require.NoError(t, err)

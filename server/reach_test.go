@@ -146,7 +146,7 @@ func TestOutboundCallsAreMarked(t *testing.T) {
 	sim, err := destsim.New(destsim.Config{Preset: "crm", Token: "destination-token"})
 	require.NoError(t, err)
 	defer sim.Close()
-	var calls, hooks, reads arrivals
+	var calls, hooks arrivals
 	w := newWorld(t)
 	w.sim, w.dest = sim, httptest.NewServer(calls.watch(sim))
 	defer w.dest.Close()
@@ -157,12 +157,7 @@ func TestOutboundCallsAreMarked(t *testing.T) {
 	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": hook.URL, "events": []string{"sync.triggered"}}).want(201)
 	w.begin(id)
 	w.control("POST", "/settle", nil).want(200)
-	read := httptest.NewServer(reads.watch(http.NotFoundHandler()))
-	defer read.Close()
-	w.control("POST", "/audit", map[string]any{"sync_id": id, "readback": map[string]any{
-		"url": read.URL, "headers": map[string]string{loopback.Outbound: "nobody"},
-	}})
-	for name, came := range map[string]*arrivals{"destination": &calls, "webhook": &hooks, "read-back": &reads} {
+	for name, came := range map[string]*arrivals{"destination": &calls, "webhook": &hooks} {
 		require.NotEmpty(t, came.all(), name)
 		for _, call := range came.all() {
 			require.Equal(t, "service", call.mark, name)

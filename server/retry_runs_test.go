@@ -152,7 +152,7 @@ func TestARestartKeepsRetries(t *testing.T) {
 	w.advance(50 * time.Second)
 	snapshot := w.control("GET", "/snapshot", nil).want(200).text
 	require.NoError(t, w.s.Close())
-	again, err := New(t.Context(), Config{Dir: dir, MasterKey: key, Development: true})
+	again, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Development: true})
 	require.NoError(t, err)
 	w.s = again
 	t.Cleanup(func() { again.Close() })

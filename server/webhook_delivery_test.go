@@ -153,7 +153,7 @@ func TestDeliveriesSurviveARestart(t *testing.T) {
 	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
 	stand := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	setup := func(c *Config) { c.Dir, c.MasterKey, c.SystemClock = dir, key, func() time.Time { return stand } }
-	config := Config{Development: true, Emulate: emulator(t)}
+	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t)}
 	setup(&config)
 	s, err := New(t.Context(), config)
 	require.NoError(t, err)
@@ -292,7 +292,7 @@ func TestOldDeliveriesGo(t *testing.T) {
 // then does not count.
 func TestCloseDuringAnAttempt(t *testing.T) {
 	dir, key := t.TempDir(), bytes.Repeat([]byte{7}, 32)
-	s, err := New(t.Context(), Config{Dir: dir, MasterKey: key, Emulate: emulator(t)})
+	s, err := New(t.Context(), Config{AllowFiles: everyFolder, Dir: dir, MasterKey: key, Emulate: emulator(t)})
 	require.NoError(t, err)
 	w := &world{t: t, s: s, seen: map[string]map[int]bool{}, key: s.FirstTokens().WorkspaceAPIKey}
 	id := w.newSync()

@@ -40,11 +40,14 @@ type world struct {
 	seen map[string]map[int]bool // operation id -> statuses that were answered
 }
 
+// everyFolder opens all folders to sources: tests make theirs anywhere.
+var everyFolder = []string{string(filepath.Separator)}
+
 // newWorld starts a service in memory, in development mode, beside a simulated
 // destination; with the violations of DESTKIT_BREAK, where make mutations sets it.
 func newWorld(t testing.TB, change ...func(*Config)) *world {
 	t.Helper()
-	config := Config{AllowFiles: []string{string(filepath.Separator)}, Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
+	config := Config{AllowFiles: everyFolder, Development: true, Emulate: emulator(t), Violate: brokenOnPurpose()}
 	onPostgres(t, &config)
 	for _, f := range change {
 		f(&config)

@@ -12,32 +12,19 @@ import (
 	"os"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loopback"
 )
 
 // HookClient gives the client for a read-back hook: its name is resolved, its
 // certificate verified and its address dialled as those of destinations, and
 // plain http is for loopback unless Options.AllowPlainHTTP. problem says why the
-// address must not be called.
+// address must not be called. The calls are not marked as the service's own: who may
+// use the control API has chosen the address, which mostly is a control endpoint.
 func (g *Gate) HookClient(address string) (client *http.Client, problem string) {
 	if _, problem = checkURL(address, g.options.AllowPlainHTTP); problem != "" {
 		return nil, problem
 	}
 	p, _ := g.pool(postPool)
-	return &http.Client{Transport: marked{p.transport}, CheckRedirect: noRedirect}, ""
-}
-
-// outbound is the value of loopback.Outbound in the calls of the service.
-const outbound = "service"
-
-// marked sends the header of the service's own calls with each request.
-type marked struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper, which must leave the request as it is.
-func (m marked) RoundTrip(r *http.Request) (*http.Response, error) {
-	r = r.Clone(r.Context())
-	r.Header.Set(loopback.Outbound, outbound)
-	return m.next.RoundTrip(r)
+	return &http.Client{Transport: p.transport, CheckRedirect: noRedirect}, ""
 }
 
 // Lister is a Sender whose destination the service keeps itself: emulated types
