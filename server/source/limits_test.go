@@ -135,7 +135,9 @@ func TestQueriesEndWhenTheyAreCancelled(t *testing.T) {
 // TestMessagesOfServersAreBounded: a length that a message announces is refused before
 // room is made for it, wherever the pieces of the stream are cut.
 func TestMessagesOfServersAreBounded(t *testing.T) {
-	message := func(n int) string { return "D" + string([]byte{byte((n + 4) >> 24), byte((n + 4) >> 16), byte((n + 4) >> 8), byte(n + 4)}) }
+	message := func(n int) string {
+		return "D" + string([]byte{byte((n + 4) >> 24), byte((n + 4) >> 16), byte((n + 4) >> 8), byte(n + 4)})
+	}
 	for _, one := range []bool{true, false} {
 		from := io.Reader(strings.NewReader(message(3) + "abc" + message(0) + message(10) + "0123456789"))
 		if one {

@@ -89,7 +89,10 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		return conn, s.prepare(ctx, conn)
+		if err := s.prepare(ctx, conn); err != nil {
+			return nil, errors.Join(err, handles.Close(conn))
+		}
+		return conn, nil
 	}
 	place, err := s.options.find(s.path)
 	if err != nil {
@@ -120,7 +123,7 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 // prepare bounds what a reading takes.
 func (s *sqliteSource) prepare(ctx context.Context, conn *sqlite.Conn) error {
 	if err := s.options.Limits.confine(conn); err != nil {
-		return errors.Join(err, handles.Close(conn))
+		return err
 	}
 	return prepareReader(ctx, conn)
 }

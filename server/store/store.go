@@ -66,12 +66,12 @@ type Store struct {
 	plan   func(*Sync, time.Time) Plan
 
 	engine  engine
-	news    *news         // of the other processes; nil: there are none
-	memory  bool          // readers and the writer are kept apart
-	measure string        // the query for the size in bytes
-	writing conn          // used by the holder of turn; nil when it was lost
-	turn    line          // before the writer
-	readers chan conn     // idle ones; nil stands for one that is not open
+	news    *news     // of the other processes; nil: there are none
+	memory  bool      // readers and the writer are kept apart
+	measure string    // the query for the size in bytes
+	writing conn      // used by the holder of turn; nil when it was lost
+	turn    line      // before the writer
+	readers chan conn // idle ones; nil stands for one that is not open
 	closed  chan struct{}
 	closing sync.Once
 
