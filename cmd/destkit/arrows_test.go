@@ -25,7 +25,7 @@ var arrows = map[string][]string{
 	"bench":               {}, // it measures the program from outside
 	"cmd/destkit":         {"..."},
 	"conformance":         {"features", "destsim/rpc", "openapi", "conformance/wire", "conformance/hook", "conformance/journal"},
-	"conformance/wire":    {"destsim/rpc"},
+	"conformance/wire":    {"destsim/rpc", "internal/redact"},
 	"conformance/hook":    {},
 	"conformance/journal": {},
 	"conformance/report":  {"conformance", "conformance/wire"},
@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"features":            {},
 	"handles":             {}, // connections to SQLite share a table in the driver
 	"internal/liquid":     {},
+	"internal/redact":     {}, // secrets in text from outside
 	"keepalive":           {}, // connections to databases that may vanish
 	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
 	"openapi":             {},

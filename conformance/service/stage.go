@@ -265,14 +265,14 @@ func (c *call) exchange(check string, number int) conformance.Exchange {
 		DurationMS: float64(c.ended.Sub(c.came).Microseconds()) / 1000,
 		Request: wire.Message{
 			Method: c.http.Method, URL: secrets.String(c.http.URL.RequestURI()), Header: headerLines(c.http.Header, secrets),
-			Body: secrets.Request(c.body),
+			Body: wire.RequestBody(secrets, c.body),
 		},
 	}
 	switch {
 	case c.aborted || !c.done:
 		x.Kind, x.Error = string(wire.KindCut), "the destination gave no answer"
 	default:
-		x.Response = &wire.Response{Proto: c.http.Proto, Status: c.status, Header: headerLines(c.header, secrets), Body: secrets.Response(c.answer)}
+		x.Response = &wire.Response{Proto: c.http.Proto, Status: c.status, Header: headerLines(c.header, secrets), Body: wire.ResponseBody(secrets, c.answer)}
 	}
 	return x
 }

@@ -38,21 +38,6 @@ func BenchmarkDo(b *testing.B) {
 	}
 }
 
-func BenchmarkRedactMegabyte(b *testing.B) {
-	r := NewRedactor()
-	for _, secret := range secretsOfAllKinds {
-		r.Add(secret, "$S")
-	}
-	text := make([]byte, 0, 1<<20)
-	for len(text) < 1<<20 {
-		text = append(text, `{"identifier":"zz-conf-1-RES-002-1@example.com","success":false,"error_message":"a\nb % c"},`...)
-	}
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		r.Bytes(text)
-	}
-}
-
 func BenchmarkParse(b *testing.B) {
 	for name, text := range map[string]string{
 		"results": `[` + strings.Repeat(`{"identifier":"zz-1@example.com","success":false,"error_message":"a\nb"},`, 10_000) + `0]`,

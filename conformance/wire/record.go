@@ -1,12 +1,13 @@
 package wire
 
 import (
-	"encoding/base64"
 	"net/url"
 	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/redact"
 )
 
 // What is recorded of a body, in bytes.
@@ -37,7 +38,7 @@ func (c *Client) keep(call *Call, q *request, r *Reply) {
 		if q != nil {
 			e.Request = Message{Method: q.method, URL: c.showURL(q), OtherURL: q.changed, Header: c.redactHeader(q.header)}
 		}
-		e.Request.Body = c.recordBody(call.Body, int64(len(call.Body)), recordedRequest)
+		e.Request.Body = recordBody(c.redact, call.Body, int64(len(call.Body)), recordedRequest)
 		if r.Status > 0 {
 			e.Response = &Response{Proto: r.Proto, Status: r.Status, Header: c.redactHeader(r.RawHeaders), Body: c.recordResponse(r)}
 		}
@@ -69,35 +70,7 @@ func (c *Client) recordResponse(r *Reply) Body {
 	if r.Kind == KindTooLarge {
 		size = max(r.Received, int64(len(body))+1)
 	}
-	return c.recordBody(body, size, recordedResponse)
-}
-
-// recordBody redacts and cuts one body of size bytes.
-func (c *Client) recordBody(body []byte, size int64, limit int) Body {
-	return c.redact.body(body, size, limit)
-}
-
-// Request and Response give a whole body as an exchange keeps it: redacted, and
-// cut where it is long.
-func (r *Redactor) Request(body []byte) Body { return r.body(body, int64(len(body)), recordedRequest) }
-
-// Response is like Request for the other half.
-func (r *Redactor) Response(body []byte) Body {
-	return r.body(body, int64(len(body)), recordedResponse)
-}
-
-func (r *Redactor) body(body []byte, size int64, limit int) Body {
-	shown := r.cut(body, limit)
-	b := Body{Size: size, Truncated: size > int64(len(body)) || len(body) > limit}
-	if b.Truncated {
-		shown = wholeRunes(shown)
-	}
-	if utf8.Valid(shown) {
-		b.Text = string(shown)
-	} else {
-		b.Base64 = base64.StdEncoding.EncodeToString(shown)
-	}
-	return b
+	return recordBody(c.redact, body, size, recordedResponse)
 }
 
 // wholeRunes drops a rune that the cut left incomplete.
@@ -146,7 +119,7 @@ const (
 func (c *Client) seedRedactor() {
 	c.redact.Add(c.opts.Token, tokenPlaceholder)
 	for name, value := range c.opts.Headers {
-		if !plainWord(value) {
+		if !redact.PlainWord(value) {
 			c.redact.Add(value, "$DESTKIT_HEADER_"+shellName(name))
 		}
 		// A header may carry a scheme; its second half is the secret.
@@ -187,23 +160,11 @@ func (c *Client) seedQuery(query string) {
 			decoded = value
 		}
 		for _, secret := range []string{value, decoded} {
-			if len(secret) >= shortSecret && !plainWord(secret) {
+			if len(secret) >= redact.ShortSecret && !redact.PlainWord(secret) {
 				c.redact.Add(secret, placeholder)
 			}
 		}
 	}
-}
-
-// plainWord tells whether a value is a word that every exchange may hold.
-func plainWord(s string) bool {
-	switch strings.ToLower(s) {
-	case "true", "false", "null", "none", "json", "application/json", "jsonrpc", "method", "params",
-		"result", "error", "string", "integer", "object", "objects", "field", "fields", "record",
-		"records", "label", "success", "message", "contact", "http", "https", "post", "close",
-		"keep-alive", "v1", "v2", "test", "identity", "gzip":
-		return true
-	}
-	return false
 }
 
 // shellName makes a header or parameter name part of a variable name.

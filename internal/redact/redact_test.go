@@ -1,15 +1,19 @@
-package wire
+package redact
 
 import (
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
+	"mime/quotedprintable"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -65,11 +69,91 @@ func encodings(secret string) map[string]string {
 		"twice on a line":  secret + secret,
 		"header in a dump": fmt.Sprintf("%q", "Authorization: Bearer "+secret),
 	}
+	for name, coded := range moreEncodings(secret) {
+		all[name] = coded
+	}
 	for _, user := range []string{"", "u", "us", "use", "user"} {
 		all["basic "+user] = "Basic " + std.EncodeToString([]byte(user+":"+secret))
 		all["basic as user "+user] = "Basic " + std.EncodeToString([]byte(user+secret+":"))
 	}
 	return all
+}
+
+// moreEncodings are the rarer ones, and pairs of them.
+func moreEncodings(secret string) map[string]string {
+	raw := []byte(secret)
+	std := base64.StdEncoding.EncodeToString
+	var bytewise []string
+	for _, c := range raw {
+		bytewise = append(bytewise, fmt.Sprintf("%02x", c))
+	}
+	wide := make([]byte, 0, 2*len(raw))
+	for _, unit := range utf16.Encode([]rune(secret)) {
+		wide = append(wide, byte(unit>>8), byte(unit))
+	}
+	var quoted strings.Builder
+	w := quotedprintable.NewWriter(&quoted)
+	_, _ = w.Write(raw)
+	_ = w.Close()
+	backwards := []rune(secret)
+	slices.Reverse(backwards)
+	all := map[string]string{
+		"quoted-printable":       quoted.String(),
+		"every byte =XX":         percentAll(secret, "=%02X"),
+		"octal":                  percentAll(secret, `\%03o`),
+		"braces":                 runesAll(secret, `\x{%x}`),
+		"upper U":                runesAll(secret, `\U%08x`),
+		"percent u":              escapeAll(secret, "%%u%04x"),
+		"html without semicolon": htmlAll(secret, "&#%d"),
+		"base64 of base64":       std([]byte(std(raw))),
+		"base64 three times":     std([]byte(std([]byte(std(raw))))),
+		"base64 of the header":   std([]byte("Bearer " + secret)),
+		"base64 of hex":          std([]byte(hex.EncodeToString(raw))),
+		"base64 of percent":      std([]byte(percentAll(secret, "%%%02X"))),
+		"base64 of utf-16":       std([]byte(utf16Bytes(secret))),
+		"hex of base64":          hex.EncodeToString([]byte(std(raw))),
+		"hex with colons":        strings.Join(bytewise, ":"),
+		"hex with spaces":        strings.Join(bytewise, " "),
+		"hex with 0x":            "0x" + strings.Join(bytewise, ", 0x"),
+		"list of bytes":          fmt.Sprint(raw),
+		"list with commas":       strings.Join(strings.Fields(strings.Trim(fmt.Sprint(raw), "[]")), ","),
+		"base64 on lines":        spread(std(raw), 5, "\r\n"),
+		"base64 on lines, json":  spread(std(raw), 5, `\n`),
+		"lines":                  spread(secret, 3, "\n"),
+		"letters apart":          spread(secret, 1, " "),
+		"zero width":             spread(secret, 2, "\u200b"),
+		"soft hyphens":           spread(secret, 2, "\u00ad"),
+	}
+	if strings.IndexFunc(secret, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		all["backwards"] = string(backwards)
+		if len(secret) > 4 {
+			all["base32"] = base32.StdEncoding.EncodeToString(raw)
+			all["base32 lower"] = strings.ToLower(all["base32"])
+		}
+		all["utf-16, the other way"] = string(wide)
+		all["rot13"] = string(rot13([]byte(strings.ToLower(secret))))
+	}
+	return all
+}
+
+// spread puts between after every n characters.
+func spread(s string, n int, between string) string {
+	var b strings.Builder
+	for i, r := range []rune(s) {
+		if i > 0 && i%n == 0 {
+			b.WriteString(between)
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func runesAll(s, format string) string {
+	var b strings.Builder
+	for _, r := range s {
+		fmt.Fprintf(&b, format, r)
+	}
+	return b.String()
 }
 
 func escapeAll(s, format string) string {
@@ -129,7 +213,7 @@ func utf16Bytes(s string) string {
 
 func TestNoSecretLeaksInAnyEncoding(t *testing.T) {
 	for _, secret := range secretsOfAllKinds {
-		r := NewRedactor()
+		r := New()
 		r.Add("another-secret-entirely", "$OTHER")
 		r.Add(secret, "$DESTKIT_TOKEN")
 		for name, coded := range encodings(secret) {
@@ -152,7 +236,7 @@ func TestNoSecretLeaksInAnyEncoding(t *testing.T) {
 // nearly the token.
 func TestMostOfASecretIsSecret(t *testing.T) {
 	secret := "tok_live-abcdefghijklmnop"
-	r := NewRedactor()
+	r := New()
 	r.Add(secret, "$DESTKIT_TOKEN")
 	require.Equal(t, "[part of $DESTKIT_TOKEN]", r.String(secret[:len(secret)-1]))
 	require.Equal(t, "a [part of $DESTKIT_TOKEN] b", r.String("a "+secret[3:]+" b"))
@@ -164,8 +248,47 @@ func TestMostOfASecretIsSecret(t *testing.T) {
 	require.Empty(t, r.Leaks([]byte(secret[:len(secret)-1])))
 }
 
+// A text that was shortened holds the beginning of a secret, in whatever encoding:
+// nothing of it stays that is long enough to be of use.
+func TestWhatACutHasLeftOfASecret(t *testing.T) {
+	secret := "tok_live-abcdefghijklmnop"
+	r := New()
+	r.Add(secret, "$DESTKIT_TOKEN")
+	for name, coded := range encodings(secret) {
+		if name == "backwards" || name == "rot13" || strings.HasPrefix(name, "base32") || strings.HasPrefix(name, "base64 three") {
+			continue // puzzles are looked for whole
+		}
+		for n := range len(coded) {
+			if !utf8.ValidString(coded[:n]) || n <= len(coded)*2/3 {
+				continue
+			}
+			for _, mark := range []string{"…", " …", `"…`} {
+				got := r.String("it said: " + coded[:n] + mark + " and more")
+				require.NotContains(t, got, coded[:n], "%s, %d of %d", name, n, len(coded))
+			}
+		}
+	}
+	require.Equal(t, "Bearer [part of $DESTKIT_TOKEN]… (8 more)", r.String("Bearer tok_… (8 more)"))
+	require.Equal(t, "Bearer tok… (9 more)", r.String("Bearer tok… (9 more)"), "three letters tell nothing")
+}
+
+// A secret that is too short, or a word of the protocol, is hidden where it can be
+// nothing else.
+func TestShortSecretAfterItsScheme(t *testing.T) {
+	for _, secret := range []string{"k1", "test"} {
+		r := New()
+		r.Add(secret, "$SHORT")
+		require.Equal(t, "got Bearer $SHORT, no", r.String("got Bearer "+secret+", no"))
+		require.Equal(t, "got bearer%20$SHORT", r.String("got bearer%20"+secret))
+		require.Equal(t, "$SHORT", r.String(secret))
+		require.NotContains(t, r.String("x "+base64.StdEncoding.EncodeToString([]byte("Bearer "+secret))), "=")
+		require.Equal(t, "a "+secret+"_connection", r.String("a "+secret+"_connection"))
+		require.Equal(t, "the bearer "+secret+"s", r.String("the bearer "+secret+"s"))
+	}
+}
+
 func TestShortSecretsAreWholeHeaderValues(t *testing.T) {
-	r := NewRedactor()
+	r := New()
 	r.Add("", "$EMPTY")
 	r.Add("k1", "$SHORT")
 	require.Equal(t, "$SHORT", r.Header("k1"))
@@ -177,7 +300,7 @@ func TestShortSecretsAreWholeHeaderValues(t *testing.T) {
 }
 
 func TestOverlappingSecrets(t *testing.T) {
-	r := NewRedactor()
+	r := New()
 	r.Add("abcdefgh", "$A")
 	r.Add("efghijklmnop", "$B")
 	r.Add("DESTKIT", "$C") // does not find the placeholders
@@ -187,7 +310,7 @@ func TestOverlappingSecrets(t *testing.T) {
 }
 
 func TestRevealPutsSecretsBack(t *testing.T) {
-	r := NewRedactor()
+	r := New()
 	r.Add("the-token-1", "$DESTKIT_TOKEN")
 	r.Add("the-other-2", "$DESTKIT_TOKEN_OLD")
 	for _, text := range []string{"Bearer the-token-1", "the-token-1x the-other-2 the-other-2y", "nothing"} {
@@ -196,11 +319,11 @@ func TestRevealPutsSecretsBack(t *testing.T) {
 }
 
 func TestSecretAcrossTheCut(t *testing.T) {
-	r := NewRedactor()
+	r := New()
 	r.Add("secret-secret", "$S")
 	text := strings.Repeat("x", 95) + "-secret-secret-" + strings.Repeat("y", 50)
 	for limit := range len(text) {
-		got := string(r.cut([]byte(text), limit))
+		got := string(r.Cut([]byte(text), limit))
 		if limit < len(text) && limit > 96 && limit < 109 {
 			require.Equal(t, strings.Repeat("x", 95)+"-$S", got)
 		}
@@ -213,7 +336,7 @@ func FuzzRedact(f *testing.F) {
 		f.Add("a", coded, "b")
 	}
 	f.Add(`\u00`, `%`, `&#`)
-	r := NewRedactor()
+	r := New()
 	for i, secret := range secretsOfAllKinds {
 		r.Add(secret, fmt.Sprintf("$SECRET_%d", i))
 	}
