@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/redact/redacttest"
 )
 
 // handlerClient judges a handler in memory.
@@ -36,7 +38,7 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 	}, func(w http.ResponseWriter, r *http.Request) {
 		var all []string
 		for _, secret := range secrets {
-			for name, coded := range encodings(secret) {
+			for name, coded := range redacttest.Encodings(secret) {
 				all = append(all, coded)
 				w.Header().Add("X-Echo-"+http.CanonicalHeaderKey(strings.ReplaceAll(name, " ", "-")), strings.NewReplacer("\n", "", "\t", "", "\x00", "").Replace(coded))
 			}
@@ -55,9 +57,9 @@ func TestRecordsHoldNoSecret(t *testing.T) {
 		text, err := json.Marshal(r.Exchange())
 		require.NoError(t, err)
 		for _, secret := range secrets {
-			for name, coded := range encodings(secret) {
-				if name == "utf-16" {
-					continue
+			for name, coded := range redacttest.Encodings(secret) {
+				if name == "utf-16" || strings.HasPrefix(name, "base64 three") {
+					continue // the bodies of this test are long: they are looked into two encodings deep
 				}
 				quoted, _ := json.Marshal(coded)
 				require.NotContains(t, string(text), string(quoted[1:len(quoted)-1]), "%s of %q", name, secret)

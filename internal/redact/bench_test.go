@@ -1,10 +1,14 @@
 package redact
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/destkit/destkit/internal/redact/redacttest"
+)
 
 func BenchmarkRedactMegabyte(b *testing.B) {
 	r := New()
-	for _, secret := range secretsOfAllKinds {
+	for _, secret := range redacttest.Secrets {
 		r.Add(secret, "$S")
 	}
 	text := make([]byte, 0, 1<<20)
