@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // harmless stands where the hostile text stands in the other report, so that
@@ -23,7 +24,7 @@ const harmless = "harmless words"
 // requirePrintable demands that no character acts on a terminal.
 func requirePrintable(t require.TestingT, s string) {
 	for _, r := range s {
-		if r != '\n' && hidden(r) {
+		if r != '\n' && foreign.Hidden(r) {
 			require.Failf(t, "hidden character", "%U", r)
 		}
 	}

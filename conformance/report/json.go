@@ -6,10 +6,9 @@ import (
 	"encoding/json"
 	"io"
 	"slices"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 //go:embed report.schema.json
@@ -35,29 +34,8 @@ func encode(w io.Writer, v any) error {
 	if err := e.Encode(v); err != nil {
 		return err
 	}
-	_, err := w.Write(printable(b.Bytes()))
+	_, err := w.Write(foreign.JSON(b.Bytes()))
 	return err
-}
-
-// printable escapes hidden characters in encoded JSON, where anything beyond
-// ASCII stands inside a string.
-func printable(b []byte) []byte {
-	out := make([]byte, 0, len(b))
-	for i := 0; i < len(b); {
-		if b[i] < 0x7f {
-			out = append(out, b[i])
-			i++
-			continue
-		}
-		r, n := utf8.DecodeRune(b[i:])
-		if hidden(r) {
-			out = appendJSONEscape(out, r)
-		} else {
-			out = append(out, b[i:i+n]...)
-		}
-		i += n
-	}
-	return out
 }
 
 // whole returns a copy of r in which no list is null, so that readers in any
@@ -112,19 +90,4 @@ func list[T any](s []T) []T {
 		return []T{}
 	}
 	return s
-}
-
-// appendJSONEscape writes r as \uXXXX, in two halves beyond the first plane.
-func appendJSONEscape(b []byte, r rune) []byte {
-	const hex = "0123456789abcdef"
-	unit := func(u rune) {
-		b = append(b, '\\', 'u', hex[u>>12&15], hex[u>>8&15], hex[u>>4&15], hex[u&15])
-	}
-	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
-		unit(high)
-		unit(low)
-		return b
-	}
-	unit(r)
-	return b
 }

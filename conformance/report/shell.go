@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // command is a shell command as lines of a terminal: it is broken only between
@@ -95,7 +97,7 @@ func (sc *scanner) rune(r rune, rest string) {
 // put adds a character that is no syntax, in a form that prints.
 func (sc *scanner) put(r rune, rest string) {
 	switch {
-	case hidden(r) || r == utf8.RuneError:
+	case foreign.Hidden(r) || r == utf8.RuneError:
 		sc.word.WriteString(shellEscape(r, sc.quote))
 	case sc.quote != 0 && (strings.HasPrefix(rest, "##[") || strings.HasPrefix(rest, "##vso[")):
 		// Two quotes between the signs change nothing for the shell and keep

@@ -5,6 +5,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/width"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // columns returns how many columns of a terminal s takes.
@@ -64,7 +66,7 @@ func wrap(s string, n int) []string {
 	lines = append(lines, cur)
 	// A break may bring "::" to the front of a line.
 	for i := range lines {
-		lines[i] = defuse(strings.TrimRight(lines[i], " "))
+		lines[i] = foreign.Defuse(strings.TrimRight(lines[i], " "))
 	}
 	if len(lines) == 1 && lines[0] == "" {
 		return nil

@@ -1,0 +1,73 @@
+package foreign
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Longest is how many characters of one value from outside Printf shows.
+const Longest = 4096
+
+// Own is text of the program's own among the values of Printf, or text that was
+// cleaned: it is printed as it is, line breaks included.
+type Own string
+
+// Printf is fmt.Fprintf for values from outside: every text among args is shown as
+// one line of bounded length. The format is the program's own.
+func Printf(w io.Writer, format string, args ...any) {
+	fmt.Fprintf(w, format, Args(args)...)
+}
+
+// Println prints one line, whose text may come from outside.
+func Println(w io.Writer, args ...any) {
+	fmt.Fprintln(w, Args(args)...)
+}
+
+// Args cleans the values of a format. Errors stay errors where %w needs them: whoever
+// prints the whole error cleans it.
+func Args(args []any) []any {
+	out := make([]any, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case Own:
+			out[i] = string(v)
+		case string:
+			out[i] = shown(v)
+		case []byte:
+			out[i] = shown(string(v))
+		case error:
+			out[i] = failure{v}
+		case []string:
+			list := make([]string, len(v))
+			for j, s := range v {
+				list[j] = shown(s)
+			}
+			out[i] = list
+		case fmt.Formatter:
+			out[i] = v
+		case fmt.Stringer:
+			out[i] = shown(v.String())
+		default:
+			out[i] = arg
+		}
+	}
+	return out
+}
+
+func shown(s string) string { return Clip(keepEnds(s), Longest) }
+
+// keepEnds is Line with the spaces at both ends: they may be an indentation.
+func keepEnds(s string) string { return Defuse(Visible(s, ' ')) }
+
+// failure shows an error on one line.
+type failure struct{ error }
+
+func (f failure) Error() string { return shown(f.error.Error()) }
+func (f failure) Unwrap() error { return f.error }
+
+// Message is an error for the screen: its first line as it is, further ones
+// indented, so that none of them passes for a line of the program's own.
+func Message(text string) string {
+	return strings.Join(Block(text), "\n  ")
+}
