@@ -28,13 +28,14 @@ var arrows = map[string][]string{
 	"conformance/wire":    {"destsim/rpc", "internal/redact"},
 	"conformance/hook":    {},
 	"conformance/journal": {},
-	"conformance/report":  {"conformance", "conformance/wire"},
+	"conformance/report":  {"conformance", "conformance/wire", "internal/foreign"},
 	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
 	"destsim":             {"destsim/rpc", "handles", "keepalive", "loopback", "rawconn"},
 	"destsim/rpc":         {},
 	"features":            {},
 	"handles":             {}, // connections to SQLite share a table in the driver
 	"internal/liquid":     {},
+	"internal/foreign":    {}, // text from outside on a screen
 	"internal/redact":     {}, // secrets in text from outside
 	"keepalive":           {}, // connections to databases that may vanish
 	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
@@ -82,7 +83,8 @@ var testArrows = map[string][]string{
 	"conformance/internal/zoo": {"conformance", "conformance/internal/zoo/golang", "matrixtest"},
 	"conformance/report":       {"destsim"},
 	"conformance/service":      {"destsim", "matrixtest", "openapi", "server", "server/destination", "server/yamldoc"},
-	"conformance/wire":         {"destsim"},
+	"conformance/wire":         {"destsim", "internal/redact/redacttest"},
+	"internal/redact":          {"internal/redact/redacttest"},
 	"destsim":                  {"openapi", "server/source/postgrestest"},
 	"destsim/rpc":              {"openapi"},
 	"loadgen":                  {"destsim"},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/nearest"
 )
 
@@ -84,7 +85,7 @@ func printSteps(w io.Writer, suite string) error {
 		return unknownSuite(suite)
 	}
 	for _, step := range steps {
-		fmt.Fprintln(w, step)
+		foreign.Println(w, step)
 	}
 	return nil
 }
@@ -205,15 +206,15 @@ func printChecks(w io.Writer, checks []*conformance.Check) {
 	for _, c := range checks {
 		if c.Area != area {
 			if area != "" {
-				fmt.Fprintln(w)
+				foreign.Println(w)
 			}
 			area = c.Area
-			fmt.Fprintln(w, area)
+			foreign.Println(w, area)
 		}
-		fmt.Fprintf(w, "  %-9s %-6s  %s\n", c.ID, c.Level, c.Title)
-		fmt.Fprintf(w, "  %-9s %-6s  %s · spec %s · needs %s\n", "", "", authorityWords(c), sectionWords(c), checkNeed(c))
+		foreign.Printf(w, "  %-9s %-6s  %s\n", c.ID, c.Level, c.Title)
+		foreign.Printf(w, "  %-9s %-6s  %s · spec %s · needs %s\n", "", "", authorityWords(c), sectionWords(c), checkNeed(c))
 	}
-	fmt.Fprintf(w, "\n%d checks; 'destkit explain ID' explains one\n", len(checks))
+	foreign.Printf(w, "\n%d checks; 'destkit explain ID' explains one\n", len(checks))
 }
 
 // printChecksMarkdown prints a table for each area, to be kept beside a project.
@@ -222,9 +223,9 @@ func printChecksMarkdown(w io.Writer, checks []*conformance.Check) {
 	for _, c := range checks {
 		if c.Area != area {
 			area = c.Area
-			fmt.Fprintf(w, "\n## %s\n\n| id | level | authority | spec | needs | claim |\n|---|---|---|---|---|---|\n", area)
+			foreign.Printf(w, "\n## %s\n\n| id | level | authority | spec | needs | claim |\n|---|---|---|---|---|---|\n", area)
 		}
-		fmt.Fprintf(w, "| %s | %s | %s | %s | %s | %s |\n", c.ID, c.Level, authorityWords(c), sectionWords(c), checkNeed(c),
+		foreign.Printf(w, "| %s | %s | %s | %s | %s | %s |\n", c.ID, c.Level, authorityWords(c), sectionWords(c), checkNeed(c),
 			strings.ReplaceAll(c.Title, "|", "\\|"))
 	}
 }

@@ -1,13 +1,12 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/journal"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // newClean is the second chance of a run that did not get to its own clean-up.
@@ -86,16 +85,16 @@ func cleanService(cmd *cobra.Command, url string, options conformance.Options) e
 func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string) error {
 	w := cmd.OutOrStdout()
 	left := len(residue.Refused) + len(residue.Unknown)
-	fmt.Fprintf(w, "%d %s deleted", residue.Cleaned, what)
+	foreign.Printf(w, "%d %s deleted", residue.Cleaned, what)
 	if residue.Unverified > 0 {
-		fmt.Fprintf(w, ", %d by acknowledgement only (not verified)", residue.Unverified)
+		foreign.Printf(w, ", %d by acknowledgement only (not verified)", residue.Unverified)
 	}
 	if left > 0 || residue.Unverified == 0 { // none is said only when that was seen
-		fmt.Fprintf(w, ", %d left behind", left)
+		foreign.Printf(w, ", %d left behind", left)
 	}
-	fmt.Fprintln(w)
+	foreign.Println(w)
 	if residue.Unverified > 0 {
-		fmt.Fprintf(w, "  not verified: %s\n", residue.UnverifiedReason)
+		foreign.Printf(w, "  not verified: %s\n", residue.UnverifiedReason)
 	}
 	// Refused means that the record was not deleted or is there all the same;
 	// unknown that its write had no answer.
@@ -104,7 +103,7 @@ func printResidue(cmd *cobra.Command, residue *conformance.Residue, what string)
 		left []conformance.Leftover
 	}{{"refused", residue.Refused}, {"unknown", residue.Unknown}} {
 		for _, l := range part.left {
-			fmt.Fprintf(w, "  %s %s %s = %s: %s\n", part.word, l.Object, l.Field, l.Identifier, l.Reason)
+			foreign.Printf(w, "  %s %s %s = %s: %s\n", part.word, l.Object, l.Field, l.Identifier, l.Reason)
 		}
 	}
 	if left > 0 {

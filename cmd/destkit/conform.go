@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // judgement is a `conform` on its way: what to judge and where to write it.
@@ -161,7 +162,7 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outpu
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
 	if err := outputs.write(cmd.OutOrStdout(), result); err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = worst(status, statusUntested)
 	}
 	screen := cmd.OutOrStdout()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -126,10 +127,10 @@ func (d *demo) run(ctx context.Context) error {
 	if err := d.writePage(page); err != nil {
 		return err
 	}
-	fmt.Fprintf(d.out, "\nreport: file://%s\n", page)
-	fmt.Fprintf(d.out, "load:   file://%s\n", filepath.Join(filepath.Dir(page), demoLoadReport))
+	foreign.Printf(d.out, "\nreport: file://%s\n", page)
+	foreign.Printf(d.out, "load:   file://%s\n", filepath.Join(filepath.Dir(page), demoLoadReport))
 	d.whereDataIs()
-	fmt.Fprint(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
+	foreign.Print(d.out, "next:   destkit conform https://YOUR-ENDPOINT --token-env TOKEN\n        destkit serve --data ./data\n")
 	if len(d.problems) > 0 {
 		return &exitError{statusGate, fmt.Errorf("the demo did not go as it must:\n  %s", strings.Join(d.problems, "\n  "))}
 	}
@@ -164,7 +165,7 @@ func (d *demo) whereDataIs() {
 		return
 	}
 	world := demoFiles(d.data)
-	fmt.Fprintf(d.out, `data:   destkit serve --data %[1]s --key-file %[2]s
+	foreign.Printf(d.out, `data:   destkit serve --data %[1]s --key-file %[2]s
         destkit serve new-token --data %[1]s --key-file %[2]s
         destkit destsim --store sqlite:%[3]s
 `, world.service, world.key, world.destination)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // demoAudit is what the service's audit says: it reads every record of the
@@ -43,20 +45,20 @@ func (a demoAudit) String() string {
 
 // prove has the service audited, after the last run.
 func (d *demo) prove(ctx context.Context, w *demoWorld, last demoStep) error {
-	fmt.Fprint(d.out, "\naudit ") // it takes a moment
+	foreign.Print(d.out, "\naudit ") // it takes a moment
 	began := time.Now()
 	body := map[string]any{"sync_id": w.sync, "readback": map[string]string{"url": w.destination.root + "/_control/readback"}}
 	if err := w.api.control(ctx, http.MethodPost, "/audit", body, &d.audit); err != nil {
 		return err
 	}
 	d.audit.Seconds = time.Since(began).Seconds()
-	fmt.Fprintln(d.out, d.audit)
+	foreign.Println(d.out, d.audit)
 	a := d.audit
 	for i, finding := range a.Findings {
 		if i == demoFindings {
 			break
 		}
-		d.wrong("audit: %s %s: %s", finding.Kind, oneLine(compacted(finding.Identifier)), oneLine(finding.Message))
+		d.wrong("audit: %s %s: %s", finding.Kind, foreign.Line(compacted(finding.Identifier)), foreign.Line(finding.Message))
 	}
 	if !a.Clean && len(a.Findings) == 0 {
 		d.wrong("the audit is not clean")

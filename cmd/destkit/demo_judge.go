@@ -3,12 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"path/filepath"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // judged is one judgement of the demo.
@@ -29,7 +29,7 @@ func (d *demo) judgeAll(ctx context.Context) error {
 		{"clean", "A destination that obeys every rule", nil, statusOK},
 		{"broken", "The same destination with " + demoBroken + " broken", []string{demoBroken}, statusGate},
 	} {
-		fmt.Fprintf(d.out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
+		foreign.Printf(d.out, "\n%s, judged over https with writes, read-back and hooks:\n\n", j.title)
 		result, err := d.judge(ctx, j.violate)
 		if err != nil {
 			return err

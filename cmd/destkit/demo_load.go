@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -30,7 +31,7 @@ func (d *demo) loadOnce(ctx context.Context) (err error) {
 			err = failed
 		}
 	}()
-	fmt.Fprintf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
+	foreign.Printf(d.out, "\nA load of that destination, over https, every reply checked:\n\n")
 	show := newLoadView(d.screen, !terminal(d.screen))
 	result, err := loadgen.Run(ctx, loadgen.Options{
 		Target: loadgen.Target{URL: port.url + "/", Token: demoToken, Roots: port.roots()},

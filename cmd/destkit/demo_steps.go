@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -80,7 +81,7 @@ func (d *demo) step(ctx context.Context, w *demoWorld, step demoStep) error {
 		Seconds: v.elapsed.Seconds(), PerSecond: int64(v.recordsPerSecond),
 	}
 	d.runs = append(d.runs, r)
-	fmt.Fprintln(d.out, r)
+	foreign.Println(d.out, r)
 	d.compare(r, step, v.run)
 	return nil
 }
@@ -104,7 +105,7 @@ func (w *demoWorld) runOnce(ctx context.Context, d *demo, rows int64) (v view, e
 // be sent is what has changed, all of it arrives, and the destination holds it.
 func (d *demo) compare(r demoRun, step demoStep, run api.SyncRun) {
 	if !is(run.Status, api.RunCompleted) {
-		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, words(run.ErrorCode), oneLine(words(run.ErrorMessage)))
+		d.wrong("run %d is %s: %s: %s", r.Number, run.Status, words(run.ErrorCode), foreign.Line(words(run.ErrorMessage)))
 	}
 	if run.FullSync {
 		d.wrong("run %d was a full sync, for no reason", r.Number)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
@@ -50,13 +51,13 @@ func (d *demo) syncAll(ctx context.Context, dir string) (err error) {
 		}
 	}()
 	w := &demoWorld{api: client, destination: controlOf(target)}
-	fmt.Fprintf(d.out, "service at %s, destination at %s\n", port.url, target.url)
+	foreign.Printf(d.out, "service at %s, destination at %s\n", port.url, target.url)
 	began := time.Now()
 	if err := w.make(ctx, target.url, d.rows); err != nil {
 		return restFailure("prepare the demo", err)
 	}
-	fmt.Fprintf(d.out, "a table of %s rows, made in %s; a sync of it, over https, through the REST API:\n\n", grouped(d.rows), roughly(time.Since(began)))
-	fmt.Fprintln(d.out, demoHeader)
+	foreign.Printf(d.out, "a table of %s rows, made in %s; a sync of it, over https, through the REST API:\n\n", grouped(d.rows), roughly(time.Since(began)))
+	foreign.Println(d.out, demoHeader)
 	steps := demoSteps(d.rows)
 	for _, step := range steps {
 		if err := d.step(ctx, w, step); err != nil {

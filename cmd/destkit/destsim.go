@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // simulator holds the flags of `destkit destsim`.
@@ -97,12 +97,12 @@ func printViolations(w io.Writer, all []destsim.Violation, asJSON bool) error {
 		return printJSON(w, all)
 	}
 	for _, v := range all {
-		fmt.Fprintf(w, "%-11s %s\n", v.ID, v.Changes)
+		foreign.Printf(w, "%-11s %s\n", v.ID, v.Changes)
 		for _, also := range v.Also {
-			fmt.Fprintf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
+			foreign.Printf(w, "%-11s   also %s: %s\n", "", also.ID, also.Why)
 		}
 	}
-	fmt.Fprintf(w, "%d violations\n", len(all))
+	foreign.Printf(w, "%d violations\n", len(all))
 	return nil
 }
 
@@ -139,18 +139,18 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.writeHooks(url); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.OutOrStdout(), "listening %s\n", url)
+	foreign.Printf(cmd.OutOrStdout(), "listening %s\n", url)
 	for _, id := range s.config.Violate {
 		for _, v := range destsim.Violations() {
 			if v.ID == id {
-				fmt.Fprintf(cmd.OutOrStdout(), "breaking %s: %s\n", v.ID, v.Changes)
+				foreign.Printf(cmd.OutOrStdout(), "breaking %s: %s\n", v.ID, v.Changes)
 			}
 		}
 	}
 	err = port.serve(cmd.Context(), ln)
 	// A fault that nobody met says that a test did not test what it meant to.
 	for _, f := range sim.UnfiredFaults() {
-		fmt.Fprintf(cmd.OutOrStdout(), "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+		foreign.Printf(cmd.OutOrStdout(), "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	return err
 }

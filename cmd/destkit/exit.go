@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // The exit statuses, the same for every command.
@@ -73,7 +76,7 @@ func usageError(err error) error { return &exitError{statusUsage, err} }
 
 // usagef is usageError with a format.
 func usagef(format string, args ...any) error {
-	return usageError(fmt.Errorf(format, args...))
+	return usageError(fmt.Errorf(format, foreign.Args(args)...))
 }
 
 // untested marks err as a reason why nothing could be judged or done (exit 3).
@@ -101,16 +104,36 @@ func worst(a, b int) int {
 // standard error with the name of the program before them, once.
 func execute(ctx context.Context, root *cobra.Command, args []string) int {
 	root.SetArgs(args)
+	root.SetOut(screen(root.OutOrStdout()))
+	root.SetErr(screen(root.ErrOrStderr()))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return statusOK
 	}
 	if text := strings.TrimRight(err.Error(), "\n"); text != "" {
-		fmt.Fprintln(root.ErrOrStderr(), "destkit: "+text)
+		foreign.Printf(root.ErrOrStderr(), "destkit: %s\n", foreign.Own(messageOf(err, text)))
 	}
 	var exit *exitError
 	if errors.As(err, &exit) {
 		return exit.status
 	}
 	return statusUsage // only the library of flags makes such errors
+}
+
+// screen puts a net below everything that the program prints.
+func screen(w io.Writer) io.Writer {
+	if _, ok := w.(*foreign.Writer); ok {
+		return w
+	}
+	return foreign.NewWriter(w, terminal(w))
+}
+
+// messageOf is what an error says on a screen. Lines of a usage error are the
+// program's own; any other text may come from outside.
+func messageOf(err error, text string) string {
+	var exit *exitError
+	if !errors.As(err, &exit) || exit.status == statusUsage {
+		return strings.Join(foreign.Block(text), "\n")
+	}
+	return foreign.Message(text)
 }

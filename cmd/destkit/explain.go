@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
 
@@ -46,7 +46,7 @@ and the ways in which the simulated destination can break it.`,
 			}
 			for i, e := range explained {
 				if i > 0 {
-					fmt.Fprintln(cmd.OutOrStdout())
+					foreign.Println(cmd.OutOrStdout())
 				}
 				e.print(cmd.OutOrStdout())
 			}
@@ -98,31 +98,34 @@ func shownViolation(v server.Violation) destsim.Violation {
 }
 
 func (e explanation) print(w io.Writer) {
-	fmt.Fprintf(w, "%s  %s\n", e.ID, e.Title)
-	fmt.Fprintf(w, "%s · asked for by %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
-	for _, part := range []struct{ head, text string }{
+	foreign.Printf(w, "%s  %s\n", e.ID, e.Title)
+	foreign.Printf(w, "%s · asked for by %s · spec %s · needs %s\n\n", e.Level, authorityWords(e.Check), sectionWords(e.Check), checkNeed(e.Check))
+	for _, part := range []struct {
+		head string
+		text foreign.Own
+	}{
 		{"Why", indent(e.Reason)}, {"Good", exchange(e.Good)}, {"Bad", exchange(e.Bad)},
 		{"Usual cause", indent(e.Cause)}, {"Fix", indent(e.Fix)},
 	} {
-		if strings.TrimSpace(part.text) != "" {
-			fmt.Fprintf(w, "%s\n%s\n", part.head, part.text)
+		if strings.TrimSpace(string(part.text)) != "" {
+			foreign.Printf(w, "%s\n%s\n", part.head, part.text)
 		}
 	}
 	if len(e.Needs) > 0 {
-		fmt.Fprintf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
+		foreign.Printf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
 	if severalProcesses(e.ID) {
-		fmt.Fprintf(w, "Several processes\n%s\n", indent("destkit conform URL --replica URL2 sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
+		foreign.Printf(w, "Several processes\n%s\n", indent("destkit conform URL --replica URL2 sends the calls of the check to URL, to URL2 and so on in turn: then it also finds what one process keeps for itself."))
 	}
-	fmt.Fprintf(w, "The check\n")
+	foreign.Printf(w, "The check\n")
 	for _, step := range e.Steps {
-		fmt.Fprintf(w, "  %s\n", step)
+		foreign.Printf(w, "  %s\n", foreign.Own(strings.Join(foreign.Block(step), "\n")))
 	}
 	for i, v := range e.Violations {
 		if i == 0 {
-			fmt.Fprintf(w, "Broken on purpose by\n")
+			foreign.Printf(w, "Broken on purpose by\n")
 		}
-		fmt.Fprintf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
+		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
 	}
 }
 
@@ -134,16 +137,18 @@ func severalProcesses(id string) bool {
 
 // exchange shows a request and its reply on a line each. They are not wrapped:
 // a body must stay fit for copying.
-func exchange(text string) string {
+func exchange(text string) foreign.Own {
+	text = foreign.Line(text)
 	request, reply, both := strings.Cut(text, " -> ")
 	if !both {
-		return "  " + text
+		return foreign.Own("  " + text)
 	}
-	return "  → " + request + "\n  ← " + reply
+	return foreign.Own("  → " + request + "\n  ← " + reply)
 }
 
 // indent wraps text at textWidth and puts two spaces before each line.
-func indent(text string) string {
+func indent(text string) foreign.Own {
+	text = foreign.Visible(text, ' ')
 	lead := strings.Repeat(" ", 2+len(text)-len(strings.TrimLeft(text, " ")))
 	var lines []string
 	line := lead
@@ -157,5 +162,9 @@ func indent(text string) string {
 		}
 		line += word
 	}
-	return strings.Join(append(lines, line), "\n")
+	lines = append(lines, line)
+	for i := range lines {
+		lines[i] = foreign.Defuse(lines[i])
+	}
+	return foreign.Own(strings.Join(lines, "\n"))
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // recordExplainer holds the flags of `destkit explain-record`.
@@ -85,17 +87,17 @@ func (e *recordExplainer) explain(cmd *cobra.Command, identifier string) error {
 	}
 	var answer json.RawMessage
 	if err := client.control(cmd.Context(), http.MethodGet, "/explain?"+query.Encode(), nil, &answer); err != nil {
-		return controlFailure("explain "+clip(oneLine(identifier), 100), err)
+		return controlFailure("explain "+foreign.Clip(foreign.Line(identifier), 100), err)
 	}
 	if e.asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", answer)
+		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
 		return nil
 	}
 	var way recordWay
 	if err := json.Unmarshal(answer, &way); err != nil {
 		return untested(fmt.Errorf("read the service's answer: %w", err))
 	}
-	fmt.Fprint(cmd.OutOrStdout(), way.text(e.verbose))
+	foreign.Print(cmd.OutOrStdout(), way.text(e.verbose))
 	return nil
 }
 

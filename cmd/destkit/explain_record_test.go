@@ -60,7 +60,7 @@ func TestExplainRecord(t *testing.T) {
   attempt 2: upsert at 2026-12-01T08:00:04.000Z
     sent        not kept
     call        the journal has forgotten it
-    verdict     rejected: no  [2J such country
+    verdict     rejected: no \x1b[2J such country
   verdict       rejected: no such country
   next retry    next run, 2026-12-02T08:00:00.000Z
 `},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
@@ -22,12 +23,12 @@ const wayWidth = 300
 func (w *recordWay) text(verbose bool) string {
 	var b strings.Builder
 	line := func(indent, name, value string) {
-		if value = oneLine(value); !verbose {
-			value = clip(value, wayWidth)
+		if value = foreign.Line(value); !verbose {
+			value = foreign.Clip(value, wayWidth)
 		}
-		fmt.Fprintf(&b, "%s%-*s  %s\n", indent, 14-len(indent), name, value)
+		foreign.Printf(&b, "%s%-*s  %s\n", indent, 14-len(indent), name, foreign.Own(value))
 	}
-	fmt.Fprintf(&b, "%s in run %d of sync %d\n", oneLine(compacted(w.Identifier)), w.RunID, w.SyncID)
+	foreign.Printf(&b, "%s in run %d of sync %d\n", foreign.Line(compacted(w.Identifier)), w.RunID, w.SyncID)
 	row := cmp.Or(compacted(w.SourceRow), "the source has none now")
 	if w.SourceError != nil {
 		row = joined("cannot be read now", *w.SourceError)
@@ -48,7 +49,7 @@ func (w *recordWay) text(verbose bool) string {
 		line("  ", "column", fmt.Sprintf("%q %s: %s", c.Column, c.Change, c.Handling))
 	}
 	for _, try := range w.Attempts {
-		fmt.Fprintf(&b, "  attempt %d: %s%s\n", try.Number, oneLine(try.Operation), during(try))
+		foreign.Printf(&b, "  attempt %d: %s%s\n", try.Number, foreign.Line(try.Operation), during(try))
 		line("    ", "sent", cmp.Or(compacted(try.Record), "not kept"))
 		showCall(try.Exchange, line)
 		line("    ", "verdict", joined(try.Verdict, try.Message))

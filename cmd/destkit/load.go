@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -202,7 +202,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	result.Thresholds = thresholds
 	status := loadStatus(result)
 	if err := l.files.write(cmd.OutOrStdout(), result); err != nil {
-		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = worst(status, statusUntested)
 	}
 	out := cmd.OutOrStdout()

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -43,9 +44,9 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 	if err != nil {
 		return untested(err)
 	}
-	fmt.Fprintf(w, "generator alone, without a network: %s records/s prepared and checked on one processor\n", grouped(int64(speed)))
-	fmt.Fprintf(w, "generator and simulator on the same processors, closed loop:\n")
-	fmt.Fprintf(w, "  %-28s %14s %14s %12s %12s %14s\n", "", "requests/s", "records/s", "p50 ms", "p99 ms", "CPU s per M")
+	foreign.Printf(w, "generator alone, without a network: %s records/s prepared and checked on one processor\n", grouped(int64(speed)))
+	foreign.Printf(w, "generator and simulator on the same processors, closed loop:\n")
+	foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14s\n", "", "requests/s", "records/s", "p50 ms", "p99 ms", "CPU s per M")
 	for _, c := range []calibration{
 		{"1 record", false, 1}, {"1 record, TLS", true, 1}, {"1,000 records", false, 1000}, {"1,000 records, TLS", true, 1000},
 	} {
@@ -57,12 +58,12 @@ func (l *loading) runCalibrate(cmd *cobra.Command) error {
 			return untested(fmt.Errorf("interrupted"))
 		}
 		cpu := r.Generator.CPUSeconds / max(float64(r.Records), 1) * 1e6
-		fmt.Fprintf(w, "  %-28s %14s %14s %12s %12s %14.3f\n", c.name, figure(r.RequestsPerSecond), figure(r.RecordsPerSecond), short(r.Latency.P50), short(r.Latency.P99), cpu)
+		foreign.Printf(w, "  %-28s %14s %14s %12s %12s %14.3f\n", c.name, figure(r.RequestsPerSecond), figure(r.RecordsPerSecond), short(r.Latency.P50), short(r.Latency.P99), cpu)
 		if r.Errors > 0 {
 			return untested(fmt.Errorf("%d errors, the first: %s", r.Errors, r.ErrorMessages[0].Message))
 		}
 	}
-	fmt.Fprintln(w, "A target that comes near these figures is measured together with the generator: use a machine of its own for each.")
+	foreign.Println(w, "A target that comes near these figures is measured together with the generator: use a machine of its own for each.")
 	return nil
 }
 

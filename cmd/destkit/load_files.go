@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -93,6 +94,9 @@ func writeLoadFile(flag, file string, stdout io.Writer, write func(io.Writer) er
 	case "":
 		return nil
 	case "-":
+		if flag == "html" {
+			stdout = foreign.Raw(stdout) // a page has rules of its own, and a writer that follows them
+		}
 		return write(stdout)
 	}
 	f, err := os.Create(file)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -73,7 +73,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 		defer close(m.done)
 		_ = port.serve(ctx, ln) // what it says of its end helps nobody
 	}()
-	fmt.Fprintf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
+	foreign.Printf(screen, "metrics at %s/metrics and profiles at %s/debug/pprof/\n", url, url)
 	return m, nil
 }
 

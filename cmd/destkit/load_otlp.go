@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -60,7 +61,7 @@ func (p *otlpPush) stop() {
 	close(p.next)
 	<-p.ended
 	if p.failed != nil {
-		fmt.Fprintf(p.screen, "note: --otlp: %v\n", p.failed)
+		foreign.Printf(p.screen, "note: --otlp: %v\n", p.failed)
 	}
 }
 

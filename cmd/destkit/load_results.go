@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -86,16 +87,16 @@ func readResults(files []string) ([]*loadgen.Result, error) {
 
 func writeComparison(w io.Writer, c *loadgen.Comparison) {
 	if len(c.Apart) > 0 {
-		fmt.Fprintf(w, "not the same load: %s\n", strings.Join(c.Apart, "; "))
+		foreign.Printf(w, "not the same load: %s\n", strings.Join(c.Apart, "; "))
 	}
-	fmt.Fprintf(w, "%-34s %14s %14s %9s\n", "", "before", "after", "change")
+	foreign.Printf(w, "%-34s %14s %14s %9s\n", "", "before", "after", "change")
 	for _, d := range c.Differences {
 		name := d.Name
 		if d.Unit != "" {
 			name += " (" + d.Unit + ")"
 		}
 		line := fmt.Sprintf("%-34s %14s %14s %9s  %s", name, compared(d.Before), compared(d.After), d.ChangeText(), d.Verdict())
-		fmt.Fprintln(w, strings.TrimRight(line, " "))
+		foreign.Println(w, strings.TrimRight(line, " "))
 	}
 }
 
@@ -179,9 +180,9 @@ that were never stored are deleted as well, which changes nothing.`,
 			if err != nil {
 				return loadError(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s records deleted, %s left\n", grouped(result.Deleted), grouped(result.Left))
+			foreign.Printf(cmd.OutOrStdout(), "%s records deleted, %s left\n", grouped(result.Deleted), grouped(result.Left))
 			for _, reason := range result.Reasons {
-				fmt.Fprintf(cmd.OutOrStdout(), "  %s\n", reason)
+				foreign.Printf(cmd.OutOrStdout(), "  %s\n", reason)
 			}
 			if result.Left > 0 {
 				return exitWith(statusResidue)

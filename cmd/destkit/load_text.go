@@ -6,16 +6,17 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
 // writeLoadText is the summary of a load.
 func writeLoadText(w io.Writer, r *loadgen.Result) {
-	fmt.Fprintf(w, "%s\n", loadTitle(r))
-	fmt.Fprintf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
-	fmt.Fprintf(w, "  requests         %s, %s per second\n", grouped(r.Requests), figure(r.RequestsPerSecond))
-	fmt.Fprintf(w, "  records          %s, %s per second, %s acknowledged\n", grouped(r.Records), figure(r.RecordsPerSecond), grouped(r.Acknowledged))
-	fmt.Fprintf(w, "  errors           %s\n", grouped(r.Errors))
+	foreign.Printf(w, "%s\n", loadTitle(r))
+	foreign.Printf(w, "  ended            %s after %s\n", r.Ended, time.Duration(r.Seconds*float64(time.Second)).Round(time.Millisecond))
+	foreign.Printf(w, "  requests         %s, %s per second\n", grouped(r.Requests), figure(r.RequestsPerSecond))
+	foreign.Printf(w, "  records          %s, %s per second, %s acknowledged\n", grouped(r.Records), figure(r.RecordsPerSecond), grouped(r.Acknowledged))
+	foreign.Printf(w, "  errors           %s\n", grouped(r.Errors))
 	if r.Requests > 0 {
 		writeLoadTimes(w, r)
 	}
@@ -28,14 +29,14 @@ func writeLoadText(w io.Writer, r *loadgen.Result) {
 		if !*d.Kept {
 			word = "NOT kept"
 		}
-		fmt.Fprintf(w, "the declared speed was %s: %s records/s in %d batches of %s at once, %s requests/s\n", word,
+		foreign.Printf(w, "the declared speed was %s: %s records/s in %d batches of %s at once, %s requests/s\n", word,
 			grouped(d.RecordsPerSecond), d.Parallel, grouped(d.BatchSize), grouped(d.RateLimit))
 	}
 	for _, note := range r.Notes {
-		fmt.Fprintf(w, "note: %s\n", loadgen.Printable(note))
+		foreign.Printf(w, "note: %s\n", note)
 	}
 	for _, t := range r.Thresholds {
-		fmt.Fprintln(w, t)
+		foreign.Println(w, t)
 	}
 	writeLoadKeys(w, r)
 }
@@ -55,21 +56,21 @@ func loadTitle(r *loadgen.Result) string {
 
 func writeLoadTimes(w io.Writer, r *loadgen.Result) {
 	if r.Latency.Max == 0 {
-		fmt.Fprintln(w, "  milliseconds     none: no request was answered with results")
+		foreign.Println(w, "  milliseconds     none: no request was answered with results")
 		return
 	}
-	fmt.Fprintf(w, "  milliseconds    %9s %9s %9s %9s %9s %9s\n", "p50", "p90", "p95", "p99", "p99.9", "max")
+	foreign.Printf(w, "  milliseconds    %9s %9s %9s %9s %9s %9s\n", "p50", "p90", "p95", "p99", "p99.9", "max")
 	for _, t := range []struct {
 		name string
 		loadgen.Times
 	}{{"latency", r.Latency}, {"service time", r.ServiceTime}} {
-		fmt.Fprintf(w, "    %-13s %9s %9s %9s %9s %9s %9s\n", t.name, short(t.P50), short(t.P90), short(t.P95), short(t.P99), short(t.P999), short(t.Max))
+		foreign.Printf(w, "    %-13s %9s %9s %9s %9s %9s %9s\n", t.name, short(t.P50), short(t.P90), short(t.P95), short(t.P99), short(t.P999), short(t.Max))
 	}
 	if r.Load.Mode == "closed" {
 		return
 	}
 	if gap := r.Latency.P99 - r.ServiceTime.P99; gap > 1 && gap > r.ServiceTime.P99/4 {
-		fmt.Fprintf(w, "    latency is longer than service time, of requests: %s waited for a free connection, %s started late by the generator, %s never sent\n",
+		foreign.Printf(w, "    latency is longer than service time, of requests: %s waited for a free connection, %s started late by the generator, %s never sent\n",
 			grouped(r.Generator.Queued), grouped(r.Generator.Late), grouped(r.Generator.Unsent))
 	}
 }
@@ -80,7 +81,7 @@ const loadMessages = 10
 func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 	for i, e := range r.ErrorMessages {
 		if i == loadMessages {
-			fmt.Fprintf(w, "  and %d further messages, in the JSON\n", len(r.ErrorMessages)-i)
+			foreign.Printf(w, "  and %d further messages, in the JSON\n", len(r.ErrorMessages)-i)
 			return
 		}
 		example := ""
@@ -90,31 +91,31 @@ func writeLoadErrors(w io.Writer, r *loadgen.Result) {
 		case e.Example.RequestID != "":
 			example = ", for example request " + e.Example.RequestID
 		}
-		fmt.Fprintf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, loadgen.Printable(e.Message), loadgen.Printable(example))
+		foreign.Printf(w, "  %9s x %s: %s%s\n", grouped(e.Count), e.Kind, e.Message, example)
 	}
 }
 
 func writeLoadSearch(w io.Writer, s *loadgen.SearchResult) {
 	if s.Rate <= 0 {
-		fmt.Fprintf(w, "no rate holds the goal %s\n", s.Goal)
+		foreign.Printf(w, "no rate holds the goal %s\n", s.Goal)
 		return
 	}
 	word := "confirmed"
 	if !s.Confirmed {
 		word = "not confirmed"
 	}
-	fmt.Fprintf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %d connections\n",
+	foreign.Printf(w, "highest rate that holds %s: %s requests/s, %s records/s (%s), with batches of %s on %d connections\n",
 		s.Goal, figure(s.Rate), figure(s.RecordsPerSecond), word, grouped(int64(s.BatchSize)), s.Connections)
-	fmt.Fprintf(w, "knee: %d connections reach the closed-loop maximum of %s requests/s; more only wait for each other\n", s.Knee, figure(s.ClosedMaximum))
-	fmt.Fprintf(w, "get_sync_speed could say, with a margin of %.0f %%:\n  {\"maximum_batch_size\":%d,\"maximum_parallel_batches\":%d,\"maximum_records_per_second\":%d}\n",
+	foreign.Printf(w, "knee: %d connections reach the closed-loop maximum of %s requests/s; more only wait for each other\n", s.Knee, figure(s.ClosedMaximum))
+	foreign.Printf(w, "get_sync_speed could say, with a margin of %.0f %%:\n  {\"maximum_batch_size\":%d,\"maximum_parallel_batches\":%d,\"maximum_records_per_second\":%d}\n",
 		s.Margin*100, s.Suggested.BatchSize, s.Suggested.Parallel, s.Suggested.RecordsPerSecond)
 }
 
 func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 	if c := r.Cleanup; c != nil {
-		fmt.Fprintf(w, "cleaned up: %s records deleted, %s left\n", grouped(c.Deleted), grouped(c.Left))
+		foreign.Printf(w, "cleaned up: %s records deleted, %s left\n", grouped(c.Deleted), grouped(c.Left))
 		for _, reason := range c.Reasons {
-			fmt.Fprintf(w, "  %s\n", loadgen.Printable(reason))
+			foreign.Printf(w, "  %s\n", reason)
 		}
 		if c.Left == 0 {
 			return
@@ -122,7 +123,7 @@ func writeLoadKeys(w io.Writer, r *loadgen.Result) {
 	}
 	for _, k := range r.Keys {
 		if k.Count > 0 {
-			fmt.Fprintf(w, "keys written into %s: %s from %s to %s\n", k.Object, k.Field, k.First, k.Last)
+			foreign.Printf(w, "keys written into %s: %s from %s to %s\n", k.Object, k.Field, k.First, k.Last)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/loadgen"
 )
 
@@ -38,7 +39,7 @@ func (v *loadView) moment(m loadgen.Moment) {
 		v.wipe()
 		text := loadBlock(m, max(terminalColumns(v.screen), 40))
 		v.drawn = strings.Count(text, "\n")
-		fmt.Fprint(v.screen, text)
+		foreign.Print(v.screen, text)
 		return
 	}
 	// Each try of a search begins at nothing again.
@@ -46,14 +47,14 @@ func (v *loadView) moment(m loadgen.Moment) {
 		return
 	}
 	v.phase, v.said = m.Phase, m.Elapsed
-	fmt.Fprintln(v.screen, loadLine(m))
+	foreign.Println(v.screen, loadLine(m))
 }
 
 // note writes a line that stays.
 func (v *loadView) note(text string) {
 	v.wipe()
 	if !v.quiet {
-		fmt.Fprintln(v.screen, "note: "+text)
+		foreign.Printf(v.screen, "note: %s\n", text)
 	}
 }
 
@@ -62,7 +63,7 @@ func (v *loadView) done() { v.wipe() }
 // wipe takes the block away: up, and clear to the end of the screen.
 func (v *loadView) wipe() {
 	if v.drawn > 0 {
-		fmt.Fprintf(v.screen, "\x1b[%dA\x1b[J", v.drawn)
+		foreign.Printf(foreign.Raw(v.screen), "\x1b[%dA\x1b[J", v.drawn)
 		v.drawn = 0
 	}
 }
@@ -94,7 +95,7 @@ func loadBlock(m loadgen.Moment, columns int) string {
 		fmt.Sprintf("  errors    %s; %d in flight; %s records so far", grouped(m.Errors), m.InFlight, grouped(m.Records)),
 	}
 	for i, line := range lines {
-		lines[i] = clip(line, columns-2)
+		lines[i] = foreign.Clip(line, columns-2)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

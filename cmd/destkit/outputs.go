@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/nearest"
 )
 
@@ -56,7 +57,11 @@ func (o outputs) write(stdout io.Writer, result *conformance.Report) error {
 	var errs []error
 	for _, out := range o {
 		if out.file == "-" {
-			errs = append(errs, report.Write(out.format, stdout, result))
+			to := stdout
+			if out.format == report.HTML || out.format == report.GitHub {
+				to = foreign.Raw(stdout) // they have rules of their own, and writers that follow them
+			}
+			errs = append(errs, report.Write(out.format, to, result))
 			continue
 		}
 		errs = append(errs, report.WriteFile(out.format, out.file, result))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // newPlan is for who must answer for a production system: it says what a run
@@ -90,7 +91,7 @@ is sent.`,
 
 // printServicePlan has no objects and records to speak of.
 func printServicePlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
-	fmt.Fprintf(w, "%s\n", p.Target)
+	foreign.Printf(w, "%s\n", p.Target)
 	printPlannedChecks(w, p, verbose)
 	printUndecided(w, p)
 }
@@ -98,29 +99,29 @@ func printServicePlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // printPlan puts first what a careful owner asks first: which objects, how many
 // records, what keys, and how they are removed.
 func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
-	fmt.Fprintf(w, "%s\n", p.Target)
+	foreign.Printf(w, "%s\n", p.Target)
 	for _, replica := range p.Replicas {
-		fmt.Fprintf(w, "and in turn %s\n", replica)
+		foreign.Printf(w, "and in turn %s\n", replica)
 	}
 	if p.Speed != "" {
-		fmt.Fprintf(w, "declared speed: %s\n", p.Speed)
+		foreign.Printf(w, "declared speed: %s\n", p.Speed)
 	}
-	fmt.Fprintf(w, "\nobjects\n")
+	foreign.Printf(w, "\nobjects\n")
 	for _, o := range p.Objects {
 		mark, use := " ", ""
 		if o.Chosen {
 			mark, use = "*", ", clean-up: "+o.Cleanup
 		}
-		fmt.Fprintf(w, "%s %s: %s; %d fields, identifier %s%s\n", mark, o.Name,
+		foreign.Printf(w, "%s %s: %s; %d fields, identifier %s%s\n", mark, o.Name,
 			strings.Join(o.Operations, ", "), o.Fields, cmp.Or(o.Identifier, "none"), use)
 	}
 	if p.Records > 0 {
-		fmt.Fprintf(w, "\nwould write at most %d records; keys look like\n", p.Records)
+		foreign.Printf(w, "\nwould write at most %d records; keys look like\n", p.Records)
 		for _, key := range p.Keys {
-			fmt.Fprintf(w, "  %s\n", key)
+			foreign.Printf(w, "  %s\n", key)
 		}
 	} else {
-		fmt.Fprintf(w, "\nwould write nothing\n")
+		foreign.Printf(w, "\nwould write nothing\n")
 	}
 	printPlannedChecks(w, p, verbose)
 	printUndecided(w, p)
@@ -129,13 +130,13 @@ func printPlan(w io.Writer, p *conformance.PlanReport, verbose bool) {
 // printUndecided ends a plan: what stays open, and what else is worth knowing.
 func printUndecided(w io.Writer, p *conformance.PlanReport) {
 	if len(p.Undecidable) > 0 {
-		fmt.Fprintf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), indent(strings.Join(p.Undecidable, " ")))
+		foreign.Printf(w, "\n%d MUSTs cannot be decided with these settings\n%s\n", len(p.Undecidable), indent(strings.Join(p.Undecidable, " ")))
 	}
 	for i, note := range p.Notes {
 		if i == 0 {
-			fmt.Fprintln(w, "\nnotes")
+			foreign.Printf(w, "\nnotes\n")
 		}
-		fmt.Fprintln(w, indent(note))
+		foreign.Println(w, indent(note))
 	}
 }
 
@@ -160,9 +161,9 @@ func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	}
 	heads := [2]string{fmt.Sprintf("%d checks would not run", len(p.Checks)-run), fmt.Sprintf("%d checks would run", run)}
 	for part, reasons := range order {
-		fmt.Fprintf(w, "\n%s\n", heads[part])
+		foreign.Printf(w, "\n%s\n", heads[part])
 		for _, why := range reasons {
-			fmt.Fprintf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
+			foreign.Printf(w, "%s\n%s\n", indent(why), indent("  "+strings.Join(lacking[why], " ")))
 		}
 	}
 	if !verbose {
@@ -170,7 +171,7 @@ func printPlannedChecks(w io.Writer, p *conformance.PlanReport, verbose bool) {
 	}
 	for _, c := range p.Checks {
 		if c.Runs {
-			fmt.Fprintf(w, "  %-9s %-6s %s\n", c.ID, c.Level, c.Title)
+			foreign.Printf(w, "  %-9s %-6s %s\n", c.ID, c.Level, c.Title)
 		}
 	}
 }

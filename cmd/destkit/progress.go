@@ -8,12 +8,13 @@ import (
 	"golang.org/x/term"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // terminal tells whether w is a terminal. NO_COLOR and TERM=dumb are honoured
 // by colourful, not here: a plain terminal can still show progress.
 func terminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+	file, ok := foreign.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
@@ -30,7 +31,7 @@ func progress(w io.Writer, wanted bool) (step func(conformance.Progress), done f
 		return nil, func() {}
 	}
 	bar := progressbar.NewOptions(1,
-		progressbar.OptionSetWriter(w),
+		progressbar.OptionSetWriter(foreign.Raw(w)),
 		progressbar.OptionSetDescription("judging"),
 		progressbar.OptionShowCount(),
 		progressbar.OptionClearOnFinish(),
@@ -46,7 +47,7 @@ func progress(w io.Writer, wanted bool) (step func(conformance.Progress), done f
 
 // terminalColumns is the width of the terminal behind w, 0 when it is none.
 func terminalColumns(w io.Writer) int {
-	file, ok := w.(*os.File)
+	file, ok := foreign.Raw(w).(*os.File)
 	if !ok {
 		return 0
 	}

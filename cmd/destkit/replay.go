@@ -4,14 +4,12 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strconv"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // tokenVariable is the environment variable that stands in a report for the
@@ -111,16 +109,16 @@ func replayStatus(results []conformance.ReplayResult) int {
 // printReplay shows then and now under each other, since the eye compares lines.
 func printReplay(w io.Writer, results []conformance.ReplayResult) {
 	for _, r := range results {
-		fmt.Fprintf(w, "%s  %s\n", r.Check, r.Before.RPC)
+		foreign.Printf(w, "%s  %s\n", r.Check, r.Before.RPC)
 		if r.Skipped != "" {
-			fmt.Fprintf(w, "  not sent: %s\n", r.Skipped)
+			foreign.Printf(w, "  not sent: %s\n", r.Skipped)
 			continue
 		}
-		fmt.Fprintf(w, "  then  %s\n  now   %s\n", exchangeWords(r.Before), exchangeWords(r.After))
+		foreign.Printf(w, "  then  %s\n  now   %s\n", exchangeWords(r.Before), exchangeWords(r.After))
 		if r.Same {
-			fmt.Fprintf(w, "  the same\n")
+			foreign.Printf(w, "  the same\n")
 		} else {
-			fmt.Fprintf(w, "  different\n")
+			foreign.Printf(w, "  different\n")
 		}
 	}
 }
@@ -130,19 +128,7 @@ func exchangeWords(x conformance.Exchange) string {
 	if x.Response == nil {
 		return "no answer: " + x.Error
 	}
-	text := clip(x.Response.Body.Text, 600)
-	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		text = strconv.Quote(text) // nothing in a body may act on the terminal
-	}
-	return fmt.Sprintf("%d %s", x.Response.Status, text)
-}
-
-// clip shortens text to n characters.
-func clip(text string, n int) string {
-	if runes := []rune(text); len(runes) > n {
-		return string(runes[:n]) + "…"
-	}
-	return text
+	return fmt.Sprintf("%d %s", x.Response.Status, foreign.Clip(foreign.Line(x.Response.Body.Text), 600))
 }
 
 // readReport reads a JSON report of an earlier run.

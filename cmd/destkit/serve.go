@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
 
@@ -215,13 +216,13 @@ func (s *serving) run(cmd *cobra.Command) error {
 	port.handler = world
 	out := cmd.OutOrStdout()
 	// First of all, by which whoever started it finds the port.
-	fmt.Fprintf(out, "listening %s\n", url)
+	foreign.Printf(out, "listening %s\n", url)
 	if key.made != "" {
-		fmt.Fprintf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
+		foreign.Printf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
 	}
 	for _, v := range server.Violations() {
 		if slices.Contains(s.config.Violate, v.ID) {
-			fmt.Fprintf(out, "breaking %s: %s\n", v.ID, v.Changes)
+			foreign.Printf(out, "breaking %s: %s\n", v.ID, v.Changes)
 		}
 	}
 	s.printFirst(out, world.FirstTokens())
@@ -230,7 +231,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 	}
 	// A fault that nobody met says that a test did not test what it meant to.
 	for _, f := range world.UnfiredFaults() {
-		fmt.Fprintf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	// The first error is the one that explains the others.
 	if failed := s.close(world); err == nil && failed != nil {
@@ -244,18 +245,18 @@ func (s *serving) printFirst(out io.Writer, first *server.Tokens) {
 	if first == nil {
 		return
 	}
-	fmt.Fprintf(out, "organization: %d\nuser: %d %s\nworkspace: %d\n", first.OrganizationID, first.UserID, first.Email, first.WorkspaceID)
+	foreign.Printf(out, "organization: %d\nuser: %d %s\nworkspace: %d\n", first.OrganizationID, first.UserID, first.Email, first.WorkspaceID)
 	show := func(what, token, given, variable string) {
 		// Who has set a token knows it; output ends up in logs.
 		if given != "" {
 			token = "the one in " + variable
 		}
-		fmt.Fprintf(out, "%s: %s\n", what, token)
+		foreign.Printf(out, "%s: %s\n", what, token)
 	}
 	show("personal access token", first.PersonalAccessToken, s.config.PersonalAccessToken, envAccessToken)
 	show("workspace API key", first.WorkspaceAPIKey, s.config.WorkspaceAPIKey, envWorkspaceKey)
 	if !s.place.none() {
-		fmt.Fprintf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
+		foreign.Printf(out, "shown once; for others: destkit serve new-token %s\n", s.place.flag())
 	}
 }
 

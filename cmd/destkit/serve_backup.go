@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -50,7 +50,7 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			} else if err != nil {
 				return untested(err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "backed up %s to %s\n", &place, to)
+			foreign.Printf(cmd.OutOrStdout(), "backed up %s to %s\n", &place, to)
 			return nil
 		},
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/store"
 )
@@ -207,7 +208,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 		return usageError(fmt.Errorf("seed: %w", err))
 	}
 	if seeded == nil {
-		fmt.Fprintf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", &s.place)
+		foreign.Printf(out, "not seeded: %s had its seed before; POST /_control/seed adds another\n", &s.place)
 		return nil
 	}
 	for i := range seeded.Organizations {
@@ -219,7 +220,7 @@ func (s *serving) plant(ctx context.Context, out io.Writer, world *openWorld, sr
 			}
 		}
 	}
-	fmt.Fprintln(out, "seeded:")
+	foreign.Println(out, "seeded:")
 	if err := printJSON(out, seeded); err != nil {
 		return err
 	}

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
 
@@ -16,8 +16,8 @@ func explainDialect(w io.Writer, asJSON bool) error {
 		return printJSON(w, differences)
 	}
 	for _, d := range differences {
-		fmt.Fprintf(w, "%s\n  spec    %s\n  live    %s\n  source  %s\n  at      %s\n", d.Name, d.Spec, d.Live, d.Source, strings.Join(d.Places, ", "))
+		foreign.Printf(w, "%s\n  spec    %s\n  live    %s\n  source  %s\n  at      %s\n", d.Name, d.Spec, d.Live, d.Source, strings.Join(d.Places, ", "))
 	}
-	fmt.Fprintf(w, "%d differences\n", len(differences))
+	foreign.Printf(w, "%d differences\n", len(differences))
 	return nil
 }

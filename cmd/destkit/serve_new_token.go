@@ -2,11 +2,11 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -68,7 +68,7 @@ func (t *tokens) ofWorkspace(out io.Writer, tx *store.Tx) error {
 	if err != nil {
 		return notFound(err, "there is no workspace %d in %s", t.workspace, &t.storePlace)
 	}
-	fmt.Fprintf(out, "workspace: %d\nworkspace API key: %s\n", t.workspace, key)
+	foreign.Printf(out, "workspace: %d\nworkspace API key: %s\n", t.workspace, key)
 	return nil
 }
 
@@ -121,7 +121,7 @@ func (t *tokens) ofFirst(out io.Writer, tx *store.Tx) error {
 	if err != nil {
 		return notFound(err, "workspace %d has no key; make one with --workspace %d", workspaces[0].ID, workspaces[0].ID)
 	}
-	fmt.Fprintf(out, "workspace: %d\nworkspace API key: %s\n", workspaces[0].ID, key)
+	foreign.Printf(out, "workspace: %d\nworkspace API key: %s\n", workspaces[0].ID, key)
 	return nil
 }
 
@@ -130,6 +130,6 @@ func printUserToken(out io.Writer, tx *store.Tx, u *store.User) error {
 	if err != nil {
 		return untested(err)
 	}
-	fmt.Fprintf(out, "organization: %d\nuser: %d %s\npersonal access token: %s\n", u.OrganizationID, u.ID, u.Email, token)
+	foreign.Printf(out, "organization: %d\nuser: %d %s\npersonal access token: %s\n", u.OrganizationID, u.ID, u.Email, token)
 	return nil
 }

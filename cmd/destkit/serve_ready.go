@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // readiness holds the flags of `destkit serve ready`.
@@ -67,7 +69,7 @@ func (r *readiness) run(ctx context.Context, out io.Writer) error {
 	for {
 		err := r.ask(ctx, u.String())
 		if err == nil {
-			fmt.Fprintln(out, "ready")
+			foreign.Println(out, "ready")
 			return nil
 		}
 		if ctx.Err() != nil || !time.Now().Add(askAgain).Before(end) {

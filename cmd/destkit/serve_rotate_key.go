@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -59,7 +60,7 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 		if err := s.RotateDataKeys(ctx); err != nil {
 			return untested(err)
 		}
-		fmt.Fprintf(out, "%s is sealed anew\n", &r.storePlace)
+		foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
 		return nil
 	}
 	if r.newFile == "" && old.file == "" {
@@ -85,7 +86,7 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 	if err := s.RotateDataKeys(ctx); err != nil {
 		return untested(fmt.Errorf("%w; the new master key is in force, run rotate-key again for new data keys", err))
 	}
-	fmt.Fprintf(out, "%s is sealed anew\n", &r.storePlace)
+	foreign.Printf(out, "%s is sealed anew\n", &r.storePlace)
 	return nil
 }
 
@@ -126,7 +127,7 @@ func (r *rotation) discard(next masterKey) error {
 // own.
 func (r *rotation) settle(out io.Writer, old, next masterKey) error {
 	if r.newFile != "" {
-		fmt.Fprintf(out, "the new master key is in %s; start the service with it\n", next.file)
+		foreign.Printf(out, "the new master key is in %s; start the service with it\n", next.file)
 		return nil
 	}
 	// The old key first gets its second name: it must never be lost.
@@ -137,7 +138,7 @@ func (r *rotation) settle(out io.Writer, old, next masterKey) error {
 	if err != nil {
 		return untested(fmt.Errorf("put the new key in its place: %w; the key in force is %s", err, next.file))
 	}
-	fmt.Fprintf(out, "the new master key is in %s\nthe old one is in %s; earlier backups, and other directories sealed with it, need it\n", old.file, kept)
+	foreign.Printf(out, "the new master key is in %s\nthe old one is in %s; earlier backups, and other directories sealed with it, need it\n", old.file, kept)
 	return nil
 }
 

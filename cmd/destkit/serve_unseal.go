@@ -1,11 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -31,7 +31,7 @@ https://host/` + store.SealedPrefix + `…, is ignored.`,
 				if err != nil {
 					return usageError(err)
 				}
-				fmt.Fprintln(cmd.OutOrStdout(), text)
+				foreign.Print(foreign.Raw(cmd.OutOrStdout()), text+"\n") // the value itself, to be used
 				return nil
 			})
 		},

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // newSync groups what is done with syncs of a running service. But for plan it goes
@@ -109,7 +111,7 @@ func (r *runner) run(cmd *cobra.Command, arg string) error {
 		return restFailure(fmt.Sprintf("trigger sync %d", id), err)
 	}
 	if r.detach {
-		fmt.Fprintln(cmd.OutOrStdout(), run)
+		foreign.Println(cmd.OutOrStdout(), run)
 		return nil
 	}
 	v, err := f.follow(ctx, s, run, p)
@@ -170,7 +172,7 @@ func newSyncCancel() *cobra.Command {
 			if err := client.cancel(cmd.Context(), run); err != nil {
 				return restFailure(fmt.Sprintf("cancel run %d", run), err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "run %d: cancelled\n", run)
+			foreign.Printf(cmd.OutOrStdout(), "run %d: cancelled\n", run)
 			return nil
 		},
 	}

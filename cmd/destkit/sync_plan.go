@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
 )
 
@@ -97,9 +98,9 @@ func (d *dryRunner) plan(cmd *cobra.Command, arg string) error {
 		return untested(fmt.Errorf("read the service's answer: %w", err))
 	}
 	if d.asJSON {
-		fmt.Fprintf(cmd.OutOrStdout(), "%s\n", answer)
+		foreign.Print(cmd.OutOrStdout(), string(foreign.JSON(answer))+"\n")
 	} else {
-		fmt.Fprint(cmd.OutOrStdout(), found.text())
+		foreign.Print(cmd.OutOrStdout(), found.text())
 	}
 	if found.Failure != nil {
 		return exitWith(statusGate)
@@ -115,12 +116,12 @@ func (p *plannedRun) text() string {
 	var b strings.Builder
 	name := fmt.Sprintf("sync %d", p.SyncID)
 	if p.Label != nil {
-		name += " (" + clip(oneLine(*p.Label), 40) + ")"
+		name += " (" + foreign.Clip(foreign.Line(*p.Label), 40) + ")"
 	}
-	fmt.Fprintf(&b, "%s: a run would read %s rows and send %s records; nothing was sent, %s\n", name,
+	foreign.Printf(&b, "%s: a run would read %s rows and send %s records; nothing was sent, %s\n", name,
 		grouped(p.SourceRecordCount), grouped(p.SourceRecordUpdates+p.SourceRecordDeletes), roughly(time.Duration(p.DurationMS*float64(time.Millisecond))))
 	if p.FullSync {
-		fmt.Fprintf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
+		foreign.Printf(&b, "  full sync: %s\n", cmp.Or(words(p.FullSyncReason), "every row is sent"))
 	}
 	for _, count := range []struct {
 		action string
@@ -129,37 +130,37 @@ func (p *plannedRun) text() string {
 		{"create", p.Actions.Create}, {"change", p.Actions.Change}, {"resend", p.Actions.Resend}, {"delete", p.Actions.Delete},
 		{"refuse", p.Actions.Refuse}, {"skip", p.Actions.Skip}, {"unchanged", p.Actions.Unchanged},
 	} {
-		fmt.Fprintf(&b, "  %-10s %s\n", count.action, grouped(count.n))
+		foreign.Printf(&b, "  %-10s %s\n", count.action, grouped(count.n))
 	}
 	for _, r := range p.Refused {
-		fmt.Fprintf(&b, "  refused    %s: %s\n", grouped(r.Rows), clip(oneLine(r.Reason), wayWidth))
+		foreign.Printf(&b, "  refused    %s: %s\n", grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
 	}
 	for _, r := range p.Doubtful {
-		fmt.Fprintf(&b, "  doubtful   %s: %s\n", grouped(r.Rows), clip(oneLine(r.Reason), wayWidth))
+		foreign.Printf(&b, "  doubtful   %s: %s\n", grouped(r.Rows), foreign.Clip(foreign.Line(r.Reason), wayWidth))
 	}
 	if f := p.Failure; f != nil {
-		fmt.Fprintf(&b, "  the run would fail: %s\n", clip(oneLine(joined(f.Code, f.Message)), wayWidth))
+		foreign.Printf(&b, "  the run would fail: %s\n", foreign.Clip(foreign.Line(joined(f.Code, f.Message)), wayWidth))
 		if f.Detail != nil {
-			fmt.Fprintf(&b, "    %s\n", clip(oneLine(*f.Detail), wayWidth))
+			foreign.Printf(&b, "    %s\n", foreign.Clip(foreign.Line(*f.Detail), wayWidth))
 		}
 	}
 	for i := range p.Sample {
-		fmt.Fprintln(&b, sampleText(&p.Sample[i]))
+		foreign.Println(&b, sampleText(&p.Sample[i]))
 	}
 	return b.String()
 }
 
 // sampleText is one record on one line.
 func sampleText(r *server.DryRunRecord) string {
-	text := fmt.Sprintf("%-7s %s", r.Action, cmp.Or(oneLine(compacted(r.Identifier)), "(none)"))
+	text := fmt.Sprintf("%-7s %s", r.Action, cmp.Or(foreign.Line(compacted(r.Identifier)), "(none)"))
 	switch record := compacted(r.Record); {
 	case record != "":
-		text += "  " + oneLine(record)
+		text += "  " + foreign.Line(record)
 	case r.Bytes > 0:
 		text += fmt.Sprintf("  %s bytes", grouped(int64(r.Bytes)))
 	}
 	if r.Reason != nil {
-		text += "  " + oneLine(*r.Reason)
+		text += "  " + foreign.Line(*r.Reason)
 	}
-	return clip(text, wayWidth)
+	return foreign.Clip(text, wayWidth)
 }

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -67,13 +67,13 @@ func (d *plainDisplay) moment(active []view) {
 			continue
 		}
 		d.said[v.run.ID] = spoken{stage, d.now()}
-		fmt.Fprintf(d.out, "%s: %s\n", runName(v), progressText(v))
+		foreign.Printf(d.out, "%s: %s\n", runName(v), progressText(v))
 	}
 }
 
 func (d *plainDisplay) ended(v view) {
 	delete(d.said, v.run.ID)
-	fmt.Fprint(d.out, endText(v))
+	foreign.Print(d.out, endText(v))
 }
 
-func (d *plainDisplay) note(text string) { fmt.Fprintln(d.screen, text) }
+func (d *plainDisplay) note(text string) { foreign.Println(d.screen, text) }

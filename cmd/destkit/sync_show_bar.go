@@ -1,10 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io"
 
 	"github.com/schollz/progressbar/v3"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // barDisplay draws one line that is drawn over, and keeps the ends of runs.
@@ -38,7 +39,7 @@ func (d *barDisplay) moment(active []view) {
 			most = -1
 		}
 		d.spinning = unknown
-		d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(d.screen), progressbar.OptionSetWidth(wide),
+		d.bar = progressbar.NewOptions64(most, progressbar.OptionSetWriter(foreign.Raw(d.screen)), progressbar.OptionSetWidth(wide),
 			progressbar.OptionShowDescriptionAtLineEnd(), progressbar.OptionSetElapsedTime(false),
 			progressbar.OptionSetPredictTime(false), progressbar.OptionUseANSICodes(true),
 			// A spinner that turns by itself would go on after its end.
@@ -46,20 +47,20 @@ func (d *barDisplay) moment(active []view) {
 	}
 	// A line that is broken cannot be drawn over.
 	if rest := columns - wide - 12; rest > 0 {
-		text = clip(text, rest)
+		text = foreign.Clip(text, rest)
 	}
-	d.bar.Describe(text) // a bar that cannot be drawn must not stop anything
+	d.bar.Describe(foreign.Line(text)) // a bar that cannot be drawn must not stop anything
 	_ = d.bar.Set64(min(int64(max(share, 0)*barParts), barParts-1))
 }
 
 func (d *barDisplay) ended(v view) {
 	d.wipe()
-	fmt.Fprint(d.out, endText(v))
+	foreign.Print(d.out, endText(v))
 }
 
 func (d *barDisplay) note(text string) {
 	d.wipe()
-	fmt.Fprintln(d.screen, text)
+	foreign.Println(d.screen, text)
 }
 
 func (d *barDisplay) wipe() {

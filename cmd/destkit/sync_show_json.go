@@ -2,10 +2,10 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"math"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -37,7 +37,7 @@ func (d *jsonDisplay) ended(v view) {
 	delete(d.said, v.run.ID)
 }
 
-func (d *jsonDisplay) note(text string) { fmt.Fprintln(d.screen, text) }
+func (d *jsonDisplay) note(text string) { foreign.Println(d.screen, text) }
 
 func (d *jsonDisplay) line(v view) {
 	state, err := json.Marshal(v.run)
@@ -49,7 +49,7 @@ func (d *jsonDisplay) line(v view) {
 	if v.left >= 0 {
 		l.SecondsLeft = api.Ptr(v.left.Seconds())
 	}
-	_ = json.NewEncoder(d.out).Encode(l)
+	_ = foreign.EncodeJSON(d.out, l, "") // a reader that is gone must not stop anything
 }
 
 func thousandth(f float64) float64 { return math.Round(f*1000) / 1000 }

@@ -39,7 +39,6 @@ func TestWords(t *testing.T) {
 	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1000: "-1,000", 1234567: "1,234,567", -12: "-12"} {
 		require.Equal(t, want, grouped(n))
 	}
-	require.Equal(t, "a b [2J c", oneLine("a\nb\x1b[2J\u2028c\r\n"))
 	require.Equal(t, "1.5s", roughly(1520*time.Millisecond))
 	require.Equal(t, "12ms", roughly(12340*time.Microsecond))
 }

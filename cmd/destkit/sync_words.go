@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -13,7 +14,7 @@ import (
 func runName(v view) string {
 	name := fmt.Sprintf("sync %d", v.run.SyncID)
 	if label := v.sync.name(); label != "" {
-		name += " (" + strings.ToValidUTF8(clip(oneLine(label), 40), "\uFFFD") + ")"
+		name += " (" + foreign.Clip(foreign.Line(label), 40) + ")"
 	}
 	return fmt.Sprintf("%s, run %d", name, v.run.ID)
 }
@@ -97,7 +98,7 @@ func endText(v view) string {
 	if is(r.Status, api.RunSkipped) {
 		return runName(v) + ": skipped: an earlier run of the sync is still active\n"
 	}
-	outcome := strings.ToLower(r.Status)
+	outcome := foreign.Line(strings.ToLower(r.Status))
 	if r.Canceled {
 		outcome = "cancelled"
 	}
@@ -116,22 +117,11 @@ func endText(v view) string {
 	}
 	text += "\n"
 	for _, line := range []string{strings.Trim(words(r.ErrorCode)+": "+words(r.ErrorMessage), ": "), words(r.ErrorDetail)} {
-		if line = oneLine(line); line != "" {
+		if line = foreign.Line(line); line != "" {
 			text += "  " + line + "\n"
 		}
 	}
 	return text
-}
-
-// oneLine keeps a text of others from breaking out of its line, or from talking
-// to the terminal.
-func oneLine(text string) string {
-	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == '\u2028' || r == '\u2029' {
-			return ' '
-		}
-		return r
-	}, text))
 }
 
 // roughly is a duration as people say it.

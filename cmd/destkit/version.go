@@ -1,13 +1,14 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // version is set at link time (-X main.version=v1.2.3); without that it is
@@ -63,9 +64,9 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "destkit %s (%s, %s)\n", info.Version, info.Go, info.Platform)
+			foreign.Printf(cmd.OutOrStdout(), "destkit %s (%s, %s)\n", info.Version, info.Go, info.Platform)
 			if info.Revision != "" {
-				fmt.Fprintf(cmd.OutOrStdout(), "commit %s %s\n", info.Revision, info.Time)
+				foreign.Printf(cmd.OutOrStdout(), "commit %s %s\n", info.Revision, info.Time)
 			}
 			return nil
 		},
@@ -74,13 +75,9 @@ func newVersion() *cobra.Command {
 	return cmd
 }
 
-// printJSON writes v indented. HTML escapes are off: the reader is a person or
-// a JSON parser.
+// printJSON writes v indented.
 func printJSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
-	enc.SetEscapeHTML(false)
-	enc.SetIndent("", "  ")
-	if err := enc.Encode(v); err != nil {
+	if err := foreign.EncodeJSON(w, v, "  "); err != nil {
 		return untested(fmt.Errorf("print json: %w", err))
 	}
 	return nil

@@ -1,8 +1,11 @@
 package foreign
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 )
 
@@ -49,7 +52,14 @@ func Args(args []any) []any {
 		case fmt.Stringer:
 			out[i] = shown(v.String())
 		default:
-			out[i] = arg
+			switch value := reflect.ValueOf(arg); {
+			case value.Kind() == reflect.String:
+				out[i] = shown(value.String())
+			case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.Uint8:
+				out[i] = shown(string(value.Bytes()))
+			default:
+				out[i] = arg
+			}
 		}
 	}
 	return out
@@ -70,4 +80,23 @@ func (f failure) Unwrap() error { return f.error }
 // indented, so that none of them passes for a line of the program's own.
 func Message(text string) string {
 	return strings.Join(Block(text), "\n  ")
+}
+
+// EncodeJSON writes v as one JSON value that is harmless on a screen. HTML escapes
+// are off: the reader is a person or a JSON parser.
+func EncodeJSON(w io.Writer, v any, indent string) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", indent)
+	if err := e.Encode(v); err != nil {
+		return err
+	}
+	_, err := w.Write(JSON(b.Bytes()))
+	return err
+}
+
+// Print writes text that is clean already.
+func Print(w io.Writer, text string) {
+	_, _ = io.WriteString(w, text) // as with fmt.Fprint: a screen that is gone has no reader
 }

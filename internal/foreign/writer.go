@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -14,6 +15,7 @@ import (
 type Writer struct {
 	to      io.Writer
 	colours bool
+	mu      sync.Mutex
 	inside  bool   // something but spaces was written on this line
 	rest    []byte // what the next write may complete
 	buf     []byte
@@ -34,6 +36,13 @@ func Raw(w io.Writer) io.Writer {
 // Write escapes what must not pass. An incomplete character waits for the next
 // write.
 func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.rest) == 0 && harmless(p) {
+		last := p[bytes.LastIndexByte(p, '\n')+1:]
+		w.inside = w.inside && len(last) == len(p) || len(bytes.TrimSpace(last)) > 0
+		return w.to.Write(p)
+	}
 	text := p
 	if len(w.rest) > 0 {
 		text = append(w.rest, p...)
@@ -54,6 +63,16 @@ func (w *Writer) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// harmless reports whether there is nothing to look at more closely.
+func harmless(p []byte) bool {
+	for _, c := range p {
+		if (c < ' ' || c >= 0x7f) && c != '\n' && c != '\t' {
+			return false
+		}
+	}
+	return !bytes.Contains(p, []byte("::")) && !bytes.Contains(p, []byte("##"))
 }
 
 // next takes what is at the beginning of text and returns its length.

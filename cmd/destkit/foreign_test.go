@@ -1,0 +1,53 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEverythingIsPrintedByOneWriter: what a command prints goes through package
+// foreign, which shows each value from outside on one line and in full sight.
+func TestEverythingIsPrintedByOneWriter(t *testing.T) {
+	files, err := filepath.Glob("*.go")
+	require.NoError(t, err)
+	set := token.NewFileSet()
+	calls := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, name, nil, 0)
+		require.NoError(t, err)
+		ast.Inspect(file, func(n ast.Node) bool {
+			s, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			pkg, ok := s.X.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			calls++
+			what := pkg.Name + "." + s.Sel.Name
+			switch {
+			case pkg.Name == "fmt" && (strings.HasPrefix(s.Sel.Name, "Fprint") || strings.HasPrefix(s.Sel.Name, "Print")),
+				what == "os.Stdout", what == "os.Stderr", what == "io.WriteString":
+				// A page of HTML is no screen, and escapes by itself.
+				if name != "profile_serve.go" {
+					t.Errorf("%s: %s prints past the one writer: use foreign.Printf", set.Position(s.Pos()), what)
+				}
+			case what == "foreign.Raw":
+				require.Contains(t, []string{"exit.go", "progress.go", "load_view.go", "sync_show_bar.go", "outputs.go", "load_files.go", "serve_unseal.go"},
+					name, "who else goes past the net says here why")
+			}
+			return true
+		})
+	}
+	require.NotZero(t, calls)
+}
