@@ -189,6 +189,14 @@ func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 		return nil, err
 	}
 	defer s.close()
+	res, err := s.cleanJournal(ctx, path)
+	if res != nil {
+		hide(s.redactor, res)
+	}
+	return res, hideError(s.redactor, err)
+}
+
+func (s *session) cleanJournal(ctx context.Context, path string) (res *Residue, err error) {
 	if s.journal, err = journal.Open(path); err != nil {
 		return nil, usage("%v", err)
 	}
@@ -204,7 +212,7 @@ func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.trouble()))
 	}
 	s.catalog = c
-	res := &Residue{Journal: path, Refused: []Leftover{}, Unknown: []Leftover{}}
+	res = &Residue{Journal: path, Refused: []Leftover{}, Unknown: []Leftover{}}
 	s.cleanKeys(ctx, 0, true, res)
 	return res, nil
 }

@@ -13,9 +13,9 @@ type PlanReport struct {
 	Objects     []PlanObject   `json:"objects"`
 	Speed       string         `json:"declared_speed"`
 	Checks      []PlannedCheck `json:"checks"`
-	Records     int            `json:"records"`     // at most
-	Keys        []string       `json:"keys"`        // what identifiers look like
-	Undecidable []string       `json:"undecidable"` // MUSTs that cannot be decided with these settings
+	Records     int            `json:"records"`                // at most
+	Keys        []string       `json:"keys"`                   // what identifiers look like
+	Undecidable []string       `json:"undecidable" redact:"-"` // MUSTs that cannot be decided with these settings
 	Notes       []string       `json:"notes"`
 }
 
@@ -31,9 +31,9 @@ type PlanObject struct {
 
 // PlannedCheck is one check with what it would do.
 type PlannedCheck struct {
-	ID      string `json:"id"`
-	Title   string `json:"title"`
-	Level   Level  `json:"level"`
+	ID      string `json:"id" redact:"-"`
+	Title   string `json:"title" redact:"-"`
+	Level   Level  `json:"level" redact:"-"`
 	Runs    bool   `json:"runs"`
 	Reason  string `json:"reason,omitempty"`  // why it would not run, or what it waits for
 	Decider string `json:"decider,omitempty"` // what would let it run
@@ -47,6 +47,14 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 		return nil, err
 	}
 	defer s.close()
+	p, err := s.makePlan(ctx)
+	if p != nil {
+		hide(s.redactor, p)
+	}
+	return p, hideError(s.redactor, err)
+}
+
+func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 	j, err := s.prepare()
 	if err != nil {
 		return nil, err

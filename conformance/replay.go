@@ -48,6 +48,7 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 	if len(out) == 0 {
 		return nil, usage("the report has no finding to replay")
 	}
+	hide(s.redactor, &out)
 	return out, nil
 }
 

@@ -91,28 +91,28 @@ const (
 
 // Report is the complete outcome of a run.
 type Report struct {
-	SchemaVersion string `json:"schema_version"`
-	Tool          Tool   `json:"tool"`
-	Suite         string `json:"suite"` // "destination" or "service"
+	SchemaVersion string `json:"schema_version" redact:"-"`
+	Tool          Tool   `json:"tool" redact:"-"`
+	Suite         string `json:"suite" redact:"-"` // "destination" or "service"
 	Target        string `json:"target"`
 	// Replicas are the further URLs of the destination that got calls in turn.
 	Replicas   []string  `json:"replicas,omitempty"`
-	RunID      string    `json:"run_id"`
+	RunID      string    `json:"run_id" redact:"-"`
 	Seed       uint64    `json:"seed"`
 	Started    time.Time `json:"started"`
 	DurationMS float64   `json:"duration_ms"`
-	Profile    Profile   `json:"profile"`
-	Verdict    Verdict   `json:"verdict"`
-	Tier       Tier      `json:"tier"`
+	Profile    Profile   `json:"profile" redact:"-"`
+	Verdict    Verdict   `json:"verdict" redact:"-"`
+	Tier       Tier      `json:"tier" redact:"-"`
 	ExitStatus int       `json:"exit_status"`
 	// Summary is the one line that a person repeats to a colleague.
 	Summary string `json:"summary"`
 	// Counts maps every status to its number of checks.
-	Counts map[Status]int `json:"counts"`
+	Counts map[Status]int `json:"counts" redact:"-"`
 	// Musts and the ids of the MUST checks that failed and that stay undecided.
 	Musts     int      `json:"musts"`
-	Failed    []string `json:"failed"`
-	Undecided []string `json:"undecided"`
+	Failed    []string `json:"failed" redact:"-"`
+	Undecided []string `json:"undecided" redact:"-"`
 	// Problems are reasons why the run could not judge or be trusted
 	// (unreachable, interrupted, stale waivers, residue).
 	Problems []Problem     `json:"problems"`
@@ -174,27 +174,27 @@ type Settings struct {
 
 // CheckResult is the outcome of one check.
 type CheckResult struct {
-	ID        string      `json:"id"`
-	Title     string      `json:"title"`
-	Level     Level       `json:"level"`
-	Authority []Authority `json:"authority"`
-	Sections  []string    `json:"sections"` // "4.2", "7.2.4"
-	Area      string      `json:"area"`     // the name of its feature
-	Status    Status      `json:"status"`
+	ID        string      `json:"id" redact:"-"`
+	Title     string      `json:"title" redact:"-"`
+	Level     Level       `json:"level" redact:"-"`
+	Authority []Authority `json:"authority" redact:"-"`
+	Sections  []string    `json:"sections" redact:"-"` // "4.2", "7.2.4"
+	Area      string      `json:"area" redact:"-"`     // the name of its feature
+	Status    Status      `json:"status" redact:"-"`
 	// Reason says in one sentence why the status is not PASS.
 	Reason    string    `json:"reason"`
-	BlockedBy []string  `json:"blocked_by,omitempty"`
-	Decider   string    `json:"decider,omitempty"` // what would decide it: readback, write, hook restart, load …
+	BlockedBy []string  `json:"blocked_by,omitempty" redact:"-"`
+	Decider   string    `json:"decider,omitempty" redact:"-"` // what would decide it: readback, write, hook restart, load …
 	Findings  []Finding `json:"findings"`
 	Notes     []string  `json:"notes,omitempty"`
 	Attempts  int       `json:"attempts"`
 	// Evidence says what a PASS rests on, for example "3 stored; 3 records read back".
 	Evidence string `json:"evidence,omitempty"`
 	// Seen counts every kind of observation of the run, whatever its status.
-	Seen       map[Evidence]int `json:"seen,omitempty"`
+	Seen       map[Evidence]int `json:"seen,omitempty" redact:"-"`
 	DurationMS float64          `json:"duration_ms"`
 	Gating     bool             `json:"gating"`
-	Waiver     *Waiver          `json:"waiver,omitempty"`
+	Waiver     *Waiver          `json:"waiver,omitempty" redact:"-"`
 
 	away     bool         // the endpoint went away in the middle of it
 	unsteady bool         // it failed beside other calls and passed alone
@@ -204,7 +204,7 @@ type CheckResult struct {
 
 // Finding is one observed breach of a rule. It is data, not an error.
 type Finding struct {
-	Rule      string `json:"rule"` // the sentence of the rule
+	Rule      string `json:"rule" redact:"-"` // the sentence of the rule
 	Expected  string `json:"expected"`
 	Actual    string `json:"actual"`
 	Object    string `json:"object,omitempty"`
@@ -218,7 +218,7 @@ type Finding struct {
 	Observed  bool       `json:"cause_observed,omitempty"`
 	Fix       string     `json:"fix"`
 	Curl      string     `json:"curl"`
-	Exchanges []Exchange `json:"exchanges"`
+	Exchanges []Exchange `json:"exchanges" redact:"-"`
 
 	symptom   string
 	diagnosed bool // a second run has looked for the cause

@@ -21,7 +21,11 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 		return nil, err
 	}
 	defer s.close()
-	return s.run(ctx)
+	r, err := s.run(ctx)
+	if r != nil {
+		hide(s.redactor, r)
+	}
+	return r, hideError(s.redactor, err)
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {

@@ -28,7 +28,7 @@ func (s *Scene) Check() *Check { return s.check }
 
 // Note keeps an observation that is no finding.
 func (s *Scene) Note(format string, args ...any) {
-	n := s.secrets.String(fmt.Sprintf(format, args...))
+	n := fmt.Sprintf(format, args...)
 	if !slices.Contains(s.notes, n) {
 		s.notes = append(s.notes, n)
 	}
@@ -40,7 +40,7 @@ func (s *Scene) Proof(format string, args ...any) {
 }
 
 // Broken adds a finding: what was expected, what was seen, on which exchanges
-// (at most four are kept). Secrets are taken out of actual.
+// (at most four are kept).
 func (s *Scene) Broken(expected, actual string, where ...Exchange) {
 	s.add(Finding{Expected: expected, Actual: actual}, where)
 }
@@ -54,7 +54,6 @@ func (s *Scene) add(f Finding, where []Exchange) {
 		return
 	}
 	f.Rule, f.Cause, f.Fix = s.check.Title, s.check.Cause+f.Cause, s.check.Fix
-	f.Actual = s.secrets.String(f.Actual)
 	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
 		f.Curl = wire.Curl(f.Exchanges[0])
@@ -92,9 +91,10 @@ func (s *Scene) result(out *outcome, interrupted bool) *CheckResult {
 	if len(s.findings) > 0 && out.status != HarnessError && !interrupted && !out.away {
 		out = &outcome{status: Fail}
 	}
-	r := s.check.result(out.status, s.secrets.String(out.reason))
+	r := s.check.result(out.status, out.reason)
 	r.Decider, r.Notes, r.away = out.decider, s.notes, out.away
-	r.Evidence, r.Seen = s.secrets.String(s.evidenceText()), s.seen
+	r.Evidence, r.Seen = s.evidenceText(), s.seen
+	defer hide(s.secrets, r)
 	if out.status != Fail {
 		return r
 	}

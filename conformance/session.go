@@ -18,6 +18,7 @@ import (
 	"github.com/destkit/destkit/conformance/hook"
 	"github.com/destkit/destkit/conformance/journal"
 	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // ReadbackFunc is the read-back hook as a Go function, with its question and
@@ -35,7 +36,7 @@ type UsageError struct{ Message string }
 func (e *UsageError) Error() string { return e.Message }
 
 func usage(format string, args ...any) error {
-	return &UsageError{Message: fmt.Sprintf(format, args...)}
+	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
 }
 
 // session is what all checks of one run share.

@@ -56,7 +56,7 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	j := newJury(bench, &opts, checks)
 	j.waits = s.Waits
 	if err := s.Open(limited, r); err != nil {
-		return nil, err
+		return nil, hideError(s.Secrets, err)
 	}
 	if len(r.Problems) == 0 {
 		j.run(limited)
@@ -67,6 +67,7 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	opts.decide(r, s.Catalogue)
 	r.DurationMS = float64(time.Since(started).Microseconds()) / 1000
 	r.Summary = summary(r)
+	hide(s.Secrets, r)
 	return r, nil
 }
 

@@ -24,7 +24,7 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"bench":               {}, // it measures the program from outside
 	"cmd/destkit":         {"..."},
-	"conformance":         {"features", "destsim/rpc", "openapi", "conformance/wire", "conformance/hook", "conformance/journal"},
+	"conformance":         {"features", "destsim/rpc", "openapi", "conformance/wire", "conformance/hook", "conformance/journal", "internal/foreign"},
 	"conformance/wire":    {"destsim/rpc", "internal/redact"},
 	"conformance/hook":    {},
 	"conformance/journal": {},
