@@ -9,9 +9,7 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
-	"unicode"
 )
 
 // The kinds of errors, as they stand in reports. The first group fails a whole
@@ -124,15 +122,4 @@ func bare(err error) error {
 		return op.Err
 	}
 	return err
-}
-
-// Printable is a text of somebody else's for a screen or a page: what has no glyph,
-// such as a character that turns the line around or an escape, is replaced.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, text)
 }

@@ -3,6 +3,7 @@ package loadgen
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"net"
@@ -284,10 +285,13 @@ func TestASecretIsNotCut(t *testing.T) {
 		require.Contains(t, r.ErrorMessages[0].Message, "HTTP status 500: xxx")
 		require.NotContains(t, r.ErrorMessages[0].Message, token[:4])
 	}
-	e := endpoint{secrets: []string{token}}
+	e, err := newEndpoint(Target{URL: "http://127.0.0.1/", Token: token}, Transport{})
+	require.NoError(t, err)
+	const whole, part = "$DESTKIT_TOKEN", "[part of $DESTKIT_TOKEN]"
 	for text, want := range map[string]string{
-		"a " + token + " b": "a *** b", "a hush-01…": "a ***…", `"a hush-0123"`: `"a ***"`, "a hush-0": "a ***",
-		"a hush-01 is over": "a hush-01 is over", "hus": "hus", "": "", "hush-hush-0123…": "hush-***…",
+		"a " + token + " b": "a " + whole + " b", "a hush-01…": "a " + part + "…", `"a hush-0123…"`: `"a ` + part + `…"`,
+		"a hush-01 is over": "a hush-01 is over", "hus": "hus", "": "", "hush-hush-0123…": "hush-" + part + "…",
+		"a " + base64.StdEncoding.EncodeToString([]byte("Bearer "+token)): "a " + whole,
 	} {
 		require.Equal(t, want, e.redact(text))
 	}

@@ -9,6 +9,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 //go:embed html/*.gohtml
@@ -19,8 +21,8 @@ var pageFiles embed.FS
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"grouped": grouped, "rate": rateText, "ms": msText, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
 	"timed": (*Result).timed,
-	"shown": Printable,
-	"join":  func(s []Share) string { return Printable(strings.Join(names(s), ", ")) },
+	"shown": foreign.Line,
+	"join":  func(s []Share) string { return foreign.Line(strings.Join(names(s), ", ")) },
 }).ParseFS(pageFiles, "html/*.gohtml"))
 
 // view is what the page shows.

@@ -10,6 +10,8 @@ package loadgen
 import (
 	"fmt"
 	"time"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // UsageError is a mistake of the caller: nothing was sent.
@@ -18,7 +20,7 @@ type UsageError struct{ Message string }
 func (e *UsageError) Error() string { return e.Message }
 
 func usagef(format string, args ...any) error {
-	return &UsageError{Message: fmt.Sprintf(format, args...)}
+	return &UsageError{Message: fmt.Sprintf(format, foreign.Args(args)...)}
 }
 
 // clock counts nanoseconds from a moment, which costs less than time.Now.

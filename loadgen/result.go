@@ -49,7 +49,7 @@ type Result struct {
 	Declared   *DeclaredInfo  `json:"declared,omitempty"`
 	Search     *SearchResult  `json:"search,omitempty"`
 	WarmUp     *WarmUpInfo    `json:"warm_up,omitempty"`
-	Keys       []WrittenKeys  `json:"keys"`
+	Keys       []WrittenKeys  `json:"keys" redact:"-"`
 	Cleanup    *CleanupResult `json:"cleanup,omitempty"`
 	Thresholds []Threshold    `json:"thresholds,omitempty"`
 	Notes      []string       `json:"notes,omitempty"`

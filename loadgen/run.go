@@ -39,11 +39,14 @@ type session struct {
 // aborted; what was measured until then is in it. The error is a *UsageError
 // where nothing was sent because of the options, any other where the target
 // could not be asked or a file not be written.
-func Run(ctx context.Context, o Options) (*Result, error) {
+func Run(ctx context.Context, o Options) (_ *Result, err error) {
 	s, err := newSession(ctx, o)
 	if err != nil {
 		return nil, err
 	}
+	// What of the result came from outside was redacted when it came; this is for
+	// the names that stand in other places.
+	defer func() { s.e.end.hidden.Value(s.result) }()
 	defer s.e.close()
 	if err := s.journal.begin(s.written(), s.e.plan); err != nil {
 		return nil, err

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/redact"
 )
 
 // Target is the custom destination to be loaded.
@@ -87,7 +89,7 @@ type endpoint struct {
 	header    http.Header // the same for net/http
 	host      string      // a Host header that replaces that of the URL
 	transport Transport
-	secrets   []string // never shown
+	hidden    *redact.Redactor // what is never shown
 }
 
 // newEndpoint checks a target and prepares the head of its requests.
@@ -108,7 +110,8 @@ func newEndpoint(t Target, tr Transport) (*endpoint, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	e := &endpoint{url: u, address: net.JoinHostPort(u.Hostname(), port), transport: tr.withDefaults(), host: u.Host}
+	e := &endpoint{url: u, address: net.JoinHostPort(u.Hostname(), port), transport: tr.withDefaults(), host: u.Host, hidden: redact.New()}
+	e.seed(t)
 	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && privateHost(u.Hostname())
 	switch {
 	case t.Development != "" && t.Development != "auto" && t.Development != "on" && t.Development != "off":
@@ -150,7 +153,6 @@ func (e *endpoint) setHeaders(t Target) error {
 	}
 	if t.Token != "" {
 		h.Set("Authorization", "Bearer "+t.Token)
-		e.secrets = append(e.secrets, t.Token)
 	}
 	for name, value := range t.Headers {
 		switch {
@@ -163,15 +165,9 @@ func (e *endpoint) setHeaders(t Target) error {
 			continue
 		}
 		h.Set(name, value)
-		if len(value) >= 8 {
-			e.secrets = append(e.secrets, value)
-		}
 	}
 	if !fieldValue([]byte(t.Token)) {
 		return usagef("the token holds a character that no header may have")
-	}
-	if rest := e.url.RequestURI(); len(rest) >= 8 {
-		e.secrets = append(e.secrets, rest)
 	}
 	e.header = h
 	var b strings.Builder
@@ -190,37 +186,40 @@ func (e *endpoint) setHeaders(t Target) error {
 // shown is the target as reports name it: no path, no query, no user.
 func (e *endpoint) shown() string { return e.url.Scheme + "://" + e.url.Host }
 
-// redact takes secrets out of a text that came from the target.
-func (e *endpoint) redact(text string) string {
-	for _, secret := range e.secrets {
-		if len(secret) > 1 && strings.Contains(text, secret) {
-			text = strings.ReplaceAll(text, secret, "***")
+// seed tells the redactor what of a target is secret: the token, the values of
+// headers, and all of the URL beyond its host.
+func (e *endpoint) seed(t Target) {
+	e.hidden.Add(t.Token, "$DESTKIT_TOKEN")
+	for _, value := range t.Headers {
+		e.hidden.Add(value, "$DESTKIT_HEADER")
+		if _, rest, ok := strings.Cut(value, " "); ok {
+			e.hidden.Add(strings.TrimSpace(rest), "$DESTKIT_HEADER")
 		}
-		text = redactCut(text, secret)
 	}
-	return text
+	if e.url.User != nil {
+		password, _ := e.url.User.Password()
+		e.hidden.Add(password, "$DESTKIT_URL_PASSWORD")
+		e.hidden.Add(e.url.User.Username(), "$DESTKIT_URL_USER")
+	}
+	if rest := e.url.RequestURI(); len(rest) >= longSecret {
+		e.hidden.Add(rest, "$DESTKIT_URL_PATH")
+	}
+	for _, part := range strings.FieldsFunc(e.url.EscapedPath()+"&"+e.url.RawQuery, func(r rune) bool { return r == '/' || r == '&' }) {
+		if _, value, ok := strings.Cut(part, "="); ok {
+			part = value
+		}
+		plain, err := url.QueryUnescape(part)
+		for _, text := range []string{part, plain} {
+			if err == nil && len(text) >= longSecret && !redact.PlainWord(text) {
+				e.hidden.Add(text, "$DESTKIT_URL_PATH")
+			}
+		}
+	}
 }
 
-// redactCut takes out what is left of a secret where a text was shortened in the
-// middle of it: before "…", a closing quote or the end.
-func redactCut(text, secret string) string {
-	const least = 4 // fewer letters tell nothing
-	if len(secret) <= least {
-		return text
-	}
-	for from := 0; ; {
-		at := strings.Index(text[from:], secret[:least])
-		if at < 0 {
-			return text
-		}
-		at += from
-		end := at + least
-		for end < len(text) && end-at < len(secret) && text[end] == secret[end-at] {
-			end++
-		}
-		from = end
-		if rest := text[end:]; rest == "" || rest[0] == '"' || strings.HasPrefix(rest, "…") {
-			text, from = text[:at]+"***"+rest, at+len("***")
-		}
-	}
-}
+// longSecret is the length in bytes from which a part of a URL counts as a secret:
+// shorter ones are words, mostly.
+const longSecret = 8
+
+// redact takes secrets out of a text that came from the target.
+func (e *endpoint) redact(text string) string { return e.hidden.String(text) }

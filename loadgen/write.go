@@ -10,14 +10,13 @@ import (
 	"strconv"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // WriteJSON writes the result, indented.
 func WriteJSON(w io.Writer, r *Result) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	encoder.SetIndent("", "  ")
-	if err := encoder.Encode(r); err != nil {
+	if err := foreign.EncodeJSON(w, r, "  "); err != nil {
 		return fmt.Errorf("write JSON: %w", err)
 	}
 	return nil

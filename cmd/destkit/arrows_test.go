@@ -38,7 +38,7 @@ var arrows = map[string][]string{
 	"internal/foreign":    {}, // text from outside on a screen
 	"internal/redact":     {}, // secrets in text from outside
 	"keepalive":           {}, // connections to databases that may vanish
-	"loadgen":             {"destsim/rpc", "rawconn", "server/source"},
+	"loadgen":             {"destsim/rpc", "internal/foreign", "internal/redact", "rawconn", "server/source"},
 	"openapi":             {},
 	"openapi/clients":     {}, // tests only: generated clients
 	"loopback":            {}, // who may use a control endpoint

@@ -250,43 +250,43 @@ func decodeBase64(text []byte, out *plain) {
 		if to-from < least && !wasCut(text, i) {
 			continue
 		}
-		out.decode64(text[from:to], from, i)
+		out.decode64(text[from:to], from)
 		if mixed {
-			out.pieces(text[from:to], from, i)
+			out.pieces(text[from:to], from)
 		}
 		out.ends(text, i)
 	}
 }
 
 // pieces adds the parts of a run between signs that may also be between words.
-func (p *plain) pieces(run []byte, from, to int) {
+func (p *plain) pieces(run []byte, from int) {
 	for i := 0; i < len(run); i++ {
 		start := i
 		for i < len(run) && base64Digit[run[i]] <= 61 {
 			i++
 		}
 		if i-start >= max(p.least, ShortSecret)+2 {
-			p.addByte('\n', from, to)
-			p.decode64(run[start:i], from, to)
+			p.addByte('\n', from, from)
+			p.decode64(run[start:i], from+start)
 		}
 	}
 }
 
-// decode64 adds what a run of either alphabet stands for; the whole run is where
-// it came from.
-func (p *plain) decode64(run []byte, from, to int) {
-	before := len(p.text)
+// decode64 adds what a run of either alphabet stands for: four digits for three
+// bytes.
+func (p *plain) decode64(run []byte, from int) {
 	for ; len(run) >= 4; run = run[4:] {
 		n := uint32(base64Digit[run[0]])<<18 | uint32(base64Digit[run[1]])<<12 | uint32(base64Digit[run[2]])<<6 | uint32(base64Digit[run[3]])
 		p.text = append(p.text, byte(n>>16), byte(n>>8), byte(n))
+		p.mapped(3, from, from+4)
+		from += 4
 	}
 	if len(run) >= 2 {
-		p.text = append(p.text, base64Digit[run[0]]<<2|base64Digit[run[1]]>>4)
+		p.addByte(base64Digit[run[0]]<<2|base64Digit[run[1]]>>4, from, from+len(run))
 	}
 	if len(run) == 3 {
-		p.text = append(p.text, base64Digit[run[1]]<<4|base64Digit[run[2]]>>2)
+		p.addByte(base64Digit[run[1]]<<4|base64Digit[run[2]]>>2, from, from+3)
 	}
-	p.mapped(len(p.text)-before, from, to)
 }
 
 // ends closes a decoded run: with the mark of a cut where it was cut.

@@ -107,7 +107,7 @@ func (r *Redactor) findIn(v *view, skip []int, matches []match) []match {
 			if i < skip[at] || !n.matches(text[i:]) {
 				continue
 			}
-			from, to := n.extend(text, i)
+			from, to := n.extend(text, i, v.joined)
 			skip[at] = max(to, i+1)
 			m := match{placeholder: r.secrets[n.secret].placeholder, part: n.part, weak: n.exact && len(n.text) < 8}
 			m.from, m.to = v.source(from+n.keep, to)
@@ -141,9 +141,10 @@ func (n *needle) matches(text []byte) bool {
 
 // extend widens a match: coded text to its whole run, a part of a secret to as
 // much of the secret as is there.
-func (n *needle) extend(text []byte, from int) (int, int) {
+func (n *needle) extend(text []byte, from int, joined bool) (int, int) {
 	to := from + len(n.text)
 	switch {
+	case n.run != nil && joined:
 	case n.run != nil:
 		for from > 0 && n.run(text[from-1]) {
 			from--

@@ -82,7 +82,8 @@ func TestShortSecretAfterItsScheme(t *testing.T) {
 		require.Equal(t, "got Bearer $SHORT, no", r.String("got Bearer "+secret+", no"))
 		require.Equal(t, "got bearer%20$SHORT", r.String("got bearer%20"+secret))
 		require.Equal(t, "$SHORT", r.String(secret))
-		require.NotContains(t, r.String("x "+base64.StdEncoding.EncodeToString([]byte("Bearer "+secret))), "=")
+		coded := base64.StdEncoding.EncodeToString([]byte("Bearer " + secret))
+		require.NotContains(t, r.String("x "+coded), coded)
 		require.Equal(t, "a "+secret+"_connection", r.String("a "+secret+"_connection"))
 		require.Equal(t, "the bearer "+secret+"s", r.String("the bearer "+secret+"s"))
 	}

@@ -9,12 +9,13 @@ import (
 // undoing finds every way to write them: any character may be escaped or not, in
 // either case.
 type view struct {
-	text  []byte
-	under *view // the text that the layer was applied to, nil for the original
-	layer *layer
-	from  []int32 // of each byte, where it came from in the view under it;
-	to    []int32 // built on demand
-	least int     // what the layer was applied with
+	joined bool // white space was dropped: a run may be words
+	text   []byte
+	under  *view // the text that the layer was applied to, nil for the original
+	layer  *layer
+	from   []int32 // of each byte, where it came from in the view under it;
+	to     []int32 // built on demand
+	least  int     // what the layer was applied with
 }
 
 // layer undoes one encoding.
@@ -117,7 +118,7 @@ func (v *view) undo(l *layer, least int) *view {
 	if len(out.text) < ShortSecret || bytes.Equal(out.text, v.text) {
 		return nil
 	}
-	return &view{text: out.text, under: v, layer: l, least: least}
+	return &view{text: out.text, under: v, layer: l, least: least, joined: v.joined || l == spaceLayer}
 }
 
 // source gives the stretch of the original that from..to of the view stand for.
