@@ -82,6 +82,9 @@ func (h *headReader) readChunks(g *grower) ([]Header, error) {
 			return nil, err
 		}
 		if n == 0 {
+			// A bare LF ends a line of the head (RFC 9112 2.2), and nothing in the
+			// body's framing: parsers disagree on it there.
+			h.strict = true
 			trailers, err := h.fields()
 			return trailers, chunkEnd(err)
 		}
