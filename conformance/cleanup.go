@@ -39,6 +39,7 @@ type cleaning struct {
 	name, field string
 	object      *object // nil when it is not listed any more
 	keys        []journal.Key
+	foreign     []journal.Key       // in the journal, and not made by its run
 	answers     map[string]deletion // by text of the key
 	sight       sight
 }
@@ -63,13 +64,26 @@ func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 		}
 		defer cancel()
 		for _, g := range groups {
-			do(s.newWorld(limited, cleanUpCheck, g.object), g)
+			if len(g.keys) > 0 {
+				do(s.newWorld(limited, cleanUpCheck, g.object), g)
+			}
 		}
 	}
 	step(func(w *world, g *cleaning) { g.sight = w.findSight(g, witnesses) })
 	step(func(w *world, g *cleaning) { w.deleteGroup(g) })
 	step(func(w *world, g *cleaning) { res.settle(w, g, w.look(g)) })
+	for _, g := range groups {
+		for _, k := range g.foreign {
+			if k.State == journal.Refused {
+				continue // nothing of it is there, the journal says
+			}
+			res.keep(s.newWorld(ctx, cleanUpCheck, g.object), k, notOwn)
+		}
+	}
 }
+
+// notOwn is why a key of a journal is left where it is.
+const notOwn = "not deleted, since it is no key that this run makes: give --key-template or --key-range if the run had one, else the journal was changed"
 
 // pendingGroups sorts the pending keys by object and field.
 func (s *session) pendingGroups() []*cleaning {
@@ -81,6 +95,10 @@ func (s *session) pendingGroups() []*cleaning {
 		if groups[g] == nil {
 			groups[g] = &cleaning{name: k.Object, field: k.Field, object: s.catalog.object(k.Object), answers: map[string]deletion{}}
 			order = append(order, groups[g])
+		}
+		if s.owns != nil && !s.owns.owns(k.Identifier) {
+			groups[g].foreign = append(groups[g].foreign, k)
+			continue
 		}
 		groups[g].keys = append(groups[g].keys, k)
 	}
@@ -177,7 +195,8 @@ func (w *world) hookKeys(g *cleaning, left []journal.Key) {
 }
 
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only
-// journalled keys and says exactly what is left behind.
+// journalled keys that carry the run of the journal, and says exactly what is left
+// behind.
 func Clean(ctx context.Context, target Target, opts Options) (*Residue, error) {
 	path := opts.Journal
 	if path == "" {
@@ -201,6 +220,9 @@ func (s *session) cleanJournal(ctx context.Context, path string) (res *Residue, 
 		return nil, usage("%v", err)
 	}
 	defer s.journal.Close()
+	if s.owns, err = newOwnership(s.journal.Header().Run, s.opts, nil); err != nil {
+		return nil, err
+	}
 	c, err := s.discover(ctx)
 	if err != nil {
 		return nil, err

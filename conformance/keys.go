@@ -112,11 +112,17 @@ func formOfKey(f rpc.Field, text string, form int) string {
 	case 2:
 		return strings.ToLower(strings.ReplaceAll(text, "-", ""))
 	}
-	h := fnv.New128a()
-	_, _ = h.Write([]byte(text)) // never fails
-	b := h.Sum(nil)
-	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	b := hashOfKey([]byte(text))
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
+}
+
+// hashOfKey are the bytes of the UUID that stands for a key.
+func hashOfKey(text []byte) (b [16]byte) {
+	h := fnv.New128a()
+	_, _ = h.Write(text) // never fails
+	h.Sum(b[:0])
+	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
+	return b
 }
 
 // quote writes a JSON string without HTML escapes.

@@ -19,21 +19,26 @@ type ReplayResult struct {
 }
 
 // Replay sends the exchanges of a report's findings again, those of the given
-// checks or all. Exchanges that write records are sent only with Options.Write:
-// they reuse the keys of the first run. Unknown ids are a *UsageError.
+// checks or all, to the target of the caller and nowhere else. What a request does
+// is read from its body: one that writes records is sent only with Options.Write,
+// and only when every key in it is one of the run. Unknown ids are a *UsageError.
 func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []string) ([]ReplayResult, error) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.ID == id && len(c.Findings) > 0 }) {
 			return nil, usage("the report has no finding of %s", id)
 		}
 	}
-	write := opts.Write
+	p := &permission{report: r, write: opts.Write, objects: opts.Objects}
+	if len(p.objects) == 0 {
+		p.objects = r.Settings.Objects
+	}
 	opts.Write, opts.Objects, opts.Journal = false, nil, ""
 	s, err := newSession(target, opts)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
+	p.s = s
 	var out []ReplayResult
 	for _, c := range r.Checks {
 		if len(ids) > 0 && !slices.Contains(ids, c.ID) {
@@ -41,7 +46,7 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 		}
 		for _, f := range c.Findings {
 			for _, x := range f.Exchanges {
-				out = append(out, s.resend(ctx, c.ID, x, write))
+				out = append(out, p.resend(ctx, c.ID, x))
 			}
 		}
 	}
@@ -52,45 +57,51 @@ func Replay(ctx context.Context, target Target, opts Options, r *Report, ids []s
 	return out, nil
 }
 
-func (s *session) resend(ctx context.Context, check string, x Exchange, write bool) ReplayResult {
+// resend sends one exchange, or says why not.
+func (p *permission) resend(ctx context.Context, check string, x Exchange) ReplayResult {
 	res := ReplayResult{Check: check, Before: x}
-	switch {
-	case x.Incoming:
-		res.Skipped = "the service sent it, not the judge"
-		return res
-	case x.Request.Body.Truncated:
-		res.Skipped = "the report keeps only the beginning of this request"
-		return res
-	case x.RPC == "sync_batch" && !write:
-		res.Skipped = "it writes records: add --write to send it"
+	body, header, does, why := p.request(ctx, x)
+	if res.Skipped = why; why != "" {
 		return res
 	}
-	body := []byte(x.Request.Body.Text)
-	if x.Request.Body.Base64 != "" {
-		raw, err := base64.StdEncoding.DecodeString(x.Request.Body.Base64)
-		if err != nil {
-			res.Skipped = "the request body in the report is damaged"
-			return res
-		}
-		body = raw
-	}
-	body = []byte(s.redactor.Reveal(string(body)))
-	header := http.Header{}
-	for _, h := range x.Request.Header {
-		switch http.CanonicalHeaderKey(h.Name) {
-		case "Authorization", "Host", "Content-Length", "Transfer-Encoding", "Expect", "User-Agent":
-		default:
-			header.Add(h.Name, s.redactor.Reveal(h.Value))
-		}
-	}
-	r, err := s.send(ctx, check, request{method: x.RPC, body: body, header: header, httpMethod: x.Request.Method})
+	r, err := p.s.send(ctx, check, request{method: does.method, body: body, header: header, httpMethod: x.Request.Method, records: does.records})
 	if err != nil {
 		res.Skipped = fmt.Sprint(err)
 		return res
 	}
 	res.After = r.Exchange()
-	if x.Response != nil && r.Exchange().Response != nil {
-		res.Same = x.Response.Status == r.Exchange().Response.Status && x.Response.Body == r.Exchange().Response.Body
+	if x.Response != nil && res.After.Response != nil {
+		res.Same = x.Response.Status == res.After.Response.Status && x.Response.Body == res.After.Response.Body
 	}
 	return res
+}
+
+// request makes the request of an exchange again. why says that it is not sent.
+func (p *permission) request(ctx context.Context, x Exchange) (body []byte, header http.Header, does asks, why string) {
+	method := orDefault(x.Request.Method, http.MethodPost)
+	switch {
+	case x.Incoming:
+		return nil, nil, does, "the service sent it, not the judge"
+	case x.Request.Body.Truncated:
+		return nil, nil, does, "the report keeps only the beginning of this request"
+	case !slices.Contains([]string{http.MethodPost, http.MethodGet, http.MethodPut, http.MethodDelete}, method):
+		return nil, nil, does, fmt.Sprintf("its HTTP method %s is none that this program sends", clip(method, 20))
+	}
+	body = []byte(x.Request.Body.Text)
+	if x.Request.Body.Base64 != "" {
+		var err error
+		if body, err = base64.StdEncoding.DecodeString(x.Request.Body.Base64); err != nil {
+			return nil, nil, does, "the request body in the report is damaged"
+		}
+	}
+	shown := string(body)
+	body = []byte(p.s.redactor.Reveal(shown))
+	if does = p.read(ctx, method, body); does.refused != "" {
+		return nil, nil, does, does.refused
+	}
+	if does.records > 0 && string(body) != shown {
+		return nil, nil, does, "a secret would be written into a record"
+	}
+	header, why = p.header(x)
+	return body, header, does, why
 }

@@ -57,10 +57,13 @@ func TestReplaySkips(t *testing.T) {
 		want  string // "" when it is sent
 	}{
 		{"a write", Exchange{RPC: "sync_batch", Request: wire.Message{Body: wire.Body{Text: text}}}, false, "add --write"},
-		{"a permitted write", Exchange{RPC: "sync_batch", Request: wire.Message{Method: "POST", Body: wire.Body{Text: text}}}, true, ""},
+		{"a permitted write of no records", Exchange{RPC: "sync_batch", Request: wire.Message{Method: "POST", Body: wire.Body{Text: text}}}, true, ""},
 		{"a truncated request", Exchange{RPC: "test_connection", Request: wire.Message{Body: wire.Body{Text: "{", Truncated: true}}}, false, "only the beginning"},
 		{"a damaged request", Exchange{RPC: "test_connection", Request: wire.Message{Body: wire.Body{Base64: "*"}}}, false, "is damaged"},
-		{"bytes that are no text", Exchange{RPC: "test_connection", Request: wire.Message{Method: "POST", Body: wire.Body{Base64: base64.StdEncoding.EncodeToString([]byte("\xff"))}}}, false, ""},
+		{"bytes that no check sends", Exchange{RPC: "test_connection", Request: wire.Message{Method: "POST", Body: wire.Body{Base64: base64.StdEncoding.EncodeToString([]byte("\xff"))}}}, false, "none that this program sends"},
+		{"a body in Base64", Exchange{RPC: "test_connection", Request: wire.Message{Method: "POST", Body: wire.Body{Base64: base64.StdEncoding.EncodeToString([]byte(`{"jsonrpc":"2.0","method":"test_connection","params":{},"id":"1"}`))}}}, false, ""},
+		{"a body that is no call", Exchange{Request: wire.Message{Method: "POST", Body: wire.Body{Text: `{"jsonrpc":"2.0","method":"test_connection","params":{`}}}, false, ""},
+		{"an unknown method", Exchange{Request: wire.Message{Method: "POST", Body: wire.Body{Text: `{"jsonrpc":"2.0","method":"zz_no_such_method","params":{},"id":"1"}`}}}, false, ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

@@ -159,6 +159,9 @@ type Settings struct {
 	ReadbackWindowMS  float64  `json:"readback_window_ms"`
 	MaxRecords        int      `json:"max_records"`
 	SkipConvention    string   `json:"skip_convention,omitempty"`
+	// The author's own form of keys: clean and replay want to be told it again.
+	KeyTemplate       string   `json:"key_template,omitempty"`
+	KeyRange          string   `json:"key_range,omitempty"`
 	DeclaredSpeed     string   `json:"declared_speed,omitempty"`
 	DeclaredRateLimit int64    `json:"declared_rate_limit,omitempty"`
 	Selected          []string `json:"selected,omitempty"`

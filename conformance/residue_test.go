@@ -253,7 +253,7 @@ func TestTheReadbackCorrectsTheAnswers(t *testing.T) {
 func TestCleanVerifies(t *testing.T) {
 	path := killed(t)
 	e := ignoresDeletes("upsert", "mirror")
-	e.stored["contact"] = map[string]rpc.Record{"a": {}, "b": {}, "d": {}, "other": {}}
+	e.stored["contact"] = map[string]rpc.Record{killedKey("a"): {}, killedKey("b"): {}, killedKey("d"): {}, "other": {}}
 	res, err := Clean(context.Background(), Target{Handler: e}, Options{Journal: path})
 	require.NoError(t, err)
 	require.Equal(t, 3, res.Unverified)

@@ -52,9 +52,11 @@ type session struct {
 	readback hook.Readback
 	journal  *journal.Journal
 	keys     *keys
-	values   valuer
-	watch    watch
-	overall  overall
+	// owns recognises the keys of the run of a journal; nil: all in it are this run's.
+	owns    *ownership
+	values  valuer
+	watch   watch
+	overall overall
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	late      time.Duration
 	neverLate neverLate

@@ -227,15 +227,13 @@ func (w *world) withIdentifier(id rpc.Field, n int, key, text string) (*record, 
 	if err != nil {
 		return nil, err
 	}
-	odd := int64(9007199254740993)
 	if w.opts.KeyFrom != 0 || w.opts.KeyTo != 0 {
 		if id.Type == rpc.TypeInteger {
 			return nil, nil // the author bounds integer keys: none beyond 2^53
 		}
 	}
 	run, _ := strconv.ParseInt(w.keys.run, 16, 64)
-	odd += 2 * (run*1000 + int64(n))
-	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(odd, 10))
+	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(oddKey(run, n), 10))
 	text = strings.ReplaceAll(text, "{key}", key)
 	return r.with(id.APIName, json.RawMessage(text)), nil
 }

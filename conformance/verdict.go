@@ -37,6 +37,13 @@ func (s *session) newReport(started time.Time) *Report {
 
 // newReport is an empty report of a suite.
 func (o *Options) newReport(suite, target string, started time.Time) *Report {
+	template, span := o.KeyTemplate, ""
+	if template == defaultKeyTemplate {
+		template = ""
+	}
+	if o.KeyFrom != 0 || o.KeyTo != 0 {
+		span = fmt.Sprintf("%d:%d", o.KeyFrom, o.KeyTo)
+	}
 	return &Report{
 		SchemaVersion: SchemaVersion, Tool: Tool{Name: "destkit", Version: orDefault(o.Version, "dev")}, Suite: suite,
 		Target: target, RunID: o.RunID, Seed: o.Seed, Started: started.UTC().Truncate(time.Millisecond),
@@ -47,6 +54,7 @@ func (o *Options) newReport(suite, target string, started time.Time) *Report {
 			Write: o.Write, Objects: append([]string{}, o.Objects...), Hooks: []string{}, Load: o.Load, Roots: "none",
 			PlanningTimeoutMS: ms(o.PlanningTimeout), BatchTimeoutMS: ms(o.BatchTimeout), TimeoutMS: ms(o.Timeout),
 			ReadbackWindowMS: ms(o.ReadbackWindow), MaxRecords: o.MaxRecords, SkipConvention: o.SkipConvention,
+			KeyTemplate: template, KeyRange: span,
 			Selected: o.Select, Skipped: o.Skip, WaiverCount: len(o.Waivers),
 		},
 	}

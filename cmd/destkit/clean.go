@@ -16,12 +16,15 @@ func newClean() *cobra.Command {
 	var conn connection
 	var hooks string
 	var read reading
+	var keys ownKeys
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that an interrupted run left behind",
 		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
 in its journal are deleted, through "delete" batches where the object accepts
-them, else through the hook "cleanup". The journal of a judged service names the
+them, else through the hook "cleanup". A key that does not carry the run, as its
+template has it, is never deleted, whatever the journal says; for a run with keys of
+its own give its --key-template or --key-range. The journal of a judged service names the
 beginnings of names; give the base URL then. What is left is printed, one line for
 each record, and the exit status is 5.
 
@@ -45,6 +48,9 @@ The URL can stand in $DESTKIT_URL instead.`,
 			if j, err := journal.Read(options.Journal); err == nil && j.Header().Suite == conformance.SuiteService {
 				return cleanService(cmd, url, options)
 			}
+			if err := keys.resolve(&options); err != nil {
+				return err
+			}
 			if hooks != "" {
 				if options.Hooks, err = readHooks(hooks); err != nil {
 					return err
@@ -62,6 +68,7 @@ The URL can stand in $DESTKIT_URL instead.`,
 	}
 	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
+	keys.register(cmd)
 	read.register(cmd, &options)
 	conn.register(cmd, &options)
 	return cmd

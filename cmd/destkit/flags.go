@@ -76,17 +76,37 @@ func (j *judging) resolveBounds() error {
 		return usagef("--probe-plain-http %d is no port (1 to 65535)", o.ProbePlainHTTP)
 	case o.MaxRecords < 1:
 		return usagef("--max-records must be 1 or more, not %d", o.MaxRecords)
-	case j.keyRange == "":
+	}
+	return resolveKeyRange(j.keyRange, o)
+}
+
+// resolveKeyRange parses --key-range; "" leaves the range to the run.
+func resolveKeyRange(text string, o *conformance.Options) error {
+	if text == "" {
 		return nil
 	}
-	from, to, _ := strings.Cut(j.keyRange, ":")
+	from, to, _ := strings.Cut(text, ":")
 	var errFrom, errTo error
 	o.KeyFrom, errFrom = strconv.ParseInt(from, 10, 64)
 	o.KeyTo, errTo = strconv.ParseInt(to, 10, 64)
 	if errFrom != nil || errTo != nil {
-		return usagef("--key-range %q is not FROM:TO with two whole numbers", j.keyRange)
+		return usagef("--key-range %q is not FROM:TO with two whole numbers", text)
 	}
 	return nil
+}
+
+// ownKeys holds the flags by which replay and clean tell the keys of a run from
+// all others: what the file itself says of them proves nothing.
+type ownKeys struct{ template, span string }
+
+func (k *ownKeys) register(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&k.template, "key-template", "", "`TEMPLATE` of the string identifiers, if the run had one")
+	cmd.Flags().StringVar(&k.span, "key-range", "", "closed range `FROM:TO` of the integer identifiers, if the run had one")
+}
+
+func (k *ownKeys) resolve(o *conformance.Options) error {
+	o.KeyTemplate = k.template
+	return resolveKeyRange(k.span, o)
 }
 
 // resolveHooks builds the read-back hook and reads the file of the others.

@@ -24,6 +24,7 @@ func newReplay() *cobra.Command {
 	var url string
 	var asJSON bool
 	var profiles profiling
+	var keys ownKeys
 	cmd := &cobra.Command{
 		Use:   "replay REPORT.json [ID...]",
 		Short: "Send the exchanges of a report's findings again",
@@ -31,11 +32,16 @@ func newReplay() *cobra.Command {
 checks or all, and show what comes back now beside what came back then.
 
 A report holds no secrets: the URL is taken from --url or $DESTKIT_URL, the token
-from --token-env or $DESTKIT_TOKEN. Requests that write records are sent only
-with --write; they use the keys of the first run, and what they write stays.
+from --token-env or $DESTKIT_TOKEN, and nothing is sent anywhere else.
 
-The exit status is 1 when a reply is still the same, 0 when every one has
-changed. To know whether the rule holds now, judge again: destkit conform.`,
+A report is a file that may have been changed. What a request does is read from its
+body, and only what 'destkit conform' sends itself is sent. Requests that write
+records are sent only with --write, into the objects of the run or those of
+--object, and only where every identifier is one that the run has made; for a run
+with keys of its own give its --key-template or --key-range. What they write stays.
+
+The exit status is 1 when a reply is still the same, 3 when a request got no complete
+reply or none could be sent, 0 when every reply has changed. To know whether the rule holds now, judge again: destkit conform.`,
 		Example: `  DESTKIT_URL=https://example.com/destination destkit replay r.json
   destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,
 		Args: arguments(1, -1, "the JSON report of a run"),
@@ -44,7 +50,13 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 				url = os.Getenv(urlVariable)
 			}
 			if url == "" {
-				return usagef("the endpoint is missing: give --url URL or set %s", urlVariable)
+				return usagef("the endpoint is missing: give --url URL or set %s; the report does not say where to send", urlVariable)
+			}
+			if err := keys.resolve(&options); err != nil {
+				return err
+			}
+			if options.MaxRecords < 1 {
+				return usagef("--max-records must be 1 or more, not %d", options.MaxRecords)
 			}
 			if conn.token.variable == "" && os.Getenv(tokenVariable) != "" {
 				conn.token.variable = tokenVariable
@@ -83,24 +95,31 @@ changed. To know whether the rule holds now, judge again: destkit conform.`,
 	f := cmd.Flags()
 	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+")")
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
+	f.StringSliceVar(&options.Objects, "object", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
+	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")
+	keys.register(cmd)
 	f.BoolVar(&asJSON, "json", false, "print JSON")
 	conn.register(cmd, &options)
 	profiles.register(cmd)
 	return cmd
 }
 
-// replayStatus is 1 when any reply is as it was, 3 when nothing was answered.
-// A reply that is the same is a rule that is still broken; a different one is
-// not yet a pass, but the next run will tell.
+// replayStatus is 1 when any reply is as it was, 3 when a request was sent and got
+// no complete reply, or nothing was sent. A reply that is the same is a rule that is
+// still broken; a different one is not yet a pass, but the next run will tell.
 func replayStatus(results []conformance.ReplayResult) int {
-	answered := false
+	answered, lost := false, false
 	for _, r := range results {
 		if r.Same {
 			return statusGate
 		}
-		answered = answered || (r.Skipped == "" && r.After.Response != nil)
+		if r.Skipped != "" {
+			continue
+		}
+		complete := r.After.Response != nil && r.After.Error == ""
+		answered, lost = answered || complete, lost || !complete
 	}
-	if !answered {
+	if lost || !answered {
 		return statusUntested
 	}
 	return statusOK
@@ -109,7 +128,7 @@ func replayStatus(results []conformance.ReplayResult) int {
 // printReplay shows then and now under each other, since the eye compares lines.
 func printReplay(w io.Writer, results []conformance.ReplayResult) {
 	for _, r := range results {
-		foreign.Printf(w, "%s  %s\n", r.Check, r.Before.RPC)
+		foreign.Printf(w, "%s  %s\n", foreign.Clip(r.Check, 60), foreign.Clip(r.Before.RPC, 60))
 		if r.Skipped != "" {
 			foreign.Printf(w, "  not sent: %s\n", r.Skipped)
 			continue
@@ -125,8 +144,8 @@ func printReplay(w io.Writer, results []conformance.ReplayResult) {
 
 // exchangeWords shows the answer of an exchange on one line.
 func exchangeWords(x conformance.Exchange) string {
-	if x.Response == nil {
-		return "no answer: " + x.Error
+	if x.Response == nil || x.Error != "" {
+		return "no complete answer: " + foreign.Clip(foreign.Line(x.Error), 600)
 	}
 	return fmt.Sprintf("%d %s", x.Response.Status, foreign.Clip(foreign.Line(x.Response.Body.Text), 600))
 }

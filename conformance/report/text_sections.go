@@ -109,8 +109,20 @@ func (t *terminal) residue() {
 	}
 	t.para(2, "journal  ", line(res.Journal))
 	if len(res.Refused)+len(res.Unknown)+res.Unverified > 0 {
-		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))))
+		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))+ownKeys(t.r.Settings)))
 	}
+}
+
+// ownKeys are the flags by which clean recognises the author's own form of keys.
+func ownKeys(s c.Settings) string {
+	out := ""
+	if s.KeyTemplate != "" {
+		out += " --key-template " + shellWord(line(s.KeyTemplate))
+	}
+	if s.KeyRange != "" {
+		out += " --key-range " + shellWord(line(s.KeyRange))
+	}
+	return out
 }
 
 // leftovers lists keys, so that a person can remove them by hand.
