@@ -3,7 +3,9 @@ package loadgen
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -70,37 +72,82 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 		fail("the object %s takes no delete batches: remove the keys %s* yourself", g.object.APIName, keys.Template)
 		return
 	}
-	size := int(min(int64(e.plan.size), e.declared.speed.MaximumBatchSize, total))
+	size := min(int64(e.plan.size), e.declared.speed.MaximumBatchSize, total)
 	o, err := g.object.forOperation(rpc.OperationDelete, g.object.identifier.APIName, nil)
 	if err != nil {
 		fail("%v", err)
 		return
 	}
-	shape, err := newShape(o, rpc.OperationDelete, size, syncRun(e.seed))
-	if err != nil {
-		fail("%v", err)
-		return
-	}
-	m := &maker{object: o, keys: keys}
-	// Every key once: the rest of the last batch are keys that nobody used.
-	erasing := &ground{object: o, keys: (total + int64(size) - 1) / int64(size) * int64(size)}
-	t := &task{shape: shape, ground: erasing, rows: []row{m.row()}, sweeps: true}
-	got := e.run(ctx, phase{connections: connections, only: t, watch: watch})
-	deleted := min(got.good, total)
-	result.Deleted += deleted
-	if total -= deleted; total > 0 {
-		why := "no reply"
-		if all := got.sortedTallies(); len(all) > 0 {
-			why = all[0].Message
-		} else if ctx.Err() != nil {
-			why = "the time for it was over"
+	// Every key once, and none beyond the last: what follows may be somebody's.
+	whole, why := total/size*size, ""
+	for _, part := range []struct{ from, to, size int64 }{{0, whole, size}, {whole, total, total - whole}} {
+		if part.from == part.to {
+			continue
 		}
+		shape, err := newShape(o, rpc.OperationDelete, int(part.size), syncRun(e.seed))
+		if err != nil {
+			fail("%v", err)
+			return
+		}
+		m := &maker{object: o, keys: keys}
+		erasing := &ground{object: o, keys: part.to}
+		erasing.used.Store(part.from)
+		t := &task{shape: shape, ground: erasing, rows: []row{m.row()}, sweeps: true}
+		got := e.run(ctx, phase{connections: connections, only: t, watch: watch})
+		deleted := min(got.good, part.to-part.from)
+		result.Deleted += deleted
+		if total -= deleted; deleted == part.to-part.from {
+			continue
+		}
+		switch all := got.sortedTallies(); {
+		case len(all) > 0:
+			why = all[0].Message
+		case ctx.Err() != nil:
+			why = "the time for it was over"
+		case why == "":
+			why = "no reply"
+		}
+	}
+	if total > 0 {
 		fail("%d records of %s: %s", total, g.object.APIName, why)
 	}
 }
 
-// Clean deletes the keys that a journal or a result names. Only Target, Transport
-// and Connections of the options count.
+// own refuses keys of a file that no load makes: it may have been changed, and what
+// it says of keys proves nothing. Those of a load carry a run, by the template or in
+// the range of the options.
+func (k WrittenKeys) own(integer bool, o Options) error {
+	const why = "give --key-template or --key-range if the load had one, else the file was changed"
+	if k.Count > k.Keys.count(integer) {
+		return usagef("the file names %d keys of %s, more than it says that there are", k.Count, k.Object)
+	}
+	if integer {
+		from, to := int64(firstInteger), int64(lastInteger)
+		if o.KeyFrom != 0 || o.KeyTo != 0 {
+			from, to = o.KeyFrom, o.KeyTo
+		}
+		if k.From < from || k.To > to || k.From > k.To {
+			return usagef("the file names the keys %d to %d of %s, which no load makes: %s", k.From, k.To, k.Object, why)
+		}
+		return nil
+	}
+	template, run := DefaultKeyTemplate, `[^{}]+`
+	if o.KeyTemplate != "" && o.KeyTemplate != DefaultKeyTemplate {
+		template, run = o.KeyTemplate, `[0-9a-f]{6}`
+		if o.RunID != "" {
+			run = regexp.QuoteMeta(o.RunID)
+		}
+	}
+	form := strings.ReplaceAll(regexp.QuoteMeta(template), regexp.QuoteMeta("{run}"), run)
+	if made, err := regexp.MatchString("^"+form+"$", k.Template); err != nil || !made || strings.Count(k.Template, "{n}") != 1 {
+		return usagef("the file names the keys %q of %s, which no load makes: %s", clip([]byte(k.Template)), k.Object, why)
+	}
+	return nil
+}
+
+// Clean deletes the keys that a journal or a result names. Only Target, Transport,
+// Connections and what says how keys are made of the options count. Keys that no
+// load makes are a *UsageError, and nothing is deleted.
 func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, error) {
 	end, err := newEndpoint(o.Target, o.Transport)
 	if err != nil {
@@ -124,11 +171,17 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	}
 	defer e.close()
 	result := &CleanupResult{}
-	for _, k := range keys {
-		obj, err := d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil)
-		if err != nil {
+	found := make([]object, len(keys))
+	for i, k := range keys {
+		if found[i], err = d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil); err != nil {
 			return nil, err
 		}
+		if err := k.own(found[i].identifier.Type == rpc.TypeInteger, o); err != nil {
+			return nil, err
+		}
+	}
+	for i, k := range keys {
+		obj := found[i]
 		e.plan = &plan{size: int(min(d.speed.MaximumBatchSize, 10_000)), keys: k.Keys, tasks: []*task{{}}}
 		g := &ground{object: obj}
 		g.used.Store(k.Count)

@@ -14,6 +14,8 @@ const (
 	keyDigits          = 12
 	// integerKeys is how many integer identifiers a run has without a range.
 	integerKeys = 1_000_000_000
+	// All of them lie between these.
+	firstInteger, lastInteger = 2_000_000_000_000, 2_999_999_999_999
 )
 
 // Keys says which identifiers a run uses, so that nobody mistakes them for data
@@ -50,7 +52,7 @@ func newKeys(template, run string, from, to int64) (Keys, error) {
 	if from == 0 && to == 0 {
 		h := fnv.New32a()
 		_, _ = h.Write([]byte(run))
-		k.From = 2_000_000_000_000 + int64(h.Sum32()%1000)*integerKeys
+		k.From = firstInteger + int64(h.Sum32()%1000)*integerKeys
 		k.To = k.From + integerKeys - 1
 	}
 	switch {

@@ -150,12 +150,15 @@ func newLoadClean() *cobra.Command {
 	var dials conformance.Options
 	var conn connection
 	var journal string
+	var own ownKeys
 	var options loadgen.Options
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that a load has written",
 		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names. Keys
-that were never stored are deleted as well, which changes nothing.`,
+that were never stored are deleted as well, which changes nothing. Keys that no load
+makes are refused, whatever the file says; for a load with keys of its own give its
+--key-template or --key-range.`,
 		Example: "  destkit load clean --journal load.json https://example.com/destination",
 		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -166,6 +169,10 @@ that were never stored are deleted as well, which changes nothing.`,
 			if err != nil {
 				return usageError(err)
 			}
+			if err := own.resolve(&dials); err != nil {
+				return err
+			}
+			options.KeyTemplate, options.KeyFrom, options.KeyTo = dials.KeyTemplate, dials.KeyFrom, dials.KeyTo
 			address, err := endpointURL(cmd, args)
 			if err != nil {
 				return err
@@ -191,6 +198,7 @@ that were never stored are deleted as well, which changes nothing.`,
 		},
 	}
 	cmd.Flags().StringVar(&journal, "journal", "", "journal or JSON result `FILE` of the load")
+	own.register(cmd)
 	conn.register(cmd, &dials)
 	_ = cmd.Flags().MarkHidden("url-secret")
 	return cmd

@@ -39,7 +39,7 @@ func Clean(ctx context.Context, target Target, opts Options) (*conformance.Resid
 	var prefixes []string
 	for _, k := range pending {
 		var prefix string
-		if err := json.Unmarshal(k.Identifier, &prefix); err != nil || !strings.HasPrefix(prefix, "zz-conf-") {
+		if err := json.Unmarshal(k.Identifier, &prefix); err != nil || !strings.HasPrefix(prefix, "zz-conf-"+r.journal.Header().Run+"-") {
 			return nil, usage(fmt.Sprintf("the journal names %s, which no run of this program has made", k.Identifier))
 		}
 		prefixes = append(prefixes, prefix)
