@@ -127,7 +127,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 	if over(ctx) {
 		return nil, overtime(ctx)
 	}
-	if got.Status != 0 {
+	if ended(got) {
 		s.heard.Store(true)
 	}
 	if err := s.away(ctx, to, check, req, got, started); err != nil {
@@ -152,7 +152,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 // the redirect; all other checks look at the answer behind it, for which the
 // POST is repeated.
 func (s *session) redirect(r *wire.Reply, req request) string {
-	if r.Status < 300 || r.Status > 399 || req.hops >= 3 || req.conn != nil || req.plain {
+	if !r.OK() || r.Status < 300 || r.Status > 399 || req.hops >= 3 || req.conn != nil || req.plain {
 		return ""
 	}
 	from := s.url

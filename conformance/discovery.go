@@ -66,6 +66,12 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		if err != nil {
 			return nil, err
 		}
+		if !again.heard() && again.Received > 0 {
+			// Something is there, and these two methods may hang alone.
+			if again, err = s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed}); err != nil {
+				return nil, err
+			}
+		}
 		if !again.heard() {
 			return c, nil
 		}
@@ -83,7 +89,7 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 	if c.speed != nil {
 		s.pace.declare(*c.speed)
 	}
-	if values := speed.Header.Values("X-RateLimit-Limit"); len(values) > 0 {
+	if values := speed.Header.Values("X-RateLimit-Limit"); speed.OK() && len(values) > 0 {
 		c.rateLimit, _ = strconv.ParseInt(values[0], 10, 64)
 	}
 	return c, nil
@@ -101,8 +107,13 @@ func (s *session) list(ctx context.Context, c *catalog) error {
 	return nil
 }
 
-// heard tells that some HTTP response was received.
-func (r *reply) heard() bool { return r.Status != 0 }
+// heard reports whether an HTTP response came to an end, be it a bad one. One that
+// began and was waited for in vain tells as little as none.
+func (r *reply) heard() bool { return ended(r.Reply) }
+
+func ended(r *wire.Reply) bool {
+	return r.Status != 0 && r.Kind != wire.KindTimeout && r.Kind != wire.KindCanceled && r.Kind != wire.KindCut
+}
 
 // unhealthy returns the message of a test_connection that says success:false.
 func unhealthy(r *reply) string {

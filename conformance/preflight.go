@@ -79,11 +79,19 @@ func (s *session) nothingToJudge(ctx context.Context, c *catalog) *Problem {
 	return p
 }
 
-// unreachable is an endpoint from which no HTTP response came.
+// noResponse tells a reply that never began from one that never ended.
+func noResponse(r *reply) string {
+	if r.Received > 0 {
+		return "no complete HTTP response"
+	}
+	return "no HTTP response"
+}
+
+// unreachable is an endpoint from which no HTTP response came to its end.
 func (s *session) unreachable(ctx context.Context, first *reply) *Problem {
 	p := &Problem{
 		Kind: "unreachable", ExitStatus: 3,
-		Message: s.redactor.String("no HTTP response from the endpoint: " + first.trouble()),
+		Message: s.redactor.String(noResponse(first) + " from the endpoint: " + first.trouble()),
 		Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
 	}
 	if _, plain := errors.AsType[tls.RecordHeaderError](first.Err); plain {

@@ -177,7 +177,7 @@ func (s *session) silent(ctx context.Context) (string, error) {
 			return "", err
 		}
 		if !r.heard() {
-			return s.redactor.String(fmt.Sprintf("no HTTP response from the replica %s: %s", s.replicas.names[i], r.trouble())), nil
+			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], r.trouble())), nil
 		}
 	}
 	return "", nil

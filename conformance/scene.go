@@ -19,6 +19,8 @@ type Scene struct {
 	seen     map[Evidence]int
 	refusal  string   // the first refusal of a record, as the endpoint words it
 	weak     *outcome // set when a claim holds on weak evidence only
+	// incomplete says which replies never came to their end; "" when all did.
+	incomplete string
 }
 
 const maxFindings = 8

@@ -64,6 +64,9 @@ func (s *Scene) Saw(kind Evidence, n int) {
 // unseen is the outcome of a scenario that holds without the evidence that its
 // check asks for; nil when nothing is missing.
 func (s *Scene) unseen() *outcome {
+	if s.incomplete != "" {
+		return &outcome{status: Inconclusive, reason: s.incomplete}
+	}
 	for _, kind := range s.check.Evidence {
 		if s.seen[kind] > 0 {
 			continue

@@ -70,7 +70,7 @@ type session struct {
 	private    bool // verified against roots that the author gave
 
 	syncRuns atomic.Int64
-	heard    atomic.Bool // some HTTP response came
+	heard    atomic.Bool // some HTTP response came to its end
 	cat      *Catalogue
 	catalog  *catalog // what discovery found
 	token    tokenBox // the token of the connection; a hook may rotate it

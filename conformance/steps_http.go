@@ -79,6 +79,10 @@ func complete(r *reply) (string, string) {
 		return expected, r.trouble()
 	case wire.KindTooLarge:
 		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.trouble()
+	case wire.KindTimeout:
+		if r.Received > 0 { // one that never began is a matter of time
+			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.trouble())
+		}
 	}
 	if r.Surplus > 0 {
 		return expected, fmt.Sprintf("%d bytes came after the end of the response", r.Surplus)

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/conformance/wire"
 )
 
 // world is the state of one scenario on its way: what was sent, what came
@@ -111,11 +113,32 @@ func (w *world) awaitWrites() error {
 	}
 }
 
+// incomplete says which replies of the scenario began, or were waited for, and never
+// came to their end. Nothing is known of what they would have been, so that no rule
+// about them has been seen to hold. "" when there is none.
+func (w *world) incomplete() string {
+	n := 0
+	var first *reply
+	for _, r := range w.replies {
+		if r.OK() || r.Kind == wire.KindCut || r.Kind == wire.KindCanceled || r.Received == 0 && r.Kind != wire.KindTimeout {
+			continue
+		}
+		if n++; first == nil {
+			first = r
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return w.redactor.String(fmt.Sprintf("%d of %d calls got no complete reply (%s: %s)", n, len(w.replies), first.what(), clip(first.trouble(), 200)))
+}
+
 // count adds up the evidence that every scenario has: what came back.
 func (w *world) count() {
 	w.Saw(SeenAttempts, len(w.replies))
+	w.Scene.incomplete = w.incomplete()
 	for _, r := range w.replies {
-		if r.heard() {
+		if r.OK() {
 			w.Saw(SeenResponses, 1)
 		}
 		switch {

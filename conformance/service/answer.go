@@ -128,8 +128,14 @@ func (r *run) send(ctx context.Context, check string, q request) (*answer, error
 	}
 	a := &answer{Reply: reply, request: q}
 	if reply.OK() {
-		a.json, _ = wire.Parse(reply.Body)
+		a.json, _ = reply.JSON()
+		return a, nil
 	}
+	// What never came to its end is no answer: neither its status nor its headers
+	// show anything.
+	lost := *reply
+	lost.Status, lost.Header = 0, http.Header{}
+	a.Reply = &lost
 	return a, nil
 }
 
