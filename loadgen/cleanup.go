@@ -37,6 +37,7 @@ func (s *session) written() []WrittenKeys {
 		}
 		list = append(list, w)
 	}
+	s.e.end.hidden.Value(&list) // labels and names are the target's words
 	return list
 }
 
@@ -174,10 +175,10 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 	found := make([]object, len(keys))
 	for i, k := range keys {
 		if found[i], err = d.objects[k.Object].forOperation(rpc.OperationDelete, k.Field, nil); err != nil {
-			return nil, err
+			return nil, end.hide(err)
 		}
 		if err := k.own(found[i].identifier.Type == rpc.TypeInteger, o); err != nil {
-			return nil, err
+			return nil, end.hide(err)
 		}
 	}
 	for i, k := range keys {

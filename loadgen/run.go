@@ -77,8 +77,8 @@ func Run(ctx context.Context, o Options) (_ *Result, err error) {
 
 // newSession checks the options, asks the target what it has, and prepares
 // everything that is sent.
-func newSession(ctx context.Context, o Options) (*session, error) {
-	o, err := o.withDefaults()
+func newSession(ctx context.Context, o Options) (_ *session, err error) {
+	o, err = o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -90,6 +90,7 @@ func newSession(ctx context.Context, o Options) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = end.hide(err) }()
 	if o.Work.Data != nil {
 		if err := o.Work.Data.Load(ctx); err != nil {
 			return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
 	"net/http"
 	"net/url"
@@ -223,3 +224,12 @@ const longSecret = 8
 
 // redact takes secrets out of a text that came from the target.
 func (e *endpoint) redact(text string) string { return e.hidden.String(text) }
+
+// hide takes secrets out of an error that names what the target has.
+func (e *endpoint) hide(err error) error {
+	var usage *UsageError
+	if errors.As(err, &usage) {
+		return &UsageError{Message: e.redact(err.Error())}
+	}
+	return err // discover has redacted what the target said
+}
