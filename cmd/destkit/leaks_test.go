@@ -280,3 +280,41 @@ func TestNoOutputHoldsTheToken(t *testing.T) {
 		})
 	}
 }
+
+// TestNoServiceActsOnTheScreen: the same with a service that repeats the key of the
+// workspace, for the commands that talk to one.
+func TestNoServiceActsOnTheScreen(t *testing.T) {
+	for i := range 40 {
+		e := newEcho()
+		e.calls.Store(int64(i) * 11)
+		said := quoted(e.said())
+		sync := fmt.Sprintf(`200 {"status":"success","data":{"id":1,"label":"%s","status":"%[1]s"}}`, said)
+		run := strings.ReplaceAll(oneRun("working", "STEP", 5, 3, 1, 0, `,"error_code":"STEP"`), "STEP", said)
+		end := strings.ReplaceAll(oneRun("failed", "STEP", 5, 3, 1, 0, `,"error_code":"STEP","error_message":"STEP","error_detail":"STEP"`), "STEP", said)
+		odd := strings.ReplaceAll(oneRun("STEP", "STEP", 5, 3, 1, 0, ""), "STEP", said)
+		way := "200 " + strings.ReplaceAll(wayText, `\u001b[2J`, said)
+		refused := fmt.Sprintf(`500 {"status":"error","message":"%s"}`, said)
+		for name, tc := range map[string]struct {
+			answers map[string][]string
+			args    []string
+		}{
+			"sync run":            {map[string][]string{"GET /api/v1/syncs/1": {sync}, "GET /api/v1/sync_runs/4": {odd, run, end}}, []string{"sync", "run", "1", "--interval", "1ms"}},
+			"sync run, json":      {map[string][]string{"GET /api/v1/syncs/1": {sync}, "GET /api/v1/sync_runs/4": {run, end}}, []string{"sync", "run", "1", "--interval", "1ms", "--json"}},
+			"sync run, refused":   {map[string][]string{"POST /api/v1/syncs/1/trigger": {strings.Replace(refused, "500", "422", 1)}}, []string{"sync", "run", "1"}},
+			"sync cancel":         {map[string][]string{"POST /api/v1/sync_runs/4/cancel": {strings.Replace(refused, "500", "409", 1)}}, []string{"sync", "cancel", "4"}},
+			"sync plan":           {map[string][]string{"POST /_control/syncs/1/plan": {`200 {"sync_id":1,"label":"` + said + `","refused":[{"rows":1,"reason":"` + said + `"}],"failure":{"code":"x","message":"` + said + `","detail":"` + said + `"},"sample":[{"action":"` + said + `","identifier":"` + said + `"}]}`}}, []string{"sync", "plan", "1", "--control-token-env", envWorkspaceKey}},
+			"explain-record":      {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--control-token-env", envWorkspaceKey}},
+			"explain-record json": {map[string][]string{"GET /_control/explain": {way}}, []string{"explain-record", "--sync", "1", "a", "--json", "--control-token-env", envWorkspaceKey}},
+		} {
+			s, url := answering(t, tc.answers)
+			s.key = leakToken
+			t.Setenv(envWorkspaceKey, leakToken)
+			got := inProcess(t, append(tc.args, "--url", url)...)
+			require.Contains(t, got.out+got.err, "owned", "%s: the service is heard", name)
+			for screen, text := range map[string]string{" stdout": got.out, " stderr": got.err} {
+				requireSilent(t, name+screen, text)
+				requireQuiet(t, name+screen, text)
+			}
+		}
+	}
+}

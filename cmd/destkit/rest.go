@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/destkit/destkit/internal/redact"
 	"github.com/destkit/destkit/server"
 	"github.com/destkit/destkit/server/api"
 )
@@ -62,7 +64,9 @@ func (r *restFlags) open() (*restClient, error) {
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.TLSClientConfig = &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}
-	return &restClient{root: root, token: token, http: &http.Client{Transport: transport, Timeout: r.timeout,
+	hidden := redact.New()
+	hidden.Add(token, "$"+cmp.Or(r.token.variable, "DESTKIT_TOKEN"))
+	return &restClient{root: root, token: token, hidden: hidden, http: &http.Client{Transport: transport, Timeout: r.timeout,
 		// A redirect would carry the token elsewhere.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, nil
@@ -96,6 +100,7 @@ func serviceRoot(raw string) (string, error) {
 // restClient calls a service as any client of its API would.
 type restClient struct {
 	root, token string
+	hidden      *redact.Redactor // of the token, in all that the service says
 	http        *http.Client
 }
 
@@ -149,6 +154,7 @@ func (c *restClient) call(ctx context.Context, method, path string, body, into a
 	if err != nil {
 		return &unreachable{err}
 	}
+	text = c.hidden.Bytes(text)
 	if answer.StatusCode < 200 || answer.StatusCode > 299 {
 		return refusal(answer, text)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ type fakeService struct {
 	calls   []string
 	answers map[string][]string // by "METHOD /path": "STATUS BODY"; the last one stays
 	each    func(call string)
+	key     string // "" is that of the test
 }
 
 func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -34,7 +36,7 @@ func (s *fakeService) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.each != nil {
 		s.each(call)
 	}
-	if r.Header.Get("Authorization") != "Bearer the-key-of-the-test" {
+	if r.Header.Get("Authorization") != "Bearer "+cmp.Or(s.key, "the-key-of-the-test") {
 		w.WriteHeader(http.StatusUnauthorized)
 		fmt.Fprint(w, `{"status":401}`)
 		return
