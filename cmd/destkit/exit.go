@@ -47,12 +47,14 @@ const serveExitTable = `Exit status:
 
 // loadExitTable stands in the help texts of load and what is below it.
 const loadExitTable = `Exit status:
-  0  done, however many errors there were
+  0  done; errors alone do not change it while some record was acknowledged: set a
+     limit with --fail-if 'errors>1%'
   1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no rate,
-     or a comparison with --fail found something worse
+     not one record was acknowledged, or a comparison with --fail found something
+     worse
   2  usage: a flag, a file or an object is no good; nothing was sent
-  3  the destination could not be asked, or the load was interrupted: its result is
-     whole all the same
+  3  the destination could not be asked, not one request got a complete reply, or the
+     load was interrupted: its result is whole all the same
   5  records that were to be deleted are left behind`
 
 // exitError is an error that carries the exit status of the program. Its

@@ -210,12 +210,23 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 		out = cmd.ErrOrStderr()
 	}
 	writeLoadText(out, result)
+	if why := result.Useless(); why != "" && result.Ended != "interrupted" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+why)
+	}
 	return exitWith(status)
 }
 
-// loadStatus is the exit status of a load: errors alone do not change it.
+// loadStatus is the exit status of a load: errors alone do not change it, unless
+// there was nothing else.
 func loadStatus(r *loadgen.Result) int {
 	status := statusOK
+	switch {
+	case r.Ended == "interrupted", r.Useless() == "":
+	case r.Answered() == 0:
+		status = statusUntested
+	default:
+		status = statusGate
+	}
 	for _, t := range r.Thresholds {
 		if t.Failed {
 			status = statusGate

@@ -141,7 +141,7 @@ func TestPushedMetricsStayWhereTheyAre(t *testing.T) {
 func TestTheSummaryOfALoad(t *testing.T) {
 	kept := false
 	r := &loadgen.Result{
-		Seconds: 10, Ended: "duration", Requests: 100, Records: 1000, Errors: 12, RequestsPerSecond: 10,
+		Seconds: 10, Ended: "duration", Requests: 100, Records: 1000, Acknowledged: 988, Errors: 12, RequestsPerSecond: 10,
 		Target: loadgen.TargetInfo{Address: "https://x", Objects: []loadgen.Share{{Name: "contact"}}},
 		Load:   loadgen.LoadInfo{Mode: "as-declared", Rate: 10, BatchSize: 10, Connections: 2},
 		ErrorMessages: []loadgen.ErrorMessage{

@@ -1,0 +1,39 @@
+package loadgen
+
+import (
+	"fmt"
+	"slices"
+)
+
+// unansweredKinds are the errors of requests that got no complete reply.
+var unansweredKinds = []string{
+	KindDescriptors, KindPorts, KindDNS, KindRefused, KindConnect, KindTLS, KindTimeout,
+	KindReset, KindClosed, KindTruncated, KindTooLarge, KindHTTP, KindInterrupted,
+}
+
+// Answered counts the requests that got a complete reply, whatever it said.
+func (r *Result) Answered() int64 {
+	answered := r.Requests
+	for _, kind := range unansweredKinds {
+		answered -= r.ErrorsByKind[kind]
+	}
+	return max(answered, 0)
+}
+
+// Useless says why the figures of a load say nothing of a destination that works,
+// "" when they do: not one record was acknowledged.
+func (r *Result) Useless() string {
+	sent := r.Requests + r.Generator.Unanswered
+	if r.Acknowledged > 0 || sent == 0 {
+		return ""
+	}
+	most := ""
+	if all := slices.Clone(r.ErrorMessages); len(all) > 0 {
+		slices.SortStableFunc(all, func(a, b ErrorMessage) int { return int(min(max(b.Count-a.Count, -1), 1)) })
+		most = ": " + Printable(all[0].Message)
+	}
+	if r.Answered() == 0 {
+		return fmt.Sprintf("not one of %d requests got a complete reply%s", sent, most)
+	}
+	return fmt.Sprintf("not one record was acknowledged, of %d requests%s", sent, most)
+}
