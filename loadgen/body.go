@@ -149,29 +149,17 @@ func (l *link) line() ([]byte, error) {
 	}
 }
 
-var errTooLarge = errors.New("too large")
-
-// decompress undoes a Content-Encoding within a bound.
-func decompress(encoding string, body []byte, most int64) ([]byte, error) {
-	var r io.Reader
-	var err error
+// decompress opens what undoes a Content-Encoding.
+func decompress(encoding string, body []byte) (io.Reader, error) {
 	switch encoding {
 	case "gzip", "x-gzip":
-		r, err = gzip.NewReader(bytes.NewReader(body))
+		return gzip.NewReader(bytes.NewReader(body))
 	case "deflate":
 		// The name stands for zlib, and many servers send the bare stream.
-		if r, err = zlib.NewReader(bytes.NewReader(body)); err != nil {
-			r, err = flate.NewReader(bytes.NewReader(body)), nil
+		if r, err := zlib.NewReader(bytes.NewReader(body)); err == nil {
+			return r, nil
 		}
-	default:
-		return nil, fmt.Errorf("unknown content encoding")
+		return flate.NewReader(bytes.NewReader(body)), nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(plain)) > most {
-		return nil, errTooLarge
-	}
-	return plain, err
+	return nil, fmt.Errorf("unknown content encoding")
 }

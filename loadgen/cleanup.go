@@ -171,6 +171,7 @@ func Clean(ctx context.Context, o Options, keys []WrittenKeys) (*CleanupResult, 
 		e.shared, _ = end.roundTripper()
 	}
 	defer e.close()
+	end.bound(int(min(d.speed.MaximumBatchSize, 10_000)), connections, o.Transport.MaxReply)
 	result := &CleanupResult{}
 	found := make([]object, len(keys))
 	for i, k := range keys {

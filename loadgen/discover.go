@@ -60,7 +60,7 @@ func (e *endpoint) planner(token string, headers map[string]string) (*rpc.Client
 	for name, value := range headers {
 		h.Set(name, value)
 	}
-	return &rpc.Client{URL: e.url.String(), Token: token, Header: h, HTTP: &http.Client{
+	return &rpc.Client{URL: e.url.String(), Token: token, Header: h, MaxReply: mostPlanning, HTTP: &http.Client{
 		Transport: watch, Timeout: e.transport.PlanningTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}, watch, close

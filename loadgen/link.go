@@ -22,6 +22,8 @@ type link struct {
 
 	in   []byte // in[r:w] is read and not used yet
 	r, w int
+	// plain is what a reply was that came encoded.
+	plain []byte
 	// The heads of consecutive replies are mostly equal byte for byte; what was
 	// parsed once is compared then.
 	lastHead []byte
@@ -70,12 +72,14 @@ func (l *link) call(b *batch, now int64) (rep reply, err error) {
 	h, body, err := l.exchange(b.wire())
 	if err != nil {
 		l.drop()
+		l.release()
 		return rep, err
 	}
 	rep.status, rep.body, rep.limit, rep.retry = h.status, body, h.limit, h.retry
 	if h.encoding != "" && h.encoding != "identity" {
-		if rep.body, err = decode(h.encoding, body, l.end.transport.MaxReply); err != nil {
+		if l.plain, rep.body, err = l.end.memory.decode(l.plain, h.encoding, body, l.end.transport.MaxReply); err != nil {
 			l.drop()
+			l.release()
 			return rep, err
 		}
 	}
@@ -154,8 +158,10 @@ func (l *link) readHead() (head, error) {
 // fill reads until at least n further bytes are there.
 func (l *link) fill(n int) error {
 	if l.w+n > len(l.in) {
-		more := make([]byte, max(2*len(l.in), l.w+n))
-		copy(more, l.in[:l.w])
+		more, ok := l.end.memory.grow(l.in, l.w, l.w+n)
+		if !ok {
+			return l.end.memory.full()
+		}
 		l.in = more
 	}
 	for want := l.w + n; l.w < want; {
@@ -213,6 +219,16 @@ func (l *link) drop() {
 	l.r, l.w = 0, 0
 }
 
+// release gives large buffers back, after a call whose reply is of no use.
+func (l *link) release() {
+	if len(l.in) > freeRoom {
+		l.end.memory.give(l.in)
+		l.in = make([]byte, firstRoom)
+	}
+	l.end.memory.give(l.plain)
+	l.plain = nil
+}
+
 // interrupt breaks the call that is under way, from another goroutine. A
 // deadline for every call would cost more than the call's own work.
 func (l *link) interrupt() {
@@ -232,14 +248,18 @@ func (l *link) look() {
 
 func (l *link) close() { l.drop() }
 
-// decode is decompress with the errors of a call.
-func decode(encoding string, body []byte, most int64) ([]byte, error) {
-	plain, err := decompress(encoding, body, most)
-	switch {
-	case errors.Is(err, errTooLarge):
-		return nil, failf(KindTooLarge, "the decoded reply has more than %d bytes", most)
-	case err != nil:
-		return nil, failf(KindHTTP, "%v", fmt.Errorf("decode %s: %w", encoding, err))
+// decode is decompress with the errors of a call, into a buffer that is used again.
+func (m *memory) decode(buf []byte, encoding string, body []byte, most int64) (all, plain []byte, err error) {
+	r, err := decompress(encoding, body)
+	if err == nil {
+		buf, plain, err = m.read(buf, r, most)
 	}
-	return plain, nil
+	var own *Failure
+	switch {
+	case errors.As(err, &own) && own.Kind == KindTooLarge:
+		return buf, nil, failf(KindTooLarge, "decoded, %s", own.Message)
+	case err != nil:
+		return buf, nil, failf(KindHTTP, "%v", fmt.Errorf("decode %s: %w", clip([]byte(encoding)), err))
+	}
+	return buf, plain, nil
 }

@@ -16,6 +16,8 @@ const longestMessage = 300
 // noteRecord counts a record that was not acknowledged. message is raw JSON;
 // the identifier is taken out of it, or every message would be another one.
 func (w *worker) noteRecord(kind string, message, identifier []byte) {
+	full := message
+	message = firstPart(message)
 	plain := bytes.Trim(identifier, `"`)
 	w.scratch = append(append(w.scratch[:0], kind...), ' ')
 	if i := bytes.Index(message, plain); len(plain) > 0 && i >= 0 {
@@ -29,6 +31,9 @@ func (w *worker) noteRecord(kind string, message, identifier []byte) {
 	t := w.tally[string(w.scratch)]
 	if t == nil {
 		text := recordMessage(kind, w.scratch[len(kind)+1:])
+		if len(message) < len(full) {
+			text = shorten(recordMessage(kind, append(bytes.TrimRight(bytes.Clone(message), `\`), '"')))
+		}
 		t = w.newTally(string(w.scratch), kind, w.e.end.redact(text))
 		t.Example = Example{
 			Identifier: w.e.end.redact(clip(identifier)), RequestID: string(bytes.Trim(w.check.b.id(), `"`)), At: float64(w.e.clock.now()) / 1e9,
@@ -81,6 +86,9 @@ func (w *worker) fail(err error, b *batch, at int64) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(f.Message) > 2*longestMessage {
+		f = &Failure{Kind: f.Kind, Message: shorten(f.Message[:2*longestMessage])}
+	}
 	key := f.Kind + " " + f.Message
 	t := w.tally[key]
 	if t == nil {

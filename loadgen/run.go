@@ -117,6 +117,11 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	}
 	s := &session{o: o, e: e}
 	s.settle()
+	size := e.plan.size
+	if o.Search != nil { // it tries other sizes
+		size = int(min(max(int64(size), d.speed.MaximumBatchSize), mostBatch))
+	}
+	end.bound(size, s.o.Connections, o.Transport.MaxReply)
 	if o.Journal != "" {
 		s.journal = &journalFile{path: o.Journal, run: o.RunID, target: end.shown()}
 	}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,7 +16,7 @@ import (
 // of the standard client.
 func (e *endpoint) roundTripper() (http.RoundTripper, func()) {
 	t := &http.Transport{
-		DialContext: e.transport.Dial, TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true,
+		DialContext: e.transport.Dial, TLSClientConfig: e.tls.Clone(), ForceAttemptHTTP2: e.transport.HTTP2, DisableCompression: true, MaxResponseHeaderBytes: longestHead,
 		DisableKeepAlives: e.transport.Reconnect, MaxIdleConnsPerHost: 1 << 16, MaxIdleConns: 0, IdleConnTimeout: 90 * time.Second,
 	}
 	if e.transport.HTTP2 {
@@ -52,7 +51,8 @@ type standard struct {
 	ctx    context.Context
 	cancel atomic.Pointer[context.CancelFunc]
 	late   atomic.Bool
-	buf    bytes.Buffer
+	buf    []byte // holds a reply
+	plain  []byte // … and what it was, where it came encoded
 }
 
 func newStandard(ctx context.Context, end *endpoint, shared http.RoundTripper) *standard {
@@ -80,13 +80,15 @@ func (s *standard) call(b *batch, _ int64) (rep reply, err error) {
 	}
 	defer resp.Body.Close()
 	most := s.end.transport.MaxReply
-	s.buf.Reset()
-	n, err := s.buf.ReadFrom(io.LimitReader(resp.Body, most+1))
-	switch {
+	var body []byte
+	var own *Failure
+	switch s.buf, body, err = s.end.memory.read(s.buf, resp.Body, most); {
+	case errors.As(err, &own):
+		s.release()
+		return rep, own
 	case err != nil:
+		s.release()
 		return rep, s.failure(err, true)
-	case n > most:
-		return rep, tooLarge(most)
 	}
 	h := head{length: -1}
 	for _, name := range []string{"content-encoding", "x-ratelimit-limit", "retry-after"} {
@@ -94,11 +96,20 @@ func (s *standard) call(b *batch, _ int64) (rep reply, err error) {
 			_ = h.field([]byte(name), []byte(value)) // none of these can be wrong
 		}
 	}
-	rep = reply{status: resp.StatusCode, body: s.buf.Bytes(), limit: h.limit, retry: h.retry}
+	rep = reply{status: resp.StatusCode, body: body, limit: h.limit, retry: h.retry}
 	if h.encoding != "" && h.encoding != "identity" {
-		rep.body, err = decode(h.encoding, rep.body, most)
+		if s.plain, rep.body, err = s.end.memory.decode(s.plain, h.encoding, rep.body, most); err != nil {
+			s.release()
+		}
 	}
 	return rep, err
+}
+
+// release gives large buffers back, after a call whose reply is of no use.
+func (s *standard) release() {
+	s.end.memory.give(s.buf)
+	s.end.memory.give(s.plain)
+	s.buf, s.plain = nil, nil
 }
 
 // failure sorts an error of net/http like one of a link.

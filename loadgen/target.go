@@ -50,7 +50,8 @@ type Transport struct {
 	// Dial connects instead of a net.Dialer, address being host:port; planning calls
 	// are connected by it as well.
 	Dial Dial
-	// MaxReply bounds a reply in bytes, as received and as decoded; 64 MiB when 0.
+	// MaxReply bounds the reply to a batch in bytes, as received and as decoded. When 0
+	// it is 512 KiB and 4 KiB for each record of a batch, 32 MiB at the most.
 	MaxReply int64
 }
 
@@ -61,7 +62,7 @@ type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 const (
 	defaultTimeout  = 30 * time.Second
 	defaultPlanning = 10 * time.Second
-	defaultMaxReply = 64 << 20
+	defaultMaxReply = 32 << 20
 )
 
 func (t Transport) withDefaults() Transport {
@@ -91,6 +92,7 @@ type endpoint struct {
 	host      string      // a Host header that replaces that of the URL
 	transport Transport
 	hidden    *redact.Redactor // what is never shown
+	memory    *memory          // of all connections
 }
 
 // newEndpoint checks a target and prepares the head of its requests.
@@ -111,7 +113,8 @@ func newEndpoint(t Target, tr Transport) (*endpoint, error) {
 	if port == "" {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
-	e := &endpoint{url: u, address: net.JoinHostPort(u.Hostname(), port), transport: tr.withDefaults(), host: u.Host, hidden: redact.New()}
+	e := &endpoint{url: u, address: net.JoinHostPort(u.Hostname(), port), transport: tr.withDefaults(), host: u.Host,
+		hidden: redact.New(), memory: &memory{most: mostReplies}}
 	e.seed(t)
 	development := t.Development == "on" || (t.Development == "" || t.Development == "auto") && privateHost(u.Hostname())
 	switch {
