@@ -87,7 +87,7 @@ type Config struct {
 	// Development checks every reply against the OpenAPI document; a breach
 	// becomes a 500 that names the place.
 	Development bool
-	// ControlToken opens /_control beyond loopback.
+	// ControlToken opens /_control from everywhere, and is needed on loopback, too.
 	ControlToken string
 	// Profile answers GET /_control/pprof and below, to whom the control API is
 	// open, with profiles of the process; nil: there is nothing.

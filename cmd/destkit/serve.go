@@ -52,7 +52,7 @@ func newServe() *cobra.Command {
 rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
 description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
 snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
-/_control, which answers on loopback only unless a control token is set.
+/_control, which answers on loopback only, or with a control token who sends that.
 
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
@@ -75,6 +75,11 @@ needed only for what lies in files: sources that read them, emulated warehouses 
 local_files destinations, below a folder that all processes share. Connect to the
 server itself and not through a pooler that hands out transactions. A database that
 does not answer makes calls fail with 503; the service finds it again.
+
+Who may use the API chooses which files sources open and which addresses are called.
+--allow-files, --allow-hosts and --deny-loopback bound that. Organizations of others,
+which close the working directory, are all but those of the first start and of --seed.
+The service's own secrets are withheld, and it calls no control endpoint.
 
 GET /healthz answers as long as the process lives, GET /readyz whether it should get
 calls ('destkit serve ready' asks that). With --store, SIGTERM makes it unready at
