@@ -37,6 +37,8 @@ func TestAdmit(t *testing.T) {
 		"the address of a network":     {remote: "127.0.0.1:1", host: "192.0.2.1", says: "no name of loopback"},
 		"no host":                      {remote: "127.0.0.1:1", host: "", says: "no name of loopback"},
 		"a long host":                  {remote: "127.0.0.1:1", host: strings.Repeat("h", 500), says: strings.Repeat("h", shown) + `…"`},
+		"a call of a service":          {remote: "127.0.0.1:1", host: "localhost", header: Outbound, value: "service", says: "call of a service"},
+		"the same on a Unix socket":    {remote: "@", host: "localhost", header: Outbound, value: "0", says: "call of a service"},
 		"a page of its own":            {remote: "127.0.0.1:1", host: "localhost:1", header: "Origin", value: "http://localhost:1"},
 		"a page of its own over TLS":   {remote: "127.0.0.1:1", host: "localhost:1", header: "Origin", value: "https://localhost:1"},
 		"a page of another port":       {remote: "127.0.0.1:1", host: "localhost:1", header: "Origin", value: "http://localhost:2", says: "may not call here"},
