@@ -71,6 +71,7 @@ type Place struct {
 	real   string   // absolute, without links
 	folder string   // one that is open; "" where all are
 	below  []string // the names from there to the place
+	turn   func()   // tests: what happens between the look at a file and its opening
 }
 
 // Real is the path without links.

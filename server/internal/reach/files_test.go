@@ -1,6 +1,7 @@
 package reach
 
 import (
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -218,4 +219,22 @@ func TestFolderToWriteTo(t *testing.T) {
 	}
 	require.NoDirExists(t, filepath.Join(w.closed, "new"))
 	require.NoDirExists(t, filepath.Join(w.root, "nowhere"))
+}
+
+// TestReplacedBetweenLookAndOpening: what is open counts, and not what was looked at
+// a moment before.
+func TestReplacedBetweenLookAndOpening(t *testing.T) {
+	w := newTree(t)
+	for name, to := range map[string]string{
+		"the database": filepath.Join(w.data, "store.db"), "another file": filepath.Join(w.open, "a.csv"), "outside": filepath.Join(w.closed, "secret.csv"),
+	} {
+		place, err := w.files.Find(w.write("open/turn.csv", "plain\n"))
+		require.NoError(t, err)
+		place.turn = func() {
+			require.NoError(t, errors.Join(os.Remove(place.Real()), os.Symlink(to, place.Real())))
+		}
+		_, err = place.Open()
+		require.Error(t, err, name)
+		require.NoError(t, os.Remove(place.Real()))
+	}
 }

@@ -52,6 +52,9 @@ func (p *Place) Open() (*os.File, error) {
 	if !before.Mode().IsRegular() {
 		return nil, errNotRegular
 	}
+	if p.turn != nil {
+		p.turn()
+	}
 	f, err := at.OpenFile(p.last(), os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
