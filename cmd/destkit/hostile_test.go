@@ -212,7 +212,9 @@ func TestMatrixOfTheJudgesMemory(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "r.json")
 				r := runProgram(t, "conform", sabotage(t, method, write), "--write", "--object", "contact", "--timeout", "8s",
 					"--planning-timeout", "2s", "--batch-timeout", "2s", "--report", "json="+file)
-				require.Contains(t, []int{statusGate, statusUntested}, r.status, r.text)
+				if method == "" { // else the run may end before it has judged a batch
+					require.Contains(t, []int{statusGate, statusUntested}, r.status, r.text)
+				}
 				require.Less(t, r.peak, int64(mostMemory))
 				info, err := os.Stat(file)
 				require.NoError(t, err)

@@ -43,13 +43,13 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		return usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
 	})
 	root.AddCommand(
-		newConform(),
-		newPlan(),
+		frugal(newConform()),
+		frugal(newPlan()),
 		newChecks(),
 		newExplain(),
-		newClean(),
-		newReplay(),
-		newDiff(),
+		frugal(newClean()),
+		frugal(newReplay()),
+		frugal(newDiff()),
 		newDestsim(),
 		newServe(),
 		newSync(),

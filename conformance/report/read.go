@@ -12,7 +12,7 @@ import (
 )
 
 // maxReport bounds a report that is read, in bytes.
-const maxReport = 256 << 20
+const maxReport = 64 << 20
 
 // Read reads a JSON report. It accepts exactly the schema_version that this
 // program writes, ignores members that it does not know, and checks the words
