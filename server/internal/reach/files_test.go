@@ -156,6 +156,14 @@ func TestNothingTellsWhatIsOutside(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+// relative is what a link says to lead somewhere; one that begins at the root is
+// followed by no os.Root.
+func relative(t *testing.T, link, to string) string {
+	path, err := filepath.Rel(filepath.Dir(link), to)
+	require.NoError(t, err)
+	return path
+}
+
 // TestReplacedWhileOpened: a name that leads elsewhere when the file is opened than
 // when it was found does not open what it leads to.
 func TestReplacedWhileOpened(t *testing.T) {
@@ -169,14 +177,15 @@ func TestReplacedWhileOpened(t *testing.T) {
 			place, err := w.files.Find(w.write("open/x/y.csv", "y\n"))
 			require.NoError(t, err)
 			require.NoError(t, os.Remove(place.Real()))
-			require.NoError(t, os.Symlink(to(w), place.Real()))
+			require.NoError(t, os.Symlink(relative(t, place.Real(), to(w)), place.Real()))
 			_, err = place.Open()
 			require.Error(t, err)
 			// The folder on the way, too.
 			place, err = w.files.Find(w.write("open/z/"+filepath.Base(to(w)), "z\n"))
 			require.NoError(t, err)
 			require.NoError(t, os.RemoveAll(filepath.Dir(place.Real())))
-			require.NoError(t, os.Symlink(filepath.Dir(to(w)), filepath.Dir(place.Real())))
+			way := filepath.Dir(place.Real())
+			require.NoError(t, os.Symlink(relative(t, way, filepath.Dir(to(w))), way))
 			_, err = place.Open()
 			require.Error(t, err)
 			_, err = place.Stat()
@@ -231,7 +240,7 @@ func TestReplacedBetweenLookAndOpening(t *testing.T) {
 		place, err := w.files.Find(w.write("open/turn.csv", "plain\n"))
 		require.NoError(t, err)
 		place.turn = func() {
-			require.NoError(t, errors.Join(os.Remove(place.Real()), os.Symlink(to, place.Real())))
+			require.NoError(t, errors.Join(os.Remove(place.Real()), os.Symlink(relative(t, place.Real(), to), place.Real())))
 		}
 		_, err = place.Open()
 		require.Error(t, err, name)
