@@ -3,6 +3,8 @@ package loadgen
 import (
 	"fmt"
 	"slices"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // unansweredKinds are the errors of requests that got no complete reply.
@@ -30,7 +32,7 @@ func (r *Result) Useless() string {
 	most := ""
 	if all := slices.Clone(r.ErrorMessages); len(all) > 0 {
 		slices.SortStableFunc(all, func(a, b ErrorMessage) int { return int(min(max(b.Count-a.Count, -1), 1)) })
-		most = ": " + Printable(all[0].Message)
+		most = ": " + foreign.Line(all[0].Message)
 	}
 	if r.Answered() == 0 {
 		return fmt.Sprintf("not one of %d requests got a complete reply%s", sent, most)

@@ -161,6 +161,11 @@ func (e *engine) calledOff(syncID int64) (ends []chan struct{}) {
 // and goes on later.
 func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool, err error) {
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx)}
+	release, crowded := e.admit(ctx)
+	defer release()
+	if e.s.background.ctx.Err() != nil || stopped(ctx) {
+		return true, nil // it is still queued
+	}
 	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
 		y, run, err := e.take(ctx, workspaceID, runID, progress)
 		if err != nil || run == nil {
@@ -173,7 +178,10 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 		progress.run = run
 		progress.step(executor.StepPlanning)
 		before := e.s.store.Outages()
-		outcome, audience := e.execute(ctx, y, run, progress)
+		outcome, audience := crowded, ""
+		if crowded.Status == "" {
+			outcome, audience = e.execute(ctx, y, run, progress)
+		}
 		if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
 			return true, nil // stopped: the run goes on later
 		}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/descriptors"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -74,6 +75,7 @@ func failureOf(err error) *failure {
 	var duplicate *store.DuplicateError
 	var inUse *store.InUseError
 	var tooLarge *http.MaxBytesError
+	var none *descriptors.ExhaustedError
 	switch {
 	case errors.As(err, &f):
 		return f
@@ -87,6 +89,8 @@ func failureOf(err error) *failure {
 		return refuse(http.StatusConflict, "the %s is in use by %d %s; change or delete them first", inUse.Kind, inUse.Count, inUse.By)
 	case errors.As(err, &tooLarge):
 		return refuse(http.StatusRequestEntityTooLarge, "the body is larger than %d bytes", tooLarge.Limit)
+	case errors.As(err, &none):
+		return &failure{code: http.StatusServiceUnavailable, message: none.Error(), cause: err}
 	case store.Full(err):
 		// Emulated destinations and warehouses have databases of their own, and
 		// snapshots have files.

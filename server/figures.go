@@ -54,7 +54,7 @@ func newFigures(s *Server) *figures {
 		}, []string{"kind"}),
 	}
 	// Errors of one collector must not hide the figures of the others.
-	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s}, &fleetFigures{s},
+	f.registry.MustRegister(f.requests, f.duration, f.calls, f.faults, &storeFigures{s}, &fileFigures{s}, &fleetFigures{s},
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	f.scrape = promhttp.HandlerFor(f.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError})
 	return f

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/descriptors"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/executor"
 	"github.com/destkit/destkit/server/ledger"
@@ -149,10 +150,11 @@ type Config struct {
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
-	pulse  *pulse   // tests: other times
-	cut    int64    // tests: rows of a run that is cut; 0: as many as usual
-	dirs   []string // the data directories of this world and of those it was forked from
-	forked bool     // from another world, which delivers what was open there
+	pulse  *pulse              // tests: other times
+	files  *descriptors.Shares // tests: of open files; nil: those of the process
+	cut    int64               // tests: rows of a run that is cut; 0: as many as usual
+	dirs   []string            // the data directories of this world and of those it was forked from
+	forked bool                // from another world, which delivers what was open there
 }
 
 // Server is the service. It is safe for parallel use.

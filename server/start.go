@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/descriptors"
 	"github.com/destkit/destkit/server/destination"
 	"github.com/destkit/destkit/server/source"
 	"github.com/destkit/destkit/server/store"
@@ -41,6 +42,9 @@ func (c *Config) complete() error {
 	c.MaxRow = cmp.Or(c.MaxRow, source.DefaultRow)
 	c.QueryTimeout = cmp.Or(c.QueryTimeout, source.DefaultQuery)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
+	if c.files == nil {
+		c.files = descriptors.Process()
+	}
 	if c.Random == nil {
 		c.Random = rand.Reader
 	}
@@ -108,6 +112,7 @@ func assemble(config Config) (*Server, error) {
 		ConnectTimeout: config.ConnectTimeout,
 		CallTimeout:    config.CallTimeout,
 		BatchTimeout:   config.BatchTimeout,
+		Connections:    config.files.Connections,
 		Observe:        s.journal.observe,
 		Emulate:        config.Emulate,
 		FilesRoot:      s.below(filesFolder),

@@ -51,7 +51,8 @@ var arrows = map[string][]string{
 	"server/chronicle":   {"server/lease"},
 	"server/clock":       {},
 	"server/connector":   {"server/api"},
-	"server/destination": {"loopback", "server/internal/reach", "server/api", "server/clock", "server/connector", "server/pace", "server/yamldoc", "destsim/rpc"},
+	"server/destination": {"loopback", "server/internal/reach", "server/api", "server/clock", "server/connector", "server/descriptors", "server/pace", "server/yamldoc", "destsim/rpc"},
+	"server/descriptors": {},
 	"server/executor": {
 		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/pace", "server/source", "destsim/rpc",
 	},

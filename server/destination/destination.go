@@ -26,6 +26,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/descriptors"
 	"github.com/destkit/destkit/server/internal/reach"
 	"github.com/destkit/destkit/server/pace"
 )
@@ -62,6 +63,9 @@ type Options struct {
 	// Limiter makes the limit of the destination with this id, which is asked for
 	// once; nil: each has one that this process alone keeps (spec 8).
 	Limiter func(id int64) *pace.Limiter
+	// Connections is the budget of network connections to all destinations; nil: they
+	// are not counted.
+	Connections *descriptors.Budget
 	// Observe is told of every finished call, from many goroutines; nil: nobody.
 	Observe func(Exchange)
 	// Emulate opens the store of an emulated destination; nil: emulated types
@@ -119,9 +123,10 @@ type Gate struct {
 	emulated map[int64]*Emulated
 	limiters map[int64]*pace.Limiter
 
-	locks   fileLocks    // of local_files
-	opening sync.Mutex   // held while a store opens
-	fresh   atomic.Int64 // counts the stores of connections without an id
+	unrelieve func()       // ends that others may have idle connections closed
+	locks     fileLocks    // of local_files
+	opening   sync.Mutex   // held while a store opens
+	fresh     atomic.Int64 // counts the stores of connections without an id
 }
 
 // Connection is one destination, ready to be asked. It is safe for parallel
@@ -179,6 +184,10 @@ func New(options Options) *Gate {
 		g.roots.Store(options.Roots.Clone())
 	}
 	g.Declare(nil)
+	g.unrelieve = func() {}
+	if options.Connections != nil {
+		g.unrelieve = options.Connections.Relief(g.closeIdle)
+	}
 	return g
 }
 
@@ -307,6 +316,7 @@ func (g *Gate) Remove(id int64, typ string) error {
 // Close closes all that is open. Connections must not be used after it. Limits stay
 // as they are known: other processes may hold them too.
 func (g *Gate) Close() error {
+	g.unrelieve()
 	g.mu.Lock()
 	ids := make([]int64, 0, len(g.pools)+len(g.emulated))
 	for id := range g.pools {

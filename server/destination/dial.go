@@ -5,11 +5,15 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"net/url"
 	"time"
+
+	"github.com/destkit/destkit/server/descriptors"
 )
 
 // idleTime is how long a network connection without calls is kept.
@@ -109,17 +113,56 @@ func (g *Gate) connect(ctx context.Context, address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	release, err := g.spare(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var first error
 	for i, addr := range list {
 		conn, err := g.connectOne(ctx, host, net.JoinHostPort(addr.Unmap().String(), port), len(list)-i)
 		if err == nil {
-			return conn, nil
+			return &budgeted{conn, release}, nil
 		}
 		if first == nil {
 			first = err
 		}
 	}
+	release()
 	return nil, first
+}
+
+// budgeted is a connection that gives its descriptor back when it is closed.
+type budgeted struct {
+	net.Conn
+	release func()
+}
+
+func (c *budgeted) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}
+
+// spare takes a descriptor for a connection, and waits for one within the time to
+// connect.
+func (g *Gate) spare(ctx context.Context) (release func(), err error) {
+	b := g.options.Connections
+	if b == nil {
+		return func() {}, nil
+	}
+	if release, err = b.Take(ctx, 1, nil); errors.Is(err, context.DeadlineExceeded) {
+		err = &descriptors.ExhaustedError{What: "connections to destinations", Wanted: 1, Most: b.Figures().Most, Waited: g.options.ConnectTimeout}
+	}
+	return release, err
+}
+
+// closeIdle closes the connections without calls, for those who wait for one.
+func (g *Gate) closeIdle() {
+	g.mu.Lock()
+	pools := slices.Collect(maps.Values(g.pools))
+	g.mu.Unlock()
+	for _, p := range pools {
+		p.close()
+	}
 }
 
 // connectOne leaves time for the addresses that are still to be tried. Whether the

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"github.com/destkit/destkit/server/descriptors"
+	"github.com/destkit/destkit/server/executor"
+)
+
+// runFiles is how many files a run has open at most, beside its connections to the
+// destination: the database of its source with log and index, its ledger, and what does
+// not fit into memory.
+const runFiles = 16
+
+// admit lets a run begin when there are descriptors for all that it opens: one that has
+// begun never waits for them. Until then it is queued, and the clock moves on. The
+// outcome is that of a run that has waited in vain; one whose wait was ended by somebody
+// has none.
+func (e *engine) admit(ctx context.Context) (release func(), o executor.Outcome) {
+	budget := e.s.config.files.Runs
+	release, ok := budget.Try(runFiles)
+	if ok {
+		return release, o
+	}
+	resume := e.s.clock.Pause(ctx)
+	defer resume()
+	release, err := budget.Take(ctx, runFiles, resume)
+	if err == nil {
+		return release, o
+	}
+	var none *descriptors.ExhaustedError
+	if errors.As(err, &none) {
+		o = planFailure(&planError{code: errorPlanning, message: "the run could not begin", detail: none.Error(), transient: true, cause: err})
+	}
+	return func() {}, o
+}
