@@ -68,11 +68,12 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err != nil {
 		return err
 	}
+	s.schedule.forget()
 	s.lifecycle.forget()
 	s.mail.forget()
 	defer func() { s.lifecycle.resume(ctx); s.mail.resume(ctx) }()
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
-		return err
+		return errors.Join(err, s.schedule.goOn(ctx))
 	}
 	s.worlds.Add(1)
 	s.replies.forget()

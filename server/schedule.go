@@ -20,6 +20,7 @@ type schedule struct {
 	mu    sync.Mutex
 	timer *clock.Timer
 	first store.Due // what the timer waits for
+	awake bool      // schedules were taken up (since), so that none is due by mistake
 }
 
 func newSchedule(s *Server) *schedule { return &schedule{s: s} }
@@ -70,7 +71,7 @@ func (p *schedule) look() {
 	defer p.mu.Unlock()
 	p.timer.Stop()
 	p.timer = nil
-	if !p.s.leads() {
+	if !p.awake || !p.s.leads() {
 		return
 	}
 	var first store.Due
@@ -90,12 +91,13 @@ func (p *schedule) look() {
 	}
 }
 
-// forget stops the timer, those of live syncs and retries too: another process has
-// them now.
+// forget stops the timer, those of live syncs and retries too, until schedules are taken
+// up again: another process has them now, or another world comes, by whose clock they
+// fall due.
 func (p *schedule) forget() {
 	p.mu.Lock()
 	p.timer.Stop()
-	p.timer = nil
+	p.timer, p.awake = nil, false
 	p.mu.Unlock()
 	p.s.live.forgetAll()
 	p.s.retries.forgetAll()
@@ -137,6 +139,9 @@ func (p *schedule) due(ctx context.Context) {
 func (p *schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun, err error) {
 	err = p.s.store.Update(ctx, func(tx *store.Tx) error {
 		runs = nil
+		if !p.takenUp() { // forgotten since
+			return nil
+		}
 		now := p.s.clock.Now()
 		dues, err := tx.DueSyncs(now, most)
 		if err != nil {
@@ -159,6 +164,12 @@ func (p *schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun
 		return nil
 	})
 	return runs, err
+}
+
+func (p *schedule) takenUp() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.awake
 }
 
 // skip gives up a sync whose run cannot be queued for a reason that does not pass by

@@ -211,3 +211,14 @@ func (w *world) view(read func(*store.Tx) error) {
 	w.t.Helper()
 	require.NoError(w.t, w.s.store.View(w.t.Context(), read))
 }
+
+// TestSchedulesAfterARestoreThatFails: they fall due as if nobody had tried.
+func TestSchedulesAfterARestoreThatFails(t *testing.T) {
+	w := newSyncWorld(t)
+	w.control("POST", "/clock", `{"freeze":true}`).want(200)
+	w.control("POST", "/clock", `{"set":"2026-12-01T08:30:00Z"}`).want(200)
+	_, runs := w.scheduled(map[string]any{"frequency": "hourly"})
+	w.control("POST", "/restore", append([]byte("SQLite format 3\x00"), make([]byte, 200)...)).want(400)
+	w.advance(time.Hour)
+	require.Equal(t, []string{"2026-12-01T09:00:00.000Z completed"}, runs())
+}

@@ -25,9 +25,21 @@ func (p *schedule) since(ctx context.Context, from time.Time) error {
 		return err
 	}
 	p.s.clock.TurnsFrom(last)
-	if err := p.replan(ctx, from, from); err != nil {
+	return p.wake(ctx, from, from)
+}
+
+// goOn takes up what was forgotten for nothing: it falls due as if nothing had been.
+func (p *schedule) goOn(ctx context.Context) error {
+	return p.wake(ctx, p.s.clock.Now(), time.Time{})
+}
+
+func (p *schedule) wake(ctx context.Context, from, missed time.Time) error {
+	if err := p.replan(ctx, from, missed); err != nil {
 		return err
 	}
+	p.mu.Lock()
+	p.awake = true
+	p.mu.Unlock()
 	return p.rest(ctx, func(y *store.Sync) { p.s.live.begin(y) })
 }
 
