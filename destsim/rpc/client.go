@@ -30,7 +30,13 @@ type Client struct {
 	// MaxReply bounds a reply in bytes, as received and as decoded; 0 stands
 	// for DefaultMaxReply.
 	MaxReply int64
+	// Large is asked before a reply takes more than LargeReply bytes of memory, and
+	// may wait; nil: nobody.
+	Large func(ctx context.Context) error
 }
+
+// LargeReply is how many bytes of a reply are read before Client.Large is asked.
+const LargeReply = 256 << 10
 
 // noRedirect is the client of a Client without one: a redirect is not
 // documented, and following it would hand the token to another address.

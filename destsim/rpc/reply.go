@@ -6,6 +6,7 @@ import (
 	"compress/flate"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -30,15 +31,26 @@ func (c *Client) readReply(resp *http.Response) ([]byte, error) {
 	}
 	var body bytes.Buffer
 	// What the head says is room to begin with, within reason: it may lie.
-	body.Grow(int(min(max(resp.ContentLength, 0), firstRoom)) + bytes.MinRead)
-	if _, err := body.ReadFrom(&bounded{r: decoded, left: most}); err != nil {
+	body.Grow(int(min(max(resp.ContentLength, 0), LargeReply)) + bytes.MinRead)
+	from := &bounded{r: decoded, left: most}
+	if c.Large != nil {
+		n, err := body.ReadFrom(io.LimitReader(from, LargeReply+1))
+		if err == nil && n > LargeReply {
+			ctx := context.Background()
+			if resp.Request != nil {
+				ctx = resp.Request.Context()
+			}
+			err = c.Large(ctx)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read reply: %w", err)
+		}
+	}
+	if _, err := body.ReadFrom(from); err != nil {
 		return nil, fmt.Errorf("read reply: %w", err)
 	}
 	return body.Bytes(), nil
 }
-
-// firstRoom is the most memory that a reply gets before it comes.
-const firstRoom = 1 << 20
 
 // decodeContent undoes a Content-Encoding: gzip and deflate are what the
 // service offers (facts A1).

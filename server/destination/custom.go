@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -59,7 +60,8 @@ func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error)
 		gate: g, limiter: g.Limiter(id), id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
 		clean: newRedactor(g.Secrets(api.TypeCustomAPI, credentials)),
 		client: rpc.Client{
-			URL: address, Token: token, Header: header, MaxReply: g.options.MaxReply,
+			Large: enter,
+			URL:   address, Token: token, Header: header, MaxReply: g.options.MaxReply,
 			HTTP: &http.Client{Transport: observer{network}, CheckRedirect: noRedirect},
 		},
 	}
@@ -179,8 +181,19 @@ func customSecrets(credentials Credentials) []string {
 
 // rawObject decodes an object member by member; ok is false for another value.
 func rawObject(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
-	if json.Unmarshal(raw, &members) != nil || members == nil {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := in.Token(); err != nil || start != json.Delim('{') {
 		return nil, false
+	}
+	members = map[string]json.RawMessage{}
+	for in.More() {
+		key, err := in.Token()
+		name, isText := key.(string)
+		var value json.RawMessage
+		if err != nil || !isText || in.Decode(&value) != nil || len(members) == maxMembers {
+			return nil, false
+		}
+		members[name] = value
 	}
 	return members, true
 }

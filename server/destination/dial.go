@@ -9,8 +9,8 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"slices"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/destkit/destkit/server/descriptors"

@@ -139,7 +139,8 @@ func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connec
 		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
 		clean: newRedactor(e.secrets(credentials)), refused: e.refuses(credentials),
 		client: rpc.Client{
-			URL: "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
+			Large: enter,
+			URL:   "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
 			MaxReply: g.options.MaxReply, HTTP: &http.Client{Transport: observer{transport}, CheckRedirect: noRedirect},
 		},
 	}
@@ -182,7 +183,8 @@ func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
 		return c.refused
 	})
 	p.step(StepTestConnection, func() string {
-		raw, _, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
+		raw, x, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
+		defer x.leave()
 		if failed != nil {
 			return failed.Message
 		}

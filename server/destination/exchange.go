@@ -50,6 +50,7 @@ type Exchange struct {
 	// Content-Encoding where the reply had them.
 	Header http.Header `json:"headers"`
 
+	large          bool   // it has a place among the large replies
 	params, result []byte // as they were, for Bodies; nil when they are too large
 	clean          *redactor
 }
@@ -86,7 +87,7 @@ func (x *Exchange) keep(params any, result []byte, clean *redactor) {
 		x.params = bytes.Clone(text)
 	}
 	if len(result) <= MaxBodies {
-		x.result = result
+		x.result = bytes.Clone(result) // else it would keep all of the body
 	}
 }
 
@@ -181,9 +182,13 @@ type caller struct {
 
 // Call implements Caller.
 func (c *caller) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
-	raw, _, err := c.exchange(ctx, method, params)
+	raw, x, err := c.exchange(ctx, method, params)
+	defer x.leave()
 	if err != nil {
 		return nil, err
+	}
+	if x.large {
+		raw = bytes.Clone(raw)
 	}
 	return raw, nil
 }
@@ -259,12 +264,15 @@ func (c *caller) finish(
 		}
 	}
 	if failed != nil {
+		x.leave()
 		x.Outcome, x.Error = failed.Outcome, failed.Message
 	}
 	c.heed(ctx, x)
 	if c.gate.options.Observe != nil {
 		x.keep(params, raw, c.clean)
-		c.gate.options.Observe(*x)
+		seen := *x
+		seen.large = false
+		c.gate.options.Observe(seen)
 	}
 	return failed
 }

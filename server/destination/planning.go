@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -17,18 +18,22 @@ const planningCalls = 8
 // fails ends the rest; what a reply says wrongly about one object spoils only
 // that object.
 func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
-	raw, _, failed := c.exchange(ctx, rpc.MethodListObjects, nil)
+	raw, x, failed := c.exchange(ctx, rpc.MethodListObjects, nil)
+	defer x.leave()
 	if failed != nil {
 		return nil, failed
 	}
 	objects, problem := decodeObjects(raw)
+	x.leave()
 	if problem != "" {
 		return nil, &CallError{
 			Method: rpc.MethodListObjects, Outcome: OutcomeMalformed,
 			Message: unknownError + c.clean.foreign(problem),
 		}
 	}
-	fields, operations := make([]json.RawMessage, len(objects)), make([]json.RawMessage, len(objects))
+	answers := make([]described, len(objects))
+	var room atomic.Int64 // what the fields of all objects may still take
+	room.Store(maxDescribed)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var (
@@ -37,22 +42,23 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 		first *CallError
 		slots = make(chan struct{}, planningCalls)
 	)
-	ask := func(method string, i int, dst *json.RawMessage) {
+	ask := func(method string, i int, read func(json.RawMessage)) {
 		slots <- struct{}{} // calls end by their own timeout, so this does too
 		wg.Go(func() {
 			defer func() { <-slots }()
-			raw, _, failed := c.exchange(ctx, method, objectParams{objects[i].Ref()})
+			raw, x, failed := c.exchange(ctx, method, objectParams{objects[i].Ref()})
+			defer x.leave()
 			if failed != nil {
 				failed.Object = objects[i].APIName
 				once.Do(func() { first = failed; cancel() })
 				return
 			}
-			*dst = raw
+			read(raw) // at once: the replies of all objects would fill the memory
 		})
 	}
 	for i := 0; i < len(objects) && ctx.Err() == nil; i++ {
-		ask(rpc.MethodListFields, i, &fields[i])
-		ask(rpc.MethodSupportedOperations, i, &operations[i])
+		ask(rpc.MethodListFields, i, func(raw json.RawMessage) { answers[i].fields.readFields(raw, &room) })
+		ask(rpc.MethodSupportedOperations, i, func(raw json.RawMessage) { answers[i].operations.readOperations(raw) })
 	}
 	wg.Wait()
 	if first == nil && ctx.Err() != nil {
@@ -62,8 +68,7 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 		return nil, first
 	}
 	for i := range objects {
-		objects[i].readFields(fields[i])
-		objects[i].readOperations(operations[i])
+		objects[i].describe(&answers[i])
 	}
 	return objects, nil
 }

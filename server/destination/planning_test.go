@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -259,7 +260,7 @@ func FuzzPlanningReplies(f *testing.F) {
 		names := map[string]bool{}
 		for i := range list {
 			o := &list[i]
-			o.readFields(json.RawMessage(fields))
+			o.readFields(json.RawMessage(fields), roomy())
 			o.readOperations(json.RawMessage(operations))
 			d := c.describe(o)
 			require.False(t, names[d.FullName])
@@ -294,4 +295,47 @@ func checkObject(t *testing.T, d *api.DestinationObject) {
 	for _, op := range d.SupportedOperations {
 		require.Contains(t, []string{"upsert", "insert", "update", "mirror"}, op)
 	}
+}
+
+// roomy is room for any fields.
+func roomy() *atomic.Int64 {
+	var room atomic.Int64
+	room.Store(maxDescribed)
+	return &room
+}
+
+// TestPlanningRepliesAreBounded: elements of two bytes take no more memory than what
+// is read of them, and the fields of all objects together have a bound.
+func TestPlanningRepliesAreBounded(t *testing.T) {
+	million := "[" + strings.Repeat("{},", 1_000_000) + "{}]"
+	members := "{" + strings.Repeat(`"a":1,`, 10) + `"objects":` + million + "}"
+	var many strings.Builder
+	for i := range 200_000 {
+		fmt.Fprintf(&many, `"m%d":1,`, i)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, problem := decodeObjects(json.RawMessage(members))
+	require.Equal(t, "result.objects holds more than 2000 objects; at most so many are read", problem)
+	_, problem = decodeObjects(json.RawMessage("{" + many.String() + `"objects":[]}`))
+	require.Equal(t, "result is not an object", problem)
+	var o wireObject
+	o.readFields(json.RawMessage(`{"fields":`+million+`}`), roomy())
+	o.readOperations(json.RawMessage(`{"operations":` + million + `}`))
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
+	require.Contains(t, *o.why(), "more than 5000 fields")
+	require.Len(t, o.deviations, maxDeviations)
+
+	field := `{"field_api_name":"%d","label":"` + strings.Repeat("x", 1000) + `","type":"string","identifier":false,"required":false,"createable":true,"updateable":true,"array":false}`
+	var fields []string
+	for i := range 100 {
+		fields = append(fields, fmt.Sprintf(field, i))
+	}
+	var room atomic.Int64
+	room.Store(50_000)
+	o = wireObject{}
+	o.readFields(json.RawMessage(`{"fields":[`+strings.Join(fields, ",")+`]}`), &room)
+	require.Len(t, o.fields, 43)
+	require.Contains(t, *o.why(), "the fields of all objects take more than 16777216 bytes")
 }

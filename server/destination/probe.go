@@ -117,6 +117,7 @@ func (c *customConnection) testTLS(ctx context.Context) string {
 // testCall calls test_connection and judges the last two steps.
 func (c *caller) testCall(ctx context.Context, p *probe, token bool) {
 	raw, x, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
+	defer x.leave()
 	if refuses(x.Status) && failed != nil {
 		message := fmt.Sprintf("the endpoint refuses the token: %s", failed.Message)
 		if !token {

@@ -1,10 +1,12 @@
 package destination
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
@@ -13,7 +15,21 @@ import (
 const (
 	maxObjects = 2000
 	maxFields  = 5000 // per object
+	// maxDescribed bounds the bytes that all fields of all objects take, roughly.
+	maxDescribed = 16 << 20
+	fieldSize    = 160 // beside its texts
+	// maxMembers bounds the members of one object of a planning reply.
+	maxMembers = 1000
 )
+
+// described is what two calls that are made at once tell about one object.
+type described struct{ fields, operations wireObject }
+
+// describe takes over what the calls about the object told.
+func (o *wireObject) describe(d *described) {
+	o.fields, o.operations = d.fields.fields, d.operations.operations
+	o.deviations = append(append(o.deviations, d.fields.deviations...), d.operations.deviations...)
+}
 
 // The decoders below take replies of planning calls apart member by member, so
 // that a missing key is noticed and names keep their case. problem is "" or
@@ -22,7 +38,7 @@ const (
 // decodeObjects reads the result of list_objects. Without the right keys the
 // call has failed as a whole (spec 7.2.1).
 func decodeObjects(result json.RawMessage) (objects []wireObject, problem string) {
-	list, problem := member(result, "objects")
+	list, problem := member(result, "objects", maxObjects)
 	if problem != "" {
 		return nil, problem
 	}
@@ -30,7 +46,7 @@ func decodeObjects(result json.RawMessage) (objects []wireObject, problem string
 	case len(list) == 0:
 		return nil, "result.objects is empty; at least one object is needed"
 	case len(list) > maxObjects:
-		return nil, fmt.Sprintf("result.objects holds %d objects; at most %d are read", len(list), maxObjects)
+		return nil, fmt.Sprintf("result.objects holds more than %d objects; at most so many are read", maxObjects)
 	}
 	seen := map[string]int{}
 	for i, raw := range list {
@@ -57,8 +73,14 @@ type wireObject struct {
 	deviations []string // why the object cannot be written to
 }
 
+// maxDeviations are noted of one object; a reply may have one in every field.
+const maxDeviations = 20
+
 // deviate notes why the object cannot be written to.
 func (o *wireObject) deviate(format string, args ...any) {
+	if len(o.deviations) == maxDeviations {
+		return
+	}
 	o.deviations = append(o.deviations, fmt.Sprintf(format, args...))
 }
 
@@ -93,28 +115,37 @@ func decodeObject(raw json.RawMessage) (o wireObject, problem string) {
 	return o, ""
 }
 
-// member gives the elements of the array that a result holds under a key.
-func member(result json.RawMessage, key string) (list []json.RawMessage, problem string) {
+// member gives the elements of the array that a result holds under a key, one more
+// than most at the most: an element may be two bytes long, and takes many times that.
+func member(result json.RawMessage, key string, most int) (list []json.RawMessage, problem string) {
 	members, ok := rawObject(result)
 	if !ok {
 		return nil, "result is not an object"
 	}
-	if err := json.Unmarshal(members[key], &list); err != nil || list == nil {
+	elements := json.NewDecoder(bytes.NewReader(members[key]))
+	if start, err := elements.Token(); err != nil || start != json.Delim('[') {
 		return nil, fmt.Sprintf("result.%s is missing or not an array", key)
+	}
+	for list = []json.RawMessage{}; elements.More() && len(list) <= most; {
+		var element json.RawMessage
+		if err := elements.Decode(&element); err != nil {
+			return nil, fmt.Sprintf("result.%s is missing or not an array", key)
+		}
+		list = append(list, element)
 	}
 	return list, ""
 }
 
 // readFields reads the result of list_fields into the object. A field that
 // deviates is left out, and the object cannot be written to.
-func (o *wireObject) readFields(result json.RawMessage) {
-	list, problem := member(result, "fields")
+func (o *wireObject) readFields(result json.RawMessage, room *atomic.Int64) {
+	list, problem := member(result, "fields", maxFields)
 	switch {
 	case problem != "":
 		o.deviate("list_fields: %s", problem)
 		return
 	case len(list) > maxFields:
-		o.deviate("list_fields: result.fields holds %d fields; at most %d are read", len(list), maxFields)
+		o.deviate("list_fields: result.fields holds more than %d fields, which is the most that is read", maxFields)
 		list = list[:maxFields]
 	}
 	seen := map[string]bool{}
@@ -126,6 +157,10 @@ func (o *wireObject) readFields(result json.RawMessage) {
 		case seen[f.APIName]:
 			o.deviate("list_fields names the field %q twice", clip(f.APIName, 64))
 		default:
+			if room.Add(-int64(fieldSize+len(f.APIName)+len(f.Label))) < 0 {
+				o.deviate("list_fields: the fields of all objects take more than %d bytes, which is the most that is kept", maxDescribed)
+				return
+			}
 			seen[f.APIName] = true
 			o.fields = append(o.fields, f)
 		}
@@ -180,7 +215,7 @@ func boolean(raw json.RawMessage) (value, ok bool) {
 // readOperations reads the result of supported_operations. delete is left out
 // without reproach: mirror implies it, and some endpoints name it (facts B4).
 func (o *wireObject) readOperations(result json.RawMessage) {
-	list, problem := member(result, "operations")
+	list, problem := member(result, "operations", maxMembers)
 	if problem != "" {
 		o.deviate("supported_operations: %s", problem)
 		return

@@ -3,6 +3,7 @@ package destination
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,6 +101,7 @@ func (s *callSender) Speed(ctx context.Context) (Speed, error) {
 		speed.Speed, problem = readSpeed(result)
 		return problem
 	})
+	defer x.leave()
 	if failed != nil {
 		return Speed{}, failed
 	}
@@ -149,11 +151,18 @@ func (s *callSender) Send(ctx context.Context, plan *Plan, records [][]byte) (Re
 		results, problem = s.readResults(result, len(records))
 		return problem
 	})
+	defer x.leave()
 	if failed != nil {
 		return Reply{}, failed
 	}
+	if x.large {
+		detached(results, records)
+	}
 	return Reply{Results: results, RateLimit: rateLimit(x), Status: x.Status, Call: x.RequestID}, nil
 }
+
+// errResults ends the reading of a reply that has too many.
+var errResults = errors.New("too many results")
 
 // readResults reads record_results. Identifiers are slices of result, which
 // nobody else holds.
@@ -166,9 +175,15 @@ func (s *callSender) readResults(result json.RawMessage, expected int) (results 
 				r.ErrorMessage = s.clean.foreign(r.ErrorMessage)
 			}
 		}
+		if len(results) == mostResults(expected) {
+			return errResults
+		}
 		results = append(results, r)
 		return nil
 	})
+	if errors.Is(err, errResults) {
+		return nil, fmt.Sprintf("result.record_results holds more than %d results for %d records", mostResults(expected), expected)
+	}
 	if err != nil {
 		// The chain of the error names our own functions: users see its end.
 		_, what, found := strings.Cut(err.Error(), rpc.ErrResults.Error()+": ")

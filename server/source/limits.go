@@ -59,7 +59,7 @@ func (l Limits) confine(conn *sqlite.Conn) error {
 	} {
 		conn.Limit(limit, value)
 	}
-	return sqlitex.ExecuteScript(conn, fmt.Sprintf("PRAGMA cache_size=-%d; PRAGMA temp_store=FILE; PRAGMA mmap_size=0;", cacheSize), nil)
+	return sqlitex.ExecuteScript(conn, fmt.Sprintf("PRAGMA temp_store=FILE; PRAGMA cache_size=-%d;", cacheSize), nil)
 }
 
 // errRow is the error of a row that is too long.

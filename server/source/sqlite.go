@@ -122,10 +122,19 @@ func (s *sqliteSource) connect(ctx context.Context) (*sqlite.Conn, error) {
 
 // prepare bounds what a reading takes.
 func (s *sqliteSource) prepare(ctx context.Context, conn *sqlite.Conn) error {
-	if err := s.options.Limits.confine(conn); err != nil {
-		return err
+	err := prepareReader(ctx, conn) // first: it waits for locks no longer than that
+	if err == nil {
+		err = s.options.Limits.confine(conn)
 	}
-	return prepareReader(ctx, conn)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	default:
+		err = s.explain(err)
+	}
+	return err
 }
 
 // openNoFollow refuses a path with a link in it: SQLITE_OPEN_NOFOLLOW, which the

@@ -1,0 +1,82 @@
+package destination
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// echo answers every call with a result, which gets the id of the request.
+func echo(result string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		var request struct{ ID json.RawMessage }
+		_ = json.Unmarshal(body, &request)
+		fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":%s}`, request.ID, result)
+	}
+}
+
+// TestResultsAreCountedAgainstRecords: a reply that has far more results than records
+// were sent is no reply, and is not taken apart to its end.
+func TestResultsAreCountedAgainstRecords(t *testing.T) {
+	s := sender(t, newGate(t, Options{}), server(t, echo(`{"record_results":[`+strings.Repeat("{},", 5_000_000)+`{}]}`)))
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := s.Send(t.Context(), NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), [][]byte{[]byte(`{"id":1}`)})
+	runtime.ReadMemStats(&after)
+	require.ErrorContains(t, err, "result.record_results holds more than 102 results for 1 records")
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(160<<20), "the bodies on both sides")
+	few := sender(t, newGate(t, Options{}), server(t, echo(`{"record_results":[`+strings.Repeat("{},", 101)+`{}]}`)))
+	reply, err := few.Send(t.Context(), NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), [][]byte{[]byte(`{"id":1}`)})
+	require.NoError(t, err)
+	require.Len(t, reply.Results, 102)
+}
+
+// TestLargeRepliesTakeTurns: no more of them are held at once than there are places,
+// each gives its place back, however its call ends, and who waits ends with its call.
+func TestLargeRepliesTakeTurns(t *testing.T) {
+	long := strings.Repeat("x", 2*rpc.LargeReply)
+	good := sender(t, newGate(t, Options{}), server(t, echo(`{"padding":"`+long+`","record_results":[{"identifier":1,"success":true},{"identifier":"`+long+`","success":true}]}`)))
+	bad := sender(t, newGate(t, Options{}), server(t, echo(`{"padding":"`+long+`"}`)))
+	record := [][]byte{[]byte(`{"id":1}`)}
+	for range 2 * largeReplies {
+		reply, err := good.Send(t.Context(), NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), record)
+		require.NoError(t, err)
+		require.Equal(t, "1", string(reply.Results[0].Identifier))
+		require.Empty(t, reply.Results[1].Identifier, "longer than any record")
+		_, err = bad.Send(t.Context(), NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), record)
+		require.Error(t, err)
+		_, err = bad.Speed(t.Context())
+		require.Error(t, err)
+	}
+	require.True(t, large.TryAcquire(largeReplies))
+	ctx, cancel := context.WithCancel(t.Context())
+
+	go cancel()
+	_, err := good.Send(ctx, NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), record)
+	require.Error(t, err)
+	large.Release(largeReplies)
+	_, err = good.Send(t.Context(), NewPlan(rpc.SyncPlan{Operation: rpc.OperationUpsert, Object: rpc.ObjectRef{APIName: "o", Label: "O"}}, nil), record)
+	require.NoError(t, err)
+	require.True(t, large.TryAcquire(largeReplies), "all places are free again")
+	large.Release(largeReplies)
+}
+
+// TestBodiesOfCallsKeepNothingElse: what a journal keeps of a call must not hold all of
+// a long reply by a part of it.
+func TestBodiesOfCallsKeepNothingElse(t *testing.T) {
+	body := append(bytes.Repeat([]byte(" "), 1<<20), `{"a":1}`...)
+	var x Exchange
+	x.keep(nil, body[1<<20:], nil)
+	require.LessOrEqual(t, cap(x.result), 64)
+}
