@@ -21,6 +21,7 @@ const (
 // a source and the mapping of its rows take about the same time.
 type ahead struct {
 	rows   source.Rows
+	widen  func() error // asked before wide rows are handed on; nil: nobody
 	cancel context.CancelFunc
 	full   chan *chunk // closed at the end of the reading
 	empty  chan *chunk
@@ -38,9 +39,9 @@ type chunk struct {
 }
 
 // readAhead takes rows over; cancel ends what they wait for.
-func readAhead(rows source.Rows, width int, cancel context.CancelFunc) *ahead {
+func readAhead(rows source.Rows, width int, widen func() error, cancel context.CancelFunc) *ahead {
 	a := &ahead{
-		rows: rows, cancel: cancel, cells: make([][]byte, width),
+		rows: rows, widen: widen, cancel: cancel, cells: make([][]byte, width),
 		full: make(chan *chunk, chunks), empty: make(chan *chunk, chunks),
 	}
 	for range chunks {
@@ -55,7 +56,7 @@ func readAhead(rows source.Rows, width int, cancel context.CancelFunc) *ahead {
 func (a *ahead) read() {
 	defer close(a.full)
 	for c := range a.empty {
-		c.fill(a.rows)
+		c.fill(a.rows, a.widen)
 		a.full <- c
 		if c.err != nil {
 			return
@@ -64,7 +65,7 @@ func (a *ahead) read() {
 }
 
 // fill reads the rows of one chunk.
-func (c *chunk) fill(rows source.Rows) {
+func (c *chunk) fill(rows source.Rows, widen func() error) {
 	defer func() {
 		if value := recover(); value != nil { // a format's reader must not take the service with it
 			c.err = fmt.Errorf("the reader of the source panicked: %v\n%s", value, debug.Stack())
@@ -80,12 +81,26 @@ func (c *chunk) fill(rows source.Rows) {
 			c.err = err
 			return
 		}
+		if widen != nil && wide(row) {
+			if c.err = widen(); c.err != nil {
+				return
+			}
+		}
 		for _, cell := range row {
 			c.buf = append(c.buf, cell...)
 			c.ends = append(c.ends, len(c.buf))
 		}
 		c.rows++
 	}
+}
+
+// wide reports whether a row is so long that its run waits for others like it.
+func wide(row [][]byte) bool {
+	size := 0
+	for _, cell := range row {
+		size += len(cell)
+	}
+	return size > wideRow
 }
 
 // errEnded: rows are asked for after their end.

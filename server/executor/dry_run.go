@@ -92,6 +92,7 @@ func (e *Executor) DryRun(ctx context.Context, job Job, most int) (*DryRun, erro
 	job.Report, job.Allowed = nil, nil
 	r := &run{e: e, job: job, cancel: cancel, dry: &dryRun{most: min(most, MaxDrySamples)}}
 	defer r.removals.close()
+	defer r.leaveWide()
 	err := r.rehearse(ctx)
 	var failure *Failure
 	switch {

@@ -77,6 +77,8 @@ type Options struct {
 type Executor struct {
 	options Options
 
+	runs, wide *crew // places of all runs, and of those with wide rows
+
 	mu    sync.Mutex
 	gates map[int64]*runGate
 }
@@ -97,7 +99,7 @@ func New(o Options) *Executor {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Executor{options: o}
+	return &Executor{options: o, runs: newCrew(o.Clock, "place of a sync run", MostRuns), wide: newCrew(o.Clock, "place of a sync run with wide rows", 1)}
 }
 
 // Job is one run with everything that it needs, open. What is in it stays the
@@ -200,7 +202,11 @@ func (e *Executor) Run(ctx context.Context, job Job) Outcome {
 		job.Log = e.options.Log.With("run", job.Run, "sync", job.Sync)
 	}
 	r := &run{e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepPlanning}
-	err := r.work(ctx)
+	err := r.enterRoom(ctx)
+	if err == nil {
+		err = r.work(ctx)
+		r.leaveRoom()
+	}
 	o := r.outcome(ctx, err)
 	event := "sync run ended"
 	if o.Status == api.RunWorking {

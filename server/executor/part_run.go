@@ -43,7 +43,10 @@ func (e *Executor) runPart(ctx context.Context, job Job, part PartJob, log *ledg
 		e: e, job: job, backoff: e.options.Backoff, cancel: cancel, step: StepReading, part: &part, began: part.Now,
 		log: log, gate: gate, beside: beside, tell: tell,
 	}
+	sending.Add(1)
 	err := r.guarded(own)
+	sending.Add(-1)
+	r.leaveWide()
 	r.publish()
 	r.mu.Lock()
 	out := r.partReport()

@@ -178,7 +178,7 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 		r.opened.Store(rand.Int64() | 1)
 		r.report()
 	}
-	in := direct{rows: readAhead(rows, len(columns), cancel), mapper: r.plan, generated: r.plan.Generated()}
+	in := direct{rows: readAhead(rows, len(columns), func() error { return r.widen(own) }, cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.water != nil {
 		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed

@@ -19,6 +19,8 @@ import (
 
 // run is one run under way.
 type run struct {
+	flying    atomic.Int64 // bytes of batches on their way
+	wide      bool         // it has the place of runs with wide rows
 	e         *Executor
 	job       Job
 	backoff   Backoff
@@ -299,9 +301,16 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 	if r.dry != nil {
 		return r.dry.packer()
 	}
-	size := min(largestBatch, batchMemory/int(r.speed.MaximumParallelBatches))
-	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: size, send: func(b *batch) error {
-		return r.crew.do(ctx, func(ctx context.Context) { r.deliver(ctx, p, b) })
+	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: r.batchBytes(), send: func(b *batch) error {
+		done := r.admit(ctx, b)
+		err := r.crew.do(ctx, func(ctx context.Context) {
+			defer done()
+			r.deliver(ctx, p, b)
+		})
+		if err != nil {
+			done()
+		}
+		return err
 	}}
 }
 

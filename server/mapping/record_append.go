@@ -65,6 +65,9 @@ func (p *Plan) AppendRepeat(dst []byte, row [][]byte, repeat int) (record, key [
 		if dst, err = p.appendValue(dst, s, row, &templates); err != nil {
 			return p.invalid(dst[:start], row, s, err)
 		}
+		if len(dst)-start > LongestRecord {
+			return p.invalid(dst[:start], row, s, errLongRecord)
+		}
 		if i == p.keyStep {
 			if bytes.IndexByte(dst[from:], '\\') >= 0 && !bytes.Contains(dst[from:], lostByte) {
 				dst = AppendCanonical(dst[:from], bytes.Clone(dst[from:]))
@@ -197,6 +200,11 @@ func (p *Plan) damaged(dst []byte, row [][]byte) (record, key []byte, invalid st
 	}
 	return dst, nil, errNotUTF8.Error()
 }
+
+// LongestRecord bounds a record in bytes: mappings may repeat a long column.
+const LongestRecord = 32 << 20
+
+var errLongRecord = fmt.Errorf("the record has more than %d bytes: map fewer long columns, or cut them with truncate in a template", LongestRecord)
 
 // generatedDigits is the length of a generated key without its repeat.
 const generatedDigits = 32

@@ -11,11 +11,25 @@ import (
 	"io"
 	"os"
 	"slices"
+	"sync/atomic"
 )
 
 // sortMemory is how much of the rows is sorted at once; what is more goes to
 // disk in sorted runs. It is the bulk of what a sorted read needs in memory.
 const sortMemory = 12 << 20
+
+// Sorts that run at once in a process share allSorts; each has leastSort.
+const (
+	allSorts  = 5 * sortMemory
+	leastSort = 1 << 20
+)
+
+var sorting atomic.Int64
+
+// sortShare is how much of its limit a sort may use now.
+func sortShare(limit int) int {
+	return min(limit, max(leastSort, allSorts/max(1, int(sorting.Load()))))
+}
 
 // sorter puts rows into key order. A record is the cells of a row, each with
 // its length before it, those of the order first.
@@ -45,6 +59,8 @@ type run struct{ start, size int64 }
 // cells. It closes rows, also when it fails.
 func sortRows(ctx context.Context, rows Rows, order []int, scratch string) (Rows, error) {
 	defer rows.Close()
+	sorting.Add(1)
+	defer sorting.Add(-1)
 	return sortLimited(ctx, rows, order, scratch, sortMemory)
 }
 
@@ -108,7 +124,7 @@ func (s *sorter) add(values [][]byte) error {
 		size += len(v) + binary.MaxVarintLen64
 	}
 	const entrySize = 16
-	if len(s.entries) > 0 && len(s.arena)+size+(len(s.entries)+1)*entrySize > s.limit {
+	if len(s.entries) > 0 && len(s.arena)+size+(len(s.entries)+1)*entrySize > sortShare(s.limit) {
 		if err := s.spill(); err != nil {
 			return err
 		}
