@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,10 @@ const (
 	envWorkspaceKey = "DESTKIT_WORKSPACE_API_KEY"
 	envMasterKey    = "DESTKIT_MASTER_KEY"
 )
+
+// heapLimit makes the collector work earlier where much is held at once. It is a soft
+// limit of the Go heap alone.
+const heapLimit = 384 << 20
 
 // serving holds the flags of `destkit serve`. Most of them bind onto
 // server.Config.
@@ -160,6 +165,9 @@ func listServiceViolations(w io.Writer, asJSON bool) error {
 // run serves until a signal comes. The data directory and the key are touched
 // last: a slip in a flag leaves nothing behind.
 func (s *serving) run(cmd *cobra.Command) error {
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(heapLimit)
+	}
 	if err := s.resolve(cmd); err != nil {
 		return err
 	}
