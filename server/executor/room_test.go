@@ -10,7 +10,6 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/destination"
 )
 
 // TestRunsShareTheMemoryOfBatches: with many runs at work none has more on its way than
@@ -20,7 +19,7 @@ func TestRunsShareTheMemoryOfBatches(t *testing.T) {
 	defer c.Close()
 	sending.Add(16)
 	defer sending.Add(-16)
-	r := &run{crew: newCrew(c, "test", 50), speed: destination.Speed{Speed: rpc.Speed{MaximumParallelBatches: 50}}}
+	r := &run{crew: newCrew(c, "test", 50), speed: rpc.Speed{MaximumParallelBatches: 50}}
 	require.LessOrEqual(t, int64(copies*r.batchBytes()), share())
 	var most atomic.Int64
 	for range 200 {
