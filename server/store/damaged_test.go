@@ -1,6 +1,7 @@
 package store
 
 import (
+	"bytes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -8,13 +9,22 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// version puts another user_version into the heading of a file.
+func version(number ...byte) func([]byte) []byte {
+	return func(text []byte) []byte { copy(text[60:], number); return text }
+}
+
 // TestDamagedDatabase: whatever a disk or an editor has done to the file, Open
 // says so and leaves it as it is.
 func TestDamagedDatabase(t *testing.T) {
 	for name, spoil := range map[string]func(text []byte) []byte{
-		"heading": func(text []byte) []byte { copy(text, "no database"); return text },
-		"cut off": func(text []byte) []byte { return text[:10_000] },
-		"a text":  func([]byte) []byte { return []byte("email,name\nada@example.com,Ada\n") },
+		"heading":                   func(text []byte) []byte { copy(text, "no database"); return text },
+		"cut off":                   func(text []byte) []byte { return text[:10_000] },
+		"a negative version":        version(0xff, 0xff, 0xff, 0xfe),
+		"the most negative one":     version(0x80, 0, 0, 0),
+		"tables and no version":     version(0, 0, 0, 0),
+		"an older version's number": version(0, 0, 0, 2),
+		"a text":                    func([]byte) []byte { return []byte("email,name\nada@example.com,Ada\n") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := Options{Dir: filepath.Join(t.TempDir(), "data"), MasterKey: make([]byte, 32)}
@@ -30,7 +40,23 @@ func TestDamagedDatabase(t *testing.T) {
 			require.ErrorIs(t, err, ErrDamaged)
 			kept, err := os.ReadFile(file)
 			require.NoError(t, err)
-			require.Equal(t, text, kept)
+			require.True(t, bytes.Equal(text, kept), "the file was changed")
 		})
+	}
+}
+
+// TestDamagedCopy: what does not open as a data directory does not restore either, and
+// leaves nothing behind.
+func TestDamagedCopy(t *testing.T) {
+	s := open(t, Options{MasterKey: testKey})
+	var good bytes.Buffer
+	require.NoError(t, s.Copy(t.Context(), &good))
+	for _, number := range [][]byte{{0xff, 0xff, 0xff, 0xfe}, {0x80, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 2}} {
+		data := version(number...)(bytes.Clone(good.Bytes()))
+		dir := filepath.Join(t.TempDir(), "data")
+		_, err := Open(t.Context(), Options{Dir: dir, MasterKey: testKey, From: bytes.NewReader(data)})
+		require.ErrorIs(t, err, ErrNotACopy, "version %x", number)
+		require.False(t, HoldsData(dir))
+		require.ErrorIs(t, s.Restore(t.Context(), bytes.NewReader(data)), ErrNotACopy, "version %x", number)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // The migrations in their order; the number that a name begins with is the
@@ -41,7 +43,12 @@ func versionOf(c *lite) (int64, error) {
 	if id != ApplicationID && (id != 0 || version != 0 || tables != 0) {
 		return 0, errors.New("the database is not one of destkit")
 	}
-	if version > schemaVersion() {
+	switch {
+	case version < 0:
+		return 0, fmt.Errorf("%w: it says that it has version %d", ErrDamaged, version)
+	case version == 0 && tables > 0:
+		return 0, fmt.Errorf("%w: it has tables and no version", ErrDamaged)
+	case version > schemaVersion():
 		return 0, newer(version)
 	}
 	return version, nil
@@ -59,7 +66,12 @@ func migrate(c *lite) error {
 		return err
 	}
 	for i := version; i < int64(len(names)); i++ {
-		if err := step(c, names[i], i+1); err != nil {
+		err := step(c, names[i], i+1)
+		// The statements fit every database of the version before.
+		if sqlite.ErrCode(err) == sqlite.ResultError {
+			err = fmt.Errorf("%w: its tables are not those of version %d: %w", ErrDamaged, i, err)
+		}
+		if err != nil {
 			return fmt.Errorf("migrate to version %d: %w", i+1, err)
 		}
 	}

@@ -60,8 +60,8 @@ func sameSchema(c *lite) error {
 // notACopy names what SQLite says of bytes that are no database, or a damaged
 // one.
 func notACopy(err error) error {
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultNotADB, sqlite.ResultCorrupt:
+	switch code := sqlite.ErrCode(err).ToPrimary(); {
+	case errors.Is(err, ErrDamaged), code == sqlite.ResultNotADB, code == sqlite.ResultCorrupt:
 		return fmt.Errorf("%w: %w", ErrNotACopy, err)
 	}
 	return err
