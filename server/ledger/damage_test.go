@@ -53,7 +53,7 @@ func (p place) bytes() int {
 }
 
 func eachWrongByteIsNoticed(t *testing.T, p place) {
-	for name, reason := range map[string]string{stateFile: stateDamaged, "run-2.open": fmt.Sprintf(logDamaged, 2)} {
+	for name, reason := range map[string]string{stateFile: stateDamaged + "; " + UnknownDeletes, "run-2.open": fmt.Sprintf(logDamaged, 2)} {
 		t.Run(name, func(t *testing.T) {
 			s := twoRuns(t, p)
 			good := contentOf(t, s, name)
@@ -164,7 +164,7 @@ func damageDuringARun(t *testing.T, p place) {
 	meta, err := s.Meta()
 	require.NoError(t, err)
 	require.True(t, meta.Damaged)
-	require.Equal(t, stateDamaged, meta.Reason)
+	require.Equal(t, stateDamaged+"; "+UnknownDeletes, meta.Reason)
 	require.Positive(t, meta.Rows)
 }
 

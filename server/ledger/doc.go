@@ -20,7 +20,9 @@
 // Every byte of logs and states is under a checksum (spec 7.2 rule 5). A log may end in the middle of
 // a frame, which is cut; anything else that is wrong makes Meta say Damaged,
 // with a reason, until a run finishes with a Meta that does not. What is before
-// the damage in a log is still believed; a damaged state is not believed at all.
+// the damage in a log is still believed; a damaged state is not believed at all. One that is
+// damaged, gone, or older than the logs beside it is made anew from them
+// (rebuild.go), and the reason says whether they name every key.
 // One thing cannot be seen: a log whose end is missing looks like one that was
 // being written.
 //

@@ -124,8 +124,8 @@ func (m *merged) sink(i int) {
 
 // merge makes the new state; the mark of damage is then in its meta or gone. A
 // run that learnt nothing changes the Meta only. A
-// state that turns out to be damaged here leaves only what this run learnt, so
-// the next run must be a full sync, whatever the caller thought of it.
+// state that turns out to be damaged here is made anew from the logs, and the next
+// run must be a full sync, whatever the caller thought of it.
 func (s *Sync) merge(x learnt, meta Meta) error {
 	now, whole, err := s.meta()
 	if err != nil {
@@ -141,10 +141,10 @@ func (s *Sync) merge(x learnt, meta Meta) error {
 	next := storedMeta{meta, now.Generation + 1}
 	err = s.mergeState(x, next)
 	if errors.Is(err, ErrDamaged) {
-		if err := s.putAway(); err != nil {
-			return fmt.Errorf("put state away: %w", err)
+		if now, err = s.rebuilt(meta.Run); err != nil {
+			return err
 		}
-		next.Damaged, next.Reason = true, stateDamaged
+		next.Generation, next.Damaged, next.Reason = now.Generation+1, true, now.Reason
 		err = s.mergeState(x, next)
 	}
 	if err != nil {

@@ -32,7 +32,7 @@ type storedMeta struct {
 const (
 	stateDamaged = "the state file is damaged"
 	metaDamaged  = "the meta file is damaged"
-	logDamaged   = "the log of run %d is damaged"
+	logDamaged   = "the log of run %d is damaged; " + UnknownDeletes
 )
 
 // meta reads what counts now, and whether there is a whole state.

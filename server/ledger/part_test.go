@@ -156,7 +156,7 @@ func TestDamageInAPart(t *testing.T) {
 	meta, err := s.Meta()
 	require.NoError(t, err)
 	require.True(t, meta.Damaged)
-	require.Equal(t, "the log of run 1 is damaged", meta.Reason)
+	require.Equal(t, "the log of run 1 is damaged; "+UnknownDeletes, meta.Reason)
 	require.True(t, r.Resumed())
 	require.Equal(t, []Counters{{Updated: 1}, {Updated: 1}, {Updated: 1}}, r.Sums())
 	require.NoError(t, r.Finish(meta))

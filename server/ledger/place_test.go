@@ -3,6 +3,7 @@ package ledger
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -90,6 +91,7 @@ type testShelf struct {
 	fences map[int64]int64
 	twice  bool  // every change is done again, as after an answer that was lost
 	fails  error // of every change
+	left   *int  // changes that succeed before the others fail; nil: all
 }
 
 type onTestShelf struct {
@@ -131,6 +133,11 @@ func (s *testShelf) Change(sync, fence int64, changes []Change) error {
 	defer s.mu.Unlock()
 	if s.fails != nil {
 		return s.fails
+	}
+	if s.left != nil {
+		if *s.left--; *s.left < 0 {
+			return errors.New("the process is dead")
+		}
 	}
 	if fence != 0 && fence != s.fences[sync] {
 		return ErrFenced

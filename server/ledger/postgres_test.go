@@ -49,7 +49,7 @@ func TestDamagedRows(t *testing.T) {
 	require.NoError(t, err)
 	batch := ledger.Batch{Records: []ledger.Record{{Key: []byte("1"), Verdict: ledger.Acknowledged, Print: ledger.Fingerprint{1}}}}
 	sync := int64(0)
-	for file, reason := range map[string]string{"state": "the state file is damaged", "run-2.open": "the log of run 2 is damaged"} {
+	for file, reason := range map[string]string{"state": "the state file is damaged; " + ledger.UnknownDeletes, "run-2.open": "the log of run 2 is damaged; " + ledger.UnknownDeletes} {
 		for what, text := range map[string]string{
 			"byte":    "UPDATE ledger_parts SET data = set_byte(data, 7, get_byte(data, 7) # 1) WHERE file = $1 AND at = $2",
 			"missing": "DELETE FROM ledger_parts WHERE file = $1 AND at = $2",

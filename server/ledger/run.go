@@ -65,7 +65,7 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
-	if err := s.checkState(); err != nil {
+	if err := s.checkState(run); err != nil {
 		return nil, err
 	}
 	if err := s.settle(run); err != nil {
@@ -91,6 +91,7 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err := r.openParts(); err != nil {
 		return nil, errors.Join(err, r.release())
 	}
+	meta.Run, meta.Rows = now.Run, now.Rows
 	if err := r.goOn(meta); err != nil {
 		return nil, errors.Join(err, r.release())
 	}

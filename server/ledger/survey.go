@@ -40,14 +40,16 @@ func (s *Sync) survey() (found Survey, err error) {
 		return found, err
 	}
 	found.Meta = now.Meta
-	switch there, err := s.verifyState(); {
-	case errors.Is(err, ErrDamaged):
-		found.Empty, found.Meta = true, Meta{Damaged: true, Reason: stateDamaged}
+	reason, there, err := s.doubt()
+	switch {
 	case err != nil:
 		return found, err
-	case !there:
-		found.Empty = true
+	case reason == stateOlder:
+		found.Meta.Damaged, found.Meta.Reason = true, reason
+	case reason != "":
+		there, found.Meta = false, Meta{Damaged: true, Reason: reason}
 	}
+	found.Empty = !there
 	return found, nil
 }
 

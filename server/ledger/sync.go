@@ -162,24 +162,3 @@ func (c *Cursor) Next() (Entry, error) {
 
 // Close ends the scan.
 func (c *Cursor) Close() error { return c.close() }
-
-// checkState reads every byte of the state. A damaged one is put away: what it
-// would miss is sent again by the full sync that must follow.
-func (s *Sync) checkState() error {
-	if _, err := s.verifyState(); !errors.Is(err, ErrDamaged) {
-		return err
-	}
-	return s.putAway()
-}
-
-// putAway removes a damaged state. The mark is durable before the state goes:
-// in between both are there.
-func (s *Sync) putAway() error {
-	if err := s.files.write(damagedFile, []byte(stateDamaged)); err != nil {
-		return err
-	}
-	if err := errors.Join(s.files.remove(metaFile), s.files.remove(stateFile)); err != nil {
-		return err
-	}
-	return s.files.sync()
-}
