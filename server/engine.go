@@ -300,6 +300,9 @@ func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, 
 		if err := tx.SaveSyncRun(kept); err != nil {
 			return err
 		}
+		if err := keepMerged(tx, y.ID, kept.ID, o); err != nil {
+			return err
+		}
 		ended = kept
 		if again, err = e.s.retries.ended(tx, y, kept, o.Transient); err != nil {
 			return err
@@ -365,10 +368,13 @@ func alertIDs(config *api.SyncConfig) (ids []int64) {
 	return ids
 }
 
+// ledgerFolder holds the ledger in a data directory.
+const ledgerFolder = "ledger"
+
 // books opens the ledger: in the data directory, or in the store that several
 // processes share.
 func (s *Server) books() (err error) {
-	options := ledger.Options{Dir: s.below("ledger")}
+	options := ledger.Options{Dir: s.below(ledgerFolder)}
 	if s.store.Shared() {
 		options.Dir, options.Shelf = "", shelf.New(s.store.Pool(), s.log)
 	}

@@ -41,6 +41,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
 	var access sourceAccess
+	var had merged
 	var sh shape
 	var problems []api.Problem
 	err = s.store.View(ctx, func(tx *store.Tx) error {
@@ -51,6 +52,9 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 			return err
 		}
 		if *to, err = endpointOf(tx, y.ID, credentials); err != nil {
+			return err
+		}
+		if had, err = mergedOf(tx, y.ID); err != nil {
 			return err
 		}
 		src, err := tx.Source(y.WorkspaceID, y.SourceID)
@@ -103,7 +107,9 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 			code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination: " + problems[0].String(), detail: invalid(problems).message,
 		}
 	}
-	job, done, err = e.connect(ctx, y, run, d, credentials, access, from, sh, subject.Object)
+	if job, done, err = e.connect(ctx, y, run, d, credentials, access, from, sh, subject.Object); err == nil {
+		had.tell(job, run)
+	}
 	return job, done, err
 }
 

@@ -91,7 +91,7 @@ func (s *Server) haltSync(id int64) error {
 func (s *Server) forgetSync(id int64) error {
 	halted := s.haltSync(id)
 	err := s.store.Update(s.background.ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)),
+		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
 			s.tell(tx, topicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {

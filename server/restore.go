@@ -92,6 +92,10 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := s.restoreOutside(ctx, a); err != nil {
 		return err
 	}
+	// Killed before this, the next start knows that the restore was cut off.
+	if err := s.bindRestored(ctx); err != nil {
+		return err
+	}
 	return errors.Join(s.schedule.all(ctx), s.retention.look(ctx))
 }
 
@@ -152,6 +156,9 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 	}
 	if err == nil {
 		err = s.restoreOutside(ctx, a)
+	}
+	if err == nil {
+		err = s.bindRestored(ctx)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("restore: %w", err), opened.Close())

@@ -174,14 +174,21 @@ func (s *Server) open(ctx context.Context) error {
 	}
 	var err error
 	// Before anything is made: a snapshot needs a store that holds nothing.
+	if err := s.unoccupied(); err != nil {
+		return err
+	}
 	if s.config.Restore != nil {
 		return s.openSnapshot(ctx, options, s.config.Restore)
 	}
 	if s.store, err = store.Open(ctx, options); err != nil {
 		return err
 	}
-	if err = s.books(); err == nil {
-		err = s.loadConnectors(ctx)
+	// Before the ledger is opened, which tidies it.
+	next, err := s.fits(ctx)
+	for _, step := range []func() error{s.books, func() error { return s.bind(ctx, next) }, func() error { return s.loadConnectors(ctx) }} {
+		if err == nil {
+			err = step()
+		}
 	}
 	if err != nil {
 		return errors.Join(err, s.store.Close())

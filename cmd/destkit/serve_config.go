@@ -159,7 +159,7 @@ func dataError(place string, key masterKey, err error) error {
 		return usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, store.ErrDamaged):
 		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere):
+	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere), errors.Is(err, server.ErrLedger):
 		return usageError(withoutPassword(err, "without a password"))
 	}
 	return untested(err)

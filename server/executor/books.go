@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/ledger"
@@ -45,6 +46,10 @@ func (r *run) notes() notes {
 // state first, so that the comparison sees it.
 func (r *run) begin(ctx context.Context) error {
 	r.books = r.e.options.Ledger.Sync(r.job.Sync)
+	r.books.Expect(r.job.Merged)
+	if err := r.missed(); err != nil {
+		return err
+	}
 	if err := r.openLog(); err != nil {
 		return err
 	}
@@ -70,6 +75,9 @@ func (r *run) begin(ctx context.Context) error {
 	}
 	r.kept = kept || r.before.Rows+entries == 0
 	r.decideFull()
+	if r.before.Damaged {
+		r.job.Log.Warn("the ledger of the sync is not as it was left", "reason", r.before.Reason)
+	}
 	if r.stream != nil {
 		if err := r.stream.resume(r.before, r.log, r.full || r.e.options.Deviations.ReadsAnew); err != nil {
 			return err
@@ -80,6 +88,24 @@ func (r *run) begin(ctx context.Context) error {
 		return nil
 	}
 	return r.restart(ctx)
+}
+
+// logGone is why a run that goes on is a full sync.
+const logGone = "the log of the run is gone; " + ledger.UnknownDeletes
+
+// missed finds that the log of a run is gone that has sent something already.
+func (r *run) missed() error {
+	if r.dry != nil || r.job.Reported == 0 {
+		return nil
+	}
+	runs, err := r.books.Runs()
+	if err == nil && !slices.Contains(runs, r.job.Run) {
+		err = r.books.Lose(logGone)
+	}
+	if err != nil {
+		return failed(CodeState, err, "look for the log of the run: %v", err)
+	}
+	return nil
 }
 
 // noted are the notes of the state; those of this run where it has none.
@@ -104,6 +130,9 @@ func (r *run) openLog() error {
 		return failed(CodeState, err, "read the state of the sync: %v", err)
 	}
 	now.Delta = r.job.Warehouse != nil
+	if len(now.Notes) == 0 { // by them a state that is lost can be made anew from this log
+		now.Notes = r.keptNotes()
+	}
 	log, err := r.books.Begin(r.job.Run, now)
 	if err != nil {
 		return failed(CodeState, err, "open the log of the run: %v", err)
@@ -154,9 +183,12 @@ func (r *run) dropState() error {
 func (r *run) decideFull() {
 	mapping := r.before.Mapping
 	switch {
+	case r.before.Damaged: // said also where every row is sent for another reason
+		if r.reason != "" {
+			r.reason += "; "
+		}
+		r.full, r.reason = true, r.reason+r.before.Reason
 	case r.full:
-	case r.before.Damaged:
-		r.full, r.reason = true, r.before.Reason
 	case r.rows && !r.kept:
 		r.full, r.reason = true, "delete records carry the whole row from now on"
 	case !r.operation.changed, r.e.options.Deviations.KeepsMapping:
@@ -171,11 +203,11 @@ func (r *run) decideFull() {
 
 // skips tells that this run takes what is there as sent: the first one of an
 // append sync with skip_current_records (spec 2.6). It stays the first until one
-// has come to its end.
+// has come to its end, also where the ledger has lost it.
 func (r *run) skips() bool {
 	h := r.job.Config.HistoricalSyncOperation
 	return r.job.Config.Operation == api.OperationAppend && h != nil && *h == api.HistorySkip &&
-		r.before.Mapping == (ledger.Fingerprint{}) && (r.stream == nil || !r.stream.begun)
+		r.before.Mapping == (ledger.Fingerprint{}) && (!r.before.Damaged || !r.job.Completed) && (r.stream == nil || !r.stream.begun)
 }
 
 // bookInvalid writes down what was not sent: the samples as records, the others
@@ -295,5 +327,7 @@ func (r *run) finish(ctx context.Context, cause error) error {
 	if r.stream != nil {
 		r.stream.settled(&meta, cause == nil)
 	}
-	return r.merge(ctx, meta)
+	err := r.merge(ctx, meta)
+	r.merged = err == nil
+	return err
 }

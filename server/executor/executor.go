@@ -107,6 +107,13 @@ func New(o Options) *Executor {
 type Job struct {
 	Run, Sync int64 // numbers above 0
 	Config    api.SyncConfig
+	// Merged is the newest run that the caller knows to be in the state, 0 for none;
+	// Completed tells that some run of the sync has come to its end; Reported is how
+	// many records this run had processed when it was interrupted. A ledger that knows
+	// less has lost something.
+	Merged    int64
+	Completed bool
+	Reported  int64
 	// Log hears of the run, and names it in each line; nil: Options.Log, with Run and
 	// Sync.
 	Log *slog.Logger
@@ -186,6 +193,8 @@ type Outcome struct {
 	// Samples are the first invalid records with their reasons.
 	Samples []Sample
 	Calls   int64 // sync_batch calls, failed ones too
+	// Merged says that the state has taken over the log of the run.
+	Merged bool
 	// Position is that of the newest message that a run over a topic has seen.
 	Position int64
 }

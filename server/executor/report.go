@@ -83,7 +83,7 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 	r.mu.Lock()
 	o := Outcome{
 		Status: api.RunCompleted, Counters: r.counters(), FullSync: r.full, FullReason: r.reason,
-		Samples: r.samples, Calls: r.calls.Load(),
+		Samples: r.samples, Calls: r.calls.Load(), Merged: r.merged,
 	}
 	if r.pieces != nil {
 		_, _, _, calls := r.pieces.sums()

@@ -44,6 +44,7 @@ type run struct {
 	sends  sender          // the destination, or its replacement under way
 	part   *PartJob        // nil: the whole run
 	beside *Beside         // of a part
+	merged bool            // the state has the log of the run
 	joined bool            // the gate is that of all parts
 	moment source.Snapshot // that all parts read; nil: they are not kept together
 	dry    *dryRun         // nil: a run

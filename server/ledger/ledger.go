@@ -169,6 +169,7 @@ func (s *Sync) Forget() error {
 	if err := s.forget(); err != nil {
 		return fmt.Errorf("forget sync %d: %w", s.id, plain(err))
 	}
+	s.expected = 0
 	return nil
 }
 

@@ -53,6 +53,7 @@ func (s *Sync) doubt() (reason string, there bool, err error) {
 	if err != nil {
 		return "", there, err
 	}
+	newest = max(newest, s.expected)
 	meta, _, err := s.meta()
 	switch {
 	case err != nil:
@@ -61,11 +62,9 @@ func (s *Sync) doubt() (reason string, there bool, err error) {
 		return stateOlder, there, nil
 	case there:
 		return "", there, nil
-	case meta.Damaged: // killed before it was made anew
-		was, _, _ := strings.Cut(meta.Reason, reasonEnd)
-		if was != stateDamaged && was != stateMissing {
-			was = ""
-		}
+	}
+	// Killed before it was made anew.
+	if was, _, _ := strings.Cut(meta.Reason, reasonEnd); was == stateDamaged || was == stateMissing {
 		return was, there, nil
 	}
 	if orphan, err := s.orphanMeta(); err != nil || !orphan && newest == 0 {
@@ -159,6 +158,10 @@ func (s *Sync) keptSince(after, but int64) (k kept, err error) {
 			k.runs = append(k.runs, run)
 		}
 	}
+	if after = max(after, but); len(k.runs) > 0 {
+		after = max(after, k.runs[len(k.runs)-1])
+	}
+	k.whole = k.whole && after >= s.expected
 	return k, nil
 }
 
@@ -225,15 +228,24 @@ func (s *Sync) rebuilt(run int64) (storedMeta, error) {
 	return now, err
 }
 
-// Lose notes that the state is not the one that the caller knows to have been left,
-// such as one that is gone with all its files. The next run is a full sync; the keys
-// that are there are kept.
+// Expect names the newest run that the caller knows to be in the state, 0 for none.
+// The next Begin or Survey finds the state lost that does not have it, as when all
+// files of the sync are gone, or are those of an earlier day.
+func (s *Sync) Expect(run int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.expected = run
+}
+
+// Lose notes that acknowledgements are missing that the caller knows of: the next run
+// to come to its end must be a full sync.
 func (s *Sync) Lose(reason string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.open == nil {
-		s.guard()
+	if s.open != nil {
+		return fmt.Errorf("mark sync %d: %w", s.id, ErrBusy)
 	}
+	s.guard()
 	if err := s.files.write(damagedFile, []byte(reason)); err != nil {
 		return fmt.Errorf("mark sync %d: %w", s.id, err)
 	}

@@ -31,6 +31,8 @@ type Sync struct {
 	mu    sync.Mutex
 	open  *Run
 	fence int64 // of the next run
+	// expected is the newest run that the caller knows to be in the state.
+	expected int64
 }
 
 func (s *Sync) crash(point string) {

@@ -85,7 +85,9 @@ func (p *postgres) copy(ctx context.Context, reader conn, w io.Writer) error {
 	from := reader.(*link)
 	from.patience = copyTime
 	defer func() { from.patience = statementTime }()
-	err = fillCopy(ctx, staged, from)
+	if err = fillCopy(ctx, staged, from); err == nil {
+		err = staged.mark(CopiedBackup)
+	}
 	var data []byte
 	if err == nil && path == "" {
 		data, err = staged.db.Serialize("main")

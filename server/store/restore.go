@@ -40,7 +40,10 @@ func (s *Store) adopt(c *lite) error {
 	if err := migrate(c); err != nil {
 		return notACopy(err)
 	}
-	return sameSchema(c)
+	if err := sameSchema(c); err != nil {
+		return err
+	}
+	return c.mark(CopiedRestored)
 }
 
 // sameSchema refuses a database with other tables or triggers than ours under

@@ -144,6 +144,12 @@ func (tx *Tx) SetRecordsGone(id int64) error {
 	return nil
 }
 
+// NewestRunID is the greatest id that a run was ever given, in a store that is not
+// shared; 0: there was none.
+func (tx *Tx) NewestRunID() (int64, error) {
+	return tx.number("SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'sync_runs'")
+}
+
 const active = "status IN ('queued', 'working')"
 
 // ActiveRun finds the oldest run of a sync that is queued or working.
