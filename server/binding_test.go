@@ -329,3 +329,30 @@ func unmark(t testing.TB, file string) {
 	require.NoError(t, s.Update(t.Context(), (*store.Tx).Settled))
 	require.NoError(t, s.Close())
 }
+
+// TestRecordsOfADamagedLog: the file of a log that was changed is said to be damaged, to
+// whoever asks for the records of its run, for one record, or for an audit.
+func TestRecordsOfADamagedLog(t *testing.T) {
+	for name, spoil := range map[string]func(text []byte) []byte{
+		"flipped":   func(text []byte) []byte { text[len(text)-3] ^= 1; return text },
+		"heading":   func(text []byte) []byte { text[2] ^= 1; return text },
+		"first":     func(text []byte) []byte { text[20] ^= 1; return text },
+		"something": func([]byte) []byte { return []byte("what somebody has put there instead of the log") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newInPlace(t)
+			file := w.path("ledger", "sync-1", "run-2.log")
+			text, err := os.ReadFile(file)
+			require.NoError(t, err)
+			require.NoError(t, os.WriteFile(file, spoil(text), 0o600))
+			a := w.do("GET", "/sync_runs/2/records", w.key, nil).want(410)
+			require.Contains(t, string(a.text), "the file of its log is damaged")
+			w.do("GET", "/sync_runs/1/records", w.key, nil).want(200)
+			told := w.control("GET", "/explain?sync_run_id=2&identifier=ada@example.com", nil)
+			told.want(200)
+			audit := w.control("POST", "/audit", map[string]any{"sync_id": w.id, "readback": map[string]any{"url": w.syncWorld.dest0()}})
+			require.NotContains(t, string(audit.text), "its log has the request id")
+			require.EqualValues(t, 3, w.oneRun(w.id).id("data.source_record_count"), "the state has it already")
+		})
+	}
+}

@@ -46,8 +46,9 @@ func (x *explaining) readLedger(ctx context.Context) error {
 			}
 			return nil
 		})
-		if errors.Is(err, ledger.ErrNoRun) {
-			continue // dropped meanwhile
+		if errors.Is(err, ledger.ErrNoRun) || errors.Is(err, ledger.ErrDamaged) {
+			x.lost = true // dropped meanwhile, or not to be read behind the damage
+			continue
 		}
 		if err != nil {
 			return err
@@ -60,13 +61,16 @@ func (x *explaining) readLedger(ctx context.Context) error {
 		return nil
 	}
 	state, err := x.scanState(ctx, books)
+	if errors.Is(err, ledger.ErrDamaged) {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	defer state.Close()
 	for {
 		entry, err := state.Next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || errors.Is(err, ledger.ErrDamaged) { // the next run says so
 			return nil
 		}
 		if err != nil {

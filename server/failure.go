@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/descriptors"
+	"github.com/destkit/destkit/server/ledger"
 	"github.com/destkit/destkit/server/store"
 )
 
@@ -95,6 +96,10 @@ func failureOf(err error) *failure {
 		// Emulated destinations and warehouses have databases of their own, and
 		// snapshots have files.
 		return &failure{code: http.StatusInsufficientStorage, message: "the service's disk is full; nothing was changed", cause: err}
+	case errors.Is(err, ledger.ErrDamaged):
+		return &failure{code: http.StatusInternalServerError, message: "a file of the ledger is damaged; the next run of its sync says what is lost", cause: err}
+	case errors.Is(err, store.ErrDamaged):
+		return &failure{code: http.StatusInternalServerError, message: "the service's database is damaged; start it from a backup", cause: err}
 	case errors.Is(err, store.ErrNewer):
 		return &failure{code: http.StatusServiceUnavailable, message: "a newer version of the service has changed the database; this process works no more: replace it by one of that version", cause: err}
 	case errors.Is(err, store.ErrWrongKey):

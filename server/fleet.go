@@ -256,11 +256,14 @@ func (f *fleet) others(ctx context.Context) (others []lease.Process, err error) 
 }
 
 // Ready tells why this process should get no calls, nil when it should: the store
-// answers, what others tell is heard, runs are taken off the queue, and Drain was
-// not called. Where the store is not shared it is about the store alone.
+// answers, the data directory takes a file, what others tell is heard, runs are taken off the queue, and Drain was
+// not called. Where the store is not shared it is about the first two alone.
 func (s *Server) Ready(ctx context.Context) error {
 	if err := s.store.View(ctx, func(*store.Tx) error { return nil }); err != nil {
 		return fmt.Errorf("the store does not answer: %w", err)
+	}
+	if err := s.writable(); err != nil {
+		return err
 	}
 	f := s.fleet
 	switch {

@@ -3,8 +3,12 @@ package server
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net/http"
+	"os"
 	"time"
+
+	"github.com/destkit/destkit/server/store"
 )
 
 // readyPatience bounds one question for readiness: whoever asks has a deadline of
@@ -34,4 +38,30 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(text)
+}
+
+// leastRoom is what the data directory must take, in bytes: less than one write of the
+// database or of a ledger may need.
+const leastRoom = 64 << 10
+
+// writable tries the data directory with a file that is gone at once.
+func (s *Server) writable() error {
+	if s.config.Dir == "" {
+		return nil
+	}
+	f, err := os.CreateTemp(s.config.Dir, "ready-*.unfinished") // the next start removes what a kill leaves
+	if err == nil {
+		_, err = f.Write(make([]byte, leastRoom))
+		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+	}
+	// The path is nothing for everybody.
+	switch path, found := errors.AsType[*fs.PathError](err); {
+	case err == nil:
+		return nil
+	case store.Full(err):
+		return errors.New("the disk of the data directory is full: make room; what was acknowledged is kept")
+	case found:
+		err = path.Err
+	}
+	return errors.New("the data directory cannot be written: " + err.Error())
 }

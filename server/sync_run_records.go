@@ -61,9 +61,12 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	}
 	records, total, err = s.ledger.Sync(run.SyncID).Records(run.ID, filter, first, page.PerPage)
 	switch {
+	case errors.Is(err, ledger.ErrDamaged):
+		s.log.Error("the log of a run is damaged", "run", run.ID, "sync", run.SyncID, "error", err)
+		return nil, refuse(http.StatusGone, "the records of this run cannot be read any more: the file of its log is damaged")
 	case !errors.Is(err, ledger.ErrNoRun):
 	case run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0:
-		return nil, refuse(http.StatusGone, "the records of this run are not kept any more: the sync has another identifier or object since")
+		return nil, refuse(http.StatusGone, "the records of this run are not kept any more: the sync has another identifier or object since, or its ledger was lost")
 	default: // it ended before there was anything to write down
 		err = nil
 	}

@@ -211,7 +211,7 @@ func (l *loading) deliver(cmd *cobra.Command, result *loadgen.Result, thresholds
 	}
 	writeLoadText(out, result)
 	if why := result.Useless(); why != "" && result.Ended != "interrupted" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "destkit: "+why)
+		foreign.Println(cmd.ErrOrStderr(), "destkit: "+why)
 	}
 	return exitWith(status)
 }
