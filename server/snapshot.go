@@ -3,6 +3,8 @@ package server
 import (
 	"archive/tar"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,10 +16,12 @@ import (
 
 // A snapshot is a tar stream: meta.json first, then the store, then the records
 // of every emulated destination, the tables of every emulated warehouse and the
-// books of every sync that has run.
+// books of every sync that has run, and at last the checksums of all of these.
 // Secrets in it stay sealed under the master key.
 const (
-	snapshotFormat    = 1
+	snapshotFormat    = 2
+	unsummedFormat    = 1 // of programs that wrote no checksums
+	partSums          = "checksums.json"
 	partMeta          = "meta.json"
 	partStore         = "store.db"
 	partDestination   = "destinations/%d"
@@ -134,6 +138,7 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 	if err != nil {
 		return err
 	}
+	sums := map[string]string{}
 	// Every part is spooled on its own first: tar wants its length beforehand.
 	part := func(name string, write func(io.Writer) error) error {
 		piece, err := s.newSpool()
@@ -148,7 +153,9 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 		if err := archive.WriteHeader(head); err != nil {
 			return err
 		}
-		_, err = io.Copy(archive, piece.reader())
+		sum := sha256.New()
+		_, err = io.Copy(io.MultiWriter(archive, sum), piece.reader())
+		sums[name] = hex.EncodeToString(sum.Sum(nil))
 		return err
 	}
 	if err := part(partMeta, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
@@ -178,6 +185,9 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 		if err := part(fmt.Sprintf(partLedger, y.ID), s.ledger.Sync(y.ID).Snapshot); err != nil {
 			return err
 		}
+	}
+	if err := part(partSums, func(w io.Writer) error { return json.NewEncoder(w).Encode(sums) }); err != nil {
+		return err
 	}
 	return archive.Close()
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -157,7 +159,13 @@ func (a *archive) check() error {
 	if err := json.NewDecoder(meta).Decode(&a.meta); err != nil {
 		return errors.Join(errNoSnapshot, err)
 	}
-	if a.meta.Format != snapshotFormat {
+	switch a.meta.Format {
+	case snapshotFormat:
+		if err := a.intact(); err != nil {
+			return err
+		}
+	case unsummedFormat:
+	default:
 		return fmt.Errorf("the snapshot has format %d, this program reads %d", a.meta.Format, snapshotFormat)
 	}
 	if a.meta.Requests < 0 || a.meta.Requests > maxRequests {
@@ -168,6 +176,31 @@ func (a *archive) check() error {
 			if name := fmt.Sprintf(pattern, part.ID); a.parts[name] == nil {
 				return fmt.Errorf("%w: %s is missing", errNoSnapshot, name)
 			}
+		}
+	}
+	return nil
+}
+
+// intact compares every part with its checksum.
+func (a *archive) intact() error {
+	written := a.parts[partSums]
+	if written == nil {
+		return fmt.Errorf("%w: %s is missing, so it was cut off", errNoSnapshot, partSums)
+	}
+	var sums map[string]string
+	if err := json.NewDecoder(written).Decode(&sums); err != nil {
+		return errors.Join(errNoSnapshot, err)
+	}
+	for name := range a.parts {
+		if name == partSums {
+			continue
+		}
+		sum := sha256.New()
+		if _, err := io.Copy(sum, a.part(name)); err != nil {
+			return err
+		}
+		if sums[name] != hex.EncodeToString(sum.Sum(nil)) {
+			return fmt.Errorf("%w: the checksum of %s is wrong, so it was changed or damaged since it was made", errNoSnapshot, clip(name, 60))
 		}
 	}
 	return nil

@@ -3,9 +3,12 @@ package server
 import (
 	"archive/tar"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -167,8 +170,15 @@ func TestRestoreChangesNothingOnError(t *testing.T) {
 			return dropPart(name, fmt.Sprintf("warehouses/%d", p.warehouse), text)
 		}), 400, "is missing"},
 		"of a later format": {retar(t, kept, func(name string, text []byte) []byte {
-			return bytes.Replace(text, []byte(`"format": 1`), []byte(`"format": 2`), 1)
-		}), 400, "format 2"},
+			return bytes.Replace(text, []byte(`"format": 2`), []byte(`"format": 3`), 1)
+		}), 400, "format 3"},
+		"without checksums": {retar(t, kept, func(name string, text []byte) []byte { return dropPart(name, partSums, text) }), 400, "checksums.json is missing"},
+		"of another day in a part": {retar(t, kept, func(name string, text []byte) []byte {
+			if name == partSums {
+				text = bytes.Replace(text, []byte(`"store.db":"`), []byte(`"store.db":"0`), 1)
+			}
+			return text
+		}), 400, "the checksum of store.db is wrong"},
 		"with a broken simulator":  {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "destinations/", text) }), 400, "nothing was changed"},
 		"with a broken warehouse":  {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "warehouses/", text) }), 400, "nothing was changed"},
 		"with a broken store":      {retar(t, kept, func(name string, text []byte) []byte { return breakPart(name, "store.db", text) }), 400, ""},
@@ -182,10 +192,11 @@ func TestRestoreChangesNothingOnError(t *testing.T) {
 	}
 }
 
-// retar rewrites the parts of a snapshot; a nil part is left out.
+// retar rewrites the parts of a snapshot, with their checksums; a nil part is left out.
 func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) []byte) []byte {
 	var out bytes.Buffer
 	from, to := tar.NewReader(bytes.NewReader(snapshot)), tar.NewWriter(&out)
+	sums := map[string]string{}
 	for {
 		header, err := from.Next()
 		if err == io.EOF {
@@ -194,9 +205,15 @@ func retar(t *testing.T, snapshot []byte, change func(name string, text []byte) 
 		require.NoError(t, err)
 		text, err := io.ReadAll(from)
 		require.NoError(t, err)
+		if header.Name == partSums {
+			text, err = json.Marshal(sums)
+			require.NoError(t, err)
+		}
 		if text = change(header.Name, text); text == nil {
 			continue
 		}
+		sum := sha256.Sum256(text)
+		sums[header.Name] = hex.EncodeToString(sum[:])
 		require.NoError(t, to.WriteHeader(&tar.Header{Name: header.Name, Mode: 0o600, Size: int64(len(text))}))
 		_, err = to.Write(text)
 		require.NoError(t, err)
@@ -217,6 +234,55 @@ func breakPart(name, prefix string, text []byte) []byte {
 		return text[:len(text)/2]
 	}
 	return text
+}
+
+// TestChangedSnapshot: whichever byte of a snapshot is another one, or wherever it ends,
+// it is refused, or every part of it is as it was.
+func TestChangedSnapshot(t *testing.T) {
+	w := newSyncWorld(t)
+	w.oneRun(w.kept(nil).id("data.id"))
+	kept := w.control("GET", "/snapshot", nil).want(200).text
+	parts := func(text []byte) (all map[string]string, err error) {
+		a, err := w.s.readArchive(bytes.NewReader(text))
+		if err != nil {
+			return nil, err
+		}
+		defer a.spool.close()
+		all = map[string]string{}
+		for name := range a.parts {
+			part, err := io.ReadAll(a.part(name))
+			require.NoError(t, err)
+			all[name] = string(part)
+		}
+		delete(all, partSums)
+		return all, nil
+	}
+	want, err := parts(kept)
+	require.NoError(t, err)
+	refused := 0
+	check := func(text []byte, what string, at int) {
+		got, err := parts(text)
+		if err == nil {
+			require.True(t, maps.Equal(want, got), "%s at %d of %d is not noticed", what, at, len(kept))
+			return
+		}
+		require.ErrorIs(t, err, errNoSnapshot, "%s at %d", what, at)
+		refused++
+	}
+	for at := 0; at < len(kept); at += 997 {
+		bad := bytes.Clone(kept)
+		bad[at] ^= 1 << (at % 8)
+		check(bad, "a changed byte", at)
+		check(kept[:at], "an end", at)
+	}
+	require.Greater(t, refused, len(kept)/997)
+
+	old := retar(t, kept, func(name string, text []byte) []byte {
+		return bytes.Replace(dropPart(name, partSums, text), []byte(`"format": 2`), []byte(`"format": 1`), 1)
+	})
+	got, err := parts(old)
+	require.NoError(t, err, "one of an earlier program has none")
+	require.Equal(t, want[partStore], got[partStore])
 }
 
 // TestSnapshotSealsSecrets: no credential is in it in the clear.

@@ -1,10 +1,14 @@
 package store
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 )
 
 // A database says of itself that it is a copy, until whoever keeps files beside the
@@ -26,11 +30,27 @@ func (tx *Tx) Copied() (how string, err error) {
 	if errors.Is(err, ErrNotFound) {
 		return "", nil
 	}
+	how, _, _ = strings.Cut(how, " ")
 	return how, err
 }
 
 // Settled takes the mark of a copy away: what lies beside the store belongs to it.
 func (tx *Tx) Settled() error { return tx.DeleteSetting(settingCopied) }
+
+// A backup holds a checksum over all its rows beside the mark: SQLite itself notices
+// no changed byte within a value.
+
+// markBackup notes in a copy that it is one, and what is in it.
+func (c *lite) markBackup() error {
+	if err := c.mark(""); err != nil { // the mark is no part of the sum
+		return err
+	}
+	sum, err := c.checksum()
+	if err != nil {
+		return err
+	}
+	return c.mark(CopiedBackup + " " + sum)
+}
 
 // mark notes in a copy what it is.
 func (c *lite) mark(how string) error {
@@ -38,13 +58,61 @@ func (c *lite) mark(how string) error {
 	return err
 }
 
-// markFile notes it in a file that nobody else has open.
-func markFile(path, how string) error {
+// intact compares a copy with the checksum in it, if it has one.
+func (c *lite) intact() error {
+	var how string
+	err := c.query("SELECT value FROM settings WHERE key = ?", func(c cells) error { how = c.text(0); return nil }, settingCopied)
+	_, want, found := strings.Cut(how, " ")
+	if err != nil || !found {
+		return err
+	}
+	sum, err := c.checksum()
+	if err == nil && sum != want {
+		err = fmt.Errorf("%w: its checksum is wrong, so it was changed or damaged since it was made", ErrNotACopy)
+	}
+	return err
+}
+
+// checksum is over every value of every table but the mark.
+func (c *lite) checksum() (string, error) {
+	var tables []string
+	err := c.query("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name", func(c cells) error {
+		tables = append(tables, c.text(0))
+		return nil
+	})
+	sum := sha256.New()
+	for _, table := range tables {
+		if err != nil {
+			break
+		}
+		fmt.Fprintf(sum, "%q\n", table)
+		err = c.each(`SELECT * FROM "`+table+`"`, func(stmt *sqlite.Stmt) {
+			if table == "settings" && stmt.ColumnText(0) == settingCopied {
+				return
+			}
+			for i := range stmt.ColumnCount() {
+				fmt.Fprintf(sum, "%d %q\n", stmt.ColumnType(i), stmt.ColumnText(i))
+			}
+		})
+	}
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// each hands out the rows of a query as SQLite has them.
+func (c *lite) each(query string, row func(*sqlite.Stmt)) error {
+	return translate(sqlitex.ExecuteTransient(c.db, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		row(stmt)
+		return nil
+	}}))
+}
+
+// markFile marks a backup that nobody else has open.
+func markFile(path string) error {
 	c, err := connect(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.mark(how), c.close()); err != nil {
+	if err := errors.Join(c.markBackup(), c.close()); err != nil {
 		return fmt.Errorf("mark copy: %w", err)
 	}
 	return nil

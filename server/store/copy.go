@@ -67,7 +67,7 @@ func vacuum(ctx context.Context, path, to string) error {
 	if _, err := c.exec("VACUUM INTO ?", to); err != nil {
 		return errors.Join(ctx.Err(), err)
 	}
-	if err := markFile(to, CopiedBackup); err != nil {
+	if err := markFile(to); err != nil {
 		return err
 	}
 	return syncFile(to)

@@ -60,3 +60,41 @@ func TestDamagedCopy(t *testing.T) {
 		require.ErrorIs(t, s.Restore(t.Context(), bytes.NewReader(data)), ErrNotACopy, "version %x", number)
 	}
 }
+
+// TestChangedBackup: whichever byte of a backup is another one, or wherever it ends, it
+// is refused, or every value in it is as it was.
+func TestChangedBackup(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, Options{Dir: filepath.Join(dir, "data"), MasterKey: testKey})
+	update(t, s, func(tx *Tx) { build(t, tx, "acme") })
+	file := filepath.Join(dir, "backup.db")
+	require.NoError(t, Backup(t.Context(), s.dir, file))
+	good, err := os.ReadFile(file)
+	require.NoError(t, err)
+	content := func(data []byte) (string, error) {
+		opened, err := Open(t.Context(), Options{MasterKey: testKey, From: bytes.NewReader(data)})
+		if err != nil {
+			return "", err
+		}
+		defer func() { require.NoError(t, opened.Close()) }()
+		return opened.writing.(*lite).checksum()
+	}
+	want, err := content(good)
+	require.NoError(t, err)
+	at := bytes.Index(good, []byte("acme"))
+	require.Positive(t, at, "a value stands there in the clear")
+	bad := bytes.Clone(good)
+	bad[at] ^= 1
+	_, err = content(bad)
+	require.ErrorIs(t, err, ErrNotACopy)
+	require.ErrorContains(t, err, "its checksum is wrong")
+	for at := 0; at < len(good); at += 9973 {
+		bad := bytes.Clone(good)
+		bad[at] ^= 1 << (at % 8)
+		if got, err := content(bad); err == nil {
+			require.Equal(t, want, got, "byte %d of %d", at, len(good))
+		}
+		_, err = content(good[:at])
+		require.Error(t, err, "cut at %d of %d", at, len(good))
+	}
+}

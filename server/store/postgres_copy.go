@@ -86,7 +86,7 @@ func (p *postgres) copy(ctx context.Context, reader conn, w io.Writer) error {
 	from.patience = copyTime
 	defer func() { from.patience = statementTime }()
 	if err = fillCopy(ctx, staged, from); err == nil {
-		err = staged.mark(CopiedBackup)
+		err = staged.markBackup()
 	}
 	var data []byte
 	if err == nil && path == "" {

@@ -37,6 +37,9 @@ func (s *Store) adopt(c *lite) error {
 	if err := s.keys.check(c); err != nil {
 		return notACopy(err)
 	}
+	if err := c.intact(); err != nil {
+		return notACopy(err)
+	}
 	if err := migrate(c); err != nil {
 		return notACopy(err)
 	}
