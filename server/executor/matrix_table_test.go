@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-var update = flag.Bool("update", false, "write docs/crash-matrix.md and docs/fault-matrix.md")
+var update = flag.Bool("update", false, "write docs/crash-matrix.md, docs/disk-matrix.md and docs/fault-matrix.md")
 
 func ordinal(n int64) string {
 	suffix := "th"

@@ -112,7 +112,7 @@ func (l *Ledger) Bind(b Binding) error {
 	}
 	text, err := json.Marshal(b)
 	if err == nil {
-		err = (&folder{dir: l.o.Dir, room: l.o.room}).write(bindingFile, sealed(text, 0))
+		err = (&folder{dir: l.o.Dir, room: l.o.room, fault: l.o.Fault}).write(bindingFile, sealed(text, 0))
 	}
 	if err != nil {
 		return fmt.Errorf("bind ledger: %w", err)

@@ -15,6 +15,8 @@ type file struct {
 	mem   *content
 	shelf *shelfFile
 	room  *room
+	name  string // for faults
+	fault fault
 }
 
 type content struct {
@@ -23,6 +25,9 @@ type content struct {
 }
 
 func (f *file) ReadAt(p []byte, at int64) (int, error) {
+	if err := f.fault.of(FaultRead, f.name); err != nil {
+		return 0, err
+	}
 	if f.shelf != nil {
 		return f.shelf.readAt(p, at)
 	}
@@ -44,7 +49,7 @@ func (f *file) ReadAt(p []byte, at int64) (int, error) {
 
 // WriteAt writes what fits, as a disk does that becomes full.
 func (f *file) WriteAt(p []byte, at int64) (int, error) {
-	fits := f.room.take(len(p))
+	fits, bad := f.fault.some(f.name, f.room.take(len(p)))
 	n, err := fits, error(nil)
 	switch {
 	case f.shelf != nil:
@@ -59,6 +64,9 @@ func (f *file) WriteAt(p []byte, at int64) (int, error) {
 		copy(f.mem.data[at:], p[:fits])
 		f.mem.mu.Unlock()
 	}
+	if err == nil {
+		err = bad
+	}
 	if err == nil && fits < len(p) {
 		err = syscall.ENOSPC
 	}
@@ -66,6 +74,9 @@ func (f *file) WriteAt(p []byte, at int64) (int, error) {
 }
 
 func (f *file) truncate(size int64) error {
+	if err := f.fault.of(FaultTruncate, f.name); err != nil {
+		return err
+	}
 	if f.shelf != nil {
 		return f.shelf.truncate(size)
 	}
@@ -98,6 +109,9 @@ func (f *file) size() (int64, error) {
 }
 
 func (f *file) sync() error {
+	if err := f.fault.of(FaultSync, f.name); err != nil {
+		return err
+	}
 	if f.shelf != nil {
 		return f.shelf.sync()
 	}

@@ -17,6 +17,7 @@ type folder struct {
 	mu    sync.Mutex
 	files map[string]*content
 	room  *room // tests: the disk is full after so many bytes; nil: it never is
+	fault fault // tests
 }
 
 // room is what a small disk has left.
@@ -57,7 +58,7 @@ func (f *folder) open(names ...string) (*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &file{shelf: onShelf, room: f.room}, nil
+		return &file{shelf: onShelf, room: f.room, name: names[0], fault: f.fault}, nil
 	}
 	for _, name := range names {
 		if opened, err := f.openOne(name); !errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +74,7 @@ func (f *folder) openOne(name string) (*file, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		return &file{disk: disk, room: f.room}, nil
+		return &file{disk: disk, room: f.room, name: name, fault: f.fault}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,14 +82,17 @@ func (f *folder) openOne(name string) (*file, error) {
 	if mem == nil {
 		return nil, fs.ErrNotExist
 	}
-	return &file{mem: mem, room: f.room}, nil
+	return &file{mem: mem, room: f.room, name: name, fault: f.fault}, nil
 }
 
 // create makes an empty file, or empties the one that is there. Its name is
 // durable after sync.
 func (f *folder) create(name string) (*file, error) {
+	if err := f.fault.of(FaultCreate, name); err != nil {
+		return nil, err
+	}
 	if f.shelf != nil {
-		return &file{shelf: f.shelf.create(name), room: f.room}, nil
+		return &file{shelf: f.shelf.create(name), room: f.room, name: name, fault: f.fault}, nil
 	}
 	if f.dir != "" {
 		if err := f.makeDir(); err != nil {
@@ -98,7 +102,7 @@ func (f *folder) create(name string) (*file, error) {
 		if err != nil {
 			return nil, plain(err)
 		}
-		return &file{disk: disk, room: f.room}, nil
+		return &file{disk: disk, room: f.room, name: name, fault: f.fault}, nil
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +110,7 @@ func (f *folder) create(name string) (*file, error) {
 		f.files = map[string]*content{}
 	}
 	f.files[name] = &content{}
-	return &file{mem: f.files[name], room: f.room}, nil
+	return &file{mem: f.files[name], room: f.room, name: name, fault: f.fault}, nil
 }
 
 // makeDir makes the folder of the sync, durably, when it is missing.
@@ -120,6 +124,9 @@ func (f *folder) makeDir() error {
 	return syncDir(filepath.Dir(f.dir))
 }
 
+// scratchName is what faults know a file without a name by.
+const scratchName = "scratch"
+
 // scratch makes a file without a name: it is gone with the process, whatever
 // ends it.
 func (f *folder) scratch() (*file, error) {
@@ -128,10 +135,10 @@ func (f *folder) scratch() (*file, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &file{disk: disk, room: f.room}, nil
+		return &file{disk: disk, room: f.room, name: scratchName, fault: f.fault}, nil
 	}
 	if f.dir == "" {
-		return &file{mem: &content{}, room: f.room}, nil
+		return &file{mem: &content{}, room: f.room, name: scratchName, fault: f.fault}, nil
 	}
 	// Where there is no deleting of open files, Begin deletes it by its suffix.
 	disk, err := os.CreateTemp(f.dir, "scratch-*"+newSuffix)
@@ -141,11 +148,14 @@ func (f *folder) scratch() (*file, error) {
 	if err := os.Remove(disk.Name()); err != nil {
 		return nil, errors.Join(plain(err), disk.Close())
 	}
-	return &file{disk: disk, room: f.room}, nil
+	return &file{disk: disk, room: f.room, name: scratchName, fault: f.fault}, nil
 }
 
 // rename is durable when it returns.
 func (f *folder) rename(from, to string) error {
+	if err := f.fault.of(FaultRename, to); err != nil {
+		return err
+	}
 	if f.shelf != nil {
 		return f.shelf.rename(from, to)
 	}
@@ -167,6 +177,9 @@ func (f *folder) rename(from, to string) error {
 
 // remove is content when there is no such file.
 func (f *folder) remove(name string) error {
+	if err := f.fault.of(FaultRemove, name); err != nil {
+		return err
+	}
 	if f.shelf != nil {
 		return f.shelf.remove(name)
 	}
@@ -186,6 +199,9 @@ func (f *folder) remove(name string) error {
 func (f *folder) sync() error {
 	if f.dir == "" {
 		return nil
+	}
+	if err := f.fault.of(FaultSync, ""); err != nil {
+		return err
 	}
 	return syncDir(f.dir)
 }

@@ -26,6 +26,9 @@ type Options struct {
 	// Crash is called at each of CrashPoints, so that a test can end the process
 	// there. Nil: nothing.
 	Crash func(point string)
+	// Fault is asked before each use of a file, so that a test can have a bad disk: how
+	// many of n bytes are written, and what goes wrong. Nil: a good one.
+	Fault func(what, name string, n int) (int, error)
 
 	indexItems int // tests: keys of a run in memory, and how many segments make one
 	indexFan   int
@@ -125,7 +128,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	defer l.mu.Unlock()
 	s := l.syncs[id]
 	if s == nil {
-		files := &folder{room: l.o.room}
+		files := &folder{room: l.o.room, fault: l.o.Fault}
 		switch {
 		case l.o.Shelf != nil:
 			files.shelf = &shelved{on: l.o.Shelf, sync: id, scratch: l.o.Scratch}

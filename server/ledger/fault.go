@@ -1,0 +1,32 @@
+package ledger
+
+// What Options.Fault is asked about.
+const (
+	FaultRead     = "read"
+	FaultWrite    = "write"
+	FaultSync     = "sync"
+	FaultTruncate = "truncate"
+	FaultCreate   = "create"
+	FaultRename   = "rename"
+	FaultRemove   = "remove"
+)
+
+// fault is how a test has a bad disk; nil has a good one.
+type fault func(what, name string, n int) (int, error)
+
+// of asks about something that is done or not.
+func (f fault) of(what, name string) error {
+	if f == nil {
+		return nil
+	}
+	_, err := f(what, name, 0)
+	return err
+}
+
+// some asks how many of n bytes are written.
+func (f fault) some(name string, n int) (int, error) {
+	if f == nil {
+		return n, nil
+	}
+	return f(FaultWrite, name, n)
+}
