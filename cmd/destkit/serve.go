@@ -65,6 +65,9 @@ start without one. Tokens in ` + envAccessToken + ` and
 ` + envWorkspaceKey + ` are taken over at every start and never
 printed. It stops on SIGINT and SIGTERM.
 
+With --data, the folder ledger in it belongs to destkit.db beside it: a start with one
+that is gone, or another one, is refused with what to put back or to move away.
+
 With --data, secrets are sealed under a master key: ` + envMasterKey + ` (64 hex
 digits, or base64 of 32 bytes), or --key-file. Without either, the first start
 makes one in your configuration folder and says so. Keep it: without it nobody
