@@ -356,3 +356,20 @@ func TestRecordsOfADamagedLog(t *testing.T) {
 		})
 	}
 }
+
+// TestLedgerRemovedWhileServed: the run says it, and the next start finds a ledger that
+// belongs to its database.
+func TestLedgerRemovedWhileServed(t *testing.T) {
+	w := newInPlace(t)
+	entries, err := os.ReadDir(w.path("ledger"))
+	require.NoError(t, err)
+	for _, e := range entries {
+		w.take(e.Name())
+	}
+	ended := w.oneRun(w.id)
+	require.Equal(t, true, ended.at("data.full_sync"))
+	require.Contains(t, ended.at("data.sync_trigger_reason.ui_detail"), ledger.UnknownDeletes)
+	w.stop()
+	require.NoError(t, w.start())
+	require.Equal(t, [7]int64{3, 0, 0, 0, 0, 0, 0}, w.oneRun(w.id).counts())
+}

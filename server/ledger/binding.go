@@ -110,12 +110,30 @@ func (l *Ledger) Bind(b Binding) error {
 	if l.o.Dir == "" {
 		return nil
 	}
-	text, err := json.Marshal(b)
-	if err == nil {
-		err = (&folder{dir: l.o.Dir, room: l.o.room, fault: l.o.Fault}).write(bindingFile, sealed(text, 0))
-	}
-	if err != nil {
+	l.o.bound.Store(&b)
+	if err := l.o.bind(b); err != nil {
 		return fmt.Errorf("bind ledger: %w", err)
 	}
 	return nil
+}
+
+func (o *Options) bind(b Binding) error {
+	text, err := json.Marshal(b)
+	if err != nil {
+		return err
+	}
+	return (&folder{dir: o.Dir, room: o.room, fault: o.Fault}).write(bindingFile, sealed(text, 0))
+}
+
+// rebind writes the binding again where all files were removed under a process that
+// goes on: what is written now belongs to its database, and the next start must know.
+func (s *Sync) rebind() error {
+	if s.o.bound == nil || s.o.bound.Load() == nil {
+		return nil
+	}
+	_, err := os.Stat(s.o.Dir + string(os.PathSeparator) + bindingFile)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return plain(err)
+	}
+	return s.o.bind(*s.o.bound.Load())
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // Options of a ledger; the zero value keeps it in memory.
@@ -34,6 +35,7 @@ type Options struct {
 	indexFan   int
 	block      int // tests: bytes of a block of the state
 	room       *room
+	bound      *atomic.Pointer[Binding] // what Bind was given
 }
 
 // The points at which a test can end the process.
@@ -82,6 +84,7 @@ func Open(o Options) (*Ledger, error) {
 	if err := o.checkShelf(); err != nil {
 		return nil, err
 	}
+	o.bound = new(atomic.Pointer[Binding])
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
 	if o.Dir == "" {
 		return l, nil

@@ -65,6 +65,9 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err := s.clean(); err != nil {
 		return nil, err
 	}
+	if err := s.rebind(); err != nil {
+		return nil, err
+	}
 	if err := s.checkState(run); err != nil {
 		return nil, err
 	}
