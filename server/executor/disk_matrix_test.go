@@ -293,3 +293,18 @@ func (c diskCell) harms(t *testing.T, folder, earlier string) {
 		require.NoError(t, os.WriteFile(path, text, 0o600))
 	}
 }
+
+// TestLogOfAnInterruptedRunIsGone: a run that has sent something and finds no log of it
+// is a full sync, and says so; one that had sent nothing is not.
+func TestLogOfAnInterruptedRunIsGone(t *testing.T) {
+	row := crashRows()[slices.IndexFunc(crashRows(), func(c crashRow) bool { return c.strategy == api.MirrorDeletes })]
+	s := row.begin(t, false)
+	s.to.Reported = 10
+	o := s.onDisk(nil)
+	require.True(t, o.FullSync)
+	require.Equal(t, logGone, o.FullReason)
+	s.run++
+	s.to.Reported = 0
+	o = s.onDisk(nil)
+	require.False(t, o.FullSync, o.FullReason)
+}

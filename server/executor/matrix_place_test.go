@@ -36,8 +36,8 @@ type place struct {
 	Credentials destination.Credentials
 	Parts       int // runs are cut into so many; 0: they are not
 	callers     *callers
-	// Merged is what the service knows of the ledger, as Job.Merged.
-	Merged int64
+	// What the service knows of the ledger, as in Job.
+	Merged, Reported int64
 }
 
 // matrixPairs are the mappings of the crash matrix.
@@ -214,7 +214,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	c := clock.New(nil)
 	defer c.Close()
 	job := Job{
-		Run: run, Sync: 7, Merged: to.Merged, Source: &table{rows: rows, ranged: to.Parts > 0}, Object: source.Object{Name: "t"},
+		Run: run, Sync: 7, Merged: to.Merged, Reported: to.Reported, Source: &table{rows: rows, ranged: to.Parts > 0}, Object: source.Object{Name: "t"},
 		Columns: []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "level", Kind: api.KindInteger}, {Name: "at", Kind: api.KindInteger}},
 	}
 	if err := to.open(ctx, &job, crash, &sent); err != nil {
