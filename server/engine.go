@@ -87,6 +87,11 @@ func (e *engine) start(workspaceID, runID int64) {
 		_, err := e.run(ctx, workspaceID, runID)
 		log := e.logOf(runID)
 		e.leave(runID)
+		// Whoever held the runs may have given up while this one was on its way to its
+		// end, and found it still at work then.
+		if stopped(ctx) && e.s.background.ctx.Err() == nil {
+			e.start(workspaceID, runID)
+		}
 		// A run whose sync was deleted meanwhile has nowhere to be recorded.
 		if err != nil && !stopped(ctx) && !errors.Is(err, store.ErrNotFound) {
 			log.Error("sync run cannot be recorded", "error", err)
@@ -138,6 +143,14 @@ func (e *engine) cancel(runID int64) bool {
 	return ok
 }
 
+// isCanceled tells whether a client has cancelled a run that works here, be it told
+// to stop as well.
+func (e *engine) isCanceled(runID int64) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.working[runID] != nil && e.working[runID].canceled
+}
+
 // halt ends the runs of a sync that is gone, and waits for their end.
 func (e *engine) halt(syncID int64) {
 	for _, end := range e.calledOff(syncID) {
@@ -182,20 +195,23 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 		if crowded.Status == "" {
 			outcome, audience = e.execute(ctx, y, run, progress)
 		}
-		if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking {
+		if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking && !e.isCanceled(runID) {
 			return true, nil // stopped: the run goes on later
 		}
 		// It goes on from where it stood, with the sync as it is then.
 		if e.ownTrouble(outcome, before) && e.wait(ctx, runID, wait, outcome.Cause) == nil {
 			continue
 		}
-		if stopped(ctx) {
+		if stopped(ctx) && !e.isCanceled(runID) {
 			return true, nil
 		}
 		if audience != "" {
 			if y.MatchRate, err = e.matchRate(y, run, audience); err != nil {
 				e.logOf(runID).Warn("match rate cannot be measured", "error", err)
 			}
+		}
+		if stopped(ctx) { // and cancelled: its end is recorded all the same
+			ctx = context.WithoutCancel(ctx)
 		}
 		e.writeBack(ctx, y, run)
 		return false, e.finish(ctx, y, run, outcome, progress)
@@ -261,9 +277,7 @@ func (e *engine) resend(job *executor.Job, to endpoint) {
 
 // finish records how a run has ended, and what follows from it.
 func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
-	e.mu.Lock()
-	canceled := e.working[run.ID] != nil && e.working[run.ID].canceled
-	e.mu.Unlock()
+	canceled := e.isCanceled(run.ID)
 	e.progress.forget(run.ID)
 	status := api.SyncUpToDate
 	var ended *store.SyncRun

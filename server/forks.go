@@ -50,9 +50,13 @@ func (f *forks) closeAll() {
 // way have ended.
 func (s *Server) end() error {
 	defer s.forks.room.Add(1)
-	s.world.Lock()
-	defer s.world.Unlock()
-	left, err := s.everythingOutside(context.Background())
+	ctx := context.Background() // whoever has asked for it may be gone
+	unlock, err := s.stand(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	left, err := s.everythingOutside(ctx)
 	return errors.Join(err, left.drop(s), s.Close())
 }
 

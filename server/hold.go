@@ -100,6 +100,27 @@ type passage struct {
 // errReplaced ends a passage.
 var errReplaced = errors.New("the world is replaced by a snapshot")
 
+// stand keeps all calls out and ends those that wait for the clock: for what
+// replaces or ends the world. Seeds end before; calls go on meanwhile.
+func (s *Server) stand(ctx context.Context) (release func(), err error) {
+	plant, err := s.planting.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	unlock, err := s.world.Lock(ctx)
+	if err != nil {
+		plant()
+		return nil, err
+	}
+	open, err := s.passages.stop(ctx)
+	if err != nil {
+		unlock()
+		plant()
+		return nil, err
+	}
+	return func() { open(); unlock(); plant() }, nil
+}
+
 // through runs fn until the world is replaced.
 func (p *passages) through(ctx context.Context, fn func(ctx context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -124,8 +145,9 @@ func (p *passages) through(ctx context.Context, fn func(ctx context.Context) err
 	return fn(ctx)
 }
 
-// stop ends all of them and lets none begin until open is called.
-func (p *passages) stop() (open func()) {
+// stop ends all of them and lets none begin until open is called. It does not wait
+// for them longer than ctx lasts.
+func (p *passages) stop(ctx context.Context) (open func(), err error) {
 	p.mu.Lock()
 	p.closed = true
 	var ends []*passage
@@ -135,11 +157,19 @@ func (p *passages) stop() (open func()) {
 	p.mu.Unlock()
 	for _, one := range ends {
 		one.cancel()
-		<-one.done
 	}
-	return func() {
+	open = func() {
 		p.mu.Lock()
 		p.closed = false
 		p.mu.Unlock()
 	}
+	for _, one := range ends {
+		select {
+		case <-one.done:
+		case <-ctx.Done():
+			open()
+			return nil, ctx.Err()
+		}
+	}
+	return open, nil
 }

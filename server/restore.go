@@ -31,9 +31,11 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer release() // starts the runs of the world that is there then
-	s.world.Lock()
-	defer s.world.Unlock()
-	defer s.passages.stop()()
+	unlock, err := s.stand(ctx)
+	if err != nil {
+		return fmt.Errorf("restore: %w", err)
+	}
+	defer unlock()
 	// Simulators and warehouses cannot be checked before they are replaced, so the
 	// present world is kept to go back to.
 	before, err := s.spoolWorld(ctx)

@@ -166,8 +166,8 @@ func (s *Server) seed(ctx context.Context, file string, src []byte, own bool) (*
 	if err != nil {
 		return nil, err
 	}
-	s.world.RLock()
-	defer s.world.RUnlock()
+	s.planting.RLock()
+	defer s.planting.RUnlock()
 	return s.sow(ctx, file, document, own)
 }
 

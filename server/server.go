@@ -19,7 +19,6 @@ import (
 	"net/netip"
 	"path"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -196,9 +195,11 @@ type Server struct {
 	live       *live
 	retries    *retries
 
-	// world is held for reading by every request, and for writing by what must
-	// see or replace everything at one moment: snapshot, restore.
-	world    sync.RWMutex
+	// world is held for reading by every request, and for writing by what replaces
+	// or ends everything: restore, the end of a fork. planting is the same for seeds,
+	// which take longer than a call may be kept waiting.
+	world    worldLock
+	planting worldLock
 	passages passages
 	worlds   atomic.Int64 // counts the worlds of this process
 }

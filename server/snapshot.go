@@ -79,8 +79,11 @@ func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
 		return nil, err
 	}
 	defer release()
-	s.world.Lock()
-	defer s.world.Unlock()
+	unlock, err := s.world.Lock(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer unlock()
 	return s.spoolWorld(ctx)
 }
 

@@ -1,0 +1,86 @@
+package server
+
+import (
+	"context"
+	"sync"
+)
+
+// worldLock is held for reading by calls, and for writing by what replaces or ends
+// everything. Who waits to write keeps new readers out, so that there is an end to
+// the wait; who gives up lets them in again at once. The zero value is free.
+type worldLock struct {
+	mu      sync.Mutex
+	readers int
+	waiting int  // to write
+	writing bool // one does
+	changed chan struct{}
+}
+
+// RLock waits until nobody writes or waits to.
+func (l *worldLock) RLock() {
+	l.mu.Lock()
+	for l.writing || l.waiting > 0 {
+		changed := l.change()
+		l.mu.Unlock()
+		<-changed
+		l.mu.Lock()
+	}
+	l.readers++
+	l.mu.Unlock()
+}
+
+// RUnlock ends one RLock.
+func (l *worldLock) RUnlock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.readers--; l.readers == 0 {
+		l.tell()
+	}
+}
+
+// Lock waits until nobody else has the lock, or until ctx ends.
+func (l *worldLock) Lock(ctx context.Context) (unlock func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting++
+	defer func() { l.waiting-- }()
+	for l.writing || l.readers > 0 {
+		changed := l.change()
+		l.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		l.mu.Lock()
+		if err != nil {
+			l.tell() // those that it kept out
+			return nil, err
+		}
+	}
+	l.writing = true
+	return sync.OnceFunc(l.unlock), nil
+}
+
+func (l *worldLock) unlock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.writing = false
+	l.tell()
+}
+
+// change is closed at the next change; the lock is held.
+func (l *worldLock) change() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
+}
+
+// tell makes all who wait look again; the lock is held.
+func (l *worldLock) tell() {
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
+	}
+}
