@@ -14,8 +14,8 @@ import (
 func (s *Server) clockRoutes() []controlRoute {
 	return []controlRoute{
 		{"GET", "/clock", "shows the service's clock", func(*controlCall) (any, error) { return s.shownClock(nil), nil }},
-		{"POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run`, s.controlClock},
-		{"POST", "/settle", "answers when nothing runs any more and nothing is due", func(c *controlCall) (any, error) {
+		{"POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, s.controlClock},
+		{"POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *controlCall) (any, error) {
 			if err := s.settled(c.r.Context()); err != nil {
 				return nil, err
 			}
@@ -28,6 +28,12 @@ func (s *Server) clockRoutes() []controlRoute {
 // of it meanwhile.
 func (s *Server) settled(ctx context.Context) error {
 	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.Settle) })
+}
+
+// lulled waits in the same way until nothing runs at this moment. Runs that wait for
+// another attempt are ended by who asks.
+func (s *Server) lulled(ctx context.Context) error {
+	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.clock.Lull) })
 }
 
 // clockShown is the clock as the control API shows it.

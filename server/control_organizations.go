@@ -226,7 +226,7 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 	}
 	defer release()
 	// Work that was begun must not write into what is emptied.
-	if err := s.settled(ctx); err != nil {
+	if err := s.lulled(ctx); err != nil {
 		return nil, err
 	}
 	var left outside
@@ -257,7 +257,9 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What they hold is about things that are gone.
+	// What they hold is about things that are gone. So it goes, whether the caller is
+	// still there or not.
+	ctx = context.WithoutCancel(ctx)
 	_, err = s.faults.forget(ctx)
 	if err := errors.Join(err, s.journal.forget(ctx), left.drop(s)); err != nil {
 		return nil, err

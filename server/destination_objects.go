@@ -60,7 +60,8 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 	if err != nil {
 		return nil, err
 	}
-	if !cached.FetchedAt.IsZero() && s.clock.Now().Sub(cached.FetchedAt) < s.config.CacheTTL {
+	// One that is of a moment to come was kept before the clock was set back.
+	if age := s.clock.Now().Sub(cached.FetchedAt); !cached.FetchedAt.IsZero() && age >= 0 && age < s.config.CacheTTL {
 		return cached.Objects, nil
 	}
 	if err := s.refreshObjects(ctx, d); err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"runtime"
 	"testing"
 
@@ -82,5 +81,3 @@ func TestCancellingARunThatIsStopped(t *testing.T) {
 	require.Equal(t, "failed", shown.at("data.status"), string(shown.text))
 	require.Equal(t, true, shown.at("data.canceled"))
 }
-
-var _ = io.Discard

@@ -86,7 +86,8 @@ func (o *outbox) put(item outgoing) {
 		o.timers = map[int64]*clock.Timer{}
 	}
 	world := o.world
-	o.timers[item.id] = o.s.clock.At(item.at, o.name, func(context.Context) {
+	// For a while, which a clock that is set back leaves as it is.
+	o.timers[item.id] = o.s.clock.AfterFunc(item.at.Sub(o.s.clock.Now()), o.name, func(context.Context) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.world == world {

@@ -108,7 +108,13 @@ func (p *retries) put(workspaceID, syncID int64, next *retry) {
 	if next == nil || next.Run != 0 || !p.s.leads() {
 		return
 	}
-	p.timers[syncID] = p.s.clock.At(next.At, "retry of sync", func(ctx context.Context) { p.due(ctx, workspaceID, syncID, next.Failed) })
+	// Never longer than it was when the run failed: the clock may have been set back
+	// since, also while the process was away.
+	wait := next.At.Sub(p.s.clock.Now())
+	if i := next.Attempt - 1; i >= 0 && i < len(retryWaits) {
+		wait = min(wait, retryWaits[i])
+	}
+	p.timers[syncID] = p.s.clock.AfterFunc(wait, "retry of sync", func(ctx context.Context) { p.due(ctx, workspaceID, syncID, next.Failed) })
 }
 
 // forgetAll stops all timers.

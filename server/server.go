@@ -261,8 +261,9 @@ func (s *Server) Close() error {
 	return nil
 }
 
-// Settle waits until nothing runs any more and nothing is due on the service's
-// clock. Beside other processes it waits until no run is active in any of them, and
+// Settle waits until nothing runs that could end by itself, and nothing is due on the
+// service's clock. While time runs, a run that waits for its rate, for another attempt
+// or for a destination could; on a frozen clock only the last one could. Beside other processes it waits until no run is active in any of them, and
 // nothing that is due is left to be sent.
 func (s *Server) Settle(ctx context.Context) error {
 	if s.fleet != nil {

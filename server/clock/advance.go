@@ -26,9 +26,9 @@ type Report struct {
 // Advance adds d to the offset step by step. Everything that falls due in
 // between runs in order (by moment, then by registration), one after the other,
 // each while Now shows its own moment; each step waits until nothing runs any
-// more. It returns when nothing runs and nothing is due at the end of the way.
-// Real time does not count meanwhile: the clock runs on from the end of the
-// way, or stays frozen there.
+// more. Real time does not count meanwhile: the clock runs on from the end of the
+// way, or stays frozen there. It returns when nothing is left, at that end, that
+// could end by itself, as Settle says.
 //
 // Calls wait for one another. A negative d, one that reaches where Set would not
 // go and a call from work that it would wait for are refused. When ctx ends the clock stays
@@ -40,22 +40,33 @@ func (c *Clock) Advance(ctx context.Context, d time.Duration) (Report, error) {
 	if workOf(ctx, c) != nil {
 		return Report{}, fmt.Errorf("advance clock: %w", ErrWithin)
 	}
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return Report{}, fmt.Errorf("advance clock: %w", ctx.Err())
-	}
-	report, target, err := c.depart(d)
-	if err != nil {
+	report, err := c.travel(ctx, d)
+	if report == nil {
 		return Report{}, fmt.Errorf("advance clock: %w", err)
 	}
-	err = c.walk(ctx, target, report)
-	c.arrive()
+	if err == nil {
+		err = c.settled(ctx)
+	}
 	if err != nil {
 		return *report, fmt.Errorf("advance clock: %w", c.blame(err))
 	}
 	return *report, nil
+}
+
+// travel goes the whole way, one call at a time; without a report it has not begun.
+func (c *Clock) travel(ctx context.Context, d time.Duration) (*Report, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	report, target, err := c.depart(d)
+	if err != nil {
+		return nil, err
+	}
+	defer c.arrive() // also when a clock that it asks panics
+	return report, c.walk(ctx, target, report)
 }
 
 // count adds a function that was started.

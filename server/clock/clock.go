@@ -8,6 +8,7 @@
 package clock
 
 import (
+	"container/heap"
 	"context"
 	"errors"
 	"fmt"
@@ -139,16 +140,19 @@ func (c *Clock) Freeze(frozen bool) {
 
 // Set puts the clock to t, forwards or backwards, without the steps between:
 // what is overdue then runs at once, in order. Use Advance to run through time.
+// Backwards, what waits for a while (Sleep, Doze, AfterFunc) has as long to wait as
+// before; what waits for a moment (At) waits for that moment.
 // It fails with ErrAdvancing while another call advances the clock, for a moment
 // outside of the years 1970 to 9999, and for one more than 290 years away from
 // the system's clock.
 func (c *Clock) Set(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.set(t)
+	return c.set(c.now(), t)
 }
 
-func (c *Clock) set(t time.Time) error {
+// set puts the clock from one moment to another.
+func (c *Clock) set(from, t time.Time) error {
 	if c.stepped {
 		return fmt.Errorf("set clock: %w", ErrAdvancing)
 	}
@@ -160,8 +164,22 @@ func (c *Clock) set(t time.Time) error {
 	if !c.frozen {
 		c.release(t)
 	}
+	if back := from.Sub(t); back > 0 {
+		c.keepWaits(back)
+	}
 	c.look()
 	return nil
+}
+
+// keepWaits moves what waits for a while back with the clock: otherwise it would
+// wait for the old time to return.
+func (c *Clock) keepWaits(back time.Duration) {
+	for _, t := range c.queue {
+		if t.span {
+			t.at = t.at.Add(-back)
+		}
+	}
+	heap.Init(&c.queue)
 }
 
 // Offset is how far the clock is ahead of the system clock.
@@ -216,13 +234,13 @@ func (c *Clock) State() State {
 func (c *Clock) Restore(state State) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	was := c.frozen
+	was, from := c.frozen, c.now()
 	c.frozen = state.Frozen
 	to := state.FrozenAt
 	if !state.Frozen {
 		to = c.system().Add(state.Offset)
 	}
-	if err := c.set(to); err != nil {
+	if err := c.set(from, to); err != nil {
 		c.frozen = was
 		return err
 	}

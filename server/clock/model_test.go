@@ -91,8 +91,11 @@ func TestAgainstModel(t *testing.T) {
 				report, err := c.Advance(rt.Context(), wait)
 				require.NoError(rt, err)
 				require.Equal(rt, len(m.log)-before, report.Count)
-			case "set": // backwards: what waits keeps its moment
+			case "set": // backwards: what waits has as long to wait as before
 				m.now -= time.Second
+				for i := range m.list {
+					m.list[i].at -= time.Second
+				}
 				require.NoError(rt, c.Set(day.Add(m.now)))
 			}
 			require.Equal(rt, day.Add(m.now), c.Now())

@@ -18,6 +18,7 @@ type Timer struct {
 	woken chan error // of a sleeper, which has no fn
 	work  *work      // that sleeps; nil when it is nobody's
 	brief bool       // a sleeper that Settle waits for while time runs
+	span  bool       // waits for a while, not for a moment
 }
 
 // AfterFunc runs fn in a goroutine of its own when d has passed on this clock;
@@ -26,10 +27,10 @@ type Timer struct {
 func (c *Clock) AfterFunc(d time.Duration, name string, fn func(ctx context.Context)) *Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.push(&Timer{c: c, at: c.now().Add(d), name: name, fn: fn})
+	return c.push(&Timer{c: c, at: c.now().Add(d), name: name, fn: fn, span: true})
 }
 
-// At is AfterFunc for a moment of this clock.
+// At runs fn as AfterFunc does, at a moment of this clock.
 func (c *Clock) At(t time.Time, name string, fn func(ctx context.Context)) *Timer {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -96,15 +97,20 @@ func (t *Timer) Stop() bool {
 }
 
 // When is the moment at which the timer falls, or fell, due.
-func (t *Timer) When() time.Time { return t.at }
+func (t *Timer) When() time.Time {
+	t.c.mu.Lock()
+	defer t.c.mu.Unlock()
+	return t.at
+}
 
 // Sleep waits until d has passed on this clock. Under a context of a due
 // function or of Work the sleeper counts as not running meanwhile. Errors are
 // those of ctx, and ErrClosed.
 func (c *Clock) Sleep(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, false) }
 
-// Doze is Sleep for the short waits of work that is under way, such as those that
-// keep a rate: Settle waits for their end, unless time stands still.
+// Doze is Sleep for the waits of work that ends by itself, such as those that keep a
+// rate or come before another attempt: Settle and Advance wait for their end, unless
+// time stands still.
 func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true) }
 
 func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
@@ -116,7 +122,7 @@ func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
 		c.mu.Unlock()
 		return ErrClosed
 	}
-	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c), brief: brief}
+	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c), brief: brief, span: true}
 	if t.work != nil {
 		t.name = t.work.name
 		t.work.pause()

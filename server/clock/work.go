@@ -120,7 +120,8 @@ func (c *Clock) Pause(ctx context.Context) (resume func()) {
 	})
 }
 
-// Running names what runs now and keeps the clock from being quiet, sorted.
+// Running names what keeps the clock from being quiet: what runs now and, while time
+// runs, what dozes; sorted.
 func (c *Clock) Running() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -130,22 +131,44 @@ func (c *Clock) Running() []string {
 			names = append(names, w.name)
 		}
 	}
+	for _, t := range c.queue {
+		if t.brief && !c.frozen {
+			names = append(names, t.name)
+		}
+	}
 	slices.Sort(names)
 	return names
 }
 
-// Settle waits until nothing runs and nothing is due at the present moment.
-// What sleeps until later is quiet, and what dozes is when time stands still. It fails when ctx ends, naming what still
-// runs, and with ErrWithin from work that it would wait for.
+// Settle waits until nothing runs that could end by itself, and nothing is due at
+// the present moment. While time runs, what dozes could: it is waited for. What
+// sleeps is quiet, and what dozes is when time stands still. It fails when ctx ends,
+// naming what still runs, and with ErrWithin from work that it would wait for.
 func (c *Clock) Settle(ctx context.Context) error {
 	if workOf(ctx, c) != nil {
 		return fmt.Errorf("settle clock: %w", ErrWithin)
 	}
-	err := c.wait(ctx, func() bool {
-		return c.running == 0 && !c.stepped && !c.due() && (c.dozing == 0 || c.frozen)
-	})
-	if err != nil {
+	if err := c.settled(ctx); err != nil {
 		return fmt.Errorf("settle clock: %w", c.blame(err))
+	}
+	return nil
+}
+
+func (c *Clock) settled(ctx context.Context) error {
+	return c.wait(ctx, func() bool { return c.quiet() && (c.dozing == 0 || c.frozen) })
+}
+
+// quiet: nothing runs at this moment; the lock is held.
+func (c *Clock) quiet() bool { return c.running == 0 && !c.stepped && !c.due() }
+
+// Lull waits until nothing runs at this moment, whatever dozes: for who stops what
+// would go on after that. Errors are those of Settle.
+func (c *Clock) Lull(ctx context.Context) error {
+	if workOf(ctx, c) != nil {
+		return fmt.Errorf("wait for a lull: %w", ErrWithin)
+	}
+	if err := c.wait(ctx, c.quiet); err != nil {
+		return fmt.Errorf("wait for a lull: %w", c.blame(err))
 	}
 	return nil
 }

@@ -210,3 +210,84 @@ func TestCloseDuringAdvance(t *testing.T) {
 	c.Close()
 	require.ErrorIs(t, <-failed, ErrClosed)
 }
+
+// TestAdvanceWaitsForDozers: what dozes beyond the end of the way ends by itself when
+// time runs on, so it is waited for; on a frozen clock it does not.
+func TestAdvanceWaitsForDozers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		ended := 0
+		paced := func(ctx context.Context) {
+			for range 3 {
+				if c.Doze(ctx, 40*time.Second) != nil {
+					return
+				}
+			}
+			ended++
+		}
+		c.AfterFunc(time.Hour, "run", paced)
+		_, err := c.Advance(t.Context(), time.Hour)
+		require.NoError(t, err)
+		require.Equal(t, 1, ended)
+
+		c.AfterFunc(time.Hour, "run", paced)
+		ctx, giveUp := context.WithTimeout(t.Context(), time.Minute)
+		defer giveUp()
+		report, err := c.Advance(ctx, time.Hour)
+		require.ErrorContains(t, err, "deadline exceeded; still running: run")
+		require.Equal(t, report.From.Add(time.Hour), report.To, "the way was gone")
+
+		c.Freeze(true)
+		_, err = c.Advance(t.Context(), time.Second)
+		require.NoError(t, err)
+		require.Equal(t, 1, ended)
+		_, err = c.Advance(t.Context(), 2*time.Minute)
+		require.NoError(t, err)
+		require.Equal(t, 2, ended)
+	})
+}
+
+// TestSetBackKeepsWaits: who waits for a while waits no longer than that, whether
+// time runs or not; who waits for a moment waits for that moment.
+func TestSetBackKeepsWaits(t *testing.T) {
+	for _, frozen := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			c := New(nil)
+			defer c.Close()
+			c.Freeze(frozen)
+			var d diary
+			c.AfterFunc(time.Minute, "while", d.note(c, "while"))
+			c.At(c.Now().Add(time.Minute), "moment", d.note(c, "moment"))
+			slept := make(chan error, 2)
+			go func() { slept <- c.Sleep(t.Context(), time.Minute) }()
+			go func() { slept <- c.Doze(t.Context(), time.Minute) }()
+			synctest.Wait()
+			require.NoError(t, c.Set(c.Now().Add(-24*time.Hour)))
+			_, err := c.Advance(t.Context(), time.Minute)
+			require.NoError(t, err)
+			require.NoError(t, <-slept)
+			require.NoError(t, <-slept)
+			require.Len(t, d.read(), 1)
+			require.Contains(t, d.read()[0], "while")
+		})
+	}
+}
+
+// TestLull waits for what runs, and not for what dozes.
+func TestLull(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		begun := c.Now()
+		c.AfterFunc(0, "run", func(ctx context.Context) {
+			time.Sleep(time.Second) // at work
+			_ = c.Doze(ctx, time.Hour)
+		})
+		require.NoError(t, c.Lull(t.Context()))
+		require.Equal(t, time.Second, c.Now().Sub(begun))
+		ctx, done := c.Work(t.Context(), "own")
+		require.ErrorIs(t, c.Lull(ctx), ErrWithin)
+		done()
+	})
+}

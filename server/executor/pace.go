@@ -37,13 +37,12 @@ func (g *gate) pass(ctx context.Context, n int) (taken time.Time, err error) {
 // shortly is how long the answer of the other processes takes at most.
 const shortly = time.Second
 
-// wait lets d pass. Between two batches the run is at work: it is no sleep on the
-// clock, in which all is quiet. What is asked of other processes comes in real time.
-// A pause after a 429 is a sleep.
+// wait lets d pass. Between two batches the run is at work: it ends by itself as long
+// as time runs. What is asked of other processes comes in real time, but for pauses
+// after a 429.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
 	switch {
 	case d > shortly || g.limiter.Rest(g.clock.Now()) > 0:
-		return g.clock.Sleep(ctx, d)
 	case g.limiter.Shared() || g.records.Shared():
 		return clock.Sleep(ctx, d)
 	}

@@ -192,7 +192,7 @@ func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error
 	clock := p.run.e.options.Clock
 	if p.reaction == pause && !p.run.e.options.Deviations.RestsAlone {
 		p.run.gate.limiter.Pause(clock.Now().Add(wait))
-	} else if err := clock.Sleep(p.ctx, wait); err != nil {
+	} else if err := clock.Doze(p.ctx, wait); err != nil {
 		return nil, fmt.Errorf("wait for another attempt: %w", err)
 	}
 	return p.begin()
@@ -209,8 +209,16 @@ func (t *throttle) goesOn(now time.Time, most time.Duration) bool {
 	if t.since.IsZero() {
 		t.since, t.count = now, 1
 	}
+	t.since = sooner(t.since, now) // the clock may have been set back
 	t.count++
 	return now.Sub(t.since) < most
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 // limitOfTries: a connection that breaks is given longer than a destination

@@ -36,6 +36,7 @@ type Options struct {
 	block      int // tests: bytes of a block of the state
 	room       *room
 	bound      *atomic.Pointer[Binding] // what Bind was given
+	still      *sync.RWMutex            // held for reading by whoever changes a file
 }
 
 // The points at which a test can end the process.
@@ -85,6 +86,7 @@ func Open(o Options) (*Ledger, error) {
 		return nil, err
 	}
 	o.bound = new(atomic.Pointer[Binding])
+	o.still = new(sync.RWMutex)
 	l := &Ledger{o: o, syncs: map[int64]*Sync{}}
 	if o.Dir == "" {
 		return l, nil
@@ -131,7 +133,7 @@ func (l *Ledger) Sync(id int64) *Sync {
 	defer l.mu.Unlock()
 	s := l.syncs[id]
 	if s == nil {
-		files := &folder{room: l.o.room, fault: l.o.Fault}
+		files := &folder{room: l.o.room, fault: l.o.Fault, still: l.o.still}
 		switch {
 		case l.o.Shelf != nil:
 			files.shelf = &shelved{on: l.o.Shelf, sync: id, scratch: l.o.Scratch}

@@ -126,5 +126,5 @@ func (f *folder) under(fence int64) *folder {
 	}
 	own := *f.shelf
 	own.fence = fence
-	return &folder{shelf: &own, room: f.room, fault: f.fault}
+	return &folder{shelf: &own, room: f.room, fault: f.fault, still: f.still}
 }

@@ -110,10 +110,13 @@ func (r *Run) goOn(meta Meta) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.f.WriteAt(frame, r.end)
-	if err == nil {
-		err = r.f.sync()
-	}
+	err = r.s.files.move(func() error {
+		_, err := r.f.WriteAt(frame, r.end)
+		if err == nil {
+			err = r.f.sync()
+		}
+		return err
+	})
 	if err == nil {
 		err = r.s.files.sync()
 	}

@@ -12,62 +12,27 @@ import (
 )
 
 // A snapshot is a tar archive of the files of a sync, in ascending order of
-// their names. It can be taken while a run is open: it is then at the boundary
-// of two batches, and the run is resumed where it is restored.
+// their names. It can be taken while a run is open, which is resumed where the
+// archive is restored.
 
 // snapshotNames are the files that an archive may hold.
 var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log|part-[1-9][0-9]{0,5}\.log))$`)
 
-// Snapshot writes the books of the sync.
-func (s *Sync) Snapshot(w io.Writer) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.open != nil {
-		s.open.mu.Lock()
-		defer s.open.mu.Unlock()
-	}
-	names, err := s.files.names()
+// Snapshot writes the books of the sync, as of one moment.
+func (s *Sync) Snapshot(w io.Writer) (err error) {
+	m, err := s.now()
 	if err != nil {
-		return fmt.Errorf("snapshot sync %d: %w", s.id, err)
+		return err
 	}
-	archive := tar.NewWriter(w)
-	for _, name := range names {
-		if !snapshotNames.MatchString(name) {
-			continue
-		}
-		if err := s.archiveFile(archive, name); err != nil {
-			return fmt.Errorf("snapshot %s of sync %d: %w", name, s.id, err)
-		}
-	}
-	if err := archive.Close(); err != nil {
-		return fmt.Errorf("snapshot sync %d: %w", s.id, err)
-	}
-	return nil
+	defer func() { err = errors.Join(err, m.Close()) }()
+	return m.Write(w)
 }
 
-func (s *Sync) archiveFile(archive *tar.Writer, name string) error {
-	f, err := s.files.open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.size()
-	if err != nil {
-		return err
-	}
-	// What is beyond the end of an open log was not acknowledged to anybody.
-	if s.open != nil && f.shelf == nil {
-		s.open.ends(func(part int, end int64) {
-			if part == 0 && name == logName(s.open.id, openSuffix) || part > 0 && name == partName(s.open.id, part, doneSuffix) {
-				size = end
-			}
-		})
-	}
-	if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: size}); err != nil {
-		return err
-	}
-	_, err = io.Copy(archive, io.NewSectionReader(f, 0, size))
-	return err
+// now is the present moment of this sync alone.
+func (s *Sync) now() (*Moment, error) {
+	s.o.still.Lock()
+	defer s.o.still.Unlock()
+	return s.Moment()
 }
 
 // Restore replaces the books of the sync by those of a snapshot, all or

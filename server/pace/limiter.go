@@ -18,6 +18,19 @@ type Limiter struct {
 	mu       sync.Mutex
 	requests Pacer
 	paused   time.Time // nothing is sent before: a 429 came (facts A6)
+	seen     time.Time // the latest moment that was asked about
+}
+
+// look notices a clock that was set back: what is left of a pause stays as long as it
+// was. The lock is held.
+func (l *Limiter) look(now time.Time) {
+	if back := l.seen.Sub(now); setBack(back) {
+		l.paused = l.paused.Add(-back)
+		l.seen = now
+	}
+	if now.After(l.seen) {
+		l.seen = now
+	}
 }
 
 // NewLimiter is a limiter of the default rate.
@@ -63,6 +76,7 @@ func (l *Limiter) Pause(until time.Time) {
 func (l *Limiter) Rest(now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.look(now)
 	rest := max(l.paused.Sub(now), 0)
 	if l.requests.Shared() {
 		rest = max(rest, l.requests.Share.resting())
@@ -89,6 +103,7 @@ func (l *Limiter) Reset() {
 func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.look(now)
 	wait = max(l.paused.Sub(now), l.requests.Wait(now, 1))
 	if records != nil {
 		wait = max(wait, records.Wait(now, n))

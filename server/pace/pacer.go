@@ -32,10 +32,15 @@ type Pacer struct {
 	Rate  int64  // units per second; 0 is no limit
 	Share *Share // of a rate that several processes keep; nil: this one alone does
 	next  time.Time
-	sends []send // those of the last second, oldest first
-	sum   int64  // of sends
-	open  int64  // taken, not written
+	seen  time.Time // the latest moment that was asked about
+	sends []send    // those of the last second, oldest first
+	sum   int64     // of sends
+	open  int64     // taken, not written
 }
+
+// setBack tells a clock that was set back from callers that overtake one another
+// between looking at it and asking.
+func setBack(by time.Duration) bool { return by > window }
 
 // send is what was sent within one grain.
 type send struct {
@@ -96,11 +101,16 @@ func (p *Pacer) Written(now time.Time, n int64) {
 }
 
 // forget drops what left the window. A clock that was set back makes all of it
-// worthless: otherwise a sync would wait for the old time to return.
+// worthless: otherwise a sync would wait for the old time to return. What is left to
+// wait stays as long as it was.
 func (p *Pacer) forget(now time.Time) {
-	if last := len(p.sends) - 1; last >= 0 && p.sends[last].at.After(now.Add(window)) {
-		p.sends, p.sum, p.next = p.sends[:0], 0, now
+	if back := p.seen.Sub(now); setBack(back) {
+		p.sends, p.sum = p.sends[:0], 0
+		p.next, p.seen = p.next.Add(-back), now
 		return
+	}
+	if now.After(p.seen) {
+		p.seen = now
 	}
 	gone := 0
 	for gone < len(p.sends) && !p.sends[gone].at.Add(window).After(now) {

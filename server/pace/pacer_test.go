@@ -98,3 +98,27 @@ func TestWhatIsNotWrittenCountsInEveryWindow(t *testing.T) {
 	p.Written(now, 1)
 	require.Positive(t, p.Wait(now, 1), "a limit that is named while a call is under way counts the call")
 }
+
+// TestClockSetBack: what was left to wait stays as long as it was, of a rate and of a
+// pause, also when nothing of the last second is remembered.
+func TestClockSetBack(t *testing.T) {
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	p := &Pacer{Rate: 10}
+	require.Zero(t, p.Wait(now, 100))
+	p.Take(now, 100)
+	p.Written(now, 100)
+	later := now.Add(3 * time.Second)
+	left := p.Wait(later, 100)
+	require.Greater(t, left, 5*time.Second)
+	require.Equal(t, left, p.Wait(later.Add(-time.Hour), 100))
+	require.Zero(t, p.Wait(later.Add(-time.Hour+left), 100))
+
+	l := NewLimiter()
+	require.Zero(t, l.Take(now, nil, 0))
+	l.Written(now, nil, 0)
+	l.Pause(now.Add(30 * time.Second))
+	require.Equal(t, 20*time.Second, l.Rest(now.Add(10*time.Second)))
+	require.Equal(t, 20*time.Second, l.Rest(now.Add(-time.Hour)))
+	require.Equal(t, 20*time.Second, l.Take(now.Add(-time.Hour), nil, 0))
+	require.Zero(t, l.Rest(now.Add(-time.Hour+20*time.Second)))
+}
