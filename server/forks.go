@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"strings"
@@ -17,9 +18,6 @@ import (
 // forksPath is where the forks of a service stand.
 const forksPath = "/_forks/"
 
-// maxForks bounds the worlds of one process, forks of forks included.
-const maxForks = 100
-
 // maxSnapshot bounds what a caller sends as a snapshot, in bytes.
 const maxSnapshot = 4 << 30
 
@@ -27,7 +25,8 @@ const maxSnapshot = 4 << 30
 // control API and clock. The zero value has none.
 type forks struct {
 	mu      sync.Mutex
-	open    map[string]*Server
+	open    map[string]*Server // nil while it is being made
+	closed  bool
 	made    int64
 	trusted []byte // PEM that was trusted since the start
 
@@ -39,10 +38,17 @@ var forkName = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 // closeAll ends the forks with the service: nobody could reach them any more.
 func (f *forks) closeAll() {
 	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.closed = true
+	var open []*Server
 	for name, fork := range f.open {
+		if fork != nil { // one that is being made ends itself
+			open = append(open, fork)
+			delete(f.open, name)
+		}
+	}
+	f.mu.Unlock()
+	for _, fork := range open {
 		_ = fork.end()
-		delete(f.open, name)
 	}
 }
 
@@ -60,48 +66,100 @@ func (s *Server) end() error {
 	return errors.Join(err, left.drop(s), s.Close())
 }
 
+// abandon closes a service that could not start. What a fork has brought with it goes.
+func (s *Server) abandon() (err error) {
+	if s.config.forked {
+		var left outside
+		left, err = s.everythingOutside(context.Background())
+		err = errors.Join(err, left.drop(s))
+	}
+	return errors.Join(err, s.Close())
+}
+
 // Fork makes an independent copy of the world, or one of a snapshot when r is
 // not nil. Runs under way go on in both; webhooks and e-mails that were open are
 // delivered by the first world alone. base is the address at which the caller will serve it, for the URLs
-// in replies; "" takes it from each request. The fork is closed with s.
+// in replies; "" takes it from each request. The fork is closed with s. When ctx ends
+// before it is made there is none.
 func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
 	if !forkName.MatchString(name) {
 		return nil, invalidField("name", "must be 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit")
 	}
+	f := &s.forks
+	if err := f.reserve(name, s.config.MaxForks); err != nil {
+		return nil, err
+	}
+	fork, err := s.makeFork(ctx, name, base, r)
+	return fork, f.keep(name, fork, err)
+}
+
+// reserve takes a name and a place before anything is copied: the other forks must
+// not wait for this one.
+func (f *forks) reserve(name string, most int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closed {
+		return refuse(http.StatusServiceUnavailable, "the service is about to stop")
+	}
+	if _, taken := f.open[name]; taken {
+		return conflictField("name", "there is a fork %s already", name)
+	}
+	if f.room.Add(-1) < 0 {
+		f.room.Add(1)
+		return refuse(http.StatusConflict, "there are %d forks already, the most this service has (--max-forks); delete some", most)
+	}
+	if f.open == nil {
+		f.open = map[string]*Server{}
+	}
+	f.open[name] = nil
+	return nil
+}
+
+// keep opens a fork that was made to calls, or gives back what was reserved for it.
+func (f *forks) keep(name string, fork *Server, err error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err == nil && !f.closed {
+		f.open[name] = fork
+		return nil
+	}
+	delete(f.open, name)
+	if err != nil {
+		f.room.Add(1)
+		return err
+	}
+	return errors.Join(refuse(http.StatusServiceUnavailable, "the service is about to stop"), fork.end())
+}
+
+func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
 	spooled, err := s.forkFrom(ctx, r)
 	if err != nil {
 		return nil, err
 	}
 	defer spooled.close()
-	f := &s.forks
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open[name] != nil {
-		return nil, conflictField("name", "there is a fork %s already", name)
-	}
-	if f.room.Add(-1) < 0 {
-		f.room.Add(1)
-		return nil, refuse(http.StatusConflict, "there are %d forks already; delete some", maxForks)
-	}
-	f.made++
-	fork, err := New(ctx, s.forkConfig(name, base, spooled.reader()))
+	a, err := openArchive(spooled)
 	if err != nil {
-		f.room.Add(1)
+		return nil, err
+	}
+	leave, err := s.copies.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	fork, err := New(ctx, s.forkConfig(name, base, a))
+	if err != nil {
 		return nil, fmt.Errorf("make fork %s: %w", name, err)
 	}
-	fork.forks.room = f.room
-	if f.open == nil {
-		f.open = map[string]*Server{}
+	fork.forks.room = s.forks.room
+	if err := ctx.Err(); err != nil {
+		return nil, errors.Join(err, fork.abandon())
 	}
-	f.open[name] = fork
 	return fork, nil
 }
 
 // forkFrom gives the snapshot to fork from, all of it: who sends one slowly must
 // not hold the other forks.
 func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*spool, error) {
-	// Before the lock is taken: a snapshot waits for the calls that run, and
-	// they may ask for a fork.
 	if r == nil {
 		return s.takeSnapshot(ctx)
 	}
@@ -109,21 +167,25 @@ func (s *Server) forkFrom(ctx context.Context, r io.Reader) (*spool, error) {
 }
 
 // forkConfig is the configuration of a fork: in memory, with the tokens that
-// its world has. The lock of the forks is held.
-func (s *Server) forkConfig(name, base string, r io.Reader) Config {
+// its world has.
+func (s *Server) forkConfig(name, base string, a *archive) Config {
+	s.forks.mu.Lock()
+	defer s.forks.mu.Unlock()
+	s.forks.made++
 	config := s.config
-	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, r
+	config.Dir, config.Owner, config.BaseURL, config.Restore = "", "", base, nil
+	config.world, config.copies = a, s.copies
 	config.Store, config.StorePassword, config.NoFiles = "", "", false
 	// The tokens of the configuration may be others than those of a snapshot.
 	config.PersonalAccessToken, config.WorkspaceAPIKey = "", ""
 	config.Role, config.Workers, config.Process, config.Advertise = "", 0, "", ""
 	config.forked = true
 	config.Random = nil // the sequence of the first world is its own
+	prefix := fmt.Sprintf("fork-%s-%d-", name, s.forks.made)
 	config.Trusted = append(append([]byte{}, config.Trusted...), s.forks.trusted...)
 	config.Log = s.log.With("fork", name)
 	if s.config.Emulate != nil {
 		// A fork's destinations have the ids of the first world's.
-		prefix := fmt.Sprintf("fork-%s-%d-", name, s.forks.made)
 		config.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
 			return s.config.Emulate(prefix+key, objects)
 		}
@@ -200,8 +262,10 @@ func (s *Server) controlFork(c *controlCall) (any, error) {
 // controlForks lists the forks by name.
 func (s *Server) controlForks(c *controlCall) (any, error) {
 	s.forks.mu.Lock()
-	names := sortedKeys(s.forks.open)
+	open := maps.Clone(s.forks.open)
 	s.forks.mu.Unlock()
+	maps.DeleteFunc(open, func(_ string, fork *Server) bool { return fork == nil })
+	names := sortedKeys(open)
 	list := []forkShown{}
 	for _, name := range names {
 		list = append(list, shownFork(c.r, name))
@@ -215,7 +279,9 @@ func (s *Server) controlEndFork(c *controlCall) (any, error) {
 	name := c.r.PathValue("name")
 	s.forks.mu.Lock()
 	fork := s.forks.open[name]
-	delete(s.forks.open, name)
+	if fork != nil {
+		delete(s.forks.open, name)
+	}
 	s.forks.mu.Unlock()
 	if fork == nil {
 		return nil, gone("fork", clip(name, 63))

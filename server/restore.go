@@ -139,12 +139,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 }
 
 // openSnapshot opens a new store from a snapshot or a backup, at the start.
-func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.Reader) error {
-	a, err := s.readArchive(r)
-	if err != nil {
-		return err
-	}
-	defer a.spool.close()
+func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *archive) error {
 	options.From = a.part(partStore)
 	opened, err := store.Open(ctx, options)
 	if err != nil {
@@ -163,7 +158,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 		err = s.bindRestored(ctx)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("restore: %w", err), opened.Close())
+		return errors.Join(fmt.Errorf("restore: %w", err), s.abandon())
 	}
 	return nil
 }
@@ -173,7 +168,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, r io.R
 func (s *Server) worldRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed},
-		{"GET", "/snapshot", "the whole world as a tar stream; runs stop between two batches and go on; ?settle=true lets them end first", s.controlSnapshot},
+		{"GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.controlSnapshot},
 		{"POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore},
 		{"POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork},
 		{"GET", "/forks", "lists the forks", s.controlForks},

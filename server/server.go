@@ -45,6 +45,8 @@ const (
 	DefaultBatchTimeout   = time.Minute
 	DefaultConnectTimeout = 10 * time.Second
 	DefaultWebhookTimeout = 10 * time.Second
+	// DefaultMaxForks is Config.MaxForks where it is zero.
+	DefaultMaxForks = 100
 )
 
 // Config describes a service. The zero value is a service in memory, in the
@@ -146,6 +148,9 @@ type Config struct {
 	// level debug.
 	Log      *slog.Logger
 	Requests bool
+	// MaxForks bounds the forks of this process, forks of forks included;
+	// DefaultMaxForks when zero.
+	MaxForks int
 	// Version of the program, for the user agent and the root of the API.
 	Version string
 
@@ -154,6 +159,8 @@ type Config struct {
 	cut    int64               // tests: rows of a run that is cut; 0: as many as usual
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
+	copies *line               // of the first world
+	world  *archive            // to start from; the caller's to close
 }
 
 // Server is the service. It is safe for parallel use.
@@ -200,6 +207,7 @@ type Server struct {
 	// which take longer than a call may be kept waiting.
 	world    worldLock
 	planting worldLock
+	copies   *line // of the snapshots and forks that are being made
 	passages passages
 	worlds   atomic.Int64 // counts the worlds of this process
 }
@@ -229,8 +237,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	for _, step := range []func(context.Context) error{s.join, s.begin, s.shareControl, s.run} {
 		if err := step(ctx); err != nil {
-			s.Close()
-			return nil, err
+			return nil, errors.Join(err, s.abandon())
 		}
 	}
 	return s, nil

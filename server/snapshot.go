@@ -2,6 +2,7 @@ package server
 
 import (
 	"archive/tar"
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,7 +12,6 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/store"
 )
 
 // A snapshot is a tar stream: meta.json first, then the store, then the records
@@ -51,10 +51,10 @@ type snapshotPart struct {
 	Type string `json:"type"`
 }
 
-// Snapshot writes the whole world as one consistent state. Runs under way stop
-// between two batches, as they do when a process stops, and go on when it is
-// taken; where it is restored they go on too. Calls wait meanwhile. Settle first
-// for a world in which nothing runs.
+// Snapshot writes the whole world as it is at one moment. Nothing stops for it: runs
+// and calls go on, and what is on its way to a destination at that moment is sent again
+// where the snapshot is restored, as after the end of a process. Settle first for a
+// world in which nothing runs.
 func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 	spooled, err := s.takeSnapshot(ctx)
 	if err != nil {
@@ -67,83 +67,72 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-// takeSnapshot spools a snapshot, so that a slow reader does not hold the world.
+// takeSnapshot waits for its turn and spools a snapshot, so that a slow reader holds
+// nothing up.
 func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
+	leave, err := s.copies.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	together, err := s.alone(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer together()
-	release, err := s.engine.hold(ctx)
+	m, err := s.takeMoment(ctx)
 	if err != nil {
 		return nil, err
 	}
-	defer release()
-	unlock, err := s.world.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer unlock()
-	return s.spoolWorld(ctx)
+	defer m.close()
+	return s.spoolMoment(ctx, m)
 }
 
-// spoolWorld writes the snapshot; nothing changes meanwhile.
+// spoolWorld is the snapshot of a world that is held already, to go back to.
 func (s *Server) spoolWorld(ctx context.Context) (*spool, error) {
-	kept, err := s.everythingOutside(ctx)
-	if err != nil {
+	m := &moment{}
+	defer m.close()
+	if err := s.note(ctx, m); err != nil {
 		return nil, err
 	}
-	// The state of the clock with its offset: what is due stays due after a
-	// restore.
-	meta := snapshotMeta{
-		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
-		Clock: s.clock.State(), Requests: s.journal.ids.at(),
-		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
-	}
-	for _, d := range kept.destinations {
-		if s.snapshots(d) {
-			meta.Destinations = append(meta.Destinations, snapshotPart{d.ID, d.Type})
-		}
-	}
-	for _, src := range kept.sources {
-		if s.sourceType(src.Type).Emulated {
-			meta.Warehouses = append(meta.Warehouses, snapshotPart{src.ID, src.Type})
-		}
-	}
-	for _, id := range kept.syncs {
-		if has, err := s.booked(id); err != nil {
-			return nil, err
-		} else if has {
-			meta.Ledgers = append(meta.Ledgers, snapshotPart{id, "sync"})
-		}
-	}
+	return s.spoolMoment(ctx, m)
+}
+
+func (s *Server) spoolMoment(ctx context.Context, m *moment) (*spool, error) {
 	out, err := s.newSpool()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.writeParts(ctx, out, meta); err != nil {
+	if err := s.writeParts(ctx, out, m); err != nil {
 		out.close()
 		return nil, err
 	}
 	return out, nil
 }
 
-// snapshots tells whether a destination keeps records that a snapshot holds.
-func (s *Server) snapshots(d *store.Destination) bool {
-	kept, err := s.gate.Store(d.ID, d.Type)
-	return err == nil && kept.Snapshot != nil && kept.Restore != nil
-}
-
 // writeParts writes meta.json first: a reader learns what is to come.
-func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) error {
+func (s *Server) writeParts(ctx context.Context, out *spool, m *moment) error {
 	archive := tar.NewWriter(out)
-	text, err := json.MarshalIndent(meta, "", "  ")
+	text, err := json.MarshalIndent(m.meta, "", "  ")
 	if err != nil {
 		return err
 	}
 	sums := map[string]string{}
+	send := func(name string, from io.Reader, size int64) error {
+		head := &tar.Header{Name: name, Mode: 0o600, Size: size, ModTime: m.meta.TakenAt, Format: tar.FormatPAX}
+		if err := archive.WriteHeader(head); err != nil {
+			return err
+		}
+		sum := sha256.New()
+		_, err := io.Copy(io.MultiWriter(archive, sum), from)
+		sums[name] = hex.EncodeToString(sum.Sum(nil))
+		return err
+	}
 	// Every part is spooled on its own first: tar wants its length beforehand.
 	part := func(name string, write func(io.Writer) error) error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		piece, err := s.newSpool()
 		if err != nil {
 			return err
@@ -152,40 +141,32 @@ func (s *Server) writeParts(ctx context.Context, out *spool, meta snapshotMeta) 
 		if err := write(piece); err != nil {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
-		head := &tar.Header{Name: name, Mode: 0o600, Size: piece.size, ModTime: meta.TakenAt, Format: tar.FormatPAX}
-		if err := archive.WriteHeader(head); err != nil {
-			return err
-		}
-		sum := sha256.New()
-		_, err = io.Copy(io.MultiWriter(archive, sum), piece.reader())
-		sums[name] = hex.EncodeToString(sum.Sum(nil))
+		return send(name, piece.reader(), piece.size)
+	}
+	if err := send(partMeta, bytes.NewReader(text), int64(len(text))); err != nil {
 		return err
 	}
-	if err := part(partMeta, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+	if err := part(partStore, func(w io.Writer) error { return m.store.Copy(ctx, w) }); err != nil {
 		return err
 	}
-	if err := part(partStore, func(w io.Writer) error { return s.store.Copy(ctx, w) }); err != nil {
-		return err
-	}
-	for _, d := range meta.Destinations {
-		kept, err := s.gate.Store(d.ID, d.Type)
-		if err != nil {
-			return err
+	for _, p := range m.parts {
+		select {
+		case <-p.done:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
-		if err := part(fmt.Sprintf(partDestination, d.ID), kept.Snapshot); err != nil {
-			return err
+		if p.err != nil {
+			return fmt.Errorf("write %s: %w", p.name, p.err)
 		}
-	}
-	for _, src := range meta.Warehouses {
-		write := func(w io.Writer) error {
-			return s.sourceTypes().CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w)
-		}
-		if err := part(fmt.Sprintf(partWarehouse, src.ID), write); err != nil {
+		if err := send(p.name, p.out.reader(), p.out.size); err != nil {
 			return err
 		}
 	}
-	for _, y := range meta.Ledgers {
-		if err := part(fmt.Sprintf(partLedger, y.ID), s.ledger.Sync(y.ID).Snapshot); err != nil {
+	for _, books := range m.ledgers {
+		if books.Empty() {
+			continue
+		}
+		if err := part(fmt.Sprintf(partLedger, books.Sync()), books.Write); err != nil {
 			return err
 		}
 	}

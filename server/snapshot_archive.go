@@ -109,9 +109,17 @@ func (s *Server) readArchive(r io.Reader) (*archive, error) {
 	if err != nil {
 		return nil, err
 	}
+	a, err := openArchive(spooled)
+	if err != nil {
+		spooled.close()
+	}
+	return a, err
+}
+
+// openArchive reads what is in a spool, which stays the caller's.
+func openArchive(spooled *spool) (*archive, error) {
 	a := &archive{parts: map[string]*io.SectionReader{}, spool: spooled}
 	if err := a.open(); err != nil {
-		spooled.close()
 		return nil, fmt.Errorf("read snapshot: %w", err)
 	}
 	return a, nil

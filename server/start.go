@@ -41,6 +41,10 @@ func (c *Config) complete() error {
 	c.ConnectTimeout = cmp.Or(c.ConnectTimeout, DefaultConnectTimeout)
 	c.MaxRow = cmp.Or(c.MaxRow, source.DefaultRow)
 	c.QueryTimeout = cmp.Or(c.QueryTimeout, source.DefaultQuery)
+	if c.MaxForks < 0 {
+		return fmt.Errorf("the number of forks must be above 0, not %d", c.MaxForks)
+	}
+	c.MaxForks = cmp.Or(c.MaxForks, DefaultMaxForks)
 	c.WebhookTimeout = cmp.Or(c.WebhookTimeout, DefaultWebhookTimeout)
 	if c.files == nil {
 		c.files = descriptors.Process()
@@ -95,7 +99,10 @@ func assemble(config Config) (*Server, error) {
 	s.replies = newRendered()
 	s.sources.Store(source.BuiltIn())
 	s.forks.room = new(atomic.Int64)
-	s.forks.room.Store(maxForks)
+	s.forks.room.Store(int64(config.MaxForks))
+	if s.copies = config.copies; s.copies == nil {
+		s.copies = newLine(copiesAtOnce, copiesWaiting)
+	}
 	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
 	s.live, s.retries = newLive(s), newRetries(s)
 	if s.reached, err = newReached(s); err != nil {
@@ -177,8 +184,16 @@ func (s *Server) open(ctx context.Context) error {
 	if err := s.unoccupied(); err != nil {
 		return err
 	}
+	if s.config.world != nil {
+		return s.openSnapshot(ctx, options, s.config.world)
+	}
 	if s.config.Restore != nil {
-		return s.openSnapshot(ctx, options, s.config.Restore)
+		a, err := s.readArchive(s.config.Restore)
+		if err != nil {
+			return err
+		}
+		defer a.spool.close()
+		return s.openSnapshot(ctx, options, a)
 	}
 	if s.store, err = store.Open(ctx, options); err != nil {
 		return err

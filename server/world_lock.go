@@ -17,16 +17,26 @@ type worldLock struct {
 }
 
 // RLock waits until nobody writes or waits to.
-func (l *worldLock) RLock() {
+func (l *worldLock) RLock() { _ = l.rlock(context.Background()) }
+
+// rlock is RLock for who may give up.
+func (l *worldLock) rlock(ctx context.Context) error {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	for l.writing || l.waiting > 0 {
 		changed := l.change()
 		l.mu.Unlock()
-		<-changed
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
 		l.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 	}
 	l.readers++
-	l.mu.Unlock()
+	return nil
 }
 
 // RUnlock ends one RLock.

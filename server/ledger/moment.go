@@ -94,6 +94,9 @@ func (m *Moment) unfinished(names []string, name string) bool {
 	return false
 }
 
+// Sync is the number of the sync.
+func (m *Moment) Sync() int64 { return m.s.id }
+
 // Empty tells that the sync has never run.
 func (m *Moment) Empty() bool { return len(m.files) == 0 }
 

@@ -43,7 +43,7 @@ func (f *files) copy(ctx context.Context, reader conn, w io.Writer) error {
 	}
 	temp := filepath.Join(f.dir, rand.Text()+leftover)
 	defer os.Remove(temp)
-	if err := vacuum(ctx, f.path, temp); err != nil {
+	if err := reader.(*lite).backup(ctx, temp); err != nil {
 		return err
 	}
 	return sendFile(w, temp)

@@ -1,0 +1,57 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"sync"
+)
+
+// How many snapshots and forks a process makes at once, its forks included, and how
+// many more wait for their turn.
+const (
+	copiesAtOnce  = 4
+	copiesWaiting = 256
+)
+
+// line lets a few in at once, and lets a bounded number wait for them.
+type line struct {
+	places chan struct{}
+	most   int // that wait
+
+	mu      sync.Mutex
+	waiting int
+}
+
+func newLine(places, most int) *line {
+	return &line{places: make(chan struct{}, places), most: most}
+}
+
+// enter waits for a place until ctx ends. Where too many wait already it is refused.
+func (l *line) enter(ctx context.Context) (leave func(), err error) {
+	leave = sync.OnceFunc(func() { <-l.places })
+	select {
+	case l.places <- struct{}{}:
+		return leave, nil
+	default:
+	}
+	l.mu.Lock()
+	if l.waiting >= l.most {
+		l.mu.Unlock()
+		full := refuse(http.StatusTooManyRequests, "%d snapshots and forks are being made and %d wait already; try again when one is done", cap(l.places), l.most)
+		full.retry = "1"
+		return nil, full
+	}
+	l.waiting++
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.waiting--
+		l.mu.Unlock()
+	}()
+	select {
+	case l.places <- struct{}{}:
+		return leave, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

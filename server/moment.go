@@ -1,0 +1,210 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/store"
+)
+
+// moment is the whole world as it was at one moment, as a process that is killed
+// leaves it: what was on its way to a destination then counts as not acknowledged,
+// and is sent again where the moment is restored. Nothing is stopped to take it but
+// changes of the store and of the ledger, for as long as it takes to note where
+// everything stands; what is noted is copied while all goes on. Close it.
+type moment struct {
+	meta    snapshotMeta
+	store   *store.Pinned
+	ledgers []*ledger.Moment
+	parts   []*momentPart // destinations and warehouses
+}
+
+// momentPart is what lies in a store of its own, on its way into a spool.
+type momentPart struct {
+	name  string
+	out   *spool
+	taken chan struct{} // closed at the first byte: what comes is of a moment before
+	done  chan struct{}
+	err   error
+	once  sync.Once
+	quit  atomic.Bool
+}
+
+// errGivenUp ends a part that nobody wants any more.
+var errGivenUp = errors.New("the snapshot was given up")
+
+// Write implements io.Writer.
+func (p *momentPart) Write(text []byte) (int, error) {
+	p.once.Do(func() { close(p.taken) })
+	if p.quit.Load() {
+		return 0, errGivenUp
+	}
+	return p.out.Write(text)
+}
+
+// run copies the part.
+func (p *momentPart) run(write func(io.Writer) error) {
+	defer close(p.done)
+	defer p.once.Do(func() { close(p.taken) })
+	defer func() {
+		if value := recover(); value != nil { // it must not take the service with it
+			p.err = fmt.Errorf("panic: %v\n%s", value, debug.Stack())
+		}
+	}()
+	p.err = write(p)
+}
+
+// takeMoment waits until nothing is half done, and notes where everything stands.
+func (s *Server) takeMoment(ctx context.Context) (m *moment, err error) {
+	if err := s.openOutside(ctx); err != nil {
+		return nil, err
+	}
+	m = &moment{}
+	defer func() {
+		if err != nil {
+			m.close()
+		}
+	}()
+	if err := s.world.rlock(ctx); err != nil { // no restore meanwhile
+		return nil, err
+	}
+	defer s.world.RUnlock()
+	// In this order: some changes of the store look into the ledger.
+	thaw, err := s.store.Still(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer thaw()
+	release := s.ledger.Still()
+	defer release()
+	began := time.Now()
+	if err := s.note(ctx, m); err != nil {
+		return nil, err
+	}
+	s.log.Debug("moment taken", "held_ms", float64(time.Since(began).Microseconds())/1000)
+	return m, nil
+}
+
+// openOutside opens what was not used since the start, which takes longer than anybody
+// may be kept waiting.
+func (s *Server) openOutside(ctx context.Context) error {
+	var all store.Everything
+	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+		all, err = tx.Everything()
+		return err
+	})
+	for _, d := range all.Destinations {
+		_ = s.snapshots(d)
+	}
+	return err
+}
+
+// note is done while nobody changes anything.
+func (s *Server) note(ctx context.Context, m *moment) (err error) {
+	var all store.Everything
+	m.store, err = s.store.Pin(ctx, func(tx *store.Tx) (err error) {
+		all, err = tx.Everything()
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	// The state of the clock with its offset: what is due stays due after a
+	// restore.
+	m.meta = snapshotMeta{
+		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
+		Clock: s.clock.State(), Requests: s.journal.ids.at(),
+		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
+	}
+	for _, id := range all.Syncs {
+		books, err := s.ledger.Sync(id).Moment()
+		if err != nil {
+			return err
+		}
+		m.ledgers = append(m.ledgers, books)
+		if !books.Empty() {
+			m.meta.Ledgers = append(m.meta.Ledgers, snapshotPart{id, "sync"})
+		}
+	}
+	if err := s.noteOutside(ctx, m, all); err != nil {
+		return err
+	}
+	for _, p := range m.parts {
+		select {
+		case <-p.taken:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// noteOutside begins to copy destinations and warehouses, each as it is now.
+func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everything) error {
+	begin := func(name string, write func(io.Writer) error) error {
+		out, err := s.newSpool()
+		if err != nil {
+			return err
+		}
+		p := &momentPart{name: name, out: out, taken: make(chan struct{}), done: make(chan struct{})}
+		m.parts = append(m.parts, p)
+		go p.run(write)
+		return nil
+	}
+	for _, d := range all.Destinations {
+		if !s.snapshots(d) {
+			continue
+		}
+		kept, err := s.gate.Store(d.ID, d.Type)
+		if err != nil {
+			return err
+		}
+		m.meta.Destinations = append(m.meta.Destinations, snapshotPart{d.ID, d.Type})
+		if err := begin(fmt.Sprintf(partDestination, d.ID), kept.Snapshot); err != nil {
+			return err
+		}
+	}
+	for _, src := range all.Sources {
+		if !s.sourceType(src.Type).Emulated {
+			continue
+		}
+		m.meta.Warehouses = append(m.meta.Warehouses, snapshotPart{src.ID, src.Type})
+		err := begin(fmt.Sprintf(partWarehouse, src.ID), func(w io.Writer) error {
+			return s.sourceTypes().CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// snapshots tells whether a destination keeps records that a snapshot holds.
+func (s *Server) snapshots(d store.Typed) bool {
+	kept, err := s.gate.Store(d.ID, d.Type)
+	return err == nil && kept.Snapshot != nil && kept.Restore != nil
+}
+
+// close lets go of everything; what is still being copied ends by itself.
+func (m *moment) close() {
+	if m.store != nil {
+		m.store.Close()
+	}
+	for _, books := range m.ledgers {
+		_ = books.Close()
+	}
+	for _, p := range m.parts {
+		p.quit.Store(true)
+	}
+	for _, p := range m.parts {
+		<-p.done
+		p.out.close()
+	}
+}
