@@ -149,6 +149,9 @@ func writeControl(w http.ResponseWriter, code int, value any, err error) {
 	if err != nil {
 		f := failureOf(err)
 		code, value = f.code, switches{}.failure(f)
+		if f.retry != "" {
+			w.Header().Set("Retry-After", f.retry)
+		}
 	}
 	text, err := encode(value)
 	if err != nil {

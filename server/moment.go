@@ -62,16 +62,10 @@ func (p *momentPart) run(write func(io.Writer) error) {
 }
 
 // takeMoment waits until nothing is half done, and notes where everything stands.
-func (s *Server) takeMoment(ctx context.Context) (m *moment, err error) {
+func (s *Server) takeMoment(ctx context.Context) (*moment, error) {
 	if err := s.openOutside(ctx); err != nil {
 		return nil, err
 	}
-	m = &moment{}
-	defer func() {
-		if err != nil {
-			m.close()
-		}
-	}()
 	if err := s.world.rlock(ctx); err != nil { // no restore meanwhile
 		return nil, err
 	}
@@ -84,10 +78,17 @@ func (s *Server) takeMoment(ctx context.Context) (m *moment, err error) {
 	defer thaw()
 	release := s.ledger.Still()
 	defer release()
-	began := time.Now()
+	began, m := time.Now(), &moment{}
+	taken := false
+	defer func() { // also when something panics
+		if !taken {
+			m.close()
+		}
+	}()
 	if err := s.note(ctx, m); err != nil {
 		return nil, err
 	}
+	taken = true
 	s.log.Debug("moment taken", "held_ms", float64(time.Since(began).Microseconds())/1000)
 	return m, nil
 }

@@ -146,6 +146,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.DurationVar(&s.config.CallTimeout, "request-timeout", server.DefaultCallTimeout, "deadline of one call to a destination, except a batch")
 	f.DurationVar(&s.config.BatchTimeout, "batch-timeout", server.DefaultBatchTimeout, "deadline of one batch of records")
 	f.DurationVar(&s.config.ConnectTimeout, "connect-timeout", server.DefaultConnectTimeout, "deadline for finding a destination, connecting and the TLS handshake")
+	f.IntVar(&s.config.MaxForks, "max-forks", server.DefaultMaxForks, "forks that there can be at once, forks of forks included")
 	f.DurationVar(&s.config.WebhookTimeout, "webhook-timeout", server.DefaultWebhookTimeout, "deadline of one call of a webhook")
 	f.IntVar(&s.config.MaxRow, "max-row", server.DefaultMaxRow, "longest row of a source in `BYTES`; docs/limits.md lists all limits")
 	f.DurationVar(&s.config.QueryTimeout, "query-timeout", server.DefaultQueryTimeout, "how long a source may take from one row to the next")

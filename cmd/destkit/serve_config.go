@@ -50,6 +50,9 @@ func (s *serving) resolve(cmd *cobra.Command) (err error) {
 			return usagef("--%s must be longer than nothing, not %s", deadline.flag, deadline.d)
 		}
 	}
+	if s.config.MaxForks < 1 {
+		return usagef("--max-forks must be above 0, not %d", s.config.MaxForks)
+	}
 	var who []any
 	if s.config.Process != "" {
 		// Lines of several processes end up in one place.

@@ -27,14 +27,14 @@ type Pinned struct {
 
 // Pin takes the present moment; read sees it. A store in memory is copied at once, as
 // nobody can write into it while somebody reads.
-func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (p *Pinned, err error) {
+func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (*Pinned, error) {
 	c, err := s.takeReader(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("pin %s: %w", s.place, err)
 	}
-	p = &Pinned{s: s, c: c}
-	defer func() {
-		if err != nil || p.image != nil {
+	p, taken := &Pinned{s: s, c: c}, false
+	defer func() { // also when read panics
+		if !taken || p.image != nil {
 			p.Close()
 		}
 	}()
@@ -51,6 +51,7 @@ func (s *Store) Pin(ctx context.Context, read func(*Tx) error) (p *Pinned, err e
 			return nil, fmt.Errorf("pin %s: %w", s.place, translate(err))
 		}
 	}
+	taken = true
 	return p, nil
 }
 
