@@ -1,0 +1,174 @@
+//go:build unix
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/crowd"
+)
+
+// crowdSize says how much a crowd does.
+type crowdSize struct{ clients, calls, syncs int }
+
+// TestMatrixCrowd: clients do everything at once, destinations that do not answer
+// among them, and callers that leave. No answer is a failure of the service, every run
+// ends, what the kept syncs have written is what their source has, nothing is left
+// open, and the process ends when it is told to.
+func TestMatrixCrowd(t *testing.T) {
+	size := crowdSize{40, 60, 50}
+	stores := []string{"embedded", "postgres"}
+	switch {
+	case os.Getenv("DESTKIT_CROWD") != "":
+		size = crowdSize{200, 150, 500}
+	case testing.Short():
+		size, stores = crowdSize{16, 25, 10}, stores[:1]
+	case os.Getenv("DESTKIT_TIER") != "matrix":
+		t.Skip("part of make matrix; make crowd runs all of it, make race a short form")
+	}
+	for _, store := range stores {
+		t.Run(store, func(t *testing.T) { newCrowded(t, store).survive(size) })
+	}
+}
+
+func (w *crowded) survive(size crowdSize) {
+	w.endpoints((size.syncs + objectsEach - 1) / objectsEach)
+	config := crowd.Config{
+		Root: w.api.root, Key: w.api.token, Clients: size.clients, Calls: size.calls, Seed: 1,
+		Destinations: append(slices.Clone(w.others), w.others[0], w.others[0], w.others[0]), Source: w.source,
+	}
+	c := crowd.New(config)
+	before := w.rest()
+	w.keep(c, size.syncs)
+	first := w.round(c)
+	active := w.settle()
+	unclean := w.audits(size.syncs)
+	w.reset()
+	between := w.rest()
+	// The same again, with worlds that are replaced: what was not given back once is
+	// missing twice.
+	config.Replace, config.Seed = true, 2
+	again := crowd.New(config)
+	w.keep(again, size.syncs)
+	second := w.round(again)
+	w.reset()
+	after := w.rest()
+	took, ended := w.meetsTheEnd(config)
+
+	w.t.Logf("%d clients, %d syncs\n%s", size.clients, size.syncs, c.Tally().Table())
+	w.t.Logf("with worlds that are replaced\n%s", again.Tally().Table())
+	w.t.Logf("PATCH of a sync: p50 %s, p99 %s (goal: 100ms)", c.Tally().Percentile("updateSync", 50), c.Tally().Percentile("updateSync", 99))
+	for name, s := range map[string]stand{"before": before, "peaks": first, "between": between, "peaks again": second, "after": after} {
+		w.t.Logf("%-12s %4d MB, %4d descriptors, %5d goroutines, %d files", name, s.memory>>20, s.descriptors, s.goroutines, len(s.files))
+	}
+	w.t.Logf("ended %s after SIGTERM", took)
+	w.judge(c, "")
+	w.judge(again, "replaced: ")
+	require.Zero(w.t, active, "runs that do not end")
+	require.Empty(w.t, unclean, "audits that are not clean")
+	require.NoError(w.t, ended, "end after SIGTERM")
+	w.nothingLeft(between, after)
+}
+
+// round lets the crowd do what it does, and gives the peaks.
+func (w *crowded) round(c *crowd.Crowd) stand {
+	peaks := w.watch()
+	c.Run(w.t.Context())
+	at := peaks()
+	c.Close()
+	w.quieten()
+	return at
+}
+
+// judge fails for every answer that is none.
+func (w *crowded) judge(c *crowd.Crowd, when string) {
+	for _, f := range c.Tally().Failures() {
+		if f.Status == http.StatusBadGateway && strings.Contains(f.Said, "the destination could not be asked") {
+			continue // it is the destination that does not answer, and the answer says so
+		}
+		w.t.Errorf("%s%s", when, f)
+	}
+}
+
+// audits holds what the destinations have stored against the ledger and the source.
+func (w *crowded) audits(want int) (unclean []string) {
+	audited := 0
+	for id, url := range w.syncs {
+		var run *restError
+		_, err := w.api.trigger(w.t.Context(), id, false)
+		if errors.As(err, &run) {
+			unclean = append(unclean, fmt.Sprintf("sync %d: %v", id, err))
+			continue
+		}
+		require.NoError(w.t, err)
+		_ = url
+	}
+	if active := w.settle(); active != 0 {
+		unclean = append(unclean, fmt.Sprintf("%d runs are still active", active))
+	}
+	for id, url := range w.syncs {
+		var a demoAudit
+		w.control("POST", "/audit", map[string]any{"sync_id": id, "readback": map[string]string{"url": url + "/_control/readback"}}, &a)
+		if !a.Clean || a.Checked.Source != 20 {
+			unclean = append(unclean, fmt.Sprintf("sync %d: %v %v", id, a.Totals, a.Findings))
+		}
+		audited++
+	}
+	require.Equal(w.t, want, audited)
+	return unclean
+}
+
+// reset takes the service back, so that what is left belongs to nobody.
+func (w *crowded) reset() {
+	w.control("POST", "/reset", nil, nil)
+	w.control("POST", "/settle", nil, nil)
+	w.api.http.CloseIdleConnections()
+}
+
+// meetsTheEnd stops the process while a crowd is at work.
+func (w *crowded) meetsTheEnd(config crowd.Config) (took fmt.Stringer, err error) {
+	config.Seed, config.Calls = 3, 1<<30
+	ctx, cancel := context.WithCancel(w.t.Context())
+	last := crowd.New(config)
+	done := make(chan struct{})
+	go func() { defer close(done); last.Run(ctx) }()
+	for last.Tally().Calls("") < int64(5*config.Clients) && ctx.Err() == nil {
+		if _, err := w.metric("go_goroutines", ""); err != nil {
+			break
+		}
+	}
+	took, err = w.terminate()
+	cancel()
+	<-done
+	last.Close()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%w: %s", err, tail(w.said.String(), 2000))
+	}
+	return took, err
+}
+
+// nothingLeft compares what is left of one crowd with what is left of two.
+func (w *crowded) nothingLeft(between, after stand) {
+	var files []string
+	for file := range after.files {
+		if !between.files[file] {
+			files = append(files, file)
+		}
+	}
+	slices.Sort(files)
+	require.Empty(w.t, files, "files that nobody needs")
+	require.LessOrEqual(w.t, after.descriptors, between.descriptors+10, "descriptors")
+	require.LessOrEqual(w.t, after.goroutines, between.goroutines+20, "goroutines")
+	require.LessOrEqual(w.t, after.memory, between.memory*3/2+(64<<20), "memory")
+}

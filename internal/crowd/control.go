@@ -1,0 +1,109 @@
+package crowd
+
+import (
+	"fmt"
+	"strings"
+)
+
+// control does something beside the API.
+func (c *client) control() {
+	t := c.tenant()
+	if t == nil {
+		t = c.kept
+	}
+	if c.chance(10) {
+		c.worlds(t)
+		return
+	}
+	fork := c.text("one", "two", "three", "four")
+	posts := []func() (path, body string){
+		func() (string, string) { return "/clock", `{"advance":"` + c.text("1s", "1m", "16m", "2h") + `"}` },
+		func() (string, string) {
+			return "/clock", c.text(`{"freeze":true}`, `{"freeze":false}`, `{"freeze":false}`, `{"advance":"-1h"}`, `{`)
+		},
+		func() (string, string) {
+			return "/faults", fmt.Sprintf(`{"kind":%q,"operation":%q,"times":2%s}`, c.text("latency", "status", "drop", "rate_limited"), c.text("listSources", "createDestination", "fetchDataset", "deleteSync", "nothing"), c.text("", `,"status":403`, `,"phase":"after"`))
+		},
+		func() (string, string) { return "/journal", c.text(`{"bodies":true}`, `{"bodies":false}`) },
+		func() (string, string) {
+			return "/audit", `{"sync_id":` + c.kept.any(c, "sync_id").String() + `,"ledger_only":true}`
+		},
+		func() (string, string) { return "/syncs/" + t.any(c, "sync_id").String() + "/plan", `{"limit":3}` },
+		func() (string, string) {
+			return "/topics/" + t.any(c, "topic_id").String() + "/messages", `[{"id":1},{"id":2}]`
+		},
+		func() (string, string) {
+			return "/sources/" + t.any(c, "source_id").String() + "/execute", `{"sql":"` + c.text("CREATE TABLE rows (id INTEGER, first TEXT, second TEXT)", "INSERT INTO rows VALUES (1, 'a', 'b')", "SELECT 1", "garbage", "DROP TABLE rows") + `"}`
+		},
+		func() (string, string) { return "/invitations/" + t.any(c, "invitation_id").String() + "/claim", "" },
+		func() (string, string) {
+			return "/workspace_invitations/" + t.any(c, "invitation_id").String() + "/claim", `{"email":"` + c.address() + `"}`
+		},
+		func() (string, string) { return "/users/" + fmt.Sprint(2+c.random.IntN(20)) + "/token", "" },
+		func() (string, string) {
+			return "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"}`
+		},
+		func() (string, string) { return "/fork", `{"name":"` + fork + `"}` },
+	}
+	gets := []string{"", "/clock", "/faults", "/faults/unfired", "/journal/requests?limit=100", "/journal/calls?limit=100", "/journal/webhooks", "/mailbox?limit=50",
+		"/processes", "/webhook_deliveries", "/organizations", "/forks", "/fidelity", "/metrics", "/destinations/" + t.any(c, "destination_id").String() + "/records?object=Contact",
+		"/topics/" + t.any(c, "topic_id").String() + "/messages", "/explain?identifier=3&sync_id=" + c.kept.any(c, "sync_id").String()}
+	deletes := []string{"/faults", "/journal/requests", "/journal/calls", "/journal/webhooks", "/forks/" + fork, "/forks/" + fork, "/organizations/" + t.organization}
+	switch n := c.random.IntN(100); {
+	case n < 45:
+		path, body := posts[c.random.IntN(len(posts))]()
+		c.controlCall("POST", path, body)
+	case n < 85:
+		c.controlCall("GET", gets[c.random.IntN(len(gets))], "")
+	default:
+		path := deletes[c.random.IntN(len(deletes))]
+		if t != c.kept || !strings.HasPrefix(path, "/organizations") {
+			c.controlCall("DELETE", path, "")
+		}
+	}
+}
+
+// worlds copies, asks and replaces whole worlds.
+func (c *client) worlds(t *tenant) {
+	fork := c.text("one", "two", "three", "four")
+	switch n := c.random.IntN(10); {
+	case n < 4:
+		c.call(&request{operation: "GET /_control/snapshot", method: "GET", path: "/_control/snapshot", discard: true})
+	case n < 8:
+		path := "/_forks/" + fork + c.text("/api/v1/syncs?per_page=100", "/api/v1/sources", "/_control/clock", "/_control/forks")
+		c.call(&request{operation: "GET /_forks", method: "GET", path: path, token: c.config.Key})
+	case n == 8 && t != c.kept:
+		c.controlCall("POST", "/organizations/"+t.organization+"/reset", "")
+	case c.config.Replace && c.chance(20):
+		c.controlCall("POST", "/reset", "")
+	case c.config.Replace:
+		c.restore()
+	}
+}
+
+// restore takes a snapshot and puts it back.
+func (c *client) restore() {
+	if text := c.call(&request{operation: "GET /_control/snapshot", method: "GET", path: "/_control/snapshot"}); text != nil {
+		c.call(&request{operation: "POST /_control/restore", method: "POST", path: "/_control/restore", body: text})
+	}
+}
+
+func (c *client) controlCall(method, path, body string) {
+	r := &request{operation: method + " " + kindOf("/_control"+path), method: method, path: "/_control" + path}
+	if body != "" {
+		r.body = []byte(body)
+	}
+	c.call(r)
+}
+
+// kindOf is a path without its ids and its query.
+func kindOf(path string) string {
+	path, _, _ = strings.Cut(path, "?")
+	parts := strings.Split(path, "/")
+	for i, part := range parts {
+		if i > 2 && (parts[i-1] == "forks" || strings.Trim(part, "0123456789") == "") {
+			parts[i] = "{id}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
