@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/store"
 )
 
 // reply is what a handler answers. Raw, when set, is the finished body, and
@@ -46,7 +48,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, op *operation) {
 func (s *Server) settle(header http.Header, c *call) (code int, body []byte, release func()) {
 	recorder := s.journal.begin(c)
 	defer recorder.end()
-	got, err := s.judge(c)
+	got, err := s.resolve(c)
 	release = func() {
 		if got != nil && got.release != nil {
 			got.release()
@@ -81,6 +83,31 @@ func (s *Server) settle(header http.Header, c *call) (code int, body []byte, rel
 	recorder.code, recorder.body = code, body
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	return code, body, release
+}
+
+// resolve is judge for a world that does not stay as it was. A call that waited while
+// the world was replaced begins anew, as if it had come after that; so does one that
+// refers to what is gone, to find out whether its caller is.
+func (s *Server) resolve(c *call) (*reply, error) {
+	for {
+		got, err := s.judge(c)
+		switch {
+		case errors.Is(err, errWorldReplaced) && c.ctx.Err() == nil:
+			c.again()
+		case errors.Is(err, store.ErrGone):
+			return nil, cmp.Or(s.authenticate(c), err)
+		default:
+			return got, err
+		}
+	}
+}
+
+// again forgets what was made of the request.
+func (c *call) again() {
+	if c.sent != nil {
+		c.body, c.sent = c.sent, nil
+	}
+	c.who, c.present, c.warnings = principal{}, nil, nil
 }
 
 // judge does everything up to the handler's answer.

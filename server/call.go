@@ -125,6 +125,9 @@ func (c *call) view(fn func(*store.Tx) error) error { return c.s.store.View(c.ct
 // update stores all of what fn does or, on an error, nothing.
 // It comes before what runs record: a client waits.
 func (c *call) update(fn func(*store.Tx) error) error {
+	if before := c.s.config.before; before != nil {
+		before()
+	}
 	return c.s.store.Update(store.WithUrgency(c.ctx, store.Urgent), fn)
 }
 

@@ -65,6 +65,14 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 		return cached.Objects, nil
 	}
 	if err := s.refreshObjects(ctx, d); err != nil {
+		// What is wrong here, and not there: the destination was deleted while it was
+		// asked, or the store cannot be used.
+		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
+			return nil, fmt.Errorf("read objects of destination %d: %w", d.ID, store.ErrNotFound)
+		}
+		if store.Passing(err) || errors.Is(err, store.ErrClosed) || errors.Is(err, errWorldReplaced) || ctx.Err() != nil {
+			return nil, err
+		}
 		if !cached.FetchedAt.IsZero() {
 			s.log.Warn("old objects are shown", "destination", d.ID, "error", err)
 			return cached.Objects, nil

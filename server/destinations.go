@@ -189,7 +189,10 @@ func (s *Server) fetchDestination(c *call) (*reply, error) {
 		return nil, err
 	}
 	// A destination that cannot be asked at the moment still exists.
-	objects, _ := s.objects(c.ctx, d)
+	objects, err := s.objects(c.ctx, d)
+	if errors.Is(err, errWorldReplaced) {
+		return nil, err
+	}
 	var credentials map[string]json.RawMessage
 	err = c.view(func(tx *store.Tx) error {
 		credentials, err = tx.DestinationCredentials(d.ID)

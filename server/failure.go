@@ -84,6 +84,8 @@ func failureOf(err error) *failure {
 		return refuse(http.StatusNotFound, "there is no such resource")
 	case errors.Is(err, store.ErrConflict):
 		return refuse(http.StatusConflict, "the resource was changed by another request at the same time; read it and try again")
+	case errors.Is(err, store.ErrGone):
+		return refuse(http.StatusConflict, "something that the request refers to was deleted by another request at the same time; look what is there and try again")
 	case errors.As(err, &duplicate):
 		return conflictField(duplicate.Field, "%q is taken; choose another %s", duplicate.Value, duplicate.Field)
 	case errors.As(err, &inUse):

@@ -64,7 +64,7 @@ func holding(ctx context.Context) context.Context { return context.WithValue(ctx
 
 // aside lets go of the world while fn waits for somebody else: a destination, a
 // source, the latency of a fault. So no snapshot waits for them. A call whose
-// world was replaced meanwhile is refused: its ids mean other things now.
+// world was replaced meanwhile ends with errWorldReplaced.
 func (s *Server) aside(ctx context.Context, fn func(ctx context.Context) error) error {
 	if ctx.Value(worldKey{}) != true {
 		return fn(ctx)
@@ -72,10 +72,14 @@ func (s *Server) aside(ctx context.Context, fn func(ctx context.Context) error) 
 	was := s.worlds.Load()
 	err := s.apart(ctx, fn)
 	if s.worlds.Load() != was {
-		return refuse(http.StatusServiceUnavailable, "the world was replaced by a snapshot while this call waited; make it again")
+		return errWorldReplaced
 	}
 	return err
 }
+
+// errWorldReplaced says that the ids of a call mean other things by now. A call of the
+// API begins anew; of others their callers know best whether they still want them.
+var errWorldReplaced = refuse(http.StatusConflict, "the world was replaced while this call waited; make it again")
 
 // apart takes the world again whatever becomes of fn.
 func (s *Server) apart(ctx context.Context, fn func(ctx context.Context) error) error {

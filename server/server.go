@@ -161,6 +161,7 @@ type Config struct {
 	forked bool                // from another world, which delivers what was open there
 	copies *line               // of the first world
 	world  *archive            // to start from; the caller's to close
+	before func()              // tests: runs before each change that a call makes
 }
 
 // Server is the service. It is safe for parallel use.

@@ -165,6 +165,9 @@ func (s *Server) probe(ctx context.Context, a sourceAccess) (tables []api.Table,
 // clean takes the secrets of the connection out of a text. Very short ones are
 // left: no driver prints them, and a message without any "e" helps nobody.
 func (a sourceAccess) clean(text string) string {
+	if a.types == nil { // of a source that was gone before anything was read of it
+		return text
+	}
 	for _, secret := range a.types.Secrets(a.typ, a.credentials) {
 		if len(secret) > 3 {
 			text = strings.ReplaceAll(text, secret, "[secret]")

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -75,6 +76,9 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 	var f *failure
 	if errors.As(err, &f) && f.code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.message}}, nil
+	}
+	if errors.Is(err, store.ErrNotFound) { // it was there a moment ago
+		return nil, fmt.Errorf("check sync: %w", store.ErrGone)
 	}
 	if err != nil {
 		return nil, err

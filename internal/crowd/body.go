@@ -70,9 +70,9 @@ func (c *client) connection() object {
 
 func (c *client) source() object {
 	switch n := c.random.IntN(10); {
-	case n < 6:
+	case n < 7:
 		return object{"name": "Shop", "type": "sqlite", "credentials": object{"path": c.config.Source}}
-	case n < 8:
+	case n < 9:
 		return object{"name": "Log", "type": "topic_log", "credentials": object{}}
 	default:
 		return object{"name": "Warehouse", "type": "snowflake", "credentials": object{
@@ -112,9 +112,9 @@ func (c *client) sync(t *tenant, at known) object {
 		changed["mode"] = c.mode(t)
 		return changed
 	}
-	body := SyncBody(t.any(c, "source_id"), t.any(c, "destination_id"), "thing_0", c.text("upsert", "mirror", "insert", "update"))
+	body := SyncBody(t.any(c, "source_id"), t.any(c, "destination_id"), "thing_0", c.text("upsert", "mirror"))
 	from := body["source_attributes"].(object)
-	switch c.random.IntN(5) {
+	switch c.random.IntN(8) {
 	case 0:
 		from["object"] = object{"type": "dataset", "id": t.any(c, "dataset_id")}
 	case 1:

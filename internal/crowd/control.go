@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Dropped is the operation whose calls faults leave without an answer.
+const Dropped = "listConnectors"
+
 // control does something beside the API.
 func (c *client) control() {
 	t := c.tenant()
@@ -22,7 +25,10 @@ func (c *client) control() {
 			return "/clock", c.text(`{"freeze":true}`, `{"freeze":false}`, `{"freeze":false}`, `{"advance":"-1h"}`, `{`)
 		},
 		func() (string, string) {
-			return "/faults", fmt.Sprintf(`{"kind":%q,"operation":%q,"times":2%s}`, c.text("latency", "status", "drop", "rate_limited"), c.text("listSources", "createDestination", "fetchDataset", "deleteSync", "nothing"), c.text("", `,"status":403`, `,"phase":"after"`))
+			return "/faults", c.text(
+				`{"kind":"latency","operation":"fetchDataset","times":3,"latency":"20ms"}`, `{"kind":"status","status":403,"operation":"deleteSync","times":2}`,
+				`{"kind":"rate_limited","operation":"createDestination","times":2}`, `{"kind":"drop","operation":"`+Dropped+`","phase":"after","times":2}`,
+				`{"kind":"status","status":409,"operation":"createSync","phase":"after","times":2}`, `{"kind":"flood"}`)
 		},
 		func() (string, string) { return "/journal", c.text(`{"bodies":true}`, `{"bodies":false}`) },
 		func() (string, string) {

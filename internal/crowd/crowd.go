@@ -46,7 +46,7 @@ type Crowd struct {
 }
 
 // maxTenants bounds the organizations whose tokens are remembered.
-const maxTenants = 8
+const maxTenants = 4
 
 // New prepares a crowd. Its tally counts all that its clients do.
 func New(config Config) *Crowd {

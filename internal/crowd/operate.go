@@ -20,7 +20,7 @@ func (c *client) operation() *openapi.Operation {
 	if c.chance(35) {
 		return c.named(c.text("createDestination", "createDestination", "createSource", "createSource", "createSync", "createSync", "createSync",
 			"updateSync", "triggerSync", "createDataset", "createModel", "createTopic", "createFilterSegment", "createWebhook",
-			"createInvitation", "createWorkspace", "deleteDestination", "deleteSource", "deleteDataset", "deleteSync"))
+			"createInvitation", "createWorkspace", "deleteDestination", "deleteSync"))
 	}
 	return c.operations[c.random.IntN(len(c.operations))]
 }

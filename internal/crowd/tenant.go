@@ -49,7 +49,7 @@ func (c *client) found() {
 		OrganizationID      int64  `json:"organization_id"`
 		PersonalAccessToken string `json:"personal_access_token"`
 		Workspaces          []struct {
-			Key string `json:"workspace_api_key"`
+			Key string `json:"api_key"`
 		} `json:"workspaces"`
 		WorkspaceAPIKey string `json:"workspace_api_key"`
 	}

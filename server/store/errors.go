@@ -22,6 +22,9 @@ var (
 	ErrClosed   = errors.New("the store is closed")
 	ErrHasData  = errors.New("the directory already holds data")
 	ErrNotACopy = errors.New("not a copy of a store")
+	// ErrGone says that a row belongs to another one, or refers to one, that is there
+	// no more: what was read before the change was deleted meanwhile.
+	ErrGone = errors.New("what it refers to was deleted meanwhile")
 
 	// Of PostgreSQL: what may be better in a moment, and what has to be changed
 	// there or in the URL.
@@ -98,6 +101,14 @@ func unique(err error) bool {
 	}
 	code := sqlite.ErrCode(err)
 	return code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey
+}
+
+// dangling says whether a statement would have left a reference to nothing.
+func dangling(err error) bool {
+	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
+		return refusal.Code == foreignKeyViolation
+	}
+	return sqlite.ErrCode(err) == sqlite.ResultConstraintForeignKey
 }
 
 // harmless says whether a failed statement leaves its transaction usable: a

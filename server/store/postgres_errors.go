@@ -16,9 +16,12 @@ import (
 const (
 	constraintClass = "23"
 	uniqueViolation = "23505"
-	diskFull        = "53100"
-	tooMany         = "53300"
-	lockTimeout     = "55P03"
+
+	foreignKeyViolation = "23503"
+
+	diskFull    = "53100"
+	tooMany     = "53300"
+	lockTimeout = "55P03"
 
 	failedTransaction = "25P02"
 )

@@ -136,8 +136,11 @@ func (t *table[T]) explain(v *T, err error) error {
 // delete removes a row; scope is left out where the table has none.
 func (t *table[T]) delete(tx *Tx, scopeAndID ...any) error {
 	changed, err := tx.exec(t.sqlDelete, scopeAndID...)
-	if err == nil && changed == 0 {
+	switch id, _ := scopeAndID[len(scopeAndID)-1].(int64); {
+	case err == nil && changed == 0:
 		err = ErrNotFound
+	case dangling(err): // the row stays, and what holds on to it does too
+		err = &InUseError{Kind: t.kind, ID: id, By: "resource", Count: 1}
 	}
 	if err != nil {
 		return fmt.Errorf("delete %s %v: %w", t.kind, scopeAndID[len(scopeAndID)-1], err)

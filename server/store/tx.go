@@ -159,10 +159,17 @@ func (tx *Tx) ready(write bool) error {
 	return tx.ctx.Err()
 }
 
-// checked remembers an error after which the transaction may be gone.
+// checked remembers an error after which the transaction may be gone, and names a
+// reference to nothing.
 func (tx *Tx) checked(err error) error {
-	if err != nil && !harmless(err) {
+	if err == nil {
+		return nil
+	}
+	if !harmless(err) {
 		tx.broken = err
+	}
+	if dangling(err) {
+		return fmt.Errorf("%w: %w", ErrGone, err)
 	}
 	return err
 }
