@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -22,23 +23,40 @@ type vanishing struct {
 	ids                           map[string]int64
 }
 
-// vanishes are what may be deleted, and how. Some of it is in use: then it stays.
-var vanishes = map[string]func(v *vanishing, tx *store.Tx) error{
-	"organization": func(v *vanishing, tx *store.Tx) error { return tx.DeleteOrganization(v.organization) },
-	"workspace":    func(v *vanishing, tx *store.Tx) error { return tx.DeleteWorkspace(v.organization, v.workspace) },
-	"user":         func(v *vanishing, tx *store.Tx) error { return tx.DeleteUser(v.organization, v.user) },
-	"destination":  func(v *vanishing, tx *store.Tx) error { return tx.DeleteDestination(v.workspace, v.ids["destination"]) },
-	"source":       func(v *vanishing, tx *store.Tx) error { return tx.DeleteSource(v.workspace, v.ids["source"]) },
-	"stream":       func(v *vanishing, tx *store.Tx) error { return tx.DeleteSource(v.workspace, v.ids["stream"]) },
-	"dataset":      func(v *vanishing, tx *store.Tx) error { return tx.DeleteDataset(v.workspace, v.ids["dataset"]) },
-	"model":        func(v *vanishing, tx *store.Tx) error { return tx.DeleteModel(v.ids["source"], v.ids["model"]) },
-	"segment":      func(v *vanishing, tx *store.Tx) error { return tx.DeleteSegment(v.ids["source"], v.ids["segment"]) },
-	"topic":        func(v *vanishing, tx *store.Tx) error { return tx.DeleteTopic(v.ids["stream"], v.ids["topic"]) },
-	"sync":         func(v *vanishing, tx *store.Tx) error { return tx.DeleteSync(v.workspace, v.ids["sync"]) },
-	"webhook":      func(v *vanishing, tx *store.Tx) error { return tx.DeleteWebhook(v.workspace, v.ids["webhook"]) },
-	"invitation": func(v *vanishing, tx *store.Tx) error {
-		return tx.DeleteInvitation(v.organization, v.ids["invitation"])
-	},
+// vanishes are what is deleted.
+var vanishes = []string{"organization", "workspace", "user", "destination", "source", "stream", "dataset", "model", "segment", "topic", "sync", "webhook", "invitation"}
+
+// vanish deletes it, with what is in it.
+func (v *vanishing) vanish(tx *store.Tx, what string) error {
+	id := v.ids[what]
+	switch what {
+	case "organization":
+		return tx.DeleteOrganization(v.organization)
+	case "workspace":
+		return tx.DeleteWorkspace(v.organization, v.workspace)
+	case "user":
+		return tx.DeleteUser(v.organization, v.user)
+	case "destination":
+		return tx.DeleteDestination(v.workspace, id)
+	case "source":
+		return errors.Join(v.vanish(tx, "segment"), v.vanish(tx, "dataset"), v.vanish(tx, "model"), tx.DeleteSource(v.workspace, id))
+	case "stream":
+		return errors.Join(v.vanish(tx, "topic"), tx.DeleteSource(v.workspace, id))
+	case "dataset":
+		return tx.DeleteDataset(v.workspace, id)
+	case "model":
+		return tx.DeleteModel(v.ids["source"], id)
+	case "segment":
+		return tx.DeleteSegment(v.ids["source"], id)
+	case "topic":
+		return tx.DeleteTopic(v.ids["stream"], id)
+	case "sync":
+		return tx.DeleteSync(v.workspace, id)
+	case "webhook":
+		return tx.DeleteWebhook(v.workspace, id)
+	default:
+		return tx.DeleteInvitation(v.organization, id)
+	}
 }
 
 // TestVanish: whatever is deleted while a call is under way, its answer is one that
@@ -48,7 +66,7 @@ func TestVanish(t *testing.T) {
 		t.Run(where, func(t *testing.T) {
 			v := newVanishing(t, where)
 			refused := map[string]bool{}
-			for _, what := range sortedKeys(vanishes) {
+			for _, what := range vanishes {
 				for _, op := range v.changes() {
 					if !op.concerns(what) {
 						continue
@@ -150,6 +168,10 @@ func (c vanishingCall) concerns(what string) bool {
 	switch what {
 	case "organization":
 		return true
+	case "destination", "source":
+		if strings.HasPrefix(c.name, "POST sync") {
+			return true
+		}
 	case "workspace", "user":
 		return c.method == "POST" && c.body != nil
 	case "stream":
@@ -187,7 +209,8 @@ func (v *vanishing) meanwhile(what string, c vanishingCall) int {
 	}
 	v.hook = func() {
 		v.idle()
-		_ = v.s.store.Update(v.t.Context(), func(tx *store.Tx) error { return vanishes[what](v, tx) })
+		err := v.s.store.Update(v.t.Context(), func(tx *store.Tx) error { return v.vanish(tx, what) })
+		require.NoError(v.t, err, "delete %s", what)
 	}
 	defer v.idle()
 	a := v.do(c.method, c.path, c.token, c.body)

@@ -71,6 +71,7 @@ func (w *crowded) survive(size crowdSize) {
 	w.t.Logf("with worlds that are replaced\n%s", again.Tally().Table())
 	w.reset()
 	after := w.rest()
+	stacks := w.stacks()
 	took, ended := w.meetsTheEnd(config)
 
 	w.t.Logf("PATCH of a sync: p50 %s, p99 %s (goal: 100ms)", c.Tally().Percentile("updateSync", 50), c.Tally().Percentile("updateSync", 99))
@@ -83,6 +84,11 @@ func (w *crowded) survive(size crowdSize) {
 	require.Zero(w.t, active, "runs that do not end")
 	require.Empty(w.t, unclean, "audits that are not clean")
 	require.NoError(w.t, ended, "end after SIGTERM")
+	defer func() {
+		if w.t.Failed() {
+			w.t.Logf("what was left at work:\n%s", tail(stacks, 8000))
+		}
+	}()
 	w.nothingLeft(between, after)
 }
 

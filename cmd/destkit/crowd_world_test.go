@@ -260,6 +260,16 @@ func (w *crowded) rest() stand {
 	return now
 }
 
+// stacks are where the goroutines of the process are, the most frequent places first.
+func (w *crowded) stacks() string {
+	answer, err := w.api.http.Get(w.api.root + "/_control/pprof/goroutine?debug=1")
+	require.NoError(w.t, err)
+	defer answer.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 8000))
+	require.NoError(w.t, err)
+	return string(text)
+}
+
 // control calls /_control as this test needs it to answer.
 func (w *crowded) control(method, path string, body, into any) {
 	w.t.Helper()
