@@ -8,6 +8,7 @@ BIN         ?= bin/destkit
 # Flags of make bench, such as BENCH='-run load -seconds 5'; go run ./bench -h lists them.
 BENCH       ?=
 UPDATE      ?=
+CALLS       ?= 20
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
 LDFLAGS     := -s -w -X main.version=$(VERSION)
 FUZZTIME    ?= 20s
@@ -32,7 +33,7 @@ MATRIX      := env $(TEST_GC) DESTKIT_TIER=matrix $(GO) test -vet=off -count=1 -
 GOLANGCI_LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
 
 .DEFAULT_GOAL := help
-.PHONY: help build release demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos mutations lint format docs bench performance microbench bench-peers fuzz ci clean
+.PHONY: help build release demo test race matrix zoo matrix-judges matrix-engine matrix-k6 processes chaos crowd mutations lint format docs bench performance microbench bench-peers fuzz ci clean
 
 help: ## list the targets
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +85,9 @@ processes: ## a million records by three workers: every limit holds over all of 
 
 chaos: ## workers are killed, frozen and cut off for five minutes; then all is audited
 	DESTKIT_CHAOS=5m $(GO) test -count=1 -v -timeout 30m -run '^TestMatrixProcessesSurvive$$' ./cmd/destkit
+
+crowd: ## 200 clients do everything at once on both stores, then all is audited; CALLS of each (20)
+	@$(IN_MEMORY) DESTKIT_CROWD=$(CALLS) $(GO) test -vet=off -count=1 -v -timeout 60m -run '^TestMatrixCrowd$$' ./cmd/destkit
 
 mutations: ## break each claim of the fidelity table once, and print the score
 	@$(IN_MEMORY) DESTKIT_MUTATIONS=1 $(TEST_GC) $(GO) test -v -vet=off -count=1 -timeout 60m -run '^TestFidelityMutations$$' ./server $(if $(UPDATE),-update)

@@ -27,8 +27,9 @@ func (s *Server) startRefresh(c *call, kind string, target int64, work func(cont
 		}
 		r.CompletedAt = s.clock.Now()
 		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
-		// A conflict: somebody took this process for dead, and has said so.
-		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) {
+		// A conflict: somebody took this process for dead, and has said so. Who has
+		// deleted its target does not ask for it.
+		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
 			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -122,15 +123,20 @@ func (c *client) chance(n int) bool { return c.random.IntN(100) < n }
 
 func (c *client) text(of ...string) string { return of[c.random.IntN(len(of))] }
 
-// leave ends some calls early, as callers do that give up.
-func (c *client) leave(ctx context.Context) (bounded context.Context, early bool, cancel context.CancelFunc) {
+// leave ends some calls early, as callers do that give up, and those in the end that
+// wait for whole worlds or for time to pass.
+func (c *client) leave(ctx context.Context, r *request) (bounded context.Context, early bool, cancel context.CancelFunc) {
 	after := patience
-	if early = c.chance(5); early {
-		after = time.Duration(c.random.IntN(20_000)) * time.Microsecond
+	switch {
+	case c.chance(5):
+		early, after = true, time.Duration(c.random.IntN(20_000))*time.Microsecond
+	case strings.HasPrefix(r.path, "/_control/"):
+		early, after = true, controlPatience
 	}
 	bounded, cancel = context.WithTimeout(ctx, after)
 	return bounded, early, cancel
 }
 
-// patience is after how long a call counts as never answered.
-const patience = 2 * time.Minute
+// patience is after how long a call of the API counts as never answered;
+// controlPatience is when callers of the control API give up.
+const patience, controlPatience = 5 * time.Minute, 15 * time.Second

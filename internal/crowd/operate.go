@@ -100,7 +100,7 @@ type request struct {
 
 // call makes a request, counts it, and gives the body of a success.
 func (c *client) call(r *request) []byte {
-	ctx, early, cancel := c.leave(c.ctx)
+	ctx, early, cancel := c.leave(c.ctx, r)
 	defer cancel()
 	made, err := http.NewRequestWithContext(ctx, r.method, c.config.Root+r.path, bytes.NewReader(r.body))
 	if err != nil {
