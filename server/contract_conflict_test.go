@@ -39,7 +39,7 @@ func contractConflicts(w *world) {
 }
 
 // conflictOfUpdates changes a sync while an update of it asks the destination
-// for its objects.
+// for its objects, and deletes a destination that a new sync is checked against.
 func conflictOfUpdates(w *world, id int64, conflict conflicting) {
 	shown := w.do("GET", fmt.Sprintf("/syncs/%d", id), w.key, nil).want(200)
 	source, destination := shown.id("data.source_attributes.connection_id"), shown.id("data.destination_attributes.connection_id")
@@ -60,6 +60,15 @@ func conflictOfUpdates(w *world, id int64, conflict conflicting) {
 	}
 	w.onCall.Store(&meanwhile)
 	conflict("PATCH", fmt.Sprintf("/syncs/%d", id), w.key, syncBody(source, destination))
+
+	deleted := w.newDestination()
+	w.control("POST", "/clock", map[string]any{"advance": "1h"}).want(200)
+	meanwhile = func() {
+		w.onCall.Store(nil)
+		w.do("DELETE", fmt.Sprintf("/destinations/%d", deleted), w.key, nil).want(200)
+	}
+	w.onCall.Store(&meanwhile)
+	conflict("POST", "/syncs", w.key, syncBody(source, deleted))
 }
 
 type conflicting func(method, path, token string, body any)
