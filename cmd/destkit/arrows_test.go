@@ -113,7 +113,7 @@ var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
-	"github.com/HdrHistogram/":    {"loadgen"},
+	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},
 	"github.com/hashicorp/":       {"server/destination"},
 	"github.com/jackc/pgx/":       {"destsim", "server/chronicle", "server/jobs", "server/lease", "server/parts", "server/quota", "server/shelf", "server/shelf/shelftest", "server/source", "server/store"},
 	"github.com/emersion/":        {"server"},
