@@ -40,7 +40,7 @@ func (w *inPlace) path(parts ...string) string {
 
 // start opens the directory again.
 func (w *inPlace) start(change ...func(*Config)) error {
-	config := Config{Dir: w.dir, MasterKey: bytes.Repeat([]byte{7}, 32), Development: true}
+	config := Config{AllowFiles: everyFolder, Dir: w.dir, MasterKey: bytes.Repeat([]byte{7}, 32), Development: true}
 	for _, f := range change {
 		f(&config)
 	}
