@@ -133,7 +133,7 @@ func TestSnapshotDuringAnAdvance(t *testing.T) {
 
 	w.changeSource(`UPDATE customers SET name = 'Later'`)
 	restored := w.during(3, func() { w.control("POST", "/restore", snapshot).want(200) })
-	w.control("POST", "/clock", `{"advance":"2h"}`).want(http.StatusServiceUnavailable)
+	w.control("POST", "/clock", `{"advance":"2h"}`).want(http.StatusConflict)
 	<-restored
 	w.control("POST", "/settle", nil).want(200)
 	runs = w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs?order=asc", id), w.key, nil).want(200)
