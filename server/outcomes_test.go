@@ -138,6 +138,7 @@ func (o outcome) show(t *testing.T) string {
 // ended triggers a run and moves the clock until it is over.
 func (h *hostile) ended(id int64) (s shown) {
 	h.t.Helper()
+	h.s.clock.Freeze(true) // else each advance waits for the attempts to come, in real time
 	run := h.trigger(id)
 	for range 2000 {
 		a := h.do("GET", fmt.Sprintf("/sync_runs/%d", run), h.key, nil).want(200)

@@ -28,7 +28,7 @@ type Report struct {
 // each while Now shows its own moment; each step waits until nothing runs any
 // more. Real time does not count meanwhile: the clock runs on from the end of the
 // way, or stays frozen there. It returns when nothing is left, at that end, that
-// could end by itself, as Settle says.
+// could end by itself, as Settle says; but a pause (Rest) is for another Advance.
 //
 // Calls wait for one another. A negative d, one that reaches where Set would not
 // go and a call from work that it would wait for are refused. When ctx ends the clock stays
@@ -45,7 +45,7 @@ func (c *Clock) Advance(ctx context.Context, d time.Duration) (Report, error) {
 		return Report{}, fmt.Errorf("advance clock: %w", err)
 	}
 	if err == nil {
-		err = c.settled(ctx)
+		err = c.wait(ctx, func() bool { return c.quiet() && (c.dozing == c.resting || c.frozen) })
 	}
 	if err != nil {
 		return *report, fmt.Errorf("advance clock: %w", c.blame(err))

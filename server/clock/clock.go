@@ -65,6 +65,7 @@ type Clock struct {
 	works   map[*work]struct{}
 	running int // works that are not paused
 	dozing  int // brief sleepers
+	resting int // … of these those that Advance does not wait for
 	waiters []chan struct{}
 	closed  bool
 	report  *Report // of the Advance under way

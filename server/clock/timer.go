@@ -18,6 +18,7 @@ type Timer struct {
 	woken chan error // of a sleeper, which has no fn
 	work  *work      // that sleeps; nil when it is nobody's
 	brief bool       // a sleeper that Settle waits for while time runs
+	long  bool       // … and Advance does not
 	span  bool       // waits for a while, not for a moment
 }
 
@@ -106,14 +107,21 @@ func (t *Timer) When() time.Time {
 // Sleep waits until d has passed on this clock. Under a context of a due
 // function or of Work the sleeper counts as not running meanwhile. Errors are
 // those of ctx, and ErrClosed.
-func (c *Clock) Sleep(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, false) }
+func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
+	return c.sleep(ctx, d, false, false)
+}
 
 // Doze is Sleep for the waits of work that ends by itself, such as those that keep a
 // rate or come before another attempt: Settle and Advance wait for their end, unless
 // time stands still.
-func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true) }
+func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, false) }
 
-func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
+// Rest is Doze for a pause that somebody else has asked for, which may come again and
+// again for hours: Settle waits for its end, and Advance, which is there to pass it,
+// does not.
+func (c *Clock) Rest(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, true) }
+
+func (c *Clock) sleep(ctx context.Context, d time.Duration, brief, long bool) error {
 	if err := ctx.Err(); err != nil || d <= 0 {
 		return err
 	}
@@ -122,13 +130,16 @@ func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
 		c.mu.Unlock()
 		return ErrClosed
 	}
-	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c), brief: brief, span: true}
+	t := &Timer{c: c, at: c.now().Add(d), name: "sleep", woken: make(chan error, 1), work: workOf(ctx, c), brief: brief, long: long, span: true}
 	if t.work != nil {
 		t.name = t.work.name
 		t.work.pause()
 	}
 	if brief {
 		c.dozing++
+	}
+	if long {
+		c.resting++
 	}
 	c.push(t)
 	c.mu.Unlock()
@@ -149,6 +160,9 @@ func (c *Clock) sleep(ctx context.Context, d time.Duration, brief bool) error {
 
 // awake counts a brief sleeper out; the lock is held.
 func (c *Clock) awake(t *Timer) {
+	if t.long {
+		c.resting--
+	}
 	if t.brief {
 		c.dozing--
 		c.tell()

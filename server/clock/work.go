@@ -148,14 +148,10 @@ func (c *Clock) Settle(ctx context.Context) error {
 	if workOf(ctx, c) != nil {
 		return fmt.Errorf("settle clock: %w", ErrWithin)
 	}
-	if err := c.settled(ctx); err != nil {
+	if err := c.wait(ctx, func() bool { return c.quiet() && (c.dozing == 0 || c.frozen) }); err != nil {
 		return fmt.Errorf("settle clock: %w", c.blame(err))
 	}
 	return nil
-}
-
-func (c *Clock) settled(ctx context.Context) error {
-	return c.wait(ctx, func() bool { return c.quiet() && (c.dozing == 0 || c.frozen) })
 }
 
 // quiet: nothing runs at this moment; the lock is held.

@@ -274,6 +274,24 @@ func TestSetBackKeepsWaits(t *testing.T) {
 	}
 }
 
+// TestAdvanceLeavesPauses that somebody has asked for: settling waits for them.
+func TestAdvanceLeavesPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New(nil)
+		defer c.Close()
+		ended := 0
+		c.AfterFunc(time.Hour, "run", func(ctx context.Context) {
+			_ = c.Rest(ctx, time.Minute)
+			ended++
+		})
+		_, err := c.Advance(t.Context(), time.Hour)
+		require.NoError(t, err)
+		require.Zero(t, ended)
+		require.NoError(t, c.Settle(t.Context()))
+		require.Equal(t, 1, ended)
+	})
+}
+
 // TestLull waits for what runs, and not for what dozes.
 func TestLull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

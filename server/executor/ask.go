@@ -32,7 +32,7 @@ func (e *Executor) rested(ctx context.Context, limiter *pace.Limiter) error {
 		if rest <= 0 {
 			return ctx.Err()
 		}
-		if err := e.options.Clock.Doze(ctx, rest); err != nil {
+		if err := e.options.Clock.Rest(ctx, rest); err != nil {
 			return err
 		}
 	}

@@ -39,10 +39,12 @@ const shortly = time.Second
 
 // wait lets d pass. Between two batches the run is at work: it ends by itself as long
 // as time runs. What is asked of other processes comes in real time, but for pauses
-// after a 429.
+// after a 429, which may come again and again for an hour.
 func (g *gate) wait(ctx context.Context, d time.Duration) error {
 	switch {
-	case d > shortly || g.limiter.Rest(g.clock.Now()) > 0:
+	case g.limiter.Rest(g.clock.Now()) > 0:
+		return g.clock.Rest(ctx, d)
+	case d > shortly:
 	case g.limiter.Shared() || g.records.Shared():
 		return clock.Sleep(ctx, d)
 	}
