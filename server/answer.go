@@ -92,7 +92,10 @@ func (s *Server) resolve(c *call) (*reply, error) {
 	for {
 		got, err := s.judge(c)
 		switch {
-		case errors.Is(err, errWorldReplaced) && c.ctx.Err() == nil:
+		case errors.Is(err, errWorldReplaced):
+			if gone := c.ctx.Err(); gone != nil {
+				return nil, gone // its caller has left
+			}
 			c.again()
 		case errors.Is(err, store.ErrGone):
 			return nil, cmp.Or(s.authenticate(c), err)
