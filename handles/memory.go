@@ -23,14 +23,17 @@ func init() {
 	defer tls.Close()
 	on := libc.NewVaList(int32(1))
 	defer libc.Xfree(tls, on)
-	counts = lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_MEMSTATUS, on) == lib.SQLITE_OK
+	counting = lib.Xsqlite3_config(tls, lib.SQLITE_CONFIG_MEMSTATUS, on)
 }
 
-// counts reports whether the library counts its memory.
-var counts bool
+// counting is the result code of asking the library to count its memory.
+var counting int32
 
 // LimitMemory sets the limit for the process; it does nothing the second time.
 var LimitMemory = sync.OnceValue(func() (err error) {
+	if counting != lib.SQLITE_OK {
+		return fmt.Errorf("limit memory of databases: SQLite does not count it: code %d", counting)
+	}
 	conn, err := Open(":memory:", sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return fmt.Errorf("limit memory of databases: %w", err)

@@ -119,7 +119,7 @@ func (e *engine) erase(ctx context.Context, g *ground, keys Keys, connections in
 // the range of the options.
 func (k WrittenKeys) own(integer bool, o Options) error {
 	const why = "give --key-template or --key-range if the load had one, else the file was changed"
-	if k.Count > k.Keys.count(integer) {
+	if k.Count > k.count(integer) {
 		return usagef("the file names %d keys of %s, more than it says that there are", k.Count, k.Object)
 	}
 	if integer {

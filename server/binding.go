@@ -143,7 +143,7 @@ func (s *Server) compare(now bound, copied string, newest int64, found ledger.Fo
 		return s.mismatch("it has seen %d starts and the database %d, which is of an earlier day: put back the destkit.db that goes with it", was.Generation, now.Generation)
 	// Each run finds by itself whether the state of its sync is older than the
 	// database knows it.
-	case was.Generation < now.Generation && !(now.Moving && was.Generation == now.Generation-1):
+	case was.Generation < now.Generation && (!now.Moving || was.Generation != now.Generation-1):
 		s.log.Warn("the ledger is of an earlier day than the database: syncs that have run since send everything again",
 			"folder", s.below(ledgerFolder), "starts", was.Generation, "starts of the database", now.Generation)
 	}

@@ -350,7 +350,7 @@ func TestRecordsOfADamagedLog(t *testing.T) {
 			w.do("GET", "/sync_runs/1/records", w.key, nil).want(200)
 			told := w.control("GET", "/explain?sync_run_id=2&identifier=ada@example.com", nil)
 			told.want(200)
-			audit := w.control("POST", "/audit", map[string]any{"sync_id": w.id, "readback": map[string]any{"url": w.syncWorld.dest0()}})
+			audit := w.control("POST", "/audit", map[string]any{"sync_id": w.id, "readback": map[string]any{"url": w.dest0()}})
 			require.NotContains(t, string(audit.text), "its log has the request id")
 			require.EqualValues(t, 3, w.oneRun(w.id).id("data.source_record_count"), "the state has it already")
 		})

@@ -31,7 +31,7 @@ func (tx *Tx) plan(y *Sync) error {
 
 // PlanSync finds anew when a sync runs, the first time after from.
 func (tx *Tx) PlanSync(y *Sync, from time.Time) (err error) {
-	if y.Due, err = (Due{}), nil; tx.store.plan == nil {
+	if y.Due = (Due{}); tx.store.plan == nil {
 		return errors.New("plan sync: the store does not know when syncs fall due")
 	}
 	p := tx.store.plan(y, from)

@@ -11,6 +11,7 @@ import (
 	"mime/quotedprintable"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -81,9 +82,10 @@ func Encodings(secret string) map[string]string {
 func moreEncodings(secret string) map[string]string {
 	raw := []byte(secret)
 	std := base64.StdEncoding.EncodeToString
-	var bytewise []string
+	var bytewise, decimal []string
 	for _, c := range raw {
 		bytewise = append(bytewise, fmt.Sprintf("%02x", c))
+		decimal = append(decimal, strconv.Itoa(int(c)))
 	}
 	wide := make([]byte, 0, 2*len(raw))
 	for _, unit := range utf16.Encode([]rune(secret)) {
@@ -113,8 +115,8 @@ func moreEncodings(secret string) map[string]string {
 		"hex with colons":        strings.Join(bytewise, ":"),
 		"hex with spaces":        strings.Join(bytewise, " "),
 		"hex with 0x":            "0x" + strings.Join(bytewise, ", 0x"),
-		"list of bytes":          fmt.Sprint(raw),
-		"list with commas":       strings.Join(strings.Fields(strings.Trim(fmt.Sprint(raw), "[]")), ","),
+		"list of bytes":          "[" + strings.Join(decimal, " ") + "]",
+		"list with commas":       strings.Join(decimal, ","),
 		"base64 on lines":        spread(std(raw), 5, "\r\n"),
 		"base64 on lines, json":  spread(std(raw), 5, `\n`),
 		"lines":                  spread(secret, 3, "\n"),
