@@ -119,7 +119,7 @@ func (w *crowded) judge(c *crowd.Crowd, when string) {
 // audits holds what the destinations have stored against the ledger and the source.
 func (w *crowded) audits(want int) (unclean []string) {
 	audited := 0
-	for id, url := range w.syncs {
+	for id := range w.syncs {
 		var run *restError
 		_, err := w.api.trigger(w.t.Context(), id, false)
 		if errors.As(err, &run) {
@@ -127,7 +127,6 @@ func (w *crowded) audits(want int) (unclean []string) {
 			continue
 		}
 		require.NoError(w.t, err)
-		_ = url
 	}
 	if active := w.settle(); active != 0 {
 		unclean = append(unclean, fmt.Sprintf("%d runs are still active", active))

@@ -53,7 +53,7 @@ func newCrowded(t *testing.T, store string) *crowded {
 	t.Helper()
 	w := &crowded{t: t, data: t.TempDir(), source: filepath.Join(t.TempDir(), "shop.db"), said: &saying{}, ended: make(chan struct{}), syncs: map[int64]string{}}
 	const key, token = "5ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7e75ec7", "secret-token:crowd"
-	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", w.data, "--log-level", "error", "--batch-timeout", "2s", "--request-timeout", "2s", "--connect-timeout", "2s"}
+	args := []string{"serve", "--addr", "127.0.0.1:0", "--data", w.data, "--allow-files", filepath.Dir(w.source), "--log-level", "error", "--batch-timeout", "2s", "--request-timeout", "2s", "--connect-timeout", "2s"}
 	env := append(os.Environ(), envMasterKey+"="+key, envWorkspaceKey+"="+token, "HOME="+t.TempDir())
 	if store == "postgres" {
 		database := postgrestest.Start(t)
