@@ -54,8 +54,8 @@ type Options struct {
 	// BatchTimeout bounds one sync_batch; when zero CallTimeout where that is
 	// set, else 60 s. The caller's context may shorten it.
 	BatchTimeout time.Duration
-	// MaxReply bounds a reply in bytes, as received and as decoded; 16 MiB when
-	// zero.
+	// MaxReply bounds a reply in bytes, as received and as decoded; DefaultMaxReply
+	// when zero.
 	MaxReply int64
 	// Pause waits in real time where a call outside of a run must wait for the
 	// limit of its connection; nil: on a timer. Tests replace it.
@@ -95,6 +95,9 @@ type Options struct {
 	// there. Nil: nothing.
 	Crash func(point string)
 }
+
+// DefaultMaxReply is Options.MaxReply where it is zero.
+const DefaultMaxReply = 16 << 20
 
 // The points at which a test can end a process that writes files.
 const (
@@ -171,7 +174,7 @@ func New(options Options) *Gate {
 		options.CallTimeout = 30 * time.Second
 	}
 	if options.MaxReply <= 0 {
-		options.MaxReply = 16 << 20
+		options.MaxReply = DefaultMaxReply
 	}
 	if options.Pause == nil {
 		options.Pause = clock.Sleep
