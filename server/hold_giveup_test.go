@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http/httptest"
 	"runtime"
 	"testing"
 
@@ -55,6 +56,33 @@ func TestGivingUpARestoreLeavesNoRunBehind(t *testing.T) {
 			w.nothingHeld()
 		})
 	}
+}
+
+// TestGivingUpAResetLeavesNoRunBehind: the same, with a reset that waits for the run.
+func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	came, release := w.hold()
+	run := w.trigger(id)
+	<-came
+	ctx, giveUp := context.WithCancel(t.Context())
+	ended := make(chan int)
+	go func() {
+		r := httptest.NewRequest("POST", "http://127.0.0.1/_control/reset", nil).WithContext(ctx)
+		r.RemoteAddr = "127.0.0.1:4711"
+		ended <- w.send(r).code
+	}()
+	w.eventually(func() bool {
+		w.s.passages.mu.Lock()
+		defer w.s.passages.mu.Unlock()
+		return len(w.s.passages.ends) == 1
+	})
+	giveUp()
+	require.GreaterOrEqual(t, <-ended, 400)
+	release()
+	require.NoError(t, w.s.Settle(t.Context()))
+	require.Equal(t, "completed", w.status(run))
+	w.nothingHeld()
 }
 
 // TestCancellingARunThatIsStopped: who was told that the run is cancelled finds it so,
