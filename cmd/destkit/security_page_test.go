@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -58,5 +60,42 @@ func TestPromisesNameTheirTests(t *testing.T) {
 			rows++
 		}
 		require.Greater(t, rows, 10, page)
+	}
+}
+
+// TestFuzzTable: the page names every fuzz test with its package, and how many inputs
+// are kept there.
+func TestFuzzTable(t *testing.T) {
+	root := filepath.Join("..", "..")
+	fuzzed, kept := map[string][]string{}, map[string]int{}
+	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		require.NoError(t, err)
+		name = filepath.ToSlash(name)
+		if folder, _, found := strings.Cut(name, "/testdata/fuzz/"); found {
+			kept[folder]++
+			return nil
+		}
+		if !strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		for _, found := range testFunc.FindAllStringSubmatch(string(text), -1) {
+			if folder := name[:strings.LastIndexByte(name, '/')]; strings.HasPrefix(found[1], "Fuzz") {
+				fuzzed[folder] = append(fuzzed[folder], "`"+found[1]+"`")
+			}
+		}
+		return err
+	}))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "security.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, fuzzed)
+	for folder, names := range fuzzed {
+		slices.Sort(names)
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(folder) + ` \| [^|]+ \| ` + strconv.Itoa(kept[folder]) + ` \| ` + regexp.QuoteMeta(strings.Join(names, ", ")) + ` \|$`)
+		require.Regexp(t, row, string(page), folder)
 	}
 }
