@@ -9,10 +9,15 @@ import (
 	"slices"
 )
 
+// wideRecord is the length from which on a record waits on disk but for its key: each
+// run has one that waits, and a long row is a run of its own.
+const wideRecord = 64 << 10
+
 // head is the next record of a run.
 type head struct {
 	from   *bufio.Reader
 	record []byte
+	rest   int // bytes of the record that are still to be read
 	run    int // of equal keys the earlier run comes first
 }
 
@@ -21,7 +26,8 @@ type merge struct {
 	s     *sorter
 	heads []*head
 	row   [][]byte
-	moved bool // the first head was handed out and must go on
+	wide  []byte // the record that was handed out, if it had to be read for that
+	moved bool   // the first head was handed out and must go on
 }
 
 // newMerge opens the runs, each with its share of the memory.
@@ -30,7 +36,7 @@ func newMerge(s *sorter) (*merge, error) {
 	size := max(4<<10, min(256<<10, sortMemory/len(s.runs)))
 	for i, r := range s.runs {
 		h := &head{from: bufio.NewReaderSize(io.NewSectionReader(s.file, r.start, r.size), size), run: i}
-		if err := h.next(); err != nil {
+		if err := h.next(s.keys); err != nil {
 			return nil, err
 		}
 		m.heads = append(m.heads, h)
@@ -41,17 +47,52 @@ func newMerge(s *sorter) (*merge, error) {
 	return m, nil
 }
 
-// next reads a record; io.EOF at the end of the run.
-func (h *head) next() error {
+// next reads a record, or so many cells of a long one; io.EOF at the end of the run.
+func (h *head) next(keys int) error {
 	n, err := binary.ReadUvarint(h.from)
 	if err != nil {
 		return err
 	}
-	h.record = slices.Grow(h.record[:0], int(n))[:n]
-	if _, err := io.ReadFull(h.from, h.record); err != nil {
-		return fmt.Errorf("read sorted rows: %w", err)
+	h.record, h.rest = h.record[:0], int(n)
+	if n < wideRecord {
+		h.record, err = h.read(h.record, h.rest)
+		return err
+	}
+	for range keys {
+		size, err := binary.ReadUvarint(h.from)
+		if err != nil {
+			return fmt.Errorf("read sorted rows: %w", err)
+		}
+		at := len(h.record)
+		h.record = binary.AppendUvarint(h.record, size)
+		h.rest -= len(h.record) - at
+		if h.record, err = h.read(h.record, int(size)); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// read appends the next n bytes of the record.
+func (h *head) read(to []byte, n int) ([]byte, error) {
+	at := len(to)
+	to = slices.Grow(to, n)[:at+n]
+	h.rest -= n
+	if _, err := io.ReadFull(h.from, to[at:]); err != nil {
+		return to, fmt.Errorf("read sorted rows: %w", err)
+	}
+	return to, nil
+}
+
+// first is the whole of the record that comes next.
+func (m *merge) first() (_ []byte, err error) {
+	h := m.heads[0]
+	if h.rest == 0 {
+		return h.record, nil
+	}
+	m.wide = append(slices.Grow(m.wide[:0], len(h.record)+h.rest), h.record...)
+	m.wide, err = h.read(m.wide, h.rest)
+	return m.wide, err
 }
 
 // less keeps equal rows in the order in which they came: runs were spilled in
@@ -86,7 +127,7 @@ func (m *merge) sink(i int) {
 func (m *merge) Next() ([][]byte, error) {
 	if m.moved {
 		m.moved = false
-		switch err := m.heads[0].next(); {
+		switch err := m.heads[0].next(m.s.keys); {
 		case errors.Is(err, io.EOF):
 			last := len(m.heads) - 1
 			m.heads[0] = m.heads[last]
@@ -100,7 +141,11 @@ func (m *merge) Next() ([][]byte, error) {
 		return nil, io.EOF
 	}
 	m.moved = true
-	m.s.unpack(m.heads[0].record, m.row)
+	record, err := m.first()
+	if err != nil {
+		return nil, err
+	}
+	m.s.unpack(record, m.row)
 	return m.row, nil
 }
 

@@ -157,3 +157,26 @@ func TestSortOnDisk(t *testing.T) {
 	require.Equal(t, 40_000, n)
 	require.NoError(t, rows.Close())
 }
+
+// TestLongRowsWaitOnDisk: of long rows that are merged one is in memory, and of the
+// others their keys.
+func TestLongRowsWaitOnDisk(t *testing.T) {
+	const long = 4 * wideRecord
+	var rows [][][]byte
+	for i := range 20 {
+		rows = append(rows, [][]byte{bytes.Repeat([]byte{byte('a' + i)}, long), fmt.Appendf(nil, "%02d", (i*7)%20), []byte("short")})
+	}
+	sorted, err := sortLimited(t.Context(), &listed{rows: rows}, []int{1}, t.TempDir(), 50)
+	require.NoError(t, err)
+	defer sorted.Close()
+	m, merged := sorted.(*merge)
+	require.True(t, merged)
+	held := 0
+	for _, h := range m.heads {
+		held += cap(h.record)
+	}
+	require.Less(t, held, long)
+	want := slices.Clone(rows)
+	slices.SortStableFunc(want, func(a, b [][]byte) int { return bytes.Compare(a[1], b[1]) })
+	require.Equal(t, want, drain(t, sorted))
+}
