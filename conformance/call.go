@@ -46,6 +46,14 @@ type request struct {
 	replica    int // goes to this one, from 1; 0: to whose turn it is
 }
 
+// refusedEarly is a request that many endpoints refuse before they read its body.
+// The rest would stand before the next call of the connection and spoil that of
+// another check: it gets a connection of its own, and ERR-002 judges what is left.
+func (r *request) refusedEarly() bool {
+	_, changed := r.header["Authorization"]
+	return r.conn == nil && (changed || r.httpMethod != "")
+}
+
 // reply is what came back, with the request that it answers.
 type reply struct {
 	*wire.Reply
@@ -121,7 +129,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		Check: check, RPC: req.method, ID: req.id, HTTPMethod: req.httpMethod, URL: req.url, Header: header,
 		Body: body, Chunked: req.chunked, ExpectContinue: req.expect, Timeout: req.timeout,
 		Plain: req.plain, Address: address,
-		FreshConn: req.fresh, Conn: req.conn, Records: req.records,
+		FreshConn: req.fresh || req.refusedEarly(), Conn: req.conn, Records: req.records,
 		CutAfterRequest: req.cutAtOnce, CutResponseAfter: req.cutReply, CutRequestAfter: req.cutRequest,
 	})
 	if over(ctx) {

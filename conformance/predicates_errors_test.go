@@ -48,6 +48,8 @@ var errorExchanges = map[string]exchange{
 	"ERR-002": {bad: []talk{
 		{says: says{"list_objects": first(1, gives(bothObjects), broken(wire.KindTimeout))}, finds: "an answer to a good call"},
 		{says: says{"list_objects": first(2, gives(bothObjects), body(`{"jsonrpc":"2.0","id":"of-another","result":{}}`))}, finds: "the answer to this call"},
+		{says: says{"list_objects": first(2, gives(bothObjects), page(501, "Unsupported method"))}, finds: "Unsupported method"},
+		{says: says{"list_objects": first(4, gives(bothObjects), page(501, "Unsupported method"))}, finds: "Unsupported method"},
 	}},
 	"ERR-003": {bad: []talk{
 		{says: says{"list_fields": failure(-32602, "Traceback (most recent call last): in main")}, finds: "a stack trace"},

@@ -30,16 +30,26 @@ var ways = map[string]way{
 			c.header = http.Header{"Content-Type": nil}
 		})
 	},
-	"accepting gzip and deflate":                           header("Accept-Encoding", "gzip, deflate"),
-	"accepting identity only":                              header("Accept-Encoding", "identity"),
-	"with charset=utf-8":                                   header("Content-Type", "application/json; charset=utf-8"),
-	"with a chunked body":                                  func(w *world, c request) error { return w.with(c, func(c *request) { c.chunked = true }) },
-	"with Expect: 100-continue":                            func(w *world, c request) error { return w.with(c, func(c *request) { c.expect = true }) },
-	"twice on one connection":                              twice,
-	"on a fresh connection":                                func(w *world, c request) error { return w.with(c, func(c *request) { c.fresh = true }) },
-	"after a body that is no JSON, on the same connection": afterGarbage,
-	"after a call that was cut in its body":                after(func(c *request) { c.cutRequest = 20 }),
-	"after a call that was cut before its reply":           after(func(c *request) { c.cutAtOnce = true }),
+	"accepting gzip and deflate": header("Accept-Encoding", "gzip, deflate"),
+	"accepting identity only":    header("Accept-Encoding", "identity"),
+	"with charset=utf-8":         header("Content-Type", "application/json; charset=utf-8"),
+	"with a chunked body":        func(w *world, c request) error { return w.with(c, func(c *request) { c.chunked = true }) },
+	"with Expect: 100-continue":  func(w *world, c request) error { return w.with(c, func(c *request) { c.expect = true }) },
+	"twice on one connection":    twice,
+	"on a fresh connection":      func(w *world, c request) error { return w.with(c, func(c *request) { c.fresh = true }) },
+	"after a body that is no JSON, on the same connection": afterOnConnection(func(request) request {
+		return request{method: "garbage", body: []byte("this is no JSON"), odd: true}
+	}),
+	"after a call without credentials, on the same connection": afterOnConnection(func(c request) request {
+		c.header = http.Header{"Authorization": nil}
+		return c
+	}),
+	"after a PUT, on the same connection": afterOnConnection(func(c request) request {
+		c.httpMethod = http.MethodPut
+		return c
+	}),
+	"after a call that was cut in its body":      after(func(c *request) { c.cutRequest = 20 }),
+	"after a call that was cut before its reply": after(func(c *request) { c.cutAtOnce = true }),
 	"over plain http on the probe port": func(w *world, c request) error {
 		return w.with(c, func(c *request) { c.plain = true })
 	},
@@ -219,21 +229,24 @@ func after(disturb func(*request)) way {
 	}
 }
 
-// afterGarbage sends a body that is no JSON and then, on the same connection
-// while it lasts, a good call.
-func afterGarbage(w *world, c request) error {
-	conn, err := w.line.Open(w.ctx)
-	if err != nil {
-		return inconclusive("", "no connection could be opened: %s", w.redactor.String(err.Error()))
+// afterOnConnection sends a bad call and then, on the same connection while it
+// lasts, the good one: a refusal that leaves its body unread shows there.
+func afterOnConnection(bad func(good request) request) way {
+	return func(w *world, c request) error {
+		conn, err := w.line.Open(w.ctx)
+		if err != nil {
+			return inconclusive("", "no connection could be opened: %s", w.redactor.String(err.Error()))
+		}
+		defer conn.Close()
+		first := bad(c)
+		first.conn = conn
+		got, err := w.session.send(w.ctx, w.check.ID, first)
+		if err != nil {
+			return err
+		}
+		if got.OK() && !got.CloseAnnounced && !got.ConnClosed {
+			c.conn = conn
+		}
+		return w.with(c, nil)
 	}
-	defer conn.Close()
-	bad := request{method: "garbage", body: []byte("this is no JSON"), odd: true, conn: conn}
-	got, err := w.session.send(w.ctx, w.check.ID, bad)
-	if err != nil {
-		return err
-	}
-	if got.OK() && !got.CloseAnnounced && !got.ConnClosed {
-		c.conn = conn
-	}
-	return w.with(c, nil)
 }

@@ -20,13 +20,15 @@ Feature: Error safety and time
   Scenario: A good call after a bad one works
     Calls fail and are repeated. A bad one must not spoil the process or the connection for the
     next.
-    Cause: a lock is not released, or the rest of a body stays in the connection.
-    Fix: read or close what belongs to the failed call.
+    Cause: a lock is not released, or the call is refused before its body is read, and the rest stays in the connection.
+    Fix: read the body before you refuse a call, or close the connection behind the refusal.
     Good: (half a body) ..., {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"objects":[]}}
     Bad: (half a body) ..., {"jsonrpc":"2.0","method":"list_objects","params":{},"id":"7"} -> (no answer)
 
     When the service calls "list_objects" in each of these ways:
       | after a body that is no JSON, on the same connection |
+      | after a call without credentials, on the same connection |
+      | after a PUT, on the same connection |
       | after a call that was cut in its body |
       | after a call that was cut before its reply |
     Then every call is answered
