@@ -74,6 +74,9 @@ func (w *world) manner(words string) (*sending, error) {
 		m.shapes, m.alone = append(m.shapes, onlyIdentifier), true
 	case "in another sync run":
 		w.run = w.syncRun() + 1 // of the same sync
+	case "in another sync":
+		w.syncRun()
+		w.run = w.syncRuns.Add(2)
 	case "in parallel batches":
 		m.parallel, m.spread = true, true
 	case "one by one":

@@ -99,11 +99,12 @@ Feature: Operation semantics
     And the service sends the same records with other values with operation "upsert"
     Then every acknowledged record has its new values
 
-  @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-6 @each-object @evidence-stored
+  @SEM-008 @must @spec @spec-4.2 @write @readback-required @records-9 @each-object @evidence-stored
   @needs-SEM-006
   Scenario: upsert leaves one copy
-    The identifier is unique in both systems. With two copies later updates hit either.
-    Cause: the match runs on another field, or two writers race.
+    The identifier is unique in both systems, whichever sync writes. With two copies later
+    updates hit either.
+    Cause: the match runs on another field or within one sync, or two writers race.
     Fix: put a unique key on the identifier.
     Good: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"2"}}],"complete":true}
     Bad: (a exists with zip 1) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"upsert","…":"…"},"records":[{"email":"a@x.io","zip":"2"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":2,"fields":{"zip":"2"}}],"complete":true}
@@ -111,6 +112,7 @@ Feature: Operation semantics
     Given an object that accepts "upsert"
     When the service sends 3 new records with operation "upsert"
     And the service sends the same records with other values with operation "upsert"
+    And the service sends the same records with other values with operation "upsert", in another sync
     Then every acknowledged record exists once
 
   @SEM-009 @must @spec @spec-4.2 @write @readback-decides @records-4 @each-object @evidence-deleted
