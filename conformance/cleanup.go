@@ -28,7 +28,10 @@ func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
 	if ctx.Err() != nil {
 		limit = cleanUpTime / 3
 	}
-	s.cleanKeys(context.WithoutCancel(ctx), limit, limited.Err() == nil, &r.Residue)
+	groups := s.cleanKeys(context.WithoutCancel(ctx), limit, limited.Err() == nil, &r.Residue)
+	if ctx.Err() == nil {
+		s.judgeDeletes(ctx, groups, r)
+	}
 }
 
 // cleanUpCheck stands in the records of clean-up calls.
@@ -42,6 +45,7 @@ type cleaning struct {
 	foreign     []journal.Key       // in the journal, and not made by its run
 	answers     map[string]deletion // by text of the key
 	sight       sight
+	denied      []journal.Key // acknowledged the delete, and the read-back still shows them
 }
 
 // deletion is how the removal of one key was answered.
@@ -49,13 +53,14 @@ type deletion struct {
 	acknowledged bool
 	hook         bool   // by the cleanup hook
 	why          string // else
+	reply        *reply // to the delete batch
 }
 
 // cleanKeys deletes the pending keys of the journal, looks whether they are gone,
 // and sorts what is left. Each of the three steps has the whole limit, 0 for
 // none: looking must not take the time that deleting needs. witnesses permits
 // updates where no read-back shows what is there.
-func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *Residue) {
+func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *Residue) []*cleaning {
 	groups := s.pendingGroups()
 	step := func(do func(w *world, g *cleaning)) {
 		limited, cancel := ctx, context.CancelFunc(func() {})
@@ -80,6 +85,7 @@ func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 			res.keep(s.newWorld(ctx, cleanUpCheck, g.object), k, notOwn)
 		}
 	}
+	return groups
 }
 
 // notOwn is why a key of a journal is left where it is.
@@ -153,7 +159,7 @@ func (w *world) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers 
 		case err != nil:
 			d.why = err.Error()
 		case b.succeeded(r):
-			d.acknowledged = true
+			d.acknowledged, d.reply = true, b.reply
 		default:
 			d.why = "delete: " + b.why(r)
 		}

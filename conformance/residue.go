@@ -131,6 +131,9 @@ func (res *Residue) settle(w *world, g *cleaning, found map[string]seen) {
 		switch {
 		case known && look.there:
 			res.keep(w, k, stillThere(k, answer, g.sight.by, look.copies))
+			if answer.reply != nil && g.sight.by == byReadback {
+				g.denied = append(g.denied, k)
+			}
 		case known, refused && answer.acknowledged:
 			gone = append(gone, k)
 			if !refused {

@@ -1,10 +1,13 @@
 package conformance
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -273,4 +276,55 @@ func TestCleanVerifies(t *testing.T) {
 	require.Equal(t, []string{byReadback}, res.VerifiedBy)
 	require.Equal(t, []string{"other"}, e.keys("contact"))
 	require.Empty(t, pendingIn(t, path))
+}
+
+// deletesOnePage does the first ten deletes of a batch and acknowledges all.
+type deletesOnePage struct{ *refuser }
+
+func (h deletesOnePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	var call struct {
+		ID     string          `json:"id"`
+		Params rpc.BatchParams `json:"params"`
+	}
+	if err := json.Unmarshal(body, &call); err == nil && call.Params.SyncPlan.Operation == "delete" && len(call.Params.Records) > 10 {
+		var results []rpc.RecordResult
+		for _, record := range call.Params.Records {
+			results = append(results, rpc.RecordResult{Identifier: record["email"], Success: true})
+		}
+		answer, _ := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": call.ID, "result": map[string]any{"record_results": results}})
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer)
+		return
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	h.refuser.ServeHTTP(w, r)
+}
+
+// TestDeletesOfLargeBatches: what the clean-up sees is a finding of the check about
+// deletes, also where its own small batch was deleted.
+func TestDeletesOfLargeBatches(t *testing.T) {
+	t.Parallel()
+	for _, whole := range []bool{true, false} {
+		e := newRefuser(func(attempt) string { return "" })
+		var h http.Handler = e
+		if !whole {
+			h = deletesOnePage{e}
+		}
+		r, err := Run(context.Background(), Target{Handler: h, Token: scriptToken}, Options{
+			Write: true, Objects: e.objects, Select: []string{"SEM-009", "RES-004", "SEM-010"}, Seed: 7, RunID: scriptRun, ReadbackFunc: e.readback,
+		})
+		require.NoError(t, err)
+		got := resultOf(t, r, "SEM-009")
+		if whole {
+			require.Equal(t, Pass, got.Status, got.Reason)
+			require.Empty(t, r.Residue.Refused)
+			continue
+		}
+		require.Equal(t, Fail, got.Status, told(r))
+		require.Contains(t, got.Findings[0].Actual, "the read-back still shows it")
+		require.Contains(t, got.Findings[0].Cause, "could be the size of the batches")
+		require.NotEmpty(t, got.Findings[0].Exchanges, "the delete that was acknowledged is shown")
+		require.Equal(t, 1, r.ExitStatus)
+	}
 }

@@ -1,0 +1,46 @@
+package conformance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// deleteCheck is the check whose sentence the clean-up sees broken.
+const deleteCheck = "SEM-009"
+
+// judgeDeletes looks at the clean-up as a sync run of its own with the largest
+// delete batches of the run: what it acknowledged and the read-back still shows was
+// not deleted (spec 4.2). A run that has found something keeps its verdict, since
+// that may be the reason: a late write, or a record under another key (SEM-014).
+func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *Report) {
+	if slices.ContainsFunc(r.Checks, func(c CheckResult) bool {
+		return c.Status == Fail || c.Status == Flaky || c.Status == HarnessError || len(c.Findings) > 0 && strings.HasPrefix(c.ID, "SEM-")
+	}) {
+		return
+	}
+	at := slices.IndexFunc(r.Checks, func(c CheckResult) bool { return c.ID == deleteCheck && c.Status == Pass })
+	check, known := s.cat.Check(deleteCheck)
+	if at < 0 || !known {
+		return
+	}
+	res := &r.Checks[at]
+	for _, g := range groups {
+		if len(g.denied) == 0 {
+			continue
+		}
+		w := s.newWorld(ctx, check, g.object)
+		first := keyText(g.denied[0].Identifier)
+		w.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
+			fmt.Sprintf("the read-back still shows it, and %d of the %d records of the clean-up in all", len(g.denied), len(g.keys)),
+			g.answers[first].reply)
+		w.findings[0].Cause = candidates + " the size of the batches (this check deletes less at once), or that other syncs have written the records; " +
+			"the request below again, with one of its records, tells them apart."
+		res.Findings = append(res.Findings, w.findings[0])
+	}
+	if len(res.Findings) > 0 {
+		res.Status, res.Reason = Fail, "the clean-up saw it: acknowledged deletes that were not done"
+		s.opts.waive(check, res)
+	}
+}
