@@ -48,6 +48,11 @@ type Operation struct {
 	examples  []Example
 }
 
+// TakesQuery tells whether the operation has a query parameter of this name.
+func (o *Operation) TakesQuery(name string) bool {
+	return slices.ContainsFunc(o.query, func(p parameter) bool { return p.name == name })
+}
+
 // Example is a body that the document shows: Status 0 stands for a request.
 type Example struct {
 	Name   string

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
-	"net/url"
 	"reflect"
 	"strconv"
 	"strings"
@@ -181,9 +181,14 @@ func (c *call) next(page store.Page, p api.Pagination) *string {
 	if p.NextPage == nil {
 		return nil
 	}
-	query := url.Values{"page": {fmt.Sprint(*p.NextPage)}, "per_page": {fmt.Sprint(page.PerPage)}}
-	if page.Ascending {
-		query.Set("order", "asc")
+	// What chooses the rows, such as the names of a table, chooses those of the next
+	// page too.
+	query := c.r.URL.Query()
+	maps.DeleteFunc(query, func(name string, _ []string) bool { return !c.op.TakesQuery(name) })
+	query.Set("page", fmt.Sprint(*p.NextPage))
+	query.Set("per_page", fmt.Sprint(page.PerPage))
+	if query.Get("order") != "asc" {
+		query.Del("order")
 	}
 	base := c.base()
 	// Only the path below the base: a service behind a proxy has another one.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -166,6 +167,11 @@ func TestRefreshedColumns(t *testing.T) {
 		require.Equal(t, map[string]any{"name": "B", "data_type": "VARCHAR(16777216)"}, after.at("data.1"))
 		require.Greater(t, after.at("last_refreshed_at"), before.at("last_refreshed_at"))
 		require.Equal(t, dialect == DialectLive, after.has("next"))
+		if dialect == DialectLive {
+			next := w.do("GET", tables+"/columns"+named+"&per_page=1", w.key, nil).want(http.StatusOK).at("next").(string)
+			path := strings.TrimPrefix(next, "http://example.com"+BasePath)
+			require.Equal(t, "B", w.do("GET", path, w.key, nil).want(http.StatusOK).at("data.0.name"), "the next page is that of the same table")
+		}
 		require.Len(t, w.do("GET", tables+"/columns"+named+"&per_page=1&page=2", w.key, nil).want(http.StatusOK).at("data"), 1)
 
 		key := w.do("POST", tables+"/refresh_columns"+named, w.key, nil).want(http.StatusOK).id("refresh_key")
