@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -270,6 +271,61 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 		require.Equal(t, 2, stored())
 		require.EqualValues(t, 1, runs().id("data.0.records_updated"), "what had come before is not sent again")
 	}
+}
+
+// TestHandledMappings: what a mapping says beside its value is done at the destination.
+// A lookup writes the id of the record that a value names, a list grows, a value that
+// is there stays, and a field is created with the type that it is given (spec 2.7,
+// facts B4).
+func TestHandledMappings(t *testing.T) {
+	w := newSyncWorld(t)
+	crm := w.emulated("salesforce").id("data.id")
+	column := func(name, to string, more map[string]any) map[string]any {
+		m := map[string]any{"from": map[string]any{"type": "column", "data": name}, "to": to}
+		maps.Copy(m, more)
+		return m
+	}
+	people := w.do("POST", "/datasets", w.key, map[string]any{
+		"name": "People", "type": "sql", "source_id": w.source, "query": `SELECT id, email, name, json_array(name) AS names FROM customers`,
+	}).want(201).id("data.id")
+	sync := func(object string, mappings ...any) int64 {
+		return w.kept(map[string]any{
+			"source_attributes":      map[string]any{"connection_id": w.source, "object": map[string]any{"type": "dataset", "id": people}},
+			"destination_attributes": map[string]any{"connection_id": crm, "object": object}, "mappings": mappings,
+		}).id("data.id")
+	}
+	key := map[string]any{"is_primary_identifier": true}
+	accounts := sync("Account", column("name", "External_ID__c", key), column("name", "Name", nil))
+	contacts := sync("Contact", column("email", "Email", key), column("name", "LastName", nil),
+		column("name", "account", map[string]any{"lookup_object": "Account", "lookup_field": "External_ID__c"}),
+		column("name", "FirstName", map[string]any{"preserve_values": true}),
+		column("names", "Interests__c", map[string]any{"operation": "merge"}),
+		column("id", "Shoe_Size__c", map[string]any{"generate_field": true, "field_type": "string"}),
+	)
+	contact := func() map[string]any {
+		t.Helper()
+		run := w.runs(contacts)
+		require.Equal(t, "completed", run.at("data.status"), string(run.text))
+		require.EqualValues(t, 1, run.id("data.records_updated"), string(run.text))
+		return w.keptRecords(crm, "Contact")[0]
+	}
+	w.runs(accounts)
+	found := contact()
+	require.Equal(t, []any{"Ada", "Ada", []any{"Ada"}, "1"}, []any{found["LastName"], found["FirstName"], found["Interests__c"], found["Shoe_Size__c"]})
+	require.Equal(t, "1", found["account"], "the id of the first account, and not its name")
+
+	w.changeSource(`UPDATE customers SET name = 'Grace'`)
+	w.runs(accounts)
+	found = contact()
+	require.Equal(t, []any{"Grace", "Ada", []any{"Ada", "Grace"}}, []any{found["LastName"], found["FirstName"], found["Interests__c"]})
+	require.Regexp(t, `^\d+$`, found["account"])
+	require.NotEqual(t, "1", found["account"], "the account with the new name")
+
+	w.changeSource(`UPDATE customers SET name = 'Nobody'`)
+	run := w.runsThrough(contacts)
+	require.EqualValues(t, 1, run.id("data.records_failed"), string(run.text))
+	records := w.do("GET", fmt.Sprintf("/sync_runs/%d/records", run.id("data.id")), w.key, nil).want(200)
+	require.Contains(t, string(records.text), `no record of \"Account\" has this External_ID__c`)
 }
 
 // TestIgnoredKeys: what a client sends back as it was shown, or repeats beside its
