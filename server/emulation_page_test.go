@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,9 +44,17 @@ func TestEmulationPage(t *testing.T) {
 	runOwn(w, from, to)
 }
 
-// refusals are the words that fail a connection test.
-func refusals(r connector.Refuse) string {
-	return fmt.Sprintf("`%s`: `%s`", strings.Join(append([]string{r.Credential}, r.Or...), "`, `"), r.Word)
+// refusals are the words that fail a connection test. Of a credential that must be a
+// key file it is the private key in it.
+func refusals(r connector.Refuse, fields []connector.Field) string {
+	names := append([]string{r.Credential}, r.Or...)
+	for i, id := range names {
+		names[i] = "`" + id + "`"
+		if at := slices.IndexFunc(fields, func(f connector.Field) bool { return f.ID == id && f.Format == connector.ServiceAccount }); at >= 0 {
+			names[i] = "`private_key` in " + names[i]
+		}
+	}
+	return fmt.Sprintf("%s: `%s`", strings.Join(names, ", "), r.Word)
 }
 
 func emulatedSources() string {
@@ -57,7 +66,7 @@ func emulatedSources() string {
 			writeback = "advanced engine"
 		}
 		out += fmt.Sprintf("| `%s` | `%s` | %s | %s | %s | %s |\n", e.ServiceName, e.Warehouse.Catalog, strings.Join(e.Warehouse.Schemas, ", "),
-			strings.Join(d.SupportedSyncEngines, ", "), writeback, refusals(e.Refuse))
+			strings.Join(d.SupportedSyncEngines, ", "), writeback, refusals(e.Refuse, e.Credentials))
 	}
 	return out
 }
@@ -105,7 +114,7 @@ func emulatedDestinations() string {
 			}
 			typ, fails := "", ""
 			if i == 0 {
-				typ, fails = "`"+e.ServiceName+"`", refusals(e.Refuse)
+				typ, fails = "`"+e.ServiceName+"`", refusals(e.Refuse, e.Credentials)
 			}
 			out += fmt.Sprintf("| %s | `%s` | %s | %s | %s |\n", typ, o.FullName, operations, strings.Join(fields, ", "), fails)
 		}
