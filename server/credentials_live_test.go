@@ -102,6 +102,16 @@ func TestCredentialsOfDestinations(t *testing.T) {
 	a := post("google_sheets", map[string]any{"spreadsheet_id": 12345678901, "service_account_key": keyFile(), "value_input": ""}).want(http.StatusCreated)
 	require.Equal(t, "12345678901", a.at("data.connection_details.spreadsheet_id"))
 	require.NotContains(t, string(a.text), "big-secret")
+	a = post("custom_api", map[string]any{
+		"api_version": "1", "webhook_url": w.destination(), "auth_token": "destination-token",
+		"custom_headers": `{"X-Client":{"value":7,"is_secret":"false"},"X-Key":{"value":"header-secret","is_secret":"True"}}`,
+	}).want(http.StatusCreated)
+	require.Equal(t, map[string]any{
+		"X-Client": map[string]any{"value": "7", "is_secret": false}, "X-Key": map[string]any{"value": nil, "is_secret": true},
+	}, a.at("data.connection_details.custom_headers"))
+	require.Contains(t, post("custom_api", map[string]any{
+		"api_version": 1, "webhook_url": w.destination(), "custom_headers": map[string]any{"X-Key": map[string]any{"value": "v", "is_secret": "perhaps"}},
+	}).want(http.StatusBadRequest).at("message"), "custom_headers.X-Key.is_secret: must be true or false")
 	jwt := map[string]any{"username": "u@example.com", "jwt_signing_key": "-----BEGIN\nk", "domain": "login.salesforce.com", "instance_url": "", "client_id": "", "client_secret": "", "sandbox": "false", "x": 1}
 	a = post("salesforce", jwt).want(http.StatusCreated)
 	require.Equal(t, true, a.at("data.last_test_succeeded"), string(a.text))

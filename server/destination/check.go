@@ -77,7 +77,11 @@ func (g *Gate) Coerce(typ string, credentials Credentials) Credentials {
 	if k == nil {
 		return credentials
 	}
-	return connector.Coerce(k.connector.ConfigurationFields.Fields, credentials)
+	read := connector.Coerce(k.connector.ConfigurationFields.Fields, credentials)
+	if typ == api.TypeCustomAPI {
+		coerceHeaders(read)
+	}
+	return read
 }
 
 // Unknown lists the credentials that a type does not know, sorted, so that a

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/loopback"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/connector"
 )
 
 const maxHeaders = 100
@@ -19,6 +20,29 @@ const maxHeaders = 100
 var protectedHeaders = []string{
 	"Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding", "Accept-Encoding",
 	loopback.Outbound, "Connection", "Keep-Alive", "Proxy-Connection", "Upgrade", "Te", "Trailer", "Expect",
+}
+
+// headerMembers are the fields of one custom header. A value may be empty.
+var headerMembers = []api.ConfigField{
+	{ID: "value", Type: connector.String, Rules: api.Rules{Words: []string{connector.Required}}},
+	{ID: "is_secret", Type: connector.Boolean},
+}
+
+// coerceHeaders reads the members of each custom header as they are meant; what is
+// none stays for the check to refuse.
+func coerceHeaders(credentials Credentials) {
+	const name = "custom_headers"
+	var entries map[string]json.RawMessage
+	if json.Unmarshal(credentials[name], &entries) != nil || entries == nil {
+		return
+	}
+	for header, raw := range entries {
+		var members map[string]json.RawMessage
+		if json.Unmarshal(raw, &members) == nil && members != nil {
+			entries[header] = api.Raw(connector.Coerce(headerMembers, members))
+		}
+	}
+	credentials[name] = api.Raw(entries)
 }
 
 // headers checks custom_headers and replaces the stored ones as a whole. A
