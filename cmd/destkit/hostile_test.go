@@ -147,10 +147,10 @@ func whole(head, prefix, part string, times int, suffix string) func(net.Conn, s
 	return func(conn net.Conn, id string) {
 		prefix := strings.ReplaceAll(prefix, "$ID", id)
 		_, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head, len(prefix)+len(part)*times+len(suffix), prefix)
-		const many = 4096
-		block := []byte(strings.Repeat(part, many))
-		for ; err == nil && times > 0; times -= many {
-			_, err = conn.Write(block[:len(part)*min(times, many)])
+		at := min(times, 4096) // parts in one block: a single one may be large
+		block := []byte(strings.Repeat(part, at))
+		for ; err == nil && times > 0; times -= at {
+			_, err = conn.Write(block[:len(part)*min(times, at)])
 		}
 		if err == nil {
 			_, _ = io.WriteString(conn, suffix)
