@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -41,6 +43,9 @@ func TestPrintfKeepsValuesOnOneLine(t *testing.T) {
 	cause := errors.New("c\n::error::x")
 	Printf(&b, "%s|%s|%v|%s|%v|%d\n%s\n", "a\n::b", word("w\nw"), cause, json.RawMessage("\"r\nr\""), []string{"l\nl"}, 7, Own("own\nlines"))
 	require.Equal(t, "a ::b|w w|c ::error::x|\"r r\"|[l l]|7\nown\nlines\n", b.String())
+	b.Reset()
+	Printf(&b, "%04o %s", fs.FileMode(0o644), time.Minute)
+	require.Equal(t, "0644 1m0s", b.String())
 	b.Reset()
 	Printf(&b, "%s", strings.Repeat("é", 2*Longest))
 	require.Equal(t, strings.Repeat("é", Longest)+"…", b.String())

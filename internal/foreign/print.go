@@ -50,7 +50,9 @@ func Args(args []any) []any {
 		case fmt.Formatter:
 			out[i] = v
 		case fmt.Stringer:
-			out[i] = shown(v.String())
+			if out[i] = arg; !numeric(arg) {
+				out[i] = shown(v.String())
+			}
 		default:
 			switch value := reflect.ValueOf(arg); {
 			case value.Kind() == reflect.String:
@@ -63,6 +65,13 @@ func Args(args []any) []any {
 		}
 	}
 	return out
+}
+
+// numeric reports whether arg is a number with a name, such as a mode of a file: it
+// holds no text from outside, and verbs such as %o need the number.
+func numeric(arg any) bool {
+	kind := reflect.ValueOf(arg).Kind()
+	return kind >= reflect.Bool && kind <= reflect.Complex128
 }
 
 func shown(s string) string { return Clip(keepEnds(s), Longest) }
