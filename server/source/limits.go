@@ -53,7 +53,7 @@ func (l Limits) confine(conn *sqlite.Conn) error {
 		return err
 	}
 	for limit, value := range map[sqlite.Limit]int32{
-		sqlite.LimitLength: int32(l.Row), sqlite.LimitSQLLength: longestQuery, sqlite.LimitExprDepth: 200, sqlite.LimitCompoundSelect: 200,
+		sqlite.LimitLength: int32(l.Row), sqlite.LimitSQLLength: longestQuery, sqlite.LimitExprDepth: 200, sqlite.LimitCompoundSelect: 500,
 		sqlite.LimitVDBEOp: 100_000, sqlite.LimitLikePatternLength: 1000, sqlite.LimitAttached: 0, sqlite.LimitTriggerDepth: 10,
 		sqlite.LimitWorkerThreads: 0,
 	} {
