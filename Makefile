@@ -5,7 +5,7 @@ SHELL       := bash
 .SHELLFLAGS := -euo pipefail -c
 GO          ?= go
 BIN         ?= bin/destkit
-# Flags of make bench, such as BENCH='-run load -seconds 5'; go run ./bench -h lists them.
+# Flags of make bench, such as BENCH='-run load -seconds 5'; go run ./internal/bench -h lists them.
 BENCH       ?=
 UPDATE      ?=
 CALLS       ?= 20
@@ -104,11 +104,11 @@ docs: ## write the generated tables in docs/ again
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestKillMatrix$$' ./conformance -update
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestServiceKillMatrix$$' ./conformance/service -update
 	$(MAKE) zoo UPDATE=1
-	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/executor -update
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update
 	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|Outcomes)$$' ./server -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
-	$(GO) run ./bench $(if $(UPDATE),-update) $(BENCH)
+	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)
 
 performance: ## measure the goals and write docs/performance.md
 	$(MAKE) bench UPDATE=1

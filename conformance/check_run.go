@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // result makes an empty result of a check.

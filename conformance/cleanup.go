@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/hook"
-	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -198,6 +198,15 @@ func (w *world) hookKeys(g *cleaning, left []journal.Key) {
 		}
 		g.answers[keyText(k.Identifier)] = d
 	}
+}
+
+// JournalSuite returns the suite whose run wrote a journal; "" is SuiteDestination.
+func JournalSuite(file string) (string, error) {
+	j, err := journal.Read(file)
+	if err != nil {
+		return "", err
+	}
+	return j.Header().Suite, nil
 }
 
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only

@@ -12,7 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/hook"
+	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

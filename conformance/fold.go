@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // One defect is reported once. Findings carry a symptom, a word for what was

@@ -3,7 +3,7 @@ package conformance
 import (
 	"errors"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // Foreign text enters a report in three places, and secrets are taken out of it

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/destkit/destkit/conformance/hook"
+	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // jury schedules the checks of a run: what a check builds on comes first, checks

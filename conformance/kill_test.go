@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 const (

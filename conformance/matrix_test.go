@@ -13,7 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 var update = flag.Bool("update", false, "write docs/kill-matrix.md")

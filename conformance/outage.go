@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/conformance/hook"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/hook"
+	"github.com/destkit/destkit/conformance/internal/hook"
 )
 
 // fragile is an endpoint whose process ends when it reads a certain text. A new

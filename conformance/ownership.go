@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // A report or a journal is a file that somebody may have changed. What it says of

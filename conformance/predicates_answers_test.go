@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // answer is a reply written by hand; $id in it is the id of the request.

@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/destkit/destkit/conformance/wire"
+import "github.com/destkit/destkit/conformance/internal/wire"
 
 // dataExchanges: one record for each row of the table; the sent string stands
 // in last_name.

@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/destkit/destkit/conformance/wire"
+import "github.com/destkit/destkit/conformance/internal/wire"
 
 // semanticExchanges: insert, update and upsert, judged by what the read-back
 // shows, or by witness operations where there is none.

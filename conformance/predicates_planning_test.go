@@ -3,7 +3,7 @@ package conformance
 import (
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // contactFields are the fields of the object that most checks look at: two

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // badRecords answers the control, seven good records, and then the same with bad

@@ -1,6 +1,6 @@
 package conformance
 
-import "github.com/destkit/destkit/conformance/wire"
+import "github.com/destkit/destkit/conformance/internal/wire"
 
 // operationExchanges: what planning declares is what a batch does.
 var operationExchanges = map[string]exchange{

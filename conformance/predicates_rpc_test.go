@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // envelopeExchanges: the JSON-RPC envelope of the replies.

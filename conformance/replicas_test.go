@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	formats "github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }

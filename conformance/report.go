@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // SchemaVersion of the JSON report. It grows when a field changes its meaning.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // Scene is what a scenario has found so far, whatever it judges.

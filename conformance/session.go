@@ -15,9 +15,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/conformance/hook"
-	"github.com/destkit/destkit/conformance/journal"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
 )
 

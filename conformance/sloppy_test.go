@@ -17,7 +17,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // sloppy is a public endpoint as people write them: it obeys the published

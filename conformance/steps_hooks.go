@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/hook"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // httpSteps judge the HTTP responses that carried the replies.

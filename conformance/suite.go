@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // Suite is a side of the protocol beside the destination, as the engine judges

@@ -9,7 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 func same(source string) string { return source }

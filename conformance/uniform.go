@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // Answers that are all alike and come from something that stands before the

@@ -8,7 +8,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/destkit/destkit/handles"
+	"github.com/destkit/destkit/internal/handles"
 )
 
 // second opens another connection to the file; both are used at once. A

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // controlBody bounds the body of a control call.

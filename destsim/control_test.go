@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // control calls a control endpoint from loopback.

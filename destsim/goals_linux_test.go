@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // What the processes that are measured find in their environment: which server

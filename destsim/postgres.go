@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/destkit/destkit/keepalive"
+	"github.com/destkit/destkit/internal/keepalive"
 )
 
 // postgresStore keeps records in a schema of a PostgreSQL database, so that

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/rawconn"
+	"github.com/destkit/destkit/internal/rawconn"
 )
 
 // What a connection of the fast path is doing.

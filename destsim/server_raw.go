@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/rawconn"
+	"github.com/destkit/destkit/internal/rawconn"
 )
 
 // rawConn is the plain socket of a connection, or the one beneath its TLS, where

@@ -13,7 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/rawconn"
+	"github.com/destkit/destkit/internal/rawconn"
 )
 
 // talk sends requests one after the other on one connection and reads each

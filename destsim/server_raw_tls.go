@@ -7,7 +7,7 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/destkit/destkit/rawconn"
+	"github.com/destkit/destkit/internal/rawconn"
 )
 
 // socketListener puts a tlsSocket beneath every TLS connection, where the system

@@ -13,7 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/destkit/destkit/handles"
+	"github.com/destkit/destkit/internal/handles"
 )
 
 // sqliteStore keeps records in one SQLite file. One connection does all the

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/internal/source"
 )
 
 // Data is a file of records: CSV with a header line, JSON lines or Parquet.

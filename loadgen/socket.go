@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/rawconn"
+	"github.com/destkit/destkit/internal/rawconn"
 )
 
 // socket is the plain connection of a link, below TLS where there is any. A

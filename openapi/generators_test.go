@@ -15,7 +15,7 @@ import (
 // generatorWalk looks for what linters refuse and what generators of clients
 // stumble over, without any of them: names that become one name in a language,
 // nulls that a type does not have, words of later versions of OpenAPI.
-// The matrix of openapi/clients asks the tools themselves.
+// The matrix of openapi/internal/clients asks the tools themselves.
 type generatorWalk struct {
 	doc      map[string]any
 	problems []string

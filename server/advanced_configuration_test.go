@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // batchSizes notes the records of every batch that emulated destinations get.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // reply is what a handler answers. Raw, when set, is the finished body, and

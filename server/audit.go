@@ -7,11 +7,11 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/audit"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/audit"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // AuditRequest says what to audit and how the destination is read.

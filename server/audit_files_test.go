@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/audit"
+	"github.com/destkit/destkit/server/internal/sync/audit"
 )
 
 // TestAuditOfFiles: rows of a file are told by their content and counted, when

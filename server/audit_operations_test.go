@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/audit"
+	"github.com/destkit/destkit/server/internal/sync/audit"
 )
 
 // TestAuditOfEachOperation: worlds without a lie are clean, whatever the

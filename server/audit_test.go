@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/audit"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/audit"
 )
 
 // batch writes to the simulator behind the service's back.

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // principal is who calls: a user by a personal access token, or a workspace by

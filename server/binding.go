@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // A ledger in a folder says nothing without the database that its syncs are in: with

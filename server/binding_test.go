@@ -11,8 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // inPlace is a service in a directory that can be closed, harmed, and opened again.

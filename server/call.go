@@ -14,7 +14,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // call is one request on its way through the service.

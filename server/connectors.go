@@ -9,11 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // declaration is a type of one's own: of destinations, of sources, or of both

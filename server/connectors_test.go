@@ -8,9 +8,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/internal/yamldoc"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // ownType is a type of destinations and of sources under one name.

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // controlPath is where everything stands that an emulation needs beside the API.

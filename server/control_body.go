@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/nearest"
 )
 
 // maxControlBody bounds the bodies of control calls but those of snapshots.
@@ -163,7 +163,7 @@ func sortedKeys[V any](m map[string]V) []string {
 
 // meant says which word was probably meant, or which there are.
 func meant(word string, known []string) string {
-	if near := nearest.Word(word, known); near != "" {
+	if near := suggest.Word(word, known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
 	}
 	if len(known) > 0 && len(known) <= 20 {

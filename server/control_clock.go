@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // clockRoutes are the routes of the virtual clock.

@@ -8,8 +8,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // dataRoutes stand at both ends of a sync: they make source data, and show what

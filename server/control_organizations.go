@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // organizationRoutes give each test a world of its own within one service.

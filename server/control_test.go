@@ -11,7 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // knock calls the control API as some client would.

@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // topicRoutes are what producers and operators of a log have.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // triggerRoutes say that a job of another product has finished, which starts the

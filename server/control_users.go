@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // userRoutes do what people do outside of the API: accept an invitation, change

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/internal/source"
 )
 
 // lenientWorld is a service that resembles what clients depend on.

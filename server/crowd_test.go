@@ -9,8 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/source/postgrestest"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // onBoth runs a test on each kind of store.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // slugOf makes the permanent part of a resource identifier from a name (facts

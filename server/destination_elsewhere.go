@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // What a destination offers is cached in the store, where every process reads it.

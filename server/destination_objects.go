@@ -8,8 +8,8 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // listDestinationObjects lists the objects with their fields (spec 2.3, 2.5).

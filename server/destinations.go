@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // serviceConnection is the body of POST and PATCH /destinations (spec 4).

@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/connector"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 const (

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // emulator keeps the records of emulated destinations in simulators in memory,

@@ -10,11 +10,11 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/shelf"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/shelf"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // engine runs what is queued: it turns rows of the store into a job of the

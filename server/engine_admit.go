@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/destkit/destkit/server/descriptors"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // runFiles is how many files a run has open at most, beside its connections to the

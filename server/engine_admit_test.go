@@ -8,7 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/descriptors"
+	"github.com/destkit/destkit/server/internal/descriptors"
 )
 
 // TestRunsWaitForDescriptors: where descriptors are enough for one run, one works, the

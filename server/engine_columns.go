@@ -5,10 +5,10 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // followsColumns reports whether the mappings of a sync are made from the columns

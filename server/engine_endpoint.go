@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // endpointSetting holds a hash of the place that a sync was last sent to.

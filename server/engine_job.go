@@ -5,12 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // errorPlanning is the error_code of a run whose destination cannot be asked.

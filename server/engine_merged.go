@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // merged is what the store knows of the ledger of a sync: by it a run finds that files

@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // countersOf writes the counters of a run as clients see them (spec 2.9). In the

@@ -14,8 +14,8 @@ import (
 	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // keepsState tells that the state of syncs lives in the source (facts C: the

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // runs triggers a sync, waits until everything is quiet, and gives its run. What the

@@ -7,8 +7,8 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // Explained is one record's way through a run (GET /_control/explain).

@@ -11,9 +11,9 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // is tells whether a key is the record's, and remembers its form.

@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/descriptors"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // failure is a call that does not succeed: HTTP status, a sentence for the

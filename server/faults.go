@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // Fault is one thing that goes wrong on purpose in front of the API. It strikes

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/yamldoc"
 )
 
 //go:embed fidelity.yaml

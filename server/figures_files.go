@@ -3,7 +3,7 @@ package server
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/destkit/destkit/server/descriptors"
+	"github.com/destkit/destkit/server/internal/descriptors"
 )
 
 var (

@@ -11,13 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/jobs"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/pace"
-	"github.com/destkit/destkit/server/quota"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/jobs"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/cluster/quota"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
 // The roles of Config.Role.
@@ -53,7 +53,7 @@ var usualPulse = pulse{
 // processes, hears what the others tell, takes runs off the queue, and is their
 // leader when nobody else is. nil where the store is not shared.
 //
-// Who may do what is decided by leases with fences (server/lease) alone: each write
+// Who may do what is decided by leases with fences (server/internal/cluster/lease) alone: each write
 // that counts asks for its lease in its own transaction. What a process believes
 // of itself only spares it futile work.
 type fleet struct {

@@ -8,9 +8,9 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // worldLease is the right to change what all processes have in common at one

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // What processes tell each other. A notice may be lost, so each one only hastens

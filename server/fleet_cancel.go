@@ -7,8 +7,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // cancelSetting is there while a run is to end that works in another process.

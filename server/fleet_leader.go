@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // leaderLease is the right to do what falls due: schedules, retries, live syncs,

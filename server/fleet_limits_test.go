@@ -10,7 +10,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // TestOneLimitForAllProcesses: the runs of three workers and the planning of the

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/parts"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/parts"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // takenPart is a part that this process has taken.

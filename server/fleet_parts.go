@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/parts"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/cluster/parts"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // topicPart tells that parts of runs wait, or are to stop.

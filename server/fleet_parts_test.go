@@ -14,8 +14,8 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // cutFleet is a service as several processes that cut every run of 100 rows, with a

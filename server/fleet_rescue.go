@@ -8,9 +8,9 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/jobs"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/jobs"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // firstTurn is that of a run that was just made.

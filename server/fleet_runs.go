@@ -7,10 +7,10 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/jobs"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/jobs"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // errLeaseLost stops a run whose lease another process has by now: it goes on there,

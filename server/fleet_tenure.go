@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/lease"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
 )
 
 // tenure is a lease that this process keeps while it works under it.

@@ -15,8 +15,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // quickPulse makes what the leader does quick. What runs out does so when a test says

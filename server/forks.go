@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // forksPath is where the forks of a service stand.

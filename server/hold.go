@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // hold stops the runs under way where they stand, each between two batches, and

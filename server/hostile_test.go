@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // stalled is a body, and a writer of an answer, that stops until it is let go.

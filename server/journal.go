@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // journal keeps the last requests of the API and the last calls of destinations

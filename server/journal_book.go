@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/chronicle"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // book is one journal: a ring in the memory of this process or, where several

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/destkit/destkit/server/chronicle"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // requestIDs gives the ids of requests. They count, so that the same calls get the

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // hidden stands wherever a secret was.

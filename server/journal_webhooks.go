@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // WebhookEntry is one call of a webhook (facts C). Of the endpoint only scheme

@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/server/chronicle"
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // journalWriter brings the entries of this process to where all processes of the

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // actOnLink does what a person has allowed, through the API as the workspace, and

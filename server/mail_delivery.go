@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // The ways of Config.SMTP to be encrypted.

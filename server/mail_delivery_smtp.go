@@ -14,7 +14,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // DefaultSMTPTimeout is SMTP.Timeout where it is zero.

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // matchRate measures how many of the records that the last run sent to an

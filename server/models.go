@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // modelBody is the body of POST and PATCH below /sources/{id}/models, which are

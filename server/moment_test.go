@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // slowCopies lets the copies of emulated destinations stand still behind their first

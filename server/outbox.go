@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/lease"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // outbox sends what the store holds open: to each receiver one after the other,

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/ledger"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // outcome is one thing that goes wrong, and how a run of three rows ends then.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // outside is what a workspace keeps outside the store: records of emulated

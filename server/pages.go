@@ -1,6 +1,6 @@
 package server
 
-import "github.com/destkit/destkit/server/store"
+import "github.com/destkit/destkit/server/internal/store"
 
 // oneOf answers one row as show writes it. It is shown within the view, since a
 // row may belong to the transaction that has read it.

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // TestOnPostgres is a part of the other tests over again, with the store in

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // arrivals are the calls that got to a server.

@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // readyPatience bounds one question for readiness: whoever asks has a deadline of

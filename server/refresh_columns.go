@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // Columns are read again for a dataset, for a model (which is a dataset with

@@ -7,7 +7,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // startRefresh notes a refresh, runs it beside the call, and answers its key.

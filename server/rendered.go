@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // rendered keeps the JSON of syncs by id and version, and which syncs stand on a

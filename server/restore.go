@@ -7,7 +7,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // Restore replaces the whole world by that of a snapshot: all of it or, on an

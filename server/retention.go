@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // retention drops the records of runs whose time is over (facts B1: 410 after 14

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // retryWaits are how long after a run that failed for a reason that may pass

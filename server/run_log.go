@@ -3,7 +3,7 @@ package server
 import (
 	"log/slog"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // Lines about a run name the run, its sync and its workspace, so that they are found

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // dueReason is why a run has fallen due.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // This file is how schedules are taken up at a start, by a new leader, and by a clock

@@ -7,8 +7,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/yamldoc"
 )
 
 // seedDocument is a seed: what a service is filled with, in YAML. Things refer

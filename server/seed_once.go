@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // settingSeeded tells that a store had its seed.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // planter makes one organization of a seed.

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // syncs makes syncs. An entry is the body of POST /syncs, in which source,

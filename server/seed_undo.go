@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // seedUndo takes back what a seed has made, and nothing else: others write meanwhile,

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // bed is a workspace that is being filled.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // asTable is a query as the table of another one. The line break ends a comment at

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // segmentField is where a sync names its segment.

@@ -22,13 +22,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/descriptors"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // BasePath is where the API stands; the version is part of it (spec 9).
@@ -137,7 +137,7 @@ type Config struct {
 	Listeners    []netip.AddrPort
 	// Emulate keeps the records of emulated destination types; nil: they can
 	// not be created.
-	Emulate destination.Emulator
+	Emulate Emulator
 	// SMTP is the mail server that gets a copy of every e-mail; the zero value
 	// has none. The password never leaves the process but for that server.
 	SMTP SMTP

@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/destkit/destkit/server/chronicle"
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // settings are what the control API has set for all processes of an installation.

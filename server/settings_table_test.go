@@ -16,8 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/openapi"
-	"github.com/destkit/destkit/server/yamldoc"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/source/postgrestest"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // together are processes of one installation; all have the tokens that the first

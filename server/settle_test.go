@@ -12,7 +12,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // pacedWorld is a world with a sync of 20 rows that go one by one: the destination

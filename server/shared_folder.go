@@ -3,7 +3,7 @@ package server
 import (
 	"errors"
 
-	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/internal/source"
 )
 
 // errNoFolder refuses what lies in files where several processes may be at work

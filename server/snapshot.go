@@ -11,7 +11,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/destkit/destkit/server/clock"
+	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // A snapshot is a tar stream: meta.json first, then the store, then the records

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // sourceBody is the body of POST and PATCH /sources (facts B3), with the keys

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // sourceObject is one row of the list of a source's objects (facts B3), a table

@@ -12,9 +12,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // sourceTimeout bounds a connection test, a discovery and the check of a query,

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // shape is what a sync must know of its source object.

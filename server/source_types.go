@@ -1,8 +1,8 @@
 package server
 
 import (
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
 )
 
 // listSourceTypes lists the kinds of sources that can be created (spec 2.10).

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // sourceOf shows a source. A basic engine keeps its state in the service and

@@ -16,7 +16,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/destkit/destkit/server/source"
+	"github.com/destkit/destkit/internal/source"
 )
 
 // connection is the body of POST and PATCH /sources.

@@ -14,12 +14,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/clock"
-	"github.com/destkit/destkit/server/descriptors"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // masterKeySize is the length of a master key in bytes (AES-256).

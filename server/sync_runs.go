@@ -5,8 +5,8 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // listSyncRuns lists the runs of one sync, which must be the caller's.

@@ -6,8 +6,8 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/mapping"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // syncOf shows a sync: an *api.Sync in the form of the dialect.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // tableOf shows a table with its columns (facts B3).

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // storedTopics hands the topics of one source to its readers.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // topicBody is the body of POST and PATCH below /sources/{id}/topics (spec 4).

@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // listUsers lists the members of the organization (spec 2.14).

@@ -10,8 +10,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/server/source/postgrestest"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // vanishing is a workspace with one of everything, of which something is deleted

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // alertsViolations break the rules of alerts (spec 2.8, 6).

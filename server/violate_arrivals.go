@@ -2,7 +2,7 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // arrivalsViolations break the rules of ARR: what a destination has after real

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 func invitationViolations() []violation {

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // limitViolations break the limit that all calls of a connection share (spec 8).

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/mapping"
+	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // Calls that show objects as violations name them.

@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // paceViolations break the rules of PACE: speed, parallelism and the limit of a connection (spec 4.2, 8).

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // planningViolations break the rules of PLAN: planning and caching (spec 4.2).

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // answersOf is a violation in which the answers to batches are read in another way.

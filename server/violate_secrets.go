@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // batchesSeen remembers the latest batch of every run as it went out.

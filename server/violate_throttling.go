@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/executor"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // throttlingViolations break the rules of THR: 429 and Retry-After (facts A6).

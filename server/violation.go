@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/destkit/destkit/server/executor"
-	"github.com/destkit/destkit/server/nearest"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // Violation describes one way in which the service can break one rule on
@@ -132,7 +132,7 @@ func find(ids []string) ([]violation, error) {
 		for _, v := range all {
 			known = append(known, v.ID)
 		}
-		if near := nearest.Word(id, known); near != "" {
+		if near := suggest.Word(id, known); near != "" {
 			return nil, fmt.Errorf("there is no violation %q, did you mean %s?", id, near)
 		}
 		return nil, fmt.Errorf("there is no violation %q", id)

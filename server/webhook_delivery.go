@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // keptDeliveries is how long a delivery is kept after it is over, as long as the

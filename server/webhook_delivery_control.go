@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 func (s *Server) deliveryRoutes() []controlRoute {

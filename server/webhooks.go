@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // webhookBody is the body of POST and PATCH /webhooks (facts B3). Nil fields

@@ -14,8 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/server/internal/reach"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // filesFolder is what local_files destinations write, below the data directory.

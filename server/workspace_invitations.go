@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // workspaceInvitationBody is the body of POST and PUT

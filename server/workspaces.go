@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // workspaceBody is the body of POST and PATCH /workspaces (spec 4).

@@ -7,10 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/ledger"
-	"github.com/destkit/destkit/server/source"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // writebackTime bounds the writing of one log, in real time.

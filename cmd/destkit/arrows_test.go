@@ -22,109 +22,125 @@ const module = "github.com/destkit/destkit/"
 // arrows says which packages of ours each package may import; "..." at the end
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
-	"bench":               {}, // it measures the program from outside
-	"cmd/destkit":         {"..."},
-	"conformance":         {"features", "destsim/rpc", "openapi", "conformance/wire", "conformance/hook", "conformance/journal", "internal/foreign"},
-	"conformance/wire":    {"destsim/rpc", "internal/redact"},
-	"conformance/hook":    {},
-	"conformance/journal": {},
-	"conformance/report":  {"conformance", "conformance/wire", "internal/foreign"},
-	"conformance/service": {"conformance", "conformance/wire", "conformance/journal", "destsim/rpc", "openapi", "features"},
-	"destsim":             {"destsim/rpc", "handles", "keepalive", "loopback", "rawconn"},
-	"destsim/rpc":         {},
-	"features":            {},
-	"handles":             {}, // connections to SQLite share a table in the driver
-	"internal/liquid":     {},
-	"internal/foreign":    {}, // text from outside on a screen
-	"internal/redact":     {}, // secrets in text from outside
-	"keepalive":           {}, // connections to databases that may vanish
-	"loadgen":             {"destsim/rpc", "internal/foreign", "internal/redact", "rawconn", "server/source"},
-	"openapi":             {},
-	"openapi/clients":     {}, // tests only: generated clients
-	"loopback":            {}, // who may use a control endpoint
-	"rawconn":             {}, // sockets without futile reads
-	"server":              {"server/...", "destsim/rpc", "openapi", "loopback", "internal/liquid"},
-	"server/api":          {},
-	"server/audit": {
-		"server/api", "server/executor", "server/ledger", "server/mapping", "server/source", "destsim/rpc",
+	"cmd/destkit": {
+		"conformance", "conformance/report", "conformance/service", "destsim", "loadgen", "server", "server/api",
+		"internal/foreign", "internal/loopback", "internal/redact", "internal/suggest", "internal/yamldoc",
 	},
-	"server/chronicle":   {"server/lease"},
-	"server/clock":       {},
-	"server/connector":   {"server/api"},
-	"server/destination": {"loopback", "server/internal/reach", "server/api", "server/clock", "server/connector", "server/descriptors", "server/pace", "server/yamldoc", "destsim/rpc"},
-	"server/descriptors": {},
-	"server/executor": {
-		"server/api", "server/clock", "server/destination", "server/ledger", "server/mapping", "server/pace", "server/source", "destsim/rpc",
+
+	"conformance":                  {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign"},
+	"conformance/internal/hook":    {},
+	"conformance/internal/journal": {},
+	"conformance/internal/wire":    {"internal/redact"},
+	"conformance/report":           {"conformance", "conformance/internal/wire", "internal/foreign"},
+	"conformance/service":          {"conformance", "conformance/internal/...", "destsim/rpc", "openapi", "features"},
+
+	"destsim":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/loopback", "internal/rawconn"},
+	"destsim/rpc": {},
+	"features":    {},
+	"loadgen":     {"destsim/rpc", "internal/foreign", "internal/redact", "internal/rawconn", "internal/source"},
+	"openapi":     {},
+
+	"server": {
+		"server/api", "server/internal/...", "destsim/rpc", "openapi",
+		"internal/liquid", "internal/loopback", "internal/reach", "internal/source", "internal/suggest", "internal/yamldoc",
 	},
-	"server/jobs":           {"server/lease"},
-	"server/lease":          {},
-	"server/ledger":         {},
-	"server/mapping":        {"server/api", "server/nearest", "internal/liquid"},
-	"server/nearest":        {},
-	"server/pace":           {},
-	"server/parts":          {"server/lease"},
-	"server/quota":          {"server/pace"},
-	"server/shelf":          {"server/lease", "server/ledger"},
-	"server/internal/reach": {},
-	"server/source":         {"server/internal/reach", "server/api", "server/connector", "server/yamldoc", "handles", "keepalive"},
-	"server/store":          {"server/api", "handles", "keepalive"},
+	"server/api":                        {},
+	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
+	"server/internal/cluster/jobs":      {"server/internal/cluster/lease"},
+	"server/internal/cluster/lease":     {},
+	"server/internal/cluster/parts":     {"server/internal/cluster/lease"},
+	"server/internal/cluster/quota":     {"server/internal/sync/pace"},
+	"server/internal/cluster/shelf":     {"server/internal/cluster/lease", "server/internal/sync/ledger"},
+	"server/internal/descriptors":       {},
+	"server/internal/store":             {"server/api", "internal/handles", "internal/keepalive"},
+	"server/internal/sync/audit": {
+		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
+		"internal/source", "destsim/rpc",
+	},
+	"server/internal/sync/clock": {},
+	"server/internal/sync/destination": {
+		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/pace",
+		"internal/connector", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
+	},
+	"server/internal/sync/executor": {
+		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/ledger",
+		"server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "destsim/rpc",
+	},
+	"server/internal/sync/ledger":  {},
+	"server/internal/sync/mapping": {"server/api", "internal/suggest", "internal/liquid"},
+	"server/internal/sync/pace":    {},
+
+	"internal/bench":     {}, // it measures the program from outside
+	"internal/connector": {"server/api"},
+	"internal/foreign":   {}, // text from outside on a screen
+	"internal/handles":   {}, // connections to SQLite share a table in the driver
+	"internal/keepalive": {}, // connections to databases that may vanish
+	"internal/liquid":    {},
+	"internal/loopback":  {}, // who may use a control endpoint
+	"internal/rawconn":   {}, // sockets without futile reads
+	"internal/reach":     {}, // files and hosts that may be reached
+	"internal/redact":    {}, // secrets in text from outside
+	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
+	"internal/suggest":   {},
+	"internal/yamldoc":   {"internal/suggest"},
+
 	// Only tests import these.
-	"internal/crowd":                  {"openapi"},
-	"matrixtest":                      {},
-	"internal/redact/redacttest":      {},
-	"conformance/internal/zoo":        {}, // wrong apart from everything of ours
-	"conformance/internal/zoo/golang": {},
-	"server/source/postgrestest":      {},
-	"server/shelf/shelftest":          {"server/lease", "server/ledger", "server/shelf", "server/source/postgrestest", "server/store"},
-	"server/yamldoc":                  {"server/nearest"},
+	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
+	"conformance/internal/zoo/golang":         {},
+	"internal/crowd":                          {"openapi"},
+	"internal/matrixtest":                     {},
+	"internal/postgrestest":                   {},
+	"internal/redact/redacttest":              {},
+	"openapi/internal/clients":                {}, // generated clients
+	"server/internal/cluster/shelf/shelftest": {"server/internal/...", "internal/postgrestest"},
 }
 
-// testArrows are what tests may import beyond that.
+// testArrows are what tests may import beyond that; all may import the helpers of
+// tests.
 var testArrows = map[string][]string{
-	"conformance":              {"destsim", "conformance/report", "matrixtest", "server/source/postgrestest"},
-	"conformance/internal/zoo": {"conformance", "conformance/internal/zoo/golang", "matrixtest"},
-	"conformance/report":       {"destsim"},
-	"conformance/service":      {"destsim", "matrixtest", "openapi", "server", "server/destination", "server/yamldoc"},
-	"conformance/wire":         {"destsim", "internal/redact/redacttest"},
-	"internal/redact":          {"internal/redact/redacttest"},
-	"destsim":                  {"openapi", "server/source/postgrestest"},
-	"destsim/rpc":              {"openapi"},
-	"loadgen":                  {"destsim"},
-	"openapi":                  {"destsim/rpc", "server/api"},
-	"openapi/clients":          {"destsim", "matrixtest", "openapi", "server"},
-	"server":                   {"destsim", "conformance/wire", "server/source/postgrestest"},
-	"server/destination":       {"destsim"},
-	"server/chronicle":         {"server/source/postgrestest", "server/store"},
-	"server/executor":          {"destsim", "matrixtest", "server/shelf", "server/shelf/shelftest", "server/source/postgrestest"},
-	"server/jobs":              {"server/source/postgrestest"},
-	"server/lease":             {"server/source/postgrestest"},
-	"server/ledger":            {"matrixtest", "server/shelf", "server/shelf/shelftest", "server/source/postgrestest"},
-	"server/quota":             {"server/source/postgrestest", "server/store"},
-	"server/shelf":             {"server/lease", "server/shelf/shelftest", "server/source/postgrestest", "server/store"},
-	"server/source":            {"server/source/postgrestest"},
-	"server/store":             {"server/source/postgrestest"},
+	"cmd/destkit":                       {"destsim/rpc"},
+	"conformance":                       {"destsim", "conformance/report"},
+	"conformance/internal/wire":         {"destsim"},
+	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang"},
+	"conformance/report":                {"destsim"},
+	"conformance/service":               {"destsim", "server", "internal/yamldoc"},
+	"destsim":                           {"openapi"},
+	"destsim/rpc":                       {"openapi"},
+	"loadgen":                           {"destsim"},
+	"openapi":                           {"destsim/rpc", "server/api"},
+	"openapi/internal/clients":          {"destsim", "openapi", "server"},
+	"server":                            {"destsim", "internal/connector"},
+	"server/internal/cluster/chronicle": {"server/internal/store"},
+	"server/internal/cluster/quota":     {"server/internal/store"},
+	"server/internal/cluster/shelf":     {"server/internal/store", "server/internal/cluster/shelf/shelftest"},
+	"server/internal/sync/destination":  {"destsim"},
+	"server/internal/sync/executor":     {"destsim", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
+	"server/internal/sync/ledger":       {"server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest"},
 }
+
+// testHelpers are what every test may import.
+var testHelpers = []string{"internal/crowd", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
 
 // doors are the packages by which a module enters, mostly one alone. What
-// people write in YAML is decoded by server/yamldoc; the program takes the tree
+// people write in YAML is decoded by internal/yamldoc; the program takes the tree
 // of a file whose keys are flags, and templates in JSON mode put out YAML of
 // any shape (facts C).
 var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/getkin/":          {"openapi"},
-	"github.com/goccy/go-yaml":    {"server/yamldoc", "cmd/destkit", "server/mapping"},
+	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit", "server/internal/sync/mapping"},
 	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},
-	"github.com/hashicorp/":       {"server/destination"},
-	"github.com/jackc/pgx/":       {"destsim", "server/chronicle", "server/jobs", "server/lease", "server/parts", "server/quota", "server/shelf", "server/shelf/shelftest", "server/source", "server/store"},
+	"github.com/hashicorp/":       {"server/internal/sync/destination"},
+	"github.com/jackc/pgx/":       {"destsim", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/parts", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/":         {"internal/liquid"},
-	"github.com/netresearch/":     {"server/mapping"},
-	"github.com/parquet-go/":      {"server/source"},
-	"github.com/riverqueue/":      {"server/jobs"},
+	"github.com/netresearch/":     {"server/internal/sync/mapping"},
+	"github.com/parquet-go/":      {"internal/source"},
+	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit"},
 	"github.com/wneessen/":        {"server"},
-	"zombiezen.com/go/sqlite":     {"destsim", "handles", "server/store", "server/source"},
+	"zombiezen.com/go/sqlite":     {"destsim", "internal/handles", "server/internal/store", "internal/source"},
 }
 
 type goPackage struct {
@@ -174,7 +190,7 @@ func TestImportsFollowTheArrows(t *testing.T) {
 		}
 		for _, imported := range slices.Concat(p.TestImports, p.XTestImports) {
 			if own, ours := strings.CutPrefix(imported, module); ours {
-				require.True(t, allowed(name, own, slices.Concat(rules, testArrows[name])), "the tests of %s must not import %s", name, own)
+				require.True(t, allowed(name, own, slices.Concat(rules, testArrows[name], testHelpers)), "the tests of %s must not import %s", name, own)
 			}
 		}
 	}
@@ -204,7 +220,7 @@ var outside = []string{
 func TestLibrariesLeaveTheWorldAlone(t *testing.T) {
 	for _, p := range listPackages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
-		if strings.HasPrefix(name, "cmd/") || name == "bench" || name == "matrixtest" || name == "server/source/postgrestest" || name == "server/shelf/shelftest" {
+		if strings.HasPrefix(name, "cmd/") || name == "internal/bench" || name == "internal/matrixtest" || name == "internal/postgrestest" || name == "server/internal/cluster/shelf/shelftest" {
 			continue // programs, and parts of tests
 		}
 		for _, file := range p.GoFiles {

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/nearest"
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // newChecks lists the catalogue. It reads what the judge runs, so that no list
@@ -154,7 +154,7 @@ func unknownCheck(checks []*conformance.Check, id string) error {
 	for _, check := range checks {
 		ids = append(ids, check.ID)
 	}
-	if near := nearest.Word(strings.ToUpper(id), ids); near != "" {
+	if near := suggest.Word(strings.ToUpper(id), ids); near != "" {
 		return usagef("no check matches %q, did you mean %s?", id, near)
 	}
 	return usagef("no check matches %q; 'destkit checks' lists them", id)

@@ -4,7 +4,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/journal"
 	"github.com/destkit/destkit/conformance/service"
 	"github.com/destkit/destkit/internal/foreign"
 )
@@ -45,7 +44,7 @@ The URL can stand in $DESTKIT_URL instead.`,
 			if err != nil {
 				return err
 			}
-			if j, err := journal.Read(options.Journal); err == nil && j.Header().Suite == conformance.SuiteService {
+			if suite, err := conformance.JournalSuite(options.Journal); err == nil && suite == conformance.SuiteService {
 				return cleanService(cmd, url, options)
 			}
 			if err := keys.resolve(&options); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/internal/yamldoc"
 )
 
 // configuration is one configuration file on its way into the flags of a

@@ -28,8 +28,8 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/internal/crowd"
+	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // crowded is one process of the real program that a crowd meets.

@@ -40,7 +40,7 @@ func TestLimitsPage(t *testing.T) {
 			require.NotNil(t, newServe().Flags().Lookup(strings.TrimPrefix(flag, "--")), line)
 		}
 		if message := cells[4]; message != "" && message != "waits" {
-			require.True(t, occurs(t, filepath.Join(root, filepath.Dir(file)), message) || occurs(t, filepath.Join(root, "server/source"), message), line)
+			require.True(t, occurs(t, filepath.Join(root, filepath.Dir(file)), message) || occurs(t, filepath.Join(root, "internal/source"), message), line)
 		}
 		if cells[6] != "" {
 			folder, test, _ := strings.Cut(cells[6], " ")

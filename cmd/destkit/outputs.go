@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/nearest"
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // output is one --report FORMAT=FILE.
@@ -34,7 +34,7 @@ func parseOutputs(flags []string) (outputs, error) {
 			return nil, usagef("--report %q is not FORMAT=FILE; formats are %s", flag, formatWords())
 		}
 		if !slices.Contains(report.Formats(), format) {
-			if near := nearest.Word(format, report.Formats()); near != "" {
+			if near := suggest.Word(format, report.Formats()); near != "" {
 				return nil, usagef("--report %s: unknown format %q, did you mean %s?", flag, format, near)
 			}
 			return nil, usagef("--report %s: unknown format %q; formats are %s", flag, format, formatWords())

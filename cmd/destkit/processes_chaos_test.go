@@ -16,8 +16,8 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // TestMatrixProcessesSurvive: while the rows of eight syncs change and each runs

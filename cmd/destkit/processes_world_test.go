@@ -24,8 +24,8 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/api"
-	"github.com/destkit/destkit/server/source/postgrestest"
 )
 
 // installation is a service of several processes of the real program on one

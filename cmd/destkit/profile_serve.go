@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/loopback"
+	"github.com/destkit/destkit/internal/loopback"
 )
 
 // serveProfile answers what is below …/pprof/ with profiles of this process, as

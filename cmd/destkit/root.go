@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/server/nearest"
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // newRoot assembles the program, one file per subcommand.
@@ -72,7 +72,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	for _, sub := range cmd.Commands() {
 		names = append(names, sub.Name())
 	}
-	if near := nearest.Word(args[0], names); near != "" {
+	if near := suggest.Word(args[0], names); near != "" {
 		return usagef("unknown command %q, did you mean %q?", args[0], near)
 	}
 	return usagef("unknown command %q; commands are %s", args[0], strings.Join(names, ", "))

@@ -23,7 +23,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
 )
 
 // The transcripts in testdata/script run the real program in real processes.

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"context"
-	"errors"
-
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 // newServeBackup copies a data directory while it is in use; no key is needed.
@@ -44,8 +41,8 @@ destinations and warehouses, and the clock, are in a snapshot instead
 			} else if !held {
 				return noData(place.String())
 			}
-			err := backUp(cmd.Context(), &place, to)
-			if errors.Is(err, store.ErrInside) || errors.Is(err, store.ErrUnfit) {
+			err := server.Backup(cmd.Context(), place.at(), to)
+			if server.Unfit(err) {
 				return usageError(err)
 			} else if err != nil {
 				return untested(err)
@@ -58,11 +55,4 @@ destinations and warehouses, and the clock, are in a snapshot instead
 	place.register(cmd.Flags(), "or the schema in PostgreSQL")
 	cmd.Flags().StringVar(&to, "to", "", "the `FILE` to write, outside of the directory")
 	return cmd
-}
-
-func backUp(ctx context.Context, place *storePlace, to string) error {
-	if place.url != "" {
-		return store.BackupPostgres(ctx, place.options(), to)
-	}
-	return store.Backup(ctx, place.dir, to)
 }

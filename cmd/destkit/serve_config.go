@@ -15,7 +15,6 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server"
-	"github.com/destkit/destkit/server/store"
 )
 
 // resolve reads the tokens and the files that flags name, and refuses what does
@@ -133,10 +132,10 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 	world, err := server.New(ctx, s.config)
 	if err != nil {
 		// Another machine was faster: the key that was made here has sealed nothing.
-		if key.made != "" && errors.Is(err, store.ErrWrongKey) {
+		if key.made != "" && errors.Is(err, server.ErrWrongKey) {
 			err = errors.Join(err, os.Remove(key.made))
 		}
-		if s.place.url != "" && errors.Is(err, store.ErrHasData) {
+		if s.place.url != "" && errors.Is(err, server.ErrHasData) {
 			err = usagef("--restore needs an empty schema: that of --store holds data already; name another one by search_path")
 		}
 		// Under --restore the file is what the key does not open.
@@ -152,17 +151,17 @@ func (s *serving) open(ctx context.Context, key masterKey) (*openWorld, error) {
 // dataError words why a store, or the file to restore, could not be opened, with
 // the way out.
 func dataError(place string, key masterKey, err error) error {
-	var owned *store.OwnedError
+	var owned *server.InUseError
 	switch {
 	case errors.As(err, &owned):
 		return untested(fmt.Errorf("open %s: %w; stop that process first", place, owned))
-	case errors.Is(err, store.ErrWrongKey):
+	case errors.Is(err, server.ErrWrongKey):
 		return usagef("the master key in %s does not open %s; set %s or --key-file to the key that it was sealed with", key.from, place, envMasterKey)
-	case errors.Is(err, store.ErrHasData):
+	case errors.Is(err, server.ErrHasData):
 		return usagef("--restore needs a new --data directory: this one holds data already")
-	case errors.Is(err, store.ErrDamaged):
+	case errors.Is(err, server.ErrDamaged):
 		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
-	case errors.Is(err, store.ErrNewer), errors.Is(err, store.ErrNotACopy), errors.Is(err, store.ErrUnfit), errors.Is(err, store.ErrElsewhere), errors.Is(err, server.ErrLedger):
+	case server.Unfit(err), errors.Is(err, server.ErrLedger):
 		return usageError(withoutPassword(err, "without a password"))
 	}
 	return untested(err)

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/destination"
+	"github.com/destkit/destkit/server"
 )
 
 // emulatedFolder is where a data directory keeps the records of emulated
@@ -37,8 +37,8 @@ func newSimulatorPool(dir string, store *simulatorStore) *simulatorPool {
 	return &simulatorPool{dir: dir, store: store, open: map[string]simulated{}}
 }
 
-// emulate is a destination.Emulator. The same key opens the same records.
-func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+// emulate is a server.Emulator. The same key opens the same records.
+func (s *simulatorPool) emulate(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	// Without faults and limits: what is emulated obeys every rule.
@@ -57,7 +57,7 @@ func (s *simulatorPool) emulate(key string, objects []destination.EmulatedObject
 }
 
 // embedded opens a simulator whose records this process alone has.
-func (s *simulatorPool) embedded(key string, config destsim.Config) (*destination.Emulated, error) {
+func (s *simulatorPool) embedded(key string, config destsim.Config) (*server.Emulated, error) {
 	sim, _ := s.open[key].(*destsim.Sim)
 	if sim == nil {
 		file := s.file(key)
@@ -74,11 +74,11 @@ func (s *simulatorPool) embedded(key string, config destsim.Config) (*destinatio
 		}
 		s.open[key] = sim
 	}
-	return &destination.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
+	return &server.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
 }
 
 // shared opens a simulator whose records are in the database.
-func (s *simulatorPool) shared(key string, config destsim.Config) (*destination.Emulated, error) {
+func (s *simulatorPool) shared(key string, config destsim.Config) (*server.Emulated, error) {
 	sim, _ := s.open[key].(*sharedSim)
 	if sim == nil {
 		config.Store = s.store.of(key)
@@ -182,7 +182,7 @@ func (s *simulatorPool) Close() error {
 }
 
 // described translates objects of the service into those of a simulator.
-func described(objects []destination.EmulatedObject) []destsim.ObjectConfig {
+func described(objects []server.EmulatedObject) []destsim.ObjectConfig {
 	out := make([]destsim.ObjectConfig, len(objects))
 	for i, o := range objects {
 		out[i] = destsim.Described(o.Object, o.Operations, o.Fields)

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 // With --store the records of an emulated destination live in a schema of their
@@ -39,7 +38,7 @@ func (p *storePlace) simulators() (*simulatorStore, error) {
 	if p.url == "" {
 		return nil, nil
 	}
-	at, err := store.ParsePostgres(p.url, p.password)
+	schema, err := p.at().Schema()
 	if err != nil {
 		return nil, usagef("--store: %w", err)
 	}
@@ -50,7 +49,7 @@ func (p *storePlace) simulators() (*simulatorStore, error) {
 	if _, given := u.User.Password(); !given && p.password != "" {
 		u.User = url.UserPassword(u.User.Username(), p.password)
 	}
-	return &simulatorStore{*u, at.Schema}, nil
+	return &simulatorStore{*u, schema}, nil
 }
 
 // longestName is what PostgreSQL keeps of a name, in bytes.
@@ -171,8 +170,8 @@ func (s *sharedSim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // emulated is the destination as the service sees it.
-func (s *sharedSim) emulated() *destination.Emulated {
-	return &destination.Emulated{
+func (s *sharedSim) emulated() *server.Emulated {
+	return &server.Emulated{
 		Endpoint: s,
 		Snapshot: func(w io.Writer) error { return s.with(func(sim *destsim.Sim) error { return sim.Snapshot(w) }) },
 		Restore:  func(r io.Reader) error { return s.with(func(sim *destsim.Sim) error { return sim.Restore(r) }) },

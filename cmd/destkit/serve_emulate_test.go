@@ -13,8 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/source/postgrestest"
+	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server"
 )
 
 var sharedPlaces atomic.Int64
@@ -47,7 +47,7 @@ func TestEmulatedDestinationsOfSeveralProcesses(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, put(one, "a", "Made"), `"success":true`)
 	require.Contains(t, put(two, "b", "Kept"), `"success":true`)
-	total := func(e *destination.Emulated) int {
+	total := func(e *server.Emulated) int {
 		_, total, err := e.Records("Contact", 0, 10)
 		require.NoError(t, err)
 		return total

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 // rotation holds the flags of `destkit serve rotate-key`.
@@ -40,7 +40,7 @@ keys of the secrets up by themselves.`,
 		Example: "  destkit serve rotate-key --data ./data\n  destkit serve rotate-key --data ./data --key-file old.key --new-key-file new.key",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return r.with(cmd.Context(), "rotate-key", func(s *store.Store, old masterKey) error {
+			return r.with(cmd.Context(), "rotate-key", func(s *server.Maintenance, old masterKey) error {
 				return r.run(cmd, s, old)
 			})
 		},
@@ -54,7 +54,7 @@ keys of the secrets up by themselves.`,
 
 // run seals the data keys under the new master key, then makes new data keys.
 // Whatever breaks it off, one of the two key files opens the directory.
-func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error {
+func (r *rotation) run(cmd *cobra.Command, s *server.Maintenance, old masterKey) error {
 	ctx, out := cmd.Context(), cmd.OutOrStdout()
 	if r.dataKeys {
 		if err := s.RotateDataKeys(ctx); err != nil {
@@ -71,8 +71,8 @@ func (r *rotation) run(cmd *cobra.Command, s *store.Store, old masterKey) error 
 		return err
 	}
 	// One transaction: either key opens all of it.
-	if err := s.RotateMasterKey(ctx, next.bytes); err != nil {
-		var owned *store.OwnedError
+	if err := s.RotateKey(ctx, next.bytes); err != nil {
+		var owned *server.InUseError
 		if errors.As(err, &owned) {
 			err = fmt.Errorf("%w; stop that first, it has the old key", err)
 		}

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 // stopped is a store for the commands that change keys and tokens: a directory that
@@ -28,7 +27,7 @@ func (s *stopped) register(cmd *cobra.Command) {
 }
 
 // with opens the store for fn. It never makes a directory, a schema or a key.
-func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, masterKey) error) (err error) {
+func (s *stopped) with(ctx context.Context, what string, fn func(*server.Maintenance, masterKey) error) (err error) {
 	if s.none() {
 		return usagef("%s %w", what, errNoPlace)
 	}
@@ -48,10 +47,7 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 	}
 	// The store refuses a directory that a service has open. A schema may be in use:
 	// it is left to the version that it has.
-	options := s.options()
-	options.MasterKey, options.Owner = key.bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what)
-	options.Visit = true
-	opened, err := store.Open(ctx, options)
+	opened, err := server.Maintain(ctx, s.at(), key.bytes, fmt.Sprintf("pid %d, destkit serve %s", os.Getpid(), what))
 	if err != nil {
 		return dataError(s.String(), key, err)
 	}
@@ -65,11 +61,3 @@ func (s *stopped) with(ctx context.Context, what string, fn func(*store.Store, m
 
 // noData words that a store was never served.
 func noData(place string) error { return usagef("%s holds no data of a service", place) }
-
-// notFound words that something is not in the directory.
-func notFound(err error, format string, args ...any) error {
-	if errors.Is(err, store.ErrNotFound) {
-		return usagef(format, args...)
-	}
-	return untested(err)
-}

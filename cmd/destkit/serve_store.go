@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 // envStorePassword is the password that goes with --store.
@@ -23,7 +23,7 @@ type storePlace struct {
 
 // register adds --store, with what it is for; the commands word --data themselves.
 func (p *storePlace) register(f *pflag.FlagSet, does string) {
-	f.StringVar(&p.url, "store", "", does+", `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+store.DefaultSchema+")")
+	f.StringVar(&p.url, "store", "", does+", `URL` postgres://USER@HOST:PORT/DATABASE?search_path=SCHEMA (password: "+envStorePassword+"; schema: "+server.DefaultSchema+")")
 }
 
 // resolve reads the password and refuses a URL that cannot be meant. The URL is
@@ -35,23 +35,20 @@ func (p *storePlace) resolve() (err error) {
 	if p.password, err = secretVariable(envStorePassword); err != nil {
 		return err
 	}
-	if _, err := store.ParsePostgres(p.url, p.password); err != nil {
+	if _, err := p.at().Schema(); err != nil {
 		return usagef("--store: %w", err)
 	}
 	return nil
 }
 
-// options open the store.
-func (p *storePlace) options() store.Options {
-	return store.Options{Dir: p.dir, URL: p.url, Password: p.password}
+// at is the place as the service takes it.
+func (p *storePlace) at() server.Place {
+	return server.Place{Dir: p.dir, Store: p.url, StorePassword: p.password}
 }
 
 // holds tells whether the store was used before: then it has a master key.
 func (p *storePlace) holds(ctx context.Context) (bool, error) {
-	if p.url == "" {
-		return p.dir != "" && store.HoldsData(p.dir), nil
-	}
-	held, err := store.Holds(ctx, p.options())
+	held, err := p.at().Holds(ctx)
 	if err != nil {
 		return false, dataError(p.String(), masterKey{}, err)
 	}

@@ -5,17 +5,18 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"log/slog"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
-	"github.com/destkit/destkit/server/destination"
-	"github.com/destkit/destkit/server/store"
+	"github.com/destkit/destkit/server"
 )
 
 func TestParseKey(t *testing.T) {
@@ -99,12 +100,21 @@ func TestUnseal(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	key, err := makeKeyFile(filepath.Join(t.TempDir(), "master.key"))
 	require.NoError(t, err)
-	s, err := store.Open(t.Context(), store.Options{Dir: dir, MasterKey: key.bytes})
+	var log bytes.Buffer
+	world, err := server.New(t.Context(), server.Config{Dir: dir, MasterKey: key.bytes, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	require.NoError(t, err)
-	const secret = "/hooks/very-secret?token=abc"
-	token, err := s.SealText(secret)
-	require.NoError(t, err)
-	require.NoError(t, s.Close())
+	const secret = "https://127.0.0.1:1/hooks/very-secret?token=abc"
+	r := httptest.NewRequest("POST", "/api/v1/destinations", strings.NewReader(
+		`{"service_connection":{"name":"Own","type":"custom_api","credentials":{"api_version":1,"webhook_url":"`+secret+`"}}}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+world.FirstTokens().WorkspaceAPIKey)
+	w := httptest.NewRecorder()
+	world.ServeHTTP(w, r)
+	require.Equal(t, 201, w.Code, w.Body)
+	require.NoError(t, world.Close())
+	require.NotContains(t, log.String(), "very-secret")
+	token := regexp.MustCompile(server.SealedPrefix + `[\w+/=-]+`).FindString(log.String())
+	require.NotEmpty(t, token, log.String())
 	for _, text := range []string{token, "https://host.example/" + token} {
 		var out bytes.Buffer
 		root := newRoot()
@@ -115,7 +125,7 @@ func TestUnseal(t *testing.T) {
 }
 
 // objects is one object as the service describes it.
-var objects = []destination.EmulatedObject{{
+var objects = []server.EmulatedObject{{
 	Object:     rpc.Object{APIName: "Contact", Label: "Contact", CanCreateFields: rpc.CanCreateOnWrite},
 	Operations: []string{rpc.OperationUpsert},
 	Fields: []rpc.Field{
@@ -125,7 +135,7 @@ var objects = []destination.EmulatedObject{{
 }}
 
 // put stores one contact and gives the answer.
-func put(e *destination.Emulated, id, field string) string {
+func put(e *server.Emulated, id, field string) string {
 	body := `{"jsonrpc":"2.0","id":"1","method":"sync_batch","params":{"sync_plan":{"object":{"object_api_name":"Contact","label":"Contact"},"operation":"upsert","schema":{` +
 		`"Id":{"active_identifier":true,"field":{"field_api_name":"Id","label":"Id","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}},` +
 		`"` + field + `":{"active_identifier":false,"field":{"field_api_name":"` + field + `","label":"x","identifier":false,"required":false,"createable":true,"updateable":true,"type":"string","array":false}}}},` +
@@ -143,12 +153,12 @@ func TestEmulatedDestinations(t *testing.T) {
 				shared = sharedStore(t, "emulating")
 			}
 			pool := newSimulatorPool(dir, shared)
-			open := func(key string) *destination.Emulated {
+			open := func(key string) *server.Emulated {
 				e, err := pool.emulate(key, objects)
 				require.NoError(t, err)
 				return e
 			}
-			ids := func(e *destination.Emulated) (list []string) {
+			ids := func(e *server.Emulated) (list []string) {
 				records, total, err := e.Records("Contact", 0, 10)
 				require.NoError(t, err)
 				require.Len(t, records, total)

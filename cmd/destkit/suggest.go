@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/destkit/destkit/server/nearest"
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // suggestFlag adds the flag that was probably meant to an error about an
@@ -19,7 +19,7 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-	if near := nearest.Word(unknown.GetSpecifiedName(), names); near != "" {
+	if near := suggest.Word(unknown.GetSpecifiedName(), names); near != "" {
 		return fmt.Errorf("%w, did you mean --%s?", err, near)
 	}
 	return err

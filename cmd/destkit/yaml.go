@@ -7,7 +7,7 @@ import (
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/token"
 
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/internal/yamldoc"
 )
 
 // readYAML decodes one YAML file into dst, a pointer to a struct, strictly (see

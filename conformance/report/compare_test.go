@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // newer is a later run of the sample: one repaired, one broken, one out of

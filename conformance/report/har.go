@@ -10,7 +10,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // The objects of HAR 1.2. Sizes that are not known are -1; names with an

@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 var (

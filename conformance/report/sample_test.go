@@ -5,7 +5,7 @@ import (
 	"time"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 var started = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // published returns the path of a published schema, which stands beside the

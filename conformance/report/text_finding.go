@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // title writes one line: status, id, claim, and on the right who asks for it.

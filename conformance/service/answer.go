@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // Who calls: spec 5.1 knows two kinds of tokens.

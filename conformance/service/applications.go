@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 const applications = "applications"

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // keptRecord is a record of an emulated application as the control API shows it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/internal/journal"
 )
 
 // kinds are what a run makes, in the order in which it can be deleted; named is

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/journal"
+	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/service"
 )
 

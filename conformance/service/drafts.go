@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // ground is what the next sync of a scenario stands on. The zero value is an

@@ -6,7 +6,6 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server"
-	"github.com/destkit/destkit/server/destination"
 )
 
 // emulating lets a service keep the records of emulated destinations in
@@ -19,7 +18,7 @@ func emulating(t *testing.T, config server.Config) server.Config {
 			sim.Close()
 		}
 	})
-	config.Emulate = func(key string, objects []destination.EmulatedObject) (*destination.Emulated, error) {
+	config.Emulate = func(key string, objects []server.EmulatedObject) (*server.Emulated, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		sim := open[key]
@@ -34,7 +33,7 @@ func emulating(t *testing.T, config server.Config) server.Config {
 			}
 			open[key] = sim
 		}
-		return &destination.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
+		return &server.Emulated{Endpoint: sim, Snapshot: sim.Snapshot, Restore: sim.Restore, Records: sim.RecordsJSON}, nil
 	}
 	return config
 }

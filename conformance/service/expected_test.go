@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 func TestMisses(t *testing.T) {

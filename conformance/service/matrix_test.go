@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/server"
 )
 

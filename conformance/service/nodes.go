@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // placed is a value of a request with its place, such as "params.records.0".

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // connectionTypes are destinations of other types that a stand-in may emulate:

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/journal"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/openapi"
 )
 

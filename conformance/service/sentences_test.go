@@ -12,7 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/features"
-	"github.com/destkit/destkit/server/yamldoc"
+	"github.com/destkit/destkit/internal/yamldoc"
 )
 
 // sentence is one row of features/service/sentences.yaml.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // fits tells whether a value is of a type, in the words of the tables of the

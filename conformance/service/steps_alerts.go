@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). Nobody sees

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).

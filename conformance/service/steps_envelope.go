@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // envelopeSteps look at the requests that the service sends (spec 4.2).

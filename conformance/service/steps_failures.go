@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).

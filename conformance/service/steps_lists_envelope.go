@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 func (p *play) envelopes() error {

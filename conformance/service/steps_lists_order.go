@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // sequences are the records of each list in the order of a reading.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // lookupSteps are about references to records of another object (spec 2.7).

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 

@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // sourcesSteps are for SRC: source types (spec 2.10).

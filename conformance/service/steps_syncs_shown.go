@@ -5,7 +5,7 @@ import (
 	"reflect"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
-	"github.com/destkit/destkit/conformance/wire"
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/zoo"
-	"github.com/destkit/destkit/matrixtest"
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 var update = flag.Bool("update", false, "write docs/zoo.md")

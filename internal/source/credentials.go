@@ -1,0 +1,203 @@
+package source
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/server/api"
+)
+
+// settings are the credentials of a connection by the id of their field. Its
+// methods are for what passed CheckCredentials.
+type settings map[string]json.RawMessage
+
+// has tells that a field is given: null is the same as left out.
+func (s settings) has(id string) bool {
+	v := bytes.TrimSpace(s[id])
+	return len(v) > 0 && !bytes.Equal(v, []byte("null"))
+}
+
+// text is the value of a field, "" when it is left out; CheckCredentials has
+// seen that it is a text.
+func (s settings) text(id string) string {
+	var v string
+	_ = json.Unmarshal(s[id], &v)
+	return v
+}
+
+// integer reads a whole number; 1e3 and 1000.0 are whole numbers to JSON.
+func (s settings) integer(id string, otherwise int64) int64 {
+	if n, ok := wholeNumber(s[id]); ok && s.has(id) {
+		return n
+	}
+	return otherwise
+}
+
+// wholeNumber takes 5432 and 5432.0: some clients write all numbers as floats.
+// Beyond 2^53 a float may stand for its neighbour.
+func wholeNumber(raw json.RawMessage) (int64, bool) {
+	word := string(bytes.TrimSpace(raw))
+	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
+		return n, true
+	}
+	f, err := strconv.ParseFloat(word, 64)
+	if err != nil || f != float64(int64(f)) || f > 1<<53 || f < -(1<<53) {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// CheckCredentials compares credentials with the fields of a type and returns
+// all problems together, in the order of the fields, unknown keys last. Field
+// is of the form credentials.host. No message quotes a value: it may be a secret
+// that was put into the wrong field.
+func (c *Catalogue) CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
+	t, ok := c.types[typ]
+	if !ok {
+		return []api.Problem{{Field: "type", Message: "is not a type of source; use one of " + strings.Join(c.order, ", ")}}
+	}
+	var problems []api.Problem
+	s := settings(credentials)
+	for i := range t.ConfigurationFields.Fields {
+		f := &t.ConfigurationFields.Fields[i]
+		if message := t.checkField(f, s); message != "" {
+			problems = append(problems, api.Problem{Field: "credentials." + f.ID, Message: message})
+		}
+	}
+	if t.check != nil {
+		known := problems
+		for _, p := range t.check(s) { // a field is not objected to twice
+			if !slices.ContainsFunc(known, func(k api.Problem) bool { return strings.HasPrefix(p.Field+".", k.Field+".") }) {
+				problems = append(problems, p)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(credentials)) {
+		if t.field(key) == nil {
+			problems = append(problems, api.Problem{Field: "credentials." + key, Message: t.unknownField()})
+		}
+	}
+	return problems
+}
+
+// CheckCredentials is that of the built-in catalogue.
+func CheckCredentials(typ string, credentials map[string]json.RawMessage) []api.Problem {
+	return builtIn.CheckCredentials(typ, credentials)
+}
+
+// Read gives credentials that were sent as they are kept: another spelling of a
+// field is that field, and with lenient each value is read as its field means it.
+// Of an unknown type they stay as they are.
+func (c *Catalogue) Read(typ string, sent map[string]json.RawMessage, lenient bool) (read map[string]json.RawMessage, problems []api.Problem) {
+	t, ok := c.types[typ]
+	if !ok {
+		return sent, nil
+	}
+	if read = sent; lenient {
+		read = connector.Coerce(t.ConfigurationFields.Fields, sent)
+	}
+	if t.entry == nil {
+		return read, nil
+	}
+	read, problems = t.entry.declared().Canonical(read)
+	for i := range problems {
+		problems[i].Field = "credentials." + problems[i].Field
+	}
+	return read, problems
+}
+
+// Unknown lists the credentials that a type does not have, sorted; none of an
+// unknown type.
+func (c *Catalogue) Unknown(typ string, credentials map[string]json.RawMessage) (names []string) {
+	t, ok := c.types[typ]
+	if !ok {
+		return nil
+	}
+	for _, name := range sortedKeys(credentials) {
+		if t.field(name) == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// unknownField says which fields there are; the one that was sent may hold a
+// secret even in its name.
+func (t *sourceType) unknownField() string {
+	if len(t.ConfigurationFields.Fields) == 0 {
+		return "is not a field of " + t.ServiceName + ", which has none"
+	}
+	var ids []string
+	for _, f := range t.ConfigurationFields.Fields {
+		ids = append(ids, f.ID)
+	}
+	return "is not a field of " + t.ServiceName + "; its fields are " + strings.Join(ids, ", ")
+}
+
+// checkField returns what is wrong with one field, or "".
+func (t *sourceType) checkField(f *api.ConfigField, s settings) string {
+	if !s.has(f.ID) {
+		if slices.Contains(f.Rules.Words, required) {
+			return "is required"
+		}
+		return ""
+	}
+	raw := s[f.ID]
+	if !json.Valid(raw) {
+		return "is not JSON"
+	}
+	switch f.Type {
+	case fieldText:
+		return t.checkText(f, raw)
+	case fieldInteger:
+		n, ok := wholeNumber(raw)
+		if !ok {
+			return "must be a whole number, such as " + f.Placeholder + ", without quotes"
+		}
+		if pattern := t.matches[f.ID]; pattern != nil && !pattern.MatchString(strconv.FormatInt(n, 10)) {
+			return "is out of range: " + f.Hint
+		}
+	case fieldBoolean:
+		if s := string(bytes.TrimSpace(raw)); s != "true" && s != "false" {
+			return "must be true or false"
+		}
+	case fieldObject, fieldArray:
+		// The type's own check knows what stands inside.
+	}
+	return ""
+}
+
+// checkText says what is wrong with a text, "" when nothing is. It never
+// repeats the text.
+func (t *sourceType) checkText(f *api.ConfigField, raw json.RawMessage) string {
+	var v string
+	if json.Unmarshal(raw, &v) != nil {
+		return "must be a string"
+	}
+	switch {
+	case v == "" && slices.Contains(f.Rules.Words, required):
+		return "must not be empty"
+	case v == "":
+		return ""
+	case len(v) > maxFieldBytes:
+		return fmt.Sprintf("must not be longer than %d bytes", maxFieldBytes)
+	case strings.ContainsRune(v, 0) || !utf8.ValidString(v):
+		return "must not hold a NUL character"
+	case len(f.PossibleValues) > 0 && !slices.Contains(f.PossibleValues, v):
+		return "must be one of " + strings.Join(f.PossibleValues, ", ")
+	}
+	if pattern := t.matches[f.ID]; pattern != nil && !pattern.MatchString(v) {
+		return "must match " + f.Matches
+	}
+	return ""
+}
+
+// maxFieldBytes is far more than any credential; the longest are keys in PEM.
+const maxFieldBytes = 64 << 10

@@ -1,0 +1,27 @@
+//go:build unix
+
+package source
+
+import (
+	"os"
+	"testing"
+
+	"github.com/destkit/destkit/internal/postgrestest"
+)
+
+const postgresPassword = postgrestest.Password
+
+func TestMain(m *testing.M) { os.Exit(postgrestest.Run(m)) }
+
+// postgresCredentials starts the server, once, and returns credentials with
+// some changes.
+func postgresCredentials(t testing.TB, changes map[string]any) map[string]any {
+	t.Helper()
+	values := postgrestest.Start(t).Credentials()
+	for key, v := range changes {
+		if values[key] = v; v == nil {
+			delete(values, key)
+		}
+	}
+	return values
+}

@@ -1,0 +1,346 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/internal/handles"
+	"github.com/destkit/destkit/server/api"
+)
+
+// Rows reads a table or a query in one transaction. In the order of the table's
+// integer primary key nothing is sorted; else rows are sorted on disk.
+func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
+	return s.rows(ctx, object, columns, order, nil)
+}
+
+// rows reads all rows, or those of a range.
+func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
+	ctx, watch := s.options.Limits.watched(ctx)
+	conn, err := s.connect(ctx)
+	if err != nil {
+		watch.stop()
+		return nil, err
+	}
+	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row}
+	defer func() {
+		if err != nil {
+			err = errors.Join(r.explain(err), r.Close())
+		}
+	}()
+	if err := sqlitex.ExecuteTransient(conn, "BEGIN", nil); err != nil {
+		return nil, err
+	}
+	if r.wide, err = isWide(conn); err != nil {
+		return nil, err
+	}
+	if object.Query != "" && of == nil {
+		return s.queryRows(r, object, columns, order)
+	}
+	stored, err := s.stored(conn, object)
+	if err != nil {
+		return nil, err
+	}
+	all, err := s.columnsOf(conn, main, stored)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, len(chosen.wanted))
+	for i, column := range chosen.wanted {
+		names[i] = quote(all[column].Name)
+	}
+	r.reads(all, chosen)
+	text := "SELECT " + strings.Join(names, ", ") + " FROM main." + quote(stored)
+	if len(names) == 0 {
+		text = "SELECT NULL FROM main." + quote(stored)
+	}
+	key, err := integerKey(conn, stored)
+	if err != nil {
+		return nil, err
+	}
+	if len(chosen.order) > 0 && all[chosen.wanted[chosen.order[0]]].Name == key {
+		if err := r.openByDigits(text, quote(key), chosen.order[0], of); err != nil {
+			return nil, err
+		}
+		watch.opened()
+		return arranged(ctx, r, chosen, true, s.scratch)
+	}
+	if err := r.openTable(text, stored, chosen, of); err != nil {
+		return nil, fmt.Errorf("read %s: %w", object, err)
+	}
+	watch.opened()
+	return arranged(ctx, r, chosen, false, s.scratch)
+}
+
+// openTable goes through a table as it lies there. The index of a range has the order
+// of the texts, which is not that of their JSON: a space comes before the quote at the
+// end of a shorter text, a quote becomes a backslash. So all rows are gone through, and
+// those of the range are sorted afterwards.
+func (r *sqliteRows) openTable(text, table string, chosen selection, of *Range) error {
+	if of != nil {
+		if index, err := r.s.textIndex(r.conn, table, of.Column); err != nil || index == "" {
+			return errors.Join(fmt.Errorf("a range of %q: %w", of.Column, ErrNoRange), err)
+		}
+		r.of, r.key = of, chosen.order[0]
+	}
+	stmt, _, err := r.conn.PrepareTransient(text)
+	if err != nil {
+		return err
+	}
+	r.lanes = []*lane{{stmt: stmt}}
+	return nil
+}
+
+// queryRows runs the query as it is; columns that nobody asked for are passed
+// over.
+func (s *sqliteSource) queryRows(r *sqliteRows, object Object, columns, order []string) (Rows, error) {
+	all, err := s.queryColumns(r.conn, object.Query)
+	if err != nil {
+		return nil, err
+	}
+	chosen, err := choose(object, all, columns, order)
+	if err != nil {
+		return nil, err
+	}
+	stmt, err := s.prepareQuery(r.conn, object.Query)
+	if err != nil {
+		return nil, err
+	}
+	r.reads(all, chosen)
+	r.places = chosen.wanted
+	r.lanes = []*lane{{stmt: stmt}}
+	r.watch.opened()
+	return arranged(r.ctx, r, chosen, false, s.scratch)
+}
+
+// isWide tells a database in UTF-16.
+func isWide(conn *sqlite.Conn) (wide bool, err error) {
+	err = sqlitex.ExecuteTransient(conn, "PRAGMA encoding", &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		wide = stmt.ColumnText(0) != "UTF-8"
+		return nil
+	}})
+	return wide, err
+}
+
+// sqliteRows reads statements of one transaction: one statement, or one for each
+// number of digits of an integer key, merged.
+type sqliteRows struct {
+	s      *sqliteSource
+	ctx    context.Context
+	watch  *watch
+	conn   *sqlite.Conn
+	most   int // bytes of a row
+	left   int // of the present one
+	kinds  []api.Kind
+	places []int // columns of the statement; nil: as they come
+	lanes  []*lane
+	key    int    // column of an integer key, or of the range
+	of     *Range // rows outside of it are passed over; nil: none
+	at     *lane  // whose row was handed out
+	wide   bool   // texts are stored in UTF-16
+	row    row
+	text   []byte
+}
+
+// lane is one statement; row tells that it stands on a row.
+type lane struct {
+	stmt *sqlite.Stmt
+	row  bool
+	key  []byte
+}
+
+// reads sets what is read.
+func (r *sqliteRows) reads(all []api.Column, chosen selection) {
+	r.row = newRow(len(chosen.wanted))
+	for _, column := range chosen.wanted {
+		r.kinds = append(r.kinds, all[column].Kind)
+	}
+}
+
+// openByDigits makes a lane for each number of digits, with and without a sign.
+// Numbers of one length have the same order as their texts, so the key's own
+// index gives each lane sorted.
+func (r *sqliteRows) openByDigits(text, key string, column int, of *Range) error {
+	r.key = column
+	return lanes(func(low, high int64, descending bool) error {
+		if of != nil {
+			var some bool
+			if low, high, some = of.bounds(low, high); !some {
+				return nil
+			}
+		}
+		order := " ORDER BY " + key
+		if descending {
+			order += " DESC"
+		}
+		stmt, _, err := r.conn.PrepareTransient(text + " WHERE " + key + " BETWEEN ?1 AND ?2" + order)
+		if err != nil {
+			return fmt.Errorf("read in order of %s: %w", key, err)
+		}
+		stmt.BindInt64(1, low)
+		stmt.BindInt64(2, high)
+		l := &lane{stmt: stmt}
+		if err := r.step(l); err != nil || !l.row {
+			return errors.Join(err, stmt.Finalize())
+		}
+		r.lanes = append(r.lanes, l)
+		return nil
+	})
+}
+
+// step moves a lane on and reads its key where it has one.
+func (r *sqliteRows) step(l *lane) (err error) {
+	if l.row, err = l.stmt.Step(); err != nil || !l.row {
+		return err
+	}
+	l.key = strconv.AppendInt(l.key[:0], l.stmt.ColumnInt64(r.key), 10)
+	return nil
+}
+
+// Next implements Rows.
+func (r *sqliteRows) Next() ([][]byte, error) {
+	r.watch.enter()
+	l, err := r.advance()
+	for err == nil && l != nil && !r.inside(l.stmt) {
+		l, err = r.advance()
+	}
+	r.watch.leave()
+	if err != nil {
+		return nil, fmt.Errorf("read rows: %w", r.explain(err))
+	}
+	if l == nil {
+		return nil, io.EOF
+	}
+	r.row.reset()
+	r.left = r.most
+	for i, kind := range r.kinds {
+		column := i
+		if r.places != nil {
+			column = r.places[i]
+		}
+		r.appendCell(l.stmt, column, kind)
+		r.row.end()
+		if r.left < 0 || len(r.row.buf) > r.most {
+			r.row.buf, r.text = nil, nil
+			return nil, fmt.Errorf("read rows: %w", r.s.options.Limits.errRow())
+		}
+	}
+	if cap(r.row.buf) > keptRow || cap(r.text) > keptRow {
+		defer r.shrink()
+	}
+	return r.row.values(), nil
+}
+
+// keptRow is how much memory stays from row to row.
+const keptRow = 1 << 20
+
+// shrink lets the memory of a long row go: the caller still has its values.
+func (r *sqliteRows) shrink() { r.row.buf, r.text = nil, nil }
+
+// explain says why the reading has ended.
+func (r *sqliteRows) explain(err error) error {
+	if r.ctx.Err() != nil {
+		return context.Cause(r.ctx)
+	}
+	return r.s.explain(err)
+}
+
+// advance finds the statement that stands on the next row; nil at the end.
+func (r *sqliteRows) advance() (*lane, error) {
+	if len(r.lanes) == 1 && r.lanes[0].key == nil {
+		more, err := r.lanes[0].stmt.Step()
+		if err != nil || !more {
+			return nil, err
+		}
+		return r.lanes[0], nil
+	}
+	if r.at != nil {
+		if err := r.step(r.at); err != nil {
+			return nil, err
+		}
+	}
+	r.at = nil
+	for _, l := range r.lanes {
+		if l.row && (r.at == nil || bytes.Compare(l.key, r.at.key) < 0) {
+			r.at = l
+		}
+	}
+	return r.at, nil
+}
+
+// appendCell writes a value by what it is, not by what its column is declared
+// as: the database stores any value in any column. Only 0 and 1 of a boolean
+// column and JSON text of a structured one have another form.
+func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
+	switch stmt.ColumnType(column) {
+	case sqlite.TypeNull:
+		r.row.buf = append(r.row.buf, jsonNull...)
+	case sqlite.TypeInteger:
+		n := stmt.ColumnInt64(column)
+		if kind == api.KindBoolean && (n == 0 || n == 1) {
+			r.row.buf = appendBool(r.row.buf, n == 1)
+			return
+		}
+		r.row.buf = strconv.AppendInt(r.row.buf, n, 10)
+	case sqlite.TypeFloat:
+		r.row.buf = appendFloat(r.row.buf, stmt.ColumnFloat(column), 64)
+	case sqlite.TypeText:
+		r.read(stmt, column)
+		if (kind == api.KindObject || kind == api.KindArray) && utf8.Valid(r.text) {
+			r.row.buf = appendEmbedded(r.row.buf, r.text)
+			return
+		}
+		r.row.buf = appendString(r.row.buf, r.text)
+	default:
+		r.read(stmt, column)
+		r.row.buf = appendBinary(r.row.buf, r.text)
+	}
+}
+
+// read copies bytes out of the database. Only what may not fit costs a second
+// question; asking for the length first has a database in UTF-16 converted.
+func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
+	r.text = r.text[:cap(r.text)]
+	if !r.wide && len(r.text) > 0 {
+		if n := stmt.ColumnBytes(column, r.text); n < len(r.text) {
+			r.text = r.text[:n]
+			return
+		}
+	}
+	n := stmt.ColumnLen(column)
+	if r.left -= n; r.left < 0 { // the row is refused
+		r.text = r.text[:0]
+		return
+	}
+	if cap(r.text) < n {
+		r.text = make([]byte, n, n+min(n, keptRow))
+	}
+	r.text = r.text[:n]
+	stmt.ColumnBytes(column, r.text)
+}
+
+// Close may be called again.
+func (r *sqliteRows) Close() error {
+	r.watch.stop()
+	for _, l := range r.lanes {
+		_ = l.stmt.Finalize()
+	}
+	conn := r.conn
+	if r.lanes, r.conn = nil, nil; conn == nil {
+		return nil
+	}
+	return handles.Close(conn)
+}

@@ -1,0 +1,36 @@
+package suggest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWord(t *testing.T) {
+	for _, tc := range []struct {
+		word string
+		from []string
+		want string
+	}{
+		{"waiverz", []string{"waivers", "write"}, "waivers"},
+		{"tiemout", []string{"timeout", "token-env"}, "timeout"}, // two neighbours swapped
+		{"RES-02", []string{"RES-001", "RES-002", "SEM-002"}, "RES-002"},
+		{"colour", []string{"write", "serial"}, ""},
+		{"", []string{"write"}, ""},
+		{"x", nil, ""},
+	} {
+		require.Equal(t, tc.want, Word(tc.word, tc.from), tc.word)
+	}
+}
+
+func TestDistance(t *testing.T) {
+	for _, tc := range []struct {
+		a, b string
+		want int
+	}{
+		{"", "", 0}, {"", "abc", 3}, {"abc", "", 3}, {"abc", "abc", 0},
+		{"abc", "abd", 1}, {"abc", "acb", 1}, {"abc", "ab", 1}, {"kitten", "sitting", 3}, {"é", "e", 1},
+	} {
+		require.Equal(t, tc.want, Distance(tc.a, tc.b), "%s %s", tc.a, tc.b)
+	}
+}

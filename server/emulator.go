@@ -1,0 +1,12 @@
+package server
+
+import "github.com/destkit/destkit/server/internal/sync/destination"
+
+// What keeps the records of emulated destination types (Config.Emulate): the
+// service describes the objects of a type and gets a store that answers the custom
+// destination protocol.
+type (
+	Emulator       = destination.Emulator
+	Emulated       = destination.Emulated
+	EmulatedObject = destination.EmulatedObject
+)

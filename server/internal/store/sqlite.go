@@ -1,0 +1,145 @@
+package store
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/destkit/destkit/internal/handles"
+)
+
+// lite is one connection to SQLite.
+type lite struct{ db *sqlite.Conn }
+
+var _ conn = (*lite)(nil)
+
+func (c *lite) begin(write bool) error {
+	how := "BEGIN"
+	if write {
+		how = "BEGIN IMMEDIATE"
+	}
+	_, err := c.run(how, nil)
+	return err
+}
+
+// exec runs a statement and says how many rows it changed.
+func (c *lite) exec(query string, args ...any) (int64, error) {
+	return c.run(query, nil, args...)
+}
+
+// query runs a statement that reads.
+func (c *lite) query(query string, each func(cells) error, args ...any) error {
+	_, err := c.run(query, each, args...)
+	return err
+}
+
+// run runs a statement, which the connection keeps prepared.
+func (c *lite) run(query string, each func(cells) error, args ...any) (int64, error) {
+	if query == rollback && c.db.AutocommitEnabled() {
+		return 0, nil // SQLite has ended the transaction by itself
+	}
+	stmt, err := c.db.Prepare(query)
+	if err != nil {
+		return 0, translate(err)
+	}
+	defer stmt.Reset()
+	for i, arg := range args {
+		if err := bind(stmt, i+1, arg); err != nil {
+			return 0, err
+		}
+	}
+	for {
+		more, err := stmt.Step()
+		if err != nil {
+			return 0, translate(err)
+		}
+		if !more {
+			return int64(c.db.Changes()), nil
+		}
+		if each != nil {
+			if err := each(row{stmt}); err != nil {
+				return 0, err
+			}
+		}
+	}
+}
+
+// script runs several statements.
+func (c *lite) script(text string) error {
+	return translate(sqlitex.ExecuteScript(c.db, text, nil))
+}
+
+// pragma runs one statement that is not worth keeping and gives its first
+// number, 0 when there is none.
+func (c *lite) pragma(query string) (value int64, err error) {
+	err = sqlitex.ExecuteTransient(c.db, query, &sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+		value = stmt.ColumnInt64(0)
+		return nil
+	}})
+	return value, translate(err)
+}
+
+func (c *lite) close() error { return handles.Close(c.db) }
+
+func bind(stmt *sqlite.Stmt, i int, arg any) error {
+	switch v := arg.(type) {
+	case nil:
+		stmt.BindNull(i)
+	case int64:
+		stmt.BindInt64(i, v)
+	case *int64:
+		if v == nil {
+			stmt.BindNull(i)
+		} else {
+			stmt.BindInt64(i, *v)
+		}
+	case bool:
+		stmt.BindBool(i, v)
+	case *bool:
+		if v == nil {
+			stmt.BindNull(i)
+		} else {
+			stmt.BindBool(i, *v)
+		}
+	case string:
+		stmt.BindText(i, v)
+	case []byte:
+		stmt.BindBytes(i, v)
+	case time.Time:
+		if v.IsZero() {
+			stmt.BindNull(i)
+		} else {
+			stmt.BindInt64(i, v.UnixMilli())
+		}
+	case doc:
+		text, err := json.Marshal(v.value)
+		if err != nil {
+			return fmt.Errorf("store %T as JSON: %w", v.value, err)
+		}
+		stmt.BindText(i, string(text))
+	default:
+		panic(fmt.Sprintf("argument %d is a %T", i, arg))
+	}
+	return nil
+}
+
+// row is the present row of a statement.
+type row struct{ stmt *sqlite.Stmt }
+
+func (r row) number(col int) (int64, bool) {
+	if r.stmt.ColumnType(col) == sqlite.TypeNull {
+		return 0, false
+	}
+	return r.stmt.ColumnInt64(col), true
+}
+
+func (r row) text(col int) string { return r.stmt.ColumnText(col) }
+
+func (r row) blob(col int) []byte {
+	b := make([]byte, r.stmt.ColumnLen(col))
+	r.stmt.ColumnBytes(col, b)
+	return b
+}

@@ -1,0 +1,199 @@
+package destination
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/server/api"
+)
+
+// customKind is the custom destination: an endpoint of the user's own that
+// speaks JSON-RPC (spec 4.2, facts B6).
+func customKind(g *Gate) *kind {
+	return &kind{
+		connector: api.Connector{
+			DocumentationSlug: "custom-api", Label: "Custom API", ServiceName: api.TypeCustomAPI,
+			AuthenticationKind: "credentials", CreatableViaAPI: true,
+			ConfigurationFields: api.ConfigFields{Fields: customFields()},
+		},
+		rules:   customRules,
+		details: customDetails,
+		secrets: customSecrets,
+		safe:    func(credentials Credentials) string { return safeURL(customURL(credentials)) },
+		open:    g.openCustom,
+	}
+}
+
+// openCustom never fails for a URL: the options may have become stricter since
+// it was stored, and the connection test is the place to say so.
+func (g *Gate) openCustom(id int64, credentials Credentials) (Connection, error) {
+	address := customURL(credentials)
+	u, problem := checkURL(address, g.options.AllowPlainHTTP)
+	if problem != "" { // it was admitted under other options; calls fail and the test says why
+		u, problem = &url.URL{}, "the URL "+problem
+	}
+	token, _ := text(credentials["auth_token"])
+	header := http.Header{"User-Agent": {g.options.UserAgent}}
+	for name, h := range storedHeaders(credentials) {
+		if h.Value == nil {
+			return nil, errors.New("custom header " + name + " has no value; set it again")
+		}
+		header.Set(name, *h.Value)
+	}
+	header.Set(loopback.Outbound, outbound) // after the custom ones: none takes its place
+	p, shared := g.pool(id)
+	c := &customConnection{gate: g, url: u, token: token != ""}
+	if !shared {
+		c.own = p
+	}
+	var network http.RoundTripper = p.transport
+	if g.options.Carry != nil {
+		network = g.options.Carry(network)
+	}
+	c.caller = &caller{
+		gate: g, limiter: g.Limiter(id), id: id, typ: api.TypeCustomAPI, endpoint: safeURL(address), host: u.Host, problem: problem,
+		clean: newRedactor(g.Secrets(api.TypeCustomAPI, credentials)),
+		client: rpc.Client{
+			Large: enter,
+			URL:   address, Token: token, Header: header, MaxReply: g.options.MaxReply,
+			HTTP: &http.Client{Transport: observer{network}, CheckRedirect: noRedirect},
+		},
+	}
+	return c, nil
+}
+
+// outbound is the value of loopback.Outbound in the calls of the service.
+const outbound = "service"
+
+// noRedirect hands a redirect to the caller: following it would give the token
+// to another address.
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// customConnection is a custom destination that is open.
+type customConnection struct {
+	*caller
+	gate  *Gate
+	url   *url.URL
+	token bool
+	own   *pool // of a connection without an id
+}
+
+// Close leaves shared network connections to the next call of the destination.
+func (c *customConnection) Close() error {
+	if c.own != nil {
+		c.own.close()
+	}
+	return nil
+}
+
+// customURL is the URL as it was given, "" when there is none.
+func customURL(credentials Credentials) string {
+	s, _ := text(credentials["webhook_url"])
+	return s
+}
+
+// safeURL cuts a URL down to what a log may show: path and query may be secrets
+// (spec 5.2.3).
+func safeURL(s string) string {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
+
+// customDetails are the published keys of connection_details (facts B6), and the
+// account (spec 2.2), which is the host: an endpoint has no other.
+func customDetails(credentials Credentials) map[string]any {
+	details := shown(credentials, "api_version", "webhook_url")
+	host := ""
+	if u, err := url.Parse(customURL(credentials)); err == nil {
+		host = u.Host
+	}
+	inAccount(details, host, "Custom API")
+	details["custom_headers"] = nil
+	headers := storedHeaders(credentials)
+	if len(headers) == 0 {
+		return details
+	}
+	list := map[string]any{}
+	for name, h := range headers {
+		if h.IsSecret {
+			h.Value = nil
+		}
+		list[name] = h
+	}
+	details["custom_headers"] = list
+	return details
+}
+
+// publicWords stand in the paths of URLs everywhere and are no secrets by
+// themselves; taking them out of messages would only make these unreadable.
+var publicWords = map[string]bool{
+	"api": true, "call": true, "custom": true, "destination": true, "destinations": true, "functions": true,
+	"hook": true, "hooks": true, "http": true, "https": true, "json": true, "jsonrpc": true, "null": true,
+	"rpc": true, "sync": true, "true": true, "false": true, "webhook": true, "webhooks": true,
+}
+
+// customSecrets are the token, the secret headers, and the URL with its parts
+// (spec 5.2.3).
+func customSecrets(credentials Credentials) []string {
+	var list []string
+	if token, ok := text(credentials["auth_token"]); ok {
+		list = append(list, token)
+	}
+	for _, h := range storedHeaders(credentials) {
+		if h.IsSecret && h.Value != nil {
+			list = append(list, *h.Value)
+		}
+	}
+	u, err := url.Parse(customURL(credentials))
+	if err != nil {
+		return list
+	}
+	if rest := u.RequestURI(); len(rest) > 1 {
+		list = append(list, customURL(credentials), rest)
+	}
+	parts := strings.Split(u.Path, "/")
+	for pair := range strings.FieldsFuncSeq(u.RawQuery, func(r rune) bool { return r == '&' || r == ';' }) {
+		key, value, _ := strings.Cut(pair, "=")
+		if value == "" { // a bare "?secret"
+			value = key
+		}
+		if plain, err := url.QueryUnescape(value); err == nil {
+			parts = append(parts, plain)
+		}
+		parts = append(parts, value)
+	}
+	for _, part := range parts {
+		if len(part) >= shortSecret && !publicWords[strings.ToLower(part)] {
+			list = append(list, part)
+		}
+	}
+	return list
+}
+
+// rawObject decodes an object member by member; ok is false for another value.
+func rawObject(raw json.RawMessage) (members map[string]json.RawMessage, ok bool) {
+	in := json.NewDecoder(bytes.NewReader(raw))
+	if start, err := in.Token(); err != nil || start != json.Delim('{') {
+		return nil, false
+	}
+	members = map[string]json.RawMessage{}
+	for in.More() {
+		key, err := in.Token()
+		name, isText := key.(string)
+		var value json.RawMessage
+		if err != nil || !isText || in.Decode(&value) != nil || len(members) == maxMembers {
+			return nil, false
+		}
+		members[name] = value
+	}
+	return members, true
+}

@@ -1,0 +1,360 @@
+// Package destination owns the service's connections to destinations: the
+// catalogue of connection types, the rules of their credentials, the test of a
+// connection in steps, and what planning calls tell about objects and fields.
+//
+// It refuses to know the REST API, storage, syncs and runs. It never listens
+// and never imports a simulator: the program hands one in for the types that
+// are emulated. No URL path, token or secret header leaves it in a message, in
+// an error or in an Exchange.
+package destination
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/pace"
+)
+
+// Credentials are the members of service_connection.credentials as raw JSON.
+type Credentials = map[string]json.RawMessage
+
+// Options of a Gate. The zero value works: the system's roots, https only
+// except for loopback, no emulated types.
+type Options struct {
+	// Now dates exchanges; nil: time.Now. Network timeouts and the validity of
+	// certificates are real time whatever Now says.
+	Now func() time.Time
+	// Roots are the trusted certificate authorities; nil: the system's.
+	Roots *x509.CertPool
+	// AllowPlainHTTP admits http to any address; otherwise to loopback only.
+	AllowPlainHTTP bool
+	// UserAgent of every call; "" is destkit.
+	UserAgent string
+	// ConnectTimeout bounds looking up a name, connecting and the TLS handshake
+	// together; 10 s when zero.
+	ConnectTimeout time.Duration
+	// CallTimeout bounds one call, except that of a batch; 30 s when zero.
+	CallTimeout time.Duration
+	// BatchTimeout bounds one sync_batch; when zero CallTimeout where that is
+	// set, else 60 s. The caller's context may shorten it.
+	BatchTimeout time.Duration
+	// MaxReply bounds a reply in bytes, as received and as decoded; DefaultMaxReply
+	// when zero.
+	MaxReply int64
+	// Pause waits in real time where a call outside of a run must wait for the
+	// limit of its connection; nil: on a timer. Tests replace it.
+	Pause func(ctx context.Context, d time.Duration) error
+	// Limiter makes the limit of the destination with this id, which is asked for
+	// once; nil: each has one that this process alone keeps (spec 8).
+	Limiter func(id int64) *pace.Limiter
+	// Connections is the budget of network connections to all destinations; nil: they
+	// are not counted.
+	Connections *descriptors.Budget
+	// Observe is told of every finished call, from many goroutines; nil: nobody.
+	Observe func(Exchange)
+	// Emulate opens the store of an emulated destination; nil: emulated types
+	// cannot be created.
+	Emulate Emulator
+	// FilesRoot, absolute, is the only folder that local_files destinations write below,
+	// symbolic links included; their path is then relative to it. "": any
+	// absolute path.
+	FilesRoot string
+	// Files says which folders local_files destinations may write to where FilesRoot is
+	// ""; nil: all.
+	Files *reach.Files
+	// NoFiles says why local_files destinations cannot be created and opened; "":
+	// they can.
+	NoFiles string
+	// Resolve looks up a host name; nil: the system's resolver. Addresses and
+	// localhost are never looked up.
+	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
+	// Network says which addresses may be connected to; the zero value admits all.
+	Network reach.Network
+	// Carry stands around the network of custom destinations, and TLS changes how
+	// their certificates are checked: a service that breaks a rule on purpose has
+	// them. Nil: nothing.
+	Carry func(http.RoundTripper) http.RoundTripper
+	TLS   func(*tls.Config)
+	// Crash is called at each of CrashPoints, so that a test can end the process
+	// there. Nil: nothing.
+	Crash func(point string)
+}
+
+// DefaultMaxReply is Options.MaxReply where it is zero.
+const DefaultMaxReply = 16 << 20
+
+// The points at which a test can end a process that writes files.
+const (
+	BeforeFileJournal = "before-file-journal" // of a batch of local_files
+	AfterFileJournal  = "after-file-journal"  // the batch is announced, nothing of it written
+	MidFileWrite      = "mid-file-write"      // half of it is written
+	AfterFileWrite    = "after-file-write"    // it is durable, nobody knows
+	BeforeFileSwap    = "before-file-swap"    // the new file is durable beside the old one
+	AfterFileSwap     = "after-file-swap"     // it took its place, nobody knows
+)
+
+// CrashPoints lists them in the order of a run.
+func CrashPoints() []string {
+	return []string{BeforeFileJournal, AfterFileJournal, MidFileWrite, AfterFileWrite, BeforeFileSwap, AfterFileSwap}
+}
+
+// Gate is the way to destinations. It is safe for parallel use.
+type Gate struct {
+	options Options
+	kinds   atomic.Pointer[kindSet]
+
+	roots atomic.Pointer[x509.CertPool]
+
+	mu       sync.Mutex // guards what follows, and Trust
+	pools    map[int64]*pool
+	emulated map[int64]*Emulated
+	limiters map[int64]*pace.Limiter
+
+	unrelieve func()       // ends that others may have idle connections closed
+	locks     fileLocks    // of local_files
+	opening   sync.Mutex   // held while a store opens
+	fresh     atomic.Int64 // counts the stores of connections without an id
+}
+
+// Connection is one destination, ready to be asked. It is safe for parallel
+// use. Errors of calls are *CallError.
+type Connection interface {
+	// Test tries the connection step by step (spec 2.2, 7.1.3). After a failed
+	// step the later ones are skipped.
+	Test(ctx context.Context) api.TestResults
+	// Objects asks for all objects with their fields and operations (spec 2.3,
+	// 2.5), in the order of the destination.
+	Objects(ctx context.Context) ([]*api.DestinationObject, error)
+	// Close frees what this connection alone holds.
+	Close() error
+}
+
+// Caller is a Connection that speaks the custom destination protocol
+// (spec 4.2): custom_api and the emulated types.
+type Caller interface {
+	// Call makes one call, without retries, and hands back the raw result
+	// object. params is marshalled with encoding/json; nil stands for {}.
+	Call(ctx context.Context, method string, params any) (json.RawMessage, error)
+}
+
+// New makes a gate. It panics when the embedded catalogue is damaged, which a
+// test rules out.
+func New(options Options) *Gate {
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.UserAgent == "" {
+		options.UserAgent = "destkit"
+	}
+	if options.ConnectTimeout <= 0 {
+		options.ConnectTimeout = 10 * time.Second
+	}
+	if options.BatchTimeout <= 0 {
+		if options.BatchTimeout = options.CallTimeout; options.BatchTimeout <= 0 {
+			options.BatchTimeout = time.Minute
+		}
+	}
+	if options.CallTimeout <= 0 {
+		options.CallTimeout = 30 * time.Second
+	}
+	if options.MaxReply <= 0 {
+		options.MaxReply = DefaultMaxReply
+	}
+	if options.Pause == nil {
+		options.Pause = clock.Sleep
+	}
+	if options.Limiter == nil {
+		options.Limiter = func(int64) *pace.Limiter { return pace.NewLimiter() }
+	}
+	g := &Gate{options: options, pools: map[int64]*pool{}, emulated: map[int64]*Emulated{}, limiters: map[int64]*pace.Limiter{}}
+	if options.Roots != nil {
+		g.roots.Store(options.Roots.Clone())
+	}
+	g.Declare(nil)
+	g.unrelieve = func() {}
+	if options.Connections != nil {
+		g.unrelieve = options.Connections.Relief(g.closeIdle)
+	}
+	return g
+}
+
+// Types lists the connection types in a fixed order: custom_api, local_files,
+// then the emulated ones by name, then those that were declared. Emulated types are creatable only with
+// Options.Emulate. The list is the caller's to change.
+func (g *Gate) Types() []api.Connector {
+	known := g.kinds.Load()
+	list := make([]api.Connector, len(known.order))
+	for i, name := range known.order {
+		list[i] = known.byName[name].connector
+		list[i].ConfigurationFields.Fields = slices.Clone(list[i].ConfigurationFields.Fields)
+	}
+	return list
+}
+
+// FileSystem tells whether a type writes into a file system (spec 2.2,
+// is_file_system_destination).
+func (g *Gate) FileSystem(typ string) bool {
+	k := g.kind(typ)
+	return k != nil && k.fileSystem
+}
+
+// Trust adds the certificates in PEM to the trusted authorities, for network
+// connections made from now on, and gives their number. Nothing is added when
+// the text holds none or a damaged one. A server's self-signed certificate is
+// refused unless it was itself handed to Trust.
+func (g *Gate) Trust(text []byte) (int, error) {
+	var found []*x509.Certificate
+	for rest := text; ; {
+		var block *pem.Block
+		if block, rest = pem.Decode(rest); block == nil {
+			break
+		}
+		if block.Type != "CERTIFICATE" {
+			return 0, fmt.Errorf("read certificates: a %q stands among them", block.Type)
+		}
+		certificate, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return 0, fmt.Errorf("read certificate %d: %w", len(found)+1, err)
+		}
+		found = append(found, certificate)
+	}
+	if len(found) == 0 {
+		return 0, errors.New("read certificates: no certificate in PEM found")
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	pool := g.roots.Load()
+	if pool == nil {
+		var err error
+		if pool, err = x509.SystemCertPool(); err != nil {
+			pool = x509.NewCertPool()
+		}
+	}
+	pool = pool.Clone()
+	for _, certificate := range found {
+		pool.AddCert(certificate)
+	}
+	g.roots.Store(pool)
+	return len(found), nil
+}
+
+// Forget drops what is kept open for a destination: idle connections and the
+// store of an emulated one. It is opened again when needed; call it when
+// credentials change. What the endpoint said about its limit holds no longer.
+func (g *Gate) Forget(id int64) error {
+	g.mu.Lock()
+	if l := g.limiters[id]; l != nil { // runs under way hold it
+		l.Reset()
+	}
+	g.mu.Unlock()
+	return g.shut(id)
+}
+
+// shut closes what is open for a destination.
+func (g *Gate) shut(id int64) error {
+	g.mu.Lock()
+	p, e := g.pools[id], g.emulated[id]
+	delete(g.pools, id)
+	delete(g.emulated, id)
+	g.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
+	if e != nil {
+		return closeStore(e)
+	}
+	return nil
+}
+
+// Idle ends the network connections of a destination that nobody uses now: its
+// credentials were changed elsewhere. Its limit stays as it is known.
+func (g *Gate) Idle(id int64) {
+	g.mu.Lock()
+	p := g.pools[id]
+	g.mu.Unlock()
+	if p != nil {
+		p.close()
+	}
+}
+
+// Remove forgets a destination that was deleted, with the records of an
+// emulated one. Files of local_files stay: they are the user's.
+func (g *Gate) Remove(id int64, typ string) error {
+	k := g.kind(typ)
+	if k == nil || k.emulated == nil || g.options.Emulate == nil {
+		return g.Forget(id)
+	}
+	e, err := g.store(id, k.emulated)
+	if err != nil {
+		return err
+	}
+	if err := g.Forget(id); err != nil {
+		return err
+	}
+	if e.Remove == nil {
+		return nil
+	}
+	if err := e.Remove(); err != nil {
+		return fmt.Errorf("remove records of destination %d: %w", id, err)
+	}
+	return nil
+}
+
+// Close closes all that is open. Connections must not be used after it. Limits stay
+// as they are known: other processes may hold them too.
+func (g *Gate) Close() error {
+	g.unrelieve()
+	g.mu.Lock()
+	ids := make([]int64, 0, len(g.pools)+len(g.emulated))
+	for id := range g.pools {
+		ids = append(ids, id)
+	}
+	for id := range g.emulated {
+		ids = append(ids, id)
+	}
+	g.mu.Unlock()
+	var errs []error
+	for _, id := range ids {
+		errs = append(errs, g.shut(id))
+	}
+	return errors.Join(errs...)
+}
+
+// kindOf finds a type or says which there are.
+func (g *Gate) kindOf(typ string) (*kind, error) {
+	if k := g.kind(typ); k != nil {
+		return k, nil
+	}
+	return nil, fmt.Errorf("unknown type %q; use one of %s", clip(typ, 64), strings.Join(g.kinds.Load().order, ", "))
+}
+
+// Open gives the connection of a destination. Connections of one id share
+// their network connections; id 0 is a destination that is not stored yet and
+// shares nothing. Credentials are the merged ones of CheckConnection.
+func (g *Gate) Open(id int64, typ string, credentials Credentials) (Connection, error) {
+	k, err := g.kindOf(typ)
+	if err != nil {
+		return nil, fmt.Errorf("open destination %d: %w", id, err)
+	}
+	c, err := k.open(id, credentials)
+	if err != nil {
+		return nil, fmt.Errorf("open destination %d: %w", id, err)
+	}
+	return c, nil
+}

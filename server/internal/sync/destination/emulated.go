@@ -1,0 +1,246 @@
+package destination
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/server/api"
+)
+
+// Emulator opens the store behind an emulated destination, or makes it. It is
+// handed in by the program, since this package never imports a simulator. key
+// is unique and safe as a file name; the same key opens the same records.
+type Emulator func(key string, objects []EmulatedObject) (*Emulated, error)
+
+// Emulated is an open store. Endpoint is needed; any function may be nil.
+type Emulated struct {
+	// Endpoint answers the custom destination protocol (spec 4.2), in process.
+	Endpoint http.Handler
+	// Snapshot and Restore write and read everything that is stored.
+	Snapshot func(io.Writer) error
+	Restore  func(io.Reader) error
+	// Records lists up to limit records of an object with an id above after, in
+	// the order of their creation, as {"id", "fields"}, with their total number.
+	Records func(object string, after int64, limit int) (records []json.RawMessage, total int, err error)
+	// Close frees the store and keeps the records; Remove, called after Close,
+	// deletes them.
+	Close  func() error
+	Remove func() error
+}
+
+// emulatedHost stands where the host of a real endpoint would.
+const emulatedHost = "emulated"
+
+// emulatedKind is a type of the catalogue.
+func emulatedKind(g *Gate, e *Entry) *kind {
+	return &kind{
+		connector: e.connector(g.options.Emulate != nil),
+		emulated:  e,
+		rules:     e.rules,
+		details:   e.details,
+		secrets:   e.secrets,
+		open: func(id int64, credentials Credentials) (Connection, error) {
+			return g.openEmulated(id, e, credentials)
+		},
+	}
+}
+
+// closeStore closes a store; its records stay.
+func closeStore(e *Emulated) error {
+	if e.Close == nil {
+		return nil
+	}
+	if err := e.Close(); err != nil {
+		return fmt.Errorf("close emulated destination: %w", err)
+	}
+	return nil
+}
+
+// Store gives the open store of an emulated destination, for its records and
+// for snapshots; an error for other types.
+func (g *Gate) Store(id int64, typ string) (*Emulated, error) {
+	k, err := g.kindOf(typ)
+	if err != nil {
+		return nil, err
+	}
+	if k.emulated == nil {
+		return nil, fmt.Errorf("type %s is not emulated", typ)
+	}
+	return g.store(id, k.emulated)
+}
+
+// store opens a store once for all connections of a destination.
+func (g *Gate) store(id int64, e *Entry) (*Emulated, error) {
+	if g.options.Emulate == nil {
+		return nil, fmt.Errorf("type %s is emulated, and this service has no simulator for it", e.ServiceName)
+	}
+	g.opening.Lock() // one at a time: opening one key twice would be two stores
+	defer g.opening.Unlock()
+	g.mu.Lock()
+	known := g.emulated[id]
+	g.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	s, err := g.options.Emulate(fmt.Sprintf("destination-%d", id), e.emulatedObjects())
+	if err != nil {
+		return nil, fmt.Errorf("open emulated destination %d: %w", id, err)
+	}
+	g.mu.Lock()
+	g.emulated[id] = s
+	g.mu.Unlock()
+	return s, nil
+}
+
+// unsaved opens a store for a destination without an id; it goes with its
+// connection.
+func (g *Gate) unsaved(e *Entry) (*Emulated, error) {
+	if g.options.Emulate == nil {
+		return g.store(0, e)
+	}
+	s, err := g.options.Emulate(fmt.Sprintf("unsaved-%d", g.fresh.Add(1)), e.emulatedObjects())
+	if err != nil {
+		return nil, fmt.Errorf("open emulated destination: %w", err)
+	}
+	return s, nil
+}
+
+// openEmulated looks the store up anew for every call: the destination may be
+// forgotten, restored or reset while a connection is held.
+func (g *Gate) openEmulated(id int64, e *Entry, credentials Credentials) (Connection, error) {
+	c := &emulatedConnection{gate: g, entry: e, credentials: credentials}
+	var err error
+	if id == 0 {
+		c.own, err = g.unsaved(e)
+	} else {
+		_, err = g.store(id, e)
+	}
+	if err != nil {
+		return nil, err
+	}
+	transport := &inProcess{limit: g.options.MaxReply, handler: func() (http.Handler, error) {
+		if c.own != nil {
+			return c.own.Endpoint, nil
+		}
+		s, err := g.store(id, e) // again: the destination may have been forgotten meanwhile
+		if err != nil {
+			return nil, err
+		}
+		return s.Endpoint, nil
+	}}
+	c.caller = &caller{
+		gate: g, limiter: g.Limiter(id), id: id, typ: e.ServiceName, endpoint: emulatedHost, host: emulatedHost,
+		clean: newRedactor(e.secrets(credentials)), refused: e.refuses(credentials),
+		client: rpc.Client{
+			Large: enter,
+			URL:   "http://" + emulatedHost + "/", Header: http.Header{"User-Agent": {g.options.UserAgent}},
+			MaxReply: g.options.MaxReply, HTTP: &http.Client{Transport: observer{transport}, CheckRedirect: noRedirect},
+		},
+	}
+	return c, nil
+}
+
+// emulatedConnection is an emulated destination that is open.
+type emulatedConnection struct {
+	*caller
+	gate        *Gate
+	entry       *Entry
+	credentials Credentials
+	own         *Emulated // of a destination without an id
+}
+
+// Close takes the store of an unsaved destination along: nobody could find it
+// again.
+func (c *emulatedConnection) Close() error {
+	if c.own == nil {
+		return nil
+	}
+	err := closeStore(c.own)
+	if c.own.Remove != nil {
+		err = errors.Join(err, c.own.Remove())
+	}
+	return err
+}
+
+// Test checks the credentials, refuses the word that the catalogue documents,
+// and calls test_connection of the store.
+func (c *emulatedConnection) Test(ctx context.Context) api.TestResults {
+	p := &probe{}
+	p.step(StepCredentials, func() string {
+		if _, problems := c.gate.CheckConnection(c.entry.ServiceName, c.credentials, nil); len(problems) > 0 {
+			return problems[0].String()
+		}
+		return ""
+	})
+	p.step(StepAuthentication, func() string {
+		return c.refused
+	})
+	p.step(StepTestConnection, func() string {
+		raw, x, failed := c.exchange(ctx, rpc.MethodTestConnection, nil)
+		defer x.leave()
+		if failed != nil {
+			return failed.Message
+		}
+		return c.testResult(raw)
+	})
+	return p.results
+}
+
+// refuses says what is wrong with credentials that hold the word of the
+// catalogue, "" for others: a connection test fails, and so does every call.
+func (e *Entry) refuses(credentials Credentials) string {
+	if id := e.Refuse.Refused(credentials); id != "" {
+		return e.Label + " refuses the " + id
+	}
+	return ""
+}
+
+// rules adds what single fields cannot say.
+func (e *Entry) rules(c *check) {
+	for _, p := range e.declared().Problems(c.merged) {
+		if !c.failed(p.Field) {
+			c.bad(p.Field, "%s", p.Message)
+		}
+	}
+}
+
+// details show every credential that is no password, and the account
+// (spec 2.2).
+func (e *Entry) details(credentials Credentials) map[string]any {
+	details := map[string]any{}
+	for _, f := range e.Credentials {
+		if raw := credentials[f.ID]; !f.Password && !isNull(raw) {
+			details[f.ID] = raw
+		} else if !f.Password && f.Default != nil {
+			details[f.ID] = f.Default
+		}
+	}
+	id, _ := text(credentials[e.Account.From])
+	if id == "" {
+		id, _ = text(credentials[e.Account.Or])
+	}
+	if u, err := url.Parse(id); err == nil && u.Host != "" {
+		id = u.Host
+	}
+	inAccount(details, id, e.Account.Name)
+	return details
+}
+
+// secrets lists the passwords. The word that fails a test is documented, so it
+// is none, and messages may name it.
+func (e *Entry) secrets(credentials Credentials) []string {
+	var list []string
+	for _, f := range e.Credentials {
+		if s, _ := text(credentials[f.ID]); f.Password && s != e.Refuse.Word && !isNull(credentials[f.ID]) {
+			list = connector.Secrets(list, credentials[f.ID])
+		}
+	}
+	return list
+}

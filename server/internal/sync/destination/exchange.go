@@ -1,0 +1,286 @@
+package destination
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"time"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/sync/pace"
+)
+
+// Outcomes of a call.
+const (
+	OutcomeOK        = "ok"
+	OutcomeRPCError  = "rpc_error"       // an error object (spec 7.2.2)
+	OutcomeRefused   = "unauthorized"    // HTTP 401 or 403
+	OutcomeStatus    = "http_status"     // another HTTP status than 200 without an error object
+	OutcomeMalformed = "malformed_reply" // not the right keys (spec 7.2.1)
+	OutcomeTooLarge  = "reply_too_large"
+	OutcomeDNS       = "dns"
+	OutcomeTLS       = "tls"
+	OutcomeConnect   = "unreachable" // no connection: nobody listens, or no way there
+	OutcomeNetwork   = "network"     // the connection broke
+	OutcomeTimeout   = "timeout"
+	OutcomeCanceled  = "canceled" // by the caller
+	OutcomeURL       = "url"      // the URL itself may not be called
+	OutcomeSecret    = "secret"   // not made: an emulated application refuses the credentials
+	OutcomeLimit     = "limit"    // not sent: the limit of the connection leaves no room in time
+)
+
+// Exchange is one finished call as a journal may keep it: nothing secret.
+type Exchange struct {
+	Destination int64         `json:"destination_id"` // 0: not stored yet
+	Type        string        `json:"type"`
+	Method      string        `json:"method"` // of the protocol
+	Endpoint    string        `json:"endpoint"`
+	RequestID   string        `json:"request_id"`
+	Started     time.Time     `json:"started_at"`
+	Duration    time.Duration `json:"duration"`
+	Status      int           `json:"http_status"` // 0: no reply
+	Sent        int64         `json:"bytes_sent"`
+	Received    int64         `json:"bytes_received"` // as received, before decoding
+	Outcome     string        `json:"outcome"`
+	Error       string        `json:"error"` // "" after OutcomeOK
+	// Header holds X-RateLimit-Limit (spec 8), Retry-After, Content-Type and
+	// Content-Encoding where the reply had them.
+	Header http.Header `json:"headers"`
+
+	large          bool   // it has a place among the large replies
+	params, result []byte // as they were, for Bodies; nil when they are too large
+	clean          *redactor
+}
+
+// MaxBodies is the length in bytes up to which params and result of a call are
+// kept: those of large batches would fill the memory.
+const MaxBodies = 16 << 10
+
+// Bodies are params and result of the call without secrets, as JSON; nil where
+// there were none or they were too large to keep.
+func (x *Exchange) Bodies() (params, result json.RawMessage) {
+	return x.cleaned(x.params), x.cleaned(x.result)
+}
+
+func (x *Exchange) cleaned(text []byte) json.RawMessage {
+	if len(text) == 0 || x.clean == nil {
+		return nil
+	}
+	// An endpoint may answer with what it was called with.
+	if clean := []byte(x.clean.clean(string(text))); json.Valid(clean) {
+		return clean
+	}
+	return nil
+}
+
+// BodyBytes is how much memory the bodies take.
+func (x *Exchange) BodyBytes() int { return len(x.params) + len(x.result) }
+
+// keep notes what was sent and answered. The params are a buffer that is used
+// again, the result is nobody else's.
+func (x *Exchange) keep(params any, result []byte, clean *redactor) {
+	x.clean = clean
+	if text, ok := params.(json.RawMessage); ok && len(text) <= MaxBodies {
+		x.params = bytes.Clone(text)
+	}
+	if len(result) <= MaxBodies {
+		x.result = bytes.Clone(result) // else it would keep all of the body
+	}
+}
+
+// WithoutBodies forgets what Bodies gives.
+func (x Exchange) WithoutBodies() Exchange {
+	x.params, x.result, x.clean = nil, nil, nil
+	return x
+}
+
+// keptHeaders of a reply; the third is a misspelling in published text.
+var keptHeaders = []string{"X-Ratelimit-Limit", "Retry-After", "X-Ratelimit_limit", "Content-Type", "Content-Encoding"}
+
+type exchangeKey struct{}
+
+// observer notes in the Exchange of the context what goes over the wire.
+type observer struct{ next http.RoundTripper }
+
+// RoundTrip notes status, kept headers and sizes. The context carries the
+// Exchange, since one transport serves all connections of a destination.
+func (o observer) RoundTrip(r *http.Request) (*http.Response, error) {
+	x, _ := r.Context().Value(exchangeKey{}).(*Exchange)
+	if x == nil {
+		return o.next.RoundTrip(r)
+	}
+	x.Sent, x.RequestID = r.ContentLength, requestID(r)
+	resp, err := o.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	x.Status = resp.StatusCode
+	for _, name := range keptHeaders {
+		if values := resp.Header[name]; len(values) > 0 {
+			x.Header[name] = values
+		}
+	}
+	resp.Body = &counted{resp.Body, x}
+	return resp, nil
+}
+
+// counted counts the bytes of a reply.
+type counted struct {
+	io.ReadCloser
+	x *Exchange
+}
+
+// Read counts bytes as they come from the wire, before they are decoded.
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.ReadCloser.Read(p)
+	c.x.Received += int64(n)
+	return n, err
+}
+
+// requestID reads the id off the end of a request, where the published key
+// order has it; a batch is not decoded for that.
+func requestID(r *http.Request) string {
+	const tail = len(`"id":"00000000000000000000000000000000"}`)
+	if r.GetBody == nil || r.ContentLength < int64(tail) {
+		return ""
+	}
+	body, err := r.GetBody()
+	if err != nil {
+		return ""
+	}
+	defer body.Close()
+	if _, err := io.CopyN(io.Discard, body, r.ContentLength-int64(tail)); err != nil {
+		return ""
+	}
+	end, err := io.ReadAll(body)
+	if err != nil {
+		return ""
+	}
+	var parsed struct{ ID string }
+	if json.Unmarshal(append([]byte("{"), end...), &parsed) != nil {
+		return ""
+	}
+	return parsed.ID
+}
+
+// caller makes the calls of one connection.
+type caller struct {
+	gate     *Gate
+	limiter  *pace.Limiter
+	id       int64
+	typ      string
+	endpoint string // scheme://host
+	host     string // host:port as in the URL
+	problem  string // why the URL must not be called
+	refused  string // why an emulated destination answers nothing but that
+	clean    *redactor
+	client   rpc.Client
+}
+
+// Call implements Caller.
+func (c *caller) Call(ctx context.Context, method string, params any) (json.RawMessage, error) {
+	raw, x, err := c.exchange(ctx, method, params)
+	defer x.leave()
+	if err != nil {
+		return nil, err
+	}
+	if x.large {
+		raw = bytes.Clone(raw)
+	}
+	return raw, nil
+}
+
+// exchange makes one call and tells the observer of it.
+func (c *caller) exchange(ctx context.Context, method string, params any) (json.RawMessage, *Exchange, *CallError) {
+	return c.checked(ctx, method, params, nil)
+}
+
+// checked is exchange with a result that must be of a shape: where check names a
+// problem the call has failed (spec 7.2.1), for the observer too.
+func (c *caller) checked(
+	ctx context.Context, method string, params any, check func(json.RawMessage) (problem string),
+) (json.RawMessage, *Exchange, *CallError) {
+	x := c.newExchange(method)
+	if c.problem != "" {
+		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
+	}
+	if c.refused != "" {
+		return nil, x, &CallError{Method: method, Outcome: OutcomeSecret, Message: c.refused}
+	}
+	if attempts, ok := ctx.Value(attemptsKey{}).(Attempts); ok {
+		return c.repeated(ctx, attempts, method, params, check)
+	}
+	let, failed := c.pass(ctx, method)
+	if failed != nil {
+		return nil, x, failed
+	}
+	defer let.written()
+	begin := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, c.gate.timeout(method))
+	defer cancel()
+	var raw json.RawMessage
+	if ctx.Value(pacedKey{}) == nil {
+		own := bounded
+		bounded = httptrace.WithClientTrace(bounded, &httptrace.ClientTrace{
+			GotConn: func(httptrace.GotConnInfo) { let.confirm(own) }, WroteHeaders: let.written,
+		})
+	}
+	err := c.client.Call(context.WithValue(bounded, exchangeKey{}, x), method, params, &raw)
+	x.Duration = time.Since(begin)
+	return raw, x, c.finish(ctx, x, params, raw, err, check)
+}
+
+// newExchange begins the notes about one request.
+func (c *caller) newExchange(method string) *Exchange {
+	return &Exchange{
+		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
+		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
+	}
+}
+
+// finish decides how a request has ended, and tells the limiter and the observer.
+// ctx is that of the caller, without the timeout of the call.
+func (c *caller) finish(
+	ctx context.Context, x *Exchange, params any, raw json.RawMessage, err error, check func(json.RawMessage) (problem string),
+) (failed *CallError) {
+	for name, values := range x.Header {
+		clean := make([]string, len(values))
+		for i, value := range values {
+			clean[i] = c.clean.foreign(value)
+		}
+		x.Header[name] = clean
+	}
+	if err != nil {
+		failed = c.explain(ctx, x, err)
+	} else if check != nil {
+		if problem := check(raw); problem != "" {
+			failed = &CallError{
+				Method: x.Method, Outcome: OutcomeMalformed, Status: x.Status, Message: unknownError + c.clean.foreign(problem),
+				RetryAfter: x.Header.Get("Retry-After"), RateLimit: rateLimit(x), Call: x.RequestID,
+			}
+		}
+	}
+	if failed != nil {
+		x.leave()
+		x.Outcome, x.Error = failed.Outcome, failed.Message
+	}
+	c.heed(ctx, x)
+	if c.gate.options.Observe != nil {
+		x.keep(params, raw, c.clean)
+		seen := *x
+		seen.large = false
+		c.gate.options.Observe(seen)
+	}
+	return failed
+}
+
+// timeout bounds one call of a method.
+func (g *Gate) timeout(method string) time.Duration {
+	if method == rpc.MethodSyncBatch {
+		return g.options.BatchTimeout
+	}
+	return g.options.CallTimeout
+}

@@ -1,0 +1,136 @@
+package destination
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/internal/sync/pace"
+)
+
+// restUnasked is how long a connection rests after a 429 that does not say.
+const restUnasked = time.Second
+
+// MostRest caps every Retry-After: a destination must not park a connection for
+// ever.
+const MostRest = time.Minute
+
+type pacedKey struct{}
+
+// Paced marks calls whose maker has taken them from the Limiter of their
+// connection itself, and tells it what their replies announce: a run, which
+// takes requests and records together. All other calls do both by themselves.
+func Paced(ctx context.Context) context.Context {
+	return context.WithValue(ctx, pacedKey{}, true)
+}
+
+// Limiter is what all calls of a destination share (spec 8). An id of 0 shares
+// nothing.
+func (g *Gate) Limiter(id int64) *pace.Limiter {
+	if id == 0 {
+		return pace.NewLimiter()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	l := g.limiters[id]
+	if l == nil {
+		l = g.options.Limiter(id)
+		g.limiters[id] = l
+	}
+	return l
+}
+
+// pass is one call of planning or of a test at the limit of its connection.
+type pass struct {
+	c       *caller
+	method  string
+	taken   time.Time // when it was let go, in real time
+	free    bool      // it counts for nothing
+	written func()    // to be called with its first byte, and at its end
+}
+
+// pass waits until a call of planning or of a test may be made. Limits are about
+// the service's clock; but somebody waits for the answer of such a call, so it
+// waits in real time, never longer than it may take itself, and a clock that
+// stands still meanwhile does not hold it.
+func (c *caller) pass(ctx context.Context, method string) (*pass, *CallError) {
+	p := &pass{c: c, method: method, free: true, written: func() {}}
+	if ctx.Value(pacedKey{}) != nil {
+		return p, nil
+	}
+	if failed := p.wait(ctx); failed != nil || p.free {
+		return p, failed
+	}
+	p.written = sync.OnceFunc(func() { c.limiter.Written(c.gate.options.Now(), nil, 0) })
+	return p, nil
+}
+
+func (p *pass) wait(ctx context.Context) *CallError {
+	c := p.c
+	most := c.gate.timeout(p.method)
+	for last := (time.Time{}); ; {
+		now := c.gate.options.Now()
+		p.taken = time.Now()
+		wait := c.limiter.Take(now, nil, 0)
+		switch {
+		case wait <= 0:
+			p.free = false
+			return nil
+		case now.Equal(last) && !c.limiter.Shared():
+			return nil
+		case wait > most:
+			return &CallError{Method: p.method, Outcome: OutcomeLimit, Message: fmt.Sprintf(
+				"the connection has to rest for another %s: the destination answered 429, or its limit of requests per second is used up; try again later",
+				seconds(wait))}
+		}
+		if c.gate.options.Pause(ctx, wait) != nil {
+			return &CallError{Method: p.method, Outcome: OutcomeCanceled, Message: "the call was cancelled"}
+		}
+		last, most = now, most-wait
+	}
+}
+
+// confirm is asked right before the first byte: what was let go may have lapsed
+// while this process stood still, and others have sent in its place.
+func (p *pass) confirm(ctx context.Context) {
+	for !p.free && !p.c.limiter.Still(p.taken, nil, 0) {
+		if p.wait(ctx) != nil {
+			return // its time is over, too
+		}
+	}
+}
+
+// heed tells the limiter what a reply says: any reply may carry a limit, and a
+// 429 holds all calls of the connection (spec 8, facts A6).
+func (c *caller) heed(ctx context.Context, x *Exchange) {
+	if ctx.Value(pacedKey{}) != nil {
+		return
+	}
+	c.limiter.Announce(rateLimit(x))
+	if x.Status != http.StatusTooManyRequests {
+		return
+	}
+	now := c.gate.options.Now()
+	rest, asked := RetryAfter(x.Header.Get("Retry-After"), now)
+	if !asked {
+		rest = restUnasked
+	}
+	c.limiter.Pause(now.Add(rest))
+}
+
+// RetryAfter reads a header of that name: seconds or a date (RFC 9110), at most
+// MostRest. ok is false where it says nothing that can be understood.
+func RetryAfter(text string, now time.Time) (d time.Duration, ok bool) {
+	text = strings.TrimSpace(text)
+	if seconds, err := strconv.ParseUint(text, 10, 64); err == nil {
+		return time.Duration(min(seconds, uint64(MostRest/time.Second))) * time.Second, true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(now), 0), MostRest), true
+	}
+	return 0, false
+}

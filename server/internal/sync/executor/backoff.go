@@ -1,0 +1,78 @@
+package executor
+
+import (
+	"errors"
+	"time"
+
+	"github.com/destkit/destkit/server/internal/sync/destination"
+)
+
+// Backoff says how often and how long after one another things are tried. Zero
+// fields take the defaults in brackets. All waits are times of the injected
+// clock.
+type Backoff struct {
+	First time.Duration // before the second try (1 s); doubled from try to try
+	Most  time.Duration // the longest wait (60 s), of a Retry-After too
+	// Tries of a batch as a whole before it is split (3), and of a destination
+	// that cannot be reached before the run fails (6).
+	Tries, Reach int
+	// Rounds is how often a refused record is sent in one run (3).
+	Rounds int
+	// Throttle is how long 429s may follow one another before the run fails
+	// (1 h).
+	Throttle time.Duration
+}
+
+func (b Backoff) withDefaults() Backoff {
+	if b.First <= 0 {
+		b.First = time.Second
+	}
+	if b.Most <= 0 {
+		b.Most = time.Minute
+	}
+	if b.Tries <= 0 {
+		b.Tries = 3
+	}
+	if b.Reach <= 0 {
+		b.Reach = 6
+	}
+	if b.Rounds <= 0 {
+		b.Rounds = 3
+	}
+	if b.Throttle <= 0 {
+		b.Throttle = time.Hour
+	}
+	return b
+}
+
+// before is the wait before try number try, from 2: exponential, with up to a
+// quarter taken off by chance, so that parallel batches do not come back at
+// the same moment.
+func (b Backoff) before(try int, chance func() float64) time.Duration {
+	d := b.First
+	for i := 2; i < try && d < b.Most; i++ {
+		d *= 2
+	}
+	d = min(d, b.Most)
+	return d - time.Duration(chance()*float64(d)/4)
+}
+
+// retryAfter reads the header of that name off a failed call: seconds or a date
+// (RFC 9110). The wait is capped: a destination must not park a run for ever.
+func (b Backoff) retryAfter(err error, now time.Time) (d time.Duration, ok bool) {
+	var call *destination.CallError
+	if !errors.As(err, &call) {
+		return 0, false
+	}
+	d, ok = destination.RetryAfter(call.RetryAfter, now)
+	return min(d, b.Most), ok
+}
+
+// throttled is how long a connection rests after a 429: what the destination
+// asks for, or the backoff of the try where it does not say or says nonsense.
+func (b Backoff) throttled(err error, now time.Time, try int, chance func() float64) time.Duration {
+	if d, ok := b.retryAfter(err, now); ok {
+		return max(d, b.First/16)
+	}
+	return b.before(try, chance)
+}

@@ -1,0 +1,461 @@
+package executor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+)
+
+// crashEnv hands a child process of this test its work: it makes one run and is
+// killed on the way.
+const crashEnv = "DESTKIT_EXECUTOR_CRASH"
+
+// crashWork is one run in a process that dies at a point.
+type crashWork struct {
+	Promise int // its place among the promises
+	Place   place
+	Books   bookPlace
+	Rows    string // a file
+	Run     int64
+	Point   string
+	At      int64 // the point's number at which the process dies
+}
+
+// do makes the run, in the child.
+func (c crashWork) do() error {
+	var seen atomic.Int64
+	crash := func(point string) {
+		if point == c.Point && seen.Add(1) == c.At {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {}
+		}
+	}
+	text, err := os.ReadFile(c.Rows)
+	if err != nil {
+		return err
+	}
+	var rows []row
+	if err := json.Unmarshal(text, &rows); err != nil {
+		return err
+	}
+	books, _, err := c.Books.open(crash)
+	if err != nil {
+		return err
+	}
+	o, _, err := matrixRun(context.Background(), promises()[c.Promise], c.Place, books, rows, c.Run, crash)
+	if err == nil && o.Status != api.RunCompleted {
+		err = errors.New(o.Message)
+	}
+	return err
+}
+
+// crashRow is an operation on a destination, before anything is killed.
+type crashRow struct {
+	promise
+	number int
+	inFile bool
+	shared bool // the books are in PostgreSQL
+	parts  int  // 0: the run is whole
+}
+
+func (c crashRow) String() string {
+	switch {
+	case c.inFile:
+		return c.name + " (file)"
+	case c.parts > 0:
+		return fmt.Sprintf("%s (%d parts)", c.name, c.parts)
+	}
+	return c.name
+}
+
+// crashRows: append is not among the operations of a custom destination
+// (facts A3), so it goes to a file; swap goes to both.
+func crashRows() []crashRow {
+	var list []crashRow
+	for i, p := range promises() {
+		if p.operation != api.OperationAppend {
+			list = append(list, crashRow{promise: p, number: i})
+		}
+		if p.operation == api.OperationAppend || p.strategy == api.MirrorSwap {
+			list = append(list, crashRow{promise: p, number: i, inFile: true})
+		}
+	}
+	for i, p := range promises() { // cut by key range
+		if p.operation == api.OperationUpsert || p.strategy == api.MirrorDeletes {
+			list = append(list, crashRow{promise: p, number: i, parts: 2})
+		}
+	}
+	return list
+}
+
+// crashPoints are all points, in the order of a run.
+func crashPoints() []string {
+	return slices.Concat([]string{"before-send"}, destination.CrashPoints(), []string{"after-send"}, ledger.CrashPoints())
+}
+
+// scene is the life of one sync around a kill.
+type scene struct {
+	crashRow
+	t     *testing.T
+	to    place
+	sim   *destsim.Sim
+	file  string
+	books bookPlace
+	model *model
+	rows  []row
+	run   int64
+	was   contents // content before the run that is killed
+}
+
+// begin brings the sync to the run that is to be killed: the second one, but
+// for the kills while the first rows of a sync are skipped.
+func (c crashRow) begin(t *testing.T, skipping bool) *scene {
+	t.Helper()
+	s := &scene{crashRow: c, t: t, books: newBookPlace(t, c.shared), model: newModel(c.promise), was: contents{}}
+	if c.inFile {
+		s.to, s.file = inFile(t)
+		s.model.swapped = c.strategy == api.MirrorSwap
+	} else {
+		s.to, s.sim = simulated(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: int64(max(c.parts, 1)), MaximumRecordsPerSecond: 1_000_000})
+		s.to.Parts = c.parts
+	}
+	if skipping {
+		s.rows, s.run = numberedRows(1, 2500, func(id int) int { return id % 7 }), 1
+		return s
+	}
+	s.rows, s.run = numberedRows(1, 100, func(id int) int { return id % 7 }), 1
+	if c.operation == api.OperationUpdate { // there must be something to update
+		s.plant()
+	}
+	task := s.model.expect(s.rows, matrixPairs)
+	o := s.here(nil)
+	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+	s.judge(o, task)
+	s.run++
+	// 40 records change, 20 go, and what is new is enough for several batches.
+	s.rows = append(numberedRows(1, 80, func(id int) int {
+		if id <= 40 {
+			return 50
+		}
+		return id % 7
+	}), numberedRows(101, 120, func(int) int { return 9 })...)
+	if c.once() {
+		s.rows = append(s.rows, numberedRows(121, 160, func(int) int { return 9 })...)
+	}
+	return s
+}
+
+// plant gives the destination records, through a sync of its own.
+func (s *scene) plant() {
+	books, err := ledger.Open(ledger.Options{})
+	require.NoError(s.t, err)
+	o, _, err := matrixRun(s.t.Context(), promise{operation: api.OperationUpsert}, s.to, books, numberedRows(1, 100, func(int) int { return 6 }), 1, nil)
+	require.NoError(s.t, err)
+	require.Equal(s.t, int64(100), o.Updated)
+	s.was = s.content()
+}
+
+// here makes the run in this process.
+func (s *scene) here(crash func(string)) Outcome {
+	s.t.Helper()
+	books, _, err := s.books.open(crash)
+	require.NoError(s.t, err)
+	o, _, err := matrixRun(s.t.Context(), s.promise, s.to, books, s.rows, s.run, crash)
+	require.NoError(s.t, err)
+	require.NoError(s.t, books.Close())
+	return o
+}
+
+func (s *scene) content() contents {
+	if s.inFile {
+		return fileContent(s.t, s.file)
+	}
+	return simContent(s.t, s.sim, person, matrixPairs)
+}
+
+// judge compares a run that came to its end with the model: what is stored, and
+// every counter.
+func (s *scene) judge(o Outcome, t *task) {
+	s.t.Helper()
+	want := s.applied(matrixPairs, s.was, t, s.model.keys, s.model.swapped)
+	sameContent(s.t, want, s.content(), "stored")
+	writes, removes := int64(len(t.write)), int64(len(t.remove))
+	if t.skips {
+		writes = 0
+	}
+	require.Equal(s.t, [8]int64{t.rows, writes, removes, t.invalid, writes + removes, writes + removes, 0, t.invalid}, counts(o), "%+v", o)
+	s.learn(t)
+	s.was = want
+}
+
+// learn: everything that was sent was acknowledged.
+func (s *scene) learn(t *task) {
+	words := map[string]word{}
+	for key := range t.write {
+		words[key] = word{success: true}
+	}
+	for key := range t.remove {
+		words[key] = word{success: true, delete: true}
+	}
+	s.model.learn(t, matrixPairs, words, true, false)
+}
+
+// passings counts how often a run that nobody kills passes each point.
+func (c crashRow) passings(t *testing.T, skipping bool) map[string]int64 {
+	s := c.begin(t, skipping)
+	seen := map[string]int64{}
+	var mu sync.Mutex
+	o := s.here(func(point string) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen[point]++
+	})
+	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+	return seen
+}
+
+// crashCell is one kill.
+type crashCell struct {
+	crashRow
+	point    string
+	skipping bool
+	at, of   int64
+	turned   bool // the source changes before the run goes on
+}
+
+func (c crashCell) String() string {
+	return fmt.Sprintf("%s at %s %d of %d", c.crashRow, c.point, c.at, c.of)
+}
+
+// crashCells: each point at its first, its middle and its last passing. At the
+// middle one the source is another one when the run goes on.
+func crashCells(t *testing.T) []crashCell {
+	var cells []crashCell
+	for _, c := range crashRows() {
+		ways := map[bool]map[string]int64{false: c.passings(t, false)}
+		if c.skip {
+			ways[true] = c.passings(t, true)
+		}
+		for _, point := range crashPoints() {
+			for _, skipping := range []bool{false, true} {
+				n := ways[skipping][point]
+				at := slices.Compact([]int64{min(n, 1), (n + 1) / 2, n})
+				for _, at := range at {
+					if at > 0 {
+						cells = append(cells, crashCell{c, point, skipping, at, n, n > 2 && at == (n+1)/2})
+					}
+				}
+			}
+		}
+	}
+	return cells
+}
+
+// TestCrashMatrix kills a process at each named point of each operation, goes
+// on with its run in another one, and holds what the destination has and what
+// the run counts against the model.
+func TestCrashMatrix(t *testing.T) {
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	table, cells := &matrixtest.Table[int]{}, crashCells(t)
+	t.Cleanup(func() {
+		if *update {
+			table.Write(t, "../../../../docs/crash-matrix.md", crashHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
+		}
+	})
+	for i, c := range cells {
+		if !matrixtest.Tenth(t, i) {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			table.Add(i, c.kill(t))
+		})
+	}
+}
+
+// TestCrashMatrixOnPostgreSQL is the same with the books where every process gets at
+// them. What a run passes is the same in both, so the points are counted in files.
+func TestCrashMatrixOnPostgreSQL(t *testing.T) {
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	for i, c := range crashCells(t) {
+		if !tenthOfTenth(t, i) {
+			continue
+		}
+		c.shared = true
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.kill(t)
+		})
+	}
+}
+
+const crashHead = `# Crash matrix
+
+A process that makes the run of a sync is killed (kill -9) at a named point, for the first, a middle and
+the last time that it passes there. Another process goes on with the run. What the destination holds is
+then what the operation promises, nothing of it twice, and every counter is that of a run that was not
+interrupted; the run after it finds nothing left to do. "acknowledged" is what the books had when the
+process was dead, "sent" what the resumed run sent. Where "source" says changed, rows went back to what
+they were, others went and others came while the process was dead: no other run can be compared with that
+one, and its counters only have to add up. Written by ` + "`make docs`" + `.
+
+| point | operation | killed at | source | resumed | records | verdict |
+|---|---|---|---|---|---|---|
+`
+
+// kill is one cell.
+func (c crashCell) kill(t *testing.T) string {
+	s := c.begin(t, c.skipping)
+	for !s.die(c) {
+		// What a part has left when the other has ended goes two batches at once, which
+		// may pass a point together: then there is no such last passing in this run.
+		require.True(t, c.parts > 0 && c.at > 1, "the child was not killed")
+		c.at--
+		s = c.begin(t, c.skipping)
+	}
+	first := s.model.expect(s.rows, matrixPairs)
+	books, _, err := s.books.open(nil)
+	require.NoError(t, err)
+	_, had, err := books.Sync(7).Records(s.run, ledger.Filter{Verdict: ledger.Acknowledged}, 0, 0)
+	require.True(t, err == nil || errors.Is(err, ledger.ErrNoRun), "%v", err)
+	if c.turned {
+		s.turn()
+	}
+	o, sent, err := matrixRun(t.Context(), s.promise, s.to, books, s.rows, s.run, nil)
+	require.NoError(t, err)
+	require.NoError(t, books.Close())
+	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+	total := int64(len(first.write) + len(first.remove))
+	source := "same"
+	if c.turned {
+		source = "changed"
+		s.turned(o, first)
+	} else {
+		if s.model.swapped {
+			require.Equal(t, int64(len(first.write)), sent, "a new table begins anew")
+		} else if !first.skips {
+			require.Equal(t, total-had, sent, "what was acknowledged is not sent again, everything else is")
+		}
+		s.judge(o, first)
+	}
+	s.settled()
+	verdict := "nothing lost, nothing twice, counters right"
+	if c.turned {
+		verdict = "nothing lost, nothing twice, sums right"
+	}
+	return fmt.Sprintf("| %s | %s | %s of %d | %s | %d acknowledged, %d sent | %d read, %d processed, %d failed | %s |",
+		c.point, c.crashRow, ordinal(c.at), c.of, source, had, sent, o.SourceRecords, o.Processed, o.Failed, verdict)
+}
+
+// die makes the run in a process that is to be killed; false where it came to its end.
+func (s *scene) die(c crashCell) bool {
+	rows := filepath.Join(s.t.TempDir(), "rows.json")
+	require.NoError(s.t, os.WriteFile(rows, []byte(text(s.rows)), 0o600))
+	child := exec.Command(os.Args[0])
+	work := crashWork{Promise: c.number, Place: s.to, Books: s.books, Rows: rows, Run: s.run, Point: c.point, At: c.at}
+	child.Env = append(os.Environ(), crashEnv+"="+text(work))
+	before := s.to.callers.now()
+	out, err := child.CombinedOutput()
+	s.to.gone(s.t, before)
+	if err == nil {
+		return false
+	}
+	var exit *exec.ExitError
+	require.ErrorAs(s.t, err, &exit, "%s", out)
+	require.Equal(s.t, syscall.SIGKILL, exit.Sys().(syscall.WaitStatus).Signal(), "%s", out)
+	return true
+}
+
+// turn changes the source while the process is dead: what it had in its hands
+// goes back to what it was, some of it goes, and more comes.
+func (s *scene) turn() {
+	var rows []row
+	for _, r := range s.rows {
+		at, _ := r.at()
+		switch {
+		case at <= 20:
+			r = row{"id": r["id"], "level": fmt.Sprint(at % 7), "at": r["at"]}
+		case at > 110 && at <= 115:
+			continue
+		}
+		rows = append(rows, r)
+	}
+	s.rows = append(rows, numberedRows(201, 205, func(int) int { return 3 })...)
+}
+
+// turned judges a run that went on with another source: every valid row has
+// arrived, and what is stored beside comes from one of the sources.
+func (s *scene) turned(o Outcome, first *task) {
+	t := s.t
+	require.Equal(t, o.Processed, o.Updated+o.Failed, "%+v", o)
+	require.Equal(t, o.Processed, o.SourceUpdates+o.SourceDeletes, "%+v", o)
+	require.LessOrEqual(t, o.Failed, int64(5), "only rows that went before their answer came: %+v", o)
+	sent := maps.Clone(s.model.keys)
+	for key := range first.write {
+		sent[key] = known{unsure: true}
+	}
+	now := s.model.see(s.rows)
+	now.skips = first.skips
+	require.Equal(t, now.rows, o.SourceRecords)
+	now.write = keySet(now.valid)
+	for key, k := range s.model.keys {
+		if k.sent {
+			delete(now.write, key)
+		}
+	}
+	possible := s.applied(matrixPairs, s.was, first, s.model.keys, false)
+	want := s.applied(matrixPairs, s.was, now, sent, s.model.swapped)
+	got := s.content()
+	for key, fields := range want {
+		if _, gone := s.was[key]; gone && !now.present[key] {
+			continue
+		}
+		if s.once() { // as it was at one of the times
+			require.Contains(t, []string{fields, possible[key]}, got[key], "record %s", key)
+			continue
+		}
+		require.Equal(t, fields, got[key], "record %s", key)
+	}
+	for key, fields := range got {
+		if s.deletes() {
+			require.Contains(t, want, key, "a leftover")
+			continue
+		}
+		require.Contains(t, []string{want[key], possible[key], s.was[key]}, fields, "record %s", key)
+	}
+	s.model, s.was = nil, got
+}
+
+// settled makes the next run: nothing is left to do.
+func (s *scene) settled() {
+	s.run++
+	o := s.here(nil)
+	require.Equal(s.t, api.RunCompleted, o.Status, "%+v", o)
+	if s.strategy != api.MirrorSwap {
+		require.Zero(s.t, o.Processed, "%+v", o)
+	}
+	sameContent(s.t, s.was, s.content(), "stored after one more run")
+}

@@ -1,0 +1,131 @@
+package executor
+
+import (
+	"context"
+	"sync"
+
+	"github.com/destkit/destkit/server/internal/sync/clock"
+)
+
+// crew bounds how many batches are on their way at once. Who waits for a place
+// counts as not running on the clock, and runs again from the moment in which
+// the place is given: so an Advance neither hangs nor passes by.
+type crew struct {
+	clock *clock.Clock
+	name  string
+
+	mu    sync.Mutex
+	free  int
+	size  int
+	queue []*waiter
+}
+
+type waiter struct {
+	want   int // 0: that all are free
+	given  chan struct{}
+	resume func()
+}
+
+func newCrew(c *clock.Clock, name string, size int) *crew {
+	return &crew{clock: c, name: name, size: size, free: size}
+}
+
+// do runs fn beside the caller as soon as there is a place.
+func (c *crew) do(ctx context.Context, fn func(ctx context.Context)) error {
+	if err := c.take(ctx, 1); err != nil {
+		return err
+	}
+	own, done := c.clock.Work(ctx, c.name)
+	go func() {
+		defer done()
+		defer c.give(1)
+		fn(own)
+	}()
+	return nil
+}
+
+// wait returns when nothing is on its way any more, whatever becomes of ctx:
+// batches end by themselves.
+func (c *crew) wait(ctx context.Context) {
+	_ = c.take(context.WithoutCancel(ctx), 0)
+}
+
+// grow makes places for more batches at once; there are never fewer.
+func (c *crew) grow(size int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if more := size - c.size; more > 0 {
+		c.size += more
+		c.serve(more)
+	}
+}
+
+// places is how many batches may be on their way at once.
+func (c *crew) places() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.size
+}
+
+// busy tells whether something is on its way.
+func (c *crew) busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.free < c.size
+}
+
+func (c *crew) take(ctx context.Context, n int) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	if len(c.queue) == 0 && c.has(n) {
+		c.free -= n
+		c.mu.Unlock()
+		return nil
+	}
+	w := &waiter{want: n, given: make(chan struct{}), resume: c.clock.Pause(ctx)}
+	c.queue = append(c.queue, w)
+	c.mu.Unlock()
+	select {
+	case <-w.given:
+		return nil
+	case <-ctx.Done():
+	}
+	return c.leave(w, ctx.Err())
+}
+
+// leave takes a waiter out that gives up, unless it was just served.
+func (c *crew) leave(w *waiter, err error) error {
+	w.resume()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, other := range c.queue {
+		if other == w {
+			c.queue = append(c.queue[:i], c.queue[i+1:]...)
+			return err
+		}
+	}
+	return nil
+}
+
+// has tells whether a waiter can be served.
+func (c *crew) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
+
+func (c *crew) give(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.serve(n)
+}
+
+// serve hands out n places that are free now.
+func (c *crew) serve(n int) {
+	c.free += n
+	for len(c.queue) > 0 && c.has(c.queue[0].want) {
+		w := c.queue[0]
+		c.queue = c.queue[1:]
+		c.free -= w.want
+		w.resume()
+		close(w.given)
+	}
+}

@@ -1,0 +1,253 @@
+package executor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptrace"
+	"sync"
+	"time"
+
+	"github.com/destkit/destkit/server/internal/sync/destination"
+)
+
+// persist makes one call until it succeeds or there is no use in it. It passes
+// the limits before each attempt; n is how many records the call carries. Waits
+// are on the injected clock, the deadline of an attempt is real time. The error is
+// a *wholeError when the call failed as often as it may, and a *Failure when the
+// run has to end.
+func (r *run) persist(ctx context.Context, tries, n int, deadline time.Duration, call func(context.Context) (int64, error)) error {
+	return (&persistent{run: r, ctx: ctx, tries: tries, records: n, deadline: deadline}).do(call)
+}
+
+// persistent is one call from its first attempt to its last. Attempts of a Sender
+// that makes them over HTTP are those of go-retryablehttp, which asks Check,
+// Backoff and Prepare. What only shows in a response with the status 200 (an error
+// object, a result of another shape: most failures, spec 7.2) is seen here, and so
+// are Senders without HTTP; both are called again from here, on the same account.
+type persistent struct {
+	run      *run
+	ctx      context.Context // of the caller; each attempt has one of its own
+	tries    int
+	records  int
+	deadline time.Duration
+	// before and after are told of each attempt; nil: nobody is.
+	before func()
+	after  func(failure error)
+	// rested waits before each attempt of a call that passes the limits by itself;
+	// nil: this call takes them.
+	rested func(context.Context) error
+
+	cancel     context.CancelFunc // the attempt under way
+	written    func()
+	failure    error // of the last attempt
+	reaction   reaction
+	try, reach int // counted attempts so far, and those that reached nobody
+	throttle   throttle
+	over       error // why there is no further attempt
+}
+
+var _ destination.Attempts = (*persistent)(nil)
+
+func (p *persistent) do(call func(context.Context) (int64, error)) error {
+	p.try, p.reach = 1, 1
+	for ctx, err := p.begin(); ; ctx, err = p.Prepare(p.Backoff()) {
+		if err != nil {
+			return err
+		}
+		limit, failure := call(ctx)
+		if p.over != nil { // its last attempt is finished already
+			return p.over
+		}
+		p.finish(limit, failure)
+		if failure == nil {
+			return nil
+		}
+		if again, err := p.check(failure); !again {
+			return err
+		}
+	}
+}
+
+// begin takes an attempt from the limits and gives the context under which it is
+// made.
+func (p *persistent) begin() (ctx context.Context, err error) {
+	var taken time.Time
+	if p.rested != nil {
+		err = p.rested(p.ctx)
+	} else {
+		taken, err = p.run.gate.pass(p.ctx, p.records)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if allowed := p.run.job.Allowed; allowed != nil {
+		if err := allowed(p.ctx); err != nil {
+			_, err = p.check(err)
+			return nil, err
+		}
+	}
+	ctx, p.cancel = p.run.bounded(p.ctx, p.deadline)
+	p.written = func() {}
+	if p.rested == nil {
+		ctx = p.paced(ctx, taken)
+	}
+	if p.before != nil {
+		p.before()
+	}
+	return ctx, nil
+}
+
+// paced lets the limits follow an attempt on its way: they are about its first
+// byte, and a connection that must be made first takes time.
+func (p *persistent) paced(ctx context.Context, taken time.Time) context.Context {
+	written := sync.OnceFunc(func() { p.run.gate.written(p.records) })
+	p.written = written
+	return destination.Attempted(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn:      func(httptrace.GotConnInfo) { p.run.gate.confirm(ctx, taken, p.records) },
+		WroteHeaders: written,
+	}), p)
+}
+
+// finish is the end of an attempt; limit is what its response announced.
+func (p *persistent) finish(limit int64, failure error) {
+	p.written()
+	p.cancel()
+	if p.after != nil {
+		p.after(failure)
+	}
+	p.run.gate.limiter.Announce(max(limit, limitOf(failure)))
+}
+
+// Check implements destination.Attempts.
+func (p *persistent) Check(failed *destination.CallError) (again bool, err error) {
+	p.finish(0, failed)
+	again, p.over = p.check(failed)
+	return again, p.over
+}
+
+// check says whether there is another attempt, or why not. A 429 counts for
+// nothing.
+func (p *persistent) check(failure error) (again bool, _ error) {
+	p.failure, p.reaction = failure, react(p.ctx, failure)
+	if p.reaction != pause {
+		p.throttle = throttle{}
+	}
+	switch p.reaction {
+	case canceled:
+		if cause := context.Cause(p.ctx); cause != nil {
+			return false, cause
+		}
+		return false, &wholeError{failure}
+	case giveUp:
+		return false, ofCall(failure)
+	case waitFor:
+		if p.reach++; p.reach > p.run.backoff.Reach {
+			return false, ofCall(failure)
+		}
+	case pause:
+		if !p.throttle.goesOn(p.run.e.options.Clock.Now(), p.run.backoff.Throttle) {
+			f := ofCall(failure)
+			f.Code = CodeThrottled
+			return false, f
+		}
+	default:
+		if p.try++; p.try > p.run.limitOfTries(p.tries, failure) {
+			return false, &wholeError{failure}
+		}
+	}
+	return true, nil
+}
+
+// Backoff implements destination.Attempts: what the destination asks for, or an
+// exponential wait.
+func (p *persistent) Backoff() time.Duration {
+	r := p.run
+	now, random := r.e.options.Clock.Now(), r.e.options.Random
+	if p.reaction == pause {
+		return r.backoff.throttled(p.failure, now, p.throttle.count, random)
+	}
+	if d, asked := r.backoff.retryAfter(p.failure, now); asked {
+		return d
+	}
+	if p.reaction == waitFor {
+		return r.wait(p.reach)
+	}
+	return r.wait(p.try)
+}
+
+// wait is how long to wait before an attempt that nobody asked to be later.
+func (r *run) wait(try int) time.Duration {
+	d := r.backoff.before(try, r.e.options.Random)
+	if r.e.options.Deviations.SteadyBackoff {
+		d = r.backoff.First
+	}
+	return d
+}
+
+// Prepare implements destination.Attempts. After a 429 the whole connection rests;
+// taking the attempt from the limits waits for it.
+func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error) {
+	defer func() { p.over = err }()
+	clock := p.run.e.options.Clock
+	if p.reaction == pause && !p.run.e.options.Deviations.RestsAlone {
+		p.run.gate.limiter.Pause(clock.Now().Add(wait))
+	} else if err := clock.Doze(p.ctx, wait); err != nil {
+		return nil, fmt.Errorf("wait for another attempt: %w", err)
+	}
+	return p.begin()
+}
+
+// throttle is how long 429s have followed one another.
+type throttle struct {
+	since time.Time
+	count int
+}
+
+// goesOn counts a 429, and reports whether they may go on.
+func (t *throttle) goesOn(now time.Time, most time.Duration) bool {
+	if t.since.IsZero() {
+		t.since, t.count = now, 1
+	}
+	t.since = sooner(t.since, now) // the clock may have been set back
+	t.count++
+	return now.Sub(t.since) < most
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// limitOfTries: a connection that breaks is given longer than a destination
+// that answers, unless the batch is split already. It may come back.
+func (r *run) limitOfTries(tries int, err error) int {
+	var call *destination.CallError
+	if tries > 1 && errors.As(err, &call) && call.Outcome == destination.OutcomeNetwork {
+		return max(tries, r.backoff.Reach)
+	}
+	return tries
+}
+
+// limitOf is the X-RateLimit-Limit of a failed call: any reply may carry it
+// (spec 8).
+func limitOf(err error) int64 {
+	var call *destination.CallError
+	if errors.As(err, &call) {
+		return call.RateLimit
+	}
+	return 0
+}
+
+// bounded is the context of an attempt. A run that is cancelled lets calls that are
+// on their way end for a moment: their verdicts are worth more than the time.
+func (r *run) bounded(ctx context.Context, deadline time.Duration) (context.Context, context.CancelFunc) {
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), deadline)
+	stop := context.AfterFunc(ctx, func() {
+		timer := time.AfterFunc(r.e.options.Grace, cancel)
+		context.AfterFunc(own, func() { timer.Stop() })
+	})
+	return own, func() { stop(); cancel() }
+}

@@ -1,0 +1,275 @@
+package executor
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"strconv"
+
+	"github.com/destkit/destkit/internal/source"
+)
+
+// mapper turns rows into records: a *mapping.Plan.
+type mapper interface {
+	AppendRecord(dst []byte, row [][]byte) (record, key []byte, invalid string)
+	Compared(record []byte) []byte
+}
+
+// mapped is one row as the comparison sees it, valid until the next one.
+type mapped struct {
+	key     []byte // nil: the row has none, and is invalid
+	record  []byte
+	invalid string
+	stamp   stamp
+	print   int64 // of the row, where a warehouse compares
+}
+
+// errUnordered: rows did not come in the order of their keys after all.
+var errUnordered = errors.New("the rows do not come in the order of their keys")
+
+// errors that say where a run was when the source failed.
+type sourceError struct{ cause error }
+
+func (e *sourceError) Error() string { return e.cause.Error() }
+func (e *sourceError) Unwrap() error { return e.cause }
+
+// feed is a stream of mapped rows in ascending order of their keys, with io.EOF
+// at its end. Rows without a key may stand anywhere.
+type feed interface {
+	next() (mapped, error)
+	Close() error
+}
+
+// direct maps rows that come in the order of their keys.
+type direct struct {
+	rows    source.Rows
+	mapper  mapper
+	timed   *timed // nil without a high-water mark
+	scratch []byte
+	// generated: keys are hashes of the content.
+	generated bool
+}
+
+// moment makes the moment of a row part of a key that is a hash, in its place:
+// equal rows of two moments are two events, and which of them is the first must
+// not depend on which ones a run reads.
+func moment(key []byte, at stamp) {
+	print := printOf(append(bytes.Clone(key), at[:]...))
+	hex.Encode(key[1:], print[:])
+}
+
+func (d *direct) next() (mapped, error) {
+	row, err := d.rows.Next()
+	if err != nil {
+		return mapped{}, err
+	}
+	record, key, invalid := d.mapper.AppendRecord(d.scratch[:0], row)
+	d.scratch = record
+	got := mapped{key: key, record: record, invalid: invalid}
+	if d.timed != nil {
+		got.stamp = stampOf(d.timed.now)
+		if d.timed.fault != "" {
+			got.invalid = d.timed.fault
+		}
+		if d.generated && got.invalid == "" {
+			moment(got.key, got.stamp)
+		}
+	}
+	return got, nil
+}
+
+// Close ends the reading.
+func (d *direct) Close() error { return d.rows.Close() }
+
+// mappedRows hands mapped rows to the sort on disk: key, record and reason.
+type mappedRows struct {
+	direct
+	cells [4][]byte
+	stamp stamp
+}
+
+// Next implements source.Rows. A row without a key sorts first.
+func (m *mappedRows) Next() ([][]byte, error) {
+	got, err := m.next()
+	if err != nil {
+		return nil, err
+	}
+	m.stamp = got.stamp
+	m.cells = [4][]byte{got.key, got.record, []byte(got.invalid), m.stamp[:]}
+	return m.cells[:], nil
+}
+
+// sorted gives back what mappedRows went into the sort with.
+type sorted struct{ rows source.Rows }
+
+func (s *sorted) next() (mapped, error) {
+	cells, err := s.rows.Next()
+	if err != nil {
+		return mapped{}, err
+	}
+	got := mapped{key: cells[0], record: cells[1], invalid: string(cells[2]), stamp: stamp(cells[3])}
+	if len(got.key) == 0 {
+		got.key = nil
+	}
+	return got, nil
+}
+
+// Close ends the reading.
+func (s *sorted) Close() error { return s.rows.Close() }
+
+// repeats tells equal rows apart where the key is a hash of the content: the
+// second of them gets another key, and so on, in the order of the keys.
+type repeats struct {
+	feed
+	first []byte // the key of the first of equal rows
+	count int64
+	out   []byte
+	key   []byte
+}
+
+func (r *repeats) next() (mapped, error) {
+	got, err := r.feed.next()
+	if err != nil || got.invalid != "" || got.key == nil {
+		return got, err
+	}
+	if !bytes.Equal(got.key, r.first) {
+		r.first, r.count = append(r.first[:0], got.key...), 0
+		return got, nil
+	}
+	r.count++
+	digits := strconv.AppendInt(nil, r.count, 10)
+	r.key = append(r.key[:0], r.first...)
+	copy(r.key[len(r.key)-1-len(digits):], digits) // before the closing quote
+	at := bytes.Index(got.record, got.key)
+	r.out = append(r.out[:0], got.record...)
+	if at >= 0 {
+		copy(r.out[at:], r.key)
+	}
+	return mapped{key: r.key, record: r.out, stamp: got.stamp}, nil
+}
+
+// openRows starts to read. byColumn names the column whose order is that of the
+// keys; "" sorts the mapped rows on disk.
+func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
+	var order []string
+	if byColumn != "" {
+		order = []string{byColumn}
+	}
+	columns, at := r.columns()
+	own, cancel := context.WithCancel(ctx)
+	var rows source.Rows
+	var err error
+	if r.part != nil {
+		rows, err = r.openRange(own, columns)
+	} else {
+		rows, err = r.job.Source.Rows(own, r.job.Object, columns, order)
+	}
+	if err != nil {
+		cancel()
+		if errors.Is(err, source.ErrNoRange) || errors.Is(err, source.ErrNoSnapshot) {
+			return nil, err
+		}
+		return nil, &sourceError{err}
+	}
+	if r.part != nil {
+		r.opened.Store(rand.Int64() | 1)
+		r.report()
+	}
+	in := direct{rows: readAhead(rows, len(columns), func() error { return r.widen(own) }, cancel), mapper: r.plan, generated: r.plan.Generated()}
+	if r.water != nil {
+		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
+		in.rows = in.timed
+	}
+	switch {
+	case r.part != nil:
+		return &inRange{&in, r.part}, nil
+	case byColumn != "":
+		return &in, nil
+	}
+	out, err := source.Sorted(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)
+	if err != nil {
+		return nil, &sourceError{err}
+	}
+	if r.plan.Generated() {
+		return &repeats{feed: &sorted{out}}, nil
+	}
+	return &sorted{out}, nil
+}
+
+// group reads ahead by one row, so that a key that stands twice is noticed
+// before anything of it is sent.
+type group struct {
+	feed    feed
+	ahead   mapped
+	kept    [2]mapped // memory of the present row and of the one ahead
+	turn    int
+	last    []byte // the last key that was given
+	started bool
+	ended   error
+}
+
+// entry is a row with how often its key stands in the source.
+type entry struct {
+	mapped
+	copies int64
+}
+
+// next gives the next key. Rows without a key come one by one.
+func (g *group) next() (entry, error) {
+	if !g.started {
+		g.started = true
+		if err := g.read(); err != nil {
+			return entry{}, err
+		}
+	}
+	if g.ended != nil {
+		return entry{}, g.ended
+	}
+	e := entry{g.ahead, 1}
+	if e.key != nil {
+		// Also when a row without a key stood between.
+		if g.last != nil && bytes.Compare(g.last, e.key) >= 0 {
+			return entry{}, errUnordered
+		}
+		g.last = append(g.last[:0], e.key...)
+	}
+	for {
+		if err := g.read(); err != nil && !errors.Is(err, io.EOF) {
+			return entry{}, err
+		}
+		if g.ended != nil || e.key == nil || g.ahead.key == nil {
+			return e, nil
+		}
+		switch c := bytes.Compare(e.key, g.ahead.key); {
+		case c > 0:
+			return entry{}, errUnordered
+		case c < 0:
+			return e, nil
+		}
+		// The present row lies in the other half of the memory, and must stay.
+		e.copies++
+		g.turn = 1 - g.turn
+	}
+}
+
+// read keeps a copy of the next row.
+func (g *group) read() error {
+	got, err := g.feed.next()
+	if err != nil {
+		g.ended = err
+		return err
+	}
+	g.turn = 1 - g.turn
+	slot := &g.kept[g.turn]
+	slot.record = append(slot.record[:0], got.record...)
+	slot.invalid = got.invalid
+	g.ahead = mapped{record: slot.record, invalid: got.invalid, stamp: got.stamp}
+	if got.key != nil {
+		slot.key = append(slot.key[:0], got.key...)
+		g.ahead.key = slot.key
+	}
+	return nil
+}

@@ -1,0 +1,55 @@
+package executor
+
+import (
+	"context"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+)
+
+// TestRunsShareTheMemoryOfBatches: with many runs at work none has more on its way than
+// its share, but for one batch.
+func TestRunsShareTheMemoryOfBatches(t *testing.T) {
+	c := clock.New(time.Now)
+	defer c.Close()
+	sending.Add(16)
+	defer sending.Add(-16)
+	r := &run{crew: newCrew(c, "test", 50), speed: rpc.Speed{MaximumParallelBatches: 50}}
+	require.LessOrEqual(t, int64(copies*r.batchBytes()), share())
+	var most atomic.Int64
+	for range 200 {
+		b := &batch{arena: make([]byte, r.batchBytes())}
+		done := r.admit(t.Context(), b)
+		most.Store(max(most.Load(), r.flying.Load()))
+		require.NoError(t, r.crew.do(t.Context(), func(context.Context) { done() }))
+	}
+	r.crew.wait(t.Context())
+	require.Zero(t, r.flying.Load())
+	require.LessOrEqual(t, most.Load(), share())
+}
+
+// TestWideRunsTakeTurns: the second waits until the first has ended, or until it is
+// told to stop.
+func TestWideRunsTakeTurns(t *testing.T) {
+	c := clock.New(time.Now)
+	defer c.Close()
+	e := New(Options{Clock: c})
+	first, second := &run{e: e}, &run{e: e}
+	require.NoError(t, first.widen(t.Context()))
+	require.NoError(t, first.widen(t.Context()), "it has the place")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, second.widen(ctx), context.Canceled)
+	second.leaveWide() // gives nothing back that it has not got
+	require.False(t, e.wide.has(1))
+	first.leaveWide()
+	require.NoError(t, second.widen(t.Context()))
+	second.leaveWide()
+	require.True(t, wide([][]byte{make([]byte, wideRow), {1}}))
+	require.False(t, wide([][]byte{make([]byte, wideRow)}))
+}

@@ -1,0 +1,272 @@
+package ledger
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+// twoRuns has one run in the state and one that was left open.
+func twoRuns(t *testing.T, p place) *Sync {
+	l, err := Open(small(p.empty(t), nil))
+	require.NoError(t, err)
+	s := l.Sync(1)
+	for run := range int64(2) {
+		r, err := s.Begin(run+1, Meta{})
+		require.NoError(t, err)
+		for batch := range historyBatches {
+			require.NoError(t, r.Append(historyBatch(int(run)+1, batch)))
+		}
+		if run == 0 {
+			require.NoError(t, r.Finish(Meta{Mapping: Fingerprint{1}}))
+		}
+		require.NoError(t, r.Close())
+	}
+	return s
+}
+
+// Every byte counts: with any of them changed the sync is damaged, says why,
+// and is whole again after a full run.
+func TestEachWrongByteIsNoticed(t *testing.T) {
+	for _, p := range []place{inMemory, onShelf} {
+		t.Run(p.name, func(t *testing.T) { eachWrongByteIsNoticed(t, p) })
+	}
+}
+
+// bytes is a stride through the bytes of a file: where each takes long, some of
+// them are enough.
+func (p place) bytes() int {
+	switch {
+	case p.name == inMemory.name:
+		return 1
+	case p.name == onServer.name && !matrixtest.Whole():
+		return 499
+	}
+	return 13
+}
+
+func eachWrongByteIsNoticed(t *testing.T, p place) {
+	for name, reason := range map[string]string{stateFile: stateDamaged + "; " + UnknownDeletes, "run-2.open": fmt.Sprintf(logDamaged, 2)} {
+		t.Run(name, func(t *testing.T) {
+			s := twoRuns(t, p)
+			good := contentOf(t, s, name)
+			files := map[string][]byte{}
+			names, err := s.files.names()
+			require.NoError(t, err)
+			for _, name := range names {
+				files[name] = contentOf(t, s, name)
+			}
+			for i := 0; i < len(good); i += p.bytes() {
+				for name, data := range files {
+					change(t, s, name, data)
+				}
+				require.NoError(t, errors.Join(s.files.remove(damagedFile), s.files.remove("run-2.log")))
+				bad := bytes.Clone(good)
+				bad[i] ^= 1 << (i % 8)
+				change(t, s, name, bad)
+				requireRepaired(t, s, reason)
+			}
+		})
+	}
+}
+
+// requireRepaired resumes run 2, which must find the damage, and ends it as a
+// full sync.
+func requireRepaired(t *testing.T, s *Sync, reason string) {
+	r, err := s.Begin(2, Meta{})
+	require.NoError(t, err)
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.True(t, meta.Damaged)
+	require.Equal(t, reason, meta.Reason)
+	// Killed or cancelled, it is still damaged.
+	require.NoError(t, r.Close())
+	r, err = s.Begin(2, Meta{})
+	require.NoError(t, err)
+	require.NoError(t, r.Finish(meta))
+	meta, err = s.Meta()
+	require.NoError(t, err)
+	require.True(t, meta.Damaged)
+	require.Equal(t, reason, meta.Reason)
+	require.EqualValues(t, len(scan(t, s)), meta.Rows)
+
+	r, err = s.Begin(2, Meta{})
+	require.NoError(t, err)
+	require.NoError(t, r.Append(historyBatch(2, 0)))
+	require.NoError(t, r.Finish(Meta{}))
+	meta, err = s.Meta()
+	require.NoError(t, err)
+	require.False(t, meta.Damaged, meta.Reason)
+}
+
+// A state that is cut anywhere is damaged; a log that is cut anywhere has the
+// whole batches before the cut and nothing else.
+func TestCutAnywhere(t *testing.T) {
+	for _, p := range []place{inMemory, onShelf} {
+		t.Run(p.name, func(t *testing.T) { cutAnywhere(t, p) })
+	}
+}
+
+func cutAnywhere(t *testing.T, p place) {
+	s := twoRuns(t, p)
+	state, log := contentOf(t, s, stateFile), contentOf(t, s, "run-2.open")
+	for size := 0; size < len(state); size += p.bytes() {
+		change(t, s, stateFile, state[:size:size])
+		meta, err := s.Meta()
+		require.NoError(t, err)
+		require.True(t, meta.Damaged, size)
+	}
+	change(t, s, stateFile, state)
+	batch := len(historyBatch(2, 0).Records)
+	for size := 0; size < len(log); size += p.bytes() {
+		change(t, s, "run-2.open", log[:size:size])
+		before := whole(t, s, 2)
+		require.Zero(t, len(before)%batch)
+		r, err := s.Begin(2, Meta{})
+		require.NoError(t, err)
+		require.Equal(t, len(before) > 0, r.Resumed())
+		require.Equal(t, before, whole(t, s, 2))
+		require.NoError(t, r.Append(Batch{Skipped: 1}))
+		require.NoError(t, r.Close())
+		meta, err := s.Meta()
+		require.NoError(t, err)
+		require.False(t, meta.Damaged, size)
+		require.Equal(t, before, whole(t, s, 2))
+	}
+}
+
+// A state that goes bad between Begin and its end does not stop the run: what
+// the run learnt is kept, and the next one must be full.
+func TestDamageDuringARun(t *testing.T) { everywhere(t, damageDuringARun) }
+
+func damageDuringARun(t *testing.T, p place) {
+	s := twoRuns(t, p)
+	r, err := s.Begin(2, Meta{})
+	require.NoError(t, err)
+	bad := contentOf(t, s, stateFile)
+	bad[len(bad)/2] ^= 1
+	change(t, s, stateFile, bad)
+	c, err := s.Scan()
+	require.NoError(t, err)
+	for err == nil {
+		_, err = c.Next()
+	}
+	require.ErrorIs(t, err, ErrDamaged)
+	require.NoError(t, c.Close())
+	require.NoError(t, r.Finish(Meta{}))
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.True(t, meta.Damaged)
+	require.Equal(t, stateDamaged+"; "+UnknownDeletes, meta.Reason)
+	require.Positive(t, meta.Rows)
+}
+
+// A meta file that is damaged is noticed; one of an older state counts for
+// nothing.
+func TestMetaFile(t *testing.T) { everywhere(t, metaFiles) }
+
+func metaFiles(t *testing.T, p place) {
+	s := twoRuns(t, p)
+	for run, water := range map[int64]string{3: `"3"`} {
+		r, err := s.Begin(run, Meta{})
+		require.NoError(t, err)
+		state := contentOf(t, s, stateFile)
+		require.NoError(t, r.Finish(Meta{HighWater: []byte(water)}))
+		require.Equal(t, state, contentOf(t, s, stateFile), "nothing changed: the state is not written again")
+		meta, err := s.Meta()
+		require.NoError(t, err)
+		require.Equal(t, water, string(meta.HighWater))
+		require.EqualValues(t, run, meta.Run)
+	}
+	old := contentOf(t, s, metaFile)
+	for i := range old {
+		bad := bytes.Clone(old)
+		bad[i] ^= 4
+		change(t, s, metaFile, bad)
+		meta, err := s.Meta()
+		require.NoError(t, err)
+		require.True(t, meta.Damaged)
+		require.Equal(t, metaDamaged, meta.Reason)
+	}
+	change(t, s, metaFile, old)
+	r, err := s.Begin(4, Meta{})
+	require.NoError(t, err)
+	require.NoError(t, r.Append(historyBatch(4, 0)))
+	require.NoError(t, r.Finish(Meta{}))
+	change(t, s, metaFile, old)
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.Empty(t, meta.HighWater)
+	require.EqualValues(t, 4, meta.Run)
+}
+
+// With any room on the disk, a run that does not fit leaves the old state as it
+// was, and what it acknowledged is used as soon as there is room again.
+func TestDiskFull(t *testing.T) {
+	everywhere(t, diskFull)
+}
+
+func diskFull(t *testing.T, p place) {
+	for left := int64(0); ; left += 101 {
+		o := small(p.empty(t), nil)
+		o.room = &room{left: 1 << 30}
+		l, err := Open(o)
+		require.NoError(t, err)
+		s := l.Sync(1)
+		r, err := s.Begin(1, Meta{})
+		require.NoError(t, err)
+		require.NoError(t, r.Append(historyBatch(1, 0)))
+		require.NoError(t, r.Finish(Meta{}))
+		before := scan(t, s)
+
+		o.room.left = left
+		acked, err := fillUp(s)
+		if err == nil {
+			require.Positive(t, left)
+			break
+		}
+		require.ErrorIs(t, err, syscall.ENOSPC)
+		require.ErrorContains(t, err, "no space left")
+		require.Equal(t, before, scan(t, s))
+		meta, err := s.Meta()
+		require.NoError(t, err)
+		require.EqualValues(t, 1, meta.Run)
+
+		o.room.left = 1 << 30
+		r, err = s.Begin(2, Meta{})
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, len(whole(t, s, 2)), acked)
+		require.NoError(t, r.Finish(Meta{}))
+		meta, err = s.Meta()
+		require.NoError(t, err)
+		require.False(t, meta.Damaged)
+	}
+}
+
+// fillUp is run 2, until there is no room any more.
+func fillUp(s *Sync) (acked int, err error) {
+	r, err := s.Begin(2, Meta{})
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	for batch := range historyBatches {
+		b := historyBatch(2, batch)
+		if err := r.Append(b); err != nil {
+			_, _, ok := r.Last([]byte("1"))
+			if ok || r.Append(b) == nil || r.Finish(Meta{}) == nil {
+				return acked, io.ErrUnexpectedEOF // a failed run takes and tells nothing
+			}
+			return acked, err
+		}
+		acked += len(b.Records)
+	}
+	return acked, r.Finish(Meta{})
+}
