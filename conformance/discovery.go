@@ -230,7 +230,7 @@ func readSpeed(r *reply) *rpc.Speed {
 	return &out
 }
 
-// accepts tells whether batches of an operation may be sent to the object. A
+// accepts reports whether batches of an operation may be sent to the object. A
 // mirror sync sends upsert and delete batches (spec 4.2).
 func (o *object) accepts(operation string) bool {
 	has := func(op string) bool { return slices.Contains(o.Operations, op) }

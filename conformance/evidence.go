@@ -187,7 +187,7 @@ func (w *world) contradicted(made []*record) error {
 	return nil
 }
 
-// updates sends an update of a record and tells whether its result says that
+// updates sends an update of a record and reports whether its result says that
 // the record was found, or that it was skipped.
 func (w *world) updates(r *record) (found, skipped bool) {
 	b, err := w.writeOne(rpc.OperationUpdate, []*record{w.changed(r, witnessVersion).updateable()}, plan{})

@@ -137,7 +137,7 @@ func (j *jury) next(width int) (*Check, turn) {
 
 // undisturbed has the undecided checks that write run once more, alone, where calls
 // disturb each other: their evidence may have been taken away beside the other calls.
-// It tells whether there are any.
+// It reports whether there are any.
 func (j *jury) undisturbed() bool {
 	if j.again || !slices.ContainsFunc(j.checks, func(c *Check) bool { r := j.results[c.ID]; return r != nil && r.unsteady }) {
 		return false

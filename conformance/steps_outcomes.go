@@ -58,7 +58,7 @@ func (w *world) badNotAcknowledged() error {
 			continue
 		}
 		if w.readback == nil {
-			return inconclusive("readback", "a record with null in a required field was accepted: only a read-back tells whether it is stored")
+			return inconclusive("readback", "a record with null in a required field was accepted: only a read-back shows whether it is stored")
 		}
 		seen, err := w.observe([]*record{r})
 		if err != nil {

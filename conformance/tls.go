@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// tlsJudged tells whether the TLS checks run (spec 5.2.1). In development they
+// tlsJudged reports whether the TLS checks run (spec 5.2.1). In development they
 // are NOT_RUN, and calls do not verify the chain.
 func (s *session) tlsJudged() bool { return !s.dev }
 
@@ -42,7 +42,7 @@ func (s *session) handshake(ctx context.Context) *tlsFacts {
 	return f
 }
 
-// trusted tells whether a token may travel over this line.
+// trusted reports whether a token may travel over this line.
 func (s *session) trusted(ctx context.Context) bool {
 	f := s.handshake(ctx)
 	if f.err != nil {

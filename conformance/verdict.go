@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// gates tells whether a failure of the check decides the verdict.
+// gates reports whether a failure of the check decides the verdict.
 func gates(c *Check, p Profile) bool {
 	if c.own || c.Level == Info {
 		return false
@@ -162,7 +162,7 @@ func (r *Report) refusedKeys() {
 	}
 }
 
-// count fills in the counts; it tells whether a gate failed.
+// count fills in the counts; it reports whether a gate failed.
 func (r *Report) count() (gateFailed bool) {
 	for i := range r.Checks {
 		c := &r.Checks[i]

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// authorised tells whether a call carries the token and the URL secret that
+// authorised reports whether a call carries the token and the URL secret that
 // are configured (spec 5.2.2, 5.2.3).
 func (s *Sim) authorised(r *http.Request) bool {
 	token := *s.token.Load()

@@ -255,7 +255,7 @@ const (
 )
 
 // skip reports a record that does not qualify, in the declared convention: the
-// protocol has no result of its own for that (facts A5).
+// protocol has no result of its own for that.
 func (r *record) skip(why string) result {
 	switch r.batch.call.sim.config.SkipConvention {
 	case "success":

@@ -242,7 +242,7 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// sleep waits for d and says whether all of it has passed; it ends early when
+// sleep waits for d and reports whether all of it has passed; it ends early when
 // the client has gone or the simulator is closed.
 func (c *call) sleep(d time.Duration) bool {
 	ctx := context.Background()

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// catalogue is what the planning calls tell (facts A3): an immutable snapshot
+// catalogue is what the planning calls tell: an immutable snapshot
 // that is replaced as a whole when the schema changes.
 type catalogue struct {
 	objects []*object
@@ -34,10 +34,10 @@ type field struct {
 	custom    bool   // created on write
 }
 
-// onWrite tells whether unknown fields may be created.
+// onWrite reports whether unknown fields may be created.
 func (o *object) onWrite() bool { return o.CanCreateFields == rpc.CanCreateOnWrite }
 
-// accepts tells whether a batch may carry the operation (spec 4.2): a mirror
+// accepts reports whether a batch may carry the operation (spec 4.2): a mirror
 // sync sends upsert and delete batches, and never "mirror" itself.
 func (o *object) accepts(operation string) bool {
 	mirror := slices.Contains(o.operations, rpc.OperationMirror)

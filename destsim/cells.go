@@ -141,7 +141,7 @@ func mergeCells(old []byte, cells []cell) []byte {
 	return append(data, '}')
 }
 
-// sameNames tells whether a row has the names of cells, in their order: the
+// sameNames reports whether a row has the names of cells, in their order: the
 // usual case of a batch that is sent again with other values.
 func sameNames(data []byte, cells []cell) bool {
 	n := 0

@@ -87,7 +87,7 @@ func (u URLSecret) check(bad func(place, format string, args ...any)) {
 	}
 }
 
-// checkObjects looks at what the protocol demands of every object (facts A3):
+// checkObjects looks at what the protocol demands of every object:
 // names are permanent keys, an identifier exists, operations are of the four.
 func checkObjects(objects []ObjectConfig) []error {
 	var errs []error
@@ -135,7 +135,7 @@ func checkObjects(objects []ObjectConfig) []error {
 	return errs
 }
 
-// checkOperation admits what supported_operations may tell (facts A3); delete
+// checkOperation admits what supported_operations may tell; delete
 // is the operation of a batch only.
 func checkOperation(op string) error {
 	known := []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}

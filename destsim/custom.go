@@ -17,7 +17,7 @@ type customField struct {
 	Field  rpc.Field `json:"field"`
 }
 
-// createField adds a field on write (facts A3, can_create_fields). Two batches
+// createField adds a field on write (can_create_fields). Two batches
 // may try at once; the first wins and the second must agree with it.
 func (s *Sim) createField(u unit, name string, f *field) (problem string, err error) {
 	if problem, exists := s.agrees(name, f); exists {
@@ -44,7 +44,7 @@ func (s *Sim) createField(u unit, name string, f *field) (problem string, err er
 	return "", u.With(customTable, nil, nil, func(r rows) error { return r.Put(nil, data) })
 }
 
-// agrees tells whether the field exists, and what is wrong if it is another.
+// agrees reports whether the field exists, and what is wrong if it is another.
 func (s *Sim) agrees(name string, f *field) (problem string, exists bool) {
 	o := s.catalogue.Load().byName[name]
 	if o == nil {

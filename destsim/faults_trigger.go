@@ -67,12 +67,12 @@ func (t *Trigger) check(kind faultKind) error {
 	return nil
 }
 
-// batchOnly tells whether a filter can hold for a batch only.
+// batchOnly reports whether a filter can hold for a batch only.
 func (t *Trigger) batchOnly() bool {
 	return t.Operation != "" || t.Identifier != nil || t.Field != ""
 }
 
-// ofRecords tells whether a filter looks at records.
+// ofRecords reports whether a filter looks at records.
 func (t *Trigger) ofRecords() bool { return t.Identifier != nil || t.Field != "" }
 
 // decide lets every armed fault look at the call, in the order of arming.
@@ -170,7 +170,7 @@ func (a *armed) records(c *call) []bool {
 	return hits
 }
 
-// event counts one call or record and says whether the fault fires on it.
+// event counts one call or record and reports whether the fault fires on it.
 func (a *armed) event() bool {
 	when := &a.Fault.When
 	a.Matched++
@@ -190,7 +190,7 @@ func (a *armed) event() bool {
 	return true
 }
 
-// isBatch tells whether the call is a batch that could be decoded.
+// isBatch reports whether the call is a batch that could be decoded.
 func (c *call) isBatch() bool {
 	return c.method == rpc.MethodSyncBatch && c.err == nil && c.paramsErr == nil && c.batch != nil
 }

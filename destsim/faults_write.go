@@ -67,7 +67,7 @@ func (f *firing) write(c *call, h *httpReply) {
 }
 
 // setRetryAfter writes the header in one of its two forms, or as no client can
-// read it (facts A6: a service honours it on 429).
+// read it (a service honours it on 429).
 func (h *httpReply) setRetryAfter(f *Fault, now time.Time) {
 	seconds := max(f.Seconds, 1)
 	switch f.RetryAfter {

@@ -108,7 +108,7 @@ func (j *callJournal) add(c *call) {
 	}
 }
 
-// isBatchText tells whether a batch was decoded, whatever became of it.
+// isBatchText reports whether a batch was decoded, whatever became of it.
 func (c *call) isBatchText() bool {
 	return c.method == rpc.MethodSyncBatch && c.batch != nil && c.paramsErr == nil
 }

@@ -96,7 +96,7 @@ func (s *shapes) of(columns []*column) *shape {
 	return found
 }
 
-// fits tells whether data has these names in this order.
+// fits reports whether data has these names in this order.
 func (s *shape) fits(data []byte) bool {
 	rest, first := s.names, true
 	same := true

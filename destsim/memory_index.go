@@ -2,7 +2,7 @@ package destsim
 
 // memoryIndex finds rows by the hash of a key: open addressing over words
 // without pointers, which a garbage collector passes by. A word is the upper
-// half of the hash and a reference; the row itself tells whether it is the one.
+// half of the hash and a reference; the row itself reports whether it is the one.
 // Several rows may have the same key.
 type memoryIndex struct {
 	words []uint64 // a power of two of them

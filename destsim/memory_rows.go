@@ -13,7 +13,7 @@ type memoryRows struct {
 	found []*row // room for the answer of Find
 }
 
-// holds tells whether the lock covers a row with that data.
+// holds reports whether the lock covers a row with that data.
 func (r *memoryRows) holds(data []byte) bool {
 	if r.shard < 0 {
 		return true
@@ -71,7 +71,7 @@ func (t *memoryTable) find(j int, hash uint64, key []byte, found []*row) []*row 
 	return found
 }
 
-// hasKey tells whether a row has the key in unique field j.
+// hasKey reports whether a row has the key in unique field j.
 func (t *memoryTable) hasKey(r *memoryRow, j int, key []byte) bool {
 	if j > 0 {
 		return bytes.Equal(keyOf(r.data, t.uniques[j]), key)

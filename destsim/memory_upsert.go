@@ -90,7 +90,7 @@ func (u *memoryUnit) Upsert(want *table, list []upsert) {
 	}
 }
 
-// changeAll changes the rows of one shard that are there. It tells whether some
+// changeAll changes the rows of one shard that are there. It reports whether some
 // are not.
 func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place bool) (missing bool) {
 	s.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// The results of the planning methods (facts A3); get_sync_speed answers
+// The results of the planning methods; get_sync_speed answers
 // rpc.Speed.
 type (
 	connectionResult struct {

@@ -74,7 +74,7 @@ const (
 // errAgain says that another batch was in the way: apply this one again.
 var errAgain = errors.New("another batch has changed the same records")
 
-// isPostgres tells whether a store is one.
+// isPostgres reports whether a store is one.
 func isPostgres(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
 }
@@ -194,7 +194,7 @@ func explainPostgres(err error) error {
 	return err
 }
 
-// lost tells whether a statement may well succeed when everything that its
+// lost reports whether a statement may well succeed when everything that its
 // transaction did is done again.
 func lost(err error) bool {
 	var server *pgconn.PgError

@@ -54,7 +54,7 @@ func (s *postgresStore) prepare() error {
 	})
 }
 
-// look tells whether the schema is that of a destination, or empty; ErrNoRows when
+// look reports whether the schema is that of a destination, or empty; ErrNoRows when
 // there is none.
 func (s *postgresStore) look(ctx context.Context, tx pgx.Tx) (there, empty bool, err error) {
 	err = tx.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_class WHERE relname = 'destination' AND relnamespace = n.oid),

@@ -26,7 +26,7 @@ type quickBatch struct {
 	succeeded, failed int
 }
 
-// quick tells whether the batch may be applied in this way.
+// quick reports whether the batch may be applied in this way.
 func (b *batch) quick() bool {
 	c, p := b.call, b.plan
 	s := c.sim
@@ -40,7 +40,7 @@ func (b *batch) quick() bool {
 	return ok
 }
 
-// canBeQuick tells whether every good record of a plan is created and changed
+// canBeQuick reports whether every good record of a plan is created and changed
 // without looking at other rows or at the field that it sets.
 func (p *plan) canBeQuick() bool {
 	o := p.object
@@ -196,7 +196,7 @@ func (c *column) want() rpc.Want {
 // formsKept is how many forms a plan remembers.
 const formsKept = 8
 
-// is tells whether a record has this form.
+// is reports whether a record has this form.
 func (f *form) is(members *rpc.Members) bool {
 	if members.Len() != len(f.columns) {
 		return false
@@ -209,7 +209,7 @@ func (f *form) is(members *rpc.Members) bool {
 	return true
 }
 
-// take tells whether every value is good and stands as it would be stored, and
+// take reports whether every value is good and stands as it would be stored, and
 // finds the key. As a rule the scan has seen that already.
 func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *upsert) bool {
 	if !record.As(&f.expected) {

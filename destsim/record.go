@@ -71,7 +71,7 @@ func (r *record) parse() string {
 	for j := 0; j < r.raw.Len(); j++ {
 		name, raw := r.raw.At(j)
 		if r.operation == rpc.OperationDelete && string(name) != r.active.APIName {
-			continue // a delete needs nothing but the key (facts A4)
+			continue // a delete needs nothing but the key
 		}
 		if problem := r.take(j, name, raw); problem != "" {
 			return problem

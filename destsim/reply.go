@@ -128,7 +128,7 @@ func encodeFailure(failure any) []byte {
 	return whole[len(before) : len(whole)-1]
 }
 
-// chooseCoding picks a content coding that the client has offered (facts A1);
+// chooseCoding picks a content coding that the client has offered;
 // want is "", gzip, deflate or auto.
 func chooseCoding(want string, offers []string) string {
 	if want == "" {

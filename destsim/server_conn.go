@@ -107,7 +107,7 @@ func (c *fastConn) recover() {
 	}
 }
 
-// handshake agrees on TLS where the connection is one, and tells whether the
+// handshake agrees on TLS where the connection is one, and reports whether the
 // client then speaks HTTP/1.1. A failure is left to net/http, which is given it
 // again and knows what to say to whom.
 func (c *fastConn) handshake() bool {

@@ -140,7 +140,7 @@ func (c *fastConn) untrust() {
 	}
 }
 
-// whole tells whether a usual request is there to the end of its body, and
+// whole reports whether a usual request is there to the end of its body, and
 // steps behind its head.
 func (c *fastConn) whole() bool {
 	n, length, verdict := c.head.match(c.buf[:c.to])

@@ -90,7 +90,7 @@ func (s *tlsSocket) fresh() {
 	}
 }
 
-// single tells whether one record has come since fresh, as a whole and alone.
+// single reports whether one record has come since fresh, as a whole and alone.
 func (s *tlsSocket) single() bool {
 	return s.drained && s.records == 1 && s.have == 0 && s.left == 0
 }

@@ -176,12 +176,12 @@ func (s *Sim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.serve()
 }
 
-// apart tells whether a path is not the endpoint's.
+// apart reports whether a path is not the endpoint's.
 func apart(path string) bool {
 	return path == "/healthz" || path == "/_control" || strings.HasPrefix(path, "/_control/")
 }
 
-// usual tells whether nothing is armed that may touch a reply or a connection:
+// usual reports whether nothing is armed that may touch a reply or a connection:
 // no violation, no fault, no header that net/http looks at.
 func (s *Sim) usual() bool {
 	return s.seams.filled == s.base && s.faults.live.Load() == 0 && !s.framed

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// canonical checks one value against the field's type (facts A3) and gives the
+// canonical checks one value against the field's type and gives the
 // text that is stored: strings in their one canonical encoding, so that
 // "\u00e9" and "é" are the same value; everything else as it was sent. raw is
 // valid JSON. problem is "" or a sentence for the record's error_message.

@@ -78,7 +78,7 @@ func refusalViolations() []violation {
 	}
 }
 
-// lacksToken tells whether a token is asked for and no header came.
+// lacksToken reports whether a token is asked for and no header came.
 func lacksToken(c *call) bool {
 	return *c.sim.token.Load() != "" && len(c.r.Header["Authorization"]) == 0
 }

@@ -17,7 +17,7 @@ func dataViolations() []violation {
 	return slices.Concat(textViolations(), escapedViolations(), nullViolations(), numberViolations(), floatViolations(), shapeViolations())
 }
 
-// single tells whether a cell holds one value of that type. Identifiers are
+// single reports whether a cell holds one value of that type. Identifiers are
 // left alone: a changed key would be the subject of other rules.
 func (c *cell) single(typ string) bool {
 	return c.column.Type == typ && !c.column.Array && !c.column.Identifier
@@ -36,7 +36,7 @@ func alters(id, changes, typ string, change func(raw []byte) []byte) violation {
 	}})
 }
 
-// carries tells whether some record of a batch has a value of that type, alone
+// carries reports whether some record of a batch has a value of that type, alone
 // or in an array, that is no identifier and of which found is true.
 func (b *batch) carries(typ string, found func(raw []byte) bool) bool {
 	for i := b.from; i < b.to; i++ {

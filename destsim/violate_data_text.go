@@ -21,7 +21,7 @@ func altersText(id, changes string, change func(text string) string) violation {
 	})
 }
 
-// holds tells whether a raw value is a string with that text in it.
+// holds reports whether a raw value is a string with that text in it.
 func holds(part string) func(raw []byte) bool {
 	return func(raw []byte) bool {
 		text, err := rpc.StringText(raw) // half a surrogate pair is no text

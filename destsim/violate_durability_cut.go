@@ -92,7 +92,7 @@ func (k *cutReplies) claim(content fingerprint, run int64) (d *delivery, mine bo
 	return &delivery{content: content, settled: make(chan struct{})}, true
 }
 
-// wait tells whether the client of the first delivery has gone.
+// wait reports whether the client of the first delivery has gone.
 func (d *delivery) wait(c *call) bool {
 	t := time.NewTimer(2 * c.sim.leaving())
 	defer t.Stop()

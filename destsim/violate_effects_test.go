@@ -198,7 +198,7 @@ func altered(t *testing.T, s *Sim) string {
 	return fmt.Sprint(before, " ", after, " ", fields())
 }
 
-// fieldsCreated tells whether a field that a batch creates is listed.
+// fieldsCreated reports whether a field that a batch creates is listed.
 func fieldsCreated(t *testing.T, s *Sim) string {
 	before := asks("list_fields", about("event"))(t, s)
 	write(t, s, "event", "upsert", `{"event_id":"a","zz":"1"}`)

@@ -90,7 +90,7 @@ func (c *call) connection() *connState {
 	return state
 }
 
-// garbled tells whether the body is not even the beginning of an object or
+// garbled reports whether the body is not even the beginning of an object or
 // array, and the caller was allowed to send it.
 func (c *call) garbled() bool {
 	text := bytes.TrimSpace(c.body)

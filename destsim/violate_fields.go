@@ -49,7 +49,7 @@ func editLast(edit func(f *rpc.Field)) seams {
 	})
 }
 
-// ofFirst tells whether the call asks about the object that list_objects names
+// ofFirst reports whether the call asks about the object that list_objects names
 // first.
 func (c *call) ofFirst() bool {
 	objects := c.sim.catalogue.Load().objects
@@ -115,7 +115,7 @@ func (o *object) list() []rpc.Field {
 	return fields
 }
 
-// ofEmpty tells whether the object that the call asks about holds no record.
+// ofEmpty reports whether the object that the call asks about holds no record.
 func (c *call) ofEmpty() bool {
 	o := c.sim.catalogue.Load().byName[c.object]
 	if o == nil {

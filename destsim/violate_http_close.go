@@ -72,8 +72,8 @@ func (w *forgetfulWriter) Write(body []byte) (int, error) {
 	return w.ResponseWriter.Write(body)
 }
 
-// ordinary tells whether a request has the form that the service sends (facts
-// A1). Chunked bodies, charsets and Expect are a rule of their own.
+// ordinary reports whether a request has the form that the service sends. Chunked
+// bodies, charsets and Expect are a rule of their own.
 func ordinary(r *http.Request) bool {
 	return r.ContentLength >= 0 && r.Header.Get("Expect") == "" && !strings.Contains(r.Header.Get("Content-Type"), ";")
 }

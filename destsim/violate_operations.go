@@ -86,10 +86,10 @@ func looseIdentifier() seams {
 	}
 }
 
-// identified tells whether the active identifier is one.
+// identified reports whether the active identifier is one.
 func (p *plan) identified() bool {
 	return p.identifier != nil && p.identifier.Identifier && !p.identifier.pending
 }
 
-// anonymous tells whether a record has no value in its active identifier.
+// anonymous reports whether a record has no value in its active identifier.
 func (r *record) anonymous() bool { return len(r.identifier) == 0 || r.identifier[0] == 'n' }

@@ -59,7 +59,7 @@ func (w *gathering[K, T]) hold(c *call, key K, brings T, d time.Duration) *guest
 	return me
 }
 
-// together tells whether the call met another one.
+// together reports whether the call met another one.
 func (g *guest[T]) together() bool { return g.most > 1 }
 
 // manyPlanning is how many list_fields calls stay apart (PAR-001).
@@ -126,7 +126,7 @@ func crossedPlanning(id, changes string, part func(c *call) *[]byte) violation {
 	}
 }
 
-// upserts tells whether a batch is an upsert of so many records.
+// upserts reports whether a batch is an upsert of so many records.
 func (b *batch) upserts(records int) bool {
 	return b.operation == rpc.OperationUpsert && b.Len() == records
 }

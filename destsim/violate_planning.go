@@ -14,7 +14,7 @@ func planningViolations() []violation {
 	return slices.Concat(objectViolations(), fieldViolations(), operationViolations(), declaredViolations())
 }
 
-// ofLast tells whether the call asks about the object that list_objects names
+// ofLast reports whether the call asks about the object that list_objects names
 // last.
 func (c *call) ofLast() bool {
 	objects := c.sim.catalogue.Load().objects

@@ -251,5 +251,5 @@ func blameFirst(rs []result) []result {
 	return rs
 }
 
-// invalid tells whether the record was refused for what it holds.
+// invalid reports whether the record was refused for what it holds.
 func (r result) invalid() bool { return !r.success && !r.skipped }

@@ -70,7 +70,7 @@ func batchViolations() []violation {
 	}
 }
 
-// repeats tells whether two records have the same identifier.
+// repeats reports whether two records have the same identifier.
 func (b *batch) repeats() bool {
 	seen := make(map[string]bool, b.Len())
 	for i := range b.Len() {

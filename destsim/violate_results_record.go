@@ -61,7 +61,7 @@ func recordViolations() []violation {
 	}
 }
 
-// lacksRequired tells whether a required field beside the active identifier is
+// lacksRequired reports whether a required field beside the active identifier is
 // null.
 func (r *record) lacksRequired() bool {
 	for j := range r.raw.Len() {
@@ -96,7 +96,7 @@ func (f forgetting) Put(old *row, data []byte) error {
 	return f.rows.Put(old, append(kept, '}'))
 }
 
-// maps tells whether the plan maps the field of that quoted name.
+// maps reports whether the plan maps the field of that quoted name.
 func (p *plan) maps(quoted []byte) bool {
 	for _, col := range p.columns {
 		if bytes.Equal(col.quoted, quoted) {
@@ -148,7 +148,7 @@ func places(rawPlan []byte) map[string]int {
 	return order
 }
 
-// follows tells whether the members of a record stand in that order.
+// follows reports whether the members of a record stand in that order.
 func follows(r rpc.RawRecord, order map[string]int) bool {
 	before := -1
 	for j := range r.Len() {

@@ -27,11 +27,11 @@ func breaks(id, changes string, s seams, also ...Also) violation {
 	}
 }
 
-// gives tells whether a call of that method has a result. Refusals and errors
+// gives reports whether a call of that method has a result. Refusals and errors
 // stay clean, so that a violation of one reply does not reach another rule.
 func gives(c *call, method string) bool { return c.method == method && c.err == nil }
 
-// unknownMethod tells whether a call is answered by "method not found".
+// unknownMethod reports whether a call is answered by "method not found".
 func unknownMethod(c *call) bool { return c.err != nil && c.err.Code == rpc.CodeMethodNotFound }
 
 // encodingViolations break the body as a whole.

@@ -86,7 +86,7 @@ func testConnection(c *call) {
 	c.method, c.params, c.err = rpc.MethodTestConnection, []byte("{}"), nil
 }
 
-// endsEarly tells whether the body is the beginning of a JSON text and the
+// endsEarly reports whether the body is the beginning of a JSON text and the
 // caller was allowed to send it.
 func endsEarly(c *call) bool {
 	if c.err == nil || c.err.Code != rpc.CodeParseError || c.status != 200 || len(bytes.TrimSpace(c.body)) == 0 {
@@ -96,7 +96,7 @@ func endsEarly(c *call) bool {
 	return errors.Is(json.NewDecoder(bytes.NewReader(c.body)).Decode(&v), io.ErrUnexpectedEOF)
 }
 
-// wrongParams tells whether a call of that method is refused for its params.
+// wrongParams reports whether a call of that method is refused for its params.
 func wrongParams(c *call, method string) bool {
 	return c.method == method && c.err != nil && c.err.Code == rpc.CodeInvalidParams
 }
@@ -120,7 +120,7 @@ func hasUnknownMember(body []byte) bool {
 	return len(members) > 0
 }
 
-// publishedForm tells whether the body begins with the four members in the
+// publishedForm reports whether the body begins with the four members in the
 // published order and has neither spaces nor escapes in them, which is all
 // that a search for a pattern would find.
 func publishedForm(c *call) bool {

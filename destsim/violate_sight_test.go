@@ -255,7 +255,7 @@ func flood(batches int, runs int) glance {
 	}
 }
 
-// abandoned tells whether a batch still lands when its client goes away.
+// abandoned reports whether a batch still lands when its client goes away.
 func abandoned(t *testing.T, s *Sim) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

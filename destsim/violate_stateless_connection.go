@@ -27,7 +27,7 @@ func connectedViolations() []violation {
 	}
 }
 
-// isFirst tells whether nothing came before the call on its connection. A
+// isFirst reports whether nothing came before the call on its connection. A
 // handler cannot see that, so the first reply takes the connection over, and
 // the rest of it is served by a server that remembers.
 func (c *call) isFirst() bool { return c.r.Context().Value(connKey{}) == nil }

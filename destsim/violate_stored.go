@@ -80,7 +80,7 @@ func (b blindRows) Find(field, key []byte) ([]*row, error) {
 	}), err
 }
 
-// same tells whether a row holds every value of the record.
+// same reports whether a row holds every value of the record.
 func (r *record) same(data []byte) bool {
 	for i := range r.cells {
 		value, ok := member(data, r.cells[i].column.quoted)
@@ -133,7 +133,7 @@ func (b *batch) standing(u unit, i int) (s standing) {
 	return s
 }
 
-// repeated tells whether a row holds every value that record i brings.
+// repeated reports whether a row holds every value that record i brings.
 func (b *batch) repeated(i int, data []byte) bool {
 	r := b.Record(i)
 	for j := range r.Len() {

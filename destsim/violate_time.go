@@ -27,14 +27,14 @@ func timeViolations() []violation {
 	}
 }
 
-// lastOperations tells whether a call asks for the operations of the object
+// lastOperations reports whether a call asks for the operations of the object
 // that is listed last.
 func (c *call) lastOperations() bool {
 	objects := c.sim.catalogue.Load().objects
 	return gives(c, rpc.MethodSupportedOperations) && len(objects) > 0 && objects[len(objects)-1].APIName == c.object
 }
 
-// mapsOptional tells whether a plan maps a field that a record can do without.
+// mapsOptional reports whether a plan maps a field that a record can do without.
 func (p *plan) mapsOptional() bool {
 	for _, col := range p.columns {
 		if !col.Identifier && !col.Required {

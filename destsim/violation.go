@@ -107,7 +107,7 @@ type Also struct {
 //	wide      whole-table locks for all records, see rows.
 //
 // Tools: c.sleep(d) ends early when the client has gone or the simulator is
-// closed, and says whether the whole time has passed; sleep in parsed, batch or
+// closed, and reports whether the whole time has passed; sleep in parsed, batch or
 // write, never in rows, and not in apply with a SQLite store (its unit is open).
 // s.later(d, fn) runs fn afterwards, s.putLater stores afterwards; Close waits
 // for both. c.hang, c.cut and c.reset end the call without an answer wherever

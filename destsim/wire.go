@@ -42,7 +42,7 @@ func (h *httpReply) set(name, value string) {
 	h.header.Set(name, value)
 }
 
-// broken tells whether the reply must be written by hand.
+// broken reports whether the reply must be written by hand.
 func (h *httpReply) broken() bool {
 	return h.length > 0 || h.cut != 0 || h.reset || h.swallow || h.raw != nil
 }

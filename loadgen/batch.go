@@ -15,8 +15,8 @@ type shape struct {
 	object    object
 	operation string
 	size      int
-	plan      []byte // the sync plan as JSON (facts A3)
-	identify  bool   // records hold the identifier only: deletes (facts A4)
+	plan      []byte // the sync plan as JSON
+	identify  bool   // records hold the identifier only: deletes
 }
 
 // newShape encodes the plan of a batch.
@@ -36,7 +36,7 @@ func newShape(o object, operation string, size int, syncRun int64) (*shape, erro
 }
 
 // idDigits is the length of an id; the last idCounter digits count the requests
-// of a connection, those before tell the connection (facts A1).
+// of a connection, those before tell the connection.
 const (
 	idDigits  = 32
 	idCounter = 12

@@ -151,7 +151,7 @@ type SentError struct {
 	Identifier    string // of the first record that it is about; "": of the request
 }
 
-// Good tells whether every record was acknowledged.
+// Good reports whether every record was acknowledged.
 func (s *Sent) Good() bool { return len(s.Errors) == 0 && s.Acknowledged == s.Records }
 
 // UsedUpError says that a client has nothing more to send: MaxRecords, its keys,

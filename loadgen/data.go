@@ -177,7 +177,7 @@ func (m *maker) dataRow(r *row, d *Data, at map[string]int, cells [][]byte) erro
 
 // conform gives a scalar the JSON type of its field where only the type of the
 // file differs: a CSV column of digits may be meant for a string, and a decimal
-// travels as text (facts A3).
+// travels as text.
 func conform(value []byte, f rpc.Field) []byte {
 	if f.Array || len(value) == 0 || string(value) == "null" {
 		return value

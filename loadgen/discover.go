@@ -32,7 +32,7 @@ const (
 	// serviceLimit is the connection-wide limit of the service without the header
 	// (spec 8).
 	serviceLimit = 50_000
-	// serviceParallel is where the service caps maximum_parallel_batches (facts A3).
+	// serviceParallel is where the service caps maximum_parallel_batches.
 	serviceParallel = 50
 )
 
@@ -128,7 +128,7 @@ func (o object) forOperation(operation, identifier string, only []string) (objec
 			rpc.OperationUpdate: f.Updateable, rpc.OperationDelete: false,
 		}[operation]
 		wanted := len(only) == 0 || slices.Contains(only, f.APIName)
-		// A required field must be there when records are created (facts A3).
+		// A required field must be there when records are created.
 		needed := f.Required && operation != rpc.OperationDelete
 		if f.APIName != o.identifier.APIName && (needed || writable && wanted) {
 			o.mapped = append(o.mapped, f)
@@ -154,8 +154,8 @@ func chooseIdentifier(fields []rpc.Field, name string) rpc.Field {
 	return found
 }
 
-// supports tells whether an object takes batches of an operation; deletes come
-// with mirror (facts A4).
+// supports reports whether an object takes batches of an operation; deletes come
+// with mirror.
 func (o object) supports(operation string) bool {
 	if operation == rpc.OperationDelete {
 		return slices.Contains(o.operations, rpc.OperationMirror) || slices.Contains(o.operations, rpc.OperationDelete)

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// gone tells whether the other side has closed an idle connection, without
+// gone reports whether the other side has closed an idle connection, without
 // waiting and without taking a byte. A request on it would be lost, and
 // that would be counted as an error of the target.
 func gone(conn net.Conn) bool {

@@ -5,7 +5,7 @@ import (
 	"runtime"
 )
 
-// generator says whether the generator was the limit and not the target. It is,
+// generator reports whether the generator was the limit and not the target. It is,
 // where a free connection was not used on time, where it had no processor left,
 // or no descriptor or port.
 func (m *measure) generator() Generator {

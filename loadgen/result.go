@@ -128,7 +128,7 @@ type DeclaredInfo struct {
 	RecordsPerSecond int64 `json:"maximum_records_per_second"`
 	RateLimit        int64 `json:"rate_limit"`
 	RateLimitStated  bool  `json:"rate_limit_stated"`
-	// Kept says whether the target kept its own word, as declared only.
+	// Kept reports whether the target kept its own word, as declared only.
 	Kept *bool `json:"kept,omitempty"`
 }
 
@@ -215,6 +215,6 @@ func (r *Result) take(m *measure) error {
 	return err
 }
 
-// timed tells whether there is any latency: only requests that were answered
+// timed reports whether there is any latency: only requests that were answered
 // with results, or took all their time, have one.
 func (r *Result) timed() bool { return r.Latency.Max > 0 }

@@ -100,7 +100,7 @@ func appendField(dst []byte, f rpc.Field, random *rand.Rand) []byte {
 	return append(dst, ']')
 }
 
-// appendValue appends one value as its type travels (facts A3).
+// appendValue appends one value as its type travels.
 func appendValue(dst []byte, f rpc.Field, random *rand.Rand) []byte {
 	switch f.Type {
 	case rpc.TypeBoolean:

@@ -128,7 +128,7 @@ func newSession(ctx context.Context, o Options) (_ *session, err error) {
 	return s, nil
 }
 
-// syncRun is a number for the plans of a run (facts A3).
+// syncRun is a number for the plans of a run.
 func syncRun(seed uint64) int64 { return int64(seed%1_000_000_000) + 1 }
 
 // settle chooses what depends on the target's words, and begins the result.

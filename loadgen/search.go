@@ -45,7 +45,7 @@ type SearchResult struct {
 	Steps     []SearchStep   `json:"steps"`
 }
 
-// SuggestedSpeed is a result of get_sync_speed (facts A3).
+// SuggestedSpeed is a result of get_sync_speed.
 type SuggestedSpeed struct {
 	BatchSize        int64 `json:"maximum_batch_size"`
 	Parallel         int64 `json:"maximum_parallel_batches"`
@@ -223,7 +223,7 @@ const (
 // clearlyBelow is the share of a rate that no hiccup explains.
 const clearlyBelow = 0.9
 
-// holds tells whether a rate holds. What fails is tried once more, unless the rate
+// holds reports whether a rate holds. What fails is tried once more, unless the rate
 // was missed by far: a machine that was busy for a moment is no limit of the
 // target, and what holds here by luck fails when it is confirmed.
 func (r *SearchResult) holds(t trial, rate float64, d time.Duration, kind string) (bool, error) {

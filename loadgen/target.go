@@ -42,7 +42,7 @@ type Transport struct {
 	Proxy string
 	// Reconnect makes a new connection for every request.
 	Reconnect bool
-	// Compress offers gzip and deflate as the service does (facts A1).
+	// Compress offers gzip and deflate as the service does.
 	Compress bool
 	// Timeout of a batch with its connecting, 30 s when 0; PlanningTimeout of a
 	// planning call before the load, 10 s when 0.

@@ -30,7 +30,7 @@ type batch struct {
 	Records []map[string]any `json:"records"`
 }
 
-// planProblems checks what no schema can say about a plan (facts A3).
+// planProblems checks what no schema can say about a plan.
 func planProblems(params []byte) []Problem {
 	var b batch
 	decode(params, &b)
@@ -58,7 +58,7 @@ func planProblems(params []byte) []Problem {
 }
 
 // ValidateBatch checks the params of a sync_batch as ValidateParams does, and
-// beyond that its records (facts A3): each carries the active identifier, not
+// beyond that its records: each carries the active identifier, not
 // null, and nothing that is not mapped, and each value has the wire form of its
 // field's type. A judge that sends bad records on purpose uses ValidateParams.
 func ValidateBatch(params []byte) error {
@@ -114,8 +114,8 @@ func valueProblem(f planField, value any) string {
 
 var decimalForm = regexp.MustCompile(`^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
 
-// hasForm tells whether a scalar has the wire form of a type: the table of the
-// seven types (facts A3).
+// hasForm reports whether a scalar has the wire form of a type: the table of the
+// seven types.
 func hasForm(kind string, value any) bool {
 	switch v := value.(type) {
 	case bool:

@@ -48,7 +48,7 @@ type Operation struct {
 	examples  []Example
 }
 
-// TakesQuery tells whether the operation has a query parameter of this name.
+// TakesQuery reports whether the operation has a query parameter of this name.
 func (o *Operation) TakesQuery(name string) bool {
 	return slices.ContainsFunc(o.query, func(p parameter) bool { return p.name == name })
 }
@@ -122,7 +122,7 @@ type RESTProblem struct {
 // the query or a header.
 func (p RESTProblem) OfBody() bool { return p.Place == placeBody }
 
-// TopLevel tells whether the problem is about a field of the body itself and
+// TopLevel reports whether the problem is about a field of the body itself and
 // not about one below it. The live dialect forgives an update of a sync those
 // that are Missing (x-differences partial-sync-update).
 func (p RESTProblem) TopLevel() bool {

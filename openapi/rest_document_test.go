@@ -75,7 +75,7 @@ func TestNoComponentIsUnused(t *testing.T) {
 }
 
 // TestOperationsAreAll holds the operations against the list of the API: spec 4
-// and the published extensions (facts B3).
+// and the published extensions.
 func TestOperationsAreAll(t *testing.T) {
 	var specified, extensions, organization []string
 	for i, o := range Operations() {
@@ -112,7 +112,7 @@ func TestOperationsAreAll(t *testing.T) {
 	require.Len(t, organization, 18)
 }
 
-// TestStatuses: what each kind of operation answers (spec 7.1, facts B1).
+// TestStatuses: what each kind of operation answers (spec 7.1).
 func TestStatuses(t *testing.T) {
 	for _, o := range Operations() {
 		want := map[int]bool{http.StatusBadRequest: len(o.path)+len(o.query) > 0 || o.HasBody, http.StatusRequestEntityTooLarge: o.HasBody}

@@ -10,8 +10,8 @@ import (
 )
 
 // NumberIDs gives the body with every id that is a text of decimal digits as
-// the number that it means. Clients keep ids as texts and send them so
-// (facts D); only a body with a Loose problem need come here. A body that is no
+// the number that it means. Clients keep ids as texts and send them so; only a body
+// with a Loose problem need come here. A body that is no
 // JSON, and one without such ids, comes back as it is.
 func (o *Operation) NumberIDs(body []byte) []byte {
 	value, repeated, err := decodeJSON(body, true)

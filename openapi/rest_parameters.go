@@ -144,7 +144,7 @@ func (o *Operation) checkPair(name, value string, seen []bool, problems []RESTPr
 }
 
 // ParseBoolean reads a boolean of a query as clients of several languages write
-// it: true and false with any capitals, 1 and 0 (facts D). ok is false for
+// it: true and false with any capitals, 1 and 0. ok is false for
 // anything else.
 func ParseBoolean(text string) (value, ok bool) {
 	switch {

@@ -110,7 +110,7 @@ func kindOf(value any) string {
 	}
 }
 
-// schemaPermits tells whether a schema is meant for values of this kind.
+// schemaPermits reports whether a schema is meant for values of this kind.
 func schemaPermits(s *openapi3.Schema, value any) bool {
 	switch value.(type) {
 	case nil:

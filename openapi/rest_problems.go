@@ -178,7 +178,7 @@ func (f *finder) unknown(e *openapi3.SchemaError, at place) {
 	}
 }
 
-// secret tells whether a value must not be shown: everything below credentials
+// secret reports whether a value must not be shown: everything below credentials
 // and what is a secret elsewhere (spec 5.2).
 func secret(at place) bool {
 	return slices.ContainsFunc(at, func(s step) bool {

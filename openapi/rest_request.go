@@ -48,7 +48,7 @@ func (o *Operation) checkBody(contentType string, body []byte) (problems []RESTP
 		}
 		return problems
 	}
-	// Clients add parameters such as charset and version (facts B1).
+	// Clients add parameters such as charset and version.
 	if kind, _, err := mime.ParseMediaType(contentType); contentType != "" && (err != nil || kind != contentJSON) {
 		problems = append(problems, RESTProblem{
 			Place: "header.Content-Type", Field: "Content-Type", Message: "must be " + contentJSON + ", the only form of a body", Malformed: true,

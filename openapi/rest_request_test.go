@@ -82,7 +82,7 @@ func TestCheckParameters(t *testing.T) {
 		{"fetchRefreshObjectsStatus", "", "1", []string{"query.refresh_key: refresh_key: is required [missing]"}},
 		{"fetchRefreshObjectsStatus", "refresh_key=7", "1", nil},
 		{"listDatasets", "type=csv", "", []string{`query.type: type: must be sql, is "csv" [malformed]`}},
-		{"triggerSync", "force_full_sync=false", "1", nil}, // a client sends it (facts B3)
+		{"triggerSync", "force_full_sync=false", "1", nil}, // a client sends it
 		{"triggerSync", "force_full_sync=True", "1", []string{`query.force_full_sync: force_full_sync: must be true or false, is "True" [malformed]`}},
 		{"fetchOwnWorkspace", "anything=%zz", "", nil}, // the document has no 400
 		{"fetchRoot", "page=x", "", nil},
@@ -263,7 +263,7 @@ func TestCheckMalformedBody(t *testing.T) {
 func TestCheckContentType(t *testing.T) {
 	o := findOperation("createWorkspace")
 	for kind, good := range map[string]bool{
-		"": true, "application/json": true, "application/json;version=2": true, "Application/JSON; charset=utf-8": true, // facts B1
+		"": true, "application/json": true, "application/json;version=2": true, "Application/JSON; charset=utf-8": true, // published facts
 		"text/plain": false, "application/x-www-form-urlencoded": false, "application/json;;": false, "multipart/form-data": false,
 	} {
 		r := httptest.NewRequest(http.MethodPost, "/", nil)

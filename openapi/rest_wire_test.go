@@ -42,7 +42,7 @@ func TestRESTExamplesAreValid(t *testing.T) {
 }
 
 // TestWhatWasReadCanBeSent: a client may send back what it read, with
-// read-only fields (spec 2.6; facts B4).
+// read-only fields (spec 2.6).
 func TestWhatWasReadCanBeSent(t *testing.T) {
 	for read, write := range map[string]string{
 		"fetchSync": "updateSync", "fetchModel": "updateModel", "fetchTopic": "updateTopic", "fetchDataset": "updateDataset",
@@ -203,7 +203,7 @@ func TestEnumsAreTheConstants(t *testing.T) {
 	require.Contains(t, rest().doc.Components.Schemas["DestinationCredentials"].Value.Description, api.TypeLocalFiles)
 }
 
-// TestLimits of spec 8, 2.6 and facts B4.
+// TestLimits of spec 8, 2.6 and what is published.
 func TestLimits(t *testing.T) {
 	schemas := rest().doc.Components.Schemas
 	between := func(s *openapi3.Schema, low, high float64) {

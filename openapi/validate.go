@@ -46,7 +46,7 @@ func (e *InvalidError) Error() string {
 // ValidateParams checks the params of a call against the contract strictly:
 // required keys, no others, the right types. Beyond the schema, the plan of a
 // sync_batch must have exactly one active identifier, and each key of its
-// schema must be the field_api_name of its field (facts A3). What the records
+// schema must be the field_api_name of its field. What the records
 // hold is for ValidateBatch.
 //
 // The error is an *InvalidError, wraps ErrMethod for an unknown method, or says

@@ -100,7 +100,7 @@ func violationOf(open []*store.OpenAlert, alert *api.Alert) *store.OpenAlert {
 	return nil
 }
 
-// follow opens, repeats or resolves a violation (facts B4, C).
+// follow opens, repeats or resolves a violation.
 func (l *lifecycle) follow(tx *store.Tx, o occasion, alert *api.Alert, found finding, open *store.OpenAlert) error {
 	switch {
 	case found.verdict == violated && open == nil:

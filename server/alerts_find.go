@@ -27,7 +27,7 @@ type finding struct {
 	passing          bool
 }
 
-// find judges one alert (spec 2.8, facts B4). A cancelled run says nothing about
+// find judges one alert (spec 2.8). A cancelled run says nothing about
 // a sync: somebody wanted it to end.
 func (l *lifecycle) find(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
 	if o.run.Canceled {
@@ -89,7 +89,7 @@ func findInvalid(o occasion, alert *api.Alert) finding {
 }
 
 // findFullSync is judged when a run starts and when it has ended: a run can turn
-// into a full sync on its way (facts C).
+// into a full sync on its way.
 func findFullSync(o occasion) finding {
 	if !o.run.FullSync {
 		if o.moment != runEnded {

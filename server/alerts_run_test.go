@@ -12,7 +12,7 @@ import (
 )
 
 // TestAlertsOfRealRuns: each of the six kinds by what the executor itself
-// reports, from rows that are refused to a source that is gone (facts B4, C).
+// reports, from rows that are refused to a source that is gone.
 func TestAlertsOfRealRuns(t *testing.T) {
 	proves(t, "F-6-06", "F-6-07")
 	w := newSyncWorld(t)

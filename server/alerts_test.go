@@ -105,7 +105,7 @@ func TestFailureAlert(t *testing.T) {
 	}
 }
 
-// TestAlertBody: exactly as published (facts C); the instance is the same in
+// TestAlertBody: exactly as published; the instance is the same in
 // both events, and another one the next time.
 func TestAlertBody(t *testing.T) {
 	w, l := alerting(t)

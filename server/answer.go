@@ -191,11 +191,11 @@ func (c *call) read() error {
 	for _, p := range c.problems() {
 		switch {
 		case p.Loose && c.s.dialect.QueryBooleans && !p.OfBody():
-			// facts D: the handlers read it with flag.
+			// published: the handlers read it with flag.
 		case p.Unknown && c.s.dialect.UnknownFields:
 			c.warnings = append(c.warnings, "unknown field "+p.Field+" was ignored")
 		case p.Missing && c.s.dialect.PartialSyncUpdate && c.op.ID == "updateSync" && p.TopLevel():
-			// facts B3: real clients send only what changes.
+			// published: real clients send only what changes.
 		default:
 			kept = append(kept, api.Problem{Field: p.Field, Message: p.Message})
 		}
@@ -296,7 +296,7 @@ func encode(v any) ([]byte, error) {
 }
 
 // organizationDeprecated is when the published pages deprecated users and
-// invitations (facts B3).
+// invitations.
 var organizationDeprecated = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 
 // syncFieldsDeprecated is the date that the document gives for the deprecated

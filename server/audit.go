@@ -26,7 +26,7 @@ type AuditRequest struct {
 	// run.
 	LedgerOnly bool `json:"ledger_only"`
 	// SkipsAcknowledged is for destinations that answer a skipped record with
-	// success (facts A5).
+	// success.
 	SkipsAcknowledged bool `json:"skips_acknowledged"`
 }
 
@@ -53,7 +53,7 @@ func (s *Server) auditRoutes() []controlRoute {
 }
 
 // Audit reads what the destination of a sync has stored and holds it against
-// the ledger and the source (house: the invariant). Nothing is changed. A sync
+// the ledger and the source. Nothing is changed. A sync
 // that is not there, a request that is wrong, a source or a hook that cannot be
 // read are errors; what is wrong with records is in the report.
 func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {

@@ -229,7 +229,7 @@ func TestAuditBehindTheMark(t *testing.T) {
 }
 
 // TestAuditOfHandledValues: an emulated application keeps what is there, and
-// stores the id of what a value refers to: that is no other value (facts B4).
+// stores the id of what a value refers to: that is no other value.
 func TestAuditOfHandledValues(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")

@@ -20,7 +20,7 @@ type principal struct {
 	WorkspaceID    int64
 }
 
-// admin tells whether a user manages the organization. A workspace key never
+// admin reports whether a user manages the organization. A workspace key never
 // does: it belongs to no person.
 func (p principal) admin() bool { return p.User != nil && p.User.Role == api.RoleAdmin }
 
@@ -31,8 +31,7 @@ const (
 )
 
 // authenticate finds out who calls and whether the token is of the kind that
-// the operation takes: 401 for no or an unknown token, 403 for the wrong kind
-// (facts B1).
+// the operation takes: 401 for no or an unknown token, 403 for the wrong kind.
 func (s *Server) authenticate(c *call) error {
 	if c.op.Auth == "" {
 		return nil
@@ -127,7 +126,7 @@ func (s *Server) lookUp(c *call, token string) error {
 }
 
 // bearer takes the token from Authorization: Bearer, or from HTTP Basic with
-// user "bearer" (spec 5.1; the latter from facts B1).
+// user "bearer" (spec 5.1; the latter from published material).
 func bearer(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 || strings.TrimSpace(values[0]) == "" {

@@ -49,7 +49,7 @@ func (b bound) keep(tx *store.Tx) error {
 	return tx.SetSetting(bindingSetting, string(text))
 }
 
-// inFolder tells whether the ledger is in a folder of this process.
+// inFolder reports whether the ledger is in a folder of this process.
 func (s *Server) inFolder() bool { return s.config.Dir != "" && !s.store.Shared() }
 
 // mismatch is why a start is refused, with the way out.
@@ -125,7 +125,7 @@ func (b bound) next() bound {
 	return bound{Binding: ledger.Binding{ID: b.ID, Generation: b.Generation + 1}, Moving: true}
 }
 
-// compare says whether a ledger with runs in it belongs to the database.
+// compare reports whether a ledger with runs in it belongs to the database.
 func (s *Server) compare(now bound, copied string, newest int64, found ledger.Found) error {
 	was := found.Binding
 	switch {

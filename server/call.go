@@ -99,7 +99,7 @@ func (c *call) decode(v any) error {
 	return nil
 }
 
-// has tells whether the body holds a key at its top level.
+// has reports whether the body holds a key at its top level.
 func (c *call) has(key string) bool {
 	if c.present == nil {
 		c.present = map[string]json.RawMessage{}
@@ -163,7 +163,7 @@ func (c *call) list(page store.Page, total int64, data any) (*reply, error) {
 }
 
 // paginate computes the envelope's numbers: a page past the end is echoed and
-// has no next one; an empty list has last page 0 (facts B2).
+// has no next one; an empty list has last page 0.
 func paginate(page store.Page, total int64) api.Pagination {
 	p := api.Pagination{TotalRecords: total, PerPage: page.PerPage, Page: page.Number}
 	p.LastPage = (total + page.PerPage - 1) / page.PerPage

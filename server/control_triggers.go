@@ -10,7 +10,7 @@ import (
 )
 
 // triggerRoutes say that a job of another product has finished, which starts the
-// syncs that wait for it (facts B4: dbt_cloud, fivetran).
+// syncs that wait for it (dbt_cloud, fivetran).
 func (s *Server) triggerRoutes() []controlRoute {
 	return []controlRoute{
 		{"POST", "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"} is a finished dbt Cloud job: syncs with that trigger run`, s.controlDBTJob},

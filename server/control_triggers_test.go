@@ -43,7 +43,7 @@ func (w *syncWorld) fired(product string, job map[string]any) (run, paused []int
 }
 
 // TestFinishedJobsStartSyncs: who waits for a job of another product runs when it
-// has succeeded (facts B4).
+// has succeeded.
 func TestFinishedJobsStartSyncs(t *testing.T) {
 	proves(t, "F-2.6-33")
 	w := newSyncWorld(t)

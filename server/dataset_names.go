@@ -9,8 +9,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// slugOf makes the permanent part of a resource identifier from a name (facts
-// B3): letters and digits of any script in lower case, everything else a "_".
+// slugOf makes the permanent part of a resource identifier from a name: letters and
+// digits of any script in lower case, everything else a "_".
 func slugOf(name string) string {
 	var slug strings.Builder
 	gap := false

@@ -9,10 +9,10 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// datasetSQL is the one type of a dataset here (facts B3 name others).
+// datasetSQL is the one type of a dataset here (published facts name others).
 const datasetSQL = "sql"
 
-// datasetBody is the body of POST and PATCH /datasets (facts B3). Nil fields of
+// datasetBody is the body of POST and PATCH /datasets. Nil fields of
 // a PATCH keep what is stored.
 type datasetBody struct {
 	Name        *string `json:"name"`
@@ -22,7 +22,7 @@ type datasetBody struct {
 	SourceID    *int64  `json:"source_id"`
 }
 
-// datasetOf shows a dataset (facts B3).
+// datasetOf shows a dataset.
 func datasetOf(d *store.Dataset) api.Dataset {
 	columns := make([]api.DatasetColumn, len(d.Columns))
 	for i, column := range d.Columns {

@@ -152,7 +152,7 @@ func (s *Server) refreshDestinationObjects(c *call) (*reply, error) {
 	return s.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return s.refreshObjects(ctx, d) })
 }
 
-// fetchRefreshObjectsStatus tells how a refresh goes (facts B3). The
+// fetchRefreshObjectsStatus tells how a refresh goes. The
 // destination is looked up so that a key of another workspace is a 404.
 func (s *Server) fetchRefreshObjectsStatus(c *call) (*reply, error) {
 	d, err := s.destination(c, c.id("destination_id"))

@@ -297,7 +297,7 @@ func (s *Server) deleteDestination(c *call) (*reply, error) {
 	return deleted()
 }
 
-// listConnectors lists the destination types (facts B3).
+// listConnectors lists the destination types.
 func (s *Server) listConnectors(c *call) (*reply, error) {
 	page := c.page()
 	all := s.gate.Types()

@@ -63,7 +63,7 @@ func (d Dialect) switched() (switches, error) {
 // document.
 func Differences() []openapi.Difference { return openapi.Differences() }
 
-// syncStatus is a status as the dialect writes it (facts B4).
+// syncStatus is a status as the dialect writes it.
 func (s switches) syncStatus(status string) string {
 	if s.SyncStatusCase {
 		return status
@@ -112,7 +112,7 @@ func (s switches) object(o *api.DestinationObject) *api.DestinationObject {
 }
 
 // publishedSync shows the schedule of a sync in full: some clients read its
-// parts without looking whether they are there (facts D).
+// parts without looking whether they are there.
 type publishedSync struct {
 	*api.Sync
 	ScheduleDay    *string `json:"schedule_day"`
@@ -132,7 +132,7 @@ func (s switches) sync(y *api.Sync) any {
 
 // run is a sync run as the dialect writes it. What a failed run has done so far
 // stays in its records, and a run that was cancelled keeps its end: no source
-// says otherwise (facts B5, D).
+// says otherwise.
 func (s switches) run(r api.SyncRun) api.SyncRun {
 	if s.FailedRunNulls && r.Status == api.RunFailed && !r.Canceled {
 		r.CompletedAt = nil
@@ -145,7 +145,7 @@ func (s switches) run(r api.SyncRun) api.SyncRun {
 	return r
 }
 
-// retention is the days of a writeback log; a client fails on a null (facts D).
+// retention is the days of a writeback log; a client fails on a null.
 func (s switches) retention(days *int64) json.RawMessage {
 	if days == nil && s.UnsetRetention {
 		return nil

@@ -32,7 +32,7 @@ func (a *answer) accepted(live bool, code int, field string) *answer {
 }
 
 // TestIDsAsText: ids are taken as texts of digits at every place of a body, and
-// shown as numbers (facts D).
+// shown as numbers.
 func TestIDsAsText(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -137,7 +137,7 @@ func TestIDsAsTextChangeNothingElse(t *testing.T) {
 	require.Contains(t, a.at("message"), "destination_attributes.connection_id: stands more than once")
 }
 
-// TestQueryBooleans: as clients of several languages write them (facts D).
+// TestQueryBooleans: as clients of several languages write them.
 func TestQueryBooleans(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)

@@ -8,8 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestUnsetRetention: a client that decodes a plain integer fails on a null
-// (facts D).
+// TestUnsetRetention: a client that decodes a plain integer fails on a null.
 func TestUnsetRetention(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newWorld(t, change)
@@ -35,7 +34,7 @@ func TestUnsetRetention(t *testing.T) {
 }
 
 // TestSchedulePlaceholders: parts of a schedule that are not set are null, and
-// not absent, in every reply with a sync (facts D).
+// not absent, in every reply with a sync.
 func TestSchedulePlaceholders(t *testing.T) {
 	parts := []string{"schedule_day", "schedule_hour", "schedule_minute", "cron_expression"}
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
@@ -127,7 +126,7 @@ func TestMessagesNameAllProblems(t *testing.T) {
 }
 
 // TestUpdateNeedsIdentifierOnly: what a record is created with it has when it is
-// updated (facts D).
+// updated.
 func TestUpdateNeedsIdentifierOnly(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -157,7 +156,7 @@ var runNumbers = []string{
 	"records_processed", "records_updated", "records_failed", "records_invalid",
 }
 
-// TestRunsOfBothDialects: what a failed and a triggered run show (facts B5, D).
+// TestRunsOfBothDialects: what a failed and a triggered run show.
 func TestRunsOfBothDialects(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)
@@ -208,7 +207,7 @@ func TestCancelledRunsShowTheirEnd(t *testing.T) {
 }
 
 // TestEngineOfAnyType: a client that asks for the advanced engine everywhere gets
-// it back, and is told where there is none (facts D).
+// it back, and is told where there is none.
 func TestEngineOfAnyType(t *testing.T) {
 	inBothDialects(t, func(t *testing.T, live bool, change func(*Config)) {
 		w := newSyncWorld(t, change)

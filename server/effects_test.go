@@ -199,7 +199,7 @@ func TestNewSecretOfAURL(t *testing.T) {
 }
 
 // TestSourceCountCoversDeletes: what a run has processed is never more than its source
-// count (spec 2.9, facts B5).
+// count (spec 2.9).
 func TestSourceCountCoversDeletes(t *testing.T) {
 	w := newSyncWorld(t)
 	w.manyCustomers(2, 5)
@@ -275,8 +275,7 @@ func TestLiveOnAStreamingDatabase(t *testing.T) {
 
 // TestHandledMappings: what a mapping says beside its value is done at the destination.
 // A lookup writes the id of the record that a value names, a list grows, a value that
-// is there stays, and a field is created with the type that it is given (spec 2.7,
-// facts B4).
+// is there stays, and a field is created with the type that it is given (spec 2.7).
 func TestHandledMappings(t *testing.T) {
 	w := newSyncWorld(t)
 	crm := w.emulated("salesforce").id("data.id")

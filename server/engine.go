@@ -52,8 +52,7 @@ func newEngine(s *Server) *engine {
 	return e
 }
 
-// resume starts the runs that a stopped process left behind (house: what was
-// not acknowledged is sent again).
+// resume starts the runs that a stopped process left behind.
 func (e *engine) resume(ctx context.Context) error {
 	if e.s.fleet != nil {
 		return e.s.fleet.resume(ctx)
@@ -121,7 +120,7 @@ func (e *engine) leave(runID int64) {
 	e.count()
 }
 
-// cancel ends a run of this process; it tells whether there was one.
+// cancel ends a run of this process; it reports whether there was one.
 func (e *engine) cancel(runID int64) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -143,7 +142,7 @@ func (e *engine) cancel(runID int64) bool {
 	return ok
 }
 
-// isCanceled tells whether a client has cancelled a run that works here, be it told
+// isCanceled reports whether a client has cancelled a run that works here, be it told
 // to stop as well.
 func (e *engine) isCanceled(runID int64) bool {
 	e.mu.Lock()

@@ -83,7 +83,7 @@ func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *shape, bef
 }
 
 // keepColumns keeps with the sync what a run has found of the columns and the
-// mappings that it has made, so that they are shown (facts B4). A sync that a client
+// mappings that it has made, so that they are shown. A sync that a client
 // has changed meanwhile gets those of its next run.
 func (e *engine) keepColumns(tx *store.Tx, y *store.Sync, progress *runProgress) error {
 	now, err := tx.Sync(y.WorkspaceID, y.ID)

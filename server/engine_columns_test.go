@@ -20,7 +20,7 @@ func (w *syncWorld) mapped(id int64) (out []string) {
 
 // TestMappingsFollowColumns: with sync_all_properties a column that the source has
 // got or lost is in the next run, without a refresh, and the sync shows what the
-// run has made (spec 2.6, facts B4).
+// run has made (spec 2.6).
 func TestMappingsFollowColumns(t *testing.T) {
 	w := newSyncWorld(t)
 	w.changeSource(threePeople)

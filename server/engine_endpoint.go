@@ -21,8 +21,8 @@ type endpoint struct {
 	before string // "" at the first run
 }
 
-// moved tells whether everything must be sent again: what is behind another URL
-// may know nothing of what was acknowledged (service.md: full sync).
+// moved reports whether everything must be sent again: what is behind another URL
+// may know nothing of what was acknowledged.
 func (e endpoint) moved() bool { return e.before != "" && e.before != e.now }
 
 // endpointOf compares the URL of the destination with that of the last run that

@@ -35,7 +35,7 @@ func planFailure(err error) executor.Outcome {
 }
 
 // job resolves a sync: its source, its destination, and whether its
-// configuration still fits both (service.md: plan).
+// configuration still fits both.
 func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to *endpoint, seen *schemaWatch) (job *executor.Job, done func(), err error) {
 	s := e.s
 	var d *store.Destination
@@ -115,7 +115,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 
 // fit checks a sync against what the destination says of itself. What does not
 // fit any more may be the fault of an old answer, so the destination is asked
-// again before the run fails (service.md 2.1). So it is where columns have changed:
+// again before the run fails. So it is where columns have changed:
 // fields that were created for them are in no old answer, and their types count.
 func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false

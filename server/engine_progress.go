@@ -16,7 +16,7 @@ import (
 )
 
 // countersOf writes the counters of a run as clients see them (spec 2.9). In the
-// published example the source count has the deletes among it (facts B5): it is never
+// published example the source count has the deletes among it: it is never
 // below what was processed, also where a mirror removes more than there is left.
 func countersOf(r *api.SyncRun, c executor.Counters) {
 	c.SourceRecords = max(c.SourceRecords, c.Processed+c.Invalid)

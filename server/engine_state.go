@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// keepsState tells that the state of syncs lives in the source (facts C: the
+// keepsState tells that the state of syncs lives in the source (the
 // advanced engine).
 func (a sourceAccess) keepsState() bool { return source.KeepsState(a.typ, a.engine) }
 

@@ -191,7 +191,7 @@ func TestRunGoesOnAfterAStop(t *testing.T) {
 }
 
 // TestRunsAreTold: the life of a real run reaches a webhook in its order, signed,
-// and a failed run reaches the mailbox (spec 6, facts C).
+// and a failed run reaches the mailbox (spec 6).
 func TestRunsAreTold(t *testing.T) {
 	w := newSyncWorld(t)
 	id := w.kept(nil).id("data.id")

@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// is tells whether a key is the record's, and remembers its form.
+// is reports whether a key is the record's, and remembers its form.
 func (x *explaining) is(key []byte) bool {
 	if !bytes.Equal(key, x.key) && (x.other == nil || !bytes.Equal(key, x.other)) {
 		return false
@@ -204,8 +204,7 @@ func rowText(columns []string, row [][]byte) json.RawMessage {
 	return append(out, '}')
 }
 
-// decide tells what the comparison of the run made of the record, and why
-// (service.md: compare).
+// decide tells what the comparison of the run made of the record, and why.
 func (x *explaining) decide() (decision, reason string) {
 	last := x.last()
 	switch {
@@ -284,7 +283,7 @@ func (x *explaining) decideLeft() (decision, reason string) {
 	return decisionLeft, "nothing of it had changed when the run read the source"
 }
 
-// waits tells whether the high-water mark of the sync leaves the row to a later
+// waits reports whether the high-water mark of the sync leaves the row to a later
 // run (spec 2.6).
 func (x *explaining) waits() bool {
 	t, timed := executor.Moment(x.mark)

@@ -175,7 +175,7 @@ func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt)
 	return nil
 }
 
-// next tells when the record is sent again (facts A6).
+// next tells when the record is sent again.
 func (x *explaining) next() ExplainedRetry {
 	last := x.last()
 	if last == nil {

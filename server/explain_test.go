@@ -88,7 +88,7 @@ func TestExplainARecordsWay(t *testing.T) {
 }
 
 // TestExplainWhatFails tells every call of a record that the destination does not
-// take, and when it is sent again (facts A6).
+// take, and when it is sent again.
 func TestExplainWhatFails(t *testing.T) {
 	w := newSyncWorld(t)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)

@@ -118,7 +118,7 @@ func failureOf(err error) *failure {
 	return &failure{code: http.StatusInternalServerError, message: "the service failed; its log has the request id", cause: err}
 }
 
-// failure is the body of a failure as the dialect writes it (facts B1).
+// failure is the body of a failure as the dialect writes it.
 func (s switches) failure(f *failure) any {
 	var status any = api.StatusError
 	if f.code == http.StatusNotFound {

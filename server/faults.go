@@ -291,7 +291,7 @@ func (f *faults) fire(c *call, phase string) []ArmedFault {
 	return f.fireForAll(c, phase)
 }
 
-// concerns tells whether any fault has to count a call.
+// concerns reports whether any fault has to count a call.
 func (b *board) concerns(c *call, phase string) bool {
 	return slices.ContainsFunc(b.list, func(a *ArmedFault) bool { return a.Fault.Phase == phase && a.Fault.meant(c) })
 }
@@ -310,7 +310,7 @@ func (b *board) fire(c *call, phase string) (fired []ArmedFault) {
 	return fired
 }
 
-// meant tells whether the trigger chooses a call.
+// meant reports whether the trigger chooses a call.
 func (t *Trigger) meant(c *call) bool {
 	if t.OrganizationID != 0 && t.OrganizationID != c.who.OrganizationID ||
 		t.WorkspaceID != 0 && t.WorkspaceID != c.who.WorkspaceID {
@@ -332,7 +332,7 @@ func (t *Trigger) meant(c *call) bool {
 	return ok
 }
 
-// due counts a call that the fault is meant for and says whether it strikes.
+// due counts a call that the fault is meant for and reports whether it strikes.
 // The draw is made for every call, so that it does not depend on the counters.
 func (a *ArmedFault) due() bool {
 	t := &a.Fault.Trigger

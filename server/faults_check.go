@@ -14,7 +14,7 @@ import (
 )
 
 // retryAfter is the value of a Retry-After header: seconds from 0 on, or a
-// date (facts B1: both are seen).
+// date (both are seen).
 type retryAfter struct {
 	seconds int64
 	date    string

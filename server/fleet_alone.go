@@ -174,7 +174,7 @@ func (f *fleet) settle(ctx context.Context) error {
 	}
 }
 
-// quiet tells whether no run is active and nothing is left to be sent. Alone the
+// quiet reports whether no run is active and nothing is left to be sent. Alone the
 // clock knows: a run that sleeps until later is quiet.
 func (f *fleet) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
 	if alone && f.s.config.Workers > 0 && f.s.leads() {

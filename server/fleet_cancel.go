@@ -26,7 +26,7 @@ func (f *fleet) cancel(tx *store.Tx, runID int64) error {
 	return tx.Notify(topicCancel, strconv.FormatInt(runID, 10))
 }
 
-// canceled tells whether a run bears the mark.
+// canceled reports whether a run bears the mark.
 func (f *fleet) canceled(tx *store.Tx, runID int64) (bool, error) {
 	if f == nil {
 		return false, nil

@@ -39,7 +39,7 @@ type reign struct {
 // notice is what was told and is still to be done.
 type notice struct{ topic, text string }
 
-// leads tells whether this process does what falls due.
+// leads reports whether this process does what falls due.
 func (s *Server) leads() bool {
 	f := s.fleet
 	if f == nil {

@@ -51,7 +51,7 @@ func (p *fleetParts) serve() {
 	}
 }
 
-// room tells whether a worker is free.
+// room reports whether a worker is free.
 func (p *fleetParts) room() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

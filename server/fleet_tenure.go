@@ -42,7 +42,7 @@ func (f *fleet) take(ctx context.Context, name string, ttl time.Duration) (*tenu
 	return &tenure{lease: l, ttl: ttl, lost: make(chan struct{}), until: before.Add(ttl), renewed: make(chan struct{})}, nil
 }
 
-// good tells whether nobody else can have the lease at this moment. A process that
+// good reports whether nobody else can have the lease at this moment. A process that
 // stood still, or could not reach the database, knows at once when it looks here.
 func (t *tenure) good() bool {
 	t.mu.Lock()
@@ -134,7 +134,7 @@ func (f *frost) set(on bool) {
 	f.on = on
 }
 
-// unless does something that a frozen process does not; did tells whether it has.
+// unless does something that a frozen process does not; did reports whether it has.
 func (f *frost) unless(do func()) (did bool) {
 	f.mu.RLock()
 	defer f.mu.RUnlock()

@@ -345,7 +345,7 @@ func TestLeaderBeginsAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return w.s.schedule.planned(id) }, usualPulse.read/2, time.Millisecond)
 }
 
-// planned tells whether a process waits for a sync to fall due.
+// planned reports whether a process waits for a sync to fall due.
 func (p *schedule) planned(id int64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

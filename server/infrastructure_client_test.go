@@ -14,7 +14,7 @@ import (
 )
 
 // infrastructureClient sends requests in the shapes of clients that keep a
-// configuration and make the service look like it (facts B3, B4, D). It knows a
+// configuration and make the service look like it. It knows a
 // thing by its id alone, kept as a text.
 type infrastructureClient struct {
 	*world
@@ -130,7 +130,7 @@ func (c *infrastructureClient) gone(m *managed, id string) {
 
 // drift lists where a read differs from what was sent, as such clients compare
 // it: keys that were not sent are computed, ids compare as texts, unset is null,
-// empty or absent, and a template is read as an object (facts B4).
+// empty or absent, and a template is read as an object.
 func drift(at string, sent, read any) (places []string) {
 	switch s := sent.(type) {
 	case map[string]any:

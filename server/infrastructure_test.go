@@ -44,7 +44,7 @@ func TestInfrastructureClients(t *testing.T) {
 			p := providers(w)[name]
 			if p.older {
 				// It asks for the key of the workspace before anything else, and for the
-				// catalogues, whose rules are lists (facts B3).
+				// catalogues, whose rules are lists.
 				workspace := w.do("GET", "/workspaces", w.pat, nil).want(200).id("data.0.id")
 				require.JSONEq(t, fmt.Sprintf(`{"api_key":%q}`, w.key), string(w.do("GET", fmt.Sprintf("/workspaces/%d/api_key", workspace), w.pat, nil).want(200).text))
 				for _, catalogue := range []string{"/source_types", "/connectors"} {
@@ -77,7 +77,7 @@ func (p *infrastructureProvider) source(i int) {
 		name: shape.typ, collection: "/sources", wrapper: "connection", settings: settings, whole: p.older, code: 201, details: at(shape.details),
 		change: map[string]any{"name": "Renamed " + shape.typ},
 	}
-	if p.older { // its default for every type (facts D)
+	if p.older { // its default for every type
 		settings["sync_engine"] = "advanced"
 	}
 	id := p.create(m)
@@ -92,7 +92,7 @@ func (p *infrastructureProvider) source(i int) {
 }
 
 // decodesStrictly reads a source as a client that has plain integers: a null
-// among them ends it (facts D).
+// among them ends it.
 func decodesStrictly(t testing.TB, a *answer) {
 	var source struct {
 		Data struct {
@@ -237,7 +237,7 @@ func notIn(a *answer, keys ...string) []any {
 }
 
 // alertsKeepTheirIDs: an update names the alerts that stay by their ids, and one
-// that leaves the alerts out keeps all (facts B4).
+// that leaves the alerts out keeps all.
 func (p *infrastructureProvider) alertsKeepTheirIDs(m *managed, id string) {
 	before := p.planned(m, id)
 	var kept []any

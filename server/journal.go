@@ -147,7 +147,7 @@ func (r *recorder) end() {
 	j.requests.add(entry)
 }
 
-// showsSecrets tells whether the replies of a path can hold keys of secrets. The
+// showsSecrets reports whether the replies of a path can hold keys of secrets. The
 // others, which are those that clients ask for most, are not searched for them.
 func showsSecrets(path string) bool {
 	return !strings.HasPrefix(path, "/sync") && !strings.HasPrefix(path, "/users") && !strings.HasPrefix(path, "/source_types")

@@ -111,7 +111,7 @@ func (j *journal) requestAt(ctx context.Context, id string) (int64, error) {
 	return entry.Number, nil
 }
 
-// fits tells whether a filter is not given or names one of the values.
+// fits reports whether a filter is not given or names one of the values.
 func fits(query url.Values, name string, values ...string) bool {
 	wanted := query.Get(name)
 	return wanted == "" || slices.Contains(values, wanted)

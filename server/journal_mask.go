@@ -86,7 +86,7 @@ func (m *masks) body(text []byte, foreign bool) json.RawMessage {
 	return m.walk(text)
 }
 
-// suspicious tells whether a JSON text can hold a secret key.
+// suspicious reports whether a JSON text can hold a secret key.
 func suspicious(text []byte, foreign bool) bool {
 	if bytes.IndexByte(text, '\\') >= 0 || bytes.Contains(text, []byte(store.WorkspaceKeyPrefix)) {
 		return true
@@ -104,7 +104,7 @@ func suspicious(text []byte, foreign bool) bool {
 	return slices.ContainsFunc(secretHints, func(hint []byte) bool { return bytes.Contains(low, hint) })
 }
 
-// holds tells whether a text has a known secret in plain bytes; escaped ones
+// holds reports whether a text has a known secret in plain bytes; escaped ones
 // were found by suspicious.
 func (m *masks) holds(text []byte) bool {
 	return slices.ContainsFunc(m.known, func(secret string) bool { return bytes.Contains(text, []byte(secret)) })

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// WebhookEntry is one call of a webhook (facts C). Of the endpoint only scheme
+// WebhookEntry is one call of a webhook. Of the endpoint only scheme
 // and host are kept: the rest may be secret. Neither is the signature, which
 // proves to a webhook who calls it.
 type WebhookEntry struct {

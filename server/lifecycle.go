@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// The events of a run and of its alerts (facts C).
+// The events of a run and of its alerts.
 const (
 	eventTriggered = "sync.triggered"
 	eventStarted   = "sync.started"

@@ -198,7 +198,7 @@ func counts(processed, failed, invalid int64) func(*api.SyncRun) {
 }
 
 // TestLifecycleOfRuns: the events of a run in their order, signed, exactly as
-// published (facts C).
+// published.
 func TestLifecycleOfRuns(t *testing.T) {
 	proves(t, "F-6-03", "F-6-04")
 	w := frozen(t)

@@ -162,7 +162,7 @@ func TestALimitThatChangesUnderARun(t *testing.T) {
 }
 
 // TestThrottlingHoldsAllRunsOfAConnection: after a 429 nothing is sent for as
-// long as it asks, by no run, and no record is the worse for it (facts A6).
+// long as it asks, by no run, and no record is the worse for it.
 func TestThrottlingHoldsAllRunsOfAConnection(t *testing.T) {
 	proves(t, "F-8-13")
 	for name, tc := range map[string]struct {
@@ -222,7 +222,7 @@ func TestAClockThatStandsStillIsQuiet(t *testing.T) {
 }
 
 // TestConnectionsAreUsedAgain: no more network connections than calls at once,
-// over many batches (facts A1).
+// over many batches.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	l := newLimited(t, rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 4, MaximumRecordsPerSecond: 1_000_000}, 0)
 	l.customers(80)

@@ -150,7 +150,7 @@ func (s *Server) checkLinkType(kind, typ string) []api.Problem {
 }
 
 // authorizeURL makes a link to the page on which a person allows the service to
-// write (facts B3).
+// write.
 func (s *Server) authorizeURL(c *call) (*reply, error) {
 	query := c.r.URL.Query()
 	redirect := query.Get("redirect_uri")

@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// live starts the runs of live syncs (facts B4): one when messages come and
+// live starts the runs of live syncs: one when messages come and
 // none is active; those that come during a run are read by the next one. A run
 // that has left something behind is followed by another one after a while.
 type live struct {
@@ -37,7 +37,7 @@ const (
 	liveMost  = time.Hour
 )
 
-// isLive tells whether messages start the runs of a sync.
+// isLive reports whether messages start the runs of a sync.
 func isLive(y *store.Sync) bool {
 	return !y.Config.Paused && y.TopicID != nil && y.Config.Mode != nil && y.Config.Mode.Type == api.ModeLive
 }
@@ -182,7 +182,7 @@ func (l *live) later(y *store.Sync) {
 	})
 }
 
-// waits tells whether a try is to come.
+// waits reports whether a try is to come.
 func (l *live) waits(id int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -91,7 +91,7 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 	return list, err
 }
 
-// addressed tells whether an e-mail goes to an address; "" is every address. Case
+// addressed reports whether an e-mail goes to an address; "" is every address. Case
 // does not matter, as mail servers have it.
 func addressed(m *store.Mail, address string) bool {
 	return address == "" || slices.ContainsFunc(m.To, func(to string) bool { return strings.EqualFold(to, address) })

@@ -187,7 +187,7 @@ func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everythin
 	return nil
 }
 
-// snapshots tells whether a destination keeps records that a snapshot holds.
+// snapshots reports whether a destination keeps records that a snapshot holds.
 func (s *Server) snapshots(d store.Typed) bool {
 	kept, err := s.gate.Store(d.ID, d.Type)
 	return err == nil && kept.Snapshot != nil && kept.Restore != nil

@@ -100,7 +100,7 @@ func (s *Server) forgetSync(id int64) error {
 	return errors.Join(err, halted)
 }
 
-// booked tells whether a sync has ever run.
+// booked reports whether a sync has ever run.
 func (s *Server) booked(id int64) (bool, error) {
 	runs, err := s.ledger.Sync(id).Runs()
 	return len(runs) > 0, err

@@ -11,7 +11,7 @@ import (
 )
 
 // Columns are read again for a dataset, for a model (which is a dataset with
-// another address) and for a table by its three names (facts D).
+// another address) and for a table by its three names.
 
 // datasetTarget finds a dataset and how to open its source.
 type datasetTarget func(c *call, tx *store.Tx) (*store.Dataset, error)
@@ -91,7 +91,7 @@ func (s *Server) fetchDatasetRefresh(find datasetTarget) handler {
 }
 
 // columnsStatus is refreshStatus where a refresh that failed is a 400 with the
-// reason (facts D).
+// reason.
 func (s *Server) columnsStatus(c *call, kind string, target int64) (*reply, error) {
 	r, err := s.refreshOf(c, kind, target)
 	if err != nil {

@@ -36,7 +36,7 @@ func (s *Server) startRefresh(c *call, kind string, target int64, work func(cont
 	return s.refreshReply(r.Key())
 }
 
-// refreshReply is {"refresh_key": n}, bare in the live dialect (facts B3).
+// refreshReply is {"refresh_key": n}, bare in the live dialect.
 func (s *Server) refreshReply(key int64) (*reply, error) {
 	body := map[string]any{"refresh_key": key}
 	if !s.dialect.BareKeys {

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// retention drops the records of runs whose time is over (facts B1: 410 after 14
+// retention drops the records of runs whose time is over (410 after 14
 // days), on the service's clock. The state of a sync stays: what was
 // acknowledged is never sent again for that.
 type retention struct {

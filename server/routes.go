@@ -139,7 +139,7 @@ func (s *Server) route() {
 			}
 		}
 		mux.HandleFunc(described.Method+" "+pattern, serve)
-		// One real client asks for /workspace/ (facts B3); a slash at the end is
+		// One real client asks for /workspace/; a slash at the end is
 		// forgiven everywhere.
 		mux.HandleFunc(described.Method+" "+pattern+"/{$}", serve)
 		s.ready[described.ID] = op

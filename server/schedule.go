@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// schedule starts runs when they fall due on the service's clock (facts B4:
-// UTC; continuous is every minute), and after another sync has completed. What falls
+// schedule starts runs when they fall due on the service's clock (UTC; continuous is
+// every minute), and after another sync has completed. What falls
 // due stands in the store, in the order of time: here waits one timer, for the first.
 type schedule struct {
 	s *Server

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// TestNextRun holds every frequency against moments in UTC (facts B4).
+// TestNextRun holds every frequency against moments in UTC.
 func TestNextRun(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	for _, tc := range []struct {

@@ -171,7 +171,7 @@ func (s *Server) seed(ctx context.Context, file string, src []byte, own bool) (*
 	return s.sow(ctx, file, document, own)
 }
 
-// CheckSeed tells whether a seed can be read at all, before there is a service to
+// CheckSeed reports whether a seed can be read at all, before there is a service to
 // put it into. What the API makes of its entries only Seed finds out.
 func CheckSeed(file string, src []byte) error {
 	_, err := readSeed(file, src)

@@ -50,7 +50,7 @@ func (p *planter) drive(who principal, id string, path map[string]int64, body an
 
 // create drives an operation that makes something and gives its id.
 func (p *planter) create(who principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
-	// The id stands in data; a new sync is told in facts B3's own shape.
+	// The id stands in data; a new sync is told in the published shape.
 	text, err := p.drive(who, id, path, body)
 	if err != nil {
 		return 0, nil, err

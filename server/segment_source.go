@@ -13,7 +13,7 @@ const segmentField = "source_attributes.filter_segment_id"
 
 // foldSegment brings the places where a client may name a segment into one form: a
 // source object of type dataset, and the id in source_attributes and beside it at
-// the top (facts B4). Replies show filter_segment_source, which may come back.
+// the top. Replies show filter_segment_source, which may come back.
 func (s *Server) foldSegment(c *call, config *api.SyncConfig) ([]api.Problem, error) {
 	at := &config.SourceAttributes
 	switch inside, top := c.has("source_attributes"), c.has("filter_segment_id"); {
@@ -84,7 +84,7 @@ func (f *shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
 }
 
 // segmentSource is the source of a sync as replies show it: that of a segment under
-// its published name (facts B4).
+// its published name.
 func segmentSource(at api.SourceAttributes) api.SourceAttributes {
 	if at.FilterSegmentID != nil && at.Object.Type == api.ObjectDataset {
 		at.Object = api.SourceObject{Type: api.ObjectFilterSegment, ID: at.FilterSegmentID, DatasetID: at.Object.ID}

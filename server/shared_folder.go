@@ -10,7 +10,7 @@ import (
 // that share no folder: each would find other files, or none.
 var errNoFolder = errors.New("it lies in files, and the processes of this service share no folder: start all of them with the same data directory (--data), or use a type that lies elsewhere")
 
-// inFiles tells whether a source is read from files of this machine.
+// inFiles reports whether a source is read from files of this machine.
 func inFiles(described source.Description) bool {
 	return described.File || described.Emulated || described.ServiceName == "sqlite"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// sourceBody is the body of POST and PATCH /sources (facts B3), with the keys
+// sourceBody is the body of POST and PATCH /sources, with the keys
 // that it holds: for some, null means something else than leaving out.
 type sourceBody struct {
 	api.SourceConnection
@@ -130,8 +130,8 @@ func (c *call) readCredentials(typ string, sent map[string]json.RawMessage) (map
 	return types.Read(typ, sent, c.s.dialect.CredentialsCoerced)
 }
 
-// applyEngine takes the sync engine, which is chosen at creation (facts B3). A
-// client that sends advanced for every type (facts D) gets it back in the live
+// applyEngine takes the sync engine, which is chosen at creation. A
+// client that sends advanced for every type gets it back in the live
 // dialect, and a warning where the type has no such engine.
 func (c *call) applyEngine(b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	bad := func(format string, args ...any) []api.Problem {

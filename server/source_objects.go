@@ -9,7 +9,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// sourceObject is one row of the list of a source's objects (facts B3), a table
+// sourceObject is one row of the list of a source's objects, a table
 // or a model, with what the list is ordered by.
 type sourceObject struct {
 	at    time.Time
@@ -17,7 +17,7 @@ type sourceObject struct {
 	shown any
 }
 
-// modelObject is a model as the list of objects shows it (facts B3).
+// modelObject is a model as the list of objects shows it.
 type modelObject struct {
 	Type      string   `json:"type"` // model
 	ID        int64    `json:"id"`

@@ -180,7 +180,7 @@ func (f *shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 	return nil, nil
 }
 
-// model finds a model of this source by its id, or by its name (facts B4).
+// model finds a model of this source by its id, or by its name.
 func (f *shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	m, problems, err := f.findModel(tx, o)
 	if err != nil || m == nil {
@@ -233,7 +233,7 @@ func (f *shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	return nil, nil
 }
 
-// namedObject is what datasets, models and topics show alike (facts B4).
+// namedObject is what datasets, models and topics show alike.
 func namedObject(kind string, row store.Row, name string) api.SourceObject {
 	return api.SourceObject{
 		Type: kind, ID: &row.ID, Name: &name,

@@ -40,14 +40,14 @@ func (c *call) source(tx *store.Tx) (*store.Source, error) {
 	return tx.Source(c.who.WorkspaceID, c.id("source_id"))
 }
 
-// listSources lists the sources of the workspace (facts B3).
+// listSources lists the sources of the workspace.
 func (s *Server) listSources(c *call) (*reply, error) {
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
 		return tx.Sources(c.who.WorkspaceID, page)
 	}, s.sourceOf)
 }
 
-// fetchSource shows one source; its credentials are never returned (facts B3).
+// fetchSource shows one source; its credentials are never returned.
 func (s *Server) fetchSource(c *call) (*reply, error) {
 	return oneOf(c, c.source, s.sourceOf)
 }

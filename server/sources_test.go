@@ -171,7 +171,7 @@ func TestSourceCreated(t *testing.T) {
 	require.Equal(t, a.at("data"), w.do("GET", fmt.Sprintf("/sources/%d", a.id("data.id")), w.key, nil).want(200).at("data"))
 }
 
-// The label is the older name (facts B3): it works and is marked.
+// The label is the older name: it works and is marked.
 func TestSourceLabelIsDeprecated(t *testing.T) {
 	w := newWorld(t)
 	a := w.do("POST", "/sources", w.key, connection(map[string]any{"label": "Old", "type": "topic_log", "credentials": map[string]any{}})).want(201)

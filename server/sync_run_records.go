@@ -15,11 +15,10 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// recordsKept is how long the records of a run are kept after its end (facts B1,
-// B3).
+// recordsKept is how long the records of a run are kept after its end.
 const recordsKept = 14 * 24 * time.Hour
 
-// fetchSyncRunRecords lists what became of each record of a run (facts B3).
+// fetchSyncRunRecords lists what became of each record of a run.
 func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	var run *store.SyncRun
 	var y *store.Sync
@@ -80,7 +79,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	return c.list(page, total, shown)
 }
 
-// forgotten tells whether the time of a run's records is over.
+// forgotten reports whether the time of a run's records is over.
 func (s *Server) forgotten(run *store.SyncRun) bool {
 	return run.Run.CompletedAt != nil && !s.clock.Now().Before(run.Run.CompletedAt.Add(recordsKept))
 }

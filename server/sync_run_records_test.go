@@ -9,7 +9,7 @@ import (
 )
 
 // TestRecordsOfARun: each record once with what became of it, chosen by
-// identifier, status and operation, and gone after 14 days (facts B3).
+// identifier, status and operation, and gone after 14 days.
 func TestRecordsOfARun(t *testing.T) {
 	proves(t, "F-4-34", "F-4-35")
 	w := newSyncWorld(t)
@@ -47,7 +47,7 @@ func TestRecordsOfARun(t *testing.T) {
 	second := fmt.Sprintf("/sync_runs/%d/records", w.runs(id).id("data.id"))
 	gone := w.do("GET", second+"?operation=delete", w.key, nil).want(200)
 	require.Equal(t, "grace@example.com", gone.at("data.0.identifier"))
-	require.Len(t, gone.at("data.0.record_payload"), 1, "a delete carries the identifier only (facts A4)")
+	require.Len(t, gone.at("data.0.record_payload"), 1, "a delete carries the identifier only")
 
 	w.control("POST", "/clock", map[string]any{"advance": "335h"}).want(200)
 	list("")

@@ -28,7 +28,7 @@ func syncRunOf(run *store.SyncRun) api.SyncRun {
 	return shown
 }
 
-// fetchSyncRun shows one run of any sync of the workspace (facts B3).
+// fetchSyncRun shows one run of any sync of the workspace.
 func (s *Server) fetchSyncRun(c *call) (*reply, error) {
 	return oneOf(c, func(tx *store.Tx) (*store.SyncRun, error) {
 		return tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
@@ -36,8 +36,8 @@ func (s *Server) fetchSyncRun(c *call) (*reply, error) {
 }
 
 // triggerSync queues a run. While an earlier one of the sync is active the new
-// one is skipped (facts B5). Clients force a full sync in the query or in the
-// body (facts B3).
+// one is skipped. Clients force a full sync in the query or in the
+// body.
 func (s *Server) triggerSync(c *call) (*reply, error) {
 	var body struct {
 		Force bool `json:"force_full_sync"`
@@ -65,7 +65,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	return ok(map[string]int64{"sync_run_id": run.ID})
 }
 
-// reasonManual is the ui_tag of a run that a client has triggered (facts B5).
+// reasonManual is the ui_tag of a run that a client has triggered.
 const reasonManual = "Manual"
 
 // launch hands a queued run to the engine; one that was skipped stays so.

@@ -103,7 +103,7 @@ var deprecatedSyncFields = []string{
 	"failed_record_notifications_enabled", "failed_record_notifications_threshold_percent",
 }
 
-// deprecatedFields tells whether the body of the call has one of them.
+// deprecatedFields reports whether the body of the call has one of them.
 func (c *call) deprecatedFields() bool {
 	for _, field := range deprecatedSyncFields {
 		if c.has(field) {
@@ -113,7 +113,7 @@ func (c *call) deprecatedFields() bool {
 	return false
 }
 
-// validateOnly tells whether the call only asks (spec 4.1.2).
+// validateOnly reports whether the call only asks (spec 4.1.2).
 func (c *call) validateOnly() bool {
 	return c.has("validate_only") && string(c.present["validate_only"]) == "true"
 }
@@ -198,7 +198,7 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 
 // configure lays the body over the sync, checks the whole and completes it.
 func (s *Server) configure(c *call, y *store.Sync) error {
-	// An update names by id the alerts that stay (facts B4); ids of nobody are
+	// An update names by id the alerts that stay; ids of nobody are
 	// refused.
 	existing := alertIDs(&y.Config)
 	before := originOf(y)

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// tableOf shows a table with its columns (facts B3).
+// tableOf shows a table with its columns.
 func tableOf(t *store.SourceTable) api.Table {
 	shown := tableNameOf(t)
 	shown.Columns = t.Columns
@@ -150,7 +150,7 @@ func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.Sourc
 	return errors.Join(missing, err)
 }
 
-// fetchRefreshTablesStatus tells how a refresh of the tables goes (facts B3).
+// fetchRefreshTablesStatus tells how a refresh of the tables goes.
 func (s *Server) fetchRefreshTablesStatus(c *call) (*reply, error) {
 	err := c.view(func(tx *store.Tx) error {
 		_, err := c.source(tx)

@@ -105,7 +105,7 @@ func TestRefreshThatFails(t *testing.T) {
 	w.do("GET", path+"/refresh_tables_status?refresh_key=soon", w.key, nil).want(400)
 }
 
-// Keys stand bare in the live dialect (facts B3).
+// Keys stand bare in the live dialect.
 func TestRefreshKeyByDialect(t *testing.T) {
 	for dialect, beside := range map[Dialect]bool{DialectSpec: true, DialectLive: false} {
 		w := newWorld(t, func(c *Config) { c.Dialect = dialect })

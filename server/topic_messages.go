@@ -122,8 +122,7 @@ func retentionOf(tx *store.Tx, topicID int64) (r topicRetention, err error) {
 }
 
 // expire drops the messages of a topic that its retention does not keep, but
-// none that a sync has still to send: a record is never lost (house: the
-// invariant).
+// none that a sync has still to send: a record is never lost.
 func (s *Server) expire(tx *store.Tx, topicID int64) (dropped int64, err error) {
 	r, err := retentionOf(tx, topicID)
 	if err != nil || r == (topicRetention{}) {

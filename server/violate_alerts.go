@@ -154,7 +154,7 @@ func intOf(v any) (int64, bool) {
 	return i, err == nil
 }
 
-// any tells whether the answer is of one of the calls of a list.
+// any reports whether the answer is of one of the calls of a list.
 func (a *apiAnswer) any(patterns string) bool {
 	for pattern := range strings.SplitSeq(patterns, ", ") {
 		if a.is(pattern) {

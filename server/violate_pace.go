@@ -127,7 +127,7 @@ func readsSpeed(id, changes string, read func(speed map[string]any), also ...Als
 	}}
 }
 
-// rememberedSpeed answers get_sync_speed as it was answered first; calls says
+// rememberedSpeed answers get_sync_speed as it was answered first; calls reports
 // whether the destination is called nevertheless.
 func rememberedSpeed(calls bool) func(*sentCall, func(*sentCall) (*http.Response, error)) (*http.Response, error) {
 	var mu sync.Mutex

@@ -23,7 +23,7 @@ type heardReply struct {
 	own    bool           // the id is that of the request
 }
 
-// has tells whether a member is there, even as null.
+// has reports whether a member is there, even as null.
 func (h *heardReply) has(name string) bool { _, there := h.json[name]; return there }
 
 // well tells that a reply came whole and is an object with jsonrpc 2.0.

@@ -54,7 +54,7 @@ func triesFirst(method string, change func(*sentCall)) carryFunc {
 	}
 }
 
-// someRefused tells whether a reply to a batch refuses a record.
+// someRefused reports whether a reply to a batch refuses a record.
 func someRefused(reply map[string]any) bool {
 	results, _ := memberObject(reply, "result")["record_results"].([]any)
 	return slices.ContainsFunc(results, func(r any) bool { return memberObject(r)["success"] != true })
@@ -314,7 +314,7 @@ func transportViolations() []violation {
 	}
 }
 
-// ownHeaders are those that every call has (facts A1).
+// ownHeaders are those that every call has.
 var ownHeaders = []string{
 	"User-Agent", "Content-Type", "Accept-Encoding", "Accept", "Connection", "Keep-Alive", "Authorization",
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// throttlingViolations break the rules of THR: 429 and Retry-After (facts A6).
+// throttlingViolations break the rules of THR: 429 and Retry-After.
 func throttlingViolations() []violation {
 	return []violation{
 		onThrottled("THR-001", "seconds in Retry-After are not read", http.StatusTooManyRequests, rpc.MethodSyncBatch, func(r *http.Response) {

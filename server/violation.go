@@ -112,7 +112,7 @@ func breaks(id, changes string, s seams, also ...Also) violation {
 // broken are the seams of the configured violations.
 type broken []seams
 
-// CheckViolations tells whether there is a violation of each id; the error names
+// CheckViolations reports whether there is a violation of each id; the error names
 // the nearest one.
 func CheckViolations(ids []string) error {
 	_, err := find(ids)

@@ -76,7 +76,7 @@ func waved(id, changes, field string, words ...string) violation {
 }
 
 // pretended stores a field of new syncs in another way than it shows it: swap
-// changes it in the request, and what was sent is shown. swap tells whether it
+// changes it in the request, and what was sent is shown. swap reports whether it
 // did anything.
 func pretended(id, changes, field string, swap func(map[string]any) bool) violation {
 	return violation{Violation{ID: id, Changes: changes}, func(*Server) seams {

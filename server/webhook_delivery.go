@@ -19,15 +19,15 @@ import (
 // records of a run.
 const keptDeliveries = 14 * 24 * time.Hour
 
-// The retries of a delivery on the service's clock (facts C: up to five, the first
+// The retries of a delivery on the service's clock (up to five, the first
 // after 4 s, growing); each wait is twice the one before.
 const (
 	deliveryRetries = 5
 	deliveryWait    = 4 * time.Second
 )
 
-// lifecycleBody is the body of a lifecycle webhook, in the published order
-// (facts C). Status is that of sync.completed: ok or emergency. The alert fields
+// lifecycleBody is the body of a lifecycle webhook, in the published order. Status is
+// that of sync.completed: ok or emergency. The alert fields
 // stand in the two alert events.
 type lifecycleBody struct {
 	WorkspaceID int64 `json:"workspace_id"`
@@ -82,7 +82,7 @@ func openDeliveries(tx *store.Tx, after int64) ([]outgoing, error) {
 	return list, err
 }
 
-// signature is the X-Signature of a body: base64, not hex (facts C).
+// signature is the X-Signature of a body: base64, not hex.
 func signature(secret, body string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(body)) // never fails

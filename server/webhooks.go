@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// webhookBody is the body of POST and PATCH /webhooks (facts B3). Nil fields
+// webhookBody is the body of POST and PATCH /webhooks. Nil fields
 // of a PATCH keep what is stored.
 type webhookBody struct {
 	Name        *string   `json:"name"`
@@ -45,7 +45,7 @@ func (b webhookBody) apply(c *call, w *store.Webhook) error {
 	return nil
 }
 
-// checkEndpoint wants an absolute https URL (facts B3). The URL may hold
+// checkEndpoint wants an absolute https URL. The URL may hold
 // secrets, so no message repeats it.
 func checkEndpoint(field, endpoint string) []api.Problem {
 	bad := func(message string) []api.Problem { return []api.Problem{{Field: field, Message: message}} }
@@ -97,7 +97,7 @@ func clipped(value string) string {
 	return clip(value, 64)
 }
 
-// newSecret makes the key that signs the calls of a webhook (facts C): 32
+// newSecret makes the key that signs the calls of a webhook: 32
 // random bytes as text that needs no escaping anywhere.
 func (s *Server) newSecret() (string, error) {
 	var key [32]byte

@@ -132,7 +132,7 @@ func (s *Server) fetchWorkspace(c *call) (*reply, error) {
 	return oneOf(c, c.workspace, workspaceOf)
 }
 
-// fetchOwnWorkspace shows the workspace that the key belongs to (facts B3).
+// fetchOwnWorkspace shows the workspace that the key belongs to.
 func (s *Server) fetchOwnWorkspace(c *call) (*reply, error) {
 	return ok(workspaceOf(c.who.Workspace))
 }
@@ -187,7 +187,7 @@ func (s *Server) deleteWorkspace(c *call) (*reply, error) {
 	return deleted()
 }
 
-// fetchWorkspaceKey shows the API key again (facts B3), to those who may use it.
+// fetchWorkspaceKey shows the API key again, to those who may use it.
 func (s *Server) fetchWorkspaceKey(c *call) (*reply, error) {
 	var key string
 	err := c.view(func(tx *store.Tx) error {

@@ -259,7 +259,7 @@ func (a *answer) id(path string) int64 {
 	return n
 }
 
-// has tells whether a key is there.
+// has reports whether a key is there.
 func (a *answer) has(path string) bool {
 	a.t.Helper()
 	above, key := "", path

@@ -21,7 +21,7 @@ const writebackTime = 5 * time.Minute
 const writebackRows = 20_000
 
 // writeBack writes what became of the records of a run into the warehouse that they
-// come from, where its source is set to keep such logs (facts C), and removes rows
+// come from, where its source is set to keep such logs, and removes rows
 // that are too old. A run that is ended twice writes its rows once. A warehouse that
 // does not take them takes nothing from the run: what it has sent is sent.
 func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRun) {
@@ -84,7 +84,7 @@ func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun
 	}
 }
 
-// logRow is one record in the columns of facts C.
+// logRow is one record in the columns of published facts.
 func logRow(y *store.Sync, run *store.SyncRun, l *ledger.Logged, event string, now time.Time) source.LogRow {
 	shown := recordOf(l, event)
 	row := source.LogRow{

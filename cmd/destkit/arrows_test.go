@@ -124,7 +124,7 @@ var testHelpers = []string{"internal/crowd", "internal/matrixtest", "internal/po
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree
 // of a file whose keys are flags, and templates in JSON mode put out YAML of
-// any shape (facts C).
+// any shape.
 var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
 	"github.com/getkin/":          {"openapi"},

@@ -60,7 +60,7 @@ func (g *github) file(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b)
 }
 
-// allowed notes a call and tells whether it goes on.
+// allowed notes a call and reports whether it goes on.
 func (g *github) allowed(w http.ResponseWriter, r *http.Request) bool {
 	g.calls = append(g.calls, r.Method)
 	status := g.refuse

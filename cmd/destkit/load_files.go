@@ -70,7 +70,7 @@ func checkLoadFile(flag, file string) error {
 	return nil
 }
 
-// takesStdout tells whether a file occupies standard output.
+// takesStdout reports whether a file occupies standard output.
 func (l *loadFiles) takesStdout() bool {
 	for _, w := range l.all() {
 		if w.file == "-" {

@@ -69,7 +69,7 @@ func (o outputs) write(stdout io.Writer, result *conformance.Report) error {
 	return errors.Join(errs...)
 }
 
-// takesStdout tells whether a report occupies standard output.
+// takesStdout reports whether a report occupies standard output.
 func (o outputs) takesStdout() bool {
 	return slices.ContainsFunc(o, func(out output) bool { return out.file == "-" })
 }

@@ -11,14 +11,14 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// terminal tells whether w is a terminal. NO_COLOR and TERM=dumb are honoured
+// terminal reports whether w is a terminal. NO_COLOR and TERM=dumb are honoured
 // by colourful, not here: a plain terminal can still show progress.
 func terminal(w io.Writer) bool {
 	file, ok := foreign.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colourful tells whether colours may be written to w.
+// colourful reports whether colours may be written to w.
 func colourful(w io.Writer, refused bool) bool {
 	return terminal(w) && !refused && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
 }

@@ -168,7 +168,7 @@ func (c *restClient) call(ctx context.Context, method, path string, body, into a
 }
 
 // refusal reads an error body. Its status is a word or the code, depending on
-// the dialect (facts B1); the message is all that is of use here.
+// the dialect; the message is all that is of use here.
 func refusal(answer *http.Response, text []byte) error {
 	var body struct {
 		Message string `json:"message"`

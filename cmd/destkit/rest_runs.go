@@ -27,7 +27,7 @@ func (c *restClient) sync(ctx context.Context, id int64) (s restSync, err error)
 	return s, err
 }
 
-// trigger asks for a run of a sync and returns its id (facts B3).
+// trigger asks for a run of a sync and returns its id.
 func (c *restClient) trigger(ctx context.Context, id int64, full bool) (int64, error) {
 	var body any
 	if full {
@@ -56,7 +56,7 @@ func (c *restClient) lastRuns(ctx context.Context, id int64, most int) ([]api.Sy
 	return list, err
 }
 
-// is compares words of a status: dialects differ in their capitals (facts B4).
+// is compares words of a status: dialects differ in their capitals.
 func is(status string, words ...string) bool {
 	for _, word := range words {
 		if strings.EqualFold(status, word) {
@@ -67,7 +67,7 @@ func is(status string, words ...string) bool {
 }
 
 // over tells that nothing more happens to a run. Clients were seen to meet a
-// status of their own for cancelled runs (facts B5).
+// status of their own for cancelled runs.
 func over(r api.SyncRun) bool {
 	return is(r.Status, api.RunCompleted, api.RunFailed, api.RunSkipped, "cancelled", "canceled")
 }

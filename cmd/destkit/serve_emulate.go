@@ -101,11 +101,11 @@ func refusedSchema(err error) error {
 	return err
 }
 
-// outlives tells whether the records of a key are kept: those of the destinations
+// outlives reports whether the records of a key are kept: those of the destinations
 // of the first world are; what is tried out and forks are not.
 func outlives(key string) bool { return strings.HasPrefix(key, "destination-") }
 
-// shares tells whether other processes have the records, too.
+// shares reports whether other processes have the records, too.
 func (s *simulatorPool) shares(key string) bool { return s.store != nil && outlives(key) }
 
 // file is the database behind a key; "" is memory.

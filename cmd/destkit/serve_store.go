@@ -46,7 +46,7 @@ func (p *storePlace) at() server.Place {
 	return server.Place{Dir: p.dir, Store: p.url, StorePassword: p.password}
 }
 
-// holds tells whether the store was used before: then it has a master key.
+// holds reports whether the store was used before: then it has a master key.
 func (p *storePlace) holds(ctx context.Context) (bool, error) {
 	held, err := p.at().Holds(ctx)
 	if err != nil {

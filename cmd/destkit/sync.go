@@ -37,7 +37,7 @@ type runner struct {
 	full, cancel, detach bool
 }
 
-// newSyncRun triggers a run (facts B3) and shows it as spec 2.9 lets clients see
+// newSyncRun triggers a run and shows it as spec 2.9 lets clients see
 // it: current_step and the counters.
 func newSyncRun() *cobra.Command {
 	var r runner

@@ -115,7 +115,7 @@ func (f *follower) ask(ctx context.Context, call func() error) error {
 	}
 }
 
-// passes tells whether an error may go away by itself, and what Retry-After asks
+// passes reports whether an error may go away by itself, and what Retry-After asks
 // for.
 func passes(err error) (hint time.Duration, passing bool) {
 	var gone *unreachable

@@ -68,7 +68,7 @@ func writeScope(s c.Settings) string {
 	return fmt.Sprintf("%s, at most %s", orNone(s.Objects), plural(s.MaxRecords, "record"))
 }
 
-// readbackScope says whether values were looked up, and how late they might
+// readbackScope reports whether values were looked up, and how late they might
 // appear: a window weakens what DUR-001 proves.
 func readbackScope(s c.Settings) string {
 	switch {

@@ -14,7 +14,7 @@ type tested struct {
 	a *answer
 }
 
-// passed tells whether the destination was found well.
+// passed reports whether the destination was found well.
 func (t *tested) passed() bool {
 	well, _ := t.a.at("data", "last_test_succeeded").Bool()
 	return t.a.Status < 300 && well

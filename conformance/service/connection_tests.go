@@ -114,7 +114,7 @@ func quoted(message string) string {
 	return strconv.Quote(message)
 }
 
-// latestIsTest tells that the connection was tested (facts A3).
+// latestIsTest tells that the connection was tested.
 func (p *play) latestIsTest() error {
 	calls, err := p.heard()
 	if err != nil {

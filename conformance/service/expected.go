@@ -85,7 +85,7 @@ func mustParse(v any) *wire.Node {
 // down goes into a value by a path with dots, such as "mode.triggers.schedule".
 func down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
 
-// hasType tells whether a value is of one of the types that are named in words:
+// hasType reports whether a value is of one of the types that are named in words:
 // "integer", "timestamp or null".
 func hasType(n *wire.Node, types string) bool {
 	return slices.ContainsFunc(strings.Split(types, " or "), func(one string) bool { return isA(n, strings.TrimSpace(one)) })

@@ -10,7 +10,7 @@ import (
 )
 
 // makesFields connects a destination whose object takes fields that it does not
-// have yet (facts A3).
+// have yet.
 func (p *play) makesFields() error {
 	_, err := p.connect(connecting{sim: SimulatorConfig{
 		Objects: []rpc.Object{{APIName: thingObject, Label: "Thing", CanCreateFields: rpc.CanCreateOnWrite}},

@@ -45,7 +45,7 @@ func itemsOf(n *wire.Node) []*wire.Node {
 	return n.Items
 }
 
-// offers tells whether an object supports an operation (spec 2.3).
+// offers reports whether an object supports an operation (spec 2.3).
 func offers(object *wire.Node, operation string) bool {
 	for _, one := range itemsOf(object.Get("supported_operations")) {
 		if stringOf(one) == operation {

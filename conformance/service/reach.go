@@ -29,7 +29,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	made := thing{kind: "destinations", id: d.id, name: name}
 	r.keep(made)
 	path := "/destinations/" + strconv.FormatInt(d.id, 10)
-	// The connection is tested when it is made (facts A3); looking at its objects
+	// The connection is tested when it is made; looking at its objects
 	// makes a service call that has not done so yet.
 	for range reachTries {
 		if len(d.seen("")) > 0 {

@@ -12,7 +12,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// fits tells whether a value is of a type, in the words of the tables of the
+// fits reports whether a value is of a type, in the words of the tables of the
 // scenarios:
 //
 //	string, integer, number, boolean, object, array, null

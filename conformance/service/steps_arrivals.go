@@ -181,7 +181,7 @@ func (p *play) runAppends(run int, list string) error {
 }
 
 // mapsColumn reads the sync again: mappings that are made by the service are
-// shown with it (facts B4).
+// shown with it.
 func (p *play) mapsColumn(column, field string) error {
 	a, err := p.must(request{method: "GET", path: p.syncPath()})
 	if err != nil {

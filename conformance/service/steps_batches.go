@@ -10,8 +10,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// batchSteps look at what sync_batch carries (spec 4.2, identifier rule; facts
-// A3).
+// batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
 func batchSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(p *play) any {

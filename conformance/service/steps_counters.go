@@ -58,7 +58,7 @@ func (p *play) countsOneOf(name string, run int, list string) error {
 	return p.Held()
 }
 
-// countsNone: a run that failed may leave its counters out (facts B5).
+// countsNone: a run that failed may leave its counters out.
 func (p *play) countsNone(run int) error {
 	n, ok, a, err := p.counter(run, "records_updated")
 	if err != nil {
@@ -71,8 +71,7 @@ func (p *play) countsNone(run int) error {
 	return p.Held()
 }
 
-// sumsAgree: what was processed is what was to be sent, and became something
-// (facts B5).
+// sumsAgree: what was processed is what was to be sent, and became something.
 func (p *play) sumsAgree(run int) error {
 	sum := map[string]int64{}
 	var from *answer

@@ -94,7 +94,7 @@ func (p *play) answersAreJSON() error {
 }
 
 // answersHaveSomeStatus leaves the word to other checks: errors have an integer in
-// the live dialect (facts B1).
+// the live dialect.
 func (p *play) answersHaveSomeStatus() error {
 	for _, a := range p.batch {
 		if n := a.at("status"); !n.Is(wire.String) && !n.Is(wire.Number) {
@@ -255,7 +255,7 @@ func (p *play) timesAreUTC() error {
 	})
 }
 
-// isUTC tells whether a text is an ISO 8601 time in UTC.
+// isUTC reports whether a text is an ISO 8601 time in UTC.
 func isUTC(text string) bool {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil {

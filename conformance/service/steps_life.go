@@ -289,7 +289,7 @@ func (p *play) comesTo(which, how, want string) error {
 	}
 	status := a.text("data", "status")
 	good := status == want
-	if want == "canceled" { // the word is open, the boolean is not (facts B5)
+	if want == "canceled" { // the word is open, the boolean is not
 		canceled, _ := a.at("data", "canceled").Bool()
 		good = canceled && over(status)
 	}

@@ -125,7 +125,7 @@ func (p *play) objectsAreFound() error {
 }
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
-// seen with a capital letter (facts B6).
+// seen with a capital letter.
 func (p *play) agrees(what string, t *conformance.Table) error {
 	pl, err := p.plan()
 	if err != nil {

@@ -47,7 +47,7 @@ func retriesSteps() []conformance.Step {
 	}
 }
 
-// runsInFull triggers a run that sends everything (facts B3).
+// runsInFull triggers a run that sends everything.
 func (p *play) runsInFull(where string) error {
 	s := p.latest()
 	var id int64
@@ -212,7 +212,7 @@ func (p *play) runIsFull(run int, what string) error {
 	return p.Held()
 }
 
-// recordLine is one record in the history of a run (facts B3).
+// recordLine is one record in the history of a run.
 type recordLine struct {
 	Identifier    any     `json:"identifier"`
 	Status        string  `json:"status"`

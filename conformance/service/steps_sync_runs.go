@@ -155,7 +155,7 @@ func (p *play) timesInOrder() error {
 	return p.Held()
 }
 
-// notThere: what is missing is answered with 404 (facts B1).
+// notThere: what is missing is answered with 404.
 func (p *play) notThere() error {
 	if !p.last.OK() || p.last.Status != http.StatusNotFound {
 		p.broken("HTTP 404", p.last.short(), p.last)

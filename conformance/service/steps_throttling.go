@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// throttlingSteps are for THR: 429 and Retry-After (facts A6).
+// throttlingSteps are for THR: 429 and Retry-After.
 func throttlingSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^the destination notes the time of every call$`, func(p *play) any { return p.timesCalls }),

@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// transportSteps look at the calls as HTTP requests (spec 4.2; facts A1).
+// transportSteps look at the calls as HTTP requests (spec 4.2).
 func transportSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(p *play) any { return p.callsHaveHeader }),

@@ -241,8 +241,7 @@ func (p *play) hidesSecret(word, butURL string) error {
 	return p.Held()
 }
 
-// withoutURL leaves out where the URL of a connection is published to stand
-// (facts B6).
+// withoutURL leaves out where the URL of a connection is published to stand.
 func withoutURL(body []byte) []byte {
 	whole, err := decodeAny(body)
 	if err != nil {

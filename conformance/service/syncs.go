@@ -80,7 +80,7 @@ func (p *play) trigger(s *syncing, full bool) (int64, error) {
 	return a.id("data", "sync_run_id"), nil
 }
 
-// over are the statuses of a run that has ended (facts B5).
+// over are the statuses of a run that has ended.
 func over(status string) bool {
 	switch status {
 	case "completed", "failed", "skipped", "canceled", "cancelled":

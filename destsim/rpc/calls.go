@@ -14,7 +14,7 @@ type TestResult struct {
 }
 
 // objectParams are the params of list_fields and supported_operations: exactly
-// this key (facts A3).
+// this key.
 type objectParams struct {
 	Object ObjectRef `json:"object"`
 }
@@ -60,7 +60,7 @@ func (c *Client) SupportedOperations(ctx context.Context, object ObjectRef) ([]s
 }
 
 // GetSyncSpeed calls get_sync_speed with {}: a JSON-RPC library refuses the
-// sync_plan of the oldest text (facts A3).
+// sync_plan of the oldest text.
 func (c *Client) GetSyncSpeed(ctx context.Context) (Speed, error) {
 	var result Speed
 	err := c.Call(ctx, MethodGetSyncSpeed, nil, &result)

@@ -142,7 +142,7 @@ func (c *Client) Decode(resp *http.Response, id string) (json.RawMessage, error)
 	return raw, err
 }
 
-// setHeader sets the headers that the service sends (facts A1), except its
+// setHeader sets the headers that the service sends, except its
 // name, and those of the configuration.
 func (c *Client) setHeader(req *http.Request) {
 	h := req.Header

@@ -79,7 +79,7 @@ func newPlanEntry(raw []byte) (*planEntry, error) {
 }
 
 // ActiveIdentifier names the field that is the active identifier; ok is false
-// unless exactly one is (facts A3).
+// unless exactly one is.
 func (p SyncPlan) ActiveIdentifier() (name string, ok bool) {
 	n := 0
 	for key, f := range p.Schema {

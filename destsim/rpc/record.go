@@ -25,7 +25,7 @@ type patternName struct {
 	wanted           bool
 }
 
-// is tells whether text, of len and eight more bytes at least, starts with the
+// is reports whether text, of len and eight more bytes at least, starts with the
 // name. Most names are compared in two steps.
 func (n *patternName) is(text []byte, p *pattern) bool {
 	if (binary.LittleEndian.Uint64(text)^n.head)&n.mask != 0 {
@@ -92,7 +92,7 @@ func (p *pattern) scan(text []byte, i, depth int, fields []fieldSpan) (end int, 
 	return i + 1, all, plain, true
 }
 
-// tight tells whether the fields of the record from start to end follow one
+// tight reports whether the fields of the record from start to end follow one
 // another without white space.
 func tight(fields []fieldSpan, start, end uint32) bool {
 	for _, f := range fields {

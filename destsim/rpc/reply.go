@@ -53,7 +53,7 @@ func (c *Client) readReply(resp *http.Response) ([]byte, error) {
 }
 
 // decodeContent undoes a Content-Encoding: gzip and deflate are what the
-// service offers (facts A1).
+// service offers.
 func decodeContent(r io.Reader, encoding string) (io.Reader, error) {
 	switch strings.ToLower(strings.TrimSpace(encoding)) {
 	case "", "identity":

@@ -6,7 +6,7 @@ import (
 )
 
 // EncodeRequest appends one request in the published key order jsonrpc,
-// method, params, id, without white space (facts A1). params must be a JSON
+// method, params, id, without white space. params must be a JSON
 // object and is copied as it is; nil stands for {}.
 func EncodeRequest(dst []byte, method string, params []byte, id string) []byte {
 	// Room for all of it at once: params may be megabytes.
@@ -175,7 +175,7 @@ func (q *rawRequest) check(r *Request) error {
 	return nil
 }
 
-// idKind tells whether a raw id is absent, a string, a number or null.
+// idKind reports whether a raw id is absent, a string, a number or null.
 func idKind(raw []byte) bool {
 	if len(raw) == 0 {
 		return true

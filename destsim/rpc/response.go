@@ -61,7 +61,7 @@ var ErrEnvelope = errors.New("wrong response envelope")
 
 // DecodeResponse decodes a reply strictly (spec 4.2): one JSON object with
 // jsonrpc "2.0", the id of the request, and either a result object or an error
-// object. Additional members are normal (facts A2). An error is looked at
+// object. Additional members are normal. An error is looked at
 // before the id, because a parse error carries id null. result is a slice of
 // body.
 //

@@ -48,7 +48,7 @@ func AppendRecordResult(dst, identifier []byte, success bool, message string) []
 // record_results, in the order of the wire, without allocating. identifier and
 // message are raw values within result, nil where absent; MessageText makes
 // text of a message. success is true only when the entry says so with the
-// boolean true: a record without explicit success has failed (facts A3).
+// boolean true: a record without explicit success has failed.
 //
 // An error of fn ends the walk and is returned as it is. Text that is not JSON
 // is a wrapped *SyntaxError, a wrong shape wraps ErrResults; fn may have been

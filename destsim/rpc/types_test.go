@@ -14,7 +14,7 @@ func TestNamesOfTheProtocol(t *testing.T) {
 }
 
 // TestFieldHasAllEightKeys: no key of a field may vanish when it is false or
-// empty (facts A3), and can_create_fields must when it is not used.
+// empty, and can_create_fields must when it is not used.
 func TestFieldHasAllEightKeys(t *testing.T) {
 	text, err := json.Marshal(Field{})
 	require.NoError(t, err)

@@ -32,7 +32,7 @@ const (
 	KindDateTime
 )
 
-// KindOf is the kind of a field type (facts A3); of an unknown one KindText.
+// KindOf is the kind of a field type; of an unknown one KindText.
 func KindOf(fieldType string) Kind {
 	switch fieldType {
 	case TypeBoolean:

@@ -74,7 +74,7 @@ func (r row) with(format string, args ...any) row {
 	return r
 }
 
-// met tells whether the goal is.
+// met reports whether the goal is.
 func (r row) met() bool {
 	if r.atMost {
 		return r.shown <= r.want
@@ -82,7 +82,7 @@ func (r row) met() bool {
 	return r.shown >= r.want
 }
 
-// counts tells whether there is a goal and a figure for it.
+// counts reports whether there is a goal and a figure for it.
 func (r row) counts() bool { return r.absent == "" && !r.beside }
 
 func (r row) measured() string {

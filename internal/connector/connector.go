@@ -245,7 +245,7 @@ func (f *Field) check(all []Field, add func(at, format string, args ...any)) {
 	}
 }
 
-// fits tells whether a default is a value of the type; none fits always.
+// fits reports whether a default is a value of the type; none fits always.
 func fits(typ string, value any) bool {
 	switch value.(type) {
 	case nil:

@@ -12,8 +12,7 @@ type filter struct {
 }
 
 // filters are those of Liquid 5.4, those of its successors that the service
-// offers (find, find_index, has, reject, squish), and the service's own (facts
-// C).
+// offers (find, find_index, has, reject, squish), and the service's own.
 var filters = map[string]filter{}
 
 func init() {

@@ -12,7 +12,7 @@ import (
 	"slices"
 )
 
-// ownFilters are the service's own (facts C) and date.
+// ownFilters are the service's own and date.
 var ownFilters = map[string]filter{
 	"date":   {1, 1, date},
 	"json":   {apply: toJSON},

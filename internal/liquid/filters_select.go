@@ -62,7 +62,7 @@ func bitOf(n *big.Int, at int64) any {
 	return int64(n.Bit(int(at)))
 }
 
-// hasProperties tells whether an index means anything to a value.
+// hasProperties reports whether an index means anything to a value.
 func hasProperties(item any) bool {
 	switch item.(type) {
 	case map[string]any, string, []any, int64, *big.Int:

@@ -6,7 +6,7 @@ import (
 )
 
 // The kinds of words of a Liquid expression, by the names that syntax errors
-// call them (facts C).
+// call them.
 const (
 	wordEnd        = "end_of_string"
 	wordID         = "id"

@@ -9,7 +9,7 @@ import (
 // tagParser reads one tag, with all of its block, into a body.
 type tagParser func(p *sourceParser, name, markup string, t *tokens, b *body) error
 
-// tags are those of Liquid 5.4 without include and render (facts C).
+// tags are those of Liquid 5.4 without include and render.
 var tags map[string]tagParser
 
 // In init, since the parsers of blocks come back to this map.

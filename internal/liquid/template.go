@@ -1,6 +1,6 @@
 // Package liquid parses and renders the templates of mappings (spec 2.7): Liquid
-// 5.4 without include and render, strictly, with the service's own filters (facts
-// C). Parse reads a template, Render prints it for one record, and errors know
+// 5.4 without include and render, strictly, with the service's own filters. Parse
+// reads a template, Render prints it for one record, and errors know
 // their line.
 //
 // It has an engine of its own, since github.com/osteele/liquid prints something
@@ -95,7 +95,7 @@ func (t *Template) Render(record map[string]any, limits Limits) (string, error) 
 	return t.render(newRun(record, limits))
 }
 
-// RenderEscaped prints for JSON mode (facts C): outputs are escaped for the
+// RenderEscaped prints for JSON mode: outputs are escaped for the
 // inside of a JSON string, unless they pass raw or json.
 func (t *Template) RenderEscaped(record map[string]any, limits Limits) (string, error) {
 	r := newRun(record, limits)

@@ -109,7 +109,7 @@ func sizeOf(value any) (int64, bool) {
 	return 0, false
 }
 
-// hasOrder tells whether < and its like mean anything to a value.
+// hasOrder reports whether < and its like mean anything to a value.
 func hasOrder(value any) bool {
 	switch value.(type) {
 	case int64, *big.Int, float64, decimal, string, rawText, time.Time:

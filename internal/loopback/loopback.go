@@ -1,4 +1,4 @@
-// Package loopback tells whether a request was made on this machine, by a
+// Package loopback reports whether a request was made on this machine, by a
 // program or by a person, and not by a stranger who was passed on to it. The
 // control endpoints of every part are open without a token to such requests
 // alone.
@@ -64,20 +64,20 @@ func Admit(r *http.Request) error {
 	return nil
 }
 
-// Address tells whether the address of a peer, with or without its port, is on
+// Address reports whether the address of a peer, with or without its port, is on
 // this machine. One that is no network address is.
 func Address(remote string) bool {
 	address, err := parse(remote)
 	return err != nil || address.Unmap().IsLoopback()
 }
 
-// onNetwork tells whether a peer has a network address at all.
+// onNetwork reports whether a peer has a network address at all.
 func onNetwork(remote string) bool {
 	_, err := parse(remote)
 	return err == nil
 }
 
-// Name tells whether a host, with or without its port, names this machine
+// Name reports whether a host, with or without its port, names this machine
 // without asking a resolver: a name of another site may lead here too.
 func Name(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -20,7 +20,7 @@ func Named() bool {
 	return f != nil && strings.Contains(f.Value.String(), "/")
 }
 
-// Tenth tells whether the cell with this number runs. With -short none does: the
+// Tenth reports whether the cell with this number runs. With -short none does: the
 // test is skipped.
 func Tenth(t *testing.T, cell int) bool {
 	t.Helper()

@@ -54,7 +54,7 @@ const parquetMark = "PAR1"
 
 func begins(f io.ReaderAt, mark string) bool { return ends(f, int64(len(mark)), mark) }
 
-// ends tells whether the text that ends at a place of a file is the mark.
+// ends reports whether the text that ends at a place of a file is the mark.
 func ends(f io.ReaderAt, at int64, mark string) bool {
 	text := make([]byte, len(mark))
 	n, _ := f.ReadAt(text, max(0, at-int64(len(mark))))

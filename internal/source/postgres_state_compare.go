@@ -19,7 +19,7 @@ import (
 // compareSQL is one comparison: one statement, so one snapshot of rows and
 // state. found has every key of either side once, so that a key that stands
 // twice is known before anything of it is handed out; the rows themselves are
-// joined to the few keys that matter. Of what was sent before, a row only says
+// joined to the few keys that matter. Of what was sent before, a row only reports
 // whether it is there.
 //
 //	1 NOT MATERIALIZED or MATERIALIZED  2 key  3 columns  4 their fingerprint  5 FROM  6 state

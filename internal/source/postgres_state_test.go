@@ -91,7 +91,7 @@ func prints(t *testing.T, s *PostgresState, c Comparison) map[string]int64 {
 }
 
 // TestStateCompares: one statement finds what is new, changed, refused before,
-// gone, NULL and twice there (service.md section 3, advanced).
+// gone, NULL and twice there.
 func TestStateCompares(t *testing.T) {
 	s, exec := newState(t, "id integer, name text, at timestamptz, tags text[], doc jsonb")
 	info, err := s.Open(t.Context())

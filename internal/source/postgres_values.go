@@ -9,7 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// postgresWriter turns a value as the server sends it into JSON, and says
+// postgresWriter turns a value as the server sends it into JSON, and reports
 // whether the binary form is asked for. A type that is not known here reads as
 // its text.
 func postgresWriter(oid uint32) (write func(dst, value []byte) []byte, binaryForm bool) {

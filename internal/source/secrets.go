@@ -10,7 +10,7 @@ import (
 )
 
 // Details is the part of the credentials that may be shown: what GET returns as
-// connection_details (facts B3). Fields that are left out or unknown are not in
+// connection_details. Fields that are left out or unknown are not in
 // it.
 func (c *Catalogue) Details(typ string, credentials map[string]json.RawMessage) map[string]any {
 	details := map[string]any{}

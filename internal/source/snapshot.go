@@ -28,7 +28,7 @@ type Snapshotter interface {
 type Snapshot interface {
 	// Name is for Range.Snapshot.
 	Name() string
-	// Holds tells whether all ranges that name it, and were opened before this call,
+	// Holds reports whether all ranges that name it, and were opened before this call,
 	// have rows of one moment: nil, or an ErrNoSnapshot. It is safe for parallel use.
 	Holds(ctx context.Context) error
 	Close() error

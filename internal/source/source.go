@@ -1,6 +1,6 @@
 // Package source owns the reading side of the reference service: the types of
 // sources with their configuration (spec 2.10), the test of a connection, the
-// discovery of tables and columns (facts B3), the check of a query, and rows as
+// discovery of tables and columns, the check of a query, and rows as
 // JSON text in the order of their keys.
 //
 // It refuses to know workspaces, syncs, mappings and destinations, where

@@ -115,7 +115,7 @@ func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
 	return name, err
 }
 
-// inside tells whether a row is of the range.
+// inside reports whether a row is of the range.
 func (r *sqliteRows) inside(stmt *sqlite.Stmt) bool {
 	if r.of == nil {
 		return true

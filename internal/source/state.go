@@ -10,7 +10,7 @@ import (
 )
 
 // With the engine "advanced" a source keeps the state of its syncs itself, in a
-// schema of its own, so that comparing is one statement there (facts C). This
+// schema of its own, so that comparing is one statement there. This
 // package owns the statements; which entry means what, and when one may change,
 // is its caller's business.
 

@@ -16,7 +16,7 @@ import (
 // SyncLogTable is the table in StateSchema into which logs of syncs are written.
 const SyncLogTable = "sync_log"
 
-// LogRow is what became of one record of a run (facts C). ID is never the same for
+// LogRow is what became of one record of a run. ID is never the same for
 // two of them, and the same when a row is written again.
 type LogRow struct {
 	ID                  string          `json:"log_id"`

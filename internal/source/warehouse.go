@@ -174,7 +174,7 @@ func (w *warehouse) fill(ctx context.Context) (err error) {
 	return w.fillSample(conn)
 }
 
-// filled tells whether a database has its sample tables. A database of another
+// filled reports whether a database has its sample tables. A database of another
 // program is left as it is.
 func (w *warehouse) filled(conn *sqlite.Conn) (bool, error) {
 	// The tables first: somebody may fill the database between the two, and

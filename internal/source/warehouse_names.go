@@ -153,7 +153,7 @@ func (w *warehouse) resolve(parts []string) (stored string, used int) {
 	return "", 0
 }
 
-// isSchema tells whether a name is one of the schemas that the warehouse shows, or
+// isSchema reports whether a name is one of the schemas that the warehouse shows, or
 // the one of the service, which is only read by its name.
 func (w *warehouse) isSchema(name string) bool {
 	if strings.EqualFold(name, StateSchema) {

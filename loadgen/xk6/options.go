@@ -17,7 +17,7 @@ import (
 // config is what a script asks for.
 type config struct{ options loadgen.Options }
 
-// ranged tells whether the script has a key range of its own.
+// ranged reports whether the script has a key range of its own.
 func (c *config) ranged() bool { return c.options.KeyTo != 0 }
 
 // option reads one option. Numbers may be texts: that is what __ENV has.

@@ -2,7 +2,7 @@ package api
 
 import "encoding/json"
 
-// TypeCustomAPI is the connection type of a custom destination (facts B6);
+// TypeCustomAPI is the connection type of a custom destination;
 // TypeLocalFiles writes CSV or JSON lines into a folder (ours).
 const (
 	TypeCustomAPI  = "custom_api"
@@ -57,15 +57,14 @@ type ServiceConnection struct {
 	Credentials map[string]json.RawMessage `json:"credentials"`
 }
 
-// CustomHeader is one extra header of a custom destination (facts B6). Value is
+// CustomHeader is one extra header of a custom destination. Value is
 // null in replies when IsSecret.
 type CustomHeader struct {
 	Value    *string `json:"value"`
 	IsSecret bool    `json:"is_secret"`
 }
 
-// CustomAPICredentials are the credentials of a custom destination (facts B6,
-// spec 5.2).
+// CustomAPICredentials are the credentials of a custom destination (spec 5.2).
 type CustomAPICredentials struct {
 	APIVersion    int                     `json:"api_version"`
 	WebhookURL    string                  `json:"webhook_url"`
@@ -134,7 +133,7 @@ type AdvancedField struct {
 }
 
 // DestinationField is one field of an object (spec 2.5). Type is one of the
-// seven types of the custom destination protocol (facts A3).
+// seven types of the custom destination protocol.
 type DestinationField struct {
 	Label                   string   `json:"label"`
 	FullName                string   `json:"full_name"`
@@ -152,7 +151,7 @@ type DestinationField struct {
 	Type                    string   `json:"type"`
 }
 
-// The seven types of a field (facts A3).
+// The seven types of a field.
 const (
 	TypeBoolean  = "boolean"
 	TypeDecimal  = "decimal"
@@ -163,7 +162,7 @@ const (
 	TypeString   = "string"
 )
 
-// Connector is a destination type of GET /connectors (facts B3).
+// Connector is a destination type of GET /connectors.
 type Connector struct {
 	DocumentationSlug       string       `json:"documentation_slug"`
 	Label                   string       `json:"label"`

@@ -1,6 +1,6 @@
 package api
 
-// Link is a page for a browser (facts B3): a person opens URI, decides, and is sent
+// Link is a page for a browser: a person opens URI, decides, and is sent
 // to RedirectURI with what happened. It opens once, and not after ExpiresAt.
 type Link struct {
 	ID          int64   `json:"id"`

@@ -59,7 +59,7 @@ type WorkspaceInvitation struct {
 	Role        string `json:"role"`
 }
 
-// Webhook is told of the life of syncs (facts B3, C). Secret is shown at
+// Webhook is told of the life of syncs. Secret is shown at
 // creation only.
 type Webhook struct {
 	ID          int64    `json:"id"`
@@ -71,7 +71,7 @@ type Webhook struct {
 	Secret      *string  `json:"secret,omitempty"`
 }
 
-// WebhookEvents are the events a webhook can ask for (facts C).
+// WebhookEvents are the events a webhook can ask for.
 var WebhookEvents = []string{
 	"sync.triggered", "sync.started", "sync.completed", "sync.success",
 	"sync.failed", "sync.alert.raised", "sync.alert.resolved",

@@ -36,7 +36,7 @@ type ConfigField struct {
 }
 
 // Rules of a configuration field, such as "required". On the wire it is one
-// string, joined by a bar, or with AsList a list of strings (facts B3).
+// string, joined by a bar, or with AsList a list of strings.
 type Rules struct {
 	Words  []string
 	AsList bool
@@ -60,7 +60,7 @@ func (r Rules) MarshalJSON() ([]byte, error) {
 	return json.Marshal(joined)
 }
 
-// Source is one connection to read from (facts B3). Credentials are never
+// Source is one connection to read from. Credentials are never
 // returned; ConnectionDetails holds their harmless part.
 type Source struct {
 	ID                 int64          `json:"id"`
@@ -78,13 +78,13 @@ type Source struct {
 	WritebackRetention json.RawMessage `json:"warehouse_writeback_retention_in_days,omitempty"`
 }
 
-// Engines of a source (spec 2.10, facts C).
+// Engines of a source (spec 2.10).
 const (
 	EngineBasic    = "basic"
 	EngineAdvanced = "advanced"
 )
 
-// SourceConnection is the body of POST and PATCH /sources (facts B3). In a
+// SourceConnection is the body of POST and PATCH /sources. In a
 // PATCH nil fields keep what is stored. Label is the deprecated name.
 type SourceConnection struct {
 	Name               *string                    `json:"name"`
@@ -95,7 +95,7 @@ type SourceConnection struct {
 	WritebackRetention *int64                     `json:"warehouse_writeback_retention_in_days"`
 }
 
-// Table is a table of a source with its columns (facts B3). ID is stable as
+// Table is a table of a source with its columns. ID is stable as
 // long as catalog, schema and name are.
 type Table struct {
 	Type         string   `json:"type"` // table
@@ -153,7 +153,7 @@ type Model struct {
 	Columns        []Column `json:"columns"`
 }
 
-// Dataset replaces models (facts B3).
+// Dataset replaces models.
 type Dataset struct {
 	ID                 int64           `json:"id"`
 	Name               string          `json:"name"`
@@ -181,7 +181,7 @@ type FilterSegment struct {
 	UpdatedAt         Time    `json:"updated_at"`
 }
 
-// DatasetColumn is a column as datasets show it (facts B3).
+// DatasetColumn is a column as datasets show it.
 type DatasetColumn struct {
 	Name     string `json:"name"`
 	DataType string `json:"data_type"`

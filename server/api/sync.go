@@ -11,7 +11,7 @@ const (
 	OperationUpsert = "upsert"
 )
 
-// The values of sync.status (facts B4): no history, last run completed, last
+// The values of sync.status: no history, last run completed, last
 // run failed. The spec dialect writes them in lower case.
 const (
 	SyncReady    = "Ready"
@@ -61,7 +61,7 @@ type Sync struct {
 }
 
 // SyncConfig is what a client decides about a sync (spec 2.6). The flat
-// schedule fields and triggers are the older published form of mode (facts B4):
+// schedule fields and triggers are the older published form of mode:
 // they are accepted, folded into Mode, and shown again in replies.
 type SyncConfig struct {
 	Label                        *string                    `json:"label"`
@@ -104,14 +104,14 @@ type DestinationAttributes struct {
 }
 
 // SourceAttributes names the source object of a sync (spec 2.6). A segment of a
-// dataset stands beside it, and again at the top of the sync (facts B4).
+// dataset stands beside it, and again at the top of the sync.
 type SourceAttributes struct {
 	ConnectionID    int64        `json:"connection_id"`
 	Object          SourceObject `json:"object"`
 	FilterSegmentID *int64       `json:"filter_segment_id,omitempty"`
 }
 
-// Types of a source object (spec 2.8, facts B4). Replies show a segment as
+// Types of a source object (spec 2.8). Replies show a segment as
 // ObjectFilterSegment.
 const (
 	ObjectTable         = "table"
@@ -123,7 +123,7 @@ const (
 )
 
 // SourceObject points at a table, dataset, model or topic (spec 2.8; model and
-// topic from facts B4). Tables are named by the three table_ fields, models by
+// topic from published material). Tables are named by the three table_ fields, models by
 // id or name, the others by id. In replies a dataset, model or topic also shows
 // its name, its times and its query.
 type SourceObject struct {
@@ -139,7 +139,7 @@ type SourceObject struct {
 	Query        *string `json:"query,omitempty"`
 }
 
-// Types of a mapping's source (spec 2.7; the last three from facts B4).
+// Types of a mapping's source (spec 2.7; the last three from published material).
 const (
 	FromColumn            = "column"
 	FromConstant          = "constant_value"
@@ -150,7 +150,7 @@ const (
 )
 
 // Mapping moves one value into one destination field (spec 2.7; the fields
-// below LookupField from facts B4).
+// below LookupField from published material).
 type Mapping struct {
 	From                MappingFrom `json:"from"`
 	To                  string      `json:"to"`
@@ -169,7 +169,7 @@ type Mapping struct {
 
 // MappingFrom is where a mapped value comes from (spec 2.7). Data is a string
 // for column and sync_metadata, a Constant for constant_value, a Template for
-// liquid_template (a bare string is accepted too, facts B4).
+// liquid_template (a bare string is accepted too).
 type MappingFrom struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data"`
@@ -187,7 +187,7 @@ type Template struct {
 	Text string `json:"liquid_template"`
 }
 
-// Types of an alert (spec 2.8; all but the first two from facts B4).
+// Types of an alert (spec 2.8; all but the first two from published material).
 const (
 	AlertFailure              = "FailureAlertConfiguration"
 	AlertInvalidRecordPercent = "InvalidRecordPercentAlertConfiguration"
@@ -200,7 +200,7 @@ const (
 )
 
 // Alert is one alert of a sync (spec 2.8). ID is given by the service and must
-// be sent back in updates (facts B4).
+// be sent back in updates.
 type Alert struct {
 	ID                 *int64        `json:"id,omitempty"`
 	Type               string        `json:"type"`
@@ -209,8 +209,8 @@ type Alert struct {
 	Options            *AlertOptions `json:"options"`
 }
 
-// AlertOptions are the options of the alert types together (spec 2.8, facts
-// B4): Threshold in percent, or in Unit for a runtime.
+// AlertOptions are the options of the alert types together (spec 2.8): Threshold in
+// percent, or in Unit for a runtime.
 type AlertOptions struct {
 	Threshold  *int64  `json:"threshold,omitempty"`
 	RecordType *string `json:"record_type,omitempty"`
@@ -226,7 +226,7 @@ type Mode struct {
 	Triggers *Triggers `json:"triggers"`
 }
 
-// Triggers start runs; several may stand together (facts B4).
+// Triggers start runs; several may stand together.
 type Triggers struct {
 	Schedule     *Schedule        `json:"schedule,omitempty"`
 	DBTCloud     *DBTTrigger      `json:"dbt_cloud,omitempty"`
@@ -234,7 +234,7 @@ type Triggers struct {
 	SyncSequence *SequenceTrigger `json:"sync_sequence,omitempty"`
 }
 
-// Frequencies of a schedule (spec 2.6 shows daily; the others from facts B4).
+// Frequencies of a schedule (spec 2.6 shows daily; the others from published material).
 const (
 	FrequencyNever         = "never"
 	FrequencyContinuous    = "continuous"
@@ -255,19 +255,19 @@ type Schedule struct {
 	CronExpression *string `json:"cron_expression"`
 }
 
-// DBTTrigger runs a sync after a job of another product (facts B4).
+// DBTTrigger runs a sync after a job of another product.
 type DBTTrigger struct {
 	ProjectID string `json:"project_id"`
 	JobID     string `json:"job_id"`
 }
 
-// FivetranTrigger runs a sync after a job of another product (facts B4).
+// FivetranTrigger runs a sync after a job of another product.
 type FivetranTrigger struct {
 	JobID   string `json:"job_id"`
 	JobName string `json:"job_name"`
 }
 
-// SequenceTrigger runs a sync after another one completed (facts B4).
+// SequenceTrigger runs a sync after another one completed.
 type SequenceTrigger struct {
 	SyncID int64 `json:"sync_id"`
 }
@@ -287,7 +287,7 @@ type MatchRate struct {
 }
 
 // SyncRun is one execution of a sync (spec 2.9). Counters are null until the
-// run knows them (facts B5).
+// run knows them.
 type SyncRun struct {
 	ID                     int64          `json:"id"`
 	SyncID                 int64          `json:"sync_id"`
@@ -333,7 +333,7 @@ type SchemaChange struct {
 	Handling string  `json:"handling"`
 }
 
-// SyncRunRecord is what became of one record of a run (facts B3). Identifier is
+// SyncRunRecord is what became of one record of a run. Identifier is
 // null where the row has none.
 type SyncRunRecord struct {
 	RecordPayload    json.RawMessage `json:"record_payload"`
@@ -345,7 +345,7 @@ type SyncRunRecord struct {
 	StatusMessage    *string         `json:"status_message"`
 }
 
-// Statuses of invalid rows whose identifier is what is wrong (facts B3).
+// Statuses of invalid rows whose identifier is what is wrong.
 const (
 	RecordNull      = "NULL"
 	RecordDuplicate = "DUPLICATE"
@@ -357,7 +357,7 @@ type TriggerReason struct {
 	UIDetail string `json:"ui_detail"`
 }
 
-// The values of sync_run.status (facts B5).
+// The values of sync_run.status.
 const (
 	RunQueued    = "queued"
 	RunWorking   = "working"

@@ -36,7 +36,7 @@ type Spec struct {
 	Command []string `yaml:"command"`
 }
 
-// Set tells whether the hook exists.
+// Set reports whether the hook exists.
 func (s Spec) Set() bool { return s.URL != "" || len(s.Command) > 0 }
 
 // Call calls a sibling hook once with {"hook": name, …in} and returns the

@@ -193,7 +193,7 @@ func (q *request) writeHead() {
 	q.head = []byte(b.String())
 }
 
-// isToken tells whether s is a token of RFC 9110 5.6.2.
+// isToken reports whether s is a token of RFC 9110 5.6.2.
 func isToken(s string) bool {
 	for i := range len(s) {
 		if !tokenByte[s[i]] {

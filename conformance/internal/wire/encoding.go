@@ -60,7 +60,7 @@ func contentCodings(values []string) []string {
 	return codings
 }
 
-// offers tells whether the request's Accept-Encoding allows a coding that this
+// offers reports whether the request's Accept-Encoding allows a coding that this
 // client can also decode.
 func offers(q *request, coding string) bool {
 	if coding != "gzip" && coding != "deflate" {

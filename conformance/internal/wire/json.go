@@ -55,7 +55,7 @@ type Member struct {
 	Value *Node
 }
 
-// Is tells whether the node exists and has the kind.
+// Is reports whether the node exists and has the kind.
 func (n *Node) Is(kind NodeKind) bool { return n != nil && n.Kind == kind }
 
 // Type gives the kind, the zero kind of an absent node.
@@ -94,7 +94,7 @@ func (n *Node) child(name string) *Node {
 	return nil
 }
 
-// Has tells whether an object has the member, even as null.
+// Has reports whether an object has the member, even as null.
 func (n *Node) Has(name string) bool { return n.Is(Object) && n.child(name) != nil }
 
 // Bool gives the value of a boolean; ok is false for any other type.
@@ -115,7 +115,7 @@ func (n *Node) Int() (int64, bool) {
 	return v, err == nil
 }
 
-// IsInteger tells whether a number is written as an integer, of any size.
+// IsInteger reports whether a number is written as an integer, of any size.
 func (n *Node) IsInteger() bool { return n.Is(Number) && !bytes.ContainsAny(n.Raw, ".eE") }
 
 // SyntaxKind says in which way a text is not one JSON value.

@@ -48,7 +48,7 @@ type Reply struct {
 	record  func() Exchange
 }
 
-// OK tells whether a complete HTTP response was received. Its content encoding
+// OK reports whether a complete HTTP response was received. Its content encoding
 // may still be wrong (KindEncoding).
 func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
 

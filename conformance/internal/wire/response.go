@@ -181,7 +181,7 @@ func parseLength(s string) (int64, error) {
 	return n, nil
 }
 
-// closeAnnounced tells whether the endpoint said that it closes.
+// closeAnnounced reports whether the endpoint said that it closes.
 func closeAnnounced(r *Reply) bool {
 	tokens := strings.ToLower(strings.Join(r.Header["Connection"], ","))
 	keep := false

@@ -23,7 +23,7 @@ const (
 	CopiedRestored = "restored" // Options.From or Restore has put it there
 )
 
-// Copied tells whether the database is a copy that nobody has owned up to; "": it is
+// Copied reports whether the database is a copy that nobody has owned up to; "": it is
 // none.
 func (tx *Tx) Copied() (how string, err error) {
 	how, err = tx.Setting(settingCopied)

@@ -6,7 +6,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// Dataset is a named query (facts B3). Slug is unique in its workspace.
+// Dataset is a named query. Slug is unique in its workspace.
 // RecordCountAt is zero while CachedRecordCount is nil.
 type Dataset struct {
 	Row

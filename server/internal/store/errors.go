@@ -94,7 +94,7 @@ func translate(err error) error {
 	return err
 }
 
-// unique says whether a statement broke a unique constraint.
+// unique reports whether a statement broke a unique constraint.
 func unique(err error) bool {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refusal.Code == uniqueViolation
@@ -103,7 +103,7 @@ func unique(err error) bool {
 	return code == sqlite.ResultConstraintUnique || code == sqlite.ResultConstraintPrimaryKey
 }
 
-// dangling says whether a statement would have left a reference to nothing.
+// dangling reports whether a statement would have left a reference to nothing.
 func dangling(err error) bool {
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return refusal.Code == foreignKeyViolation
@@ -111,7 +111,7 @@ func dangling(err error) bool {
 	return sqlite.ErrCode(err) == sqlite.ResultConstraintForeignKey
 }
 
-// harmless says whether a failed statement leaves its transaction usable: a
+// harmless reports whether a failed statement leaves its transaction usable: a
 // broken constraint undoes that statement alone. After anything else, such as a full disk,
 // it may have rolled back everything and gone on in autocommit.
 func harmless(err error) bool {
@@ -135,7 +135,7 @@ func Passing(err error) bool {
 	return false
 }
 
-// Full tells whether there is no space left, be it for the store or for another
+// Full reports whether there is no space left, be it for the store or for another
 // file: databases of warehouses and spooled snapshots lie beside it.
 func Full(err error) bool {
 	return errors.Is(err, ErrFull) || errors.Is(err, syscall.ENOSPC) || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull

@@ -1,6 +1,6 @@
 package store
 
-// OpenAlert is a violation of an alert of a sync that lasts (facts C). Its ID is
+// OpenAlert is a violation of an alert of a sync that lasts. Its ID is
 // the alert_instance_id that the notices of raising and resolving share.
 type OpenAlert struct {
 	Row

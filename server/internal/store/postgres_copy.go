@@ -52,7 +52,7 @@ func (s shape) inserts() string {
 	return "INSERT INTO " + s.table + " (" + strings.Join(s.columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(s.columns)-1) + ")"
 }
 
-// numbers tells whether the table gives ids.
+// numbers reports whether the table gives ids.
 func (s shape) numbers() bool { return s.columns[0] == "id" }
 
 // values are a row as arguments; what is NULL stays so.

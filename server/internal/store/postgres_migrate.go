@@ -120,13 +120,13 @@ func (p *postgres) unowned(c *link) error {
 	return cmp.Or(err, error(owned))
 }
 
-// holds tells whether a schema has been used before: who uses one makes a key.
+// holds reports whether a schema has been used before: who uses one makes a key.
 func holds(c conn) (bool, error) {
 	n, err := numberOf(c, "SELECT count(*) FROM data_keys")
 	return n > 0, err
 }
 
-// Holds tells whether the schema of a URL has been used before. Its errors are
+// Holds reports whether the schema of a URL has been used before. Its errors are
 // those of Open.
 func Holds(ctx context.Context, o Options) (bool, error) {
 	held, err := schemaHolds(ctx, o)

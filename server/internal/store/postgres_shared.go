@@ -12,7 +12,7 @@ import (
 // This file is what a store in PostgreSQL offers beyond its rows: any number of
 // processes work on one schema.
 
-// Shared tells whether other processes may work on the same store: it is in
+// Shared reports whether other processes may work on the same store: it is in
 // PostgreSQL.
 func (s *Store) Shared() bool { return s.news != nil }
 
@@ -37,7 +37,7 @@ func (s *Store) Schema() string {
 	return ""
 }
 
-// Hears tells whether this process hears what others do; true where nobody else is.
+// Hears reports whether this process hears what others do; true where nobody else is.
 func (s *Store) Hears() bool { return s.news == nil || s.news.hears() }
 
 // Outages counts how often the connection was lost on which this process hears the

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Source is a connection to read from (facts B3). Details are shown in replies
+// Source is a connection to read from. Details are shown in replies
 // and hold no secret; the credentials are kept apart, sealed. WritebackRetention
 // is in days.
 type Source struct {

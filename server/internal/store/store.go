@@ -104,7 +104,7 @@ func (s *Store) Generation() uint64 {
 
 const databaseFile = "destkit.db"
 
-// HoldsData tells whether a data directory has been used before. An empty file
+// HoldsData reports whether a data directory has been used before. An empty file
 // counts as nothing: a start that found the disk full leaves one.
 func HoldsData(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, databaseFile))

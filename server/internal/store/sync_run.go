@@ -74,14 +74,14 @@ func (tx *Tx) SyncRuns(syncID int64, p Page) ([]*SyncRun, int64, error) {
 }
 
 // SetRunStarted keeps the moment of the transaction as the one at which work on a
-// run began. It tells whether this was the first time; a run that is resumed
+// run began. It reports whether this was the first time; a run that is resumed
 // keeps its moment. The version counts up, so that nobody saves over it.
 func (tx *Tx) SetRunStarted(id int64) (first bool, err error) {
 	return tx.setRunMoment("started_at", id)
 }
 
 // SetRunTold keeps the moment of the transaction as the one at which the end of a
-// run was told to others. It tells whether this was the first time.
+// run was told to others. It reports whether this was the first time.
 func (tx *Tx) SetRunTold(id int64) (first bool, err error) {
 	return tx.setRunMoment("told_at", id)
 }

@@ -5,7 +5,7 @@ import (
 	"net/url"
 )
 
-// Webhook is told of the life of syncs (facts B3). Its Endpoint may hold secrets
+// Webhook is told of the life of syncs. Its Endpoint may hold secrets
 // in path and query, so it is kept sealed; Site is what may be shown of it,
 // scheme and host. The secret that signs is read apart.
 type Webhook struct {

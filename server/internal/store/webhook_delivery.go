@@ -13,7 +13,7 @@ const (
 	DeliveryFailed    = "failed"    // given up
 )
 
-// WebhookDelivery is one event on its way to one webhook (facts C). Body is the
+// WebhookDelivery is one event on its way to one webhook. Body is the
 // exact text that every attempt sends and signs; it holds no secret, and neither
 // may Error.
 type WebhookDelivery struct {

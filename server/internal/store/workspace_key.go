@@ -2,8 +2,8 @@ package store
 
 import "fmt"
 
-// WorkspaceKeyPrefix begins every workspace API key and is a part of it (facts
-// B1), so that a key can be recognised in any text.
+// WorkspaceKeyPrefix begins every workspace API key and is a part of it, so that a
+// key can be recognised in any text.
 const WorkspaceKeyPrefix = "secret-token:"
 
 func workspaceKeyPlace(id int64) place { return place{"workspaces", id, "sealed_key"} }

@@ -49,7 +49,7 @@ func (c *Chronicle) Leave(ctx context.Context) error {
 // alive are the other processes that are.
 const alive = "id <> $1 AND " + lease.Alive
 
-// Alone tells whether no other process is alive.
+// Alone reports whether no other process is alive.
 func (c *Chronicle) Alone(ctx context.Context) (alone bool, err error) {
 	err = c.pool.QueryRow(ctx, "SELECT NOT EXISTS (SELECT FROM processes WHERE "+alive+")", c.process).Scan(&alone)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *Chronicle) Alone(ctx context.Context) (alone bool, err error) {
 	return alone, nil
 }
 
-// Lives tells whether a process is alive; this one is.
+// Lives reports whether a process is alive; this one is.
 func (c *Chronicle) Lives(ctx context.Context, process string) (lives bool, err error) {
 	if process == c.process {
 		return true, nil

@@ -85,7 +85,7 @@ func TestLeasesFollowTheModel(t *testing.T) {
 				do(now[name], name, rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "holder"))
 			}
 		}
-		// mine says whether the last lease of a holder is the one that counts.
+		// mine reports whether the last lease of a holder is the one that counts.
 		mine := func(s *state, name, who string) bool { return s.holder == who && s.lease == taken[name][who] }
 		t.Repeat(map[string]func(*rapid.T){
 			"take": step(func(s *state, name, who string) {

@@ -35,7 +35,7 @@ var passing = []string{"08", "40", "53", "57", "58", "25006", "25P03", "55P03"}
 
 const diskFull = "53100"
 
-// passes tells whether an error may be gone at the next try.
+// passes reports whether an error may be gone at the next try.
 func passes(err error) bool {
 	if errors.Is(err, ledger.ErrFenced) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, errMisuse) {
 		return false

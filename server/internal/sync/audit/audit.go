@@ -1,5 +1,5 @@
-// Package audit proves from both sides what the runs of a sync have claimed
-// (house: the invariant): the records that a destination has stored, read by a
+// Package audit proves from both sides what the runs of a sync have claimed: the
+// records that a destination has stored, read by a
 // way that no run writes by, are held against the ledger of the sync and against
 // its source. It counts the ledger up anew and compares every record by its
 // content; nothing that it finds is corrected.
@@ -64,13 +64,13 @@ type Job struct {
 	// TrueSwap tells that upload_and_swap replaces the whole object there.
 	TrueSwap bool
 	// Handled tells that the destination does what mappings ask for beside
-	// storing: preserved values, merged arrays, lookups (facts B4).
+	// storing: preserved values, merged arrays, lookups.
 	Handled bool
 	// Content tells that records are told by their content, since no identifier of
 	// them is stored; Texts that all of it is stored as text.
 	Content, Texts bool
 	// SkipsAcknowledged is for a destination that answers success to an insert of
-	// a record that exists and to an update of one that does not (facts A5).
+	// a record that exists and to an update of one that does not.
 	SkipsAcknowledged bool
 
 	Limit   int    // findings in the report; 100 when zero
@@ -191,7 +191,7 @@ func (a *audit) readConfig() {
 	}
 }
 
-// swaps tells whether the object was replaced as a whole: nothing foreign may
+// swaps reports whether the object was replaced as a whole: nothing foreign may
 // be in it then.
 func (a *audit) swaps() bool {
 	s := a.job.Config.MirrorStrategy

@@ -37,7 +37,7 @@ func (a *audit) skipsHistory() bool {
 	return a.job.Config.Operation == api.OperationAppend && how != nil && *how == api.HistorySkip
 }
 
-// judgeClaim compares destination and ledger (house: the invariant); true where
+// judgeClaim compares destination and ledger; true where
 // it has found something.
 func (a *audit) judgeClaim(one *subject, claim claim) bool {
 	if one.stored != nil && one.stored.Count > 1 && claim != nothing && claim != assumed {
@@ -108,7 +108,7 @@ func (a *audit) judgeValue(one *subject) bool {
 	return true
 }
 
-// mayBe tells whether a stored record may be one that was sent after the last
+// mayBe reports whether a stored record may be one that was sent after the last
 // acknowledgement: of one that was never answered nobody knows.
 func (a *audit) mayBe(h *history, stored *Stored) bool {
 	for _, payload := range h.refused {
@@ -144,7 +144,7 @@ func (a *audit) judgeStranger(one *subject) bool {
 	return false
 }
 
-// looksSent tells whether a stored record is one that the sync has sent, as far
+// looksSent reports whether a stored record is one that the sync has sent, as far
 // as that is known.
 func (a *audit) looksSent(one *subject) bool {
 	h := &one.history

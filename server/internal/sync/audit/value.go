@@ -21,7 +21,7 @@ type difference struct {
 
 // compare holds what was sent against what is stored, field by field in the
 // order of their names; nil where nothing differs. A field that was not sent is
-// not compared (facts C: sync_null_values). anew is for a record that was mapped
+// not compared (sync_null_values). anew is for a record that was mapped
 // now, whose run has another number.
 func (a *audit) compare(sent []byte, stored map[string]json.RawMessage, anew bool) *difference {
 	var fields map[string]json.RawMessage
@@ -46,7 +46,7 @@ func (a *audit) compare(sent []byte, stored map[string]json.RawMessage, anew boo
 }
 
 // handled tells that a destination was asked to store something else than the
-// value (facts B4).
+// value.
 func (a *audit) handled(f mapping.Field, sent, stored json.RawMessage) bool {
 	switch {
 	case f.LookupObject != "", f.PreserveValues:
@@ -70,7 +70,7 @@ func isNull(raw []byte) bool {
 
 // equal compares two JSON values of a field. What a destination may write in
 // another way is the same: a field that is left out is null, escapes, the digits
-// of a number, the fraction of a moment (facts A3). Nothing else is.
+// of a number, the fraction of a moment. Nothing else is.
 func equal(typ string, a, b []byte) bool {
 	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
 	if isNull(a) || isNull(b) {

@@ -9,7 +9,7 @@ import (
 )
 
 // TestEqual: what a destination may write in another way is the same, nothing
-// else is (facts A3).
+// else is.
 func TestEqual(t *testing.T) {
 	for _, c := range []struct {
 		typ, sent, stored string

@@ -193,7 +193,7 @@ func (c *Clock) Offset() time.Duration {
 	return c.offset
 }
 
-// Runs tells whether the clock runs by itself, at the speed of the system clock:
+// Runs reports whether the clock runs by itself, at the speed of the system clock:
 // it is neither frozen nor being advanced.
 func (c *Clock) Runs() bool {
 	c.mu.Lock()
@@ -201,7 +201,7 @@ func (c *Clock) Runs() bool {
 	return !c.frozen && !c.stepped
 }
 
-// Advancing tells whether a call of Advance is under way: it waits after each function
+// Advancing reports whether a call of Advance is under way: it waits after each function
 // until nothing runs any more.
 func (c *Clock) Advancing() bool {
 	c.mu.Lock()

@@ -56,7 +56,7 @@ func (c *Clock) startDue() (wait time.Duration, started int) {
 	return min(c.queue[0].at.Sub(c.now()), recheck), started
 }
 
-// due tells whether something should run at the present moment; the lock is
+// due reports whether something should run at the present moment; the lock is
 // held.
 func (c *Clock) due() bool {
 	return len(c.queue) > 0 && !c.queue[0].at.After(c.now())

@@ -80,7 +80,7 @@ func (c *Clock) push(t *Timer) *Timer {
 	return t
 }
 
-// Stop keeps the function from running. It tells whether it has: false when
+// Stop keeps the function from running. It reports whether it has: false when
 // the function was started or stopped before. It does not wait for a function
 // that runs.
 func (t *Timer) Stop() bool {

@@ -177,7 +177,7 @@ func TestTrickle(t *testing.T) {
 	require.Equal(t, OutcomeTimeout, failed.Outcome)
 }
 
-// Retry-After of a refusal is handed on (facts A6).
+// Retry-After of a refusal is handed on.
 func TestRetryAfter(t *testing.T) {
 	url := server(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Retry-After", "7")

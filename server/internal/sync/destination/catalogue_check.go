@@ -116,13 +116,13 @@ func (o *objectEntry) check(e *Entry, place string, c *complaints) {
 	}
 }
 
-// identifies tells whether the field can be the identifier of a sync plan.
+// identifies reports whether the field can be the identifier of a sync plan.
 func (f *fieldEntry) identifies() bool {
 	return slices.ContainsFunc(f.Keys, func(key string) bool { return key != "reference" })
 }
 
 // check looks at one field. A key has a type that the protocol admits for an
-// identifier (facts A3), and a lookup leads to an object that can be found by
+// identifier, and a lookup leads to an object that can be found by
 // a reference key, or a sync could never resolve it.
 func (f *fieldEntry) check(e *Entry, place string, c *complaints) {
 	if f.FullName == "" || f.Label == "" {

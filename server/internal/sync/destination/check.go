@@ -120,7 +120,7 @@ func (c *check) bad(name, format string, args ...any) {
 	c.problems = append(c.problems, api.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// failed tells whether a credential already has a problem.
+// failed reports whether a credential already has a problem.
 func (c *check) failed(name string) bool {
 	return slices.ContainsFunc(c.problems, func(p api.Problem) bool { return p.Field == credentialsField+"."+name })
 }

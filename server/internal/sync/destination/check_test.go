@@ -98,7 +98,7 @@ func TestPlainHTTPAllowed(t *testing.T) {
 }
 
 // Updates: what is left out stays, a token can be changed and not removed, a
-// secret header with null keeps its value (spec 5.2.2, facts B6).
+// secret header with null keeps its value (spec 5.2.2).
 func TestUpdates(t *testing.T) {
 	const stored = `{"api_version":1,"webhook_url":"https://a.example/x","auth_token":"old-token","custom_headers":{"X-Secret":{"value":"s3cret","is_secret":true},"X-Open":{"value":"o","is_secret":false}}}`
 	cases := []struct {

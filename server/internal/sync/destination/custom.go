@@ -14,7 +14,7 @@ import (
 )
 
 // customKind is the custom destination: an endpoint of the user's own that
-// speaks JSON-RPC (spec 4.2, facts B6).
+// speaks JSON-RPC (spec 4.2).
 func customKind(g *Gate) *kind {
 	return &kind{
 		connector: api.Connector{
@@ -108,7 +108,7 @@ func safeURL(s string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// customDetails are the published keys of connection_details (facts B6), and the
+// customDetails are the published keys of connection_details, and the
 // account (spec 2.2), which is the host: an endpoint has no other.
 func customDetails(credentials Credentials) map[string]any {
 	details := shown(credentials, "api_version", "webhook_url")

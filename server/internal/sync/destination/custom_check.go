@@ -11,7 +11,7 @@ import (
 
 const maxURL = 4096
 
-// customFields describe the credentials of a custom destination (facts B6).
+// customFields describe the credentials of a custom destination.
 func customFields() []api.ConfigField {
 	return []api.ConfigField{
 		{
@@ -130,7 +130,7 @@ func validHost(host string) bool {
 	return true
 }
 
-// isLoopback tells whether a host is this machine, without asking anybody.
+// isLoopback reports whether a host is this machine, without asking anybody.
 func isLoopback(host string) bool {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr.Unmap().IsLoopback()

@@ -49,7 +49,7 @@ func (c *caller) describe(o *wireObject) *api.DestinationObject {
 	case len(o.deviations) > 0:
 	case len(o.operations) == 0:
 		o.deviate("supported_operations names none")
-	case !keys: // facts A3: at least one identifier, string or integer, no array
+	case !keys: // published: at least one identifier, string or integer, no array
 		o.deviate("list_fields names no identifier of type string or integer")
 	}
 	notes := o.why()
@@ -80,7 +80,7 @@ func describeField(f rpc.Field, operations []string) api.DestinationField {
 	}
 }
 
-// keyable tells whether a field may be an identifier at all (facts A3).
+// keyable reports whether a field may be an identifier at all.
 func keyable(f rpc.Field) bool {
 	return !f.Array && (f.Type == rpc.TypeString || f.Type == rpc.TypeInteger)
 }

@@ -207,7 +207,7 @@ func (g *Gate) Types() []api.Connector {
 	return list
 }
 
-// FileSystem tells whether a type writes into a file system (spec 2.2,
+// FileSystem reports whether a type writes into a file system (spec 2.2,
 // is_file_system_destination).
 func (g *Gate) FileSystem(typ string) bool {
 	k := g.kind(typ)

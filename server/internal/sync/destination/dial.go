@@ -40,7 +40,7 @@ func (g *Gate) pool(id int64) (p *pool, shared bool) {
 }
 
 // newPool makes a transport that takes no proxy from the environment and
-// speaks HTTP/1.1, which is what the protocol is documented over (facts A1).
+// speaks HTTP/1.1, which is what the protocol is documented over.
 func (g *Gate) newPool() *pool {
 	return &pool{&http.Transport{
 		DialContext: g.dial,

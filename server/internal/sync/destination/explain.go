@@ -34,7 +34,7 @@ type CallError struct {
 	Call string
 }
 
-// Reached tells whether the destination may have seen the call, so that nobody
+// Reached reports whether the destination may have seen the call, so that nobody
 // knows what it did: such a batch is sent again, and never taken for refused.
 func (e *CallError) Reached() bool {
 	switch e.Outcome {
@@ -222,7 +222,7 @@ func tlsText(host string, err error) string {
 // day prints a moment of a certificate to the minute.
 func day(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 MST") }
 
-// selfSigned tells whether a certificate vouches for itself. The signature is
+// selfSigned reports whether a certificate vouches for itself. The signature is
 // checked too: an authority may well bear the name of its own.
 func selfSigned(c *x509.Certificate) bool {
 	return c != nil && bytes.Equal(c.RawIssuer, c.RawSubject) &&

@@ -62,7 +62,7 @@ func (g *Gate) kind(typ string) *kind { return g.kinds.Load().byName[typ] }
 
 // Details gives connection_details of a destination (spec 2.2): what is not
 // secret, secret custom headers as null. The webhook_url of a custom_api
-// stands in it, as published (facts B6).
+// stands in it, as published.
 func (g *Gate) Details(typ string, credentials Credentials) map[string]any {
 	if k := g.kind(typ); k != nil {
 		return k.details(credentials)

@@ -105,7 +105,7 @@ func (p *pass) confirm(ctx context.Context) {
 }
 
 // heed tells the limiter what a reply says: any reply may carry a limit, and a
-// 429 holds all calls of the connection (spec 8, facts A6).
+// 429 holds all calls of the connection (spec 8).
 func (c *caller) heed(ctx context.Context, x *Exchange) {
 	if ctx.Value(pacedKey{}) != nil {
 		return

@@ -10,7 +10,7 @@ import (
 )
 
 // planningCalls is how many planning calls of one connection run at once
-// (facts A6: schema calls come in parallel).
+// (schema calls come in parallel).
 const planningCalls = 8
 
 // objects makes all planning calls (spec 4.2): list_objects, then list_fields
@@ -74,7 +74,7 @@ func (c *caller) objects(ctx context.Context) ([]wireObject, error) {
 }
 
 // objectParams are the params of list_fields and supported_operations: exactly
-// this key (facts A3).
+// this key.
 type objectParams struct {
 	Object rpc.ObjectRef `json:"object"`
 }

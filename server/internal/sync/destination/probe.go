@@ -23,7 +23,7 @@ const (
 	StepWrite          = "write"
 )
 
-// Succeeded tells whether no step failed (spec 2.2, last_test_succeeded).
+// Succeeded reports whether no step failed (spec 2.2, last_test_succeeded).
 func Succeeded(results api.TestResults) bool {
 	for _, s := range results.Steps {
 		if s.Status == api.StepFailed {
@@ -139,7 +139,7 @@ func (c *caller) testCall(ctx context.Context, p *probe, token bool) {
 	p.judge(StepTestConnection, c.testResult(raw))
 }
 
-// testResult reads the result of test_connection (facts A3, spec 7.2.3).
+// testResult reads the result of test_connection (spec 7.2.3).
 func (c *caller) testResult(raw json.RawMessage) string {
 	members, _ := rawObject(raw)
 	success, ok := boolean(members["success"])

@@ -246,7 +246,7 @@ func TestTestConnectionStep(t *testing.T) {
 	}
 }
 
-// What the service sends, and what never changes on the way (facts A1, B6).
+// What the service sends, and what never changes on the way.
 func TestRequest(t *testing.T) {
 	var got *http.Request
 	answer := endpoint(t, map[string]string{"test_connection": healthy})

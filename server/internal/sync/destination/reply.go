@@ -167,7 +167,7 @@ func (o *wireObject) readFields(result json.RawMessage, room *atomic.Int64) {
 	}
 }
 
-// decodeField reads one field; all eight keys are required (facts A3).
+// decodeField reads one field; all eight keys are required.
 func decodeField(raw json.RawMessage) (f rpc.Field, problem string) {
 	members, ok := rawObject(raw)
 	if !ok {
@@ -213,7 +213,7 @@ func boolean(raw json.RawMessage) (value, ok bool) {
 }
 
 // readOperations reads the result of supported_operations. delete is left out
-// without reproach: mirror implies it, and some endpoints name it (facts B4).
+// without reproach: mirror implies it, and some endpoints name it.
 func (o *wireObject) readOperations(result json.RawMessage) {
 	list, problem := member(result, "operations", maxMembers)
 	if problem != "" {

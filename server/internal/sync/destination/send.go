@@ -94,7 +94,7 @@ type callSender struct {
 // Close closes the connection behind it.
 func (s *callSender) Close() error { return s.connection.Close() }
 
-// Speed calls get_sync_speed with {} (facts A3).
+// Speed calls get_sync_speed with {}.
 func (s *callSender) Speed(ctx context.Context) (Speed, error) {
 	var speed Speed
 	_, x, failed := s.checked(ctx, rpc.MethodGetSyncSpeed, nil, func(result json.RawMessage) (problem string) {
@@ -109,7 +109,7 @@ func (s *callSender) Speed(ctx context.Context) (Speed, error) {
 	return speed, nil
 }
 
-// readSpeed reads the three integers; all are required (facts A3).
+// readSpeed reads the three integers; all are required.
 func readSpeed(result json.RawMessage) (speed rpc.Speed, problem string) {
 	members, ok := rawObject(result)
 	if !ok {
@@ -196,7 +196,7 @@ func (s *callSender) readResults(result json.RawMessage, expected int) (results 
 }
 
 // rateLimitHeaders in the order in which they count: the second is a
-// misspelling in published text (facts A1).
+// misspelling in published text.
 var rateLimitHeaders = []string{"X-Ratelimit-Limit", "X-Ratelimit_limit"}
 
 // rateLimit reads the header that overrides the limit of a connection (spec 8):

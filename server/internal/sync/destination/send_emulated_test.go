@@ -115,7 +115,7 @@ func TestEmulatedSwap(t *testing.T) {
 	require.ErrorContains(t, err, "no identifier")
 }
 
-// Values that an application does more with than storing them (facts B4).
+// Values that an application does more with than storing them.
 func TestHandling(t *testing.T) {
 	s, read := emulatedSalesforce(t)
 	accounts := salesforcePlan("Account", "External_ID__c", map[string]rpc.Field{"External_ID__c": textField, "Name": textField, "Website": textField})

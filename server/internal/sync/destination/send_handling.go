@@ -11,8 +11,8 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// Handling is what an application does with a mapped value beside storing it
-// (facts B4). The custom destination protocol has no word for any of it, so it
+// Handling is what an application does with a mapped value beside storing it. The
+// custom destination protocol has no word for any of it, so it
 // is done for emulated types only, before their store is called.
 type Handling struct {
 	// Preserve keeps the value that the record has, if it has one.
@@ -238,7 +238,7 @@ func (s *emulatedSender) prepare(plan *Plan, record rpc.RawRecord, before map[st
 				return nil, nil, problem, err
 			}
 		}
-		// A value that is not sent is not changed (facts C).
+		// A value that is not sent is not changed.
 		if h.Preserve && before[name] != nil {
 			continue
 		}

@@ -19,7 +19,7 @@ type Plan struct {
 	settings   Settings
 }
 
-// NewPlan prepares a sync plan (facts A3). order names the fields of the schema
+// NewPlan prepares a sync plan. order names the fields of the schema
 // as they stand in the records; the others follow by name. The schema must not
 // be changed afterwards.
 func NewPlan(plan rpc.SyncPlan, order []string) *Plan {
@@ -43,7 +43,7 @@ func NewPlan(plan rpc.SyncPlan, order []string) *Plan {
 }
 
 // With is the plan with another operation: a mirror sends upsert and delete
-// batches (facts A4).
+// batches.
 func (p *Plan) With(operation string) *Plan {
 	plan := p.SyncPlan
 	plan.Operation = operation
@@ -75,7 +75,7 @@ func (p *Plan) appendHead(dst []byte) []byte {
 	return append(dst, `}},"records":[`...)
 }
 
-// appendParams writes the params of one batch: exactly two keys (facts A3).
+// appendParams writes the params of one batch: exactly two keys.
 func (p *Plan) appendParams(dst []byte, records [][]byte) []byte {
 	size := len(p.head) + 2
 	for _, record := range records {
@@ -92,7 +92,7 @@ func (p *Plan) appendParams(dst []byte, records [][]byte) []byte {
 }
 
 // WireField is a field as it stands in the schema of a sync plan: the eight
-// keys of list_fields (facts A3), as far as api.DestinationField keeps them.
+// keys of list_fields, as far as api.DestinationField keeps them.
 func WireField(f api.DestinationField) rpc.Field {
 	return rpc.Field{
 		APIName: f.FullName, Label: f.Label, Type: f.Type, Array: f.Array, Required: f.RequiredForMapping,

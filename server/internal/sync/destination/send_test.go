@@ -45,7 +45,7 @@ func batchOf(texts ...string) (records [][]byte) {
 	return records
 }
 
-// The params are exactly the published ones (facts A3).
+// The params are exactly the published ones.
 func TestPlanParams(t *testing.T) {
 	p := restaurants(rpc.OperationUpsert)
 	params := p.appendParams(nil, batchOf(`{"name":"Ashley's","zip":"48104"}`, `{"name":"B"}`))
@@ -193,8 +193,7 @@ func TestSpeedAnswers(t *testing.T) {
 	}
 }
 
-// Every outcome of a batch, with the headers that any reply may carry (spec 8,
-// facts A6).
+// Every outcome of a batch, with the headers that any reply may carry (spec 8).
 func TestSendOutcomes(t *testing.T) {
 	answer := func(status int, header map[string]string, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {

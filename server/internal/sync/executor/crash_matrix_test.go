@@ -87,8 +87,8 @@ func (c crashRow) String() string {
 	return c.name
 }
 
-// crashRows: append is not among the operations of a custom destination
-// (facts A3), so it goes to a file; swap goes to both.
+// crashRows: append is not among the operations of a custom destination, so it goes
+// to a file; swap goes to both.
 func crashRows() []crashRow {
 	var list []crashRow
 	for i, p := range promises() {

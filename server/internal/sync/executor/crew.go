@@ -67,7 +67,7 @@ func (c *crew) places() int {
 	return c.size
 }
 
-// busy tells whether something is on its way.
+// busy reports whether something is on its way.
 func (c *crew) busy() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *crew) leave(w *waiter, err error) error {
 	return nil
 }
 
-// has tells whether a waiter can be served.
+// has reports whether a waiter can be served.
 func (c *crew) has(n int) bool { return c.free >= n && (n > 0 || c.free == c.size) }
 
 func (c *crew) give(n int) {

@@ -35,7 +35,7 @@ func mirrored(t *testing.T, how string) (*world, *[]string) {
 const whole = "full"
 
 // TestWholeDeletes: with delete_records full a delete carries what was sent last
-// of the key (facts A4), through updates, refusals and runs without changes.
+// of the key, through updates, refusals and runs without changes.
 func TestWholeDeletes(t *testing.T) {
 	w, sent := mirrored(t, whole)
 	w.fill(1, 12)

@@ -27,7 +27,7 @@ type Deviations struct {
 	SwapsDifferences bool // upload_and_swap sends the differences only
 	SendsUnchanged   bool // an upsert sync sends every record in every run
 
-	// What is sent once in the life of a sync, or replaced as a whole (spec 2.6, facts C).
+	// What is sent once in the life of a sync, or replaced as a whole (spec 2.6).
 
 	AppendsChanges bool // an append sync sends changed records again
 	AppendsAgain   bool // … and every record in every run
@@ -38,7 +38,7 @@ type Deviations struct {
 	ReadsAnew      bool // every run reads a topic from its first message
 	SwapsOwn       bool // upload_and_swap removes only what the sync itself has sent
 
-	// What is read and compared (facts C).
+	// What is read and compared.
 
 	RowLimit       int64 // so many rows are read and no more; 0: all
 	EmptyBatch     bool  // where nothing has changed, a batch without records is sent
@@ -157,7 +157,7 @@ func (d *Deviations) miscount(r *run, c *Counters) {
 	c.Processed += extra
 }
 
-// row sees a key before it is compared, and tells whether that is all.
+// row sees a key before it is compared, and reports whether that is all.
 func (d *Deviations) row(r *run, row *entry, old *ledger.Entry) (done bool, err error) {
 	switch {
 	case d.ForgetsRefused && row.invalid == "" && old != nil && old.Verdict == ledger.Rejected:

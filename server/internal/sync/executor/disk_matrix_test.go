@@ -42,7 +42,7 @@ func diskFaults() []diskFault {
 	}
 }
 
-// takes tells whether a use of a file is one of those that the fault is about.
+// takes reports whether a use of a file is one of those that the fault is about.
 func (f diskFault) takes(what string) bool {
 	return f.on == what || f.on == "" && what != ledger.FaultRead
 }

@@ -27,7 +27,7 @@ import (
 )
 
 // maxParallel is the most batches of one sync at once, whatever a destination
-// allows (facts A3).
+// allows.
 const maxParallel = 50
 
 // Options of an Executor. Clock and Ledger are needed; the rest has defaults.

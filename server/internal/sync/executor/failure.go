@@ -9,7 +9,7 @@ import (
 )
 
 // The values of sync_run.error_code. Which ones exist is not published but for
-// one that never fits (facts B5); these are ours.
+// one that never fits; these are ours.
 const (
 	CodeCanceled      = "CANCELED"       // by a user
 	CodeEmptySource   = "EMPTY_SOURCE"   // a mirror would remove everything

@@ -254,7 +254,7 @@ func (s *faultScene) repair(task *task, want contents, lost []string) string {
 	word := ""
 	if len(lost) > 0 {
 		if s.p.operation == api.OperationAppend {
-			return ", and no run repairs it" // each row is sent once (facts C)
+			return ", and no run repairs it" // each row is sent once
 		}
 		s.job.Full, s.job.FullReason = true, "the audit"
 		word = ", and a full sync repairs it"

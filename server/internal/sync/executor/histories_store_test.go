@@ -226,7 +226,7 @@ func (s *store) watch(key, at, operation string) {
 	}
 }
 
-// take applies one record and tells whether it was taken.
+// take applies one record and reports whether it was taken.
 func (s *store) take(operation, key string, fields map[string]string) bool {
 	if s.refuses[key] > 0 {
 		s.refuses[key]--

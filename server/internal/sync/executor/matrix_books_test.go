@@ -53,7 +53,7 @@ func openBooks(t testing.TB, shared bool) *ledger.Ledger {
 	return books
 }
 
-// tenthOfTenth tells whether the cell with this number runs in PostgreSQL: a fixed
+// tenthOfTenth reports whether the cell with this number runs in PostgreSQL: a fixed
 // hundredth outside of the matrix tier.
 func tenthOfTenth(t *testing.T, cell int) bool {
 	t.Helper()

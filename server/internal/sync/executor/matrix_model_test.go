@@ -277,7 +277,7 @@ func (m *model) countedBy(t *task, rows []row, pairs []string, read int64) *task
 	return by
 }
 
-// value is what tells whether a row has to be sent again.
+// value is what reports whether a row has to be sent again.
 func (m *model) value(r row, pairs []string) string {
 	if m.water { // another moment is another event
 		return r["at"]

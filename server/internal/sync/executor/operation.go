@@ -17,8 +17,8 @@ type operation struct {
 }
 
 // operationOf reads the configuration. append is insert on the wire, since the
-// protocol has no operation of that name (facts A3). A mirror sends upserts and
-// deletes (facts A4); only the strategy with nulls sends no deletes.
+// protocol has no operation of that name. A mirror sends upserts and
+// deletes; only the strategy with nulls sends no deletes.
 func operationOf(c *api.SyncConfig) operation {
 	switch c.Operation {
 	case api.OperationInsert:

@@ -42,7 +42,7 @@ type PartJob struct {
 	Of     int   `json:"of"`
 	// Deletes: the part has sent what is to be written, and now sends the deletes
 	// that it found. Upserts precede deletes in the whole run, not only in each
-	// part (service.md 1).
+	// part.
 	Deletes bool `json:"deletes"`
 	// From and To bound its keys: From <= key < To; nil is no bound.
 	From []byte `json:"from"`
@@ -111,7 +111,7 @@ func (p *PartReport) well() bool {
 	return p.Ended && p.Failure == nil && !p.Unordered && !p.Moved && !p.Stopped
 }
 
-// cuttable tells whether the run is of a kind that can be cut: each key by
+// cuttable reports whether the run is of a kind that can be cut: each key by
 // itself, rows in the order of the keys, the state in the ledger.
 func (r *run) cuttable() (source.Ranger, bool) {
 	from, ok := r.job.Source.(source.Ranger)

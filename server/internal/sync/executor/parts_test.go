@@ -171,7 +171,7 @@ func (w *world) watch() *watched {
 }
 
 // All upserts of a mirror come before its first delete, whichever part they are
-// of (service.md 1).
+// of.
 func TestUpsertsOfAllPartsPrecedeDeletes(t *testing.T) {
 	w := newWorld(t, cutSetup(4))
 	w.config = config(api.OperationMirror, "id:id", "name:name", "level:level")

@@ -61,8 +61,8 @@ func (r *run) moveParts(ctx context.Context) (done bool, err error) {
 		return true, nil
 	}
 	r.enter(StepDeleting)
-	// Upserts precede deletes, so that no key is without a record in between
-	// (facts A4): a key may have moved from one part to another.
+	// Upserts precede deletes, so that no key is without a record in between: a key may
+	// have moved from one part to another.
 	return true, r.workParts(ctx, r.partJobs(parts, of, true), r.pieces.remove)
 }
 

@@ -126,7 +126,7 @@ func (p *persistent) Check(failed *destination.CallError) (again bool, err error
 	return again, p.over
 }
 
-// check says whether there is another attempt, or why not. A 429 counts for
+// check reports whether there is another attempt, or why not. A 429 counts for
 // nothing.
 func (p *persistent) check(failure error) (again bool, _ error) {
 	p.failure, p.reaction = failure, react(p.ctx, failure)

@@ -48,15 +48,15 @@ func (r *run) prepare() error {
 	return nil
 }
 
-// deletesWhole tells whether a delete record carries the row that was sent last
-// instead of the identifier alone (facts A4).
+// deletesWhole reports whether a delete record carries the row that was sent last
+// instead of the identifier alone.
 func (r *run) deletesWhole() bool {
 	var how string
 	_ = json.Unmarshal(r.job.Config.AdvancedConfiguration[mapping.DeleteRecords], &how) // checked with the sync
 	return how == mapping.DeleteWhole
 }
 
-// wirePlanOf is the sync plan of batches (facts A3).
+// wirePlanOf is the sync plan of batches.
 func (r *run) wirePlanOf(wire string) *destination.Plan {
 	p := rpc.SyncPlan{
 		Object:    rpc.ObjectRef{APIName: r.job.DestinationObject.FullName, Label: r.job.DestinationObject.Label},

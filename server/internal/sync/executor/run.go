@@ -159,8 +159,7 @@ func (r *run) move(ctx context.Context) error {
 	r.enter(StepDeleting)
 	again := r.newSpool()
 	defer func() { _ = again.close() }()
-	// Upserts precede deletes, so that no key is without a record in between
-	// (facts A4).
+	// Upserts precede deletes, so that no key is without a record in between.
 	if err := r.sendSpool(ctx, &r.removals, r.phase(rpc.OperationDelete, 1, again)); err != nil {
 		return err
 	}
@@ -316,7 +315,7 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 }
 
 // retry sends what was refused again, round by round, with a wait before each
-// that doubles (facts A6). It closes refused.
+// that doubles. It closes refused.
 func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
 	for round := 2; refused.count > 0; round++ {
 		r.enter(StepRetrying)
@@ -366,7 +365,7 @@ func (r *run) ended() error {
 	return r.failed
 }
 
-// stopped tells whether the run goes on later: it was told to stop, or the
+// stopped reports whether the run goes on later: it was told to stop, or the
 // clock that it waits on is gone.
 func (r *run) stopped(ctx context.Context, err error) bool {
 	return err != nil && (errors.Is(context.Cause(ctx), ErrStop) || errors.Is(err, ErrStop) || errors.Is(err, clock.ErrClosed))

@@ -17,7 +17,7 @@ import (
 
 // stream is the reading of a topic. Each run reads the messages behind the mark,
 // and the mark moves over those that are settled, from the first on: one that
-// was refused to the end holds it (service.md 1), so the next run meets it again
+// was refused to the end holds it, so the next run meets it again
 // and leaves out what was acknowledged behind it.
 type stream struct {
 	log    source.Log
@@ -43,8 +43,8 @@ func streamOf(job *Job) *stream {
 	return s
 }
 
-// SentOnce tells whether every row or message is sent once in the life of the
-// sync, so that it has no full sync (facts C): append syncs and event-based
+// SentOnce reports whether every row or message is sent once in the life of the
+// sync, so that it has no full sync: append syncs and event-based
 // activation.
 func SentOnce(c *api.SyncConfig) bool {
 	family := c.SyncBehaviorFamily

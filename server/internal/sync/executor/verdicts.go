@@ -26,7 +26,7 @@ const (
 
 // judge gives each item its verdict. A record without an explicit success has
 // failed, results come in any order, and those of unknown identifiers count for
-// nothing (facts A3). A record with both answers has failed: what is sent twice
+// nothing. A record with both answers has failed: what is sent twice
 // does less harm than what is lost.
 func judge(items []item, results []rpc.RecordResult, into []verdict) []verdict {
 	into = append(into[:0], make([]verdict, len(items))...)
@@ -79,7 +79,7 @@ func byKey(items []item) map[string]int {
 }
 
 // find looks an identifier up by its value, then by its text: some destinations
-// answer a number as a string or the other way round (facts A3, not
+// answer a number as a string or the other way round (not
 // documented). Two keys of one batch never differ by that alone, since a field
 // has one type.
 func find(places map[string]int, identifier []byte) (int, bool) {

@@ -15,7 +15,7 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// Warehouse keeps the state of one sync beside its source (facts C: the
+// Warehouse keeps the state of one sync beside its source (the
 // advanced engine); a *source.PostgresState.
 //
 // The ledger stays the truth: verdicts are durable there first. Its own state

@@ -16,7 +16,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// water is the high-water mark of an append sync (spec 2.6, facts C): a run
+// water is the high-water mark of an append sync (spec 2.6): a run
 // sends the rows with mark <= t < top, where top is the greatest t of the source
 // as the run begins. Rows at the top wait for the next run, since more of the
 // same moment may follow.
@@ -84,7 +84,7 @@ func (r *run) measure(ctx context.Context) error {
 	}
 }
 
-// place tells whether a row belongs to this run, and why it cannot belong to
+// place reports whether a row belongs to this run, and why it cannot belong to
 // any.
 func (w *water) place(raw []byte) (t time.Time, now bool, invalid string) {
 	if string(raw) == "null" {

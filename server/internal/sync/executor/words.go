@@ -28,8 +28,8 @@ func HighWaterColumn(c *api.SyncConfig) string { return waterColumn(c) }
 // none.
 func Moment(raw []byte) (time.Time, bool) { return momentOf(raw) }
 
-// Fingerprint is what the comparison of a run keeps of a record (service.md:
-// compare). mark is the value of the high-water mark column of its row, nil
+// Fingerprint is what the comparison of a run keeps of a record. mark is the value of
+// the high-water mark column of its row, nil
 // without one.
 func Fingerprint(p *mapping.Plan, record, mark []byte) ledger.Fingerprint {
 	print := printOf(p.Compared(record))

@@ -28,7 +28,7 @@ func entries(t *testing.T, s *Sync) map[string]Entry {
 }
 
 // TestDelta: a state that is kept elsewhere has here what must be applied there,
-// deletions included, until it is drained (house: the invariant).
+// deletions included, until it is drained.
 func TestDelta(t *testing.T) { everywhere(t, delta) }
 
 func delta(t *testing.T, p place) {

@@ -22,7 +22,7 @@
 // with a reason, until a run finishes with a Meta that does not. What is before
 // the damage in a log is still believed; a damaged state is not believed at all. One that is
 // damaged, gone, or older than the logs beside it is made anew from them
-// (rebuild.go), and the reason says whether they name every key.
+// (rebuild.go), and the reason reports whether they name every key.
 // One thing cannot be seen: a log whose end is missing looks like one that was
 // being written.
 //

@@ -20,7 +20,7 @@ const (
 	Invalid                         // never sent: NULL or duplicate identifier, a lossy cast
 )
 
-// String gives the word of GET /sync_runs/{id}/records (facts B3).
+// String gives the word of GET /sync_runs/{id}/records.
 func (v Verdict) String() string {
 	switch v {
 	case Acknowledged:
@@ -97,7 +97,7 @@ func (it *item) verdict() Verdict {
 	return Acknowledged
 }
 
-// isDelete says whether the key's last record in its run was a delete.
+// isDelete reports whether the key's last record in its run was a delete.
 func (it *item) isDelete() bool {
 	if it.marks&rejected != 0 {
 		return it.marks&deleted != 0

@@ -33,8 +33,7 @@ func (r *Record) Clone() Record {
 	return l.clone()
 }
 
-// Sums are the counters of a run, added up anew from its log (house: counters are
-// sums over the ledger). ErrNoRun as for Each.
+// Sums are the counters of a run, added up anew from its log. ErrNoRun as for Each.
 func (s *Sync) Sums(run int64) (Counters, error) {
 	var all Counters
 	err := s.eachLog(run, func(log runLog) error {

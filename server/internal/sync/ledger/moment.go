@@ -83,7 +83,7 @@ func (m *Moment) note() error {
 	return nil
 }
 
-// unfinished tells whether a log is of a part of a run that is not over.
+// unfinished reports whether a log is of a part of a run that is not over.
 func (m *Moment) unfinished(names []string, name string) bool {
 	run, _, part := strings.Cut(name, ".part-")
 	for _, other := range names {

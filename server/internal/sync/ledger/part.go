@@ -278,7 +278,7 @@ func (r *Run) scatter(batch Batch) error {
 	return nil
 }
 
-// within tells whether a key belongs to the log.
+// within reports whether a key belongs to the log.
 func (r *Run) within(key []byte) bool {
 	return bytes.Compare(r.from, key) <= 0 && (r.to == nil || bytes.Compare(key, r.to) < 0)
 }

@@ -39,7 +39,7 @@ func (s *Sync) checkState(run int64) error {
 	return s.rebuild(reason, run)
 }
 
-// doubt reads every byte of the state, and says whether there is one and what is
+// doubt reads every byte of the state, and reports whether there is one and what is
 // wrong with it; "": nothing.
 func (s *Sync) doubt() (reason string, there bool, err error) {
 	there, err = s.verifyState()
@@ -96,7 +96,7 @@ func (s *Sync) newestMerged() (newest int64, err error) {
 	return newest, nil
 }
 
-// orphanMeta tells whether there is a meta file, which goes with a state.
+// orphanMeta reports whether there is a meta file, which goes with a state.
 func (s *Sync) orphanMeta() (bool, error) {
 	f, err := s.files.open(metaFile)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -45,7 +45,7 @@ func (b bitmap) has(n uint64) bool {
 }
 
 // Records lists the records of a run in the order of the log, each key once
-// with its last verdict, as GET /sync_runs/{id}/records does (facts B3): at most
+// with its last verdict, as GET /sync_runs/{id}/records does: at most
 // limit of those that the filter takes, after so many of them, and how many it
 // takes in all. ErrNoRun when the log is not there (any more).
 func (s *Sync) Records(run int64, filter Filter, after, limit int64) ([]Logged, int64, error) {

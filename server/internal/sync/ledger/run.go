@@ -166,7 +166,7 @@ func (s *Sync) settleRun(run int64) error {
 // Began is the meta that the run was begun with the first time.
 func (r *Run) Began() Meta { return r.began }
 
-// Resumed says whether an earlier process, or an earlier Begin, has appended
+// Resumed reports whether an earlier process, or an earlier Begin, has appended
 // to this run: only then Last can know of a key before the run sends it.
 func (r *Run) Resumed() bool { return r.resumed }
 

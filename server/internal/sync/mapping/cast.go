@@ -16,7 +16,7 @@ import (
 )
 
 // Cast brings a value of a source row or of a template to one of the seven
-// types of the wire (facts A3) in the form that JSON marshals: bool, string, or
+// types of the wire in the form that JSON marshals: bool, string, or
 // json.Number with every digit kept, nil for nil, and []any of these for array.
 //
 // Values are nil, bool, the integer and float types, *big.Int, json.Number,

@@ -11,7 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// castNumber keeps every digit. Decimals are strings on the wire (facts A3).
+// castNumber keeps every digit. Decimals are strings on the wire.
 func castNumber(value any, fieldType string) (any, error) {
 	// Databases with booleans are read into integer fields as 1 and 0, and the
 	// other way round.

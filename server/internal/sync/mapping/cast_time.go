@@ -32,8 +32,8 @@ func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
 	return time.Time{}, false, fmt.Errorf("%s is not a time such as 2021-03-29T16:32:23Z", strconv.Quote(clip(s)))
 }
 
-// castTime: dates are 2021-03-29, moments are in UTC with a trailing Z (facts
-// A3). A moment becomes a date only at midnight UTC.
+// castTime: dates are 2021-03-29, moments are in UTC with a trailing Z. A moment
+// becomes a date only at midnight UTC.
 func castTime(value any, fieldType string) (any, error) {
 	var moment time.Time
 	switch v := value.(type) {

@@ -94,7 +94,7 @@ func (c *checker) checkAdvanced() {
 	}
 }
 
-// isNull tells whether a key is left out or null, which mean the same here.
+// isNull reports whether a key is left out or null, which mean the same here.
 func isNull(value json.RawMessage) bool {
 	value = bytes.TrimSpace(value)
 	return len(value) == 0 || string(value) == "null"

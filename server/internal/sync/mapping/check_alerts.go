@@ -8,14 +8,14 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// The six kinds of alerts (spec 2.8 shows two, facts B4 the others).
+// The six kinds of alerts (spec 2.8 shows two the others).
 var alertTypes = []string{
 	api.AlertFailure, api.AlertInvalidRecordPercent, api.AlertFullSyncTrigger,
 	api.AlertRecordCountDeviation, api.AlertRuntime, api.AlertStatus,
 }
 
-// alertOptions are the options of each type in the order of the wire (spec 2.8,
-// facts B4); a question mark stands behind those that may be left out.
+// alertOptions are the options of each type in the order of the wire (spec 2.8); a
+// question mark stands behind those that may be left out.
 var alertOptions = map[string][]string{
 	api.AlertFailure:              nil,
 	api.AlertInvalidRecordPercent: {"threshold"},
@@ -25,14 +25,14 @@ var alertOptions = map[string][]string{
 	api.AlertStatus:               {"status_name"},
 }
 
-// What a count deviation can compare, in the words of the wire (facts B4).
+// What a count deviation can compare, in the words of the wire.
 var countedRecords = []string{
 	"source_record_count", "records_updates", "records_deletes", "records_invalid",
 	"records_processed", "records_updated", "records_failed",
 }
 
 // checkAlerts: spec 2.8. An alert with an id is one that the sync has already;
-// one without is new (facts B4).
+// one without is new.
 func (c *checker) checkAlerts() {
 	seen := map[int64]bool{}
 	for i := range c.config.AlertAttributes {

@@ -8,7 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// The seven types of the wire (facts A3).
+// The seven types of the wire.
 var wireTypes = []string{
 	api.TypeBoolean, api.TypeDecimal, api.TypeFloat, api.TypeInteger, api.TypeDate, api.TypeDateTime, api.TypeString,
 }

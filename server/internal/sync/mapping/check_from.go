@@ -14,12 +14,12 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// What a mapping can be from: spec 2.7 and facts B4.
+// What a mapping can be from: spec 2.7 and what is published.
 var fromTypes = []string{
 	api.FromColumn, api.FromConstant, api.FromLiquid, api.FromSyncMetadata, api.FromSegmentMembership, api.FromCompoundKey,
 }
 
-// Metadata that a mapping of type sync_metadata can name (facts B4 shows the
+// Metadata that a mapping of type sync_metadata can name (published facts shows the
 // first).
 const (
 	MetadataRunID  = "sync_run_id"
@@ -153,8 +153,7 @@ func constantKind(basicType string, value []byte) (api.Kind, bool) {
 	return api.KindDateTime, isString && err == nil
 }
 
-// templateText reads the data of a liquid_template in both published forms
-// (facts B4).
+// templateText reads the data of a liquid_template in both published forms.
 func templateText(data json.RawMessage) (string, error) {
 	var bare string
 	if json.Unmarshal(data, &bare) == nil {
@@ -172,8 +171,8 @@ func templateText(data json.RawMessage) (string, error) {
 	return *template.Text, nil
 }
 
-// checkTemplate: a template parses strictly and reads only columns that exist
-// (facts C). The published texts of both errors are kept.
+// checkTemplate: a template parses strictly and reads only columns that exist. The
+// published texts of both errors are kept.
 func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	source, err := templateText(data)
 	if err != nil {
@@ -211,7 +210,7 @@ func lineOf(source string, err error) string {
 	return fmt.Sprintf(" (line %d of the template)", mistake.Line)
 }
 
-// checkMembership: segments are named; no other way is published (facts B4).
+// checkMembership: segments are named; no other way is published.
 func (c *checker) checkMembership(at string, data json.RawMessage) {
 	var membership struct {
 		IdentifyBy string `json:"identify_by"`

@@ -9,7 +9,7 @@ import (
 )
 
 // checkIdentifiers: one field matches source and destination records (spec
-// 4.2), and the object says whether it may (spec 2.5).
+// 4.2), and the object reports whether it may (spec 2.5).
 func (c *checker) checkIdentifiers() {
 	var marked []int
 	for i := range c.config.Mappings {
@@ -100,7 +100,7 @@ func (c *checker) checkIdentifier(at string, m *api.Mapping) {
 	if c.Object == nil || m.To == "" || !slices.Contains(operations, c.config.Operation) {
 		return
 	}
-	// The service keeps this key itself (facts B4); the object need not know
+	// The service keeps this key itself; the object need not know
 	// it.
 	if c.config.Operation == api.OperationAppend && m.To == AppendKey {
 		return
@@ -117,7 +117,7 @@ func (c *checker) checkIdentifier(at string, m *api.Mapping) {
 	}
 }
 
-// checkRequired: a sync cannot exist without its required fields (facts A3). A
+// checkRequired: a sync cannot exist without its required fields. A
 // record that is updated has them already.
 func (c *checker) checkRequired() {
 	if c.Object == nil || c.UpdatesPart && c.config.Operation == api.OperationUpdate {

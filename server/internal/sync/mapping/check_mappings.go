@@ -9,10 +9,10 @@ import (
 )
 
 // AppendKey is the destination name of the key of an append sync where the
-// object has no field for it (facts B4).
+// object has no field for it.
 const AppendKey = "unique_id"
 
-// checkMappings: spec 2.7 and facts B4, mapping by mapping, then the rules
+// checkMappings: spec 2.7 and what is published, mapping by mapping, then the rules
 // about all of them together.
 func (c *checker) checkMappings() {
 	for i := range c.config.Mappings {
@@ -93,7 +93,7 @@ func (c *checker) target(to string) (field *api.DestinationField, known bool) {
 }
 
 // outer is the field whose part a nested name would be; nil for a field of that
-// whole name. Custom destinations know no objects (facts A3): there a name with dots
+// whole name. Custom destinations know no objects: there a name with dots
 // is one that list_fields declares, or nothing.
 func outer(o *api.DestinationObject, destinationType, to string) *api.DestinationField {
 	first, _, nested := strings.Cut(to, ".")
@@ -127,7 +127,7 @@ func holdsObject(f *api.DestinationField) bool {
 // emptySegment finds two dots side by side, and dots at the ends.
 func emptySegment(name string) bool { return slices.Contains(strings.Split(name, "."), "") }
 
-// mayCreate tells whether a mapping may name a field that does not exist yet.
+// mayCreate reports whether a mapping may name a field that does not exist yet.
 func (c *checker) mayCreate(m *api.Mapping) bool {
 	return m.GenerateField || c.Object.AllowCustomFields && !emptySegment(m.To)
 }

@@ -17,7 +17,7 @@ func (c *checker) checkOperation() {
 	if !c.oneOf("operation", c.config.Operation, operations...) {
 		return
 	}
-	// A custom destination is never offered append, whatever it says (facts A3).
+	// A custom destination is never offered append, whatever it says.
 	if c.config.Operation == api.OperationAppend && c.DestinationType == api.TypeCustomAPI {
 		c.bad("operation", "append is not possible on a custom destination: use insert or upsert")
 		return
@@ -68,11 +68,11 @@ func whyNot(o *api.DestinationObject) string {
 	return ": " + strings.TrimPrefix(*rules.Upsert.Notes, "This object cannot be written to: ")
 }
 
-// Names that replies of the real service use for datasets (facts B4); a client
+// Names that replies of the real service use for datasets; a client
 // may send them back.
 var internalSources = []string{"business_object_source", "filter_segment_source", "cohort_source"}
 
-// checkSource: the shapes of spec 2.8 and facts B4.
+// checkSource: the shapes of spec 2.8 and what is published.
 func (c *checker) checkSource() {
 	if c.config.SourceAttributes.ConnectionID <= 0 {
 		c.bad("source_attributes.connection_id", "is required: the id of a source")
@@ -122,7 +122,7 @@ func (c *checker) checkLabel() {
 }
 
 // checkFieldBehavior: spec 2.6 and 4.1.3. Properties are added by themselves
-// only where the destination creates fields on write (facts A3).
+// only where the destination creates fields on write.
 func (c *checker) checkFieldBehavior() {
 	behavior := text(c.config.FieldBehavior)
 	if c.config.FieldBehavior != nil &&
@@ -150,7 +150,7 @@ func (c *checker) checkSchemaChangePolicy() {
 	}
 }
 
-// live tells whether the sync runs all the time.
+// live reports whether the sync runs all the time.
 func (c *checker) live() bool { return c.config.Mode != nil && c.config.Mode.Type == api.ModeLive }
 
 // checkFamily: both exclusions of spec 2.6.
@@ -260,7 +260,7 @@ func (c *checker) checkDeprecatedThreshold() {
 	}
 }
 
-// checkSegments: a segment is a part of a dataset (facts B4), and there are no
+// checkSegments: a segment is a part of a dataset, and there are no
 // cohorts: one that is kept without being read would send every row.
 func (c *checker) checkSegments() {
 	segment := c.config.FilterSegmentID

@@ -6,7 +6,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 )
 
-// spec 2.6 names daily, facts B4 the others.
+// spec 2.6 names daily the others.
 var frequencies = []string{
 	api.FrequencyNever, api.FrequencyContinuous, api.FrequencyQuarterHourly, api.FrequencyHourly,
 	api.FrequencyDaily, api.FrequencyWeekly, api.FrequencyExpression,
@@ -15,7 +15,7 @@ var frequencies = []string{
 // By their place: Sunday is 0, as in a cron expression.
 var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
 
-// checkMode: spec 2.6 and facts B4. Several triggers may stand together.
+// checkMode: spec 2.6 and what is published. Several triggers may stand together.
 func (c *checker) checkMode() {
 	mode := c.config.Mode
 	if mode == nil {
@@ -33,7 +33,7 @@ func (c *checker) checkMode() {
 	c.checkTriggers("mode.triggers", mode.Triggers)
 }
 
-// starts tells whether any trigger would start a run.
+// starts reports whether any trigger would start a run.
 func starts(t *api.Triggers) bool {
 	return t != nil && (t.Schedule != nil && t.Schedule.Frequency != api.FrequencyNever ||
 		t.DBTCloud != nil || t.Fivetran != nil || t.SyncSequence != nil)
@@ -102,7 +102,7 @@ func (c *checker) checkSchedule(s *api.Schedule, at scheduleFields) {
 	}
 }
 
-// checkFlatSchedule: the older published form of mode (facts B4), and that it
+// checkFlatSchedule: the older published form of mode, and that it
 // does not say something else than mode.
 func (c *checker) checkFlatSchedule() {
 	flat := flatSchedule(c.config)
@@ -140,7 +140,7 @@ func flatSchedule(c *api.SyncConfig) *api.Schedule {
 	}
 }
 
-// sameSchedule tells whether two schedules fall due at the same times. Parts
+// sameSchedule reports whether two schedules fall due at the same times. Parts
 // that the frequency does not use do not count.
 func sameSchedule(a, b *api.Schedule) bool {
 	if a == nil || b == nil {
@@ -160,7 +160,7 @@ func sameTriggers(a, b *api.Triggers) bool {
 	return sameSchedule(orNever(a.Schedule), orNever(b.Schedule)) && dbt && fivetran && after
 }
 
-// orNever is the schedule that stands where none was given (facts B4).
+// orNever is the schedule that stands where none was given.
 func orNever(s *api.Schedule) *api.Schedule {
 	if s == nil {
 		return &api.Schedule{Frequency: api.FrequencyNever}

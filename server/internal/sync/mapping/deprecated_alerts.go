@@ -28,7 +28,7 @@ func FollowDeprecated(before, after *api.SyncConfig, present map[string]bool) {
 	after.AlertAttributes = fresh
 }
 
-// madeByService tells whether the alerts are what the deprecated fields say.
+// madeByService reports whether the alerts are what the deprecated fields say.
 func madeByService(c *api.SyncConfig) bool {
 	return c.AlertAttributes != nil && slices.EqualFunc(c.AlertAttributes, DefaultAlerts(c), func(a, b api.Alert) bool {
 		a.ID, b.ID = nil, nil

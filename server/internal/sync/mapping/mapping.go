@@ -25,7 +25,7 @@ type Subject struct {
 	Present           map[string]bool        // top-level keys that the payload had; nil: all
 	Object            *api.DestinationObject // nil: not known
 	DestinationType   string                 // custom_api, local_files, …; "": not known
-	UpdatesPart       bool                   // an update need not map fields that only creating requires (facts D)
+	UpdatesPart       bool                   // an update need not map fields that only creating requires
 	Columns           []api.Column           // of the source object
 	ColumnsKnown      bool
 	Streaming         bool                                       // a streaming topic is the source
@@ -73,12 +73,12 @@ func (c *checker) bad(field, format string, args ...any) {
 	c.problems = append(c.problems, api.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
-// sent tells whether the payload had a top-level key. A value that is only
+// sent reports whether the payload had a top-level key. A value that is only
 // left over from what was stored is not held against the client: Normalize
 // drops it.
 func (c *checker) sent(key string) bool { return c.Present == nil || c.Present[key] }
 
-// oneOf refuses a value outside an enum and tells whether it was inside.
+// oneOf refuses a value outside an enum and reports whether it was inside.
 func (c *checker) oneOf(field, value string, known ...string) bool {
 	if slices.Contains(known, value) {
 		return true

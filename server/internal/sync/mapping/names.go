@@ -22,7 +22,7 @@ const (
 var normalizations = []string{StartCase, LowerCase, UpperCase, CamelCase, SnakeCase, SourceNames}
 
 // NormalizeName gives the name of the destination field for a column under a
-// field_normalization (facts C): "first_name" becomes "First Name",
+// field_normalization: "first_name" becomes "First Name",
 // "first name", "FIRST NAME", "firstName" or "first_name". match_source_names,
 // "" and a name without letters or digits keep the column's name.
 func NormalizeName(column, normalization string) string {

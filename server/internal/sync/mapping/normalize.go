@@ -20,7 +20,7 @@ func Normalize(c *api.SyncConfig) {
 	for i := range c.Mappings {
 		normalizeMapping(&c.Mappings[i], int64(i))
 	}
-	// Canonical order is by position (facts B4).
+	// Canonical order is by position.
 	slices.SortStableFunc(c.Mappings, func(a, b api.Mapping) int { return cmp.Compare(*a.Position, *b.Position) })
 	if c.Mappings == nil {
 		c.Mappings = []api.Mapping{}
@@ -59,7 +59,7 @@ func setDefault[T any](at **T, value T) {
 }
 
 // normalizeSource gives the names that replies of the real service use back
-// their names of requests (facts B4).
+// their names of requests.
 func normalizeSource(o *api.SourceObject) {
 	if slices.Contains(internalSources, o.Type) {
 		o.Type = api.ObjectDataset
@@ -71,7 +71,7 @@ func normalizeSource(o *api.SourceObject) {
 }
 
 // normalizeMapping gives a mapping its place, and a template the form that
-// replies show (facts B4).
+// replies show.
 func normalizeMapping(m *api.Mapping, index int64) {
 	setDefault(&m.SyncNullValues, true)
 	setDefault(&m.Position, index)
@@ -89,7 +89,7 @@ func normalizeMapping(m *api.Mapping, index int64) {
 }
 
 // DefaultAlerts are the alerts that a sync gets when its client names none: a
-// failed run, and too many failed and invalid records (facts B4). The
+// failed run, and too many failed and invalid records. The
 // deprecated fields (spec 2.6) switch them off and set the threshold.
 func DefaultAlerts(c *api.SyncConfig) []api.Alert {
 	alerts := []api.Alert{}
@@ -142,7 +142,7 @@ func onlyFor(applies bool, value *string, standard string) *string {
 
 // normalizeMode folds the flat schedule fields and the older triggers into mode
 // and shows them again from there. A schedule always stands, with frequency
-// never where only another trigger was given (facts B4).
+// never where only another trigger was given.
 func normalizeMode(c *api.SyncConfig) {
 	if c.Mode == nil {
 		c.Mode = &api.Mode{Type: api.ModeTriggered}
@@ -168,7 +168,7 @@ func normalizeMode(c *api.SyncConfig) {
 
 // canonicalSchedule keeps the parts that the frequency uses: minutes of the
 // hour, hour and minute of the day, day of the week, 0 where none is given. Of
-// an expression the parts that are single numbers are computed (facts B4).
+// an expression the parts that are single numbers are computed.
 func canonicalSchedule(s api.Schedule) api.Schedule {
 	out := api.Schedule{Frequency: s.Frequency}
 	zero := func(n *int64) *int64 {

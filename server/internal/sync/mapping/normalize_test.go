@@ -175,7 +175,7 @@ func TestNormalizeName(t *testing.T) {
 	}
 }
 
-// Every older form of a trigger becomes what the present form is (facts B4).
+// Every older form of a trigger becomes what the present form is.
 func TestOlderTriggers(t *testing.T) {
 	n := func(v int64) *int64 { return &v }
 	schedules := map[string]api.Schedule{

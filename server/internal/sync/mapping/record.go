@@ -13,7 +13,7 @@ type Env struct {
 	RunID, SyncID int64
 	Now           time.Time // what "now" means to templates; zero: the system's clock
 	// DestinationType decides how nested names are written: custom_api keys
-	// records by the whole name (facts A3), local_files get objects, and emulated
+	// records by the whole name, local_files get objects, and emulated
 	// types, whose fields know no objects either, get the object as JSON text.
 	DestinationType string
 	// HiddenIdentifier is the field that tells records apart where no mapping
@@ -128,7 +128,7 @@ type planStep struct {
 	template *liquid.Template
 }
 
-// wire is the type of a value in a record (facts A3).
+// wire is the type of a value in a record.
 type wire uint8
 
 const (

@@ -141,8 +141,8 @@ func (p *Plan) see(row [][]byte) (map[string]any, error) {
 	return record, nil
 }
 
-// appendTemplate renders a template: as text, or in JSON mode for an array
-// (facts C). A template that prints nothing is null for every type but string.
+// appendTemplate renders a template: as text, or in JSON mode for an array. A
+// template that prints nothing is null for every type but string.
 func (p *Plan) appendTemplate(dst []byte, s *planStep, row [][]byte, templates *scope) ([]byte, error) {
 	if templates.record == nil {
 		var err error
@@ -233,8 +233,7 @@ func (p *Plan) generate(record []byte, repeat int) []byte {
 	return key
 }
 
-// AppendDelete appends the record that removes a key: the identifier alone
-// (facts A4).
+// AppendDelete appends the record that removes a key: the identifier alone.
 func (p *Plan) AppendDelete(dst, key []byte) []byte {
 	dst = appendText(append(dst, '{'), p.identifier)
 	dst = append(append(dst, ':'), key...)
@@ -265,7 +264,7 @@ func (p *Plan) AppendWholeDelete(dst, key, row []byte) []byte {
 	return append(dst, '}')
 }
 
-// Compared is what of a record tells whether it has changed: all of it, except
+// Compared is what of a record reports whether it has changed: all of it, except
 // the number of the run where it is mapped, which would change every record in
 // every run.
 func (p *Plan) Compared(record []byte) []byte {

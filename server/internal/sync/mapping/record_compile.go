@@ -66,7 +66,7 @@ type placed struct {
 	at string
 }
 
-// mappings are those of the client by position (facts B4), then one for each
+// mappings are those of the client by position, then one for each
 // column that none of them reads, where properties are added by themselves
 // (spec 2.6, field_behavior).
 func (k *compiler) mappings() []placed {

@@ -23,7 +23,7 @@ const (
 	SegmentMark   = "|"
 )
 
-// identifyByName is the one published way to write a segment (facts B4).
+// identifyByName is the one published way to write a segment.
 const identifyByName = "name"
 
 // ReadsSegments reports whether a mapping asks for the segments of each record.

@@ -25,7 +25,7 @@ func (k *compiler) target(m placed, one *member) {
 		return
 	}
 	// The whole name is a field, whatever dots it has, and always on a custom
-	// destination: records are keyed by the names as they are (facts A3).
+	// destination: records are keyed by the names as they are.
 	if field == nil && k.env.DestinationType != api.TypeCustomAPI && strings.Contains(to, ".") && !emptySegment(to) {
 		one.path = strings.Split(to, ".")
 		field = holder(k.object, k.env.DestinationType, to)

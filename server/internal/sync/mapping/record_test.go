@@ -61,7 +61,7 @@ func texts(values ...string) [][]byte {
 	return row
 }
 
-// Every kind of mapping (spec 2.7, facts B4).
+// Every kind of mapping (spec 2.7).
 func TestRecordMappings(t *testing.T) {
 	no := false
 	object := &api.DestinationObject{FullName: "restaurant", Fields: []api.DestinationField{
@@ -136,7 +136,7 @@ func TestRecordMappings(t *testing.T) {
 	}
 }
 
-// Values in the types of the wire (facts A3), from every form that sources give.
+// Values in the types of the wire, from every form that sources give.
 func TestRecordCasts(t *testing.T) {
 	cases := []struct {
 		typ, raw, want string // want without quotes of JSON is an error
@@ -474,7 +474,7 @@ func TestGeneratedKeys(t *testing.T) {
 	require.NotEqual(t, key, other)
 	require.Equal(t, `{"unique_id":`+string(key)+`}`, string(p.AppendDelete(nil, key)))
 
-	// A key that the client maps goes where the destination keeps it (facts B4).
+	// A key that the client maps goes where the destination keeps it.
 	config.Mappings = append(config.Mappings, identifier("v", AppendKey))
 	p = compiledPlan(t, config, object, columns, env)
 	require.False(t, p.Generated())
@@ -621,8 +621,8 @@ func plainFloats(value any) any {
 	return value
 }
 
-// What a source could not read as UTF-8 is not sent in another form (service.md
-// 2.4), wherever it stands; the character that it reads as is a text like any
+// What a source could not read as UTF-8 is not sent in another form, wherever it
+// stands; the character that it reads as is a text like any
 // other.
 func TestDamagedText(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", Fields: []api.DestinationField{
@@ -658,8 +658,7 @@ func TestDamagedText(t *testing.T) {
 	}
 }
 
-// A field that is created has the type that the mapping or its column gives it
-// (facts B4).
+// A field that is created has the type that the mapping or its column gives it.
 func TestCreatedFields(t *testing.T) {
 	object := &api.DestinationObject{FullName: "o", AllowCustomFields: true, Fields: []api.DestinationField{field("id", api.TypeInteger)}}
 	for name, c := range map[string]struct {

@@ -13,7 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/liquid"
 )
 
-// renderValue renders a template in JSON mode (facts C): what it prints is read
+// renderValue renders a template in JSON mode: what it prints is read
 // as YAML. It gives nil, bool, json.Number, string, []any or map[string]any.
 func renderValue(t *liquid.Template, record map[string]any, limits liquid.Limits) (any, error) {
 	text, err := t.RenderEscaped(record, limits)

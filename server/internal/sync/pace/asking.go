@@ -68,7 +68,7 @@ func (a *asking) answered(now time.Time) time.Duration {
 	return settle
 }
 
-// low tells whether so many ready units call for more.
+// low reports whether so many ready units call for more.
 func (a *asking) low(ready int64) bool { return ready <= a.full/2 || ready < a.least }
 
 // appetite is how many units to have ready: those of the time ahead, at the

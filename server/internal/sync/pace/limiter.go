@@ -17,7 +17,7 @@ const mostLimit = 1_000_000_000
 type Limiter struct {
 	mu       sync.Mutex
 	requests Pacer
-	paused   time.Time // nothing is sent before: a 429 came (facts A6)
+	paused   time.Time // nothing is sent before: a 429 came
 	seen     time.Time // the latest moment that was asked about
 }
 
@@ -42,7 +42,7 @@ func NewSharedLimiter(o ShareOptions) *Limiter {
 	return &Limiter{requests: Pacer{Rate: DefaultLimit, Share: NewShare(DefaultLimit, o)}}
 }
 
-// Shared tells whether waits are in real time, whatever the service's clock shows:
+// Shared reports whether waits are in real time, whatever the service's clock shows:
 // other processes count by no other.
 func (l *Limiter) Shared() bool { return l.requests.Shared() }
 
@@ -126,7 +126,7 @@ func (l *Limiter) Take(now time.Time, records *Pacer, n int64) (wait time.Durati
 	return 0
 }
 
-// Still tells whether what Take let go at the moment taken of the system's clock,
+// Still reports whether what Take let go at the moment taken of the system's clock,
 // or later, may still be sent. It is asked right before the first byte. Where it
 // says no, Take has never been called: it has to be asked again, before anything is
 // sent. Without other processes the answer is yes.

@@ -122,7 +122,7 @@ func (p *Pacer) forget(now time.Time) {
 	}
 }
 
-// Shared tells whether the share is asked, and waits are in real time. What it lets
+// Shared reports whether the share is asked, and waits are in real time. What it lets
 // go is counted here, too: should the clock be moved, the process goes on alone from
 // there.
 func (p *Pacer) Shared() bool { return p.Share != nil && p.Share.runs() }

@@ -10,7 +10,7 @@ import (
 type ShareOptions struct {
 	// Source is where the shares of all processes come together; required.
 	Source Source
-	// Now is the clock that pauses are told by, and Runs says whether it runs by
+	// Now is the clock that pauses are told by, and Runs reports whether it runs by
 	// itself, be it ahead of the system's or behind it. While it is frozen, or on
 	// its way to another time, the process counts alone by that clock, and nothing
 	// is exchanged but limits: whoever moves a clock has the installation for
@@ -100,7 +100,7 @@ func (s *Share) reset(limit int64) {
 	s.wake(time.Now())
 }
 
-// runs tells whether the window is to be asked.
+// runs reports whether the window is to be asked.
 func (s *Share) runs() bool { return s.options.Runs == nil || s.options.Runs() }
 
 // resting is how much of a pause is left that was announced to any process.
@@ -190,7 +190,7 @@ func (s *Share) written(n int64) {
 	s.wake(now)
 }
 
-// still tells whether n units that were taken at the moment taken or later may
+// still reports whether n units that were taken at the moment taken or later may
 // still be sent: it is asked right before they are. Otherwise they are given up,
 // and have to be taken again.
 func (s *Share) still(taken time.Time, n int64) bool {
