@@ -19,6 +19,7 @@ Feature: Data
       | string | "e\\u0301 combining" |
       | string | "Grüße ı İstanbul" |
       | string | "你好 €" |
+      | string | "\\ufeffbegins with a byte order mark" |
     Then every acknowledged record is stored exactly
 
   @DAT-002 @should @policy @spec-4.2.2 @write @readback-decides @records-6 @each-object @evidence-stored
@@ -141,6 +142,7 @@ Feature: Data
       | date_time | "2024-01-01T00:00:00Z" |
       | date_time | "1969-07-20T20:17:40Z" |
       | date_time | "2021-03-28T01:30:00Z" |
+      | date_time | "2040-02-29T12:00:00Z" |
     Then every acknowledged record is stored exactly
 
   @DAT-009 @must @published @spec-4.2 @write @readback-required @records-4 @each-object @evidence-stored
