@@ -1,5 +1,5 @@
 Feature: Connection test
-  test_connection tells whether the endpoint and what lies behind it are healthy.
+  test_connection reports whether the endpoint and what lies behind it are healthy.
 
   @CON-001 @must @spec @spec-4.2 @evidence-answers
   @needs-RPC-006

@@ -148,7 +148,7 @@ Feature: Connections to destinations
     Then every answer has the status word "not_found"
 
   @DST-011 @must @spec @spec-2.2
-  Scenario: The answer to a change says whether it is a file system
+  Scenario: The answer to a change reports whether it is a file system
     Clients that change a connection to files read it to know what paths they may use.
     Cause: the field is left out for everything that is no file system.
     Fix: give is_file_system_destination, true or false, in the answer of PATCH.
