@@ -51,7 +51,7 @@ type SimulatorConfig struct {
 }
 
 // Listen makes a handler reachable for the service, over TLS where config is not
-// nil, and says under which address. Plain http where config is nil.
+// nil, and returns its URL. Plain http where config is nil.
 type Listen func(config *tls.Config, h http.Handler) (address string, stop func(), err error)
 
 // Options of a run. Those of conformance.Options that speak of destinations are

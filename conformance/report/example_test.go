@@ -1,0 +1,33 @@
+package report_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/destsim"
+)
+
+// A run is written in any of the formats, and read back to be compared.
+func Example() {
+	sim, err := destsim.New(destsim.Config{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer sim.Close()
+	r, err := conformance.Run(context.Background(), conformance.Target{Handler: sim}, conformance.Options{Select: []string{"RPC-001"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	file := filepath.Join(os.TempDir(), "destkit-example.xml")
+	defer os.Remove(file)
+	if err := report.WriteFile("junit", file, r); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(report.Compare(r, r).NewlyFailing))
+	// Output: 0
+}
