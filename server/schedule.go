@@ -17,7 +17,11 @@ import (
 type schedule struct {
 	s *Server
 
-	mu    sync.Mutex
+	// looking keeps looks one after the other, so that an older answer of the store
+	// never replaces a newer one. Nobody waits for it within a change of the store.
+	looking sync.Mutex
+
+	mu    sync.Mutex // never held while the store is asked
 	timer *clock.Timer
 	first store.Due // what the timer waits for
 	awake bool      // schedules were taken up (since), so that none is due by mistake
@@ -64,14 +68,11 @@ func (p *schedule) drop(id int64) {
 	}
 }
 
-// look sets the timer to what falls due first. Looks come one after the other, so that
-// an older answer of the store never replaces a newer one.
+// look sets the timer to what falls due first.
 func (p *schedule) look() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.timer.Stop()
-	p.timer = nil
-	if !p.awake || !p.s.leads() {
+	p.looking.Lock()
+	defer p.looking.Unlock()
+	if !p.stopTimer() {
 		return
 	}
 	var first store.Due
@@ -79,6 +80,11 @@ func (p *schedule) look() {
 		first, err = tx.FirstDue()
 		return err
 	})
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.awake { // forgotten since
+		return
+	}
 	switch {
 	case err == nil:
 		p.first = first
@@ -89,6 +95,15 @@ func (p *schedule) look() {
 		p.first = store.Due{}
 		p.timer = p.s.clock.AfterFunc(recordMost, "look at schedules", func(context.Context) { p.look() })
 	}
+}
+
+// stopTimer stops the timer, and reports whether there is anything to wait for.
+func (p *schedule) stopTimer() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer.Stop()
+	p.timer = nil
+	return p.awake && p.s.leads()
 }
 
 // forget stops the timer, those of live syncs and retries too, until schedules are taken
