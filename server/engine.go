@@ -401,10 +401,7 @@ func (s *Server) books() (err error) {
 func (s *Server) run(ctx context.Context) error {
 	options := executor.Options{
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
-		Payloads: true, Log: s.log, Deviations: s.broken.deviations(), CutRows: s.config.cut,
-	}
-	if s.fleet != nil {
-		options.Parts, options.Records = s.fleet.parts, s.fleet.limits.Records
+		Payloads: true, Log: s.log, Deviations: s.broken.deviations(),
 	}
 	s.executor = executor.New(options)
 	if s.fleet != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/destkit/destkit/server/internal/cluster/quota"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
-	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/pace"
 )
 
@@ -39,14 +38,11 @@ type pulse struct {
 	look            time.Duration // for runs that nobody works on
 	read            time.Duration // everything once more, as notices may be lost
 	world, worldTry time.Duration // the right to be alone
-	part            time.Duration // for news of the parts of a run
-	others          time.Duration // until the process that has cut a run takes its parts itself
 }
 
 var usualPulse = pulse{
 	beat: 2 * time.Second, lead: 6 * time.Second, leadKeep: 2 * time.Second, run: 10 * time.Second, runKeep: 3 * time.Second,
 	look: time.Second, read: 30 * time.Second, world: 15 * time.Second, worldTry: 100 * time.Millisecond,
-	part: 250 * time.Millisecond, others: 500 * time.Millisecond,
 }
 
 // fleet is this process as one of several on one PostgreSQL: it is on the list of
@@ -62,7 +58,6 @@ type fleet struct {
 	pulse  pulse
 	leases *lease.Leases
 	queue  *jobs.Queue
-	parts  *fleetParts
 	limits *quota.Limits
 
 	ctx     context.Context // of everything below; ends after the runs were handed back
@@ -128,7 +123,6 @@ func (s *Server) join(ctx context.Context) error {
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	s.fleet = f
-	f.parts = newFleetParts(f)
 	if err := f.enter(ctx); err != nil {
 		return err
 	}
@@ -189,9 +183,6 @@ func (f *fleet) begin(ctx context.Context) (err error) {
 	f.work.Go(func() { f.campaign(first) })
 	if err := f.queue.Start(ctx); err != nil {
 		return err
-	}
-	if f.s.config.Workers > 0 {
-		f.work.Go(f.parts.serve)
 	}
 	f.started.Store(true)
 	return nil
@@ -290,7 +281,6 @@ func (s *Server) Drain(ctx context.Context) error {
 		return nil
 	}
 	f.abdicate() // what falls due need not wait for runs that are slow to stop
-	f.parts.cancel(executor.ErrStop)
 	if err := f.queue.Stop(ctx); err != nil {
 		return fmt.Errorf("hand back runs: %w", err)
 	}

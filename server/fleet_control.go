@@ -60,7 +60,6 @@ var (
 	leaderDesc   = prometheus.NewDesc("destkit_process_leader", "1 while this process does what falls due.", nil, nil)
 	aloneDesc    = prometheus.NewDesc("destkit_processes_alive", "Processes on the store, as this one last saw them.", nil, nil)
 	workingDesc  = prometheus.NewDesc("destkit_process_runs_working", "Sync runs that this process works on.", nil, nil)
-	partsDesc    = prometheus.NewDesc("destkit_process_parts_working", "Parts of large sync runs, its own and those of others, that this process works on.", nil, nil)
 	workersDesc  = prometheus.NewDesc("destkit_process_workers", "Sync runs that this process works on at most.", nil, nil)
 	lostDesc     = prometheus.NewDesc("destkit_process_leases_lost_total", "Runs of this process that another one has taken over.", nil, nil)
 	takeoverDesc = prometheus.NewDesc("destkit_process_takeovers_total", "Runs that nobody worked on and that this process, as the leader, let go on.", nil, nil)
@@ -72,7 +71,7 @@ type fleetFigures struct{ s *Server }
 
 // Describe implements prometheus.Collector.
 func (c *fleetFigures) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{processDesc, leaderDesc, aloneDesc, workingDesc, partsDesc, workersDesc, lostDesc, takeoverDesc, handedDesc} {
+	for _, d := range []*prometheus.Desc{processDesc, leaderDesc, aloneDesc, workingDesc, workersDesc, lostDesc, takeoverDesc, handedDesc} {
 		ch <- d
 	}
 }
@@ -94,7 +93,6 @@ func (c *fleetFigures) Collect(ch chan<- prometheus.Metric) {
 	gauge(leaderDesc, leads)
 	gauge(aloneDesc, f.company.Load()+1)
 	gauge(workingDesc, c.s.engine.load())
-	gauge(partsDesc, f.parts.working())
 	gauge(workersDesc, int64(c.s.config.Workers))
 	for d, n := range map[*prometheus.Desc]int64{lostDesc: f.lost.Load(), takeoverDesc: f.takeovers.Load(), handedDesc: f.handed.Load()} {
 		ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n))

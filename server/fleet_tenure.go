@@ -42,6 +42,18 @@ func (f *fleet) take(ctx context.Context, name string, ttl time.Duration) (*tenu
 	return &tenure{lease: l, ttl: ttl, lost: make(chan struct{}), until: before.Add(ttl), renewed: make(chan struct{})}, nil
 }
 
+// unbroken asks for something that is held from then on. A question that is broken off
+// may have been answered all the same: nobody would know who holds it until it counts
+// as lost.
+func unbroken[A, B any](ctx context.Context, limit time.Duration, ask func(context.Context) (A, B, error)) (a A, b B, err error) {
+	if ctx.Err() != nil {
+		return a, b, context.Cause(ctx)
+	}
+	asked, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return ask(asked)
+}
+
 // good reports whether nobody else can have the lease at this moment. A process that
 // stood still, or could not reach the database, knows at once when it looks here.
 func (t *tenure) good() bool {

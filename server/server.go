@@ -156,7 +156,6 @@ type Config struct {
 
 	pulse  *pulse              // tests: other times
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
-	cut    int64               // tests: rows of a run that is cut; 0: as many as usual
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
 	copies *line               // of the first world
