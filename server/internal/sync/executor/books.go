@@ -266,11 +266,6 @@ func (r *run) merge(ctx context.Context, meta ledger.Meta) error {
 	if err := r.log.Finish(meta); err != nil {
 		return failed(CodeState, err, "merge the log of the run into the state: %v", err)
 	}
-	if r.pieces != nil {
-		r.mu.Lock()
-		r.pieces.merged = true
-		r.mu.Unlock()
-	}
 	if r.job.Warehouse == nil {
 		return nil
 	}

@@ -74,15 +74,11 @@ type crashRow struct {
 	number int
 	inFile bool
 	shared bool // the books are in PostgreSQL
-	parts  int  // 0: the run is whole
 }
 
 func (c crashRow) String() string {
-	switch {
-	case c.inFile:
+	if c.inFile {
 		return c.name + " (file)"
-	case c.parts > 0:
-		return fmt.Sprintf("%s (%d parts)", c.name, c.parts)
 	}
 	return c.name
 }
@@ -97,11 +93,6 @@ func crashRows() []crashRow {
 		}
 		if p.operation == api.OperationAppend || p.strategy == api.MirrorSwap {
 			list = append(list, crashRow{promise: p, number: i, inFile: true})
-		}
-	}
-	for i, p := range promises() { // cut by key range
-		if p.operation == api.OperationUpsert || p.strategy == api.MirrorDeletes {
-			list = append(list, crashRow{promise: p, number: i, parts: 2})
 		}
 	}
 	return list
@@ -135,8 +126,7 @@ func (c crashRow) begin(t *testing.T, skipping bool) *scene {
 		s.to, s.file = inFile(t)
 		s.model.swapped = c.strategy == api.MirrorSwap
 	} else {
-		s.to, s.sim = simulated(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: int64(max(c.parts, 1)), MaximumRecordsPerSecond: 1_000_000})
-		s.to.Parts = c.parts
+		s.to, s.sim = simulated(t, rpc.Speed{MaximumBatchSize: 10, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 1_000_000})
 	}
 	if skipping {
 		s.rows, s.run = numberedRows(1, 2500, func(id int) int { return id % 7 }), 1
@@ -329,13 +319,7 @@ one, and its counters only have to add up. Written by ` + "`make docs`" + `.
 // kill is one cell.
 func (c crashCell) kill(t *testing.T) string {
 	s := c.begin(t, c.skipping)
-	for !s.die(c) {
-		// What a part has left when the other has ended goes two batches at once, which
-		// may pass a point together: then there is no such last passing in this run.
-		require.True(t, c.parts > 0 && c.at > 1, "the child was not killed")
-		c.at--
-		s = c.begin(t, c.skipping)
-	}
+	require.True(t, s.die(c), "the child was not killed")
 	first := s.model.expect(s.rows, matrixPairs)
 	books, _, err := s.books.open(nil)
 	require.NoError(t, err)

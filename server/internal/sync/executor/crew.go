@@ -14,9 +14,10 @@ type crew struct {
 	clock *clock.Clock
 	name  string
 
+	size int
+
 	mu    sync.Mutex
 	free  int
-	size  int
 	queue []*waiter
 }
 
@@ -50,22 +51,8 @@ func (c *crew) wait(ctx context.Context) {
 	_ = c.take(context.WithoutCancel(ctx), 0)
 }
 
-// grow makes places for more batches at once; there are never fewer.
-func (c *crew) grow(size int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if more := size - c.size; more > 0 {
-		c.size += more
-		c.serve(more)
-	}
-}
-
 // places is how many batches may be on their way at once.
-func (c *crew) places() int {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.size
-}
+func (c *crew) places() int { return c.size }
 
 // busy reports whether something is on its way.
 func (c *crew) busy() bool {

@@ -26,8 +26,6 @@ func (r *run) scan(ctx context.Context) (State, error) {
 	switch {
 	case r.dry != nil:
 		return r.scanDry(ctx)
-	case r.part != nil:
-		return r.log.Scan()
 	case r.job.Warehouse == nil:
 		return r.books.Scan()
 	}

@@ -14,7 +14,6 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
@@ -58,16 +57,6 @@ type Options struct {
 	// has more. nil: nobody.
 	Crash func(point string)
 	Log   *slog.Logger // nil: nowhere
-	// Parts lets several workers send one large run, cut by key range; nil: a run
-	// is made by one. PartsHere is how many of its parts may work in this process
-	// where Parts is nil; below 2 none is cut. CutRows is the least number of rows
-	// of a run that is cut (200,000).
-	Parts     Parts
-	PartsHere int
-	CutRows   int64
-	// Records brings the processes of Parts together that send a run, for its records
-	// per second (spec 8); needed with Parts, unless one process has them all.
-	Records func(run int64) pace.Source
 	// Deviations are rules to break on purpose.
 	Deviations Deviations
 }
@@ -78,9 +67,6 @@ type Executor struct {
 	options Options
 
 	runs, wide *crew // places of all runs, and of those with wide rows
-
-	mu    sync.Mutex
-	gates map[int64]*runGate
 }
 
 // New makes an executor. It does not own the clock and the ledger.
@@ -91,7 +77,6 @@ func New(o Options) *Executor {
 	o.BatchTimeout = cmp.Or(o.BatchTimeout, time.Minute)
 	o.PlanTimeout = cmp.Or(o.PlanTimeout, 30*time.Second)
 	o.Grace = cmp.Or(o.Grace, 5*time.Second)
-	o.CutRows = cmp.Or(o.CutRows, cutRows)
 	o.Backoff = o.Backoff.withDefaults()
 	if o.Limiter == nil {
 		o.Limiter = (&connections{}).of

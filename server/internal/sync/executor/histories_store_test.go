@@ -1,7 +1,6 @@
 package executor
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/source"
@@ -24,8 +22,6 @@ type table struct {
 	rows     []row
 	fails    int  // reading fails after so many rows; 0: never
 	shuffled bool // it does not keep to the order that it was asked for
-	ranged   bool // it can be read in ranges
-	ranges   atomic.Int64
 }
 
 // Rows implements source.Reader.
@@ -36,39 +32,6 @@ func (s *table) Rows(_ context.Context, _ source.Object, columns, order []string
 		slices.Reverse(rows)
 	}
 	return &tableRows{rows: rows, columns: columns, fails: s.fails}, nil
-}
-
-// Sample implements source.Ranger.
-func (s *table) Sample(_ context.Context, _ source.Object, column string) (values [][]byte, rows int64, err error) {
-	for _, r := range s.rows {
-		if r[column] != "null" {
-			values = append(values, []byte(r[column]))
-		}
-	}
-	if !s.ranged {
-		return nil, int64(len(s.rows)), nil
-	}
-	slices.SortFunc(values, bytes.Compare)
-	return slices.CompactFunc(values, bytes.Equal), int64(len(s.rows)), nil
-}
-
-// Range implements source.Ranger. A shuffled table does not keep to the range
-// either.
-func (s *table) Range(ctx context.Context, object source.Object, columns []string, of source.Range) (source.Rows, error) {
-	s.ranges.Add(1)
-	part := table{fails: s.fails, shuffled: s.shuffled}
-	for _, r := range s.rows {
-		text := r[of.Column]
-		switch {
-		case text == "null" && of.To != nil: // in one range, whatever the order of the others
-			continue
-		case s.shuffled:
-		case text != "null" && text < string(of.From), of.To != nil && text >= string(of.To):
-			continue
-		}
-		part.rows = append(part.rows, r)
-	}
-	return part.Rows(ctx, object, columns, []string{of.Column})
 }
 
 type tableRows struct {

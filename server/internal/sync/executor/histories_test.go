@@ -44,7 +44,6 @@ type history struct {
 	executor *Executor
 	books    *ledger.Ledger
 	model    *model
-	parts    int // a run is cut into so many
 	mappings [][]string
 	mapping  int
 	empty    bool // allow_empty_source
@@ -70,7 +69,6 @@ type kill struct {
 type historyTally struct {
 	mu                   sync.Mutex
 	runs, resumed, ended int
-	ranges               int64
 	deaths, fates        map[string]int
 	codes                map[string]int
 }
@@ -106,7 +104,7 @@ func (h *history) pass() Outcome {
 	dry, dryErr := h.executor.DryRun(ctx, job, 2)
 	o := h.executor.Run(ctx, job)
 	// A run that was killed and then given up has left its log to this one. Where a
-	// source fails depends on how often and in how many parts it is read.
+	// source fails depends on how often it is read.
 	if !resumed && !h.kill.done && h.source.fails == 0 && !errors.Is(dryErr, ErrUnsettled) {
 		requireForeseen(h.t, h.executor, dry, dryErr, o)
 	}
@@ -290,8 +288,7 @@ func (h *history) crash(point string) {
 	h.store.end(ErrStop)
 }
 
-// copyBooks copies a folder of folders; files may go meanwhile, when parts of a run
-// write.
+// copyBooks copies a folder of folders; files may go meanwhile.
 func copyBooks(to, from string) {
 	err := filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -335,8 +332,7 @@ func (h *history) open() {
 	require.NoError(h.t, err)
 	h.executor = New(Options{
 		Clock: h.clock, Ledger: h.books, Grace: time.Nanosecond, Crash: h.crash, Random: func() float64 { return 0 },
-		Backoff:   Backoff{First: time.Nanosecond, Most: time.Nanosecond, Tries: 2, Reach: 2, Rounds: 2},
-		PartsHere: h.parts, CutRows: 1,
+		Backoff: Backoff{First: time.Nanosecond, Most: time.Nanosecond, Tries: 2, Reach: 2, Rounds: 2},
 	})
 }
 
@@ -444,10 +440,6 @@ func live(t *rapid.T, p promise, c *clock.Clock, at bookPlace, tally *historyTal
 	h.store.log = p.operation == api.OperationAppend
 	h.store.skipGood = rapid.Bool().Draw(t, "skips are successes")
 	h.store.parallel = rapid.SampledFrom([]int64{1, 1, 3}).Draw(t, "parallel")
-	if h.parts = rapid.SampledFrom([]int{0, 0, 2, 3}).Draw(t, "parts"); h.parts > 0 {
-		h.store.parallel = int64(h.parts)
-	}
-	h.source.ranged = h.parts > 0
 	h.source.shuffled = rapid.IntRange(0, 3).Draw(t, "shuffled") == 0
 	h.empty = rapid.IntRange(0, 4).Draw(t, "allow empty") > 0
 	h.sender = h.store
@@ -509,7 +501,6 @@ func (h *history) end() {
 	h.tally.mu.Lock()
 	defer h.tally.mu.Unlock()
 	h.tally.ended++
-	h.tally.ranges += h.source.ranges.Load()
 	for fate, n := range h.store.seen {
 		h.tally.fates[fate] += n
 	}
@@ -551,7 +542,6 @@ func TestHistoriesMatrix(t *testing.T) {
 		return
 	}
 	require.Positive(t, tally.resumed)
-	require.Positive(t, tally.ranges)
 	for _, point := range deathPoints() {
 		require.Positive(t, tally.deaths[point], "no process died at %s", point)
 	}
@@ -598,6 +588,6 @@ func histories(t *testing.T, each string, places func(t *testing.T) func() bookP
 			})
 		}
 	})
-	t.Logf("%d histories, %d runs, %d resumed, %d parts; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.ranges, tally.deaths, tally.fates, tally.codes)
+	t.Logf("%d histories, %d runs, %d resumed; killed at %v; calls %v; ends of runs %v", tally.ended, tally.runs, tally.resumed, tally.deaths, tally.fates, tally.codes)
 	return tally
 }

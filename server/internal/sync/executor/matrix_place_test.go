@@ -34,7 +34,6 @@ import (
 type place struct {
 	Type        string
 	Credentials destination.Credentials
-	Parts       int // runs are cut into so many; 0: they are not
 	callers     *callers
 	// What the service knows of the ledger, as in Job.
 	Merged, Reported int64
@@ -214,7 +213,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	c := clock.New(nil)
 	defer c.Close()
 	job := Job{
-		Run: run, Sync: 7, Merged: to.Merged, Reported: to.Reported, Source: &table{rows: rows, ranged: to.Parts > 0}, Object: source.Object{Name: "t"},
+		Run: run, Sync: 7, Merged: to.Merged, Reported: to.Reported, Source: &table{rows: rows}, Object: source.Object{Name: "t"},
 		Columns: []api.Column{{Name: "id", Kind: api.KindInteger}, {Name: "level", Kind: api.KindInteger}, {Name: "at", Kind: api.KindInteger}},
 	}
 	if err := to.open(ctx, &job, crash, &sent); err != nil {
@@ -222,7 +221,7 @@ func matrixRun(ctx context.Context, p promise, to place, books *ledger.Ledger, r
 	}
 	job.Config = p.config(matrixPairs...)
 	job.Config.DestinationAttributes.Object = job.DestinationObject.FullName
-	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}, PartsHere: to.Parts, CutRows: 20})
+	e := New(Options{Clock: c, Ledger: books, Crash: crash, Backoff: Backoff{First: 1}})
 	o := e.Run(ctx, job)
 	return o, sent.Load(), nil
 }

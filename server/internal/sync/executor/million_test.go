@@ -47,7 +47,6 @@ type millionWork struct {
 	Ledger      string    // folder
 	Books       bookPlace // instead of it
 	Advanced    bool      // the state lives in the source
-	Parts       int       // into which runs are cut, in one process
 	Passes      []string
 }
 
@@ -297,7 +296,7 @@ func (w millionWork) do() error {
 	if err != nil {
 		return err
 	}
-	e := New(Options{Clock: clock.New(nil), Ledger: books, Payloads: true, PartsHere: w.Parts})
+	e := New(Options{Clock: clock.New(nil), Ledger: books, Payloads: true})
 	meta, err := books.Sync(job.Sync).Meta()
 	if err != nil {
 		return err

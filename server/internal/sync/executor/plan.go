@@ -17,9 +17,7 @@ import (
 // prepare makes the plan of the records and of the batches.
 func (r *run) prepare() error {
 	var problems []api.Problem
-	if r.part == nil {
-		r.began = r.e.options.Clock.Now()
-	}
+	r.began = r.e.options.Clock.Now()
 	r.plan, problems = mapping.Compile(r.job.Config, r.job.DestinationObject, r.job.Columns, mapping.Env{
 		RunID: r.job.Run, SyncID: r.job.Sync, Now: r.began, DestinationType: r.job.DestinationType,
 		HiddenIdentifier: r.job.HiddenIdentifier, Segments: r.job.Segments, NullText: r.job.Settings.NullText,

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
-	"math/rand/v2"
 	"strconv"
 
 	"github.com/destkit/destkit/internal/source"
@@ -160,33 +159,17 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	}
 	columns, at := r.columns()
 	own, cancel := context.WithCancel(ctx)
-	var rows source.Rows
-	var err error
-	if r.part != nil {
-		rows, err = r.openRange(own, columns)
-	} else {
-		rows, err = r.job.Source.Rows(own, r.job.Object, columns, order)
-	}
+	rows, err := r.job.Source.Rows(own, r.job.Object, columns, order)
 	if err != nil {
 		cancel()
-		if errors.Is(err, source.ErrNoRange) || errors.Is(err, source.ErrNoSnapshot) {
-			return nil, err
-		}
 		return nil, &sourceError{err}
-	}
-	if r.part != nil {
-		r.opened.Store(rand.Int64() | 1)
-		r.report()
 	}
 	in := direct{rows: readAhead(rows, len(columns), func() error { return r.widen(own) }, cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.water != nil {
 		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed
 	}
-	switch {
-	case r.part != nil:
-		return &inRange{&in, r.part}, nil
-	case byColumn != "":
+	if byColumn != "" {
 		return &in, nil
 	}
 	out, err := source.Sorted(ctx, &mappedRows{direct: in}, []int{0}, r.e.options.Scratch)

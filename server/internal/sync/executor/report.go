@@ -26,15 +26,11 @@ func (r *run) publish() {
 
 // report tells the caller how far the run is.
 func (r *run) report() {
-	if r.job.Report == nil && r.tell == nil {
+	if r.job.Report == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.tell != nil {
-		r.tell(r.partReport())
-		return
-	}
 	r.job.Report(Progress{r.step, r.counters()})
 }
 
@@ -63,13 +59,6 @@ func (r *run) counters() Counters {
 // sums are those of the log, with the records on their way, which stand there as
 // failed, and the deletes that were refused to the end.
 func (r *run) sums() (sums ledger.Counters, open, spared int64) {
-	if r.pieces != nil {
-		sums, open, spared, _ = r.pieces.sums()
-		if r.pieces.merged {
-			sums, open = r.log.Counters(), 0
-		}
-		return sums, open, spared
-	}
 	// In this order: a batch that comes or goes meanwhile counts as under way, and
 	// is never shown as failed.
 	over := r.over.Load()
@@ -84,10 +73,6 @@ func (r *run) outcome(ctx context.Context, err error) Outcome {
 	o := Outcome{
 		Status: api.RunCompleted, Counters: r.counters(), FullSync: r.full, FullReason: r.reason,
 		Samples: r.samples, Calls: r.calls.Load(), Merged: r.merged,
-	}
-	if r.pieces != nil {
-		_, _, _, calls := r.pieces.sums()
-		o.Calls += calls
 	}
 	r.mu.Unlock()
 	if r.stream != nil {

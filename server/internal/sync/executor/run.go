@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -41,13 +42,9 @@ type run struct {
 	stream *stream // nil unless the source is a topic
 	swap   *swap   // nil: records count one by one
 	state  warehouseState
-	sends  sender          // the destination, or its replacement under way
-	part   *PartJob        // nil: the whole run
-	beside *Beside         // of a part
-	merged bool            // the state has the log of the run
-	joined bool            // the gate is that of all parts
-	moment source.Snapshot // that all parts read; nil: they are not kept together
-	dry    *dryRun         // nil: a run
+	sends  sender  // the destination, or its replacement under way
+	merged bool    // the state has the log of the run
+	dry    *dryRun // nil: a run
 	began  time.Time
 
 	// Of the goroutine that reads.
@@ -57,11 +54,10 @@ type run struct {
 	skipping bool // what is there is taken as sent
 	rows     bool // the state keeps what was sent, for delete records
 	kept     bool // … and has the row of every key
-	unsorted bool // the rows do not come in the order of their keys
 	removals spool
 	sink     func(item) error
 
-	calls, opened atomic.Int64
+	calls atomic.Int64
 	// Records that were put on their way, and those that have arrived at the end
 	// of it. Those in between are counted as failed by the ledger so far.
 	begun, over atomic.Int64
@@ -79,9 +75,7 @@ type run struct {
 	mu     sync.Mutex
 	shown  tally
 	step   string
-	failed error   // the first
-	pieces *pieces // of a run that is cut; nil: it is whole
-	tell   func(PartReport)
+	failed error // the first
 }
 
 // sender takes batches.
@@ -109,7 +103,6 @@ func (r *run) work(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = r.log.Close() }() // nothing, once it is finished
-	defer r.leave()
 	err := r.move(ctx)
 	if err == nil {
 		err = r.unanswered()
@@ -138,9 +131,6 @@ func (r *run) move(ctx context.Context) error {
 	if err := r.measure(ctx); err != nil {
 		return err
 	}
-	if done, err := r.moveParts(ctx); done || err != nil {
-		return err
-	}
 	if err := r.readAll(ctx, first); err != nil {
 		return err
 	}
@@ -164,6 +154,14 @@ func (r *run) move(ctx context.Context) error {
 		return err
 	}
 	return r.retry(ctx, rpc.OperationDelete, again)
+}
+
+// emptied refuses what would delete everything.
+func (r *run) emptied() error {
+	if r.job.Config.Operation == api.OperationMirror && r.tally.valid == 0 && r.tally.missing > 0 && !r.allowsEmpty() {
+		return failed(CodeEmptySource, nil, "the source has no valid record, and this mirror would remove everything that it has sent: set advanced_configuration.%s to true if that is meant", mapping.AllowEmptySource)
+	}
+	return nil
 }
 
 // allowsEmpty reads the service's own key of the advanced configuration.
@@ -190,9 +188,6 @@ func (r *run) readAll(ctx context.Context, p *phase) error {
 		return r.readStream(ctx, p)
 	}
 	byColumn, inSQL := r.plan.KeyColumn(), r.comparesInSQL()
-	if r.unsorted {
-		byColumn = ""
-	}
 	for {
 		err := r.readOnce(ctx, p, byColumn, inSQL)
 		switch {
@@ -253,7 +248,7 @@ func (r *run) drain(ctx context.Context, pack *packer, err error) error {
 	}
 	r.crew.wait(ctx)
 	r.publish()
-	if err == nil && r.part == nil {
+	if err == nil {
 		err = r.bookInvalid()
 	}
 	if own := r.ended(); own != nil {
@@ -284,7 +279,7 @@ func (r *run) openBoth(ctx context.Context, byColumn string, inSQL bool) (find f
 func (r *run) explain(ctx context.Context, err error) error {
 	var src *sourceError
 	switch {
-	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL), errors.Is(err, source.ErrNoRange), errors.Is(err, source.ErrNoSnapshot):
+	case err == nil, errors.Is(err, errUnordered), errors.Is(err, source.ErrNotInSQL):
 		return err
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
