@@ -1,9 +1,6 @@
 package ledger
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // group is batches that are written together: while one group is being made
 // durable the next one gathers.
@@ -20,22 +17,6 @@ func (r *Run) Append(batch Batch) error {
 	if err := batch.check(); err != nil {
 		return fmt.Errorf("append to run %d of sync %d: %w", r.id, r.s.id, err)
 	}
-	if len(r.cuts) > 0 {
-		return r.scatter(batch)
-	}
-	if r.part > 0 {
-		for i := range batch.Records {
-			if k := &batch.Records[i]; k.Verdict != Invalid && !r.within(k.Key) {
-				return fmt.Errorf("append to part %d of run %d of sync %d: %w", r.part, r.id, r.s.id, errElsewhere)
-			}
-		}
-	}
-	return r.append(batch)
-}
-
-var errElsewhere = errors.New("the key is that of another part")
-
-func (r *Run) append(batch Batch) error {
 	r.queue.Lock()
 	g, leads := r.next, r.next == nil
 	if leads {

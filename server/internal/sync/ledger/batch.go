@@ -81,14 +81,6 @@ type outcome struct {
 	delete  bool
 }
 
-// plus adds the sums of another log of the same run.
-func (c *Counters) plus(d Counters) {
-	c.Updated += d.Updated
-	c.Deleted += d.Deleted
-	c.Failed += d.Failed
-	c.Invalid += d.Invalid
-}
-
 // count adds a record, and takes back the one that it replaces.
 func (c *Counters) count(r *logged) {
 	c.add(outcome{r.Verdict, r.Delete}, 1)

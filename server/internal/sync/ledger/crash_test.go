@@ -320,7 +320,7 @@ func requireKept(t *testing.T, o Options, lines []string) {
 
 // whole reads every record of a log, also those that were replaced.
 func whole(t *testing.T, s *Sync, run int64) (all []Record) {
-	require.NoError(t, s.eachLog(run, func(log runLog) error {
+	require.NoError(t, s.withLog(run, func(log runLog) error {
 		l, err := readLog(log.f, log.end, run)
 		if err != nil {
 			return err

@@ -270,3 +270,24 @@ func fillUp(s *Sync) (acked int, err error) {
 	}
 	return acked, r.Finish(Meta{})
 }
+
+// TestARunThatWasCut: earlier versions cut a run into parts, whose logs nobody reads
+// any more. What they acknowledged is in doubt, so the next run is a full sync.
+func TestARunThatWasCut(t *testing.T) {
+	l, err := Open(Options{})
+	require.NoError(t, err)
+	s := l.Sync(1)
+	r, err := s.Begin(1, Meta{})
+	require.NoError(t, err)
+	require.NoError(t, r.write(append(openFrame(nil, 'c'), `["Mw=="]`...)))
+	require.NoError(t, r.Close())
+	r, err = s.Begin(1, Meta{})
+	require.NoError(t, err)
+	meta, err := s.Meta()
+	require.NoError(t, err)
+	require.True(t, meta.Damaged)
+	require.Equal(t, fmt.Sprintf(logDamaged, 1), meta.Reason)
+	require.NoError(t, r.Append(Batch{Records: []Record{ack("1", 1)}}))
+	require.NoError(t, r.Finish(Meta{}))
+	require.Equal(t, []string{"1"}, keysOf(scan(t, s)))
+}

@@ -10,7 +10,7 @@ import (
 // too. What it hands out is good until
 // fn returns. ErrNoRun when the log is not there (any more).
 func (s *Sync) Each(run int64, fn func(*Logged) error) error {
-	err := s.eachLog(run, func(log runLog) error {
+	err := s.withLog(run, func(log runLog) error {
 		l, err := readLog(log.f, log.end, run)
 		if err != nil {
 			return err
@@ -35,9 +35,8 @@ func (r *Record) Clone() Record {
 
 // Sums are the counters of a run, added up anew from its log. ErrNoRun as for Each.
 func (s *Sync) Sums(run int64) (Counters, error) {
-	var all Counters
-	err := s.eachLog(run, func(log runLog) error {
-		var sums Counters
+	var sums Counters
+	err := s.withLog(run, func(log runLog) error {
 		l, err := readLog(log.f, log.end, run)
 		if err == nil {
 			err = l.each(func(b *Batch) { sums.Invalid += b.Skipped }, func(r *logged) error {
@@ -45,13 +44,12 @@ func (s *Sync) Sums(run int64) (Counters, error) {
 				return nil
 			}, func() { sums.Invalid = 0 })
 		}
-		all.plus(sums)
 		return err
 	})
 	if err != nil {
 		return Counters{}, fmt.Errorf("add up run %d of sync %d: %w", run, s.id, err)
 	}
-	return all, nil
+	return sums, nil
 }
 
 // callMark stands before each call of a batch, behind the operation: a log of

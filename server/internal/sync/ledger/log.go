@@ -17,7 +17,6 @@ import (
 //	payload: 's' and the run's beginning as JSON: always the first frame
 //	         'b' and one or more batches, which were written and synced as one
 //	         'r': the run was resumed here
-//	         'c' and the cuts of the run as JSON, before the first batch
 //
 // A frame that ends beyond the end of the file was being written when the
 // process was killed: nobody was told that it is durable, so it is cut. Any
@@ -30,13 +29,11 @@ const (
 	frameStart  = 's'
 	frameBatch  = 'b'
 	frameResume = 'r'
-	frameCut    = 'c'
 )
 
 // beginning is the first frame of a log.
 type beginning struct {
 	Run  int64 `json:"run"`
-	Part int   `json:"part,omitempty"`
 	Meta Meta  `json:"meta"`
 }
 
@@ -74,8 +71,7 @@ type logReader struct {
 	frame   []byte
 	records uint64 // read so far
 	began   beginning
-	resumed bool     // the last frame said so
-	cuts    [][]byte // of a run that was cut
+	resumed bool // the last frame said so
 }
 
 var errTorn = errors.New("the log ends in the middle of a frame")
@@ -161,10 +157,6 @@ func (l *logReader) each(batch func(*Batch), record func(*logged) error, resume 
 			l.resumed = true
 			if resume != nil {
 				resume()
-			}
-		case frameCut:
-			if json.Unmarshal(payload[1:], &l.cuts) != nil {
-				err = errRecord
 			}
 		default:
 			err = errRecord

@@ -126,7 +126,7 @@ func (m *merged) sink(i int) {
 // run that learnt nothing changes the Meta only. A
 // state that turns out to be damaged here is made anew from the logs, and the next
 // run must be a full sync, whatever the caller thought of it.
-func (s *Sync) merge(x learnt, meta Meta) error {
+func (s *Sync) merge(x *index, meta Meta) error {
 	now, whole, err := s.meta()
 	if err != nil {
 		return err
@@ -156,7 +156,7 @@ func (s *Sync) merge(x learnt, meta Meta) error {
 // mergeState writes a new state: the old one with what a run learnt over it, or
 // an empty one where x is nil.
 // The old state is whole until the new one takes its name.
-func (s *Sync) mergeState(x learnt, meta storedMeta) (err error) {
+func (s *Sync) mergeState(x *index, meta storedMeta) (err error) {
 	s.crash(BeforeMerge)
 	f, err := s.files.create(stateFile + newSuffix)
 	if err != nil {
@@ -188,7 +188,7 @@ func (s *Sync) mergeState(x learnt, meta storedMeta) (err error) {
 }
 
 // writeMerged writes the items of a run over those of the state.
-func (s *Sync) writeMerged(w *sortedWriter, x learnt, meta Meta) error {
+func (s *Sync) writeMerged(w *sortedWriter, x *index, meta Meta) error {
 	old, err := s.readItems()
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"sort"
 	"testing"
 	"time"
 
@@ -22,7 +21,6 @@ type model struct {
 	open     bool
 	meta     Meta
 	finished map[int64]bool
-	cuts     map[int64][]string
 }
 
 type told struct {
@@ -77,14 +75,6 @@ func (m *model) final(run int64) []told {
 			all = append(all, r)
 		}
 	}
-	// The log of the run, then those of its parts.
-	part := func(r told) int {
-		if len(m.cuts[run]) == 0 || r.Verdict == Invalid || r.skipped > 0 {
-			return 0
-		}
-		return 1 + sort.Search(len(m.cuts[run]), func(i int) bool { return r.key < m.cuts[run][i] })
-	}
-	slices.SortStableFunc(all, func(a, b told) int { return part(a) - part(b) })
 	return all
 }
 
@@ -200,90 +190,13 @@ func (w *world) append(t *rapid.T) {
 		Records: rapid.SliceOfN(rapid.Custom(drawRecord), 0, 12).Draw(t, "records"),
 		Skipped: rapid.Int64Range(0, 2).Draw(t, "skipped"),
 	}
-	w.write(t, b)
+	require.NoError(t, w.r.Append(b))
 	for _, r := range b.Records {
 		w.runs[w.last] = append(w.runs[w.last], told{Record: r, operation: b.Operation, key: string(r.Key)})
 	}
 	if b.Skipped > 0 {
 		w.runs[w.last] = append(w.runs[w.last], told{skipped: b.Skipped})
 	}
-}
-
-// write hands a batch in: to the run, or to its parts, here or elsewhere.
-func (w *world) write(t *rapid.T, b Batch) {
-	parts := w.r.Parts()
-	way := rapid.SampledFrom([]string{"whole", "part", "lent"}).Draw(t, "way")
-	if len(parts) == 0 || way == "whole" {
-		require.NoError(t, w.r.Append(b))
-		return
-	}
-	own := b
-	own.Records = slices.DeleteFunc(slices.Clone(b.Records), func(r Record) bool { return r.Verdict != Invalid })
-	require.NoError(t, w.r.Append(own))
-	for _, p := range parts {
-		within := b
-		within.Skipped = 0
-		within.Records = slices.DeleteFunc(slices.Clone(b.Records), func(r Record) bool {
-			return r.Verdict == Invalid || string(r.Key) < string(p.From) || p.To != nil && string(r.Key) >= string(p.To)
-		})
-		if way == "part" {
-			log, err := w.r.Part(p.Number)
-			require.NoError(t, err)
-			require.NoError(t, log.Append(within))
-			continue
-		}
-		require.NoError(t, w.r.Lend())
-		l := w.l
-		if w.o.Dir != "" || w.o.Shelf != nil { // another process
-			var err error
-			l, err = Open(w.o)
-			require.NoError(t, err)
-		}
-		log, err := l.OpenPart(7, p, 0)
-		require.NoError(t, err)
-		require.NoError(t, log.Append(within))
-		w.checkPart(t, p, log)
-		require.NoError(t, log.Close())
-		_, err = w.r.Part(p.Number) // counts what is there now
-		require.NoError(t, err)
-	}
-}
-
-// checkPart compares what a part sees with the state and its own records.
-func (w *world) checkPart(t *rapid.T, p Part, log *Run) {
-	one, err := Open(Options{})
-	require.NoError(t, err)
-	var archive bytes.Buffer
-	require.NoError(t, w.s.Snapshot(&archive))
-	require.NoError(t, one.Sync(7).Restore(&archive))
-	r, err := one.Sync(7).Begin(w.last, Meta{})
-	require.NoError(t, err)
-	require.NoError(t, r.Finish(Meta{}))
-	want := slices.DeleteFunc(scan(t, one.Sync(7)), func(e Entry) bool {
-		return string(e.Key) < string(p.From) || p.To != nil && string(e.Key) >= string(p.To)
-	})
-	c, err := log.Scan()
-	require.NoError(t, err)
-	require.ElementsMatch(t, want, entriesOf(t, c))
-}
-
-// cut divides a run that has no records.
-func (w *world) cut(t *rapid.T) {
-	if w.r == nil {
-		return
-	}
-	cuts := slices.Compact(slices.Sorted(slices.Values(rapid.SliceOfN(rapid.SampledFrom(testKeys), 1, 4).Draw(t, "cuts"))))
-	var at [][]byte
-	for _, key := range cuts {
-		at = append(at, []byte(key))
-	}
-	some := slices.ContainsFunc(w.runs[w.last], func(r told) bool { return r.skipped == 0 })
-	if some || w.cuts[w.last] != nil {
-		require.ErrorIs(t, w.r.Cut(at), ErrCut)
-		return
-	}
-	require.NoError(t, w.r.Cut(at))
-	w.cuts[w.last] = cuts
 }
 
 func (w *world) finish(t *rapid.T) {
@@ -334,10 +247,9 @@ func likeAModel(t *rapid.T, o Options) {
 	o.block = rapid.IntRange(20, 500).Draw(t, "block")
 	w := &world{t: t, o: o}
 	w.runs, w.resumes, w.merged, w.finished = map[int64][]told{}, map[int64]int{}, map[int64]int{}, map[int64]bool{}
-	w.cuts = map[int64][]string{}
 	w.reopen(t)
 	defer func() { _ = w.l.Close() }()
 	t.Repeat(map[string]func(*rapid.T){
-		"begin": w.begin, "append": w.append, "append more": w.append, "cut": w.cut, "finish": w.finish, "reopen": w.reopen, "copy": w.copy, "": w.check,
+		"begin": w.begin, "append": w.append, "append more": w.append, "finish": w.finish, "reopen": w.reopen, "copy": w.copy, "": w.check,
 	})
 }

@@ -70,7 +70,7 @@ func (m *Moment) note() error {
 		}
 		one := momentFile{name: name}
 		// There may be many logs of runs that are over, and none of them changes.
-		if over := strings.HasSuffix(name, doneSuffix); !over || m.s.files.dir == "" || m.unfinished(names, name) {
+		if over := strings.HasSuffix(name, doneSuffix); !over || m.s.files.dir == "" {
 			if one.f, err = m.s.files.open(name); err != nil {
 				return err
 			}
@@ -81,17 +81,6 @@ func (m *Moment) note() error {
 		m.files = append(m.files, one)
 	}
 	return nil
-}
-
-// unfinished reports whether a log is of a part of a run that is not over.
-func (m *Moment) unfinished(names []string, name string) bool {
-	run, _, part := strings.Cut(name, ".part-")
-	for _, other := range names {
-		if part && other == run+openSuffix {
-			return true
-		}
-	}
-	return false
 }
 
 // Sync is the number of the sync.

@@ -57,7 +57,7 @@ func (s *Sync) Records(run int64, filter Filter, after, limit int64) ([]Logged, 
 }
 
 func (s *Sync) records(run int64, filter Filter, after, limit int64) (found []Logged, total int64, err error) {
-	err = s.eachLog(run, func(log runLog) error {
+	err = s.withLog(run, func(log runLog) error {
 		// Which records count is known at the end of the log only: it is read twice.
 		replaced, err := readReplaced(log.f, log.end, run)
 		if err != nil {
@@ -124,79 +124,38 @@ type runLog struct {
 	end int64
 }
 
-// eachLog hands out the logs of a run: its own, then those of its parts in the
-// order of the keys. A torn end is no error.
-func (s *Sync) eachLog(run int64, fn func(runLog) error) error {
-	logs, err := s.logFiles(run)
-	for _, log := range logs {
-		if err == nil {
-			err = untorn(fn(log))
-		}
-		err = errors.Join(err, log.f.Close())
+// withLog hands out the log of a run. A torn end is no error.
+func (s *Sync) withLog(run int64, fn func(runLog) error) error {
+	log, err := s.logFile(run)
+	if err != nil {
+		return err
 	}
-	return err
+	return errors.Join(untorn(fn(log)), log.f.Close())
 }
 
-// logFiles opens the logs of a run; what is in them by now is read together.
-func (s *Sync) logFiles(run int64) (logs []runLog, err error) {
+// logFile opens the log of a run.
+func (s *Sync) logFile(run int64) (log runLog, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f, err := s.files.open(logName(run, openSuffix), logName(run, doneSuffix))
+	log.f, err = s.files.open(logName(run, openSuffix), logName(run, doneSuffix))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, ErrNoRun
+		return log, ErrNoRun
 	}
 	if err != nil {
-		return nil, err
-	}
-	logs = append(logs, runLog{f: f})
-	numbers, err := s.files.partFiles(run, doneSuffix)
-	for _, n := range numbers {
-		if err == nil {
-			if f, err = s.files.open(partName(run, n, doneSuffix)); err == nil {
-				logs = append(logs, runLog{f: f})
-			}
-		}
-	}
-	for i := range logs {
-		if err == nil {
-			logs[i].end, err = logs[i].f.size()
-		}
+		return log, err
 	}
 	// On a shelf a file ends with a whole frame, and another process may have gone
 	// on with the run.
-	if s.open != nil && s.open.id == run && f.shelf == nil {
+	if s.open != nil && s.open.id == run && log.f.shelf == nil {
 		s.open.mu.Lock()
 		defer s.open.mu.Unlock()
-		s.open.ends(func(part int, end int64) {
-			at := 0
-			if part > 0 {
-				at = slices.Index(numbers, part) + 1
-			}
-			if part == 0 || at > 0 {
-				logs[at].end = end
-			}
-		})
+		log.end = s.open.end
+		return log, nil
 	}
-	if err != nil {
-		for _, log := range logs {
-			err = errors.Join(err, log.f.Close())
-		}
-		return nil, err
+	if log.end, err = log.f.size(); err != nil {
+		err = errors.Join(err, log.f.Close())
 	}
-	return logs, nil
-}
-
-// ends tells up to where the logs are durable that are open here. The run is
-// locked.
-func (r *Run) ends(tell func(part int, end int64)) {
-	tell(0, r.end)
-	for _, p := range r.parts {
-		if p != nil {
-			p.mu.Lock()
-			tell(p.part, p.end)
-			p.mu.Unlock()
-		}
-	}
+	return log, err
 }
 
 // Runs lists the runs whose log is kept, in ascending order.
@@ -220,10 +179,7 @@ func (s *Sync) Drop(run int64) error {
 	if err == nil {
 		err = errors.Join(ErrBusy, f.Close())
 	} else if errors.Is(err, fs.ErrNotExist) {
-		err = s.dropParts(s.files.under(0), run, doneSuffix, restSuffix)
-		if err == nil {
-			err = s.files.under(0).remove(logName(run, doneSuffix))
-		}
+		err = s.files.unguarded().remove(logName(run, doneSuffix))
 	}
 	if err != nil {
 		return fmt.Errorf("drop run %d of sync %d: %w", run, s.id, err)

@@ -9,10 +9,7 @@ import (
 // openLog opens the log of a run, or makes an empty one, and reads what is in
 // it. What is torn at its end, or damaged, is cut.
 func (s *Sync) openLog(run int64) (_ *Run, err error) {
-	return s.openFile(&Run{s: s, id: run}, logName(run, openSuffix))
-}
-
-func (s *Sync) openFile(r *Run, name string) (_ *Run, err error) {
+	r, name := &Run{s: s, id: run}, logName(run, openSuffix)
 	r.f, err = s.files.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		r.f, err = s.files.create(name)
@@ -61,9 +58,6 @@ func (r *Run) replay() (whole bool, err error) {
 		r.end = l.at
 	}
 	r.place, r.number = l.place, l.records
-	if l.cuts != nil {
-		r.divide(l.cuts)
-	}
 	if errors.Is(err, ErrDamaged) {
 		return false, nil
 	}
@@ -82,9 +76,6 @@ func (r *Run) learn(record *logged) error {
 	if record.Verdict == Invalid {
 		return nil
 	}
-	if r.part > 0 && !r.within(record.Key) {
-		return errRecord
-	}
 	find := r.index.at
 	if record.Verdict != Rejected { // a refusal alone leaves something of what was before
 		find = r.index.over
@@ -102,7 +93,7 @@ func (r *Run) goOn(meta Meta) error {
 	var err error
 	if r.end == 0 {
 		r.began, r.place = meta, 0
-		frame, err = startFrame(beginning{Run: r.id, Part: r.part, Meta: meta})
+		frame, err = startFrame(beginning{Run: r.id, Meta: meta})
 	} else {
 		frame = openFrame(nil, frameResume)
 		err = sealFrame(frame, r.place)

@@ -8,20 +8,14 @@ import (
 	"sync"
 )
 
-// Run is the open log of a run, or of one of its parts. It is safe for parallel
-// use.
+// Run is the open log of a run. It is safe for parallel use.
 type Run struct {
-	s        *Sync
-	id       int64
-	part     int    // its number; 0: the whole run
-	from, to []byte // the keys of a part
+	s  *Sync
+	id int64
 
 	queue   sync.Mutex
 	next    *group // batches that wait for the one being written
 	summed  Counters
-	cuts    [][]byte   // set once
-	parts   []*Run     // of a run that was cut; nil: not open here
-	sums    []Counters // of those that are not open
 	began   Meta
 	resumed bool
 
@@ -91,9 +85,6 @@ func (s *Sync) begin(run int64, meta Meta) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := r.openParts(); err != nil {
-		return nil, errors.Join(err, r.release())
-	}
 	meta.Run, meta.Rows = now.Run, now.Rows
 	if err := r.goOn(meta); err != nil {
 		return nil, errors.Join(err, r.release())
@@ -150,13 +141,10 @@ func (s *Sync) settleRun(run int64) error {
 	meta, _, err := s.meta()
 	if err == nil && meta.Run <= run {
 		meta.Run, meta.Delta = run, meta.Delta || r.began.Delta
-		err = r.settled(meta.Meta)
+		err = s.merge(r.index, meta.Meta)
 	}
 	err = errors.Join(err, r.release())
 	if err != nil {
-		return err
-	}
-	if err := s.dropParts(s.files, run, restSuffix); err != nil {
 		return err
 	}
 	// Killed before this, the next Begin merges it again: that changes nothing.
@@ -175,28 +163,13 @@ func (r *Run) Resumed() bool { return r.resumed }
 func (r *Run) Counters() Counters {
 	r.queue.Lock()
 	defer r.queue.Unlock()
-	sums := r.summed
-	for i, p := range r.parts {
-		if p != nil {
-			sums.plus(p.Counters())
-		} else {
-			sums.plus(r.sums[i])
-		}
-	}
-	return sums
+	return r.summed
 }
 
 // Last is the last verdict on a key in this run, with the fingerprint that was
 // last acknowledged in it; false: none. It waits while a batch is written.
 // Invalid records are not looked for.
 func (r *Run) Last(key []byte) (Verdict, Fingerprint, bool) {
-	if len(r.cuts) > 0 {
-		p, err := r.Part(r.route(key) + 1)
-		if err != nil {
-			return 0, Fingerprint{}, false // sent again, which does less harm
-		}
-		return p.Last(key)
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed != nil {
@@ -225,13 +198,10 @@ func (r *Run) Finish(meta Meta) error {
 	err := r.failed
 	if err == nil {
 		meta.Run = r.id
-		err = r.settled(meta)
+		err = r.s.merge(r.index, meta)
 	}
 	if err == nil {
 		err = r.s.files.rename(logName(r.id, openSuffix), logName(r.id, doneSuffix))
-	}
-	if err == nil && len(r.cuts) > 0 {
-		err = r.s.dropParts(r.s.files, r.id, restSuffix)
 	}
 	if errors.Is(err, ErrFenced) {
 		r.failed = err
@@ -240,16 +210,6 @@ func (r *Run) Finish(meta Meta) error {
 		return fmt.Errorf("finish run %d of sync %d: %w", r.id, r.s.id, err)
 	}
 	return r.release()
-}
-
-// settled merges all logs of the run into the state, those of its parts too.
-func (r *Run) settled(meta Meta) error {
-	release, err := r.gather()
-	defer release()
-	if err != nil {
-		return err
-	}
-	return r.s.merge(r.learnt(), meta)
 }
 
 // Close leaves the run as it is: Begin with its number resumes it, Begin with
@@ -270,7 +230,6 @@ func (r *Run) release() error {
 	if errors.Is(r.failed, ErrClosed) {
 		return nil
 	}
-	err := r.lend()
 	r.failed = ErrClosed
-	return errors.Join(err, r.f.Close(), r.index.close())
+	return errors.Join(r.f.Close(), r.index.close())
 }

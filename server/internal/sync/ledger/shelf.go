@@ -104,6 +104,16 @@ type shelved struct {
 	scratch string // where files without a name are
 }
 
+// unguarded is the same folder, written under no fence.
+func (f *folder) unguarded() *folder {
+	if f.shelf == nil {
+		return f
+	}
+	own := *f.shelf
+	own.fence = 0
+	return &folder{shelf: &own, room: f.room, fault: f.fault, still: f.still}
+}
+
 // list gives the files of the folder by the names that they have in it.
 func (h *shelved) list() ([]Shelved, error) {
 	all, err := h.on.List(h.sync)
@@ -245,7 +255,7 @@ func (s *Sync) forgetShelf() error {
 // replace those of the books in one change. Killed before it, the next Begin
 // removes them.
 func (s *Sync) restoreShelf(fresh *Sync, r io.Reader) error {
-	h := s.files.under(0).shelf
+	h := s.files.unguarded().shelf
 	fresh.files.shelf = &shelved{on: h.on, sync: h.sync, scratch: h.scratch, prefix: newPrefix}
 	err := h.clean()
 	if err == nil {

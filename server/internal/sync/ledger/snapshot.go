@@ -16,7 +16,7 @@ import (
 // archive is restored.
 
 // snapshotNames are the files that an archive may hold.
-var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log|part-[1-9][0-9]{0,5}\.log))$`)
+var snapshotNames = regexp.MustCompile(`^(state|meta|damaged|run-[1-9][0-9]{0,18}\.(open|log))$`)
 
 // Snapshot writes the books of the sync, as of one moment.
 func (s *Sync) Snapshot(w io.Writer) (err error) {

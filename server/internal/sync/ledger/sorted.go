@@ -197,31 +197,6 @@ func (r *sortedReader) load() error {
 	return nil
 }
 
-// seek stands before the last block that begins with a key of from or less; it
-// reads the blocks before it through.
-func (r *sortedReader) seek(from []byte) error {
-	before := *r
-	for {
-		at := *r
-		err := r.load()
-		if err == nil {
-			var first item
-			if _, ok := cutItem(r.block, &first); !ok {
-				return ErrDamaged
-			}
-			if bytes.Compare(first.key, from) <= 0 {
-				before = at
-				continue
-			}
-		}
-		if err != nil && !errors.Is(err, io.EOF) {
-			return err
-		}
-		r.at, r.place, r.rest = before.at, before.place, nil
-		return nil
-	}
-}
-
 // verify reads all blocks without looking into them.
 func (r *sortedReader) verify() error {
 	for {

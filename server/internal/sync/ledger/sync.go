@@ -106,14 +106,6 @@ func (i *stateItems) next(it *item) error {
 	return i.r.next(it)
 }
 
-// seek leaves out blocks whose keys all sort before a key.
-func (i *stateItems) seek(from []byte) error {
-	if i.r == nil || len(from) == 0 {
-		return nil
-	}
-	return i.r.seek(from)
-}
-
 func (i *stateItems) Close() error {
 	if i.r == nil {
 		return nil
