@@ -1,45 +1,14 @@
 package source
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"io"
-	"slices"
-	"strconv"
 	"time"
 )
-
-var _ Ranger = (*generator)(nil)
 
 // Rows makes rows up, as they are at the moment of the call. In the order of a column of type id nothing is sorted:
 // the numbers themselves are made in the order of their digits.
 func (g *generator) Rows(ctx context.Context, object Object, columns, order []string) (Rows, error) {
-	return g.read(ctx, object, columns, order, Range{})
-}
-
-// Range implements Ranger, for a column of type id.
-func (g *generator) Range(ctx context.Context, object Object, columns []string, of Range) (Rows, error) {
-	return g.read(ctx, object, columns, []string{of.Column}, of)
-}
-
-// Sample implements Ranger.
-func (g *generator) Sample(_ context.Context, object Object, column string) (values [][]byte, rows int64, err error) {
-	if err := g.find(object); err != nil {
-		return nil, 0, err
-	}
-	h := g.changes.after(g.rows, g.now())
-	rows = h.total - h.gone
-	if !slices.ContainsFunc(g.columns, func(c generatedColumn) bool { return c.Name == column && c.Type == "id" }) {
-		return nil, rows, nil
-	}
-	for i := range min(rows, sampleSize) {
-		values = append(values, strconv.AppendInt(nil, h.gone+1+i*max(rows/sampleSize, 1), 10))
-	}
-	return evenly(values), rows, nil
-}
-
-func (g *generator) read(ctx context.Context, object Object, columns, order []string, of Range) (Rows, error) {
 	if err := g.find(object); err != nil {
 		return nil, err
 	}
@@ -47,22 +16,16 @@ func (g *generator) read(ctx context.Context, object Object, columns, order []st
 	if err != nil {
 		return nil, err
 	}
-	at, err := g.at(of.Snapshot)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", object, err)
-	}
-	r := &generatedRows{g: g, history: g.changes.after(g.rows, at), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
+	r := &generatedRows{g: g, history: g.changes.after(g.rows, g.now()), ctx: ctx, wanted: chosen.wanted, row: newRow(len(chosen.wanted))}
 	if len(chosen.order) > 0 {
 		first := g.columns[chosen.wanted[chosen.order[0]]]
 		r.byDigits = first.Type == "id"
 	}
 	switch {
-	case r.byDigits:
-		r.next, r.to = firstByDigits(of.From, r.history.total), of.To
-	case of.Column != "":
-		return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange)
-	default: // the oldest are gone
+	case !r.byDigits: // the oldest are gone
 		r.seen, r.last = r.history.gone, r.history.gone
+	case r.history.total > 0:
+		r.next = 1
 	}
 	return arranged(ctx, r, chosen, r.byDigits, g.scratch)
 }
@@ -77,9 +40,7 @@ type generatedRows struct {
 	seen     int64 // rows that ever were, those that are gone too
 	last     int64 // the number of the last row, from 1
 	byDigits bool
-	next     int64  // in the order of digits; 0: there is none
-	to       []byte // above the last; nil: no bound
-	digits   [20]byte
+	next     int64 // in the order of digits; 0: there is none
 }
 
 func (r *generatedRows) Close() error { return nil }
@@ -118,7 +79,7 @@ func (r *generatedRows) advance() bool {
 		r.last++
 		return true
 	}
-	if r.next == 0 || r.to != nil && bytes.Compare(strconv.AppendInt(r.digits[:0], r.next, 10), r.to) >= 0 {
+	if r.next == 0 {
 		return false
 	}
 	r.seen++
@@ -126,27 +87,6 @@ func (r *generatedRows) advance() bool {
 		r.next = 0 // all were there
 	}
 	return true
-}
-
-// firstByDigits is the first among 1 to limit whose digits do not sort before a
-// text; 0: none.
-func firstByDigits(from []byte, limit int64) int64 {
-	if limit == 0 {
-		return 0
-	}
-	n := int64(1)
-	for bytes.Compare(strconv.AppendInt(nil, n, 10), from) < 0 {
-		// Numbers that begin with n come after it: skip them where they are below.
-		if longer := strconv.AppendInt(nil, n, 10); bytes.HasPrefix(from, longer) {
-			n = nextByDigits(n, limit)
-		} else {
-			n = behindByDigits(n, limit)
-		}
-		if n <= 1 {
-			return 0
-		}
-	}
-	return n
 }
 
 // behindByDigits is the number after n and all that begin with it.

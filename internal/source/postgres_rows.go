@@ -18,11 +18,6 @@ import (
 // server sorts where its order can be made that of the JSON texts; else rows
 // are sorted on disk here.
 func (p *postgres) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
-	return p.rows(ctx, object, columns, order, nil)
-}
-
-// rows reads all rows, or those of a range.
-func (p *postgres) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
 	ctx, watch := p.limits.watched(ctx)
 	conn, err := p.connect(ctx)
 	if err != nil {
@@ -39,11 +34,7 @@ func (p *postgres) rows(ctx context.Context, object Object, columns, order []str
 			closeConn(conn)
 		}
 	}()
-	snapshot := ""
-	if of != nil {
-		snapshot = of.Snapshot
-	}
-	if err := beginAt(ctx, conn, snapshot); err != nil {
+	if err := begin(ctx, conn); err != nil {
 		return nil, err
 	}
 	all, from, err := p.columns(ctx, conn, object)
@@ -77,24 +68,12 @@ func (p *postgres) rows(ctx context.Context, object Object, columns, order []str
 	}
 	// The order needs the types, which only the first preparation tells.
 	sorted := orderBy(conn, all, chosen, described.Fields)
-	var parameters [][]byte
-	if of != nil {
-		if sorted == "" {
-			return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, ErrNoRange)
-		}
-		at := chosen.order[0]
-		where, given, err := of.where(quote(all[chosen.wanted[at]].Name), described.Fields[at])
-		if err != nil {
-			return nil, fmt.Errorf("read a range of %q of %s: %w", of.Column, object, err)
-		}
-		sorted, parameters = where+sorted, given
-	}
 	if sorted != "" {
 		if _, err := conn.PgConn().Prepare(ctx, "", sql+sorted, nil); err != nil {
 			return nil, postgresQueryError(err)
 		}
 	}
-	r.result = conn.PgConn().ExecPrepared(ctx, "", parameters, nil, formats)
+	r.result = conn.PgConn().ExecPrepared(ctx, "", nil, nil, formats)
 	watch.opened()
 	return arranged(ctx, r, chosen, sorted != "", p.scratch)
 }

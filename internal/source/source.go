@@ -87,8 +87,6 @@ var (
 	ErrNoTable = errors.New("no such table")
 	// ErrNoColumn: the object has no such column.
 	ErrNoColumn = errors.New("no such column")
-	// ErrNoRange: the object cannot be read in ranges of this column.
-	ErrNoRange = errors.New("the rows cannot be read in ranges of this column")
 	// ErrReadOnly: statements are executed on emulated warehouses only.
 	ErrReadOnly = errors.New("the source is only read")
 	// ErrType: there is no such type of source.

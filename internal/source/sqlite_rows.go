@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -20,11 +21,6 @@ import (
 // Rows reads a table or a query in one transaction. In the order of the table's
 // integer primary key nothing is sorted; else rows are sorted on disk.
 func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order []string) (_ Rows, err error) {
-	return s.rows(ctx, object, columns, order, nil)
-}
-
-// rows reads all rows, or those of a range.
-func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order []string, of *Range) (_ Rows, err error) {
 	ctx, watch := s.options.Limits.watched(ctx)
 	conn, err := s.connect(ctx)
 	if err != nil {
@@ -43,7 +39,7 @@ func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order [
 	if r.wide, err = isWide(conn); err != nil {
 		return nil, err
 	}
-	if object.Query != "" && of == nil {
+	if object.Query != "" {
 		return s.queryRows(r, object, columns, order)
 	}
 	stored, err := s.stored(conn, object)
@@ -72,36 +68,47 @@ func (s *sqliteSource) rows(ctx context.Context, object Object, columns, order [
 		return nil, err
 	}
 	if len(chosen.order) > 0 && all[chosen.wanted[chosen.order[0]]].Name == key {
-		if err := r.openByDigits(text, quote(key), chosen.order[0], of); err != nil {
+		if err := r.openByDigits(text, quote(key), chosen.order[0]); err != nil {
 			return nil, err
 		}
 		watch.opened()
 		return arranged(ctx, r, chosen, true, s.scratch)
 	}
-	if err := r.openTable(text, stored, chosen, of); err != nil {
+	stmt, _, err := conn.PrepareTransient(text)
+	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", object, err)
 	}
+	r.lanes = []*lane{{stmt: stmt}}
 	watch.opened()
 	return arranged(ctx, r, chosen, false, s.scratch)
 }
 
-// openTable goes through a table as it lies there. The index of a range has the order
-// of the texts, which is not that of their JSON: a space comes before the quote at the
-// end of a shorter text, a quote becomes a backslash. So all rows are gone through, and
-// those of the range are sorted afterwards.
-func (r *sqliteRows) openTable(text, table string, chosen selection, of *Range) error {
-	if of != nil {
-		if index, err := r.s.textIndex(r.conn, table, of.Column); err != nil || index == "" {
-			return errors.Join(fmt.Errorf("a range of %q: %w", of.Column, ErrNoRange), err)
-		}
-		r.of, r.key = of, chosen.order[0]
+// integerKey is the column that is another name of the row id: the only one
+// that surely holds nothing but integers. "" where a table has none.
+func integerKey(conn *sqlite.Conn, table string) (name string, err error) {
+	keys := 0
+	err = sqlitex.ExecuteTransient(conn, "SELECT name, type, pk FROM pragma_table_xinfo(?1, 'main') WHERE pk > 0",
+		&sqlitex.ExecOptions{Args: []any{table}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			if keys++; strings.EqualFold(stmt.ColumnText(1), "INTEGER") {
+				name = stmt.ColumnText(0)
+			}
+			return nil
+		}})
+	if keys != 1 || name == "" {
+		return "", err
 	}
-	stmt, _, err := r.conn.PrepareTransient(text)
-	if err != nil {
-		return err
+	// A key of a table WITHOUT ROWID, or declared DESC, has an index of its own
+	// and may hold anything.
+	index := 0
+	err = sqlitex.ExecuteTransient(conn, "SELECT count(*) FROM pragma_index_list(?1, 'main') WHERE origin = 'pk'",
+		&sqlitex.ExecOptions{Args: []any{table}, ResultFunc: func(stmt *sqlite.Stmt) error {
+			index = stmt.ColumnInt(0)
+			return nil
+		}})
+	if index > 0 {
+		return "", err
 	}
-	r.lanes = []*lane{{stmt: stmt}}
-	return nil
+	return name, err
 }
 
 // queryRows runs the query as it is; columns that nobody asked for are passed
@@ -147,10 +154,9 @@ type sqliteRows struct {
 	kinds  []api.Kind
 	places []int // columns of the statement; nil: as they come
 	lanes  []*lane
-	key    int    // column of an integer key, or of the range
-	of     *Range // rows outside of it are passed over; nil: none
-	at     *lane  // whose row was handed out
-	wide   bool   // texts are stored in UTF-16
+	key    int   // column of an integer key
+	at     *lane // whose row was handed out
+	wide   bool  // texts are stored in UTF-16
 	row    row
 	text   []byte
 }
@@ -173,15 +179,9 @@ func (r *sqliteRows) reads(all []api.Column, chosen selection) {
 // openByDigits makes a lane for each number of digits, with and without a sign.
 // Numbers of one length have the same order as their texts, so the key's own
 // index gives each lane sorted.
-func (r *sqliteRows) openByDigits(text, key string, column int, of *Range) error {
+func (r *sqliteRows) openByDigits(text, key string, column int) error {
 	r.key = column
 	return lanes(func(low, high int64, descending bool) error {
-		if of != nil {
-			var some bool
-			if low, high, some = of.bounds(low, high); !some {
-				return nil
-			}
-		}
 		order := " ORDER BY " + key
 		if descending {
 			order += " DESC"
@@ -201,6 +201,28 @@ func (r *sqliteRows) openByDigits(text, key string, column int, of *Range) error
 	})
 }
 
+// lanes are the stretches of integers whose texts come in the order of their
+// size: those of each number of digits, below zero and above.
+func lanes(each func(low, high int64, descending bool) error) error {
+	low := int64(0)
+	for high := int64(9); ; high = high*10 + 9 {
+		if err := each(low, high, false); err != nil {
+			return err
+		}
+		if err := each(-high, -max(low, 1), true); err != nil {
+			return err
+		}
+		low = high + 1
+		if high >= 999_999_999_999_999_999 {
+			break
+		}
+	}
+	if err := each(low, math.MaxInt64, false); err != nil {
+		return err
+	}
+	return each(math.MinInt64, -low, true)
+}
+
 // step moves a lane on and reads its key where it has one.
 func (r *sqliteRows) step(l *lane) (err error) {
 	if l.row, err = l.stmt.Step(); err != nil || !l.row {
@@ -214,9 +236,6 @@ func (r *sqliteRows) step(l *lane) (err error) {
 func (r *sqliteRows) Next() ([][]byte, error) {
 	r.watch.enter()
 	l, err := r.advance()
-	for err == nil && l != nil && !r.inside(l.stmt) {
-		l, err = r.advance()
-	}
 	r.watch.leave()
 	if err != nil {
 		return nil, fmt.Errorf("read rows: %w", r.explain(err))

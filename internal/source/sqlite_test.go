@@ -2,12 +2,14 @@ package source
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -226,4 +228,19 @@ func TestSQLiteLocked(t *testing.T) {
 	cancel()
 	_, err = Open(ctx, "sqlite", credentials(map[string]any{"path": path}), Options{})
 	require.ErrorContains(t, err, "context canceled", "a lock is not waited for when nobody waits")
+}
+
+// TestLanes: each integer is in one stretch, and in no other one.
+func TestLanes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.OneOf(rapid.Int64Range(-2000, 2000), rapid.Int64(), rapid.SampledFrom([]int64{math.MinInt64, math.MaxInt64})).Draw(t, "number")
+		found := 0
+		require.NoError(t, lanes(func(low, high int64, _ bool) error {
+			if low <= n && n <= high {
+				found++
+			}
+			return nil
+		}))
+		require.Equal(t, 1, found)
+	})
 }
