@@ -3,7 +3,6 @@ package quota
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -35,10 +34,9 @@ const (
 	// The table is not logged: a crash empties it. What was sent just before is
 	// not known then, so the limits rest for a moment. The row without a name is
 	// there from the beginning, and missing after a crash.
-	entersCrash   = "INSERT INTO limits (name, version, state) VALUES ('', 0, '') ON CONFLICT DO NOTHING"
-	readsCrash    = "SELECT used FROM limits WHERE name = ''"
-	entersWindow  = "INSERT INTO limits (name, version, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
-	clearsWindows = "DELETE FROM limits WHERE name LIKE 'records of run %' AND used < clock_timestamp() - interval '1 hour'"
+	entersCrash  = "INSERT INTO limits (name, version, state) VALUES ('', 0, '') ON CONFLICT DO NOTHING"
+	readsCrash   = "SELECT used FROM limits WHERE name = ''"
+	entersWindow = "INSERT INTO limits (name, version, state) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
 )
 
 // exchange lets the window of a limit take a report.
@@ -106,13 +104,6 @@ func enter(ctx context.Context, c *pgxpool.Conn, name string, r pace.Report) err
 		return err
 	}
 	// No version comes twice: a process may still hold one of the row before.
-	if _, err := c.Exec(ctx, entersWindow, name, rand.Int64N(1<<62), state); err != nil {
-		return err
-	}
-	if passing(name) {
-		if _, err := c.Exec(ctx, clearsWindows); err != nil {
-			return fmt.Errorf("clear old limits: %w", err)
-		}
-	}
-	return nil
+	_, err = c.Exec(ctx, entersWindow, name, rand.Int64N(1<<62), state)
+	return err
 }

@@ -211,30 +211,6 @@ func (g guarded) Write(p []byte) (int, error) {
 	return g.to.Write(p)
 }
 
-func TestLimitsOfRunsAreForgotten(t *testing.T) {
-	process := installation(t, "forgotten")
-	pool := process()
-	l := join(t, process(), nil)
-	for run := range int64(3) {
-		_, err := l.Records(run).Exchange(t.Context(), asks(0))
-		require.NoError(t, err)
-	}
-	_, err := l.Connection(9).Exchange(t.Context(), asks(0))
-	require.NoError(t, err)
-	execute(t, pool, "UPDATE limits SET used = used - interval '2 hours' WHERE name <> 'records of run 2'")
-	_, err = l.Records(3).Exchange(t.Context(), asks(0))
-	require.NoError(t, err)
-	rows, err := pool.Query(t.Context(), "SELECT name FROM limits ORDER BY name")
-	require.NoError(t, err)
-	var names []string
-	for rows.Next() {
-		var name string
-		require.NoError(t, rows.Scan(&name))
-		names = append(names, name)
-	}
-	require.Equal(t, []string{"", "connection 9", "records of run 2", "records of run 3"}, names)
-}
-
 func TestADamagedLimit(t *testing.T) {
 	process := installation(t, "damaged")
 	var text bytes.Buffer

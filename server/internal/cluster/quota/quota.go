@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -80,17 +79,9 @@ func (l *Limits) begin() bool {
 
 var errClosed = errors.New("the limits are closed")
 
-const connections = "connection "
-
 // Connection is the limit of requests per second of a destination.
 func (l *Limits) Connection(id int64) pace.Source {
-	return source{l, connections + strconv.FormatInt(id, 10)}
-}
-
-// Records is the limit of records per second of a run whose parts are sent by
-// several processes. It is forgotten when nobody has used it for an hour.
-func (l *Limits) Records(run int64) pace.Source {
-	return source{l, "records of run " + strconv.FormatInt(run, 10)}
+	return source{l, "connection " + strconv.FormatInt(id, 10)}
 }
 
 // source is one limit.
@@ -142,5 +133,3 @@ func (l *Limits) note(name string, err error) {
 	}
 	l.failing = err != nil
 }
-
-func passing(name string) bool { return !strings.HasPrefix(name, connections) }

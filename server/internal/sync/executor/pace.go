@@ -45,7 +45,7 @@ func (g *gate) wait(ctx context.Context, d time.Duration) error {
 	case g.limiter.Rest(g.clock.Now()) > 0:
 		return g.clock.Rest(ctx, d)
 	case d > shortly:
-	case g.limiter.Shared() || g.records.Shared():
+	case g.limiter.Shared():
 		return clock.Sleep(ctx, d)
 	}
 	return g.clock.Doze(ctx, d)

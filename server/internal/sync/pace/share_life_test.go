@@ -211,8 +211,8 @@ func TestRecordsOfPartsInSeveralProcesses(t *testing.T) {
 	})
 }
 
-// TestAPartThatEndsLeavesItsRecords: whoever still sends has all of the limit.
-func TestAPartThatEndsLeavesItsRecords(t *testing.T) {
+// TestWhoeverStillSendsHasAllOfTheLimit: a share that is not used any more goes to the others.
+func TestWhoeverStillSendsHasAllOfTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const perSecond, batch = 1000, 100
 		records := newTable(DefaultLimit)
