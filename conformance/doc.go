@@ -2,8 +2,9 @@
 // would send (spec 4.2), looks at what comes back, and says which rules hold,
 // which are broken and which cannot be decided without more evidence.
 //
-// The checks are the scenarios of package features; godog runs their steps, and
-// this package alone selects, schedules, classifies and decides. It owns the
-// verdict, the write safety and the evidence. It refuses to know any simulator,
-// any service and any output format: a Report is data, package report writes it.
+// The checks are the scenarios of package features. A parser of Gherkin matches
+// their steps once; this package runs them, and it alone selects, schedules,
+// classifies and decides. It owns the verdict, the write safety and the evidence.
+// It knows no simulator, no service and no output format: a Report is data,
+// package report writes it.
 package conformance

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cucumber/godog"
-
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -76,7 +74,7 @@ func declared(f rpc.Field) string {
 
 // sendsEverywhere sends a record for each row of a table for every purpose of the
 // advertised operations: new ones, and changes of records that are there.
-func (w *world) sendsEverywhere(table *godog.Table) error {
+func (w *world) sendsEverywhere(table *Table) error {
 	id, err := w.object.identifier()
 	if err != nil {
 		return err
@@ -88,7 +86,7 @@ func (w *world) sendsEverywhere(table *godog.Table) error {
 			continue
 		}
 		var plain, odd []*record
-		for _, row := range table.Rows {
+		for _, row := range table.Rows() {
 			r, err := w.withValue(id, row)
 			if err != nil {
 				return err

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/cucumber/godog"
-
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -147,7 +145,7 @@ func (w *world) callsMethod(method, times, percent, declared string) error {
 func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
 
 // callsInWays sends the named call, or all six, in each way of the table.
-func (w *world) callsInWays(what string, table *godog.Table) error {
+func (w *world) callsInWays(what string, table *Table) error {
 	calls := w.everyCall()
 	if what != "every method" {
 		calls = w.methodCalls(strings.Trim(what, `"`))
@@ -156,8 +154,8 @@ func (w *world) callsInWays(what string, table *godog.Table) error {
 		}
 		calls = calls[:1]
 	}
-	for _, row := range table.Rows {
-		name := row.Cells[0].Value
+	for _, row := range table.Rows() {
+		name := row[0]
 		way, ok := ways[name]
 		if !ok {
 			return harness("no way is called %q", name)
@@ -173,9 +171,9 @@ func (w *world) callsInWays(what string, table *godog.Table) error {
 
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
-func (w *world) sendsBodies(table *godog.Table) error {
-	for _, row := range table.Rows {
-		body := row.Cells[0].Value
+func (w *world) sendsBodies(table *Table) error {
+	for _, row := range table.Rows() {
+		body := row[0]
 		fresh := w.newID()
 		uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", fresh[:8], fresh[8:12], fresh[13:16], fresh[17:20], fresh[20:])
 		for name, id := range map[string]string{"{id}": fresh, "{uuid}": uuid, "{300}": strings.Repeat(fresh, 10)[:300]} {

@@ -7,9 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/cucumber/godog"
-	messages "github.com/cucumber/messages/go/v21"
-
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -95,7 +92,7 @@ func badPlace(i, n int) int { return min(3*i+1, n-1) }
 
 // sendsThese sends one record for each row: | identifier | or | type | value | or
 // | type | value | what it is |.
-func (w *world) sendsThese(what, which string, table *godog.Table) error {
+func (w *world) sendsThese(what, which string, table *Table) error {
 	ops, err := w.operations(which)
 	if err != nil {
 		return err
@@ -108,7 +105,7 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 		return w.sendsIdentifiers(ops[0], table)
 	}
 	var records []*record
-	for _, row := range table.Rows {
+	for _, row := range table.Rows() {
 		r, err := w.withValue(id, row)
 		if err != nil {
 			return err
@@ -128,7 +125,7 @@ func (w *world) sendsThese(what, which string, table *godog.Table) error {
 }
 
 // sendsIdentifiers sends a record for each row, by the first identifier of its type.
-func (w *world) sendsIdentifiers(operation string, table *godog.Table) error {
+func (w *world) sendsIdentifiers(operation string, table *Table) error {
 	w.sets = nil
 	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
 		i := slices.IndexFunc(w.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
@@ -141,8 +138,8 @@ func (w *world) sendsIdentifiers(operation string, table *godog.Table) error {
 			return err
 		}
 		var records []*record
-		for _, row := range table.Rows {
-			r, err := w.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row.Cells[0].Value)
+		for _, row := range table.Rows() {
+			r, err := w.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
 			if err != nil {
 				return err
 			}
@@ -249,8 +246,8 @@ type odd struct {
 // free text in fields that are known to want a format would only be refused, so
 // those are left out unless there is no other. The placeholder {u} is a text and
 // {d} a number that no other record has. No record where no field has the type.
-func (w *world) withValue(id rpc.Field, row *messages.PickleTableRow) (*record, error) {
-	kind, text := row.Cells[0].Value, row.Cells[1].Value
+func (w *world) withValue(id rpc.Field, row []string) (*record, error) {
+	kind, text := row[0], row[1]
 	r, err := w.newRecord(w.object, id)
 	if err != nil {
 		return nil, err
@@ -272,8 +269,8 @@ func (w *world) withValue(id rpc.Field, row *messages.PickleTableRow) (*record, 
 		r = r.with(f.APIName, raw)
 	}
 	r.odd = odd{fields: fields, what: clip(text, 40)}
-	if len(row.Cells) > 2 {
-		r.odd.what = row.Cells[2].Value
+	if len(row) > 2 {
+		r.odd.what = row[2]
 	}
 	return r, nil
 }

@@ -75,9 +75,9 @@ func (p *play) runSends(run int, want *conformance.Table) error {
 		return err
 	}
 	left := map[string]int{}
-	for _, line := range want.Rows {
-		for _, id := range strings.Fields(line.Cells[1].Value) {
-			left[line.Cells[0].Value+" "+id]++
+	for _, line := range want.Rows() {
+		for _, id := range strings.Fields(line[1]) {
+			left[line[0]+" "+id]++
 		}
 	}
 	for _, r := range got {
@@ -103,8 +103,8 @@ func (p *play) runSends(run int, want *conformance.Table) error {
 // wording of a table of operations.
 func wording(t *conformance.Table) string {
 	var parts []string
-	for _, line := range t.Rows {
-		parts = append(parts, line.Cells[0].Value+" "+line.Cells[1].Value)
+	for _, line := range t.Rows() {
+		parts = append(parts, line[0]+" "+line[1])
 	}
 	return strings.Join(parts, ", ")
 }

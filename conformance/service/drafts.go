@@ -103,10 +103,11 @@ func (p *play) laid(body map[string]any, t *conformance.Table) (map[string]any, 
 // cells are the rows of a table by the names in its first one.
 func cells(t *conformance.Table) []map[string]string {
 	var out []map[string]string
-	for _, row := range t.Rows[1:] {
+	rows := t.Rows()
+	for _, row := range rows[1:] {
 		one := map[string]string{}
-		for i, cell := range row.Cells {
-			one[t.Rows[0].Cells[i].Value] = cell.Value
+		for i, cell := range row {
+			one[rows[0][i]] = cell
 		}
 		out = append(out, one)
 	}

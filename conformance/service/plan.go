@@ -28,14 +28,14 @@ func (p *play) plan() (*plan, error) {
 // anEndpoint reads | object_api_name | label | operations | can_create_fields |.
 func (p *play) anEndpoint(t *conformance.Table) error {
 	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
-	for _, row := range t.Rows {
-		o := rpc.Object{APIName: row.Cells[0].Value, Label: row.Cells[1].Value}
-		if len(row.Cells) > 3 {
-			o.CanCreateFields = row.Cells[3].Value
+	for _, row := range t.Rows() {
+		o := rpc.Object{APIName: row[0], Label: row[1]}
+		if len(row) > 3 {
+			o.CanCreateFields = row[3]
 		}
 		pl.objects = append(pl.objects, o)
 		pl.fields[o.APIName] = thingFields()
-		pl.operations[o.APIName] = append([]string{}, strings.Fields(row.Cells[2].Value)...)
+		pl.operations[o.APIName] = append([]string{}, strings.Fields(row[2])...)
 	}
 	p.vars[planned] = pl
 	return nil
@@ -48,10 +48,10 @@ func (p *play) itsFields(object string, t *conformance.Table) error {
 		return err
 	}
 	pl.fields[object] = nil
-	for _, row := range t.Rows {
-		is := func(word string) bool { return slices.Contains(strings.Fields(row.Cells[3].Value), word) }
+	for _, row := range t.Rows() {
+		is := func(word string) bool { return slices.Contains(strings.Fields(row[3]), word) }
 		pl.fields[object] = append(pl.fields[object], rpc.Field{
-			APIName: row.Cells[0].Value, Label: row.Cells[1].Value, Type: row.Cells[2].Value,
+			APIName: row[0], Label: row[1], Type: row[2],
 			Identifier: is("identifier"), Required: is("required"), Createable: is("createable"), Updateable: is("updateable"), Array: is("array"),
 		})
 	}

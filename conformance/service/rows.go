@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -69,16 +70,14 @@ func literal(v any) string {
 // the identifier. NULL is one, and the column count has integers.
 func tableOf(t *conformance.Table) (table, error) {
 	var out table
-	for i, line := range t.Rows {
+	for i, line := range t.Rows() {
 		if i == 0 {
-			for _, c := range line.Cells {
-				out.columns = append(out.columns, c.Value)
-			}
+			out.columns = slices.Clone(line)
 			continue
 		}
 		r := row{}
-		for j, c := range line.Cells {
-			value, err := cellOf(out.columns[j], c.Value)
+		for j, c := range line {
+			value, err := cellOf(out.columns[j], c)
 			if err != nil {
 				return out, err
 			}

@@ -59,12 +59,12 @@ func (p *play) watchedSync(n, invalid int, settings *conformance.Table) error {
 		return err
 	}
 	changes := map[string]any{}
-	for _, line := range settings.Rows {
+	for _, line := range settings.Rows() {
 		var value any
-		if err := json.Unmarshal([]byte(line.Cells[1].Value), &value); err != nil {
-			return fmt.Errorf("read %s: %w", line.Cells[0].Value, err)
+		if err := json.Unmarshal([]byte(line[1]), &value); err != nil {
+			return fmt.Errorf("read %s: %w", line[0], err)
 		}
-		changes[line.Cells[0].Value] = value // null leaves the field out
+		changes[line[0]] = value // null leaves the field out
 	}
 	_, err = p.newSync(p.dest, rows, "upsert", changes)
 	return err

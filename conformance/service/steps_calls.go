@@ -181,10 +181,10 @@ func (p *play) callsWith(method, path, who string) error {
 
 func (p *play) callsWithEach(method, path string, who *conformance.Table) error {
 	p.batch = nil
-	for _, line := range who.Rows {
-		q, err := p.credentials(line.Cells[0].Value)
+	for _, line := range who.Rows() {
+		q, err := p.credentials(line[0])
 		if err != nil && p.pat == "" {
-			p.Note("%s was not tried: there is no personal access token", line.Cells[0].Value)
+			p.Note("%s was not tried: there is no personal access token", line[0])
 			continue
 		}
 		if err != nil {
@@ -219,10 +219,10 @@ func (p *play) callsEach(who string, calls *conformance.Table) error {
 // something else.
 func (p *play) callsBy(calls *conformance.Table, sign func(*request)) error {
 	p.batch, p.hints = nil, nil
-	for _, line := range calls.Rows {
+	for _, line := range calls.Rows() {
 		cell := func(i int) string {
-			if i < len(line.Cells) {
-				return line.Cells[i].Value
+			if i < len(line) {
+				return line[i]
 			}
 			return ""
 		}

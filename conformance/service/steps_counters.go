@@ -31,8 +31,8 @@ func (p *play) counter(run int, name string) (int64, bool, *answer, error) {
 }
 
 func (p *play) runCounts(run int, want *conformance.Table) error {
-	for _, line := range want.Rows {
-		name, value := line.Cells[0].Value, line.Cells[1].Value
+	for _, line := range want.Rows() {
+		name, value := line[0], line[1]
 		n, ok, a, err := p.counter(run, name)
 		if err != nil {
 			return err
@@ -41,7 +41,7 @@ func (p *play) runCounts(run int, want *conformance.Table) error {
 			p.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), rawOf(a.at("data", name)), a)
 		}
 	}
-	p.Proof("run %d: %d counters", run, len(want.Rows))
+	p.Proof("run %d: %d counters", run, len(want.Rows()))
 	return p.Held()
 }
 

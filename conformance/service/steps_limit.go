@@ -61,8 +61,8 @@ func (p *play) aDestinationAt(suffix string) error {
 
 // manyLimits makes a destination and a sync for each value of the header.
 func (p *play) manyLimits(n int, t *conformance.Table) error {
-	for _, line := range t.Rows {
-		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line.Cells[0].Value))}
+	for _, line := range t.Rows() {
+		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
 		if _, err := p.connect(c); err != nil {
 			return err
 		}

@@ -140,8 +140,8 @@ func (p *play) readsBeyond() error {
 // readsThese reads lists that spec 4 does not name; a service need not have them.
 func (p *play) readsThese(paths *conformance.Table) error {
 	var now []reading
-	for _, line := range paths.Rows {
-		path, err := p.filled(line.Cells[0].Value)
+	for _, line := range paths.Rows() {
+		path, err := p.filled(line[0])
 		if err != nil {
 			return err
 		}

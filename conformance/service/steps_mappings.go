@@ -32,10 +32,7 @@ func mappingsSteps() []conformance.Step {
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
 func (p *play) rowsOf(t *conformance.Table) (table, error) {
-	out := table{}
-	for _, cell := range t.Rows[0].Cells {
-		out.columns = append(out.columns, cell.Value)
-	}
+	out := table{columns: slices.Clone(t.Rows()[0])}
 	for _, line := range cells(t) {
 		r := row{}
 		for column, text := range line {

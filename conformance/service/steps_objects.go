@@ -141,14 +141,14 @@ func (p *play) agrees(what string, t *conformance.Table) error {
 		if !told.Is(wire.Object) {
 			continue // another check tells that it does not belong there
 		}
-		for _, row := range t.Rows {
-			shown, want := v.member(row.Cells[0].Value), told.Get(row.Cells[1].Value)
+		for _, row := range t.Rows() {
+			shown, want := v.member(row[0]), told.Get(row[1])
 			a, b := rawOf(shown), rawOf(want)
-			if row.Cells[0].Value == "type" {
+			if row[0] == "type" {
 				a, b = strings.ToLower(a), strings.ToLower(b)
 			}
 			if !sameJSON([]byte(a), []byte(b)) {
-				p.brokenView(v, row.Cells[0].Value+" of "+v.name(), "is "+b, a)
+				p.brokenView(v, row[0]+" of "+v.name(), "is "+b, a)
 			}
 			compared++
 		}

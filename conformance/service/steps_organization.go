@@ -140,8 +140,8 @@ func (p *play) dataHasMembers(t *conformance.Table) error {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range t.Rows {
-			name, what := line.Cells[0].Value, line.Cells[1].Value
+		for _, line := range t.Rows() {
+			name, what := line[0], line[1]
 			n := one.Get(strings.Split(name, ".")...)
 			ok, err := fits(what, n)
 			if err != nil {
@@ -177,9 +177,9 @@ func (p *play) dataHasValues(t *conformance.Table) error {
 		return err
 	}
 	for i, one := range data {
-		for _, line := range t.Rows {
-			name := line.Cells[0].Value
-			want, err := p.filled(line.Cells[1].Value)
+		for _, line := range t.Rows() {
+			name := line[0]
+			want, err := p.filled(line[1])
 			if err != nil {
 				return err
 			}

@@ -114,8 +114,8 @@ func (p *play) allRun() error {
 }
 
 func (p *play) runsWithSpeeds(t *conformance.Table) error {
-	for _, line := range t.Rows {
-		p.answersSpeed(line.Cells[0].Value)
+	for _, line := range t.Rows() {
+		p.answersSpeed(line[0])
 		if err := p.theSyncRuns(); err != nil {
 			return err
 		}

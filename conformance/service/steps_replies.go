@@ -61,9 +61,9 @@ func playing(method string, play func(*call) *reply) func(*call) *reply {
 
 // connectsEach makes a connection for each reply.
 func (p *play) connectsEach(method string, status int, t *conformance.Table) error {
-	for _, line := range t.Rows {
+	for _, line := range t.Rows() {
 		err := p.triesConnecting(connecting{script: playing(method, func(c *call) *reply {
-			r := answered(line.Cells[0].Value, c)
+			r := answered(line[0], c)
 			r.status = status
 			return r
 		})})
@@ -119,8 +119,8 @@ func (p *play) eachRefusesSync(object string) error {
 // answered as it should be, the others each with a reply of their own.
 func (p *play) syncOfReplies(t *conformance.Table) error {
 	replies := map[string]string{}
-	for i, line := range t.Rows {
-		replies[fmt.Sprintf("r%05d", i+1)] = line.Cells[0].Value
+	for i, line := range t.Rows() {
+		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
 	}
 	d, err := p.connect(connecting{
 		sim: SimulatorConfig{Speed: rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 100_000}},

@@ -261,8 +261,8 @@ func (p *play) historyOf(run int, status string, want *conformance.Table) error 
 	for _, l := range lines {
 		got = append(got, fmt.Sprint(l.Identifier))
 	}
-	for _, line := range want.Rows {
-		wanted = append(wanted, line.Cells[0].Value)
+	for _, line := range want.Rows() {
+		wanted = append(wanted, line[0])
 	}
 	if slices.Sort(got); !slices.Equal(got, wanted) {
 		p.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)

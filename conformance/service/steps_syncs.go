@@ -2,7 +2,6 @@ package service
 
 import (
 	"maps"
-	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
@@ -151,12 +150,12 @@ func (p *play) clientCreates(t *conformance.Table) error {
 
 // single is a table with one row of another.
 func single(t *conformance.Table, row int) *conformance.Table {
-	return &conformance.Table{Rows: append(slices.Clone(t.Rows[:1]), t.Rows[row])}
+	return conformance.NewTable(t.Rows()[0], t.Rows()[row])
 }
 
 // each does something with every row of a table by itself.
 func each(t *conformance.Table, do func(*conformance.Table) error) error {
-	for i := range t.Rows[1:] {
+	for i := range t.Rows()[1:] {
 		if err := do(single(t, i+1)); err != nil {
 			return err
 		}

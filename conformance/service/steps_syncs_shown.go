@@ -25,7 +25,7 @@ func (p *play) answerSays(t *conformance.Table) error {
 			p.broken(row["field"]+" is "+brief(wanted), why, p.last)
 		}
 	}
-	p.Proof("%d fields", len(t.Rows)-1)
+	p.Proof("%d fields", len(t.Rows())-1)
 	return p.Held()
 }
 
@@ -36,7 +36,7 @@ func (p *play) answerHasTypes(t *conformance.Table) error {
 			p.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], rawOf(n)), p.last)
 		}
 	}
-	p.Proof("%d fields", len(t.Rows)-1)
+	p.Proof("%d fields", len(t.Rows())-1)
 	return p.Held()
 }
 
@@ -53,7 +53,7 @@ func (p *play) syncShows(t *conformance.Table) error {
 		}
 		p.compare(a, row["field"], wanted)
 	}
-	p.Proof("%d fields", len(t.Rows)-1)
+	p.Proof("%d fields", len(t.Rows())-1)
 	return p.Held()
 }
 

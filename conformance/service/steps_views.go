@@ -32,10 +32,10 @@ const latestAnswers = "latest answers"
 // them makes is deleted at the end.
 func (p *play) callsAll(t *conformance.Table) error {
 	var all []*answer
-	for _, row := range t.Rows {
+	for _, row := range t.Rows() {
 		var cells []string
-		for _, c := range row.Cells {
-			text, err := p.spoken(c.Value)
+		for _, c := range row {
+			text, err := p.spoken(c)
 			if err != nil {
 				return err
 			}
@@ -122,8 +122,8 @@ func (p *play) viewsHaveMembers(kind string, t *conformance.Table) error {
 		return err
 	}
 	for _, v := range all {
-		for _, row := range t.Rows {
-			member, what := row.Cells[0].Value, row.Cells[1].Value
+		for _, row := range t.Rows() {
+			member, what := row[0], row[1]
 			n := v.member(member)
 			ok, err := fits(what, n)
 			if err != nil {
@@ -173,9 +173,9 @@ func (p *play) namedHasValues(kind, name string, t *conformance.Table) error {
 }
 
 func (p *play) hasValues(v *view, t *conformance.Table) error {
-	for _, row := range t.Rows {
-		member := row.Cells[0].Value
-		want, err := p.spoken(row.Cells[1].Value)
+	for _, row := range t.Rows() {
+		member := row[0]
+		want, err := p.spoken(row[1])
 		if err != nil {
 			return err
 		}

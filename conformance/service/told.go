@@ -18,8 +18,8 @@ import (
 // updateable.
 func toldBy(t *conformance.Table) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
-	for _, row := range t.Rows[1:] {
-		cell := func(i int) string { return row.Cells[i].Value }
+	for _, row := range t.Rows()[1:] {
+		cell := func(i int) string { return row[i] }
 		o := rpc.Object{APIName: cell(0), Label: cell(1), CanCreateFields: cell(4)}
 		c.Objects = append(c.Objects, o)
 		c.Operations[o.APIName] = strings.Fields(cell(2))

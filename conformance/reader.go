@@ -1,0 +1,159 @@
+package conformance
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"sync"
+	"sync/atomic"
+
+	"github.com/cucumber/godog"
+	messages "github.com/cucumber/messages/go/v21"
+)
+
+// This file alone talks to godog, which parses a scenario and matches its steps.
+
+var suiteCounter atomic.Uint64
+
+// readScenario lets godog run the scenario with steps that only note their arguments.
+// Its own exit code plays no part: a run that matches nothing exits 0 there and a
+// skipped scenario counts as passed.
+func readScenario(c *Check, known []Step, actor any) *scenario {
+	name := fmt.Sprintf("%s-%d", c.ID, suiteCounter.Add(1))
+	reading := &reader{}
+	readers.Store(name, reading)
+	defer readers.Delete(name)
+	suite := godog.TestSuite{
+		Name: name,
+		ScenarioInitializer: func(sc *godog.ScenarioContext) {
+			for _, d := range known {
+				sc.Step(d.pattern, reading.noting(d, actor))
+			}
+		},
+		Options: &godog.Options{
+			Format: "destkit", Output: io.Discard, Strict: true, NoColors: true,
+			FeatureContents: []godog.Feature{{Name: c.File, Contents: c.source}},
+		},
+	}
+	suite.Run()
+	if reading.odd == nil && len(reading.steps) == 0 {
+		reading.odd = &outcome{status: HarnessError, reason: "no step was run"}
+	}
+	return &reading.scenario
+}
+
+// reader is the formatter to which godog reports what it reads.
+type reader struct {
+	scenario
+	noted []boundStep
+}
+
+var readers sync.Map // suite name -> *reader
+
+func init() {
+	godog.Format("destkit", "notes the steps of scenarios", func(suite string, _ io.Writer) godog.Formatter {
+		if r, ok := readers.Load(suite); ok {
+			return r.(*reader)
+		}
+		return &reader{}
+	})
+}
+
+// noting is a function with the arguments of a step, which it keeps.
+func (r *reader) noting(d Step, actor any) any {
+	kind := reflect.TypeOf(d.bind(actor))
+	return reflect.MakeFunc(outside(kind), func(args []reflect.Value) []reflect.Value {
+		for i, arg := range args {
+			args[i] = inside(arg)
+		}
+		r.noted = append(r.noted, boundStep{of: d, args: args})
+		out := make([]reflect.Value, kind.NumOut())
+		for i := range out {
+			out[i] = reflect.Zero(kind.Out(i))
+		}
+		return out
+	}).Interface()
+}
+
+// outside is the type of a step's function as godog has to see it.
+func outside(kind reflect.Type) reflect.Type {
+	var in, out []reflect.Type
+	for i := range kind.NumIn() {
+		switch arg := kind.In(i); arg {
+		case reflect.TypeFor[*Table]():
+			in = append(in, reflect.TypeFor[*godog.Table]())
+		case reflect.TypeFor[*DocString]():
+			in = append(in, reflect.TypeFor[*godog.DocString]())
+		default:
+			in = append(in, arg)
+		}
+	}
+	for i := range kind.NumOut() {
+		out = append(out, kind.Out(i))
+	}
+	return reflect.FuncOf(in, out, false)
+}
+
+// inside is an argument as the step takes it.
+func inside(arg reflect.Value) reflect.Value {
+	switch v := arg.Interface().(type) {
+	case *godog.Table:
+		t := &Table{}
+		for _, row := range v.Rows {
+			cells := make([]string, len(row.Cells))
+			for i, c := range row.Cells {
+				cells[i] = c.Value
+			}
+			t.rows = append(t.rows, cells)
+		}
+		return reflect.ValueOf(t)
+	case *godog.DocString:
+		return reflect.ValueOf(&DocString{text: v.Content, mediaType: v.MediaType})
+	}
+	return arg
+}
+
+func (r *reader) refuse(format string, args ...any) {
+	if r.odd == nil {
+		r.odd = &outcome{status: HarnessError, reason: fmt.Sprintf(format, args...)}
+	}
+}
+
+// Passed gives a step that was noted its text.
+func (r *reader) Passed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef) {
+	for _, l := range r.noted {
+		l.text = s.Text
+		r.steps = append(r.steps, l)
+	}
+	r.noted = nil
+}
+
+// TestRunStarted and the other methods make the formatter of godog.
+func (r *reader) TestRunStarted()                                          {}
+func (r *reader) Feature(*messages.GherkinDocument, string, []byte)        {}
+func (r *reader) Pickle(*messages.Pickle)                                  {}
+func (r *reader) Defined(*messages.Pickle, *messages.PickleStep, *stepDef) {}
+func (r *reader) Skipped(*messages.Pickle, *messages.PickleStep, *stepDef) {}
+func (r *reader) Summary()                                                 {}
+
+type stepDef = godog.StepDefinition
+
+// Pending reports a step that was left open.
+func (r *reader) Pending(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef) {
+	r.refuse("step is pending: %s", s.Text)
+}
+
+// Failed reports arguments that are not those of the step.
+func (r *reader) Failed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef, err error) {
+	r.refuse("step %s: %v", s.Text, err)
+}
+
+// Undefined reports a sentence that nobody understands.
+func (r *reader) Undefined(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef) {
+	r.refuse("step is not defined: %s", s.Text)
+}
+
+// Ambiguous reports a sentence that two definitions understand.
+func (r *reader) Ambiguous(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef, _ error) {
+	r.refuse("step is ambiguous: %s", s.Text)
+}

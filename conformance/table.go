@@ -1,0 +1,19 @@
+package conformance
+
+// Table is the table below a step. Steps must not change its rows.
+type Table struct{ rows [][]string }
+
+// NewTable makes a table of rows of cells.
+func NewTable(rows ...[]string) *Table { return &Table{rows: rows} }
+
+// Rows returns the cells of every row, the first row included.
+func (t *Table) Rows() [][]string { return t.rows }
+
+// DocString is the quoted text below a step.
+type DocString struct{ text, mediaType string }
+
+// Text returns the text without its quotes.
+func (d *DocString) Text() string { return d.text }
+
+// MediaType returns the word behind the opening quotes, or "".
+func (d *DocString) MediaType() string { return d.mediaType }

@@ -1,0 +1,26 @@
+package conformance
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestStepsTakeTables: what stands below a step arrives as a type of this package.
+func TestStepsTakeTables(t *testing.T) {
+	type actor struct {
+		table *Table
+		text  *DocString
+	}
+	steps := []Step{
+		NewStep(`^a table:$`, func(a *actor) any { return func(t *Table) error { a.table = t; return nil } }),
+		NewStep(`^a text:$`, func(a *actor) any { return func(d *DocString) { a.text = d } }),
+	}
+	source := "Feature: F\n  Scenario: S\n    Given a table:\n      | a | b |\n      | 1 |   |\n    Then a text:\n      \"\"\"json\n      {}\n      \"\"\"\n"
+	a := &actor{}
+	out := runScenario(&Check{ID: "T-001", File: "t.feature", source: []byte(source)}, steps, a, "")
+	require.Equal(t, Pass, out.status, out.reason)
+	require.Equal(t, [][]string{{"a", "b"}, {"1", ""}}, a.table.Rows())
+	require.Equal(t, "{}", a.text.Text())
+	require.Equal(t, "json", a.text.MediaType())
+}
