@@ -330,7 +330,7 @@ func (m *sending) sendCopies(w *world, s set) ([]*batch, error) {
 			parts[i] = append(parts[i], everyWritable(w, w.changed(r, i+1)))
 		}
 	}
-	w.vars["copies"] = parts
+	w.parallel.copies = parts
 	var chunks [][]*record
 	for _, p := range parts {
 		chunks = slices.AppendSeq(chunks, slices.Chunk(p, w.largestBatch()))
@@ -340,29 +340,25 @@ func (m *sending) sendCopies(w *world, s set) ([]*batch, error) {
 
 // sendRounds sends several sets of new records of every operation in parallel.
 func (m *sending) sendRounds(w *world, s set) ([]*batch, error) {
-	type job struct {
-		op      string
-		records []*record
-	}
-	jobs, _ := w.vars["rounds"].([]job)
+	rounds := w.parallel.rounds
 	for range m.rounds {
 		records, err := w.make(len(s.records), s.operation, rpc.Field{}, &sending{})
 		if err != nil {
 			return nil, err
 		}
 		for part := range slices.Chunk(records, w.largestBatch()) {
-			jobs = append(jobs, job{s.operation, part})
+			rounds = append(rounds, dueBatch{s.operation, part})
 		}
 	}
-	w.vars["rounds"] = jobs
+	w.parallel.rounds = rounds
 	if s.operation != w.sets[len(w.sets)-1].operation {
 		return nil, nil // the last set sends them all at once
 	}
-	out := make([]*batch, len(jobs))
-	errs := make([]error, len(jobs))
+	out := make([]*batch, len(rounds))
+	errs := make([]error, len(rounds))
 	var wg sync.WaitGroup
-	for i, j := range jobs {
-		wg.Go(func() { out[i], errs[i] = w.batch(w, j.op, j.records, plan{}) })
+	for i, r := range rounds {
+		wg.Go(func() { out[i], errs[i] = w.batch(w, r.operation, r.records, plan{}) })
 	}
 	wg.Wait()
 	for i, b := range out {

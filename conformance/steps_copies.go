@@ -10,7 +10,7 @@ import (
 // valuesOfOneBatch: parallel batches with the same keys may come in any order,
 // but a record must be one of them whole.
 func (w *world) valuesOfOneBatch() error {
-	parts, _ := w.vars["copies"].([][]*record)
+	parts := w.parallel.copies
 	if err := w.needReadback(); err != nil {
 		return err
 	}

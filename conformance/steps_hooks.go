@@ -33,7 +33,9 @@ func (w *world) callsHook(name, how string) error {
 	if err != nil {
 		return err
 	}
-	w.vars["hook "+name] = reply
+	if name == "alter_schema" {
+		w.altered = reply
+	}
 	if how == "is called" {
 		_, err := w.runHook(w.ctx, name, "end", object)
 		return err
@@ -205,9 +207,8 @@ func (w *world) newFieldListed() error {
 // fieldsChanged compares list_fields before and after the hook alter_schema.
 func (w *world) fieldsChanged() error {
 	var hooked struct{ object, field string }
-	answer, _ := w.vars["hook alter_schema"].(map[string]json.RawMessage)
-	_ = json.Unmarshal(answer["object"], &hooked.object)
-	_ = json.Unmarshal(answer["field"], &hooked.field)
+	_ = json.Unmarshal(w.altered["object"], &hooked.object)
+	_ = json.Unmarshal(w.altered["field"], &hooked.field)
 	if hooked.object == "" {
 		hooked.object = w.hookObject()
 	}

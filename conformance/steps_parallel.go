@@ -35,7 +35,7 @@ func (w *world) callsAsDeclared(method string) error {
 		return inconclusive("", "no speed is declared")
 	}
 	n := parallelCap(*w.catalog.speed)
-	w.vars["single"] = median(w.replies)
+	w.measured.single = median(w.replies)
 	best := time.Duration(0)
 	for range 3 {
 		calls := make([]request, n)
@@ -50,7 +50,7 @@ func (w *world) callsAsDeclared(method string) error {
 			best = m
 		}
 	}
-	w.vars["parallel"], w.vars["width"] = best, n
+	w.measured.atOnce, w.measured.width = best, n
 	return nil
 }
 
@@ -70,9 +70,7 @@ func median(replies []*reply) time.Duration {
 const latencyNoise = 100 * time.Millisecond
 
 func (w *world) latencyHolds() error {
-	single, _ := w.vars["single"].(time.Duration)
-	parallel, _ := w.vars["parallel"].(time.Duration)
-	width, _ := w.vars["width"].(int)
+	single, parallel, width := w.measured.single, w.measured.atOnce, w.measured.width
 	w.note("median latency of one call %s, of %d calls at once %s", round(single), width, round(parallel))
 	if parallel > 3*single && parallel > latencyNoise {
 		w.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),

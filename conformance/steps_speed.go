@@ -226,7 +226,7 @@ func (w *world) callsAtRate(method, share string) error {
 		})
 	}
 	wg.Wait()
-	w.vars["reached"] = float64(n) / time.Since(start).Seconds() / rate
+	w.measured.reached = new(float64(n) / time.Since(start).Seconds() / rate)
 	return nil
 }
 
@@ -239,9 +239,17 @@ func (w *world) rateAccepted() error {
 	if err := w.held(); err != nil {
 		return err
 	}
-	if reached, _ := w.vars["reached"].(float64); reached < 0.9 {
+	if reached := orZero(w.measured.reached); reached < 0.9 {
 		return inconclusive("", "the judge reached only %.0f %% of the rate that it wanted to send at", reached*100)
 	}
 	w.proof("%d calls", len(w.replies))
 	return nil
+}
+
+// orZero is the value of a measurement, 0 without one.
+func orZero(v *float64) float64 {
+	if v == nil {
+		return 0
+	}
+	return *v
 }

@@ -40,8 +40,8 @@ func (w *world) arrives(claim string) error {
 	if err := w.held(); err != nil {
 		return err
 	}
-	if reached, ok := w.vars["reached"].(float64); ok && reached < 0.9 {
-		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", reached*100)
+	if reached := w.measured.reached; reached != nil && *reached < 0.9 {
+		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", *reached*100)
 	}
 	return nil
 }

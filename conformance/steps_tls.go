@@ -19,20 +19,18 @@ func tlsSteps() []definition {
 	}
 }
 
-const factsKey = "tls facts"
-
 func (w *world) connects() error {
 	if w.url.Scheme != "https" {
-		w.vars[factsKey] = &tlsFacts{}
+		w.handshaken = &tlsFacts{}
 		return nil
 	}
-	w.vars[factsKey] = w.handshake(w.ctx)
+	w.handshaken = w.handshake(w.ctx)
 	return nil
 }
 
 func (w *world) facts() (*tlsFacts, error) {
-	f, ok := w.vars[factsKey].(*tlsFacts)
-	if !ok {
+	f := w.handshaken
+	if f == nil {
 		return nil, harness("no connection was made")
 	}
 	if w.url.Scheme == "https" && f.err == nil && len(f.chain) == 0 {

@@ -121,6 +121,6 @@ func (w *world) sendsAtRate(s set) ([]*batch, error) {
 		w.batches, w.replies = append(w.batches, b), append(w.replies, b.reply)
 	}
 	due := float64(sent) / float64(speed.MaximumRecordsPerSecond)
-	w.vars["reached"] = due / max(time.Since(start).Seconds(), 1e-9)
+	w.measured.reached = new(due / max(time.Since(start).Seconds(), 1e-9))
 	return out, first
 }

@@ -157,7 +157,7 @@ func (w *world) sendsInLanes(s set) ([]*batch, error) {
 		sent = append(sent, l.created)
 		w.batches, w.replies = append(w.batches, l.created), append(w.replies, l.created.reply)
 	}
-	w.vars["lanes"], w.vars["witness"] = out, witness
+	w.parallel.lanes, w.parallel.witness = out, witness
 	return sent, nil
 }
 
@@ -176,8 +176,7 @@ func (w *world) runLane(create, witness string, r *record) (lane, error) {
 }
 
 func (w *world) witnessesSee() error {
-	lanes, _ := w.vars["lanes"].([]lane)
-	witness, _ := w.vars["witness"].(string)
+	lanes, witness := w.parallel.lanes, w.parallel.witness
 	if w.opts.SkipConvention == SkipSuccess {
 		return inconclusive("readback", "skips are reported as plain successes, so a witness sees nothing")
 	}

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,7 +41,10 @@ type world struct {
 	leastPlan   bool                          // an update with nothing to change may be refused
 	keysTooWide string                        // all records with integer keys were refused: how
 	endings     []func(context.Context) error // hooks to end
-	vars        map[string]any                // what one step leaves for another
+	parallel    parallelWrites                // what steps have written in parallel
+	measured    measuredPace                  // how fast the latest calls went
+	handshaken  *tlsFacts                     // what the handshake showed; nil without one
+	altered     map[string]json.RawMessage    // what the hook alter_schema answered
 
 	wrote atomic.Int64 // when the latest batch was answered, in Unix nanoseconds
 
@@ -50,9 +54,31 @@ type world struct {
 	hookAsked bool
 }
 
+// parallelWrites is what steps that write in parallel leave for the claims.
+type parallelWrites struct {
+	copies  [][]*record // the same keys, with other values in each batch
+	rounds  []dueBatch  // batches that are due, of all operations
+	lanes   []lane      // records that were created and witnessed at once
+	witness string      // the operation that witnesses the lanes
+}
+
+// dueBatch is one batch of several rounds.
+type dueBatch struct {
+	operation string
+	records   []*record
+}
+
+// measuredPace is what steps have measured of time.
+type measuredPace struct {
+	reached *float64      // the share of the intended rate; nil when none was measured
+	single  time.Duration // the median latency of calls one by one
+	atOnce  time.Duration // that of calls at once, in the fastest round
+	width   int           // the number of calls at once
+}
+
 // newWorld is a scenario of a check for an object, or for none.
 func (s *session) newWorld(ctx context.Context, c *Check, o *object) *world {
-	return &world{session: s, Scene: Scene{check: c, secrets: s.redactor}, ctx: ctx, object: o, vars: map[string]any{}}
+	return &world{session: s, Scene: Scene{check: c, secrets: s.redactor}, ctx: ctx, object: o}
 }
 
 func (w *world) note(format string, args ...any)  { w.Note(format, args...) }
@@ -165,7 +191,7 @@ func (w *world) count() {
 		w.note("%s: every record was refused, so that nothing was seen of it", p)
 		delete(w.Scene.seen, SeenAccepted)
 	}
-	if f, ok := w.vars[factsKey].(*tlsFacts); ok && (f.err == nil || w.url.Scheme != "https") {
+	if f := w.handshaken; f != nil && (f.err == nil || w.url.Scheme != "https") {
 		w.Saw(SeenHandshakes, 1)
 	}
 }

@@ -8,8 +8,6 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-const applications = "applications"
-
 // emulatedOnes connects applications that the service plays itself: they have
 // what no custom destination has. Their credentials are made from what the
 // service says about them.
@@ -38,7 +36,7 @@ func (p *play) emulatedOnes() error {
 	if len(ids) == 0 {
 		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
 	}
-	p.vars[applications] = ids
+	p.emulated = ids
 	return nil
 }
 

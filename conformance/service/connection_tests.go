@@ -120,7 +120,7 @@ func (p *play) latestIsTest() error {
 	if err != nil {
 		return err
 	}
-	first, _ := p.vars[callsBefore].(int)
+	first := p.answered.callsBefore
 	for _, c := range calls[first:] {
 		if c.method == rpc.MethodTestConnection {
 			p.Proof("call %d", c.number)
@@ -130,5 +130,3 @@ func (p *play) latestIsTest() error {
 	p.brokenCall("a call of test_connection", fmt.Sprintf("%d calls of other methods", len(calls)-first), calls[len(calls)-1])
 	return p.Held()
 }
-
-const callsBefore = "calls before"

@@ -17,6 +17,9 @@ type destination struct {
 	url  string // as the service was told
 	// origin is what stands before the path of url.
 	origin string
+
+	manners *manners  // how it answers; nil: well
+	times   *timeline // when its calls came; nil: nobody has asked
 }
 
 // connecting says what is special about a connection. The zero value is an

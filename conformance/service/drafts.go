@@ -24,12 +24,10 @@ type ground struct {
 
 // ground gives what the scenario has prepared so far.
 func (p *play) ground() *ground {
-	g, ok := p.vars["ground"].(*ground)
-	if !ok {
-		g = &ground{over: map[string]any{}}
-		p.vars["ground"] = g
+	if p.drafted == nil {
+		p.drafted = &ground{over: map[string]any{}}
 	}
-	return g
+	return p.drafted
 }
 
 // draft is the body of a sync as the scenario would have it, and what it stands

@@ -42,7 +42,7 @@ func (p *play) shelved() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.made {
-		s.play = &play{run: p.run, Scene: p.Scene, ctx: p.ctx, vars: map[string]any{}, key: p.key, pat: p.pat, source: p.source}
+		s.play = &play{run: p.run, Scene: p.Scene, ctx: p.ctx, key: p.key, pat: p.pat, source: p.source}
 		s.lists, s.err = s.play.fillShelf()
 		s.made = s.err == nil || p.ctx.Err() == nil
 	}
@@ -84,7 +84,7 @@ func (p *play) shelfUsers() (listing, error) {
 	if err := p.ownOrganization(); err != nil {
 		return users, err
 	}
-	users.order = []string{strconv.FormatInt(p.thingID("user"), 10)}
+	users.order = []string{strconv.FormatInt(p.named.user.value, 10)}
 	for range shelfThings - 1 {
 		a, err := p.joined("member", nil)
 		if err != nil {
@@ -99,7 +99,8 @@ func (p *play) shelfUsers() (listing, error) {
 // joined lets a new person into the organization and gives the answer of the
 // claim, which only the control API can do for a person.
 func (p *play) joined(role string, workspaces []map[string]any) (*answer, error) {
-	body := map[string]any{"email": p.email("member"), "role": role}
+	email := p.email("member")
+	body := map[string]any{"email": email, "role": role}
 	if workspaces != nil {
 		body["workspaces"] = workspaces
 	}
@@ -107,7 +108,7 @@ func (p *play) joined(role string, workspaces []map[string]any) (*answer, error)
 	if err != nil {
 		return nil, err
 	}
-	p.vars["member"] = body["email"]
+	p.named.member = some(email)
 	return p.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
 }
 

@@ -42,14 +42,11 @@ type callManner struct {
 
 // mannersOf are those of a destination; they take the place of any other script.
 func (p *play) mannersOf(d *destination) *manners {
-	name := "manners of " + d.name
-	if m, ok := p.vars[name].(*manners); ok {
-		return m
+	if d.manners == nil {
+		d.manners = &manners{part: d.part}
+		d.plays(d.manners.answer)
 	}
-	m := &manners{part: d.part}
-	p.vars[name] = m
-	d.plays(m.answer)
-	return m
+	return d.manners
 }
 
 // refusal is the message of every failure that is made up.

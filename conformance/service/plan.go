@@ -16,11 +16,9 @@ type plan struct {
 	operations map[string][]string
 }
 
-const planned = "plan"
-
 func (p *play) plan() (*plan, error) {
-	if pl, ok := p.vars[planned].(*plan); ok {
-		return pl, nil
+	if p.planned != nil {
+		return p.planned, nil
 	}
 	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
 }
@@ -37,7 +35,7 @@ func (p *play) anEndpoint(t *conformance.Table) error {
 		pl.fields[o.APIName] = thingFields()
 		pl.operations[o.APIName] = append([]string{}, strings.Fields(row[2])...)
 	}
-	p.vars[planned] = pl
+	p.planned = pl
 	return nil
 }
 

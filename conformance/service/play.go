@@ -44,7 +44,15 @@ type play struct {
 	lists    []listing
 	// readings of the lists, the latest last.
 	readings [][]reading
-	vars     map[string]any // what one step leaves for another
+	named    namedThings   // what texts of the scenario name in braces
+	answered latestAnswers // what claims without a kind speak of
+	life     runLife       // runs that begin by themselves or are held back
+	repeated *repeatable   // calls that are made again
+	noticed  []string      // addresses of the workspace's notifications
+	drafted  *ground       // of the next sync
+	orders   []ordered     // syncs to objects with field ordering
+	emulated []int64       // destinations that are applications of the service
+	planned  *plan         // what the endpoint answers to planning calls
 }
 
 // end undoes what the scenario began, the latest first, also when the run was

@@ -119,7 +119,7 @@ func (r *run) suite() *conformance.Suite {
 		Waits:  func(c *conformance.Check) bool { return r.patience(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
-			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{}, vars: map[string]any{},
+			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{},
 				before: map[string]*view{}, words: map[string]string{},
 				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
 			return p, p.end

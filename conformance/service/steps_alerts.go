@@ -35,7 +35,7 @@ func (p *play) noticedWorkspace(addresses int) error {
 	if err != nil {
 		return err
 	}
-	p.key, p.vars["workspace"], p.vars["addresses"] = key, id, to
+	p.key, p.named.workspace, p.noticed = key, some(id), to
 	return p.ownSource()
 }
 
@@ -84,14 +84,9 @@ func (p *play) mailsTo(address string) ([]*wire.Node, *answer, error) {
 	return itemsOf(a.at("mails")), a, nil
 }
 
-func (p *play) addresses() []string {
-	to, _ := p.vars["addresses"].([]string)
-	return to
-}
-
 func (p *play) mailsHaveCome(how string) error {
 	want, _ := strconv.Atoi(how) // "no" is none
-	for _, address := range p.addresses() {
+	for _, address := range p.noticed {
 		mails, a, err := p.mailsTo(address)
 		if err != nil {
 			return err
@@ -114,14 +109,14 @@ func subjects(mails []*wire.Node) string {
 }
 
 func (p *play) everyoneHasMail(want int) error {
-	p.Proof("%d addresses", len(p.addresses()))
+	p.Proof("%d addresses", len(p.noticed))
 	return p.mailsHaveCome(strconv.Itoa(want))
 }
 
 func (p *play) mailNamesSync() error {
 	s := p.latest()
 	label := fmt.Sprint(s.body["label"])
-	for _, address := range p.addresses() {
+	for _, address := range p.noticed {
 		mails, a, err := p.mailsTo(address)
 		if err != nil {
 			return err

@@ -61,7 +61,7 @@ func (p *play) ordersRun(t *conformance.Table) error {
 		}
 		all = append(all, one)
 	}
-	p.vars["orders"] = all
+	p.orders = all
 	return nil
 }
 
@@ -133,8 +133,7 @@ func sampleOf(kind string) any {
 }
 
 func (p *play) ordersHeeded() error {
-	all, _ := p.vars["orders"].([]ordered)
-	for _, one := range all {
+	for _, one := range p.orders {
 		records, a, err := p.kept(one.sync.dest, objectOf(one.sync))
 		if err != nil {
 			return err
@@ -158,7 +157,7 @@ func (p *play) ordersHeeded() error {
 			}
 		}
 	}
-	p.Proof("%d orders", len(all))
+	p.Proof("%d orders", len(p.orders))
 	return p.Held()
 }
 

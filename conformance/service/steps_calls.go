@@ -51,8 +51,11 @@ func (p *play) filled(text string) (string, error) {
 	out := braces.ReplaceAllStringFunc(text, func(place string) string {
 		name := strings.Trim(place, "{}")
 		// {this_name} and {this_email} stay the same throughout a scenario.
-		if what, same := strings.CutPrefix(name, "this_"); same && p.vars[name] == nil {
-			p.vars[name], _ = p.filled("{" + what + "}")
+		if what, same := strings.CutPrefix(name, "this_"); same {
+			if _, known := p.named.fixed[name]; !known {
+				text, _ := p.filled("{" + what + "}")
+				p.named.fix(name, text)
+			}
 		}
 		switch name {
 		case "name":
@@ -80,11 +83,8 @@ func (p *play) filled(text string) (string, error) {
 			}
 			missing = name
 		default:
-			switch v := p.vars[name].(type) {
-			case int64:
-				return strconv.FormatInt(v, 10)
-			case string:
-				return v
+			if text, known := p.named.text(name); known {
+				return text
 			}
 			missing = name
 		}
@@ -101,7 +101,7 @@ func (p *play) workspaceThings() error {
 	if err := p.aSync(1, "upsert"); err != nil {
 		return err
 	}
-	p.vars["dataset"] = p.latest().rows.id
+	p.named.dataset = some(p.latest().rows.id)
 	return nil
 }
 
@@ -112,17 +112,17 @@ func (p *play) organizationThings() error {
 	if err != nil {
 		return err
 	}
-	p.vars["workspace"] = id
+	p.named.workspace = some(id)
 	a, err := p.must(request{method: "POST", path: "/invitations", as: asOrganization,
 		body: map[string]any{"email": p.email("invited"), "role": "member"}})
 	if err != nil {
 		return err
 	}
-	p.vars["invitation"] = a.id("data", "id")
+	p.named.invitation = some(a.id("data", "id"))
 	p.madeBy(a)
 	a, err = p.must(request{method: "POST", path: below("workspaces", id, "/invitations"), as: asOrganization,
 		body: map[string]any{"emails": []string{p.email("invited")}, "role": "viewer"}})
-	p.vars["workspace_invitation"] = a.id("data", "id")
+	p.named.workspaceInvitation = some(a.id("data", "id"))
 	return err
 }
 
@@ -165,7 +165,7 @@ func (p *play) calling(method, path, body string, q request) (*answer, error) {
 	}
 	p.madeBy(a)
 	if id := a.id("data", "id"); method == http.MethodPost && accepted(a) && id != 0 {
-		p.vars["made"] = id
+		p.named.made = some(id)
 	}
 	return a, nil
 }

@@ -59,7 +59,7 @@ func (p *play) aConnection(suffix, credentials, test string) error {
 // connects makes a connection to what stands on the stage.
 func (p *play) connects(d *destination, body map[string]any) error {
 	p.dest = d
-	p.vars[callsBefore], p.vars[latestAnswers] = 0, nil
+	p.answered.callsBefore, p.answered.latest = 0, nil
 	a, err := p.api(request{method: "POST", path: "/destinations", body: body})
 	if err != nil {
 		return err
@@ -96,12 +96,10 @@ func (p *play) looksAtDestination(how string) error {
 	if err != nil {
 		return err
 	}
-	p.vars[latestAnswers] = nil
+	p.answered.latest = nil
 	p.shows("destination", "fetch", a, a.at("data"))
 	return nil
 }
-
-const timesListed = "times listed"
 
 // listsDestination looks for the latest destination in the list, which begins
 // with the newest (spec 8).
@@ -116,7 +114,7 @@ func (p *play) listsDestination() error {
 	if err != nil {
 		return err
 	}
-	p.vars[timesListed], p.vars[latestAnswers] = times, all
+	p.answered.listed, p.answered.latest = some(times), all
 	return nil
 }
 
@@ -150,7 +148,7 @@ func (p *play) pages(path string, each func(*answer, *wire.Node)) ([]*answer, er
 // isListed counts: a list that repeats a destination is as wrong as one that
 // lacks it (spec 2.1).
 func (p *play) isListed(how string) error {
-	times, looked := p.vars[timesListed].(int)
+	times, looked := p.answered.listed.get()
 	if !looked {
 		return conformance.Outcome(conformance.Inconclusive, "", "the list was not looked at")
 	}
@@ -218,7 +216,7 @@ func (p *play) sends(change string) error {
 	if err != nil {
 		return err
 	}
-	p.vars[callsBefore], p.vars[latestAnswers] = len(p.dest.seen("")), nil
+	p.answered.callsBefore, p.answered.latest = len(p.dest.seen("")), nil
 	a, err := p.api(request{method: "PATCH", path: path, body: json.RawMessage(`{"service_connection":` + text + `}`)})
 	if err != nil {
 		return err

@@ -44,7 +44,7 @@ func (p *play) callsTyped(kind string, calls *conformance.Table) error {
 
 // remembers keeps what calls show, to be compared.
 func (p *play) remembers(calls *conformance.Table) error {
-	p.vars["before"] = calls
+	p.repeated = &repeatable{calls: calls}
 	if err := p.callsEach(itsOwn, calls); err != nil {
 		return err
 	}
@@ -53,13 +53,16 @@ func (p *play) remembers(calls *conformance.Table) error {
 			return conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", p.secrets.String(a.short()))
 		}
 	}
-	p.vars["shown"] = p.batch
+	p.repeated.answers = p.batch
 	return nil
 }
 
 func (p *play) showsTheSame() error {
-	was := p.vars["shown"].([]*answer)
-	if err := p.callsEach(itsOwn, p.vars["before"].(*conformance.Table)); err != nil {
+	if p.repeated == nil {
+		return conformance.Outcome(conformance.HarnessError, "", "no calls were made to compare with")
+	}
+	was := p.repeated.answers
+	if err := p.callsEach(itsOwn, p.repeated.calls); err != nil {
 		return err
 	}
 	for i, a := range p.batch {

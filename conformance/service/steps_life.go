@@ -78,7 +78,7 @@ func (p *play) scheduledSync(frequency, paused string) error {
 		return err
 	}
 	schedule, d := scheduleOf(frequency, now)
-	p.vars["due"] = d
+	p.life.due = d
 	_, err = p.newSync(p.dest, rows, "upsert", map[string]any{
 		"mode":   map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": schedule}},
 		"paused": paused != "",
@@ -173,7 +173,7 @@ func (p *play) dueInTime() error {
 	if len(runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
-	d, _ := p.vars["due"].(due)
+	d := p.life.due
 	for i, r := range runs {
 		want := d.first.Add(time.Duration(i) * d.every)
 		at, err := time.Parse(time.RFC3339, stringOf(r.Get("scheduled_execution_time")))
@@ -222,7 +222,7 @@ func (p *play) waitingRun() error {
 		return err
 	}
 	gate := make(chan struct{})
-	p.vars["gate"] = gate
+	p.life.gate = gate
 	p.dest.plays(func(c *call) *reply {
 		if c.method != rpc.MethodSyncBatch {
 			return nil
@@ -234,7 +234,7 @@ func (p *play) waitingRun() error {
 	if err != nil {
 		return err
 	}
-	p.vars["runs"] = []int64{id}
+	p.life.runs = []int64{id}
 	for deadline := time.Now().Add(runLimit); len(p.dest.batches()) == 0; {
 		if time.Now().After(deadline) {
 			return conformance.Outcome(conformance.Inconclusive, "", "no batch has come")
@@ -248,9 +248,9 @@ func (p *play) waitingRun() error {
 
 // answersAgain lets the calls go on that wait; it may be said more than once.
 func (p *play) answersAgain() error {
-	if gate, ok := p.vars["gate"].(chan struct{}); ok {
-		close(gate)
-		delete(p.vars, "gate")
+	if p.life.gate != nil {
+		close(p.life.gate)
+		p.life.gate = nil
 		p.dest.plays(nil)
 	}
 	return nil
@@ -261,21 +261,20 @@ func (p *play) triggersAgain() error {
 	if err != nil {
 		return err
 	}
-	runs, _ := p.vars["runs"].([]int64)
-	p.vars["runs"] = append(runs, id)
+	p.life.runs = append(p.life.runs, id)
 	return nil
 }
 
 func (p *play) cancels() error {
-	runs, _ := p.vars["runs"].([]int64)
-	p.vars["batches"] = len(p.dest.batches())
+	runs := p.life.runs
+	p.life.batches = len(p.dest.batches())
 	_, err := p.must(request{method: "POST", path: below("sync_runs", runs[0], "/cancel")})
 	return err
 }
 
 // comesTo looks at a run, as it is now or as it ends.
 func (p *play) comesTo(which, how, want string) error {
-	runs, _ := p.vars["runs"].([]int64)
+	runs := p.life.runs
 	i := slices.Index([]string{"first", "second"}, which)
 	if i >= len(runs) {
 		return conformance.Outcome(conformance.Inconclusive, "", "there is no %s run", which)
@@ -302,11 +301,11 @@ func (p *play) comesTo(which, how, want string) error {
 
 // noFurther looks after the run is over: what was on its way may have come.
 func (p *play) noFurther() error {
-	before, _ := p.vars["batches"].(int)
+	before := p.life.batches
 	if err := p.answersAgain(); err != nil {
 		return err
 	}
-	runs, _ := p.vars["runs"].([]int64)
+	runs := p.life.runs
 	if _, err := p.ends(p.latest(), runs[0]); err != nil {
 		return err
 	}

@@ -63,7 +63,6 @@ func (p *play) referredHolds(rows *conformance.Table) error {
 			mappings = append(mappings, mapping("name", name))
 		}
 	}
-	p.vars["referred"] = t
 	return p.writes(t, map[string]any{
 		"destination_attributes": map[string]any{"connection_id": p.dest.id, "object": stringOf(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": p.ground().over["advanced_configuration"],

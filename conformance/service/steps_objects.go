@@ -36,7 +36,7 @@ func objectsSteps() []conformance.Step {
 // looksAtObjects lists the objects and, in every way, fetches each of them and
 // their destination.
 func (p *play) looksAtObjects(how string) error {
-	ids, _ := p.vars[applications].([]int64)
+	ids := p.emulated
 	if ids == nil {
 		if _, err := p.here(); err != nil {
 			return err

@@ -34,29 +34,24 @@ func organizationSteps() []conformance.Step {
 // {foreign_workspace}.
 func (p *play) anotherOrganization() error {
 	pat, key, source := p.pat, p.key, p.source
-	usual := map[string]any{}
-	for _, name := range []string{"organization", "workspace", "user"} {
-		usual[name] = p.vars[name]
-	}
+	usual := p.named.account
 	if err := p.ownOrganization(); err != nil {
 		return err
 	}
-	p.vars["foreign_workspace"] = p.vars["workspace"]
-	p.vars["foreign_organization"] = p.pat
-	for name, v := range usual {
-		p.vars[name] = v
-	}
+	p.named.foreignWorkspace = p.named.workspace
+	p.named.foreignOrganization = some(p.pat)
+	p.named.account = usual
 	p.pat, p.key, p.source = pat, key, source
 	return nil
 }
 
 func (p *play) twoWorkspaces() error {
-	for _, name := range []string{"workspace", "second_workspace"} {
+	for _, to := range []*optional[int64]{&p.named.workspace, &p.named.secondWorkspace} {
 		id, _, err := p.newWorkspace(nil)
 		if err != nil {
 			return err
 		}
-		p.vars[name] = id
+		*to = some(id)
 	}
 	return nil
 }
@@ -97,15 +92,15 @@ func (p *play) invitesTo(first, role, second, otherRole string) error {
 
 // claims does what a person does on a page of the service.
 func (p *play) claims(what string) error {
-	path := below("invitations", p.thingID("made"), "/claim")
+	path := below("invitations", p.named.made.value, "/claim")
 	if what == "workspace" {
-		path = below("workspace_invitations", p.thingID("made"), "/claim")
+		path = below("workspace_invitations", p.named.made.value, "/claim")
 	}
 	a, err := p.control("POST", path, map[string]any{})
 	if err != nil {
 		return err
 	}
-	p.vars["member"] = a.text("user", "email")
+	p.named.member = some(a.text("user", "email"))
 	return nil
 }
 
@@ -213,7 +208,7 @@ func (p *play) noneHas(name string) error {
 func (p *play) memberHasRole(_, role, where string) error {
 	path := "/users?per_page=100"
 	if where == "workspace" {
-		id := p.thingID("workspace")
+		id := p.named.workspace.value
 		path = below("workspaces", id, "/users?per_page=100")
 	}
 	a, err := p.must(request{method: "GET", path: path, as: asOrganization})
@@ -222,12 +217,12 @@ func (p *play) memberHasRole(_, role, where string) error {
 	}
 	got := "nobody"
 	for _, u := range a.at("data").Items {
-		if strings.EqualFold(stringOf(u.Get("email")), fmt.Sprint(p.vars["member"])) {
+		if p.named.member.known && strings.EqualFold(stringOf(u.Get("email")), p.named.member.value) {
 			got = stringOf(u.Get("role"))
 		}
 	}
 	if got != role {
-		p.broken(fmt.Sprintf("%s is in the %s as %s", p.vars["member"], where, role), got, a)
+		p.broken(fmt.Sprintf("%s is in the %s as %s", p.named.member.value, where, role), got, a)
 	}
 	p.Proof("%d users", len(a.at("data").Items))
 	return p.Held()

@@ -73,10 +73,10 @@ func (p *play) looksAtAll() error {
 	paths := []string{
 		"/webhook_deliveries?sync=" + strconv.FormatInt(s.id, 10), "/journal/webhooks?sync=" + strconv.FormatInt(s.id, 10),
 		"/journal/calls?destination=" + strconv.FormatInt(s.dest.id, 10),
-		"/journal/requests?workspace=" + strconv.FormatInt(p.thingID("workspace"), 10),
+		"/journal/requests?workspace=" + strconv.FormatInt(p.named.workspace.value, 10),
 		"/explain?sync_id=" + strconv.FormatInt(s.id, 10) + "&identifier=r00001",
 	}
-	for _, to := range p.addresses() {
+	for _, to := range p.noticed {
 		paths = append(paths, "/mailbox?to="+url.QueryEscape(to))
 	}
 	for _, path := range paths {

@@ -21,7 +21,7 @@ func sourcesSteps() []conformance.Step {
 // listsSourceTypes goes through all pages (spec 2.10, 8).
 func (p *play) listsSourceTypes() error {
 	all, err := p.pages("/source_types", func(a *answer, n *wire.Node) { p.shows("source type", "list", a, n) })
-	p.vars[latestAnswers] = all
+	p.answered.latest = all
 	return err
 }
 

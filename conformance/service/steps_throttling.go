@@ -40,7 +40,7 @@ type timeline struct {
 // the service knows how long it has waited.
 func (p *play) timesCalls() {
 	line := &timeline{at: map[int]time.Time{}}
-	p.vars["times of "+p.dest.name] = line
+	p.dest.times = line
 	p.dest.behaves(func(c *call, _ *reply) {
 		now, err := p.clockOf()
 		if err != nil {
@@ -54,8 +54,8 @@ func (p *play) timesCalls() {
 
 // timeOf is when a call came.
 func (p *play) timeOf(d *destination, c *call) (time.Time, bool) {
-	line, ok := p.vars["times of "+d.name].(*timeline)
-	if !ok {
+	line := d.times
+	if line == nil {
 		return time.Time{}, false
 	}
 	line.mu.Lock()

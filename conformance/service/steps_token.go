@@ -16,7 +16,7 @@ func tokenSteps() []conformance.Step {
 		step(`^no workspace has come into being$`, func(p *play) any { return p.noNewWorkspace }),
 		step(`^the workspace is deleted$`, func(p *play) any {
 			return func() error {
-				_, err := p.must(request{method: "DELETE", path: below("workspaces", p.thingID("workspace"), ""), as: asOrganization})
+				_, err := p.must(request{method: "DELETE", path: below("workspaces", p.named.workspace.value, ""), as: asOrganization})
 				return err
 			}
 		}),

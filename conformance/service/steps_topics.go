@@ -55,7 +55,7 @@ func (p *play) createsBelow(kind, body string) error {
 	if err != nil {
 		return err
 	}
-	p.vars[latestAnswers] = nil
+	p.answered.latest = nil
 	p.tidies(a)
 	p.anew(kind)
 	p.shows(kind, "creation", a, a.at("data"))
@@ -78,7 +78,7 @@ func (p *play) updatesTopic(change, later string) error {
 		if err != nil {
 			return err
 		}
-		p.vars[latestAnswers] = nil
+		p.answered.latest = nil
 		p.shows("topic", "update", a, a.at("data"))
 		return nil
 	}

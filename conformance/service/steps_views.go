@@ -25,9 +25,6 @@ func viewSteps() []conformance.Step {
 	}
 }
 
-// latest answers are those of the latest When.
-const latestAnswers = "latest answers"
-
 // callsAll makes the calls of a table, | method | path | body |. What one of
 // them makes is deleted at the end.
 func (p *play) callsAll(t *conformance.Table) error {
@@ -54,7 +51,7 @@ func (p *play) callsAll(t *conformance.Table) error {
 		}
 		all = append(all, a)
 	}
-	p.vars[latestAnswers] = all
+	p.answered.latest = all
 	return nil
 }
 
@@ -72,7 +69,7 @@ func (p *play) tidies(a *answer) {
 
 // latestOnes are the answers that claims without a kind speak of.
 func (p *play) latestOnes() ([]*answer, error) {
-	all, _ := p.vars[latestAnswers].([]*answer)
+	all := p.answered.latest
 	if len(all) == 0 && p.last != nil {
 		all = []*answer{p.last}
 	}

@@ -49,7 +49,7 @@ func (p *play) ownWorkspace() error {
 		return conformance.Outcome(conformance.Inconclusive, "", "the service gave no key of the new workspace")
 	}
 	p.key, p.source = key, 0
-	p.vars["workspace"] = id
+	p.named.workspace = some(id)
 	return nil
 }
 
@@ -81,18 +81,12 @@ func (p *play) ownOrganization() error {
 	p.pat, p.key, p.source = a.text("personal_access_token"), a.text("workspace_api_key"), 0
 	p.secrets.Add(p.pat, "$DESTKIT_PERSONAL_ACCESS_TOKEN")
 	p.secrets.Add(p.key, "$DESTKIT_WORKSPACE_API_KEY")
-	p.vars["organization"], p.vars["workspace"], p.vars["user"] = id, a.id("workspace_id"), a.id("user_id")
+	p.named.account = account{some(id), some(a.id("workspace_id")), some(a.id("user_id"))}
 	return nil
 }
 
 // email is an e-mail address of the run in a domain that no mail reaches.
 func (p *play) email(who string) string { return p.called(who) + "@example.com" }
-
-// thingID is an id that a step has left, 0 when none has.
-func (p *play) thingID(name string) int64 {
-	id, _ := p.vars[name].(int64)
-	return id
-}
 
 // below is a path of the API with an id in it.
 func below(kind string, id int64, rest string) string {
