@@ -70,7 +70,7 @@ func (b *batch) of(r *record) []result {
 	return out
 }
 
-// succeeded tells that the record has a result and that each says success.
+// succeeded reports whether the record has a result and that each says success.
 func (b *batch) succeeded(r *record) bool {
 	all := b.of(r)
 	for _, res := range all {
@@ -81,7 +81,7 @@ func (b *batch) succeeded(r *record) bool {
 	return len(all) > 0
 }
 
-// failed tells that the record has a result and that each says failure.
+// failed reports whether the record has a result and that each says failure.
 func (b *batch) failed(r *record) bool {
 	all := b.of(r)
 	for _, res := range all {
@@ -122,7 +122,7 @@ func (b *batch) contradicts(key string) bool {
 	return yes && no
 }
 
-// answered tells that results came back, be they good or bad.
+// answered reports whether results came back, be they good or bad.
 func (b *batch) answered() bool { return b.isArray }
 
 // why describes what came instead of a success for a record.
@@ -179,10 +179,10 @@ type plan struct {
 
 // write sends records with an operation, in batches no larger than the
 // endpoint declares, each noted in the journal before it leaves.
-func (w *world) write(operation string, records []*record, how plan) ([]*batch, error) {
+func (sc *scenario) write(operation string, records []*record, how plan) ([]*batch, error) {
 	var out []*batch
-	for chunk := range slices.Chunk(records, w.largestBatch()) {
-		b, err := w.writeOne(operation, chunk, how)
+	for chunk := range slices.Chunk(records, sc.largestBatch()) {
+		b, err := sc.writeOne(operation, chunk, how)
 		if err != nil {
 			return out, err
 		}
@@ -200,26 +200,26 @@ func (s *session) largestBatch() int {
 }
 
 // needsBatch is NOT_APPLICABLE where the endpoint takes no batch of n records.
-func (w *world) needsBatch(n int) error {
-	if most := w.largestBatch(); most < n {
+func (sc *scenario) needsBatch(n int) error {
+	if most := sc.largestBatch(); most < n {
 		return notApplicable("the endpoint takes batches of %d at most, and the check needs %d records in one", most, n)
 	}
 	return nil
 }
 
 // writeOne sends exactly one batch. The caller may run several at once; each
-// has its own world or adds the batch itself under a lock.
-func (w *world) writeOne(operation string, records []*record, how plan) (*batch, error) {
-	b, err := w.batch(w, operation, records, how)
+// has its own scenario or adds the batch itself under a lock.
+func (sc *scenario) writeOne(operation string, records []*record, how plan) (*batch, error) {
+	b, err := sc.batch(sc, operation, records, how)
 	if b != nil {
-		w.batches = append(w.batches, b)
-		w.replies = append(w.replies, b.reply)
+		sc.batches = append(sc.batches, b)
+		sc.replies = append(sc.replies, b.reply)
 	}
 	return b, err
 }
 
 // batch sends one batch and reads its results; it is safe for parallel use.
-func (s *session) batch(w *world, operation string, records []*record, how plan) (*batch, error) {
+func (s *session) batch(sc *scenario, operation string, records []*record, how plan) (*batch, error) {
 	if len(records) == 0 {
 		return nil, harness("no records to send")
 	}
@@ -233,7 +233,7 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 	}
 	params := how.params
 	if params == nil {
-		params = w.batchParams(operation, records, how.mapped)
+		params = sc.batchParams(operation, records, how.mapped)
 	}
 	seq, err := s.announce(operation, records)
 	if err != nil {
@@ -242,10 +242,10 @@ func (s *session) batch(w *world, operation string, records []*record, how plan)
 	req := how.request
 	req.method, req.params, req.object, req.records = rpc.MethodSyncBatch, params, first.object.APIName, len(records)
 	req.odd = req.odd || how.odd
-	if b.reply, err = s.send(w.ctx, w.check.ID, req); err != nil {
+	if b.reply, err = s.send(sc.ctx, sc.check.ID, req); err != nil {
 		return nil, err
 	}
-	w.wrote.Store(time.Now().UnixNano())
+	sc.wrote.Store(time.Now().UnixNano())
 	b.read()
 	return b, s.finish(seq, b)
 }
@@ -295,13 +295,13 @@ func (s *session) finish(seq int64, b *batch) error {
 
 // syncRun is the sync_run_id of this scenario: every run of a check is a sync
 // run of its own, so that nothing of another one can be mistaken for it.
-func (w *world) syncRun() int64 {
-	w.runOnce.Do(func() { w.run = w.syncRuns.Add(2) })
-	return w.run
+func (sc *scenario) syncRun() int64 {
+	sc.runOnce.Do(func() { sc.run = sc.syncRuns.Add(2) })
+	return sc.run
 }
 
 // batchParams writes the params of sync_batch in the published key order.
-func (w *world) batchParams(operation string, records []*record, mapped []rpc.Field) []byte {
+func (sc *scenario) batchParams(operation string, records []*record, mapped []rpc.Field) []byte {
 	first := records[0]
 	if mapped == nil {
 		mapped = mappedFields(records)
@@ -309,7 +309,7 @@ func (w *world) batchParams(operation string, records []*record, mapped []rpc.Fi
 	ref, _ := json.Marshal(first.object.Ref())
 	var out bytes.Buffer
 	fmt.Fprintf(&out, `{"sync_plan":{"object":%s,"operation":%s,"sync_run_id":%d,"sync_id":%d,"schema":{`,
-		ref, quote(operation), w.syncRun(), w.syncRun()/2)
+		ref, quote(operation), sc.syncRun(), sc.syncRun()/2)
 	for i, f := range mapped {
 		if i > 0 {
 			out.WriteByte(',')

@@ -71,10 +71,10 @@ type reply struct {
 
 // send sends one request and reads its reply. An error means that the judge
 // failed or that the run is over; what the endpoint does wrong is in the reply.
-func (w *world) send(req request) (*reply, error) {
-	r, err := w.session.send(w.ctx, w.check.ID, req)
+func (sc *scenario) send(req request) (*reply, error) {
+	r, err := sc.session.send(sc.ctx, sc.check.ID, req)
 	if r != nil {
-		w.replies = append(w.replies, r)
+		sc.replies = append(sc.replies, r)
 	}
 	return r, err
 }
@@ -136,7 +136,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		return nil, overtime(ctx)
 	}
 	if ended(got) {
-		s.heard.Store(true)
+		s.responded.Store(true)
 	}
 	if err := s.away(ctx, to, check, req, got, started); err != nil {
 		return nil, err
@@ -196,7 +196,7 @@ func sample(params []byte) []byte {
 	return append(out, "]}"...)
 }
 
-// over tells that the run has ended. Its deadline cuts off the reading of a
+// over reports whether the run has ended. Its deadline cuts off the reading of a
 // reply too, perhaps a moment before the context itself is done.
 func over(ctx context.Context) bool {
 	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
@@ -217,14 +217,14 @@ func overtime(ctx context.Context) error {
 // judged by HTTP-007 alone; everything else looks at the bytes as they came.
 func (r *reply) parse() {
 	if !r.OK() {
-		r.docErr = fmt.Errorf("no complete reply: %s", r.trouble())
+		r.docErr = fmt.Errorf("no complete reply: %s", r.failure())
 		return
 	}
 	r.doc, r.docErr = r.JSON()
 }
 
-// trouble describes what kept a complete reply from coming.
-func (r *reply) trouble() string {
+// failure describes what kept a complete reply from coming.
+func (r *reply) failure() string {
 	switch {
 	case r.Kind == wire.KindTimeout:
 		return fmt.Sprintf("no complete reply within %s", round(r.Total))
@@ -279,7 +279,7 @@ func (r *reply) kindOf() string {
 		return "another id"
 	}
 	switch {
-	case !r.heard():
+	case !r.complete():
 		shape = string(r.Kind)
 	case r.doc == nil:
 		shape = fmt.Sprintf("HTTP %d without JSON", r.Status)
@@ -335,7 +335,7 @@ func (r *reply) what() string {
 // short shows the reply in a line.
 func (r *reply) short() string {
 	if !r.OK() && r.Kind != wire.KindEncoding {
-		return r.trouble()
+		return r.failure()
 	}
 	text := strings.ToValidUTF8(string(r.Body), "\ufffd")
 	if text == "" {

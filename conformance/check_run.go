@@ -19,10 +19,10 @@ func (c *Check) result(status Status, reason string) *CheckResult {
 }
 
 // judge runs a check, for each named object where it looks at one object.
-func (s *session) judge(ctx context.Context, c *Check, j *jury) *CheckResult {
+func (s *session) judge(ctx context.Context, c *Check, sched *scheduler) *CheckResult {
 	started := time.Now()
-	s.confirming.Store(j != nil && j.confirming)
-	r := s.permitted(c, j)
+	s.confirming.Store(sched != nil && sched.confirming)
+	r := s.permitted(c, sched)
 	if r == nil {
 		if !c.EachObject {
 			r = s.judgeOnce(ctx, c, nil)
@@ -48,7 +48,7 @@ func (s *session) judge(ctx context.Context, c *Check, j *jury) *CheckResult {
 }
 
 // permitted answers NOT_RUN for what the caller has not permitted or equipped.
-func (s *session) permitted(c *Check, j *jury) *CheckResult {
+func (s *session) permitted(c *Check, sched *scheduler) *CheckResult {
 	undecided := func(decider, reason string) *CheckResult {
 		r := c.result(NotRun, reason)
 		r.Decider = decider
@@ -59,8 +59,8 @@ func (s *session) permitted(c *Check, j *jury) *CheckResult {
 		return undecided("--write", "writes records: permit it with --write --object NAME")
 	case c.ReadbackRequired && s.readback == nil:
 		return undecided("readback", "only a read-back can decide it: give --readback-url or --readback-command")
-	case (c.ReadbackRequired || c.ReadbackDecides) && j != nil && j.hookFault != nil:
-		r := c.result(HarnessError, j.hookFault.reason)
+	case (c.ReadbackRequired || c.ReadbackDecides) && sched != nil && sched.hookFault != nil:
+		r := c.result(HarnessError, sched.hookFault.reason)
 		return r
 	case c.Hook != "" && !s.hook(c.Hook).Set():
 		return undecided("hook "+c.Hook, fmt.Sprintf("needs the hook %s: give it in --hooks FILE", c.Hook))
@@ -76,23 +76,23 @@ func (s *session) permitted(c *Check, j *jury) *CheckResult {
 
 // judgeOnce runs the scenario of a check once, for one object or none.
 func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResult {
-	w := s.newWorld(ctx, c, o)
+	sc := s.newScenario(ctx, c, o)
 	var out *outcome
 	if ctx.Err() != nil {
 		out = asOutcome(overtime(ctx))
 	} else {
-		out = runScenario(c, definitions(), w, "")
-		if s.confirming.Load() && len(w.findings) > 0 && ctx.Err() == nil {
-			w.diagnose()
+		out = runScenario(c, definitions(), sc, "")
+		if s.confirming.Load() && len(sc.findings) > 0 && ctx.Err() == nil {
+			sc.diagnose()
 		}
-		if err := w.endHooks(); err != nil {
+		if err := sc.endHooks(); err != nil {
 			out = asOutcome(err)
 		}
 	}
-	w.count()
-	r := w.result(out, ctx.Err() != nil)
-	if r.Status == Fail && w.hookAsked && !s.shown(w.object) {
-		r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", w.object))
+	sc.count()
+	r := sc.result(out, ctx.Err() != nil)
+	if r.Status == Fail && sc.hookAsked && !s.shown(sc.object) {
+		r.Notes = append(r.Notes, fmt.Sprintf("the read-back hook has shown no record of %s in this run yet: the hook itself may be at fault", sc.object))
 	}
 	return r
 }

@@ -62,7 +62,7 @@ type deletion struct {
 // updates where no read-back shows what is there.
 func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses bool, res *Residue) []*cleaning {
 	groups := s.pendingGroups()
-	step := func(do func(w *world, g *cleaning)) {
+	step := func(do func(sc *scenario, g *cleaning)) {
 		limited, cancel := ctx, context.CancelFunc(func() {})
 		if limit > 0 {
 			limited, cancel = context.WithTimeout(ctx, limit)
@@ -70,19 +70,19 @@ func (s *session) cleanKeys(ctx context.Context, limit time.Duration, witnesses 
 		defer cancel()
 		for _, g := range groups {
 			if len(g.keys) > 0 {
-				do(s.newWorld(limited, cleanUpCheck, g.object), g)
+				do(s.newScenario(limited, cleanUpCheck, g.object), g)
 			}
 		}
 	}
-	step(func(w *world, g *cleaning) { g.sight = w.findSight(g, witnesses) })
-	step(func(w *world, g *cleaning) { w.deleteGroup(g) })
-	step(func(w *world, g *cleaning) { res.settle(w, g, w.look(g)) })
+	step(func(sc *scenario, g *cleaning) { g.sight = sc.findSight(g, witnesses) })
+	step(func(sc *scenario, g *cleaning) { sc.deleteGroup(g) })
+	step(func(sc *scenario, g *cleaning) { res.settle(sc, g, sc.look(g)) })
 	for _, g := range groups {
 		for _, k := range g.foreign {
 			if k.State == journal.Refused {
 				continue // nothing of it is there, the journal says
 			}
-			res.keep(s.newWorld(ctx, cleanUpCheck, g.object), k, notOwn)
+			res.keep(s.newScenario(ctx, cleanUpCheck, g.object), k, notOwn)
 		}
 	}
 	return groups
@@ -112,14 +112,14 @@ func (s *session) pendingGroups() []*cleaning {
 }
 
 // deleteGroup removes the keys: what the delete batches leave goes to the hook.
-func (w *world) deleteGroup(g *cleaning) {
+func (sc *scenario) deleteGroup(g *cleaning) {
 	for _, k := range g.keys {
 		g.answers[keyText(k.Identifier)] = deletion{why: "the object takes no delete batches, and no cleanup hook is configured"}
 	}
 	if o := g.object; o != nil && o.accepts(rpc.OperationDelete) {
 		if id, ok := o.field(g.field); ok {
-			for part := range slices.Chunk(g.keys, w.cleanUpSize()) {
-				w.deleteKeys(o, id, part, g.answers)
+			for part := range slices.Chunk(g.keys, sc.cleanUpSize()) {
+				sc.deleteKeys(o, id, part, g.answers)
 			}
 		} else {
 			for text := range g.answers {
@@ -128,8 +128,8 @@ func (w *world) deleteGroup(g *cleaning) {
 		}
 	}
 	left := slices.DeleteFunc(slices.Clone(g.keys), func(k journal.Key) bool { return g.answers[keyText(k.Identifier)].acknowledged })
-	if len(left) > 0 && w.opts.Hooks.Cleanup.Set() {
-		w.hookKeys(g, left)
+	if len(left) > 0 && sc.opts.Hooks.Cleanup.Set() {
+		sc.hookKeys(g, left)
 	}
 }
 
@@ -138,16 +138,16 @@ func (w *world) deleteGroup(g *cleaning) {
 const unknownSize = 500
 
 // cleanUpSize is never more than the endpoint takes in one batch (spec 8).
-func (w *world) cleanUpSize() int {
-	if w.catalog.speed == nil {
+func (sc *scenario) cleanUpSize() int {
+	if sc.catalog.speed == nil {
 		return unknownSize
 	}
-	return int(max(1, min(unknownSize, w.catalog.speed.MaximumBatchSize)))
+	return int(max(1, min(unknownSize, sc.catalog.speed.MaximumBatchSize)))
 }
 
 // deleteKeys sends one delete batch. Each is a sync run of its own.
-func (w *world) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers map[string]deletion) {
-	part := w.newWorld(w.ctx, cleanUpCheck, o)
+func (sc *scenario) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers map[string]deletion) {
+	part := sc.newScenario(sc.ctx, cleanUpCheck, o)
 	records := make([]*record, len(keys))
 	for i, k := range keys {
 		records[i] = &record{object: o, id: id, key: k.Identifier, values: map[string]json.RawMessage{id.APIName: k.Identifier}}
@@ -169,10 +169,10 @@ func (w *world) deleteKeys(o *object, id rpc.Field, keys []journal.Key, answers 
 
 // cleanUpBatch sends one batch beside the budget of the run: what removes records
 // must not be kept back by it.
-func (w *world) cleanUpBatch(operation string, records []*record, mapped []rpc.Field) (*batch, error) {
+func (sc *scenario) cleanUpBatch(operation string, records []*record, mapped []rpc.Field) (*batch, error) {
 	b := &batch{object: records[0].object, operation: operation, records: records}
-	r, err := w.session.send(w.ctx, w.check.ID, request{
-		method: rpc.MethodSyncBatch, params: w.batchParams(operation, records, mapped),
+	r, err := sc.session.send(sc.ctx, sc.check.ID, request{
+		method: rpc.MethodSyncBatch, params: sc.batchParams(operation, records, mapped),
 		object: b.object.APIName, records: len(records), odd: operation == rpc.OperationDelete,
 	})
 	if err != nil {
@@ -184,12 +184,12 @@ func (w *world) cleanUpBatch(operation string, records []*record, mapped []rpc.F
 }
 
 // hookKeys asks the author's cleanup hook to remove keys.
-func (w *world) hookKeys(g *cleaning, left []journal.Key) {
+func (sc *scenario) hookKeys(g *cleaning, left []journal.Key) {
 	ids := make([]json.RawMessage, len(left))
 	for i, k := range left {
 		ids[i] = k.Identifier
 	}
-	_, err := hook.Call(w.ctx, w.opts.Hooks.Cleanup, w.hooks, w.opts.Hooks.Timeout, "cleanup",
+	_, err := hook.Call(sc.ctx, sc.opts.Hooks.Cleanup, sc.hooks, sc.opts.Hooks.Timeout, "cleanup",
 		map[string]any{"action": "begin", "object": g.name, "identifier_field": g.field, "identifiers": ids})
 	for _, k := range left {
 		d := deletion{acknowledged: err == nil, hook: true}
@@ -246,7 +246,7 @@ func (s *session) cleanJournal(ctx context.Context, path string) (res *Residue, 
 		return nil, p.asError()
 	}
 	if len(c.objects) == 0 && !s.opts.Hooks.Cleanup.Set() {
-		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.trouble()))
+		return nil, fmt.Errorf("read the objects of the endpoint: %s", s.redactor.String(c.first.failure()))
 	}
 	s.catalog = c
 	res = &Residue{Journal: path, Refused: []Leftover{}, Unknown: []Leftover{}}

@@ -16,29 +16,29 @@ import (
 
 // diagnose replaces the possible cause of the findings about records that are not
 // there, that have their old values, or whose batch is an error, by the observed one.
-func (w *world) diagnose() {
-	if w.object == nil || len(w.batches) == 0 {
+func (sc *scenario) diagnose() {
+	if sc.object == nil || len(sc.batches) == 0 {
 		return
 	}
-	sees := w.readback != nil
+	sees := sc.readback != nil
 	for _, q := range []struct {
 		about func(symptom string) bool
 		find  func() cause
 		need  bool // what it needs is there
 	}{
-		{func(s string) bool { return s == symptomMissing }, w.whyMissing, sees},
-		{func(s string) bool { return s == symptomOldValue }, w.whyOld, sees},
-		{func(s string) bool { return s == symptomMissing }, w.whyUnwitnessed, !sees},
+		{func(s string) bool { return s == symptomMissing }, sc.whyMissing, sees},
+		{func(s string) bool { return s == symptomOldValue }, sc.whyOld, sees},
+		{func(s string) bool { return s == symptomMissing }, sc.whyUnwitnessed, !sees},
 		{func(s string) bool {
 			return strings.HasPrefix(s, rpc.MethodSyncBatch+": ") && strings.Contains(s, " error ")
-		}, w.whyFailed, true},
+		}, sc.whyFailed, true},
 	} {
-		if !q.need || !slices.ContainsFunc(w.symptoms, q.about) {
+		if !q.need || !slices.ContainsFunc(sc.symptoms, q.about) {
 			continue
 		}
 		found := q.find()
-		for i := range w.findings {
-			if f := &w.findings[i]; q.about(f.symptom) && found.text != "" {
+		for i := range sc.findings {
+			if f := &sc.findings[i]; q.about(f.symptom) && found.text != "" {
 				f.Cause, f.Observed, f.diagnosed = found.text, found.observed, true
 			}
 		}
@@ -63,42 +63,42 @@ func either(one, other, call string) cause {
 }
 
 // whyMissing distinguishes late writes, lost batches, remembered plans and objects.
-func (w *world) whyMissing() cause {
-	if len(w.lost) == 0 {
+func (sc *scenario) whyMissing() cause {
+	if len(sc.lost) == 0 {
 		return cause{}
 	}
-	lost := recordsOf(w.lost)
-	operation := w.operationOf(lost[0])
-	if after, all := w.appears(operation, lost); all {
+	lost := recordsOf(sc.lost)
+	operation := sc.operationOf(lost[0])
+	if after, all := sc.appears(operation, lost); all {
 		return notAwaited(after, "the records were there")
 	}
 	if operation == rpc.OperationDelete {
 		return cause{}
 	}
-	if other := w.whereElse(lost[0]); other != "" {
+	if other := sc.whereElse(lost[0]); other != "" {
 		return seenCause("the records are in object %q: the object of another call is used, not the one of the plan.", other)
 	}
 	if operation == rpc.OperationUpdate {
-		return w.whyGone()
+		return sc.whyGone()
 	}
-	alone := w.lone(operation, false)
+	alone := sc.lone(operation, false)
 	switch {
-	case alone == isStored && w.refusedBeside(lost[0]):
+	case alone == isStored && sc.refusedBeside(lost[0]):
 		return seenCause("one refused record takes back the others: alone a record is stored, beside a refused one it is not, though it is acknowledged.")
-	case alone == isStored && w.severalSent(lost[0]):
-		return w.whyLostTogether(operation)
+	case alone == isStored && sc.severalSent(lost[0]):
+		return sc.whyLostTogether(operation)
 	case alone == isStored:
 		return seenCause("a record that is sent in a sync of its own is stored: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
-	case alone == isGone && w.lone(operation, true) == isStored:
+	case alone == isGone && sc.lone(operation, true) == isStored:
 		return seenCause("a record is stored only right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
 	case alone == isGone:
 		const many = 64
-		if n := min(many, w.largestBatch()); n > 1 {
-			if there, ok := w.together(operation, n); ok && there > n/2 {
+		if n := min(many, sc.largestBatch()); n > 1 {
+			if there, ok := sc.together(operation, n); ok && there > n/2 {
 				return seenCause("a record that is sent alone is acknowledged and not written; of %d that are sent together %d are there: what does not fill a chunk is dropped.", n, there)
 			}
 		}
-		return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, w.opts.LateWait)
+		return seenCause("%s is acknowledged and nothing is written: not alone, not later (%s), not after a planning call. The write is not made, not committed, or its error is swallowed.", operation, sc.opts.LateWait)
 	}
 	return either("the values of these records", "what stands beside them in their batch", "one of them alone in a batch (one record of the request below)")
 }
@@ -109,31 +109,31 @@ func notAwaited(after time.Duration, what string) cause {
 
 // whyLostTogether distinguishes batches that lose records from records that are lost
 // for what was sent before them or beside them.
-func (w *world) whyLostTogether(operation string) cause {
-	lost := w.lost[0].record
-	n := len(w.batchAt(lost).records)
-	there, ok := w.together(operation, n)
+func (sc *scenario) whyLostTogether(operation string) cause {
+	lost := sc.lost[0].record
+	n := len(sc.batchAt(lost).records)
+	there, ok := sc.together(operation, n)
 	switch {
 	case ok && there < n:
-		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", w.whichLost())
-	case ok && w.sentBefore(lost):
+		return seenCause("records of a batch are lost: %s; a record that was sent alone is stored.", sc.whichLost())
+	case ok && sc.sentBefore(lost):
 		return seenCause("new records are stored, and these, which were sent before, are not: what is remembered of an earlier batch decides instead of the call.")
-	case ok && len(w.latest) > 1:
+	case ok && len(sc.latest) > 1:
 		return seenCause("a batch of %d records is stored when no other runs beside it: batches at the same time take back each other's writes.", n)
 	}
 	return either("the values of these records", fmt.Sprintf("their number (%d in a batch)", n), "the request below again, with other identifiers,")
 }
 
 // whyGone looks whether an update takes away the record that it is for.
-func (w *world) whyGone() cause {
+func (sc *scenario) whyGone() cause {
 	creates := rpc.OperationInsert
-	if !w.object.accepts(creates) {
+	if !sc.object.accepts(creates) {
 		creates = rpc.OperationUpsert
 	}
-	if !w.object.accepts(creates) {
+	if !sc.object.accepts(creates) {
 		return cause{}
 	}
-	other, b := w.tries(creates, 1, false)
+	other, b := sc.tries(creates, 1, false)
 	if b == nil || !b.succeeded(b.records[0]) {
 		return cause{}
 	}
@@ -157,25 +157,25 @@ func (w *world) whyGone() cause {
 
 // whyUnwitnessed looks again later, without a read-back: a record that an update did
 // not find may be on its way.
-func (w *world) whyUnwitnessed() cause {
-	if len(w.unwitnessed) == 0 {
+func (sc *scenario) whyUnwitnessed() cause {
+	if len(sc.unwitnessed) == 0 {
 		return cause{}
 	}
-	wait, inVain := w.patience(w.operationOf(w.unwitnessed[0]))
+	wait, inVain := sc.lateWaitOf(sc.operationOf(sc.unwitnessed[0]))
 	select {
 	case <-time.After(wait):
-	case <-w.ctx.Done():
+	case <-sc.ctx.Done():
 		return cause{}
 	}
-	again := make([]*record, len(w.unwitnessed))
-	for i, r := range w.unwitnessed {
-		again[i] = w.changed(r, witnessVersion+1).updateable()
+	again := make([]*record, len(sc.unwitnessed))
+	for i, r := range sc.unwitnessed {
+		again[i] = sc.changed(r, witnessVersion+1).updateable()
 	}
-	b, err := w.writeOne(rpc.OperationUpdate, again[:min(len(again), w.largestBatch())], plan{})
+	b, err := sc.writeOne(rpc.OperationUpdate, again[:min(len(again), sc.largestBatch())], plan{})
 	if err != nil || !b.answered() {
 		return cause{}
 	}
-	if slices.ContainsFunc(b.records, func(r *record) bool { return b.succeeded(r) && !w.skipped(b, r) }) {
+	if slices.ContainsFunc(b.records, func(r *record) bool { return b.succeeded(r) && !sc.skipped(b, r) }) {
 		return notAwaited(wait, "an update found the record")
 	}
 	inVain()
@@ -183,9 +183,9 @@ func (w *world) whyUnwitnessed() cause {
 }
 
 // sentBefore reports whether a record was in more than one batch.
-func (w *world) sentBefore(r *record) bool {
+func (sc *scenario) sentBefore(r *record) bool {
 	n := 0
-	for _, b := range w.batches {
+	for _, b := range sc.batches {
 		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
 			n++
 		}
@@ -195,8 +195,8 @@ func (w *world) sentBefore(r *record) bool {
 
 // whyFailed finds out whether a batch that is answered by an error is taken right
 // after a planning call.
-func (w *world) whyFailed() cause {
-	if !w.hasResults(false) && w.hasResults(true) {
+func (sc *scenario) whyFailed() cause {
+	if !sc.hasResults(false) && sc.hasResults(true) {
 		return seenCause("the same batch is taken right after list_fields of its object: the object of the latest planning call is used, not the one of the plan.")
 	}
 	return cause{}
@@ -204,9 +204,9 @@ func (w *world) whyFailed() cause {
 
 // whyOld distinguishes late writes, plans that are kept for a sync, and updates that
 // are dropped.
-func (w *world) whyOld() cause {
+func (sc *scenario) whyOld() cause {
 	var changed []*expected
-	for _, e := range w.model.all() {
+	for _, e := range sc.model.all() {
 		if e.exists && e.written && e.changes > 0 {
 			changed = append(changed, e)
 		}
@@ -216,17 +216,17 @@ func (w *world) whyOld() cause {
 	}
 	from := time.Now()
 	e := changed[0]
-	seen, err := w.poll(e.operation, recordsOf(changed), func(s map[string]observed) bool { return len(w.same(changed, s)) == 0 })
+	seen, err := sc.poll(e.operation, recordsOf(changed), func(s map[string]observed) bool { return len(sc.same(changed, s)) == 0 })
 	if err != nil {
 		return cause{}
 	}
-	if len(w.same(changed, seen)) == 0 {
+	if len(sc.same(changed, seen)) == 0 {
 		return notAwaited(time.Since(from), "the new values were there")
 	}
 	// The same change in a sync of its own: nothing of an earlier batch is left.
-	apart := w.apart()
+	apart := sc.apart()
 	again := apart.changed(e.record, 7)
-	apart.before = w.before
+	apart.before = sc.before
 	b, err := apart.writeOne(e.operation, forOperation(e.operation, []*record{again}), plan{})
 	if err != nil || !b.succeeded(again) {
 		return either("a change is lost for what an earlier batch of its sync has left", "it is never made", e.operation+" of one record in a sync of its own (here it was not accepted)")
@@ -238,14 +238,14 @@ func (w *world) whyOld() cause {
 		return cause{}
 	case len(kept) == 0:
 		return seenCause("the same change in a sync of its own is made: what an earlier batch of the same sync has left (its plan, its operation or its content) decides instead of the call.")
-	case len(kept) == len(w.fieldsThatChange(again)):
-		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, w.opts.LateWait)
+	case len(kept) == len(sc.fieldsThatChange(again)):
+		return seenCause("%s of a record that is there is acknowledged and nothing is written, not later (%s) and not in another sync.", e.operation, sc.opts.LateWait)
 	default:
 		return seenCause("the statement that changes a record leaves these fields out; the others were changed.")
 	}
 }
 
-func (w *world) fieldsThatChange(r *record) []string {
+func (sc *scenario) fieldsThatChange(r *record) []string {
 	var out []string
 	for name := range r.values {
 		if f, ok := r.object.field(name); ok && bothWays(f) && name != r.id.APIName {
@@ -256,19 +256,19 @@ func (w *world) fieldsThatChange(r *record) []string {
 }
 
 // refusedBeside reports whether the batch of a record had a refused one in it.
-func (w *world) refusedBeside(r *record) bool {
-	b := w.batchAt(r)
+func (sc *scenario) refusedBeside(r *record) bool {
+	b := sc.batchAt(r)
 	return b != nil && slices.ContainsFunc(b.records, b.failed)
 }
 
-func (w *world) severalSent(r *record) bool {
-	b := w.batchAt(r)
+func (sc *scenario) severalSent(r *record) bool {
+	b := sc.batchAt(r)
 	return b != nil && len(b.records) > 1
 }
 
 // batchAt is the last batch that named the place of a record.
-func (w *world) batchAt(r *record) *batch {
-	for _, b := range slices.Backward(w.batches) {
+func (sc *scenario) batchAt(r *record) *batch {
+	for _, b := range slices.Backward(sc.batches) {
 		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
 			return b
 		}
@@ -277,11 +277,11 @@ func (w *world) batchAt(r *record) *batch {
 }
 
 // whichLost describes the places of the lost records in their batch.
-func (w *world) whichLost() string {
-	b := w.batchAt(w.lost[0].record)
+func (sc *scenario) whichLost() string {
+	b := sc.batchAt(sc.lost[0].record)
 	var places []string
 	for i, r := range b.records {
-		if slices.ContainsFunc(w.lost, func(e *expected) bool { return e.record.place() == r.place() }) {
+		if slices.ContainsFunc(sc.lost, func(e *expected) bool { return e.record.place() == r.place() }) {
 			places = append(places, fmt.Sprint(i+1))
 		}
 	}

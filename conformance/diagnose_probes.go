@@ -17,13 +17,13 @@ type neverLate struct {
 	seen map[string]bool
 }
 
-// patience is how long to look again for what an operation has written, and who to
-// tell that nothing came.
-func (w *world) patience(operation string) (wait time.Duration, inVain func()) {
-	n, key := &w.neverLate, w.object.APIName+" "+operation
+// lateWaitOf is how long to look again for what an operation has written, and what
+// to call when nothing came.
+func (sc *scenario) lateWaitOf(operation string) (wait time.Duration, inVain func()) {
+	n, key := &sc.neverLate, sc.object.APIName+" "+operation
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	wait = w.opts.LateWait
+	wait = sc.opts.LateWait
 	if n.seen[key] {
 		wait /= 10
 	}
@@ -39,8 +39,8 @@ func (w *world) patience(operation string) (wait time.Duration, inVain func()) {
 
 // together sends n new records in one batch of a sync of its own, and counts those
 // that are there.
-func (w *world) together(operation string, n int) (there int, ok bool) {
-	other, b := w.tries(operation, n, false)
+func (sc *scenario) together(operation string, n int) (there int, ok bool) {
+	other, b := sc.tries(operation, n, false)
 	if b == nil || !b.succeeded(b.records[0]) {
 		return 0, false
 	}
@@ -50,14 +50,14 @@ func (w *world) together(operation string, n int) (there int, ok bool) {
 
 // tries sends n new records in one batch of a sync of its own, right after list_fields
 // of their object where planned says so. No batch when it could not be sent.
-func (w *world) tries(operation string, n int, planned bool) (*world, *batch) {
-	other := w.apart()
+func (sc *scenario) tries(operation string, n int, planned bool) (*scenario, *batch) {
+	other := sc.apart()
 	records, err := other.make(n, operation, rpc.Field{}, &sending{})
 	if err != nil {
 		return other, nil
 	}
 	if planned {
-		if _, err := other.send(objectCalls(w.object)[0]); err != nil {
+		if _, err := other.send(objectCalls(sc.object)[0]); err != nil {
 			return other, nil
 		}
 	}
@@ -69,24 +69,24 @@ func (w *world) tries(operation string, n int, planned bool) (*world, *batch) {
 }
 
 // hasResults reports whether one new record is answered by results.
-func (w *world) hasResults(planned bool) bool {
-	_, b := w.tries(w.lastOperation(), 1, planned)
+func (sc *scenario) hasResults(planned bool) bool {
+	_, b := sc.tries(sc.lastOperation(), 1, planned)
 	return b != nil && b.answered()
 }
 
 // apart is a scenario of the same check with a sync run of its own.
-func (w *world) apart() *world {
-	other := w.newWorld(w.ctx, w.check, w.object)
+func (sc *scenario) apart() *scenario {
+	other := sc.newScenario(sc.ctx, sc.check, sc.object)
 	other.model = newModel()
 	return other
 }
 
 // poll reads back until what an operation wrote is as wanted, for a bounded time.
-func (w *world) poll(operation string, records []*record, good func(map[string]observed) bool) (map[string]observed, error) {
-	wait, inVain := w.patience(operation)
+func (sc *scenario) poll(operation string, records []*record, good func(map[string]observed) bool) (map[string]observed, error) {
+	wait, inVain := sc.lateWaitOf(operation)
 	deadline := time.Now().Add(wait)
 	for {
-		seen, err := w.observe(records)
+		seen, err := sc.observe(records)
 		if err != nil || good(seen) {
 			return seen, err
 		}
@@ -96,31 +96,31 @@ func (w *world) poll(operation string, records []*record, good func(map[string]o
 		}
 		select {
 		case <-time.After(50 * time.Millisecond):
-		case <-w.ctx.Done():
-			return nil, overtime(w.ctx)
+		case <-sc.ctx.Done():
+			return nil, overtime(sc.ctx)
 		}
 	}
 }
 
 // appears waits for records that were not there.
-func (w *world) appears(operation string, records []*record) (after time.Duration, all bool) {
+func (sc *scenario) appears(operation string, records []*record) (after time.Duration, all bool) {
 	from := time.Now()
 	complete := func(s map[string]observed) bool { return len(s) == len(records) }
-	seen, err := w.poll(operation, records, complete)
+	seen, err := sc.poll(operation, records, complete)
 	return time.Since(from), err == nil && complete(seen)
 }
 
 // whereElse looks for a record in the other objects.
-func (w *world) whereElse(r *record) string {
-	for _, o := range w.catalog.objects {
-		if o.APIName == r.object.APIName || !slices.Contains(w.opts.Objects, o.APIName) {
+func (sc *scenario) whereElse(r *record) string {
+	for _, o := range sc.catalog.objects {
+		if o.APIName == r.object.APIName || !slices.Contains(sc.opts.Objects, o.APIName) {
 			continue
 		}
 		for _, id := range o.identifiers() {
 			if id.Type != r.id.Type {
 				continue
 			}
-			if seen, err := w.observe([]*record{{object: o, id: id, key: r.key}}); err == nil && len(seen) > 0 {
+			if seen, err := sc.observe([]*record{{object: o, id: id, key: r.key}}); err == nil && len(seen) > 0 {
 				return o.APIName
 			}
 		}
@@ -138,8 +138,8 @@ const (
 )
 
 // lone sends one new record in a sync of its own and looks for it.
-func (w *world) lone(operation string, planned bool) fate {
-	other, b := w.tries(operation, 1, planned)
+func (sc *scenario) lone(operation string, planned bool) fate {
+	other, b := sc.tries(operation, 1, planned)
 	if b == nil || !b.succeeded(b.records[0]) {
 		return unknown
 	}

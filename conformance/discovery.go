@@ -24,7 +24,7 @@ type object struct {
 	keyForm int
 }
 
-// catalog is what the planning calls told before the checks began.
+// catalog is what the planning calls answered before the checks began.
 type catalog struct {
 	objects   []*object
 	listed    bool // list_objects was answered, with whatever it was
@@ -60,19 +60,19 @@ func (s *session) discover(ctx context.Context) (*catalog, error) {
 		return nil, err
 	}
 	c.first, c.planning = first, []*reply{first}
-	if !first.heard() {
+	if !first.complete() {
 		// One lost connection is no proof: ask once more before giving up.
 		again, err := s.send(ctx, "", request{method: rpc.MethodListObjects})
 		if err != nil {
 			return nil, err
 		}
-		if !again.heard() && again.Received > 0 {
+		if !again.complete() && again.Received > 0 {
 			// Something is there, and these two methods may hang alone.
 			if again, err = s.send(ctx, "", request{method: rpc.MethodGetSyncSpeed}); err != nil {
 				return nil, err
 			}
 		}
-		if !again.heard() {
+		if !again.complete() {
 			return c, nil
 		}
 	}
@@ -102,14 +102,14 @@ func (s *session) list(ctx context.Context, c *catalog) error {
 		return err
 	}
 	c.planning = append(c.planning, listed)
-	c.listed, c.objects = listed.heard(), readObjects(listed)
+	c.listed, c.objects = listed.complete(), readObjects(listed)
 	s.describe(ctx, c.objects)
 	return nil
 }
 
-// heard reports whether an HTTP response came to an end, be it a bad one. One that
-// began and was waited for in vain tells as little as none.
-func (r *reply) heard() bool { return ended(r.Reply) }
+// complete reports whether an HTTP response came to an end, be it a bad one. One that
+// began and was waited for in vain shows as little as none.
+func (r *reply) complete() bool { return ended(r.Reply) }
 
 func ended(r *wire.Reply) bool {
 	return r.Status != 0 && r.Kind != wire.KindTimeout && r.Kind != wire.KindCanceled && r.Kind != wire.KindCut

@@ -19,11 +19,11 @@ type observed struct {
 
 // observe reads records back through the hook, by the text of their keys. A
 // hook that fails or contradicts itself is a HARNESS_ERROR, never a finding.
-func (w *world) observe(records []*record) (map[string]observed, error) {
-	if err := w.needReadback(); err != nil {
+func (sc *scenario) observe(records []*record) (map[string]observed, error) {
+	if err := sc.needReadback(); err != nil {
 		return nil, err
 	}
-	if err := w.awaitWrites(); err != nil {
+	if err := sc.awaitWrites(); err != nil {
 		return nil, err
 	}
 	type group struct{ object, field string }
@@ -38,43 +38,43 @@ func (w *world) observe(records []*record) (map[string]observed, error) {
 	}
 	out := map[string]observed{}
 	for _, g := range order {
-		w.hookAsked = w.hookAsked || w.object != nil && g.object == w.object.APIName
+		sc.hookAsked = sc.hookAsked || sc.object != nil && g.object == sc.object.APIName
 		started := time.Now()
-		reply, err := hook.Paged(w.readback)(w.ctx, hook.ReadbackRequest{Object: g.object, IdentifierField: g.field, Identifiers: ids[g]})
+		reply, err := hook.Paged(sc.readback)(sc.ctx, hook.ReadbackRequest{Object: g.object, IdentifierField: g.field, Identifiers: ids[g]})
 		if err != nil {
-			if w.ctx.Err() != nil {
-				return nil, overtime(w.ctx)
+			if sc.ctx.Err() != nil {
+				return nil, overtime(sc.ctx)
 			}
-			if away := w.hookAway(err, started); away != nil {
+			if away := sc.hookAway(err, started); away != nil {
 				return nil, away
 			}
-			return nil, harness("%w", errors.New(w.redactor.String(err.Error())))
+			return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
 		}
 		for _, rec := range reply.Records {
 			out[keyText(rec.Identifier)] = observed{count: rec.Count, fields: rec.Fields}
 		}
 		if len(reply.Records) > 0 {
-			w.hookShown.Store(g.object, true)
+			sc.hookShown.Store(g.object, true)
 		}
 	}
 	return out, nil
 }
 
 // observeUntil reads back until good says so or the read-back window is over.
-func (w *world) observeUntil(records []*record, good func(map[string]observed) bool) (map[string]observed, error) {
-	if err := w.awaitWrites(); err != nil {
+func (sc *scenario) observeUntil(records []*record, good func(map[string]observed) bool) (map[string]observed, error) {
+	if err := sc.awaitWrites(); err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(w.opts.ReadbackWindow)
+	deadline := time.Now().Add(sc.opts.ReadbackWindow)
 	for {
-		seen, err := w.observe(records)
+		seen, err := sc.observe(records)
 		if err != nil || good(seen) || !time.Now().Before(deadline) {
 			return seen, err
 		}
 		select {
-		case <-time.After(min(100*time.Millisecond, w.opts.ReadbackWindow)):
-		case <-w.ctx.Done():
-			return nil, overtime(w.ctx)
+		case <-time.After(min(100*time.Millisecond, sc.opts.ReadbackWindow)):
+		case <-sc.ctx.Done():
+			return nil, overtime(sc.ctx)
 		}
 	}
 }
@@ -83,7 +83,7 @@ func (w *world) observeUntil(records []*record, good func(map[string]observed) b
 // record for each of two operations, and three updates as witnesses.
 const hookRecords = 5
 
-// hookTested tells that some check asks the hook, so that it is tested first.
+// hookTested reports whether some check asks the hook, so that it is tested first.
 func (s *session) hookTested(checks []*Check) bool {
 	asks := func(c *Check) bool { return c.Write && (c.ReadbackRequired || c.ReadbackDecides) }
 	return s.readback != nil && s.opts.Write && slices.ContainsFunc(checks, asks)
@@ -101,9 +101,9 @@ func (s *session) testReadback(ctx context.Context, checks []*Check) error {
 		if o == nil {
 			continue
 		}
-		w := s.newWorld(ctx, &Check{ID: "HOOK-000", Title: "The read-back hook is sound"}, o)
+		sc := s.newScenario(ctx, &Check{ID: "HOOK-000", Title: "The read-back hook is sound"}, o)
 		// An interrupted test says nothing about the hook.
-		if err := w.testHook(); asOutcome(err).status == HarnessError {
+		if err := sc.testHook(); asOutcome(err).status == HarnessError {
 			return err
 		}
 	}
@@ -112,46 +112,46 @@ func (s *session) testReadback(ctx context.Context, checks []*Check) error {
 
 // testHook tests the hook on one object. What keeps records from being made is
 // left to the checks: they say why.
-func (w *world) testHook() error {
-	fresh, err := w.newRecords(1)
+func (sc *scenario) testHook() error {
+	fresh, err := sc.newRecords(1)
 	if err != nil {
 		return nil
 	}
 	never := func(seen map[string]observed, err error) error {
 		if _, there := seen[keyText(fresh[0].key)]; there {
-			return harness("the read-back hook reports the key %s of %q, which was never used", fresh[0].key, w.object.APIName)
+			return harness("the read-back hook reports the key %s of %q, which was never used", fresh[0].key, sc.object.APIName)
 		}
 		return err
 	}
-	if err := never(w.observe(fresh)); err != nil {
+	if err := never(sc.observe(fresh)); err != nil {
 		return err
 	}
-	made := w.makeKnown()
+	made := sc.makeKnown()
 	if len(made) == 0 {
 		return nil
 	}
 	// The key that was never used is asked for once more, beside those that were.
-	if err := never(w.observeUntil(slices.Concat(fresh, made), some)); err != nil || w.shown(w.object) {
+	if err := never(sc.observeUntil(slices.Concat(fresh, made), some)); err != nil || sc.shown(sc.object) {
 		return err
 	}
-	return w.contradicted(made)
+	return sc.contradicted(made)
 }
 
 func some(seen map[string]observed) bool { return len(seen) > 0 }
 
 // makeKnown writes one record with every operation that creates and returns
 // those whose results say success.
-func (w *world) makeKnown() []*record {
+func (sc *scenario) makeKnown() []*record {
 	var out []*record
 	for _, op := range []string{rpc.OperationUpsert, rpc.OperationInsert} {
-		if !w.object.accepts(op) {
+		if !sc.object.accepts(op) {
 			continue
 		}
-		made, err := w.newRecords(1)
+		made, err := sc.newRecords(1)
 		if err != nil {
 			return out
 		}
-		if b, err := w.writeOne(op, made, plan{}); err == nil && b.succeeded(made[0]) {
+		if b, err := sc.writeOne(op, made, plan{}); err == nil && b.succeeded(made[0]) {
 			out = append(out, made[0])
 		}
 	}
@@ -162,43 +162,43 @@ func (w *world) makeKnown() []*record {
 // that it acknowledged: an update that is refused for a key that was never used
 // and accepted for one of these says that the record is there. Without such a
 // witness the endpoint may be to blame as well, and the checks judge it.
-func (w *world) contradicted(made []*record) error {
-	if !w.object.accepts(rpc.OperationUpdate) {
+func (sc *scenario) contradicted(made []*record) error {
+	if !sc.object.accepts(rpc.OperationUpdate) {
 		return nil
 	}
-	probe, err := w.newRecords(1)
+	probe, err := sc.newRecords(1)
 	if err != nil {
 		return nil
 	}
-	if found, skipped := w.updates(probe[0]); found || !skipped {
+	if found, skipped := sc.updates(probe[0]); found || !skipped {
 		return nil
 	}
 	for _, r := range made {
-		if found, _ := w.updates(r); !found {
+		if found, _ := sc.updates(r); !found {
 			continue
 		}
 		// An endpoint that writes after its acknowledgement may have caught up.
-		if _, err := w.observeUntil(made, some); err != nil || w.shown(w.object) {
+		if _, err := sc.observeUntil(made, some); err != nil || sc.shown(sc.object) {
 			return err
 		}
 		return harness("the read-back hook does not show the record %s of %q, which was acknowledged and which an update found: "+
-			"the hook looks elsewhere than the endpoint writes", r.key, w.object.APIName)
+			"the hook looks elsewhere than the endpoint writes", r.key, sc.object.APIName)
 	}
 	return nil
 }
 
 // updates sends an update of a record and reports whether its result says that
 // the record was found, or that it was skipped.
-func (w *world) updates(r *record) (found, skipped bool) {
-	b, err := w.writeOne(rpc.OperationUpdate, []*record{w.changed(r, witnessVersion).updateable()}, plan{})
+func (sc *scenario) updates(r *record) (found, skipped bool) {
+	b, err := sc.writeOne(rpc.OperationUpdate, []*record{sc.changed(r, witnessVersion).updateable()}, plan{})
 	if err != nil {
 		return false, false
 	}
-	skipped = w.skipped(b, r)
+	skipped = sc.skipped(b, r)
 	return !skipped && b.succeeded(r), skipped
 }
 
-// shown tells that the hook has shown a record of the object in this run.
+// shown reports whether the hook has shown a record of the object in this run.
 func (s *session) shown(o *object) bool {
 	_, ok := s.hookShown.Load(o.APIName)
 	return ok

@@ -13,7 +13,7 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 		return "", err
 	}
 	defer s.close()
-	j, err := s.prepare()
+	sched, err := s.prepare()
 	if err != nil {
 		return "", err
 	}
@@ -21,7 +21,7 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 		return "", err
 	}
 	r := s.newReport(time.Now())
-	s.preflight(ctx, r, j)
+	s.preflight(ctx, r, sched)
 	c, _ := s.cat.Check(id)
 	altered := *c
 	altered.source = []byte(alter(string(c.source)))
@@ -34,12 +34,12 @@ func JudgeAltered(ctx context.Context, target Target, opts Options, id string, a
 	}
 	status := NotApplicable
 	for _, o := range objects {
-		w := s.newWorld(ctx, &altered, o)
-		out := runScenario(&altered, definitions(), w, negated)
-		if err := w.endHooks(); err != nil {
+		sc := s.newScenario(ctx, &altered, o)
+		out := runScenario(&altered, definitions(), sc, negated)
+		if err := sc.endHooks(); err != nil {
 			return "", err
 		}
-		if len(w.findings) > 0 && negated == "" {
+		if len(sc.findings) > 0 && negated == "" {
 			out = &outcome{status: Fail}
 		}
 		if status == NotApplicable || out.status == Fail {

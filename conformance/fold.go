@@ -13,13 +13,13 @@ import (
 
 // failed are the checks on which c builds, directly or through others, that have
 // failed and that count.
-func (j *jury) failed(c *Check, counts func(id string, r *CheckResult) bool) []string {
+func (sched *scheduler) failed(c *Check, counts func(id string, r *CheckResult) bool) []string {
 	var out []string
 	seen := map[string]bool{}
 	var visit func(ids []string)
 	visit = func(ids []string) {
 		for _, id := range ids {
-			r := j.results[id]
+			r := sched.results[id]
 			if r == nil || seen[id] {
 				continue
 			}
@@ -30,19 +30,19 @@ func (j *jury) failed(c *Check, counts func(id string, r *CheckResult) bool) []s
 					out = append(out, id)
 				}
 			}
-			if i := slices.IndexFunc(j.checks, func(o *Check) bool { return o.ID == id }); i >= 0 {
-				visit(j.needs(j.checks[i]))
+			if i := slices.IndexFunc(sched.checks, func(o *Check) bool { return o.ID == id }); i >= 0 {
+				visit(sched.needs(sched.checks[i]))
 			}
 		}
 	}
-	visit(j.needs(c))
+	visit(sched.needs(c))
 	return out
 }
 
 // explained are the failed checks that c builds on and whose findings show all
 // that c has found: one defect is reported once, and what follows from it is folded
 // under it. Whatever else c has found keeps it a failure of its own.
-func (j *jury) explained(c *Check, r *CheckResult) []string {
+func (sched *scheduler) explained(c *Check, r *CheckResult) []string {
 	if r.Status != Fail && r.Status != Flaky && r.Status != Warn || len(r.Findings) == 0 {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (j *jury) explained(c *Check, r *CheckResult) []string {
 		if symptom == "" {
 			return nil
 		}
-		causes := j.failed(c, func(id string, n *CheckResult) bool {
+		causes := sched.failed(c, func(id string, n *CheckResult) bool {
 			// What passed alone is no cause: it follows from others itself.
 			return !n.unsteady && (slices.Contains(n.symptoms, symptom) || follows(id, symptom))
 		})
@@ -77,25 +77,25 @@ func follows(id, symptom string) bool {
 // has failed, what fails beside other calls and not alone follows from it.
 var disturbed = []string{"PAR-001", "PAR-002", "PAR-003", "PAR-005", "STA-003", "SEM-010", "SEM-017"}
 
-// foldLate folds what can be told only when all results are there.
-func (j *jury) foldLate() {
-	j.foldFields()
+// foldLate folds what can be seen only when all results are there.
+func (sched *scheduler) foldLate() {
+	sched.foldFields()
 	var by []string
 	for _, id := range disturbed {
-		if r := j.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {
+		if r := sched.results[id]; r != nil && (r.Status == Fail || r.Status == Warn) {
 			by = append(by, id)
 		}
 	}
 	if len(by) == 0 {
-		by = j.mostUnsteady()
+		by = sched.mostUnsteady()
 	}
 	if len(by) == 0 {
 		return
 	}
-	for _, c := range j.checks {
-		r := j.results[c.ID]
+	for _, c := range sched.checks {
+		r := sched.results[c.ID]
 		if r != nil && r.unsteady && !slices.Contains(by, c.ID) {
-			j.replace(c, r, by)
+			sched.replace(c, r, by)
 		}
 	}
 }
@@ -106,10 +106,10 @@ const fewUnsteady = 3
 
 // mostUnsteady is the check that speaks for many unsteady ones: one about calls and
 // sync runs that are independent of each other, else the first.
-func (j *jury) mostUnsteady() []string {
+func (sched *scheduler) mostUnsteady() []string {
 	var found []string
-	for _, c := range j.checks {
-		if r := j.results[c.ID]; r != nil && r.unsteady && r.Gating {
+	for _, c := range sched.checks {
+		if r := sched.results[c.ID]; r != nil && r.unsteady && r.Gating {
 			found = append(found, c.ID)
 		}
 	}
@@ -117,7 +117,7 @@ func (j *jury) mostUnsteady() []string {
 		return nil
 	}
 	for _, id := range []string{"STA-002", "STA-006", "DUR-002"} {
-		if r := j.results[id]; r != nil && (r.Status == Fail || slices.Contains(found, id)) {
+		if r := sched.results[id]; r != nil && (r.Status == Fail || slices.Contains(found, id)) {
 			return []string{id}
 		}
 	}
@@ -125,25 +125,25 @@ func (j *jury) mostUnsteady() []string {
 }
 
 // replace folds a result under others.
-func (j *jury) replace(c *Check, r *CheckResult, by []string) {
+func (sched *scheduler) replace(c *Check, r *CheckResult, by []string) {
 	folded := c.blocked(by)
 	folded.Gating, folded.Attempts, folded.DurationMS, folded.original = r.Gating, r.Attempts, r.DurationMS, r
 	if len(r.Findings) > 0 {
 		folded.Notes = []string{"seen here as well: " + r.Findings[0].Actual}
 	}
-	j.results[c.ID] = folded
+	sched.results[c.ID] = folded
 }
 
 // foldFields decides between "this type is stored wrongly" and "this field is": a
 // field that has no value, or fails in two checks about different types of values,
 // is broken whatever is written into it (FLD-011); otherwise the check about the
 // type says it better.
-func (j *jury) foldFields() {
-	i := slices.IndexFunc(j.checks, func(c *Check) bool { return c.ID == "FLD-011" })
-	if i < 0 || j.results["FLD-011"] == nil {
+func (sched *scheduler) foldFields() {
+	i := slices.IndexFunc(sched.checks, func(c *Check) bool { return c.ID == "FLD-011" })
+	if i < 0 || sched.results["FLD-011"] == nil {
 		return
 	}
-	field := j.results["FLD-011"]
+	field := sched.results["FLD-011"]
 	if field.original != nil {
 		field = field.original
 	}
@@ -152,8 +152,8 @@ func (j *jury) foldFields() {
 	}
 	var same []*Check
 	whole := false
-	for _, c := range j.checks {
-		r := j.results[c.ID]
+	for _, c := range sched.checks {
+		r := sched.results[c.ID]
 		if r == nil || c.ID == "FLD-011" || !aboutValues(r) || r.Status != Fail && r.Status != Warn && r.Status != Flaky {
 			continue
 		}
@@ -165,9 +165,9 @@ func (j *jury) foldFields() {
 	if !whole && len(same) < 2 {
 		return
 	}
-	j.results["FLD-011"] = field
+	sched.results["FLD-011"] = field
 	for _, c := range same {
-		j.replace(c, j.results[c.ID], []string{"FLD-011"})
+		sched.replace(c, sched.results[c.ID], []string{"FLD-011"})
 	}
 }
 

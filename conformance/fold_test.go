@@ -30,7 +30,7 @@ const chained = healthCheck + `
 `
 
 // TestWhatFollowsIsFolded: a check that fails in the same way as one that it builds
-// on is folded under it; one that fails in another way, or not at all, is told.
+// on is folded under it; one that fails in another way, or not at all, is reported.
 func TestWhatFollowsIsFolded(t *testing.T) {
 	e := newSmall()
 	e.answer = func(method string, nth int, _ []byte) string {
@@ -78,14 +78,14 @@ func TestWhatBlocks(t *testing.T) {
 		Pass: false, NotApplicable: false, NotRun: false, Inconclusive: false, HarnessError: false,
 	} {
 		needy := &Check{ID: "BBB-001", Needs: []string{"AAA-001", "GONE-001"}}
-		j := &jury{court: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: late}}}
-		require.Equal(t, blocks, len(j.blockers(needy)) == 1, status)
-		j = &jury{court: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: []string{symptomMissing}}}}
-		require.Empty(t, j.blockers(needy), status)
-		j = &jury{court: &session{}, results: map[string]*CheckResult{"TLS-002": {Status: status}}}
-		require.Equal(t, blocks, len(j.blockers(&Check{ID: "BBB-001", Needs: []string{"TLS-002"}})) == 1, status)
+		sched := &scheduler{runner: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: late}}}
+		require.Equal(t, blocks, len(sched.blockers(needy)) == 1, status)
+		sched = &scheduler{runner: &session{}, results: map[string]*CheckResult{"AAA-001": {Status: status, symptoms: []string{symptomMissing}}}}
+		require.Empty(t, sched.blockers(needy), status)
+		sched = &scheduler{runner: &session{}, results: map[string]*CheckResult{"TLS-002": {Status: status}}}
+		require.Equal(t, blocks, len(sched.blockers(&Check{ID: "BBB-001", Needs: []string{"TLS-002"}})) == 1, status)
 	}
-	two := &jury{court: &session{}, results: map[string]*CheckResult{
+	two := &scheduler{runner: &session{}, results: map[string]*CheckResult{
 		"AAA-001": {Status: Fail, symptoms: late}, "BBB-001": {Status: NotRun, BlockedBy: []string{"AAA-001"}}, "CCC-001": {Status: Warn, symptoms: late},
 	}}
 	got := two.blockers(&Check{ID: "DDD-001", Needs: []string{"BBB-001", "AAA-001", "CCC-001"}})
@@ -118,8 +118,8 @@ func TestWhatExplains(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			j := &jury{checks: checks, results: map[string]*CheckResult{"AAA-001": c.need, "BBB-001": c.mid, "DDD-001": failing(Fail, "x", "y")}}
-			require.ElementsMatch(t, c.want, j.explained(checks[2], c.own), "what DDD-001 shows is no reason, since nothing builds on it")
+			sched := &scheduler{checks: checks, results: map[string]*CheckResult{"AAA-001": c.need, "BBB-001": c.mid, "DDD-001": failing(Fail, "x", "y")}}
+			require.ElementsMatch(t, c.want, sched.explained(checks[2], c.own), "what DDD-001 shows is no reason, since nothing builds on it")
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // Foreign text enters a report in three places, and secrets are taken out of it
 // there: an exchange when it is recorded (wire), the result of a check when its
-// scenario ends (Scene.result), and the report as a whole before it is handed out
+// scenario ends (Findings.result), and the report as a whole before it is handed out
 // (hide), which also has what the run itself noted down. Nothing after that knows
 // any secret.
 

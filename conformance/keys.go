@@ -78,13 +78,13 @@ func (k *keys) integer() (int64, error) {
 }
 
 // key makes the next raw JSON key for an identifier field.
-func (w *world) key(o *object, f rpc.Field) (json.RawMessage, error) {
+func (sc *scenario) key(o *object, f rpc.Field) (json.RawMessage, error) {
 	if f.Type == rpc.TypeInteger {
-		n, err := w.keys.integer()
+		n, err := sc.keys.integer()
 		return json.RawMessage(strconv.FormatInt(n, 10)), err
 	}
-	text := w.keys.text(w.check.ID)
-	if w.keys.given {
+	text := sc.keys.text(sc.check.ID)
+	if sc.keys.given {
 		return quote(text), nil
 	}
 	return quote(formOfKey(f, text, o.keyForm)), nil

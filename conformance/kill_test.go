@@ -161,7 +161,7 @@ func tripped(r *conformance.Report) []string {
 	return out
 }
 
-// late tells that every surplus finding is a missed deadline, or that the judge
+// late reports whether every surplus finding is a missed deadline, or that the judge
 // could not send as fast as a wanted check needs: on a busy machine a cut-down
 // deadline can pass without any fault, and such a run proves nothing.
 func late(r *conformance.Report, want []string) bool {

@@ -35,14 +35,14 @@ func TestDeclaredLimitsAreKept(t *testing.T) {
 				require.LessOrEqual(t, int64(e.mostOnce), parallel)
 				require.True(t, slices.ContainsFunc(e.arrivals, func(a arrival) bool { return int64(a.records) == size }), "full batches are sent")
 				require.Zero(t, r.Counts[HarnessError], "%s", r.Summary)
-				require.Zero(t, r.Counts[Fail]+r.Counts[Flaky]+r.Counts[Warn], "small limits are no defect: %s", told(r))
+				require.Zero(t, r.Counts[Fail]+r.Counts[Flaky]+r.Counts[Warn], "small limits are no defect: %s", foundBy(r))
 			})
 		}
 	}
 }
 
-// told lists what a run found.
-func told(r *Report) string {
+// foundBy lists what a run found.
+func foundBy(r *Report) string {
 	out := r.Summary
 	for i, c := range r.Checks {
 		if len(c.Findings) > 0 {

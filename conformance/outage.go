@@ -105,20 +105,20 @@ func (s *session) away(ctx context.Context, to line, check string, req request, 
 
 // hookAway decides whether a hook that got no answer ran into an outage: authors serve
 // read-back from the process that is judged.
-func (w *world) hookAway(err error, started time.Time) error {
+func (sc *scenario) hookAway(err error, started time.Time) error {
 	if k := hook.KindOf(err); k != hook.KindUnreachable && k != hook.KindTimeout {
 		return nil
 	}
-	w.watch.mu.Lock()
-	off := w.watch.off > 0
-	w.watch.mu.Unlock()
+	sc.watch.mu.Lock()
+	off := sc.watch.off > 0
+	sc.watch.mu.Unlock()
 	if off {
 		return nil
 	}
-	if away := w.outageAt(w.ctx, w.line, started, &outage{call: "the read-back of " + w.check.ID}); away != nil {
+	if away := sc.outageAt(sc.ctx, sc.line, started, &outage{call: "the read-back of " + sc.check.ID}); away != nil {
 		return away
 	}
-	if brokenOff(err) && !w.confirming.Load() {
+	if brokenOff(err) && !sc.confirming.Load() {
 		return errAway // a restart may be over already: judged once more, alone
 	}
 	return nil
@@ -187,13 +187,13 @@ var (
 
 // sendsWhatIsDeadly sends what processes die of, each alone, until one of them takes
 // the endpoint away. What is answered is the subject of other checks.
-func (w *world) sendsWhatIsDeadly() error {
+func (sc *scenario) sendsWhatIsDeadly() error {
 	for _, body := range deadlyBodies {
-		if _, err := w.send(request{method: "garbage", body: []byte(body), odd: true}); err != nil {
-			return w.unlessAway(err)
+		if _, err := sc.send(request{method: "garbage", body: []byte(body), odd: true}); err != nil {
+			return sc.unlessAway(err)
 		}
 	}
-	return w.unlessAway(w.whereItMayWrite(func(o *object) error {
+	return sc.unlessAway(sc.whereItMayWrite(func(o *object) error {
 		id, err := o.identifier()
 		if err != nil {
 			return err
@@ -203,14 +203,14 @@ func (w *world) sendsWhatIsDeadly() error {
 			if len(fields) == 0 {
 				return nil
 			}
-			r, err := w.newRecord(o, id)
+			r, err := sc.newRecord(o, id)
 			if err != nil {
 				return err
 			}
 			for _, f := range fields {
 				r = r.with(f.APIName, json.RawMessage(text))
 			}
-			if _, err := w.write(o.creating(), []*record{r}, plan{}); err != nil {
+			if _, err := sc.write(o.creating(), []*record{r}, plan{}); err != nil {
 				return err
 			}
 		}
@@ -219,7 +219,7 @@ func (w *world) sendsWhatIsDeadly() error {
 }
 
 // unlessAway leaves out the end by an outage, which is what the next step judges.
-func (w *world) unlessAway(err error) error {
+func (sc *scenario) unlessAway(err error) error {
 	if errors.Is(err, errAway) {
 		return nil
 	}
@@ -227,10 +227,10 @@ func (w *world) unlessAway(err error) error {
 }
 
 // stayedUp judges the outages of the run.
-func (w *world) stayedUp() error {
-	w.watch.mu.Lock()
-	outages := w.watch.outages
-	w.watch.mu.Unlock()
+func (sc *scenario) stayedUp() error {
+	sc.watch.mu.Lock()
+	outages := sc.watch.outages
+	sc.watch.mu.Unlock()
 	// What happened while one call was under way alone names its cause.
 	for _, o := range outages {
 		actual := "stopped accepting connections after " + o.call
@@ -245,9 +245,9 @@ func (w *world) stayedUp() error {
 		} else {
 			actual += fmt.Sprintf("; it was not back after %s", round(o.back))
 		}
-		w.broken("an endpoint that accepts connections all the time", actual, o.reply)
+		sc.broken("an endpoint that accepts connections all the time", actual, o.reply)
 	}
-	return w.held()
+	return sc.held()
 }
 
 func hasAlone(outages []*outage) bool {

@@ -99,7 +99,7 @@ func brokenIn(r *Report) []string {
 }
 
 // TestAnOutageIsOneFinding: an endpoint that a value brings down has one defect. It
-// is told by the call that it followed, and every other rule is judged or stays
+// is known by the call that it followed, and every other rule is judged or stays
 // undecided.
 func TestAnOutageIsOneFinding(t *testing.T) {
 	if testing.Short() {
@@ -120,7 +120,7 @@ func TestAnOutageIsOneFinding(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Positive(t, f.deaths)
-			require.Equal(t, []string{"ERR-006"}, brokenIn(r), told(r))
+			require.Equal(t, []string{"ERR-006"}, brokenIn(r), foundBy(r))
 			got := resultOf(t, r, "ERR-006")
 			require.Equal(t, Fail, got.Status)
 			require.Contains(t, got.Findings[0].Actual, "stopped accepting connections after sync_batch of DAT-011; it was back after ")
@@ -148,7 +148,7 @@ func TestAnEndpointThatStaysAwayIsOneFinding(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, f.deaths)
-	require.Equal(t, []string{"ERR-006"}, brokenIn(r), told(r))
+	require.Equal(t, []string{"ERR-006"}, brokenIn(r), foundBy(r))
 	actual := resultOf(t, r, "ERR-006").Findings[0].Actual
 	require.Contains(t, actual, "stopped accepting connections after sync_batch of DAT-011; it was not back after ")
 	require.Len(t, resultOf(t, r, "ERR-006").Findings, 1)
@@ -196,7 +196,7 @@ func TestAReadbackOfTheSameProcessGoesAwayWithIt(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, 1, f.deaths)
-	require.Equal(t, []string{"ERR-006"}, brokenIn(r), told(r))
+	require.Equal(t, []string{"ERR-006"}, brokenIn(r), foundBy(r))
 	require.Zero(t, r.Counts[HarnessError])
 	require.Equal(t, 1, r.ExitStatus)
 }
@@ -232,8 +232,8 @@ func TestAReadbackThatIsBrokenOffIsAskedAgain(t *testing.T) {
 			})
 			require.NoError(t, err)
 			require.Greater(t, reads.Load(), int64(60))
-			require.Empty(t, brokenIn(r), told(r))
-			require.Equal(t, c.faulty, r.Counts[HarnessError] > 0, told(r))
+			require.Empty(t, brokenIn(r), foundBy(r))
+			require.Equal(t, c.faulty, r.Counts[HarnessError] > 0, foundBy(r))
 		})
 	}
 }

@@ -37,7 +37,7 @@ func harness(format string, args ...any) error {
 	return &outcome{status: HarnessError, reason: fmt.Errorf(format, args...).Error()}
 }
 
-// errBroken ends a scenario whose findings have been collected in its world.
+// errBroken ends a scenario whose findings have been collected in its scenario.
 var errBroken = errors.New("rule broken")
 
 // asOutcome classifies the error of a step.

@@ -43,14 +43,14 @@ var everywhere = []struct {
 
 func answeredAtAll(r *reply) (string, string) {
 	if r.Kind == wire.KindClosed || r.Kind == wire.KindReset {
-		return "a response to every call", r.trouble()
+		return "a response to every call", r.failure()
 	}
 	return "", ""
 }
 
 func framedWell(r *reply) (string, string) {
 	if r.Kind == wire.KindMalformed || r.Kind == wire.KindTruncated {
-		return "a response whose length is as its head says, with nothing behind it", r.trouble()
+		return "a response whose length is as its head says, with nothing behind it", r.failure()
 	}
 	return "", ""
 }
@@ -112,35 +112,35 @@ func (s *session) notice(req request, r *reply) {
 
 // judgeAll fails the rules that were broken outside their own scenarios. What a
 // failed check shows already is not shown again, and one lost connection is none.
-func (s *session) judgeAll(ctx context.Context, j *jury) {
+func (s *session) judgeAll(ctx context.Context, sched *scheduler) {
 	s.overall.mu.Lock()
 	defer s.overall.mu.Unlock()
 	for _, rule := range everywhere {
 		c, selected := s.cat.Check(rule.check)
-		r := j.results[rule.check]
+		r := sched.results[rule.check]
 		if !selected || r == nil || r.Status != Pass {
 			continue
 		}
-		w := s.newWorld(ctx, c, nil)
+		sc := s.newScenario(ctx, c, nil)
 		for symptom, b := range s.overall.broken[rule.check] {
-			if rule.check == "HTTP-003" && (b.times < 2 || len(s.watch.outages) > 0) || j.shows(symptom) {
+			if rule.check == "HTTP-003" && (b.times < 2 || len(s.watch.outages) > 0) || sched.shows(symptom) {
 				continue
 			}
-			w.brokenAs(symptom, "", b.expected, b.actual, b.replies...)
+			sc.brokenAs(symptom, "", b.expected, b.actual, b.replies...)
 		}
-		if len(w.findings) > 0 {
-			failed := w.result(&outcome{status: Fail}, false)
+		if len(sc.findings) > 0 {
+			failed := sc.result(&outcome{status: Fail}, false)
 			failed.Attempts, failed.DurationMS = r.Attempts, r.DurationMS
-			failed.Gating = gates(c, j.opts.Profile)
-			j.opts.waive(c, failed)
-			j.results[rule.check] = failed
+			failed.Gating = gates(c, sched.opts.Profile)
+			sched.opts.waive(c, failed)
+			sched.results[rule.check] = failed
 		}
 	}
 }
 
 // shows reports whether a failure that gates has the symptom.
-func (j *jury) shows(symptom string) bool {
-	for _, r := range j.results {
+func (sched *scheduler) shows(symptom string) bool {
+	for _, r := range sched.results {
 		if (r.Status == Fail || r.Status == Flaky || r.Status == Waived) && slices.ContainsFunc(r.symptoms, func(s string) bool { return s == symptom || strings.HasPrefix(s, symptom) }) {
 			return true
 		}

@@ -55,7 +55,7 @@ func Plan(ctx context.Context, target Target, opts Options) (*PlanReport, error)
 }
 
 func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
-	j, err := s.prepare()
+	sched, err := s.prepare()
 	if err != nil {
 		return nil, err
 	}
@@ -80,10 +80,10 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 			c.speed.MaximumBatchSize, c.speed.MaximumParallelBatches, c.speed.MaximumRecordsPerSecond)
 	}
 	s.planObjects(p)
-	for _, check := range j.checks {
+	for _, check := range sched.checks {
 		s.planCheck(p, check)
 	}
-	if s.hookTested(j.checks) {
+	if s.hookTested(sched.checks) {
 		p.Records += hookRecords * len(s.opts.Objects)
 		p.Notes = append(p.Notes, fmt.Sprintf("the test of the read-back hook writes up to %d records for each object", hookRecords))
 	}
@@ -94,7 +94,7 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 }
 
 func (s *session) planObjects(p *PlanReport) {
-	w := s.newWorld(context.Background(), &Check{ID: "RES-002"}, nil)
+	sc := s.newScenario(context.Background(), &Check{ID: "RES-002"}, nil)
 	for _, o := range s.catalog.objects {
 		po := PlanObject{Name: o.APIName, Operations: o.Operations, Fields: len(o.Fields), Cleanup: "none"}
 		switch {
@@ -108,7 +108,7 @@ func (s *session) planObjects(p *PlanReport) {
 		}
 		if f, err := o.identifier(); err == nil {
 			po.Identifier = f.APIName
-			if key, err := w.key(o, f); err == nil && po.Chosen {
+			if key, err := sc.key(o, f); err == nil && po.Chosen {
 				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
 			}
 		}

@@ -8,7 +8,7 @@ import (
 // record of a batch as it was sent.
 type sentRecord = map[string]json.RawMessage
 
-// kept is what the judge has sent for one key, and what it was told of it.
+// kept is what the judge has sent for one key, and what it was answered about it.
 type kept struct {
 	id          json.RawMessage
 	first, last sentRecord

@@ -9,9 +9,9 @@ import (
 // preflight discovers the endpoint and keeps apart what is no verdict: there is
 // no answer, or it is no answer of the endpoint, or the endpoint says itself
 // that it is unhealthy.
-func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
+func (s *session) preflight(ctx context.Context, r *Report, sched *scheduler) {
 	if s.tlsJudged() && s.url.Scheme == "https" && !s.trusted(ctx) {
-		s.catalog, j.untrusted = &catalog{}, true
+		s.catalog, sched.untrusted = &catalog{}, true
 		return
 	}
 	if s.tlsJudged() && s.url.Scheme == "http" && s.target.Token != "" {
@@ -19,7 +19,7 @@ func (s *session) preflight(ctx context.Context, r *Report, j *jury) {
 	}
 	c, err := s.discover(ctx)
 	silent := ""
-	if err == nil && s.heard.Load() {
+	if err == nil && s.responded.Load() {
 		silent, err = s.silent(ctx)
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (s *session) unhealthyProblem(c *catalog) Problem {
 // nothingToJudge says why no check could look at anything, nil when there is
 // something to look at.
 func (s *session) nothingToJudge(ctx context.Context, c *catalog) *Problem {
-	if c.first != nil && !c.first.heard() && c.objects == nil && c.speed == nil && !s.heard.Load() {
+	if c.first != nil && !c.first.complete() && c.objects == nil && c.speed == nil && !s.responded.Load() {
 		return s.unreachable(ctx, c.first)
 	}
 	p := s.uniform(c.planning)
@@ -91,14 +91,14 @@ func noResponse(r *reply) string {
 func (s *session) unreachable(ctx context.Context, first *reply) *Problem {
 	p := &Problem{
 		Kind: "unreachable", ExitStatus: 3,
-		Message: s.redactor.String(noResponse(first) + " from the endpoint: " + first.trouble()),
+		Message: s.redactor.String(noResponse(first) + " from the endpoint: " + first.failure()),
 		Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
 	}
 	if _, plain := errors.AsType[tls.RecordHeaderError](first.Err); plain {
 		p.Fix = "no TLS is spoken on this port: if the endpoint has none, begin its URL with http://"
 	}
 	if s.speaksTLS(ctx) {
-		p.Message = s.redactor.String("no HTTP response from the endpoint, since TLS is spoken on this port and the URL begins with http://: " + first.trouble())
+		p.Message = s.redactor.String("no HTTP response from the endpoint, since TLS is spoken on this port and the URL begins with http://: " + first.failure())
 		p.Fix = "begin the URL with https://"
 	}
 	return p

@@ -39,56 +39,56 @@ func (o *object) purposes(deletes bool) []purpose {
 
 // sendsQualifying sends, for each purpose of each operation, records that
 // qualify for it: those that must be there are created first.
-func (w *world) sendsQualifying(n int, which, how string) error {
-	m, err := w.manner(how)
+func (sc *scenario) sendsQualifying(n int, which, how string) error {
+	m, err := sc.manner(how)
 	if err != nil {
 		return err
 	}
 	m.alone = true // a batch that is refused as a whole is split, as the service does
-	w.sets, w.purposes = nil, nil
+	sc.sets, sc.purposes = nil, nil
 	var prepare []set
-	for _, p := range w.object.purposes(which != "each operation") {
-		made, err := w.make(n, p.operation, rpc.Field{}, m)
+	for _, p := range sc.object.purposes(which != "each operation") {
+		made, err := sc.make(n, p.operation, rpc.Field{}, m)
 		if err != nil {
 			return err
 		}
 		if p.existing {
-			creating := w.object.creating()
+			creating := sc.object.creating()
 			if creating == "" {
-				w.note("%s is not judged: the object has no operation that creates records", p)
+				sc.note("%s is not judged: the object has no operation that creates records", p)
 				continue
 			}
-			full, err := w.make(n, creating, rpc.Field{}, &sending{})
+			full, err := sc.make(n, creating, rpc.Field{}, &sending{})
 			if err != nil {
 				return err
 			}
 			prepare = append(prepare, set{creating, full})
 			made = nil
 			for _, r := range full {
-				made = append(made, m.shape(w, w.changed(r, 1)))
+				made = append(made, m.shape(sc, sc.changed(r, 1)))
 			}
 			made = forOperation(p.operation, made)
 		}
-		w.sets = append(w.sets, set{p.operation, made})
-		w.purposes = append(w.purposes, p)
+		sc.sets = append(sc.sets, set{p.operation, made})
+		sc.purposes = append(sc.purposes, p)
 	}
-	if len(w.sets) == 0 {
+	if len(sc.sets) == 0 {
 		return inconclusive("", "the object has no operation that creates records, so that none is there to be changed")
 	}
-	due := w.sets
+	due := sc.sets
 	if len(prepare) > 0 {
-		w.sets = prepare
-		if err := w.sendSets(&sending{}); err != nil {
+		sc.sets = prepare
+		if err := sc.sendSets(&sending{}); err != nil {
 			return err
 		}
 	}
-	w.sets = due
-	return w.sendSets(m)
+	sc.sets = due
+	return sc.sendSets(m)
 }
 
 // accepted counts what became of the records of one set of the latest When.
-func (w *world) accepted(s set) (yes, no int, refusal string, where *reply) {
-	for _, b := range w.latest {
+func (sc *scenario) accepted(s set) (yes, no int, refusal string, where *reply) {
+	for _, b := range sc.latest {
 		if b.operation != s.operation {
 			continue
 		}
@@ -112,48 +112,48 @@ func (w *world) accepted(s set) (yes, no int, refusal string, where *reply) {
 
 // operationsAccept: an operation that is advertised takes at least one of the
 // records that it is for.
-func (w *world) operationsAccept() error {
-	for i, s := range w.sets {
-		p := w.purposes[i]
-		yes, no, refusal, where := w.accepted(s)
+func (sc *scenario) operationsAccept() error {
+	for i, s := range sc.sets {
+		p := sc.purposes[i]
+		yes, no, refusal, where := sc.accepted(s)
 		switch {
 		case yes > 0 || no == 0:
-			w.proof("%s: %d accepted", p, yes)
+			sc.proof("%s: %d accepted", p, yes)
 			if no > 0 {
-				w.note("%s: %d of %d were refused: %s", p, no, yes+no, clip(refusal, 200))
+				sc.note("%s: %d of %d were refused: %s", p, no, yes+no, clip(refusal, 200))
 			}
-		case p.existing && !w.wasCreated(s):
-			w.note("%s is not judged: no record was created for it", p)
-		case w.wideKeys(s, refusal):
-			if w.keysTooWide == "" {
-				w.keysTooWide = fmt.Sprintf("%s: all %d records were refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, no, clip(refusal, 200))
+		case p.existing && !sc.wasCreated(s):
+			sc.note("%s is not judged: no record was created for it", p)
+		case sc.wideKeys(s, refusal):
+			if sc.keysTooWide == "" {
+				sc.keysTooWide = fmt.Sprintf("%s: all %d records were refused, perhaps for their identifiers, which are integers beyond 32 bits: %s", p, no, clip(refusal, 200))
 			}
 		default:
 			symptom := "refused " + p.String()
 			if where.isError() {
 				symptom = where.kindOf()
 			}
-			w.brokenAs(symptom, s.operation, p.String()+" accepted, with values of the declared types",
+			sc.brokenAs(symptom, s.operation, p.String()+" accepted, with values of the declared types",
 				fmt.Sprintf("all %d records were refused: %s", no, clip(refusal, 300)), where)
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
-	if w.keysTooWide != "" {
-		return inconclusive(deciderKeys, "%s", w.keysTooWide)
+	if sc.keysTooWide != "" {
+		return inconclusive(deciderKeys, "%s", sc.keysTooWide)
 	}
 	return nil
 }
 
 // unseenPurpose is a purpose of which not one record was accepted, though records
 // were sent for it: what the others show is no evidence of it.
-func (w *world) unseenPurpose() (purpose, bool) {
-	if len(w.sets) != len(w.purposes) {
+func (sc *scenario) unseenPurpose() (purpose, bool) {
+	if len(sc.sets) != len(sc.purposes) {
 		return purpose{}, false // the scenario ended before they were sent
 	}
-	for i, p := range w.purposes {
-		if yes, no, _, _ := w.accepted(w.sets[i]); yes == 0 && no > 0 && (!w.leastPlan || !p.existing || !w.changesNothing(w.sets[i])) {
+	for i, p := range sc.purposes {
+		if yes, no, _, _ := sc.accepted(sc.sets[i]); yes == 0 && no > 0 && (!sc.leastPlan || !p.existing || !sc.changesNothing(sc.sets[i])) {
 			return p, true
 		}
 	}
@@ -162,30 +162,30 @@ func (w *world) unseenPurpose() (purpose, bool) {
 
 // refusedForItself reports whether an ordinary change of such a record has an error
 // too: then it is not the plan.
-func (w *world) refusedForItself(p purpose) bool {
-	fuller, err := w.make(1, w.object.creating(), rpc.Field{}, &sending{})
+func (sc *scenario) refusedForItself(p purpose) bool {
+	fuller, err := sc.make(1, sc.object.creating(), rpc.Field{}, &sending{})
 	if err != nil {
 		return true
 	}
-	if b, err := w.writeOne(w.object.creating(), fuller, plan{}); err != nil || !b.succeeded(fuller[0]) {
+	if b, err := sc.writeOne(sc.object.creating(), fuller, plan{}); err != nil || !b.succeeded(fuller[0]) {
 		return true
 	}
-	change := forOperation(p.operation, []*record{w.changed(fuller[0], 1)})
-	b, err := w.writeOne(p.operation, change, plan{})
+	change := forOperation(p.operation, []*record{sc.changed(fuller[0], 1)})
+	b, err := sc.writeOne(p.operation, change, plan{})
 	return err != nil || b.reply.isError()
 }
 
 // changesNothing reports whether the records carry nothing but what identifies them.
-func (w *world) changesNothing(s set) bool {
-	return !slices.ContainsFunc(s.records, func(r *record) bool { return len(w.fieldsThatChange(r)) > 0 })
+func (sc *scenario) changesNothing(s set) bool {
+	return !slices.ContainsFunc(s.records, func(r *record) bool { return len(sc.fieldsThatChange(r)) > 0 })
 }
 
 // wasCreated reports whether a record of the set was acknowledged when it was
 // created, and is there where a read-back tells.
-func (w *world) wasCreated(s set) bool {
+func (sc *scenario) wasCreated(s set) bool {
 	return slices.ContainsFunc(s.records, func(r *record) bool {
-		before, looked := w.before[r.place()]
-		return w.model.get(r).created && (!looked || before.count > 0)
+		before, looked := sc.before[r.place()]
+		return sc.model.get(r).created && (!looked || before.count > 0)
 	})
 }
 
@@ -195,8 +195,8 @@ const deciderKeys = "--key-range"
 // wideKeys reports whether the set has integer identifiers that a column of 32 bits
 // cannot hold, which the author did not choose: the active one, or another that the
 // refusal speaks of.
-func (w *world) wideKeys(s set, refusal string) bool {
-	if w.opts.KeyFrom != 0 || w.opts.KeyTo != 0 {
+func (sc *scenario) wideKeys(s set, refusal string) bool {
+	if sc.opts.KeyFrom != 0 || sc.opts.KeyTo != 0 {
 		return false
 	}
 	r := s.records[0]
@@ -220,54 +220,54 @@ func speaksOfRange(refusal string, f rpc.Field, raw json.RawMessage) bool {
 
 // leastPlanWorks: a record that carries only what every plan must map is taken
 // where a fuller one is. An update without anything to change may be refused.
-func (w *world) leastPlanWorks() error {
-	w.leastPlan = true
-	for i, s := range w.sets {
-		p := w.purposes[i]
-		yes, no, refusal, where := w.accepted(s)
+func (sc *scenario) leastPlanWorks() error {
+	sc.leastPlan = true
+	for i, s := range sc.sets {
+		p := sc.purposes[i]
+		yes, no, refusal, where := sc.accepted(s)
 		if yes > 0 || no == 0 {
 			continue
 		}
-		if p.existing && where.isError() && !w.refusedForItself(p) {
-			w.brokenAs(where.kindOf(), s.operation, p.String()+" answered record by record, also where nothing but the identifier and what is required is mapped",
+		if p.existing && where.isError() && !sc.refusedForItself(p) {
+			sc.brokenAs(where.kindOf(), s.operation, p.String()+" answered record by record, also where nothing but the identifier and what is required is mapped",
 				where.short(), where)
 			continue
 		}
 		if p.existing {
-			if w.changesNothing(s) {
-				w.note("%s that maps nothing to change is refused: %s", p, clip(refusal, 200))
+			if sc.changesNothing(s) {
+				sc.note("%s that maps nothing to change is refused: %s", p, clip(refusal, 200))
 			}
 			continue
 		}
-		fuller, err := w.make(1, p.operation, rpc.Field{}, &sending{})
+		fuller, err := sc.make(1, p.operation, rpc.Field{}, &sending{})
 		if err != nil {
 			return err
 		}
-		b, err := w.writeOne(p.operation, fuller, plan{})
+		b, err := sc.writeOne(p.operation, fuller, plan{})
 		if err != nil {
 			return err
 		}
 		if !b.succeeded(fuller[0]) {
 			continue // it is not the plan: OPS-007 judges that
 		}
-		w.brokenAs("refused plan", s.operation, p.String()+" accepted also where only the identifier and what is required are mapped",
+		sc.brokenAs("refused plan", s.operation, p.String()+" accepted also where only the identifier and what is required are mapped",
 			fmt.Sprintf("all %d records were refused (%s), and a record with more fields was accepted", no, clip(refusal, 300)), where, b.reply)
 	}
-	return w.held()
+	return sc.held()
 }
 
 // acceptsControl sends one good record: only where it is accepted does the refusal of
 // another show anything.
-func (w *world) acceptsControl() error {
-	op := w.object.creating()
+func (sc *scenario) acceptsControl() error {
+	op := sc.object.creating()
 	if op == "" {
 		return inconclusive("", "the object has no operation that creates records, so that no good record shows what a refusal means")
 	}
-	made, err := w.make(1, op, rpc.Field{}, &sending{})
+	made, err := sc.make(1, op, rpc.Field{}, &sending{})
 	if err != nil {
 		return err
 	}
-	b, err := w.writeOne(op, made, plan{})
+	b, err := sc.writeOne(op, made, plan{})
 	if err != nil {
 		return err
 	}
@@ -289,9 +289,9 @@ func lookAlikes(key string) []string {
 // resembling are the keys beside that of a record, as raw JSON. Integers have no
 // look-alikes in text, only a longer one and the opposite, and none at all where
 // the author bounds them.
-func (w *world) resembling(r *record) [][]byte {
+func (sc *scenario) resembling(r *record) [][]byte {
 	if r.id.Type == rpc.TypeInteger {
-		if w.opts.KeyFrom != 0 || w.opts.KeyTo != 0 {
+		if sc.opts.KeyFrom != 0 || sc.opts.KeyTo != 0 {
 			return nil
 		}
 		return [][]byte{append(slices.Clone(r.key), '0'), append([]byte("-"), r.key...)}
@@ -310,31 +310,31 @@ func (w *world) resembling(r *record) [][]byte {
 
 // sendsLookAlikes creates two records and, under keys that resemble the first,
 // further ones: what a batch does to the two must not reach those.
-func (w *world) sendsLookAlikes(which string) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsLookAlikes(which string) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	records, err := w.make(2, ops[0], rpc.Field{}, &sending{})
+	records, err := sc.make(2, ops[0], rpc.Field{}, &sending{})
 	if err != nil {
 		return err
 	}
 	// As a pattern, the second key matches that of a record which is created later.
 	if plain := keyText(records[1].key); records[1].id.Type == rpc.TypeString && strings.Contains(plain, "-") {
-		bystander, err := w.make(1, ops[0], rpc.Field{}, &sending{})
+		bystander, err := sc.make(1, ops[0], rpc.Field{}, &sending{})
 		if err != nil {
 			return err
 		}
 		records = append(records, bystander[0].with(bystander[0].id.APIName, records[1].key))
 		records[1] = records[1].with(records[1].id.APIName, quote(strings.Replace(plain, "-", "_", 1)))
 	}
-	for _, other := range w.resembling(records[0]) {
-		r, err := w.make(1, ops[0], rpc.Field{}, &sending{})
+	for _, other := range sc.resembling(records[0]) {
+		r, err := sc.make(1, ops[0], rpc.Field{}, &sending{})
 		if err != nil {
 			return err
 		}
 		records = append(records, r[0].with(r[0].id.APIName, other))
 	}
-	w.sets = []set{{ops[0], records}}
-	return w.sendSets(&sending{alone: true})
+	sc.sets = []set{{ops[0], records}}
+	return sc.sendSets(&sending{alone: true})
 }

@@ -15,10 +15,10 @@ import (
 
 var suiteCounter atomic.Uint64
 
-// readScenario lets godog run the scenario with steps that only note their arguments.
+// parseScenario lets godog run the scenario with steps that only note their arguments.
 // Its own exit code plays no part: a run that matches nothing exits 0 there and a
 // skipped scenario counts as passed.
-func readScenario(c *Check, known []Step, actor any) *scenario {
+func parseScenario(c *Check, known []Step, actor any) *parsedScenario {
 	name := fmt.Sprintf("%s-%d", c.ID, suiteCounter.Add(1))
 	reading := &reader{}
 	readers.Store(name, reading)
@@ -39,12 +39,12 @@ func readScenario(c *Check, known []Step, actor any) *scenario {
 	if reading.odd == nil && len(reading.steps) == 0 {
 		reading.odd = &outcome{status: HarnessError, reason: "no step was run"}
 	}
-	return &reading.scenario
+	return &reading.parsedScenario
 }
 
 // reader is the formatter to which godog reports what it reads.
 type reader struct {
-	scenario
+	parsedScenario
 	noted []boundStep
 }
 
@@ -148,7 +148,7 @@ func (r *reader) Failed(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef, 
 	r.refuse("step %s: %v", s.Text, err)
 }
 
-// Undefined reports a sentence that nobody understands.
+// Undefined reports a sentence that no definition understands.
 func (r *reader) Undefined(_ *messages.Pickle, s *messages.PickleStep, _ *stepDef) {
 	r.refuse("step is not defined: %s", s.Text)
 }

@@ -94,27 +94,27 @@ func (r *record) keep(want func(f rpc.Field) bool) *record {
 	return &c
 }
 
-func onlyRequired(_ *world, r *record) *record {
+func onlyRequired(_ *scenario, r *record) *record {
 	return r.keep(func(f rpc.Field) bool { return f.Required })
 }
 
-func onlyIdentifier(_ *world, r *record) *record {
+func onlyIdentifier(_ *scenario, r *record) *record {
 	return r.keep(func(rpc.Field) bool { return false })
 }
 
 // everyWritable adds all string fields, so that a mix-up by position shows.
-func everyWritable(w *world, r *record) *record {
+func everyWritable(sc *scenario, r *record) *record {
 	for _, f := range r.object.Fields {
 		if _, ok := r.values[f.APIName]; ok || f.Identifier || !f.Createable || !f.Updateable || f.Array || f.Type != rpc.TypeString {
 			continue
 		}
-		r = r.with(f.APIName, w.values.learned(r.object, f, r.seed))
+		r = r.with(f.APIName, sc.values.learned(r.object, f, r.seed))
 	}
 	return r
 }
 
 // nullRest sets every mapped field that may be null to null.
-func nullRest(_ *world, r *record) *record {
+func nullRest(_ *scenario, r *record) *record {
 	for name := range r.values {
 		if f, ok := r.object.field(name); ok && !f.Required && !f.Identifier && name != r.id.APIName && !r.object.noNull(name) {
 			r = r.with(name, json.RawMessage("null"))

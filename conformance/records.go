@@ -10,8 +10,8 @@ import (
 // newRecord makes a record with a fresh key and ordinary values: the identifier,
 // every required field, and further fields whose change can be seen. The author's
 // fixtures override the values.
-func (w *world) newRecord(o *object, id rpc.Field) (*record, error) {
-	return w.recordWith(o, id, o.ordinary(id))
+func (sc *scenario) newRecord(o *object, id rpc.Field) (*record, error) {
+	return sc.recordWith(o, id, o.ordinary(id))
 }
 
 // mostRequired bounds what one record can be made to carry: an object that requires
@@ -19,23 +19,23 @@ func (w *world) newRecord(o *object, id rpc.Field) (*record, error) {
 const mostRequired = 500
 
 // recordWith makes a record that carries exactly these fields and its key.
-func (w *world) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record, error) {
+func (sc *scenario) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record, error) {
 	if len(fields) > mostRequired {
 		return nil, inconclusive("", "%s requires %d fields: records are made of up to %d", o, len(fields), mostRequired)
 	}
-	key, err := w.key(o, id)
+	key, err := sc.key(o, id)
 	if err != nil {
 		return nil, err
 	}
 	r := &record{
-		object: o, id: id, key: key, seed: newSeed(w.check, w.keys.record(w.check.ID)),
+		object: o, id: id, key: key, seed: newSeed(sc.check, sc.keys.record(sc.check.ID)),
 		values: map[string]json.RawMessage{id.APIName: key},
 	}
 	for _, f := range fields {
 		if f.APIName == id.APIName {
 			continue
 		}
-		if r.values[f.APIName], err = w.fieldValue(r, f); err != nil {
+		if r.values[f.APIName], err = sc.fieldValue(r, f); err != nil {
 			return nil, err
 		}
 	}
@@ -44,28 +44,28 @@ func (w *world) recordWith(o *object, id rpc.Field, fields []rpc.Field) (*record
 
 // fieldValue is the author's fixture or an ordinary value. A further
 // identifier is unique too, so it gets a key of its own.
-func (w *world) fieldValue(r *record, f rpc.Field) (json.RawMessage, error) {
-	if raw, ok := w.opts.Fixtures[r.object.APIName].Fields[f.APIName]; ok {
-		return w.values.expand(raw, r.seed, r.key), nil
+func (sc *scenario) fieldValue(r *record, f rpc.Field) (json.RawMessage, error) {
+	if raw, ok := sc.opts.Fixtures[r.object.APIName].Fields[f.APIName]; ok {
+		return sc.values.expand(raw, r.seed, r.key), nil
 	}
 	if f.Identifier {
-		return w.key(r.object, f)
+		return sc.key(r.object, f)
 	}
-	return w.values.learned(r.object, f, r.seed), nil
+	return sc.values.learned(r.object, f, r.seed), nil
 }
 
 // newRecords makes n records of the current object.
-func (w *world) newRecords(n int) ([]*record, error) {
-	if w.object == nil {
+func (sc *scenario) newRecords(n int) ([]*record, error) {
+	if sc.object == nil {
 		return nil, harness("no object is chosen")
 	}
-	id, err := w.object.identifier()
+	id, err := sc.object.identifier()
 	if err != nil {
 		return nil, err
 	}
 	out := make([]*record, 0, n)
 	for range n {
-		r, err := w.newRecord(w.object, id)
+		r, err := sc.newRecord(sc.object, id)
 		if err != nil {
 			return nil, err
 		}
@@ -140,19 +140,19 @@ func (o *object) marker(id rpc.Field) (rpc.Field, bool) {
 
 // changed returns the record with other values under the same key: every field
 // that is no identifier is new. Different n give different values.
-func (w *world) changed(r *record, n int) *record {
+func (sc *scenario) changed(r *record, n int) *record {
 	c := *r
 	c.seed = r.seed.version(n)
 	c.values = map[string]json.RawMessage{}
 	for name, raw := range r.values {
 		f, ok := r.object.field(name)
-		switch fixed, is := w.opts.Fixtures[r.object.APIName].Fields[name]; {
+		switch fixed, is := sc.opts.Fixtures[r.object.APIName].Fields[name]; {
 		case !ok || f.Identifier || !f.Updateable || name == r.id.APIName:
 			c.values[name] = raw // the same value again is no update of it
 		case is:
-			c.values[name] = w.values.expand(fixed, c.seed, r.key)
+			c.values[name] = sc.values.expand(fixed, c.seed, r.key)
 		default:
-			c.values[name] = w.values.learned(r.object, f, c.seed)
+			c.values[name] = sc.values.learned(r.object, f, c.seed)
 		}
 	}
 	return &c

@@ -57,15 +57,15 @@ func gossip(e *small) http.Handler {
 			all = append(all, form)
 		}
 	}
-	told := strings.Join(all, " | ")
+	replica := strings.Join(all, " | ")
 	e.answer = func(method string, nth int, body []byte) string {
 		switch {
 		case method == "sync_batch":
-			return strings.ReplaceAll(refuseAll(body), `"no"`, encoded(told))
+			return strings.ReplaceAll(refuseAll(body), `"no"`, encoded(replica))
 		case method == "test_connection" && nth > 1:
-			return `{"jsonrpc":"2.0","id":$ID,"result":{"success":"` + told + `"}}` // not even JSON
+			return `{"jsonrpc":"2.0","id":$ID,"result":{"success":"` + replica + `"}}` // not even JSON
 		case method == "get_sync_speed":
-			return `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":` + encoded(told) + `,"data":` + encoded(all) + `}}`
+			return `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":` + encoded(replica) + `,"data":` + encoded(all) + `}}`
 		}
 		return ""
 	}
@@ -73,7 +73,7 @@ func gossip(e *small) http.Handler {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(strings.NewReader(string(body)))
 		w.Header().Set("X-Echo", r.Header.Get("Authorization")+" "+r.URL.String())
-		w.Header().Set("X-Told", strings.ReplaceAll(url.PathEscape(told), "\n", ""))
+		w.Header().Set("X-Told", strings.ReplaceAll(url.PathEscape(replica), "\n", ""))
 		e.ServeHTTP(w, r)
 	})
 }

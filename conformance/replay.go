@@ -13,7 +13,7 @@ type ReplayResult struct {
 	Check  string   `json:"check"`
 	Before Exchange `json:"before"`
 	After  Exchange `json:"after"`
-	// Same tells that status and body are as they were, but for nothing.
+	// Same reports whether status and body are as they were, but for nothing.
 	Same    bool   `json:"same"`
 	Skipped string `json:"skipped,omitempty"` // why it was not sent
 }

@@ -41,8 +41,8 @@ func (r *replicas) next(check string, req *request) int {
 // callsNamed bounds the calls that a finding names one by one.
 const callsNamed = 12
 
-// told says to which replica each call of a check went, for a finding.
-func (r *replicas) told(replies []*reply) string {
+// describe says to which replica each call of a check went, for a finding.
+func (r *replicas) describe(replies []*reply) string {
 	if len(r.lines) < 2 || len(replies) == 0 {
 		return ""
 	}
@@ -170,14 +170,14 @@ func (s *session) silent(ctx context.Context) (string, error) {
 	for i := 1; i < len(s.replicas.lines); i++ {
 		req := request{method: rpc.MethodTestConnection, replica: i}
 		r, err := s.send(ctx, "", req)
-		if err == nil && !r.heard() {
+		if err == nil && !r.complete() {
 			r, err = s.send(ctx, "", req) // one lost connection is no proof
 		}
 		if err != nil {
 			return "", err
 		}
-		if !r.heard() {
-			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], r.trouble())), nil
+		if !r.complete() {
+			return s.redactor.String(fmt.Sprintf("%s from the replica %s: %s", noResponse(r), s.replicas.names[i], r.failure())), nil
 		}
 	}
 	return "", nil

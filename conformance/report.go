@@ -159,7 +159,7 @@ type Settings struct {
 	ReadbackWindowMS  float64  `json:"readback_window_ms"`
 	MaxRecords        int      `json:"max_records"`
 	SkipConvention    string   `json:"skip_convention,omitempty"`
-	// The author's own form of keys: clean and replay want to be told it again.
+	// The author's own form of keys: clean and replay need it again.
 	KeyTemplate       string   `json:"key_template,omitempty"`
 	KeyRange          string   `json:"key_range,omitempty"`
 	DeclaredSpeed     string   `json:"declared_speed,omitempty"`

@@ -43,19 +43,19 @@ const needsReadback = "give a read-back hook (--readback-url or --readback-comma
 
 // findSight finds before the deletion how its effect can be seen: a way that
 // shows nothing of records that are there shows nothing of their end.
-func (w *world) findSight(g *cleaning, witnesses bool) sight {
+func (sc *scenario) findSight(g *cleaning, witnesses bool) sight {
 	why := "nothing shows whether they are gone: " + needsReadback
 	switch {
-	case w.readback == nil:
-	case w.unsound:
+	case sc.readback == nil:
+	case sc.unsound:
 		why = "the read-back hook failed its own test, so that it shows nothing"
 	default:
-		if _, shown := w.hookShown.Load(g.name); shown {
+		if _, shown := sc.hookShown.Load(g.name); shown {
 			return sight{by: byReadback}
 		}
-		found, err := w.lookThroughHook(g)
+		found, err := sc.lookThroughHook(g)
 		if err != nil {
-			why = "the read-back hook failed: " + w.redactor.String(err.Error())
+			why = "the read-back hook failed: " + sc.redactor.String(err.Error())
 			break
 		}
 		if slices.ContainsFunc(g.keys, func(k journal.Key) bool { return found[keyText(k.Identifier)].there }) {
@@ -64,7 +64,7 @@ func (w *world) findSight(g *cleaning, witnesses bool) sight {
 		why = fmt.Sprintf("the read-back hook has shown no record of %q, so that it does not show their end", g.name)
 	}
 	if witnesses {
-		if said, ok := w.calibrateWitness(g); ok {
+		if said, ok := sc.calibrateWitness(g); ok {
 			return sight{by: byWitness, skipped: said}
 		}
 	}
@@ -72,14 +72,14 @@ func (w *world) findSight(g *cleaning, witnesses bool) sight {
 }
 
 // look says of each key what shows after the deletion.
-func (w *world) look(g *cleaning) map[string]seen {
+func (sc *scenario) look(g *cleaning) map[string]seen {
 	switch g.sight.by {
 	case byReadback:
-		deadline := time.Now().Add(max(w.opts.ReadbackWindow, lateDelete))
+		deadline := time.Now().Add(max(sc.opts.ReadbackWindow, lateDelete))
 		for {
-			found, err := w.lookThroughHook(g)
+			found, err := sc.lookThroughHook(g)
 			if err != nil {
-				g.sight.why = "the read-back hook failed: " + w.redactor.String(err.Error())
+				g.sight.why = "the read-back hook failed: " + sc.redactor.String(err.Error())
 				return nil
 			}
 			late := slices.ContainsFunc(g.keys, func(k journal.Key) bool {
@@ -91,25 +91,25 @@ func (w *world) look(g *cleaning) map[string]seen {
 			}
 			select {
 			case <-time.After(100 * time.Millisecond):
-			case <-w.ctx.Done():
+			case <-sc.ctx.Done():
 				return found
 			}
 		}
 	case byWitness:
-		return w.lookByWitness(g)
+		return sc.lookByWitness(g)
 	}
 	return nil
 }
 
 // lookThroughHook asks the read-back for every key.
-func (w *world) lookThroughHook(g *cleaning) (map[string]seen, error) {
+func (sc *scenario) lookThroughHook(g *cleaning) (map[string]seen, error) {
 	ids := make([]json.RawMessage, len(g.keys))
 	out := make(map[string]seen, len(g.keys))
 	for i, k := range g.keys {
 		ids[i] = k.Identifier
 		out[keyText(k.Identifier)] = seen{}
 	}
-	reply, err := hook.Paged(w.readback)(w.ctx, hook.ReadbackRequest{Object: g.name, IdentifierField: g.field, Identifiers: ids})
+	reply, err := hook.Paged(sc.readback)(sc.ctx, hook.ReadbackRequest{Object: g.name, IdentifierField: g.field, Identifiers: ids})
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func (w *world) lookThroughHook(g *cleaning) (map[string]seen, error) {
 
 // settle counts what became of the keys of one object, and notes in the journal
 // those that are gone. What is only said to be gone stays in the journal.
-func (res *Residue) settle(w *world, g *cleaning, found map[string]seen) {
+func (res *Residue) settle(sc *scenario, g *cleaning, found map[string]seen) {
 	var gone []journal.Key
 	cleaned := 0
 	for _, k := range g.keys {
@@ -130,7 +130,7 @@ func (res *Residue) settle(w *world, g *cleaning, found map[string]seen) {
 		look, known := found[text]
 		switch {
 		case known && look.there:
-			res.keep(w, k, stillThere(k, answer, g.sight.by, look.copies))
+			res.keep(sc, k, stillThere(k, answer, g.sight.by, look.copies))
 			if answer.reply != nil && g.sight.by == byReadback {
 				g.denied = append(g.denied, k)
 			}
@@ -144,7 +144,7 @@ func (res *Residue) settle(w *world, g *cleaning, found map[string]seen) {
 			res.Unverified++
 			res.UnverifiedReason = g.sight.why
 		default:
-			res.keep(w, k, answer.why)
+			res.keep(sc, k, answer.why)
 		}
 	}
 	res.Cleaned += cleaned
@@ -154,14 +154,14 @@ func (res *Residue) settle(w *world, g *cleaning, found map[string]seen) {
 	if len(gone) == 0 {
 		return
 	}
-	if err := w.journal.Cleaned(gone); err != nil && res.UnverifiedReason == "" {
-		res.UnverifiedReason = w.redactor.String(err.Error())
+	if err := sc.journal.Cleaned(gone); err != nil && res.UnverifiedReason == "" {
+		res.UnverifiedReason = sc.redactor.String(err.Error())
 	}
 }
 
 // keep files a key that may still be there.
-func (res *Residue) keep(w *world, k journal.Key, why string) {
-	l := Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: w.redactor.String(why)}
+func (res *Residue) keep(sc *scenario, k journal.Key, why string) {
+	l := Leftover{Object: k.Object, Field: k.Field, Identifier: string(k.Identifier), Reason: sc.redactor.String(why)}
 	if k.State == journal.Unknown {
 		res.Unknown = append(res.Unknown, l)
 	} else {

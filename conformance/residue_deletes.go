@@ -30,14 +30,14 @@ func (s *session) judgeDeletes(ctx context.Context, groups []*cleaning, r *Repor
 		if len(g.denied) == 0 {
 			continue
 		}
-		w := s.newWorld(ctx, check, g.object)
+		sc := s.newScenario(ctx, check, g.object)
 		first := keyText(g.denied[0].Identifier)
-		w.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
+		sc.brokenFor("delete", first+" gone: its delete was acknowledged when the run cleaned up",
 			fmt.Sprintf("the read-back still shows it, and %d of the %d records of the clean-up in all", len(g.denied), len(g.keys)),
 			g.answers[first].reply)
-		w.findings[0].Cause = candidates + " the size of the batches (this check deletes less at once), or that other syncs have written the records; " +
+		sc.findings[0].Cause = candidates + " the size of the batches (this check deletes less at once), or that other syncs have written the records; " +
 			"the request below again, with one of its records, tells them apart."
-		res.Findings = append(res.Findings, w.findings[0])
+		res.Findings = append(res.Findings, sc.findings[0])
 	}
 	if len(res.Findings) > 0 {
 		res.Status, res.Reason = Fail, "the clean-up saw it: acknowledged deletes that were not done"

@@ -321,7 +321,7 @@ func TestDeletesOfLargeBatches(t *testing.T) {
 			require.Empty(t, r.Residue.Refused)
 			continue
 		}
-		require.Equal(t, Fail, got.Status, told(r))
+		require.Equal(t, Fail, got.Status, foundBy(r))
 		require.Contains(t, got.Findings[0].Actual, "the read-back still shows it")
 		require.Contains(t, got.Findings[0].Cause, "could be the size of the batches")
 		require.NotEmpty(t, got.Findings[0].Exchanges, "the delete that was acknowledged is shown")

@@ -17,13 +17,13 @@ const controls = 5
 // calibrateWitness finds whether an update tells a record that is there from one
 // that is not, and returns what it says of the latter. Without a record that it
 // finds, an endpoint that refuses every update would pass for an empty one.
-func (w *world) calibrateWitness(g *cleaning) (string, bool) {
+func (sc *scenario) calibrateWitness(g *cleaning) (string, bool) {
 	o := g.object
-	if o == nil || !o.accepts(rpc.OperationUpdate) || w.opts.SkipConvention == SkipSuccess {
+	if o == nil || !o.accepts(rpc.OperationUpdate) || sc.opts.SkipConvention == SkipSuccess {
 		return "", false
 	}
 	id, ok := o.field(g.field)
-	if !ok || !o.accepts(rpc.OperationDelete) && !w.opts.Hooks.Cleanup.Set() {
+	if !ok || !o.accepts(rpc.OperationDelete) && !sc.opts.Hooks.Cleanup.Set() {
 		return "", false
 	}
 	var keys []journal.Key
@@ -35,13 +35,13 @@ func (w *world) calibrateWitness(g *cleaning) (string, bool) {
 	if len(keys) == 0 {
 		return "", false
 	}
-	never, err := w.key(o, id)
+	never, err := sc.key(o, id)
 	if err != nil {
 		return "", false
 	}
 	// Whatever becomes of it, it is deleted with the others.
 	absent := journal.Key{Object: g.name, Field: g.field, Identifier: never, State: journal.Refused}
-	said, ok := w.witnessUpdates(g, id, append(keys, absent))
+	said, ok := sc.witnessUpdates(g, id, append(keys, absent))
 	g.keys = append(g.keys, absent)
 	if !ok {
 		return "", false
@@ -53,9 +53,9 @@ func (w *world) calibrateWitness(g *cleaning) (string, bool) {
 
 // lookByWitness updates every key. What is found is there; what is skipped in the
 // words that a key gets which was never there, is not.
-func (w *world) lookByWitness(g *cleaning) map[string]seen {
+func (sc *scenario) lookByWitness(g *cleaning) map[string]seen {
 	id, _ := g.object.field(g.field)
-	said, ok := w.witnessUpdates(g, id, g.keys)
+	said, ok := sc.witnessUpdates(g, id, g.keys)
 	out := map[string]seen{}
 	for text, words := range said {
 		switch words {
@@ -74,29 +74,29 @@ func (w *world) lookByWitness(g *cleaning) map[string]seen {
 // witnessUpdates sends an update for each key and returns what the results say:
 // "" for a record that was found, else the words of the skip. Keys without a
 // clear result are left out; false: a batch was not answered.
-func (w *world) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key) (map[string]string, bool) {
+func (sc *scenario) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key) (map[string]string, bool) {
 	out, all := map[string]string{}, true
-	for part := range slices.Chunk(keys, w.cleanUpSize()) {
-		records, err := w.witnesses(g.object, id, part)
+	for part := range slices.Chunk(keys, sc.cleanUpSize()) {
+		records, err := sc.witnesses(g.object, id, part)
 		if err != nil || len(records) == 0 {
 			return out, false
 		}
-		seq, err := w.announce(rpc.OperationUpdate, records)
+		seq, err := sc.announce(rpc.OperationUpdate, records)
 		if err != nil {
 			return out, false
 		}
-		b, err := w.cleanUpBatch(rpc.OperationUpdate, records, nil)
+		b, err := sc.cleanUpBatch(rpc.OperationUpdate, records, nil)
 		if err != nil {
 			return out, false
 		}
-		if w.finish(seq, b) != nil || !b.answered() {
+		if sc.finish(seq, b) != nil || !b.answered() {
 			all = false
 			continue
 		}
 		for i, r := range records {
 			text := keyText(part[i].Identifier)
 			switch {
-			case w.skipped(b, r):
+			case sc.skipped(b, r):
 				out[text] = "skipped " + skipWords(b, r)
 			case b.succeeded(r):
 				out[text] = ""
@@ -108,15 +108,15 @@ func (w *world) witnessUpdates(g *cleaning, id rpc.Field, keys []journal.Key) (m
 
 // witnesses are records with ordinary values under these keys; none where the
 // object has no field that an update could carry.
-func (w *world) witnesses(o *object, id rpc.Field, keys []journal.Key) ([]*record, error) {
+func (sc *scenario) witnesses(o *object, id rpc.Field, keys []journal.Key) ([]*record, error) {
 	out := make([]*record, len(keys))
 	for i, k := range keys {
-		r := &record{object: o, id: id, key: k.Identifier, seed: newSeed(w.check, w.keys.record(w.check.ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
+		r := &record{object: o, id: id, key: k.Identifier, seed: newSeed(sc.check, sc.keys.record(sc.check.ID)), values: map[string]json.RawMessage{id.APIName: k.Identifier}}
 		for _, f := range o.ordinary(id) {
 			if f.APIName == id.APIName || !f.Updateable || f.Identifier && !f.Required {
 				continue
 			}
-			raw, err := w.fieldValue(r, f)
+			raw, err := sc.fieldValue(r, f)
 			if err != nil {
 				return nil, err
 			}

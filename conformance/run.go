@@ -14,7 +14,7 @@ var errRunTimeout = errors.New("run timeout")
 // Run judges a destination. A report comes back whenever the endpoint could be
 // looked at, even when it is interrupted half-way; an error means that the judge
 // could not judge: *UsageError for mistakes of the caller (exit status 2), any
-// other error for trouble of the judge's own (exit status 3).
+// other error for a failure of the judge itself (exit status 3).
 func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 	s, err := newSession(target, opts)
 	if err != nil {
@@ -29,15 +29,15 @@ func Run(ctx context.Context, target Target, opts Options) (*Report, error) {
 }
 
 func (s *session) run(ctx context.Context) (*Report, error) {
-	j, err := s.prepare()
+	sched, err := s.prepare()
 	if err != nil {
 		return nil, err
 	}
-	return s.runChecks(ctx, j)
+	return s.runChecks(ctx, sched)
 }
 
 // runChecks judges the selected checks.
-func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
+func (s *session) runChecks(ctx context.Context, sched *scheduler) (*Report, error) {
 	started := time.Now()
 	if err := s.openJournal(); err != nil {
 		return nil, err
@@ -46,34 +46,34 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, s.opts.Timeout, errRunTimeout)
 	defer cancel()
 	r := s.newReport(started)
-	s.preflight(limited, r, j)
+	s.preflight(limited, r, sched)
 	if s.catalog != nil && len(r.Problems) == 0 {
-		if err := s.checkObjects(limited, r, j); err != nil {
+		if err := s.checkObjects(limited, r, sched); err != nil {
 			s.dropJournal()
 			return nil, err
 		}
-		if !j.untrusted { // nothing is written over a line that does not verify
-			s.probeHooks(limited, r, j)
+		if !sched.untrusted { // nothing is written over a line that does not verify
+			s.probeHooks(limited, r, sched)
 		}
 	}
 	if s.catalog != nil && len(r.Problems) == 0 {
-		s.tryValues(limited, j.checks)
-		if err := s.testReadback(limited, j.checks); err != nil {
-			j.hookFault = asOutcome(err)
+		s.tryValues(limited, sched.checks)
+		if err := s.testReadback(limited, sched.checks); err != nil {
+			sched.hookFault = asOutcome(err)
 		}
-		j.run(limited)
-		s.judgeAll(limited, j)
-		j.foldLate()
+		sched.run(limited)
+		s.judgeAll(limited, sched)
+		sched.foldLate()
 	} else {
 		s.dropJournal()
 	}
-	j.collect(r)
-	if j.untrusted && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status == Fail || c.Status == Flaky }) {
+	sched.collect(r)
+	if sched.untrusted && !slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status == Fail || c.Status == Flaky }) {
 		r.Problems = append(r.Problems, Problem{Kind: "untrusted", ExitStatus: 3,
 			Message: "the certificate of the endpoint does not verify, and the checks that would say why are not selected",
 			Fix:     "select TLS-*, or judge with --development on, or give its roots with --tls-roots"})
 	}
-	s.unsound = j.hookFault != nil
+	s.unsound = sched.hookFault != nil
 	s.cleanUp(ctx, limited, r)
 	if s.uncounted.Load() {
 		r.Notes = append(r.Notes, uncountedNote)
@@ -86,7 +86,7 @@ func (s *session) runChecks(ctx context.Context, j *jury) (*Report, error) {
 }
 
 // prepare loads and selects the checks.
-func (s *session) prepare() (*jury, error) {
+func (s *session) prepare() (*scheduler, error) {
 	cat, err := LoadCatalogue()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (s *session) prepare() (*jury, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newJury(s, &s.opts, append(selected, own...)), nil
+	return newScheduler(s, &s.opts, append(selected, own...)), nil
 }
 
 // ownChecks are those of the author's own feature files.
@@ -140,9 +140,9 @@ func sentences(known []Step) []string {
 
 // checkObjects refuses unknown --object names, once the list of objects is known
 // to be sound; otherwise the run goes on without writes.
-func (s *session) checkObjects(ctx context.Context, r *Report, j *jury) error {
+func (s *session) checkObjects(ctx context.Context, r *Report, sched *scheduler) error {
 	missing := s.unlisted()
-	if len(missing) == 0 || j.untrusted {
+	if len(missing) == 0 || sched.untrusted {
 		return nil
 	}
 	for _, id := range []string{"OBJ-001", "OBJ-002", "OBJ-003", "OBJ-004"} {

@@ -1,143 +1,213 @@
 package conformance
 
 import (
-	"cmp"
+	"context"
+	"encoding/json"
 	"fmt"
-	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// Step is one step definition: a sentence and what it does to the actor of a
-// scenario.
-type Step struct {
-	pattern *regexp.Regexp
-	bind    func(actor any) any
-}
-
-// NewStep declares a sentence by a regular expression for the actors of a suite,
-// of type A. The function that bind returns has one argument for each group of
-// the pattern (and a *Table or a *DocString last), and returns an error or
-// nothing; see Outcome and Scene.Held.
-func NewStep[A any](pattern string, bind func(A) any) Step {
-	return Step{pattern: regexp.MustCompile(pattern), bind: func(actor any) any { return bind(actor.(A)) }}
-}
-
-// definition is a step of the destination suite.
-type definition = Step
-
-func step(pattern string, bind func(*world) any) definition { return NewStep(pattern, bind) }
-
-// definitions are all sentences that a feature file may use.
-var definitions = sync.OnceValue(func() []definition {
-	return slices.Concat(
-		callSteps(), replySteps(), errorSteps(), httpSteps(), tlsSteps(), authSteps(),
-		planningSteps(), speedSteps(), objectSteps(), recordSteps(), valueSteps(), twinSteps(), resultSteps(), evidenceSteps(),
-		parallelSteps(), timeSteps(), volumeSteps(), hookSteps(),
-	)
-})
-
-// undefinedSteps returns the steps of a check that no definition, or more than
-// one, understands.
-func undefinedSteps(c *Check, known []Step) []string {
-	var out []string
-	for _, text := range c.Steps {
-		n := 0
-		for _, d := range known {
-			if d.pattern.MatchString(sentence(text)) {
-				n++
-			}
-		}
-		if n != 1 {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
-// sentence is a step without its keyword.
-func sentence(step string) string {
-	_, rest, _ := strings.Cut(step, " ")
-	return rest
-}
-
-// runScenario runs the steps of a check with an actor.
-func runScenario(c *Check, known []Step, actor any, negated string) *outcome {
-	read := scenarioOf(c, known, actor)
-	if read.odd != nil {
-		return read.odd
-	}
-	return read.run(actor, negated)
-}
-
-// scenario is a scenario that was read and matched: what to call, with which arguments.
+// scenario is the state of one scenario on its way: what was sent, what came
+// back, and what was found.
 type scenario struct {
-	steps []boundStep
-	odd   *outcome // why it cannot be run
+	*session
+	Findings
+	ctx context.Context
+	// object is the destination object under judgement, nil in checks that
+	// look at no single object.
+	object *object
+
+	notArrived  *reply                        // a planning reply that did not arrive
+	replies     []*reply                      // of the latest When and of all before it
+	batches     []*batch                      // sync_batch calls with their records, in order
+	latest      []*batch                      // those of the latest When
+	waves       [][]*batch                    // those of every When
+	sets        []set                         // what the latest When sent
+	history     []set                         // what every When sent
+	bad         []*record                     // the records that must not be accepted
+	badSure     bool                          // the author says that they are bad
+	model       *model                        // what the destination must hold now
+	before      map[place]observed            // what a read-back showed before the latest When
+	lost        []*expected                   // acknowledged records that are not there
+	unwitnessed []*record                     // acknowledged records that an update did not find
+	twins       []*record                     // records of another object with keys that were sent
+	purposes    []purpose                     // what each of the sets is for
+	leastPlan   bool                          // an update with nothing to change may be refused
+	keysTooWide string                        // all records with integer keys were refused: how
+	endings     []func(context.Context) error // hooks to end
+	parallel    parallelWrites                // what steps have written in parallel
+	measured    measuredPace                  // how fast the latest calls went
+	handshaken  *tlsFacts                     // what the handshake showed; nil without one
+	altered     map[string]json.RawMessage    // what the hook alter_schema answered
+
+	wrote atomic.Int64 // when the latest batch was answered, in Unix nanoseconds
+
+	run     int64 // the sync_run_id of the scenario
+	runOnce sync.Once
+	// hookAsked reports whether the read-back hook was asked about the object.
+	hookAsked bool
 }
 
-type boundStep struct {
-	text string
-	of   Step
-	args []reflect.Value
+// parallelWrites is what steps that write in parallel leave for the claims.
+type parallelWrites struct {
+	copies  [][]*record // the same keys, with other values in each batch
+	rounds  []dueBatch  // batches that are due, of all operations
+	lanes   []lane      // records that were created and witnessed at once
+	witness string      // the operation that witnesses the lanes
 }
 
-var scenarios sync.Map // scenarioKey -> func() *scenario
-
-type scenarioKey struct {
-	source string
-	known  *Step
+// dueBatch is one batch of several rounds.
+type dueBatch struct {
+	operation string
+	records   []*record
 }
 
-// scenarioOf reads a scenario and matches its steps, once: reading it anew for
-// each run takes a quarter of the time of a judge.
-func scenarioOf(c *Check, known []Step, actor any) *scenario {
-	key := scenarioKey{source: string(c.source)}
-	if len(known) > 0 {
-		key.known = &known[0]
+// measuredPace is what steps have measured of time.
+type measuredPace struct {
+	reached *float64      // the share of the intended rate; nil when none was measured
+	single  time.Duration // the median latency of calls one by one
+	atOnce  time.Duration // that of calls at once, in the fastest round
+	width   int           // the number of calls at once
+}
+
+// newScenario is a scenario of a check for an object, or for none.
+func (s *session) newScenario(ctx context.Context, c *Check, o *object) *scenario {
+	return &scenario{session: s, Findings: Findings{check: c, secrets: s.redactor}, ctx: ctx, object: o}
+}
+
+func (sc *scenario) note(format string, args ...any)  { sc.Note(format, args...) }
+func (sc *scenario) proof(format string, args ...any) { sc.Proof(format, args...) }
+func (sc *scenario) held() error                      { return sc.Held() }
+
+// broken adds a finding: what was expected, what was seen, in which replies.
+func (sc *scenario) broken(expected, actual string, where ...*reply) {
+	sc.brokenFor("", expected, actual, where...)
+}
+
+// brokenFor is broken for one operation.
+func (sc *scenario) brokenFor(operation, expected, actual string, where ...*reply) {
+	sc.brokenAs("", operation, expected, actual, where...)
+}
+
+// brokenAs is brokenFor with a word for what was observed. Without one it is the
+// kind of the first reply, where that is no ordinary result.
+func (sc *scenario) brokenAs(symptom, operation, expected, actual string, where ...*reply) {
+	if symptom == "" && len(where) > 0 && where[0] != nil {
+		symptom = where[0].kindOf()
 	}
-	found, _ := scenarios.LoadOrStore(key, sync.OnceValue(func() *scenario { return readScenario(c, known, actor) }))
-	return found.(func() *scenario)()
-}
-
-// run calls the steps until one does not hold. The Then step that is negated counts as
-// its opposite.
-func (s *scenario) run(actor any, negated string) *outcome {
-	var result *outcome
-	keep := func(o *outcome) {
-		if result == nil {
-			result = o
+	f := Finding{Expected: expected, Actual: actual, Operation: operation, Replica: sc.replicas.shown(where), symptom: symptom}
+	if sc.object != nil {
+		f.Object = sc.object.APIName
+	}
+	var exchanges []Exchange
+	for _, r := range where {
+		if r == nil {
+			continue
+		}
+		exchanges = append(exchanges, r.Exchange())
+		if f.Object == "" && r.object != "" {
+			f.Object = r.object
 		}
 	}
-	for _, b := range s.steps {
-		err := b.call(actor)
-		switch opposite := negated != "" && negated == b.text; {
-		case err == nil && opposite:
-			keep(&outcome{status: Fail, reason: "negated"})
-		case err == nil:
-		default:
-			if o := asOutcome(err); !opposite || o.status != Fail {
-				keep(o)
-			}
-			return cmp.Or(result, &outcome{status: Pass})
-		}
+	if replica := sc.replicas.describe(sc.replies); replica != "" {
+		f.Actual += "; " + replica
+		f.Cause = " Or a process keeps for itself what the next call, to another one, needs."
 	}
-	return cmp.Or(result, &outcome{status: Pass})
+	sc.add(f, exchanges)
 }
 
-// call binds the step to the actor and calls it; a panic is its error.
-func (b boundStep) call(actor any) (err error) {
-	defer func() {
-		if e := recover(); e != nil {
-			err = fmt.Errorf("%v", e)
-		}
-	}()
-	out := reflect.ValueOf(b.of.bind(actor)).Call(b.args)
-	if len(out) == 0 {
+// prompt are the checks that a write must not keep waiting.
+var prompt = []string{"SEM-001", "SEM-006", "DUR-001", "DUR-002"}
+
+// awaitWrites waits for writes that are known to arrive late.
+func (sc *scenario) awaitWrites() error {
+	wrote := sc.wrote.Load()
+	if sc.late == 0 || wrote == 0 || slices.Contains(prompt, sc.check.ID) {
 		return nil
 	}
-	err, _ = out[len(out)-1].Interface().(error)
-	return err
+	select {
+	case <-time.After(time.Until(time.Unix(0, wrote).Add(sc.late))):
+		return nil
+	case <-sc.ctx.Done():
+		return overtime(sc.ctx)
+	}
+}
+
+// incomplete says which replies of the scenario began, or were waited for, and never
+// came to their end. Nothing is known of what they would have been, so that no rule
+// about them has been seen to hold. "" when there is none.
+func (sc *scenario) incomplete() string {
+	n := 0
+	var first *reply
+	for _, r := range sc.replies {
+		if r.OK() || r.Kind == wire.KindCut || r.Kind == wire.KindCanceled || r.Received == 0 && r.Kind != wire.KindTimeout {
+			continue
+		}
+		if n++; first == nil {
+			first = r
+		}
+	}
+	if n == 0 {
+		return ""
+	}
+	return sc.redactor.String(fmt.Sprintf("%d of %d calls got no complete reply (%s: %s)", n, len(sc.replies), first.what(), clip(first.failure(), 200)))
+}
+
+// count adds up the evidence that every scenario has: what came back.
+func (sc *scenario) count() {
+	sc.Saw(SeenAttempts, len(sc.replies))
+	sc.Findings.incomplete = sc.incomplete()
+	for _, r := range sc.replies {
+		if r.OK() {
+			sc.Saw(SeenResponses, 1)
+		}
+		switch {
+		case r.isError():
+			sc.Saw(SeenErrors, 1)
+			sc.Saw(SeenEnvelopes, 1)
+		case r.result() != nil:
+			sc.Saw(SeenAnswers, 1)
+			sc.Saw(SeenEnvelopes, 1)
+		}
+	}
+	for _, b := range sc.batches {
+		sc.Saw(SeenResults, len(b.results))
+		for _, r := range b.records {
+			switch {
+			case b.succeeded(r) && (len(sc.latest) == 0 || slices.Contains(sc.latest, b)):
+				sc.Saw(SeenAccepted, 1) // what counts is the last batch, the others prepare it
+			case b.refusalOf(r) != "":
+				sc.Saw(SeenRefused, 1)
+			}
+		}
+	}
+	if p, is := sc.unseenPurpose(); is {
+		sc.note("%s: every record was refused, so that nothing was seen of it", p)
+		delete(sc.Findings.seen, SeenAccepted)
+	}
+	if f := sc.handshaken; f != nil && (f.err == nil || sc.url.Scheme != "https") {
+		sc.Saw(SeenHandshakes, 1)
+	}
+}
+
+// need asks for a read-back hook where nothing else can decide.
+func (sc *scenario) needReadback() error {
+	if sc.readback == nil {
+		return notRun("readback", "needs the read-back hook: give --readback-url or --readback-command")
+	}
+	return nil
+}
+
+// list joins names for a sentence, at most ten.
+func list(names []string) string {
+	if len(names) > 10 {
+		return strings.Join(names[:10], ", ") + fmt.Sprintf(" and %d more", len(names)-10)
+	}
+	return strings.Join(names, ", ")
 }

@@ -54,27 +54,27 @@ var lacking = map[Evidence]struct{ reason, decider string }{
 }
 
 // Saw counts evidence of a kind.
-func (s *Scene) Saw(kind Evidence, n int) {
-	if s.seen == nil {
-		s.seen = map[Evidence]int{}
+func (found *Findings) Saw(kind Evidence, n int) {
+	if found.seen == nil {
+		found.seen = map[Evidence]int{}
 	}
-	s.seen[kind] += n
+	found.seen[kind] += n
 }
 
 // unseen is the outcome of a scenario that holds without the evidence that its
 // check asks for; nil when nothing is missing.
-func (s *Scene) unseen() *outcome {
-	if s.incomplete != "" {
-		return &outcome{status: Inconclusive, reason: s.incomplete}
+func (found *Findings) unseen() *outcome {
+	if found.incomplete != "" {
+		return &outcome{status: Inconclusive, reason: found.incomplete}
 	}
-	for _, kind := range s.check.Evidence {
-		if s.seen[kind] > 0 {
+	for _, kind := range found.check.Evidence {
+		if found.seen[kind] > 0 {
 			continue
 		}
 		why := lacking[kind]
 		reason := why.reason
-		if s.refusal != "" && (kind == SeenAccepted || kind == SeenStored || kind == SeenChanged || kind == SeenDeleted) {
-			reason = "no record was accepted; the endpoint says: " + s.refusal
+		if found.refusal != "" && (kind == SeenAccepted || kind == SeenStored || kind == SeenChanged || kind == SeenDeleted) {
+			reason = "no record was accepted; the endpoint says: " + found.refusal
 			why.decider = "fixtures"
 		}
 		return &outcome{status: Inconclusive, reason: reason, decider: why.decider}
@@ -83,12 +83,12 @@ func (s *Scene) unseen() *outcome {
 }
 
 // evidenceText lists what was seen, for example "3 stored, 3 changed".
-func (s *Scene) evidenceText() string {
+func (found *Findings) evidenceText() string {
 	var parts []string
 	for _, kind := range evidenceKinds {
-		if n := s.seen[kind]; n > 0 && slices.Contains(s.check.Evidence, kind) {
+		if n := found.seen[kind]; n > 0 && slices.Contains(found.check.Evidence, kind) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, kind))
 		}
 	}
-	return strings.Join(append(parts, s.evidence...), "; ")
+	return strings.Join(append(parts, found.evidence...), "; ")
 }

@@ -38,9 +38,9 @@ func TestEveryCheckDeclaresEvidence(t *testing.T) {
 	require.Len(t, lacking, len(evidenceKinds))
 }
 
-// seeing is a scene of a check that declares these kinds.
-func seeing(kinds ...Evidence) *Scene {
-	return &Scene{check: &Check{ID: "AAA-001", Evidence: kinds}, secrets: wire.NewRedactor()}
+// seeing is the findings of a check that declares these kinds.
+func seeing(kinds ...Evidence) *Findings {
+	return &Findings{check: &Check{ID: "AAA-001", Evidence: kinds}, secrets: wire.NewRedactor()}
 }
 
 // TestAPassRestsOnEvidence: a scenario that holds is INCONCLUSIVE as long as one
@@ -49,22 +49,22 @@ func TestAPassRestsOnEvidence(t *testing.T) {
 	pass := &outcome{status: Pass}
 	for _, kind := range evidenceKinds {
 		t.Run(string(kind), func(t *testing.T) {
-			s := seeing(kind)
+			found := seeing(kind)
 			for _, other := range evidenceKinds {
 				if other != kind {
-					s.Saw(other, 3)
+					found.Saw(other, 3)
 				}
 			}
-			s.Saw(kind, 0)
-			r := s.result(pass, false)
+			found.Saw(kind, 0)
+			r := found.result(pass, false)
 			require.Equal(t, Inconclusive, r.Status)
 			require.Equal(t, lacking[kind].reason, r.Reason)
 			require.Equal(t, lacking[kind].decider, r.Decider)
 			require.Empty(t, r.Evidence, "what was not asked for is no evidence")
 
-			s.Saw(kind, 2)
-			s.Saw(kind, 1)
-			r = s.result(pass, false)
+			found.Saw(kind, 2)
+			found.Saw(kind, 1)
+			r = found.result(pass, false)
 			require.Equal(t, Pass, r.Status)
 			require.Equal(t, "3 "+string(kind), r.Evidence)
 		})
@@ -72,12 +72,12 @@ func TestAPassRestsOnEvidence(t *testing.T) {
 }
 
 func TestEveryKindOfEvidenceIsNeeded(t *testing.T) {
-	s := seeing(SeenAccepted, SeenRefused)
-	s.Saw(SeenRefused, 2)
-	require.Equal(t, Inconclusive, s.result(&outcome{status: Pass}, false).Status)
-	s.Saw(SeenAccepted, 5)
-	s.Proof("upsert: 5 accepted")
-	r := s.result(&outcome{status: Pass}, false)
+	found := seeing(SeenAccepted, SeenRefused)
+	found.Saw(SeenRefused, 2)
+	require.Equal(t, Inconclusive, found.result(&outcome{status: Pass}, false).Status)
+	found.Saw(SeenAccepted, 5)
+	found.Proof("upsert: 5 accepted")
+	r := found.result(&outcome{status: Pass}, false)
 	require.Equal(t, Pass, r.Status)
 	require.Equal(t, "5 accepted; 2 refused; upsert: 5 accepted", r.Evidence)
 	require.Equal(t, map[Evidence]int{SeenAccepted: 5, SeenRefused: 2}, r.Seen)
@@ -90,9 +90,9 @@ func TestARefusalIsTheReason(t *testing.T) {
 		SeenAccepted: true, SeenStored: true, SeenChanged: true, SeenDeleted: true,
 		SeenResponses: false, SeenErrors: false, SeenResults: false, SeenRefused: false, SeenKept: false, SeenAbsent: false,
 	} {
-		s := seeing(kind)
-		s.refusal = "table is locked"
-		r := s.result(&outcome{status: Pass}, false)
+		found := seeing(kind)
+		found.refusal = "table is locked"
+		r := found.result(&outcome{status: Pass}, false)
 		require.Equal(t, Inconclusive, r.Status)
 		if said {
 			require.Equal(t, "no record was accepted; the endpoint says: table is locked", r.Reason, kind)
@@ -106,15 +106,15 @@ func TestARefusalIsTheReason(t *testing.T) {
 // TestEvidenceMakesNothingBetter: only a pass is looked at twice.
 func TestEvidenceMakesNothingBetter(t *testing.T) {
 	for _, status := range []Status{NotApplicable, NotRun, Inconclusive, HarnessError} {
-		s := seeing(SeenStored)
-		r := s.result(&outcome{status: status, reason: "why"}, false)
+		found := seeing(SeenStored)
+		r := found.result(&outcome{status: status, reason: "why"}, false)
 		require.Equal(t, status, r.Status)
 		require.Equal(t, "why", r.Reason)
-		s.Saw(SeenStored, 1)
-		require.Equal(t, status, s.result(&outcome{status: status}, false).Status)
+		found.Saw(SeenStored, 1)
+		require.Equal(t, status, found.result(&outcome{status: status}, false).Status)
 	}
-	s := seeing(SeenStored)
-	s.Broken("this", "that")
-	require.Equal(t, Fail, s.result(&outcome{status: Fail}, false).Status, "a failure needs no evidence beside its finding")
-	require.Equal(t, Fail, s.result(&outcome{status: Pass}, false).Status)
+	found := seeing(SeenStored)
+	found.Broken("this", "that")
+	require.Equal(t, Fail, found.result(&outcome{status: Fail}, false).Status, "a failure needs no evidence beside its finding")
+	require.Equal(t, Fail, found.result(&outcome{status: Pass}, false).Status)
 }

@@ -11,49 +11,49 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// sending is the manner in which a step sends its records; the zero value sends
+// sending is the way in which a step sends its records; the zero value sends
 // ordinary records in batches as large as the endpoint allows.
 type sending struct {
 	identifiers []rpc.Field // at least one in sendsNew
 	every       bool        // maps every field that can be written, not only the ordinary ones
-	shapes      []func(w *world, r *record) *record
+	shapes      []func(sc *scenario, r *record) *record
 	twice       bool
 	alone       bool // records of a refused batch go again, each alone
-	plan        func(w *world, op string, records []*record) plan
+	plan        func(sc *scenario, op string, records []*record) plan
 
 	split    int  // records in a batch; 0: as many as allowed
 	spread   bool // over as many batches as may be under way at once
-	through  func(w *world, s set) ([]*batch, error)
+	through  func(sc *scenario, s set) ([]*batch, error)
 	parallel bool // all batches at once
 	copies   int  // the same records that many times at once, other values each
 	rounds   int  // that many sets of new records at once
 	cutReply bool
 }
 
-// shape changes a record as the manner asks.
-func (m *sending) shape(w *world, r *record) *record {
+// shape changes a record as the way asks.
+func (m *sending) shape(sc *scenario, r *record) *record {
 	for _, f := range m.shapes {
-		r = f(w, r)
+		r = f(sc, r)
 	}
 	return r
 }
 
-// manner reads the words behind the operation of a step.
-func (w *world) manner(words string) (*sending, error) {
+// sendingWays reads the words behind the operation of a step.
+func (sc *scenario) manner(words string) (*sending, error) {
 	m := &sending{identifiers: []rpc.Field{{}}}
-	o := w.object
+	o := sc.object
 	switch words = strings.TrimPrefix(words, ", "); words {
 	case "":
 	case "mapping every field":
 		m.every = true
 	case "mapping every field but arrays":
 		m.every = true
-		m.shapes = append(m.shapes, func(_ *world, r *record) *record {
+		m.shapes = append(m.shapes, func(_ *scenario, r *record) *record {
 			return r.keep(func(f rpc.Field) bool { return !f.Array || f.Required })
 		})
 	case "mapping a new field":
-		name := w.newFieldName()
-		m.shapes = append(m.shapes, func(_ *world, r *record) *record { return r.with(name, quote("new")) })
+		name := sc.newFieldName()
+		m.shapes = append(m.shapes, func(_ *scenario, r *record) *record { return r.with(name, quote("new")) })
 	case "by each identifier":
 		m.identifiers = o.identifiers()
 	case "by the integer identifier":
@@ -73,24 +73,24 @@ func (w *world) manner(words string) (*sending, error) {
 	case "mapping only the identifier":
 		m.shapes, m.alone = append(m.shapes, onlyIdentifier), true
 	case "in another sync run":
-		w.run = w.syncRun() + 1 // of the same sync
+		sc.run = sc.syncRun() + 1 // of the same sync
 	case "in another sync":
-		w.syncRun()
-		w.run = w.syncRuns.Add(2)
+		sc.syncRun()
+		sc.run = sc.syncRuns.Add(2)
 	case "in parallel batches":
 		m.parallel, m.spread = true, true
 	case "one by one":
 		m.split = 1
 	case "one by one in parallel, each followed by a witness":
-		m.through = (*world).sendsInLanes
+		m.through = (*scenario).sendsInLanes
 	case "in bodies of 0.2, 1 and 4 MB":
-		m.through = (*world).sendsLarge
+		m.through = (*scenario).sendsLarge
 	case "at the declared rate":
-		m.through = (*world).sendsAtRate
+		m.through = (*scenario).sendsAtRate
 	case "one by one in parallel":
 		m.split, m.parallel = 1, true
 	case "each twice":
-		if err := w.needsBatch(2); err != nil {
+		if err := sc.needsBatch(2); err != nil {
 			return nil, err
 		}
 		m.twice = true
@@ -100,11 +100,11 @@ func (w *world) manner(words string) (*sending, error) {
 	case "without their identifier":
 		m.plan = withoutKeyPlan
 	case "without credentials":
-		m.plan = func(*world, string, []*record) plan {
+		m.plan = func(*scenario, string, []*record) plan {
 			return plan{request: request{header: http.Header{"Authorization": nil}}}
 		}
 	case "on a fresh connection":
-		m.plan = func(*world, string, []*record) plan { return plan{request: request{fresh: true}} }
+		m.plan = func(*scenario, string, []*record) plan { return plan{request: request{fresh: true}} }
 	case "cutting the reply":
 		m.cutReply = true
 	case "with null in every optional field":
@@ -134,8 +134,8 @@ func (o *object) fixedIdentifier(active rpc.Field) (string, bool) {
 // withoutOtherIdentifiers leaves the other identifiers out of a record that was
 // sent before, or gives those that every plan must map another value, so that
 // only the active one can match.
-func withoutOtherIdentifiers(w *world, r *record) *record {
-	if e := w.expectedOf(r); e == nil || !e.exists {
+func withoutOtherIdentifiers(sc *scenario, r *record) *record {
+	if e := sc.expectedOf(r); e == nil || !e.exists {
 		return r
 	}
 	c := *r
@@ -145,7 +145,7 @@ func withoutOtherIdentifiers(w *world, r *record) *record {
 		case !f.Identifier || name == r.id.APIName:
 			c.values[name] = raw
 		case f.Required:
-			if key, err := w.key(r.object, f); err == nil {
+			if key, err := sc.key(r.object, f); err == nil {
 				c.values[name] = key
 			}
 		}
@@ -153,20 +153,20 @@ func withoutOtherIdentifiers(w *world, r *record) *record {
 	return &c
 }
 
-func (w *world) expectedOf(r *record) *expected {
-	if w.model == nil {
+func (sc *scenario) expectedOf(r *record) *expected {
+	if sc.model == nil {
 		return nil
 	}
-	return w.model.at[r.place()]
+	return sc.model.at[r.place()]
 }
 
 // withRealKey gives the record the values of its true identifiers as well.
-func withRealKey(w *world, r *record) *record {
+func withRealKey(sc *scenario, r *record) *record {
 	for _, f := range r.object.identifiers() {
 		if _, ok := r.values[f.APIName]; ok {
 			continue
 		}
-		if key, err := w.key(r.object, f); err == nil {
+		if key, err := sc.key(r.object, f); err == nil {
 			r = r.with(f.APIName, key)
 		}
 	}
@@ -174,9 +174,9 @@ func withRealKey(w *world, r *record) *record {
 }
 
 // reversedPlan sends schema and records in different orders of members.
-func reversedPlan(w *world, op string, records []*record) plan {
+func reversedPlan(sc *scenario, op string, records []*record) plan {
 	mapped := mappedFields(records)
-	params := w.batchParams(op, records, mapped)
+	params := sc.batchParams(op, records, mapped)
 	back := slices.Clone(mapped)
 	slices.Reverse(back)
 	var out bytes.Buffer
@@ -194,13 +194,13 @@ func reversedPlan(w *world, op string, records []*record) plan {
 }
 
 // newFieldName is the field that OBJ-005 creates on write.
-func (w *world) newFieldName() string { return "zz_conf_" + w.keys.run }
+func (sc *scenario) newFieldName() string { return "zz_conf_" + sc.keys.run }
 
 // withoutKeyPlan is what the service never sends, as the check says: the first
 // half of the records without the identifier, the rest with null in its place.
-func withoutKeyPlan(w *world, op string, records []*record) plan {
+func withoutKeyPlan(sc *scenario, op string, records []*record) plan {
 	mapped := mappedFields(records)
-	params := w.batchParams(op, records, mapped)
+	params := sc.batchParams(op, records, mapped)
 	i := bytes.Index(params, []byte(`"records":[`))
 	var out bytes.Buffer
 	out.Write(params[:i])
@@ -225,36 +225,36 @@ func withoutKeyPlan(w *world, op string, records []*record) plan {
 }
 
 // send sends one set.
-func (m *sending) send(w *world, s set) ([]*batch, error) {
+func (m *sending) send(sc *scenario, s set) ([]*batch, error) {
 	how := plan{}
 	switch {
 	case m.cutReply:
-		return nil, m.sendAndCut(w, s)
+		return nil, m.sendAndCut(sc, s)
 	case m.through != nil:
-		return m.through(w, s)
+		return m.through(sc, s)
 	case m.copies > 0:
-		return m.sendCopies(w, s)
+		return m.sendCopies(sc, s)
 	case m.rounds > 0:
-		return m.sendRounds(w, s)
+		return m.sendRounds(sc, s)
 	case m.plan != nil:
-		return m.sendPlanned(w, s)
+		return m.sendPlanned(sc, s)
 	}
 	if m.spread {
-		m.split = min(w.perLane(len(s.records)), w.largestBatch())
+		m.split = min(sc.perLane(len(s.records)), sc.largestBatch())
 	}
 	if m.split == 0 {
-		return w.write(s.operation, s.records, how)
+		return sc.write(s.operation, s.records, how)
 	}
 	var parts [][]*record
 	for part := range slices.Chunk(s.records, m.split) {
 		parts = append(parts, part)
 	}
 	if m.parallel {
-		return w.writeAtOnce(s.operation, parts, how)
+		return sc.writeAtOnce(s.operation, parts, how)
 	}
 	var out []*batch
 	for _, p := range parts {
-		sent, err := w.write(s.operation, p, how)
+		sent, err := sc.write(s.operation, p, how)
 		out = append(out, sent...)
 		if err != nil {
 			return out, err
@@ -263,11 +263,11 @@ func (m *sending) send(w *world, s set) ([]*batch, error) {
 	return out, nil
 }
 
-// sendPlanned sends the records by plans of the manner's own making.
-func (m *sending) sendPlanned(w *world, s set) ([]*batch, error) {
+// sendPlanned sends the records by plans that the way makes.
+func (m *sending) sendPlanned(sc *scenario, s set) ([]*batch, error) {
 	var out []*batch
-	for part := range slices.Chunk(s.records, w.largestBatch()) {
-		b, err := w.writeOne(s.operation, part, m.plan(w, s.operation, part))
+	for part := range slices.Chunk(s.records, sc.largestBatch()) {
+		b, err := sc.writeOne(s.operation, part, m.plan(sc, s.operation, part))
 		if b != nil {
 			out = append(out, b)
 		}
@@ -279,27 +279,27 @@ func (m *sending) sendPlanned(w *world, s set) ([]*batch, error) {
 }
 
 // perLane cuts n records into as many batches as are declared for one time.
-func (w *world) perLane(n int) int {
+func (sc *scenario) perLane(n int) int {
 	lanes := 1
-	if w.catalog.speed != nil {
-		lanes = min(parallelCap(*w.catalog.speed), n)
+	if sc.catalog.speed != nil {
+		lanes = min(parallelCap(*sc.catalog.speed), n)
 	}
 	return (n + lanes - 1) / lanes
 }
 
 // writeAtOnce sends batches in parallel, as many at once as is declared.
-func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*batch, error) {
+func (sc *scenario) writeAtOnce(operation string, parts [][]*record, how plan) ([]*batch, error) {
 	out := make([]*batch, len(parts))
 	errs := make([]error, len(parts))
 	var wg sync.WaitGroup
 	for i, p := range parts {
-		wg.Go(func() { out[i], errs[i] = w.batch(w, operation, p, how) })
+		wg.Go(func() { out[i], errs[i] = sc.batch(sc, operation, p, how) })
 	}
 	wg.Wait()
 	for i, b := range out {
 		if b != nil {
-			w.batches = append(w.batches, b)
-			w.replies = append(w.replies, b.reply)
+			sc.batches = append(sc.batches, b)
+			sc.replies = append(sc.replies, b.reply)
 		}
 		if errs[i] != nil {
 			return slices.DeleteFunc(out, func(b *batch) bool { return b == nil }), errs[i]
@@ -310,63 +310,63 @@ func (w *world) writeAtOnce(operation string, parts [][]*record, how plan) ([]*b
 
 // sendAndCut closes the connection in the middle of the reply. What became of
 // the records is unknown until they are sent again.
-func (m *sending) sendAndCut(w *world, s set) error {
-	for part := range slices.Chunk(s.records, w.largestBatch()) {
-		if _, err := w.batch(w, s.operation, part, plan{request: request{cutReply: 1}}); err != nil {
+func (m *sending) sendAndCut(sc *scenario, s set) error {
+	for part := range slices.Chunk(s.records, sc.largestBatch()) {
+		if _, err := sc.batch(sc, s.operation, part, plan{request: request{cutReply: 1}}); err != nil {
 			return err
 		}
 	}
 	for _, r := range s.records {
-		w.model.get(r).known = false
+		sc.model.get(r).known = false
 	}
 	return nil
 }
 
 // sendCopies sends the same keys in parallel, each batch with values of its own.
-func (m *sending) sendCopies(w *world, s set) ([]*batch, error) {
+func (m *sending) sendCopies(sc *scenario, s set) ([]*batch, error) {
 	parts := make([][]*record, m.copies)
 	for i := range parts {
 		for _, r := range s.records {
-			parts[i] = append(parts[i], everyWritable(w, w.changed(r, i+1)))
+			parts[i] = append(parts[i], everyWritable(sc, sc.changed(r, i+1)))
 		}
 	}
-	w.parallel.copies = parts
+	sc.parallel.copies = parts
 	var chunks [][]*record
 	for _, p := range parts {
-		chunks = slices.AppendSeq(chunks, slices.Chunk(p, w.largestBatch()))
+		chunks = slices.AppendSeq(chunks, slices.Chunk(p, sc.largestBatch()))
 	}
-	return w.writeAtOnce(s.operation, chunks, plan{})
+	return sc.writeAtOnce(s.operation, chunks, plan{})
 }
 
 // sendRounds sends several sets of new records of every operation in parallel.
-func (m *sending) sendRounds(w *world, s set) ([]*batch, error) {
-	rounds := w.parallel.rounds
+func (m *sending) sendRounds(sc *scenario, s set) ([]*batch, error) {
+	rounds := sc.parallel.rounds
 	for range m.rounds {
-		records, err := w.make(len(s.records), s.operation, rpc.Field{}, &sending{})
+		records, err := sc.make(len(s.records), s.operation, rpc.Field{}, &sending{})
 		if err != nil {
 			return nil, err
 		}
-		for part := range slices.Chunk(records, w.largestBatch()) {
+		for part := range slices.Chunk(records, sc.largestBatch()) {
 			rounds = append(rounds, dueBatch{s.operation, part})
 		}
 	}
-	w.parallel.rounds = rounds
-	if s.operation != w.sets[len(w.sets)-1].operation {
+	sc.parallel.rounds = rounds
+	if s.operation != sc.sets[len(sc.sets)-1].operation {
 		return nil, nil // the last set sends them all at once
 	}
 	out := make([]*batch, len(rounds))
 	errs := make([]error, len(rounds))
 	var wg sync.WaitGroup
 	for i, r := range rounds {
-		wg.Go(func() { out[i], errs[i] = w.batch(w, r.operation, r.records, plan{}) })
+		wg.Go(func() { out[i], errs[i] = sc.batch(sc, r.operation, r.records, plan{}) })
 	}
 	wg.Wait()
 	for i, b := range out {
 		if errs[i] != nil {
 			return nil, errs[i]
 		}
-		w.batches = append(w.batches, b)
-		w.replies = append(w.replies, b.reply)
+		sc.batches = append(sc.batches, b)
+		sc.replies = append(sc.replies, b.reply)
 	}
 	return out, nil
 }

@@ -69,12 +69,12 @@ type session struct {
 	devWhy     string
 	private    bool // verified against roots that the author gave
 
-	syncRuns atomic.Int64
-	heard    atomic.Bool // some HTTP response came to its end
-	cat      *Catalogue
-	catalog  *catalog // what discovery found
-	token    tokenBox // the token of the connection; a hook may rotate it
-	secret   string   // the URL secret
+	syncRuns  atomic.Int64
+	responded atomic.Bool // some HTTP response came to its end
+	cat       *Catalogue
+	catalog   *catalog // what discovery found
+	token     tokenBox // the token of the connection; a hook may rotate it
+	secret    string   // the URL secret
 
 	budget struct {
 		sync.Mutex

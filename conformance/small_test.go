@@ -259,8 +259,8 @@ const (
 `
 )
 
-// prepared is a session and a jury over a catalogue of the test's own.
-func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*session, *jury) {
+// prepared is a session and a scheduler over a catalogue of the test's own.
+func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*session, *scheduler) {
 	t.Helper()
 	files := fstest.MapFS{"a.feature": {Data: []byte("Feature: Tests\n" + scenarios)}}
 	cat, err := readCatalogue(files, ".", false)
@@ -276,14 +276,14 @@ func prepared(t *testing.T, e http.Handler, scenarios string, opts Options) (*se
 	for _, c := range cat.Checks {
 		require.Empty(t, undefinedSteps(c, definitions()), c.ID)
 	}
-	return s, newJury(s, &s.opts, cat.Checks)
+	return s, newScheduler(s, &s.opts, cat.Checks)
 }
 
 // judged runs a catalogue of the test's own.
 func judged(t *testing.T, e http.Handler, scenarios string, opts Options) *Report {
 	t.Helper()
-	s, j := prepared(t, e, scenarios, opts)
-	r, err := s.runChecks(context.Background(), j)
+	s, sched := prepared(t, e, scenarios, opts)
+	r, err := s.runChecks(context.Background(), sched)
 	require.NoError(t, err)
 	return r
 }

@@ -7,36 +7,36 @@ import (
 // What the service does with several objects.
 
 // amongObjects is what the service does with several objects at a time.
-func (w *world) amongObjects(what string) error {
+func (sc *scenario) amongObjects(what string) error {
 	if what != "plans every other object" {
-		return w.sendsInTurn()
+		return sc.sendsInTurn()
 	}
 	var calls []request
-	for _, o := range w.catalog.objects {
-		if o.APIName != w.object.APIName {
+	for _, o := range sc.catalog.objects {
+		if o.APIName != sc.object.APIName {
 			calls = append(calls, objectCalls(o)...)
 		}
 	}
 	if len(calls) == 0 {
 		return notApplicable("the endpoint lists one object only")
 	}
-	return w.sendAll(append(calls[:min(len(calls), 20)], request{method: rpc.MethodGetSyncSpeed}))
+	return sc.sendAll(append(calls[:min(len(calls), 20)], request{method: rpc.MethodGetSyncSpeed}))
 }
 
 // sendsInTurn sends batches of one record, the object of the check and the other
 // named ones in turn, as the service does with two syncs.
-func (w *world) sendsInTurn() error {
+func (sc *scenario) sendsInTurn() error {
 	var objects []*object
-	for _, name := range w.opts.Objects {
-		if o := w.catalog.object(name); o != nil && o.creating() != "" && (o == w.object || len(objects) < 4) {
+	for _, name := range sc.opts.Objects {
+		if o := sc.catalog.object(name); o != nil && o.creating() != "" && (o == sc.object || len(objects) < 4) {
 			objects = append(objects, o)
 		}
 	}
-	if len(objects) < 2 || w.object.creating() == "" {
+	if len(objects) < 2 || sc.object.creating() == "" {
 		return nil // the steps before show what one object shows
 	}
-	if w.model == nil {
-		w.model = newModel()
+	if sc.model == nil {
+		sc.model = newModel()
 	}
 	for range 3 {
 		for _, o := range objects {
@@ -44,31 +44,31 @@ func (w *world) sendsInTurn() error {
 			if err != nil {
 				continue
 			}
-			r, err := w.newRecord(o, id)
+			r, err := sc.newRecord(o, id)
 			if err != nil {
 				return err
 			}
-			b, err := w.writeOne(o.creating(), []*record{r}, plan{})
+			b, err := sc.writeOne(o.creating(), []*record{r}, plan{})
 			if err != nil {
 				return err
 			}
-			w.model.apply(b)
-			w.keepRefusal(b)
-			w.latest, w.sets = append(w.latest, b), append(w.sets, set{b.operation, b.records})
+			sc.model.apply(b)
+			sc.keepRefusal(b)
+			sc.latest, sc.sets = append(sc.latest, b), append(sc.sets, set{b.operation, b.records})
 		}
 	}
 	return nil
 }
 
-func (w *world) sendsNone(which string) error {
+func (sc *scenario) sendsNone(which string) error {
 	if which == "" {
-		return w.sendEmpty(w.object)
+		return sc.sendEmpty(sc.object)
 	}
 	others := 0
-	for _, o := range w.catalog.objects {
-		if o.APIName != w.object.APIName && len(o.writing()) > 0 {
+	for _, o := range sc.catalog.objects {
+		if o.APIName != sc.object.APIName && len(o.writing()) > 0 {
 			others++
-			if err := w.sendEmpty(o); err != nil {
+			if err := sc.sendEmpty(o); err != nil {
 				return err
 			}
 		}
@@ -79,11 +79,11 @@ func (w *world) sendsNone(which string) error {
 	return nil
 }
 
-func (w *world) sendEmpty(o *object) error {
-	params, ok := w.emptyBatch(o)
+func (sc *scenario) sendEmpty(o *object) error {
+	params, ok := sc.emptyBatch(o)
 	if !ok {
 		return nil
 	}
-	_, err := w.send(request{method: rpc.MethodSyncBatch, params: params, object: o.APIName})
+	_, err := sc.send(request{method: rpc.MethodSyncBatch, params: params, object: o.APIName})
 	return err
 }

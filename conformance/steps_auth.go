@@ -11,22 +11,22 @@ import (
 // authSteps judge how the endpoint knows its caller (spec 5.2).
 func authSteps() []definition {
 	return []definition{
-		step(`^an auth token is configured$`, func(w *world) any { return w.tokenConfigured }),
-		step(`^a URL secret is configured$`, func(w *world) any { return w.secretConfigured }),
-		step(`^(every|no) reply refuses the (caller|rate)( by an error or a status of 401 or 403)?$`, func(w *world) any { return w.refusesCaller }),
-		step(`^no reply contains a secret$`, func(w *world) any { return w.keepsSecrets }),
+		step(`^an auth token is configured$`, func(sc *scenario) any { return sc.tokenConfigured }),
+		step(`^a URL secret is configured$`, func(sc *scenario) any { return sc.secretConfigured }),
+		step(`^(every|no) reply refuses the (caller|rate)( by an error or a status of 401 or 403)?$`, func(sc *scenario) any { return sc.refusesCaller }),
+		step(`^no reply contains a secret$`, func(sc *scenario) any { return sc.keepsSecrets }),
 	}
 }
 
-func (w *world) tokenConfigured() error {
-	if w.target.Token == "" {
+func (sc *scenario) tokenConfigured() error {
+	if sc.target.Token == "" {
 		return notApplicable("no Auth Token is configured: name its variable with --token-env")
 	}
 	return nil
 }
 
-func (w *world) secretConfigured() error {
-	if w.secret == "" {
+func (sc *scenario) secretConfigured() error {
+	if sc.secret == "" {
 		return notApplicable("no URL secret is declared: name it with --url-secret")
 	}
 	return nil
@@ -44,40 +44,40 @@ func refused(r *reply) bool {
 	return !r.OK() || r.result() == nil
 }
 
-func (w *world) refusesCaller(which, what, form string) error {
+func (sc *scenario) refusesCaller(which, what, form string) error {
 	if what == "rate" {
-		return w.rateAccepted()
+		return sc.rateAccepted()
 	}
 	if form != "" {
-		return w.everyReply(properRefusal)
+		return sc.everyReply(properRefusal)
 	}
 	if which == "every" {
-		return w.everyReply(func(r *reply) (string, string) {
+		return sc.everyReply(func(r *reply) (string, string) {
 			if !refused(r) {
 				return "a refusal: an error, or status 401 or 403", r.short()
 			}
 			return "", ""
 		})
 	}
-	stranger, err := w.strangerError()
+	stranger, err := sc.strangerError()
 	if err != nil {
 		return err
 	}
-	err = w.everyReply(func(r *reply) (string, string) {
+	err = sc.everyReply(func(r *reply) (string, string) {
 		if refusesStranger(r, stranger) {
 			return "an answer for the configured credentials, not the one that a stranger gets", r.short()
 		}
 		return "", ""
 	})
-	if r := w.unansweredReply(); err == nil && r != nil {
+	if r := sc.unansweredReply(); err == nil && r != nil {
 		return inconclusive("", "%s has neither a result nor an error: %s", r.what(), r.short())
 	}
 	return err
 }
 
 // unansweredReply is a reply that says nothing about its caller, nil without one.
-func (w *world) unansweredReply() *reply {
-	for _, r := range w.replies {
+func (sc *scenario) unansweredReply() *reply {
+	for _, r := range sc.replies {
 		refused := r.Status == http.StatusUnauthorized || r.Status == http.StatusForbidden
 		if !refused && r.member("result") == nil && r.member("error") == nil {
 			return r
@@ -95,19 +95,19 @@ func refusesStranger(r *reply, stranger string) bool {
 
 // strangerError is the error that a caller without credentials gets, "" when
 // the endpoint lets strangers in or needs no credentials.
-func (w *world) strangerError() (string, error) {
-	if w.target.Token == "" && w.secret == "" {
+func (sc *scenario) strangerError() (string, error) {
+	if sc.target.Token == "" && sc.secret == "" {
 		return "", nil
 	}
 	c := request{method: rpc.MethodListObjects, header: http.Header{"Authorization": nil}}
-	if w.secret != "" {
-		changed, err := w.withSecret([]string{wrongSecret})
+	if sc.secret != "" {
+		changed, err := sc.withSecret([]string{wrongSecret})
 		if err != nil {
 			return "", err
 		}
 		c.url = changed
 	}
-	r, err := w.session.send(w.ctx, w.check.ID, c)
+	r, err := sc.session.send(sc.ctx, sc.check.ID, c)
 	if err != nil {
 		return "", err
 	}
@@ -131,24 +131,24 @@ func properRefusal(r *reply) (string, string) {
 
 // keepsSecrets searches head and body of every reply for the token and the URL
 // secret, in every encoding (spec 5.2.4).
-func (w *world) keepsSecrets() error {
-	if w.target.Token == "" && w.secret == "" {
+func (sc *scenario) keepsSecrets() error {
+	if sc.target.Token == "" && sc.secret == "" {
 		return notApplicable("no Auth Token and no URL secret is configured")
 	}
-	secrets := map[string]string{"the token": w.target.Token, "the URL secret": w.secret}
+	secrets := map[string]string{"the token": sc.target.Token, "the URL secret": sc.secret}
 	for name, secret := range secrets {
 		if len(secret) < 4 {
 			continue
 		}
 		find := wire.NewRedactor()
 		find.Add(secret, "\x00")
-		for _, r := range w.replies {
+		for _, r := range sc.replies {
 			if n := holds(find, r); n != "" {
-				w.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.what(), name, n), r)
+				sc.broken("replies without credentials in them", fmt.Sprintf("%s: %s stands in the %s of the reply", r.what(), name, n), r)
 			}
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // holds names the part of a reply that holds what the redactor knows.

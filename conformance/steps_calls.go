@@ -15,31 +15,31 @@ import (
 // callSteps send calls that write nothing.
 func callSteps() []definition {
 	return []definition{
-		step(`^the service calls every (reading )?method$`, func(w *world) any { return w.callsEvery }),
-		step(`^the service calls a method that does not exist$`, func(w *world) any { return w.callsUnknown }),
+		step(`^the service calls every (reading )?method$`, func(sc *scenario) any { return sc.callsEvery }),
+		step(`^the service calls a method that does not exist$`, func(sc *scenario) any { return sc.callsUnknown }),
 		step(`^the service calls "([a-z_]+)"(?: (\d+) times| at (\d+) % of the rate limit)?( in the declared parallelism)?$`,
-			func(w *world) any { return w.callsMethod }),
-		step(`^the service calls (every method|"[a-z_]+") in each of these ways:$`, func(w *world) any { return w.callsInWays }),
-		step(`^the service sends each of the bodies:$`, func(w *world) any { return w.sendsBodies }),
+			func(sc *scenario) any { return sc.callsMethod }),
+		step(`^the service calls (every method|"[a-z_]+") in each of these ways:$`, func(sc *scenario) any { return sc.callsInWays }),
+		step(`^the service sends each of the bodies:$`, func(sc *scenario) any { return sc.sendsBodies }),
 	}
 }
 
 // readingCalls are the five calls that read, for the object under judgement or
 // the first one that is listed.
-func (w *world) readingCalls() []request {
+func (sc *scenario) readingCalls() []request {
 	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
-	if o := w.anyObject(); o != nil {
+	if o := sc.anyObject(); o != nil {
 		calls = append(calls, objectCalls(o)...)
 	}
 	return append(calls, request{method: rpc.MethodGetSyncSpeed})
 }
 
-func (w *world) anyObject() *object {
+func (sc *scenario) anyObject() *object {
 	switch {
-	case w.object != nil:
-		return w.object
-	case len(w.catalog.objects) > 0:
-		return w.catalog.objects[0]
+	case sc.object != nil:
+		return sc.object
+	case len(sc.catalog.objects) > 0:
+		return sc.catalog.objects[0]
 	}
 	return nil
 }
@@ -54,11 +54,11 @@ func objectCalls(o *object) []request {
 
 // everyCall is each of the six methods once; sync_batch has no records, so that
 // nothing is written.
-func (w *world) everyCall() []request {
+func (sc *scenario) everyCall() []request {
 	calls := []request{{method: rpc.MethodTestConnection}, {method: rpc.MethodListObjects}}
-	if o := w.anyObject(); o != nil {
+	if o := sc.anyObject(); o != nil {
 		calls = append(calls, objectCalls(o)...)
-		if body, ok := w.emptyBatch(o); ok {
+		if body, ok := sc.emptyBatch(o); ok {
 			calls = append(calls, request{method: rpc.MethodSyncBatch, params: body, object: o.APIName})
 		}
 	}
@@ -67,21 +67,21 @@ func (w *world) everyCall() []request {
 
 // emptyBatch is a sync_batch without records, with an operation that the object
 // accepts.
-func (w *world) emptyBatch(o *object) ([]byte, bool) {
+func (sc *scenario) emptyBatch(o *object) ([]byte, bool) {
 	id, err := o.identifier()
 	ops := o.writing()
 	if err != nil || len(ops) == 0 {
 		return nil, false
 	}
 	r := &record{object: o, id: id, key: []byte(`""`), values: map[string]json.RawMessage{id.APIName: []byte(`""`)}}
-	full := w.batchParams(ops[0], []*record{r}, nil)
+	full := sc.batchParams(ops[0], []*record{r}, nil)
 	i := strings.Index(string(full), `"records":[`)
 	return append(full[:i:i], `"records":[]}`...), true
 }
 
-func (w *world) sendAll(calls []request) error {
+func (sc *scenario) sendAll(calls []request) error {
 	for _, c := range calls {
-		r, err := w.send(c)
+		r, err := sc.send(c)
 		if err != nil {
 			return err
 		}
@@ -92,31 +92,31 @@ func (w *world) sendAll(calls []request) error {
 	return nil
 }
 
-func (w *world) callsEvery(reading string) error {
+func (sc *scenario) callsEvery(reading string) error {
 	if reading != "" {
-		return w.sendAll(w.readingCalls())
+		return sc.sendAll(sc.readingCalls())
 	}
-	return w.sendAll(w.everyCall())
+	return sc.sendAll(sc.everyCall())
 }
 
 // unknownMethod is a name that no endpoint has.
 const unknownMethod = "zz_no_such_method"
 
-func (w *world) callsUnknown() error {
-	_, err := w.send(request{method: unknownMethod, odd: true})
+func (sc *scenario) callsUnknown() error {
+	_, err := sc.send(request{method: unknownMethod, odd: true})
 	return err
 }
 
 // methodCalls are the calls of one method: one for every object where the
 // method asks for an object.
-func (w *world) methodCalls(method string) []request {
+func (sc *scenario) methodCalls(method string) []request {
 	if method != rpc.MethodListFields && method != rpc.MethodSupportedOperations {
 		return []request{{method: method}}
 	}
 	var calls []request
-	for i, o := range w.catalog.objects {
+	for i, o := range sc.catalog.objects {
 		if i == 50 {
-			w.note("%d objects are listed: the first 50 were asked about", len(w.catalog.objects))
+			sc.note("%d objects are listed: the first 50 were asked about", len(sc.catalog.objects))
 			break
 		}
 		calls = append(calls, slices.DeleteFunc(objectCalls(o), func(r request) bool { return r.method != method })...)
@@ -124,16 +124,16 @@ func (w *world) methodCalls(method string) []request {
 	return calls
 }
 
-func (w *world) callsMethod(method, times, percent, declared string) error {
+func (sc *scenario) callsMethod(method, times, percent, declared string) error {
 	if percent != "" {
-		return w.callsAtRate(method, percent)
+		return sc.callsAtRate(method, percent)
 	}
 	if declared != "" {
-		return w.callsAsDeclared(method)
+		return sc.callsAsDeclared(method)
 	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
-		if err := w.sendAll(w.methodCalls(method)); err != nil {
+		if err := sc.sendAll(sc.methodCalls(method)); err != nil {
 			return err
 		}
 	}
@@ -145,10 +145,10 @@ func (w *world) callsMethod(method, times, percent, declared string) error {
 func noObjectListed() error { return inconclusive("", "no object is listed that could be asked about") }
 
 // callsInWays sends the named call, or all six, in each way of the table.
-func (w *world) callsInWays(what string, table *Table) error {
-	calls := w.everyCall()
+func (sc *scenario) callsInWays(what string, table *Table) error {
+	calls := sc.everyCall()
 	if what != "every method" {
-		calls = w.methodCalls(strings.Trim(what, `"`))
+		calls = sc.methodCalls(strings.Trim(what, `"`))
 		if len(calls) == 0 {
 			return noObjectListed()
 		}
@@ -161,7 +161,7 @@ func (w *world) callsInWays(what string, table *Table) error {
 			return harness("no way is called %q", name)
 		}
 		for _, c := range calls {
-			if err := way(w, c); err != nil {
+			if err := way(sc, c); err != nil {
 				return err
 			}
 		}
@@ -171,10 +171,10 @@ func (w *world) callsInWays(what string, table *Table) error {
 
 // sendsBodies sends each row of a table as a whole request body. {id} stands
 // for a fresh id, {uuid} for one in UUID form, {300} for one of 300 characters.
-func (w *world) sendsBodies(table *Table) error {
+func (sc *scenario) sendsBodies(table *Table) error {
 	for _, row := range table.Rows() {
 		body := row[0]
-		fresh := w.newID()
+		fresh := sc.newID()
 		uuid := fmt.Sprintf("%s-%s-4%s-a%s-%s", fresh[:8], fresh[8:12], fresh[13:16], fresh[17:20], fresh[20:])
 		for name, id := range map[string]string{"{id}": fresh, "{uuid}": uuid, "{300}": strings.Repeat(fresh, 10)[:300]} {
 			body = strings.ReplaceAll(body, name, id)
@@ -184,7 +184,7 @@ func (w *world) sendsBodies(table *Table) error {
 			Method string `json:"method"`
 		}
 		_ = json.Unmarshal([]byte(body), &envelope) // odd bodies have neither
-		if _, err := w.send(request{method: envelope.Method, id: envelope.ID, body: []byte(body), odd: true}); err != nil {
+		if _, err := sc.send(request{method: envelope.Method, id: envelope.ID, body: []byte(body), odd: true}); err != nil {
 			return err
 		}
 	}
@@ -192,19 +192,19 @@ func (w *world) sendsBodies(table *Table) error {
 }
 
 // sendAtOnce sends calls in parallel and keeps their replies in order.
-func (w *world) sendAtOnce(calls []request) error {
+func (sc *scenario) sendAtOnce(calls []request) error {
 	replies := make([]*reply, len(calls))
 	errs := make([]error, len(calls))
 	var wg sync.WaitGroup
 	for i, c := range calls {
-		wg.Go(func() { replies[i], errs[i] = w.session.send(w.ctx, w.check.ID, c) })
+		wg.Go(func() { replies[i], errs[i] = sc.session.send(sc.ctx, sc.check.ID, c) })
 	}
 	wg.Wait()
 	for i, r := range replies {
 		if errs[i] != nil {
 			return errs[i]
 		}
-		w.replies = append(w.replies, r)
+		sc.replies = append(sc.replies, r)
 	}
 	return nil
 }

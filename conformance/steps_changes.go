@@ -12,42 +12,42 @@ import (
 // haveChanged judges the latest batches against what was there before them: a
 // field that was given another value and still has its old one was not changed.
 // Which value it has instead is judged by the checks about values.
-func (w *world) haveChanged() error {
-	w.unanswered()
-	if err := w.held(); err != nil {
+func (sc *scenario) haveChanged() error {
+	sc.unanswered()
+	if err := sc.held(); err != nil {
 		return err
 	}
-	due := w.expectations(func(e *expected) bool { return e.exists && e.written })
+	due := sc.expectations(func(e *expected) bool { return e.exists && e.written })
 	if len(due) == 0 {
-		return w.noneAccepted()
+		return sc.noneAccepted()
 	}
-	if err := w.needReadbackOf("whether a record has changed"); err != nil {
+	if err := sc.needReadbackOf("whether a record has changed"); err != nil {
 		return err
 	}
-	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(w.same(due, s)) == 0 })
+	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(sc.same(due, s)) == 0 })
 	if err != nil {
 		return err
 	}
-	if err := w.reportMissing(notThere(due, seen), len(due)); err != nil {
+	if err := sc.reportMissing(notThere(due, seen), len(due)); err != nil {
 		return err
 	}
-	kept := w.same(due, seen)
+	kept := sc.same(due, seen)
 	for _, d := range kept {
-		w.brokenAs(symptomOldValue, w.operationOf(d.record), d.expected, d.actual, w.replyFor(d.record))
+		sc.brokenAs(symptomOldValue, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
 	}
 	for _, e := range due {
-		if w.differs(e, seen) {
-			w.Saw(SeenChanged, 1)
+		if sc.differs(e, seen) {
+			sc.Saw(SeenChanged, 1)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // same are the fields that were given another value and have the one of before.
-func (w *world) same(due []*expected, seen map[string]observed) []difference {
+func (sc *scenario) same(due []*expected, seen map[string]observed) []difference {
 	var out []difference
 	for _, e := range due {
-		got, before := seen[keyText(e.record.key)], w.before[e.record.place()]
+		got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
 		if got.count == 0 || before.count == 0 {
 			continue
 		}
@@ -70,8 +70,8 @@ func (w *world) same(due []*expected, seen map[string]observed) []difference {
 func orNull(raw []byte) string { return orDefault(string(raw), "null") }
 
 // differs reports whether a field of the record is not as it was before.
-func (w *world) differs(e *expected, seen map[string]observed) bool {
-	got, before := seen[keyText(e.record.key)], w.before[e.record.place()]
+func (sc *scenario) differs(e *expected, seen map[string]observed) bool {
+	got, before := seen[keyText(e.record.key)], sc.before[e.record.place()]
 	if got.count == 0 || before.count == 0 {
 		return false
 	}
@@ -83,16 +83,16 @@ func (w *world) differs(e *expected, seen map[string]observed) bool {
 	return false
 }
 
-func (w *world) lastOperation() string {
-	if len(w.latest) == 0 {
+func (sc *scenario) lastOperation() string {
+	if len(sc.latest) == 0 {
 		return ""
 	}
-	return w.latest[len(w.latest)-1].operation
+	return sc.latest[len(sc.latest)-1].operation
 }
 
 // replyFor is the reply to the last batch that carried a record.
-func (w *world) replyFor(r *record) *reply {
-	for _, b := range slices.Backward(w.batches) {
+func (sc *scenario) replyFor(r *record) *reply {
+	for _, b := range slices.Backward(sc.batches) {
 		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
 			return b.reply
 		}
@@ -101,64 +101,64 @@ func (w *world) replyFor(r *record) *reply {
 }
 
 // operationOf is the operation of the last batch that carried a record.
-func (w *world) operationOf(r *record) string {
-	for _, b := range slices.Backward(w.batches) {
+func (sc *scenario) operationOf(r *record) string {
+	for _, b := range slices.Backward(sc.batches) {
 		if slices.ContainsFunc(b.records, func(o *record) bool { return o.place() == r.place() }) {
 			return b.operation
 		}
 	}
-	return w.lastOperation()
+	return sc.lastOperation()
 }
 
 // unchanged compares with what was there before the last batch. "everything
 // else" is what that batch did not name, records and fields; "every record"
 // includes those that it named, as in a reported skip.
-func (w *world) unchanged(what string) error {
+func (sc *scenario) unchanged(what string) error {
 	if what == "every record" {
-		w.unanswered()
-		if err := w.held(); err != nil {
+		sc.unanswered()
+		if err := sc.held(); err != nil {
 			return err
 		}
 	}
-	if err := w.needReadback(); err != nil {
+	if err := sc.needReadback(); err != nil {
 		return err
 	}
-	if what == "everything else" && !slices.ContainsFunc(w.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
-		return w.noneAccepted()
+	if what == "everything else" && !slices.ContainsFunc(sc.latest, func(b *batch) bool { return slices.ContainsFunc(b.records, b.succeeded) }) {
+		return sc.noneAccepted()
 	}
 	var records []*record
-	for _, e := range w.model.all() {
-		if w.before[e.record.place()].count > 0 && (what != "everything else" || e.operation != rpc.OperationDelete) {
+	for _, e := range sc.model.all() {
+		if sc.before[e.record.place()].count > 0 && (what != "everything else" || e.operation != rpc.OperationDelete) {
 			records = append(records, e.record)
 		}
 	}
 	if len(records) == 0 {
 		return inconclusive("fixtures", "no record was there before the last batch, so that none could be changed by it")
 	}
-	seen, err := w.observe(records)
+	seen, err := sc.observe(records)
 	if err != nil {
 		return err
 	}
 	gone := 0
 	for _, r := range records {
-		if w.keptAsItWas(r, seen, what == "everything else") {
-			w.Saw(SeenKept, 1)
+		if sc.keptAsItWas(r, seen, what == "everything else") {
+			sc.Saw(SeenKept, 1)
 		} else if seen[keyText(r.key)].count == 0 {
 			gone++
 		}
 	}
-	if gone > 1 && len(w.findings) > 0 {
-		w.findings[0].Actual += fmt.Sprintf("; %d of %d records that were there are missing", gone, len(records))
+	if gone > 1 && len(sc.findings) > 0 {
+		sc.findings[0].Actual += fmt.Sprintf("; %d of %d records that were there are missing", gone, len(records))
 	}
-	return w.held()
+	return sc.held()
 }
 
 // keptAsItWas reports whether a record that the last batch could have changed is
 // as it was. named exempts what the last batch named.
-func (w *world) keptAsItWas(r *record, seen map[string]observed, exempt bool) bool {
+func (sc *scenario) keptAsItWas(r *record, seen map[string]observed, exempt bool) bool {
 	var last *record
 	operation := ""
-	for _, b := range w.latest {
+	for _, b := range sc.latest {
 		for _, o := range b.records {
 			if o.place() == r.place() {
 				last, operation = o, b.operation
@@ -168,13 +168,13 @@ func (w *world) keptAsItWas(r *record, seen map[string]observed, exempt bool) bo
 	if exempt && last != nil && operation == rpc.OperationDelete {
 		return false
 	}
-	before, got := w.before[r.place()], seen[keyText(r.key)]
-	if other := w.mergedWith(r); last == nil && other != nil {
-		w.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
+	before, got := sc.before[r.place()], seen[keyText(r.key)]
+	if other := sc.mergedWith(r); last == nil && other != nil {
+		sc.note("%s and %s are one record in the destination, so that they cannot be told apart here", r.key, other.key)
 		return false
 	}
 	if got.count == 0 {
-		w.brokenAs(symptomMissing, w.lastOperation(), clip(string(r.key), 80)+" as it was before the last batch", "it is not there", w.lastReply())
+		sc.brokenAs(symptomMissing, sc.lastOperation(), clip(string(r.key), 80)+" as it was before the last batch", "it is not there", sc.lastReply())
 		return false
 	}
 	compared, kept := 0, true
@@ -190,8 +190,8 @@ func (w *world) keptAsItWas(r *record, seen map[string]observed, exempt bool) bo
 		}
 		if orNull(before.fields[name]) != orNull(got.fields[name]) {
 			kept = false
-			w.brokenAs("changed", w.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, clip(string(r.key), 60), clip(orNull(before.fields[name]), 120)),
-				"it is "+clip(orNull(got.fields[name]), 120), w.lastReply())
+			sc.brokenAs("changed", sc.lastOperation(), fmt.Sprintf("%s of %s as it was before the last batch: %s", name, clip(string(r.key), 60), clip(orNull(before.fields[name]), 120)),
+				"it is "+clip(orNull(got.fields[name]), 120), sc.lastReply())
 		}
 		raw, sent := r.values[name]
 		if exempt && orNull(before.fields[name]) != "null" || sent && orNull(before.fields[name]) != string(raw) {
@@ -204,11 +204,11 @@ func (w *world) keptAsItWas(r *record, seen map[string]observed, exempt bool) bo
 // mergedWith is a record of the last batch that was one with r before it: values
 // differ from record to record, so equal ones show one record under two keys, unless
 // each shows its own key.
-func (w *world) mergedWith(r *record) *record {
-	before := w.before[r.place()]
-	for _, b := range w.latest {
+func (sc *scenario) mergedWith(r *record) *record {
+	before := sc.before[r.place()]
+	for _, b := range sc.latest {
 		for _, o := range b.records {
-			if other := w.before[o.place()]; other.count > 0 && len(before.fields) > 1 && sameFields(r.id.APIName, before.fields, other.fields) &&
+			if other := sc.before[o.place()]; other.count > 0 && len(before.fields) > 1 && sameFields(r.id.APIName, before.fields, other.fields) &&
 				orNull(before.fields[r.id.APIName]) == orNull(other.fields[r.id.APIName]) {
 				return o
 			}
@@ -228,9 +228,9 @@ func sameFields(id string, a, b map[string]json.RawMessage) bool {
 }
 
 // lastReply is the reply to the last batch.
-func (w *world) lastReply() *reply {
-	if len(w.latest) == 0 {
+func (sc *scenario) lastReply() *reply {
+	if len(sc.latest) == 0 {
 		return nil
 	}
-	return w.latest[len(w.latest)-1].reply
+	return sc.latest[len(sc.latest)-1].reply
 }

@@ -14,42 +14,42 @@ import (
 func evidenceSteps() []definition {
 	return []definition{
 		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values)$`,
-			func(w *world) any { return func(claim string) error { return storedClaims[claim](w) } }),
-		step(`^no (record|copy in another object) exists$`, func(w *world) any { return w.noneThere }),
-		step(`^(every record|everything else) is unchanged by the last batch$`, func(w *world) any { return w.unchanged }),
-		step(`^every record has the values of one batch$`, func(w *world) any { return w.valuesOfOneBatch }),
+			func(sc *scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
+		step(`^no (record|copy in another object) exists$`, func(sc *scenario) any { return sc.noneThere }),
+		step(`^(every record|everything else) is unchanged by the last batch$`, func(sc *scenario) any { return sc.unchanged }),
+		step(`^every record has the values of one batch$`, func(sc *scenario) any { return sc.valuesOfOneBatch }),
 	}
 }
 
-var storedClaims = map[string]func(*world) error{
-	"is in the destination":                             (*world).present,
-	"is in the destination, where a read-back shows it": (*world).presentIfShown,
-	"is stored exactly":                                 (*world).storedExactly,
-	"exists once":                                       (*world).existOnce,
-	"has its new values":                                (*world).haveChanged,
+var storedClaims = map[string]func(*scenario) error{
+	"is in the destination":                             (*scenario).present,
+	"is in the destination, where a read-back shows it": (*scenario).presentIfShown,
+	"is stored exactly":                                 (*scenario).storedExactly,
+	"exists once":                                       (*scenario).existOnce,
+	"has its new values":                                (*scenario).haveChanged,
 }
 
 // unanswered reports latest batches that crashed as a whole: an odd record may
 // fail, its batch may not. The error of a lone record is a refusal of it.
-func (w *world) unanswered() {
-	for _, b := range w.latest {
+func (sc *scenario) unanswered() {
+	for _, b := range sc.latest {
 		lone := len(b.records) == 1 && b.reply.isError()
 		if !b.answered() && !lone {
-			w.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, "a result for each record", b.reply.short(), b.reply)
 		}
 	}
 }
 
 // expectations are the records of the latest batches with what must be stored.
-func (w *world) expectations(want func(*expected) bool) []*expected {
+func (sc *scenario) expectations(want func(*expected) bool) []*expected {
 	latest := map[place]bool{}
-	for _, s := range w.sets {
+	for _, s := range sc.sets {
 		for _, r := range s.records {
 			latest[r.place()] = true
 		}
 	}
 	var out []*expected
-	for _, e := range w.model.all() {
+	for _, e := range sc.model.all() {
 		if e.known && want(e) && latest[e.record.place()] {
 			out = append(out, e)
 		}
@@ -78,45 +78,45 @@ func recordsOf(es []*expected) []*record {
 
 // noneAccepted: that records are refused shows nothing of what the endpoint does
 // with those that it accepts. OPS-007, RES-020 and DAT-014 judge refusals.
-func (w *world) noneAccepted() error {
+func (sc *scenario) noneAccepted() error {
 	said := ""
-	if w.refusal != "" {
-		said = "; the endpoint says: " + w.refusal
+	if sc.refusal != "" {
+		said = "; the endpoint says: " + sc.refusal
 	}
 	return inconclusive("fixtures", "every record was refused, so that nothing could be seen%s", said)
 }
 
 // present judges existence and identity, by read-back or by witnesses.
-func (w *world) present() error {
-	w.unanswered()
-	if err := w.held(); err != nil {
+func (sc *scenario) present() error {
+	sc.unanswered()
+	if err := sc.held(); err != nil {
 		return err
 	}
-	due := w.expectations(written)
+	due := sc.expectations(written)
 	if len(due) == 0 {
-		return w.noneAccepted()
+		return sc.noneAccepted()
 	}
-	if w.readback == nil {
-		return w.witnessed(recordsOf(due), true)
+	if sc.readback == nil {
+		return sc.witnessed(recordsOf(due), true)
 	}
-	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(notThere(due, s)) == 0 })
+	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(notThere(due, s)) == 0 })
 	if err != nil {
 		return err
 	}
 	lost := notThere(due, seen)
-	if err := w.reportMissing(lost, len(due)); err != nil {
+	if err := sc.reportMissing(lost, len(due)); err != nil {
 		return err
 	}
-	w.Saw(SeenStored, len(due)-len(lost))
-	return w.held()
+	sc.Saw(SeenStored, len(due)-len(lost))
+	return sc.held()
 }
 
 // presentIfShown is present for checks that have evidence without a read-back.
-func (w *world) presentIfShown() error {
-	if w.readback == nil || len(w.expectations(written)) == 0 {
+func (sc *scenario) presentIfShown() error {
+	if sc.readback == nil || len(sc.expectations(written)) == 0 {
 		return nil
 	}
-	return w.present()
+	return sc.present()
 }
 
 func notThere(due []*expected, seen map[string]observed) []*expected {
@@ -129,7 +129,7 @@ func notThere(due []*expected, seen map[string]observed) []*expected {
 	return out
 }
 
-// symptoms name what was observed, so that findings of one cause can be told from
+// symptoms name what was observed, so that findings of one cause can be kept apart from
 // findings of another.
 const (
 	symptomMissing  = "not there"
@@ -138,14 +138,14 @@ const (
 )
 
 // reportMissing adds a finding for the first few records that are not there. A
-// record that is there under an altered identifier is told as that.
-func (w *world) reportMissing(lost []*expected, of int) error {
+// record that is there under an altered identifier is reported as that.
+func (sc *scenario) reportMissing(lost []*expected, of int) error {
 	for i, e := range lost {
 		if i == 3 {
 			break
 		}
 		actual, symptom := "it is not there", symptomMissing
-		other, err := w.alteredKey(e.record)
+		other, err := sc.alteredKey(e.record)
 		if err != nil {
 			return err
 		}
@@ -155,15 +155,15 @@ func (w *world) reportMissing(lost []*expected, of int) error {
 		if i == 0 && len(lost) > 3 {
 			actual += fmt.Sprintf("; %d of %d acknowledged records are missing", len(lost), of)
 		}
-		w.brokenAs(symptom, w.operationOf(e.record), "the acknowledged record "+clip(string(e.record.key), 80)+" in the destination", actual, w.replyFor(e.record))
+		sc.brokenAs(symptom, sc.operationOf(e.record), "the acknowledged record "+clip(string(e.record.key), 80)+" in the destination", actual, sc.replyFor(e.record))
 	}
-	w.lost = append(w.lost, lost...)
+	sc.lost = append(sc.lost, lost...)
 	return nil
 }
 
 // alteredKey looks for a record under the forms that endpoints turn an
 // identifier into; "" when it is under none of them.
-func (w *world) alteredKey(r *record) (string, error) {
+func (sc *scenario) alteredKey(r *record) (string, error) {
 	text := keyText(r.key)
 	if r.id.Type != rpc.TypeString {
 		return "", nil
@@ -180,7 +180,7 @@ func (w *world) alteredKey(r *record) (string, error) {
 	if len(forms) == 0 {
 		return "", nil
 	}
-	seen, err := w.observe(forms)
+	seen, err := sc.observe(forms)
 	if err != nil {
 		return "", err
 	}

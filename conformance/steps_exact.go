@@ -12,59 +12,61 @@ import (
 
 // storedExactly judges the values of what is there. In the scenarios about values
 // a record that is not there is a finding too.
-func (w *world) storedExactly() error {
-	w.unanswered()
-	if err := w.held(); err != nil {
+func (sc *scenario) storedExactly() error {
+	sc.unanswered()
+	if err := sc.held(); err != nil {
 		return err
 	}
-	w.statementsEnded()
-	if err := w.held(); err != nil {
+	sc.statementsEnded()
+	if err := sc.held(); err != nil {
 		return err
 	}
-	due := w.expectations(written)
+	due := sc.expectations(written)
 	if len(due) == 0 {
-		return w.noneAccepted()
+		return sc.noneAccepted()
 	}
-	if err := w.needReadbackOf("which values are stored"); err != nil {
+	if err := sc.needReadbackOf("which values are stored"); err != nil {
 		return err
 	}
-	seen, err := w.observeUntil(recordsOf(due), func(s map[string]observed) bool { return len(notThere(due, s)) == 0 && len(w.differences(due, s)) == 0 })
+	seen, err := sc.observeUntil(recordsOf(due), func(s map[string]observed) bool {
+		return len(notThere(due, s)) == 0 && len(sc.differences(due, s)) == 0
+	})
 	if err != nil {
 		return err
 	}
 	lost := notThere(due, seen)
-	if err := w.reportMissing(lost, len(due)); err != nil {
+	if err := sc.reportMissing(lost, len(due)); err != nil {
 		return err
 	}
-	for _, d := range w.differences(due, seen) {
-		w.brokenAs(d.symptom, w.operationOf(d.record), d.expected, d.actual, w.replyFor(d.record))
+	for _, d := range sc.differences(due, seen) {
+		sc.brokenAs(d.symptom, sc.operationOf(d.record), d.expected, d.actual, sc.replyFor(d.record))
 	}
-	w.Saw(SeenStored, len(due)-len(lost))
+	sc.Saw(SeenStored, len(due)-len(lost))
 	for _, e := range due {
-		if w.differs(e, seen) {
-			w.Saw(SeenChanged, 1)
+		if sc.differs(e, seen) {
+			sc.Saw(SeenChanged, 1)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // statement is what a database says when a value has become part of a statement.
 var statement = regexp.MustCompile(`(?i)syntax error|unterminated|unrecognized token|unclosed quotation|not properly terminated|SQLSTATE.{0,4}42`)
 
 // statementsEnded looks at refusals: a value that ends a statement was not bound.
-func (w *world) statementsEnded() {
-	for _, b := range w.latest {
+func (sc *scenario) statementsEnded() {
+	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if said := b.refusalOf(r); statement.MatchString(said) {
-				w.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+clip(said, 200), b.reply)
+				sc.brokenAs("statement", b.operation, "the value stored as it is, or refused as a value", "it became part of a statement: "+clip(said, 200), b.reply)
 			}
 		}
 	}
 }
 
 // needReadbackOf is INCONCLUSIVE without a read-back hook.
-func (w *world) needReadbackOf(what string) error {
-	if w.readback == nil {
+func (sc *scenario) needReadbackOf(what string) error {
+	if sc.readback == nil {
 		return inconclusive("readback", "only a read-back shows %s: give --readback-url or --readback-command", what)
 	}
 	return nil
@@ -77,7 +79,7 @@ type difference struct {
 }
 
 // differences compares the values of the records that are there.
-func (w *world) differences(due []*expected, seen map[string]observed) []difference {
+func (sc *scenario) differences(due []*expected, seen map[string]observed) []difference {
 	var out []difference
 	for _, e := range due {
 		got := seen[keyText(e.record.key)]
@@ -88,12 +90,12 @@ func (w *world) differences(due []*expected, seen map[string]observed) []differe
 			if len(e.record.odd.fields) > 0 && !slices.ContainsFunc(e.record.odd.fields, func(f rpc.Field) bool { return f.APIName == name }) {
 				continue // the row is about other fields
 			}
-			if d := w.fieldDiffers(e, name, got); d != "" {
+			if d := sc.fieldDiffers(e, name, got); d != "" {
 				symptom := "value of " + name
 				if _, is := got.fields[name]; !is || string(got.fields[name]) == "null" {
 					symptom = "no value of " + name
 				}
-				if before, ok := w.before[e.record.place()]; ok && e.changes > 0 && string(before.fields[name]) == string(got.fields[name]) {
+				if before, ok := sc.before[e.record.place()]; ok && e.changes > 0 && string(before.fields[name]) == string(got.fields[name]) {
 					symptom = symptomOldValue
 				}
 				out = append(out, difference{e.record, fmt.Sprintf("%s of %s stored as %s", name, clip(string(e.record.key), 60), clip(string(e.values[name]), 120)), d, symptom})
@@ -103,7 +105,7 @@ func (w *world) differences(due []*expected, seen map[string]observed) []differe
 	return out
 }
 
-func (w *world) fieldDiffers(e *expected, name string, got observed) string {
+func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string {
 	f, ok := e.record.object.field(name)
 	if !ok {
 		f = newField(name)
@@ -117,7 +119,7 @@ func (w *world) fieldDiffers(e *expected, name string, got observed) string {
 	}
 	same, note := sameValue(f, e.values[name], raw)
 	if note != "" {
-		w.note("%s: %s", name, note)
+		sc.note("%s: %s", name, note)
 	}
 	if same {
 		return ""

@@ -16,104 +16,104 @@ import (
 // hookSteps call the author's hooks and judge what follows.
 func hookSteps() []definition {
 	return []definition{
-		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(w *world) any { return w.callsHook }),
-		step(`^the fields show the (change|new field)$`, func(w *world) any { return w.fieldsShow }),
+		step(`^the hook "([a-z_]+)" (begins|is called)$`, func(sc *scenario) any { return sc.callsHook }),
+		step(`^the fields show the (change|new field)$`, func(sc *scenario) any { return sc.fieldsShow }),
 		step(`^every result of (?:test_connection|sync_batch) (has a boolean "success"|has the same "success"|reports the fault|has an array of record results)$`,
-			func(w *world) any { return w.connectionResults }),
+			func(sc *scenario) any { return sc.connectionResults }),
 	}
 }
 
 // callsHook begins a hook; its end follows when the scenario is over, or at
 // once where the step says that the hook is only called.
-func (w *world) callsHook(name, how string) error {
-	object := w.hookObject()
-	w.watch.expect(true) // a hook may take the endpoint down for a while
-	w.endings = append(w.endings, func(context.Context) error { w.watch.expect(false); return nil })
-	reply, err := w.runHook(w.ctx, name, "begin", object)
+func (sc *scenario) callsHook(name, how string) error {
+	object := sc.hookObject()
+	sc.watch.expect(true) // a hook may take the endpoint down for a while
+	sc.endings = append(sc.endings, func(context.Context) error { sc.watch.expect(false); return nil })
+	reply, err := sc.runHook(sc.ctx, name, "begin", object)
 	if err != nil {
 		return err
 	}
 	if name == "alter_schema" {
-		w.altered = reply
+		sc.altered = reply
 	}
 	if how == "is called" {
-		_, err := w.runHook(w.ctx, name, "end", object)
+		_, err := sc.runHook(sc.ctx, name, "end", object)
 		return err
 	}
-	w.endings = append(w.endings, func(ctx context.Context) error {
-		_, err := w.runHook(ctx, name, "end", object)
+	sc.endings = append(sc.endings, func(ctx context.Context) error {
+		_, err := sc.runHook(ctx, name, "end", object)
 		return err
 	})
 	if name == "rotate_token" {
-		return w.rotate(reply)
+		return sc.rotate(reply)
 	}
 	return nil
 }
 
-func (w *world) hookObject() string {
+func (sc *scenario) hookObject() string {
 	switch {
-	case w.object != nil:
-		return w.object.APIName
-	case len(w.opts.Objects) > 0:
-		return w.opts.Objects[0]
-	case len(w.catalog.objects) > 0:
-		return w.catalog.objects[0].APIName
+	case sc.object != nil:
+		return sc.object.APIName
+	case len(sc.opts.Objects) > 0:
+		return sc.opts.Objects[0]
+	case len(sc.catalog.objects) > 0:
+		return sc.catalog.objects[0].APIName
 	}
 	return ""
 }
 
-func (w *world) runHook(ctx context.Context, name, action, object string) (map[string]json.RawMessage, error) {
+func (sc *scenario) runHook(ctx context.Context, name, action, object string) (map[string]json.RawMessage, error) {
 	in := map[string]any{"action": action}
 	if object != "" {
 		in["object"] = object
 	}
-	reply, err := hook.Call(ctx, w.hook(name), w.hooks, w.opts.Hooks.Timeout, name, in)
+	reply, err := hook.Call(ctx, sc.hook(name), sc.hooks, sc.opts.Hooks.Timeout, name, in)
 	if err == nil {
 		return reply, nil
 	}
-	if w.ctx.Err() != nil {
-		return nil, overtime(w.ctx)
+	if sc.ctx.Err() != nil {
+		return nil, overtime(sc.ctx)
 	}
-	return nil, harness("%w", errors.New(w.redactor.String(err.Error())))
+	return nil, harness("%w", errors.New(sc.redactor.String(err.Error())))
 }
 
 // endHooks undoes what the scenario began, in reverse order, even when the run
 // was interrupted: a destination must not stay broken.
-func (w *world) endHooks() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), w.opts.Hooks.Timeout+time.Second)
+func (sc *scenario) endHooks() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), sc.opts.Hooks.Timeout+time.Second)
 	defer cancel()
 	var first error
-	for _, end := range slices.Backward(w.endings) {
+	for _, end := range slices.Backward(sc.endings) {
 		if err := end(ctx); err != nil && first == nil {
 			first = err
 		}
 	}
-	w.endings = nil
+	sc.endings = nil
 	return first
 }
 
 // rotate takes over the new token; it must be accepted (spec 5.2.2).
-func (w *world) rotate(reply map[string]json.RawMessage) error {
+func (sc *scenario) rotate(reply map[string]json.RawMessage) error {
 	var fresh string
 	if json.Unmarshal(reply["token"], &fresh) != nil || fresh == "" {
 		return harness("the hook rotate_token answered no token")
 	}
-	w.redactor.Add(fresh, "$DESTKIT_NEW_TOKEN")
-	old := w.token.get()
-	w.token.set(fresh)
-	w.endings = append(w.endings, func(context.Context) error { w.token.set(old); return nil })
-	stranger, err := w.strangerError()
+	sc.redactor.Add(fresh, "$DESTKIT_NEW_TOKEN")
+	old := sc.token.get()
+	sc.token.set(fresh)
+	sc.endings = append(sc.endings, func(context.Context) error { sc.token.set(old); return nil })
+	stranger, err := sc.strangerError()
 	if err != nil {
 		return err
 	}
-	r, err := w.session.send(w.ctx, w.check.ID, request{method: rpc.MethodListObjects})
+	r, err := sc.session.send(sc.ctx, sc.check.ID, request{method: rpc.MethodListObjects})
 	if err != nil {
 		return err
 	}
 	if refusesStranger(r, stranger) {
-		w.broken("an answer for the new token", r.short(), r)
+		sc.broken("an answer for the new token", r.short(), r)
 	}
-	return w.held()
+	return sc.held()
 }
 
 // reportsFault: success:false with a message, or an error (spec 7.2.3).
@@ -136,19 +136,19 @@ func reportsFault(r *reply) (string, string) {
 
 const hasBoolean = `has a boolean "success"`
 
-func (w *world) connectionResults(claim string) error {
+func (sc *scenario) connectionResults(claim string) error {
 	switch claim {
 	case "has an array of record results":
-		return w.resultsAreArrays()
+		return sc.resultsAreArrays()
 	case "reports the fault":
-		if !slices.ContainsFunc(w.replies, func(r *reply) bool { return r.OK() }) {
-			return inconclusive("", "test_connection was not answered at all: %s", w.replies[0].trouble())
+		if !slices.ContainsFunc(sc.replies, func(r *reply) bool { return r.OK() }) {
+			return inconclusive("", "test_connection was not answered at all: %s", sc.replies[0].failure())
 		}
-		return w.everyReply(reportsFault)
+		return sc.everyReply(reportsFault)
 	}
 	var first *reply
 	judged := 0
-	for _, r := range w.of(rpc.MethodTestConnection) {
+	for _, r := range sc.of(rpc.MethodTestConnection) {
 		res := r.result()
 		if res == nil {
 			continue
@@ -158,17 +158,17 @@ func (w *world) connectionResults(claim string) error {
 		switch {
 		case claim == hasBoolean:
 			if !is {
-				w.broken(`"success" as true or false`, r.short(), r)
+				sc.broken(`"success" as true or false`, r.short(), r)
 			}
 		case first == nil:
 			first = r
 		default:
 			if before, _ := first.result().Get("success").Bool(); before != ok {
-				w.broken("the same answer each time", r.short(), first, r)
+				sc.broken("the same answer each time", r.short(), first, r)
 			}
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
 	if judged == 0 {
@@ -177,20 +177,20 @@ func (w *world) connectionResults(claim string) error {
 	return nil
 }
 
-func (w *world) fieldsShow(what string) error {
+func (sc *scenario) fieldsShow(what string) error {
 	if what == "new field" {
-		return w.newFieldListed()
+		return sc.newFieldListed()
 	}
-	return w.fieldsChanged()
+	return sc.fieldsChanged()
 }
 
 // newFieldListed looks for the field that a stored record has created.
-func (w *world) newFieldListed() error {
-	if len(w.expectations(exists)) == 0 {
-		return w.noneAccepted()
+func (sc *scenario) newFieldListed() error {
+	if len(sc.expectations(exists)) == 0 {
+		return sc.noneAccepted()
 	}
-	name := w.newFieldName()
-	of := slices.DeleteFunc(w.of(rpc.MethodListFields), func(r *reply) bool { return r.object != w.object.APIName })
+	name := sc.newFieldName()
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != sc.object.APIName })
 	if len(of) == 0 {
 		return inconclusive("", "list_fields was not answered")
 	}
@@ -199,20 +199,20 @@ func (w *world) newFieldListed() error {
 		return inconclusive("", "list_fields was not answered: %s", last.short())
 	}
 	if !slices.Contains(texts(last.items("fields"), "field_api_name"), name) {
-		w.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+list(texts(last.items("fields"), "field_api_name")), last)
+		sc.broken("the field "+name+", which was created on write, in list_fields", "list_fields names "+list(texts(last.items("fields"), "field_api_name")), last)
 	}
-	return w.held()
+	return sc.held()
 }
 
 // fieldsChanged compares list_fields before and after the hook alter_schema.
-func (w *world) fieldsChanged() error {
+func (sc *scenario) fieldsChanged() error {
 	var hooked struct{ object, field string }
-	_ = json.Unmarshal(w.altered["object"], &hooked.object)
-	_ = json.Unmarshal(w.altered["field"], &hooked.field)
+	_ = json.Unmarshal(sc.altered["object"], &hooked.object)
+	_ = json.Unmarshal(sc.altered["field"], &hooked.field)
 	if hooked.object == "" {
-		hooked.object = w.hookObject()
+		hooked.object = sc.hookObject()
 	}
-	of := slices.DeleteFunc(w.of(rpc.MethodListFields), func(r *reply) bool { return r.object != hooked.object })
+	of := slices.DeleteFunc(sc.of(rpc.MethodListFields), func(r *reply) bool { return r.object != hooked.object })
 	if len(of) < 2 {
 		return inconclusive("hook alter_schema", "the hook changed the object %q, which list_objects does not name", hooked.object)
 	}
@@ -221,7 +221,7 @@ func (w *world) fieldsChanged() error {
 	was, now := before.result().Get("fields"), after.result().Get("fields")
 	same := was != nil && now != nil && string(was.Raw) == string(now.Raw)
 	if same || hooked.field != "" && !slices.Contains(names, hooked.field) && slices.Equal(names, texts(before.items("fields"), "field_api_name")) {
-		w.broken("the changed schema on the next list_fields", "the fields are as before: "+list(names), before, after)
+		sc.broken("the changed schema on the next list_fields", "the fields are as before: "+list(names), before, after)
 	}
-	return w.held()
+	return sc.held()
 }

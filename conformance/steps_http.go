@@ -13,7 +13,7 @@ import (
 func httpSteps() []definition {
 	return []definition{
 		step(`^every HTTP response (that holds a result has a 2xx status|that holds an envelope says that it is JSON|holds its answer|is no redirect|is complete|is encoded as offered and labelled|holds an envelope|is fresh)$`,
-			func(w *world) any { return func(claim string) error { return w.everyReply(httpClaims[claim]) } }),
+			func(sc *scenario) any { return func(claim string) error { return sc.everyReply(httpClaims[claim]) } }),
 	}
 }
 
@@ -76,12 +76,12 @@ func complete(r *reply) (string, string) {
 	const expected = "a response whose length and chunks are as announced"
 	switch r.Kind {
 	case wire.KindTruncated, wire.KindMalformed:
-		return expected, r.trouble()
+		return expected, r.failure()
 	case wire.KindTooLarge:
-		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.trouble()
+		return fmt.Sprintf("a response that a client can hold, of less than %d MiB", wire.DefaultMaxBody>>20), r.failure()
 	case wire.KindTimeout:
 		if r.Received > 0 { // one that never began is a matter of time
-			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.trouble())
+			return "a response that comes to its end once it has begun", fmt.Sprintf("%s: it began, and %s", r.what(), r.failure())
 		}
 	}
 	if r.Surplus > 0 {
@@ -92,7 +92,7 @@ func complete(r *reply) (string, string) {
 
 func honestEncoding(r *reply) (string, string) {
 	if r.Kind == wire.KindEncoding {
-		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.trouble()
+		return "a body that is encoded as its Content-Encoding says, in a coding that was offered", r.failure()
 	}
 	return "", ""
 }

@@ -10,32 +10,32 @@ import (
 // it has not got it, the check is NOT_APPLICABLE.
 func objectSteps() []definition {
 	return []definition{
-		step(`^an object$`, func(w *world) any { return w.anObject }),
-		step(`^an object that accepts "([a-z]+)"(?: or "([a-z]+)")?$`, func(w *world) any { return w.objectAccepts }),
-		step(`^an object that can create records$`, func(w *world) any { return w.objectCreates }),
+		step(`^an object$`, func(sc *scenario) any { return sc.anObject }),
+		step(`^an object that accepts "([a-z]+)"(?: or "([a-z]+)")?$`, func(sc *scenario) any { return sc.objectAccepts }),
+		step(`^an object that can create records$`, func(sc *scenario) any { return sc.objectCreates }),
 		step(`^an object with (two identifier fields|a field that is no identifier|fields created on write|an integer identifier|an array field|a known bad record|two operations|a witness operation)$`,
-			func(w *world) any { return w.objectWith }),
+			func(sc *scenario) any { return sc.objectWith }),
 	}
 }
 
-func (w *world) anObject() error {
-	if w.object == nil {
+func (sc *scenario) anObject() error {
+	if sc.object == nil {
 		return notRun("--object", "looks at one object: name it with --object NAME")
 	}
-	if _, err := w.object.identifier(); err != nil {
+	if _, err := sc.object.identifier(); err != nil {
 		return err
 	}
-	if len(w.object.writing()) == 0 {
-		return notApplicable("%s advertises no operation", w.object)
+	if len(sc.object.writing()) == 0 {
+		return notApplicable("%s advertises no operation", sc.object)
 	}
 	return nil
 }
 
-func (w *world) objectAccepts(first, second string) error {
-	if err := w.anObject(); err != nil {
+func (sc *scenario) objectAccepts(first, second string) error {
+	if err := sc.anObject(); err != nil {
 		return err
 	}
-	if w.object.accepts(first) || second != "" && w.object.accepts(second) {
+	if sc.object.accepts(first) || second != "" && sc.object.accepts(second) {
 		return nil
 	}
 	names := first
@@ -45,24 +45,24 @@ func (w *world) objectAccepts(first, second string) error {
 	if first == rpc.OperationDelete {
 		names = rpc.OperationMirror
 	}
-	return notApplicable("%s does not advertise %s", w.object, names)
+	return notApplicable("%s does not advertise %s", sc.object, names)
 }
 
-func (w *world) objectCreates() error {
-	if err := w.anObject(); err != nil {
+func (sc *scenario) objectCreates() error {
+	if err := sc.anObject(); err != nil {
 		return err
 	}
-	if w.object.creating() == "" {
-		return notApplicable("%s advertises no operation that creates records", w.object)
+	if sc.object.creating() == "" {
+		return notApplicable("%s advertises no operation that creates records", sc.object)
 	}
 	return nil
 }
 
-func (w *world) objectWith(what string) error {
-	if err := w.anObject(); err != nil {
+func (sc *scenario) objectWith(what string) error {
+	if err := sc.anObject(); err != nil {
 		return err
 	}
-	o := w.object
+	o := sc.object
 	has := false
 	switch what {
 	case "two identifier fields":
@@ -80,7 +80,7 @@ func (w *world) objectWith(what string) error {
 	case "a witness operation":
 		has = o.accepts(rpc.OperationUpdate) || o.accepts(rpc.OperationInsert)
 	case "a known bad record":
-		if _, _, ok := w.badField(); !ok {
+		if _, _, ok := sc.badField(); !ok {
 			return notRun("fixtures", "%s has no required field to leave null: describe a bad record under fixtures: {%s: {bad: {FIELD: VALUE}}}", o, o.APIName)
 		}
 		return nil

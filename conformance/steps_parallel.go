@@ -10,14 +10,14 @@ import (
 // parallelSteps send calls and batches at once.
 func parallelSteps() []definition {
 	return []definition{
-		step(`^every witness sees its record$`, func(w *world) any { return w.witnessesSee }),
-		step(`^the latency in parallel stays within three times that of a single call$`, func(w *world) any { return w.latencyHolds }),
+		step(`^every witness sees its record$`, func(sc *scenario) any { return sc.witnessesSee }),
+		step(`^the latency in parallel stays within three times that of a single call$`, func(sc *scenario) any { return sc.latencyHolds }),
 	}
 }
 
-func (w *world) callsInParallel(method, count string) error {
+func (sc *scenario) callsInParallel(method, count string) error {
 	times, _ := strconv.Atoi(count)
-	objects := w.methodCalls(method)
+	objects := sc.methodCalls(method)
 	if len(objects) == 0 {
 		return noObjectListed()
 	}
@@ -25,32 +25,32 @@ func (w *world) callsInParallel(method, count string) error {
 	for i := range times {
 		calls = append(calls, objects[i%len(objects)])
 	}
-	return w.sendAtOnce(calls)
+	return sc.sendAtOnce(calls)
 }
 
 // callsAsDeclared sends as many calls at once as batches are declared, three
 // times over, and keeps the fastest round: what is left is the endpoint's.
-func (w *world) callsAsDeclared(method string) error {
-	if w.catalog.speed == nil {
+func (sc *scenario) callsAsDeclared(method string) error {
+	if sc.catalog.speed == nil {
 		return inconclusive("", "no speed is declared")
 	}
-	n := parallelCap(*w.catalog.speed)
-	w.measured.single = median(w.replies)
+	n := parallelCap(*sc.catalog.speed)
+	sc.measured.single = median(sc.replies)
 	best := time.Duration(0)
 	for range 3 {
 		calls := make([]request, n)
 		for i := range calls {
 			calls[i] = request{method: method}
 		}
-		from := len(w.replies)
-		if err := w.sendAtOnce(calls); err != nil {
+		from := len(sc.replies)
+		if err := sc.sendAtOnce(calls); err != nil {
 			return err
 		}
-		if m := median(w.replies[from:]); best == 0 || m < best {
+		if m := median(sc.replies[from:]); best == 0 || m < best {
 			best = m
 		}
 	}
-	w.measured.atOnce, w.measured.width = best, n
+	sc.measured.atOnce, sc.measured.width = best, n
 	return nil
 }
 
@@ -69,12 +69,12 @@ func median(replies []*reply) time.Duration {
 // latencyNoise is a latency below which the machine, not the endpoint, is seen.
 const latencyNoise = 100 * time.Millisecond
 
-func (w *world) latencyHolds() error {
-	single, parallel, width := w.measured.single, w.measured.atOnce, w.measured.width
-	w.note("median latency of one call %s, of %d calls at once %s", round(single), width, round(parallel))
+func (sc *scenario) latencyHolds() error {
+	single, parallel, width := sc.measured.single, sc.measured.atOnce, sc.measured.width
+	sc.note("median latency of one call %s, of %d calls at once %s", round(single), width, round(parallel))
 	if parallel > 3*single && parallel > latencyNoise {
-		w.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),
-			fmt.Sprintf("%s with %d calls at once", round(parallel), width), w.replies[len(w.replies)-1])
+		sc.broken(fmt.Sprintf("at most three times the %s of a single call", round(single)),
+			fmt.Sprintf("%s with %d calls at once", round(parallel), width), sc.replies[len(sc.replies)-1])
 	}
-	return w.held()
+	return sc.held()
 }

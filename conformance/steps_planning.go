@@ -14,36 +14,36 @@ import (
 func planningSteps() []definition {
 	return []definition{
 		step(`^the service calls "(list_fields|supported_operations)" for (every object|an object that does not exist)(?: (\d+) times in parallel)?$`,
-			func(w *world) any { return w.asksAboutObjects }),
+			func(sc *scenario) any { return sc.asksAboutObjects }),
 		step(`^every listed object has (a name and a label|a unique name|an identifier field|the same fields each time)$`,
-			func(w *world) any { return func(claim string) error { return objectClaims[claim](w) } }),
+			func(sc *scenario) any { return func(claim string) error { return objectClaims[claim](sc) } }),
 		step(`^the (objects stay the same|declared speed stays the same|rate limit header is the same on every reply)$`,
-			func(w *world) any { return func(claim string) error { return sameClaims[claim](w) } }),
+			func(sc *scenario) any { return func(claim string) error { return sameClaims[claim](sc) } }),
 		step(`^every (?:listed|identifier) field (has its eight properties|has a unique name|has a known type|is required|is a string or an integer and no array|that a new record needs is createable|is writable)$`,
-			func(w *world) any { return func(claim string) error { return w.everyField(claim) } }),
+			func(sc *scenario) any { return func(claim string) error { return sc.everyField(claim) } }),
 		step(`^the (list of objects is not empty|supported operations are known words|supported operations are not empty and unique)$`,
-			func(w *world) any { return w.listsAre }),
+			func(sc *scenario) any { return sc.listsAre }),
 	}
 }
 
 // unknownObject is a name that no endpoint lists.
 var unknownObject = rpc.Object{APIName: "zz_no_such_object", Label: "No such object"}
 
-func (w *world) asksAboutObjects(method, which, times string) error {
+func (sc *scenario) asksAboutObjects(method, which, times string) error {
 	if times != "" {
-		return w.callsInParallel(method, times)
+		return sc.callsInParallel(method, times)
 	}
 	if which == "every object" {
-		return w.sendAll(w.methodCalls(method))
+		return sc.sendAll(sc.methodCalls(method))
 	}
-	_, err := w.send(request{method: method, params: objectParams(unknownObject), object: unknownObject.APIName})
+	_, err := sc.send(request{method: method, params: objectParams(unknownObject), object: unknownObject.APIName})
 	return err
 }
 
 // of returns the replies of a method.
-func (w *world) of(method string) []*reply {
+func (sc *scenario) of(method string) []*reply {
 	var out []*reply
-	for _, r := range w.replies {
+	for _, r := range sc.replies {
 		if r.method == method {
 			out = append(out, r)
 		}
@@ -53,19 +53,19 @@ func (w *world) of(method string) []*reply {
 
 // listing returns the items of a list result; without one there is nothing to
 // judge, and a finding says so once.
-func (w *world) listing(r *reply, key string) ([]*wire.Node, bool) {
+func (sc *scenario) listing(r *reply, key string) ([]*wire.Node, bool) {
 	res := r.result()
 	if !r.OK() {
-		w.unheard = r // the time and HTTP checks judge that
+		sc.notArrived = r // the time and HTTP checks judge that
 		return nil, false
 	}
 	if res == nil {
-		w.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
 		return nil, false
 	}
 	n := res.Get(key)
 	if !n.Is(wire.Array) {
-		w.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
+		sc.broken("a result with the array "+string(quote(key)), r.what()+": "+r.short(), r)
 		return nil, false
 	}
 	return n.Items, true
@@ -73,56 +73,56 @@ func (w *world) listing(r *reply, key string) ([]*wire.Node, bool) {
 
 // heldOver is held, and INCONCLUSIVE when a list that had to be judged did not
 // arrive.
-func (w *world) heldOver() error {
-	if err := w.held(); err != nil || w.unheard == nil {
+func (sc *scenario) heldOver() error {
+	if err := sc.held(); err != nil || sc.notArrived == nil {
 		return err
 	}
-	return inconclusive("", "%s did not arrive: %s", w.unheard.what(), w.unheard.trouble())
+	return inconclusive("", "%s did not arrive: %s", sc.notArrived.what(), sc.notArrived.failure())
 }
 
-func (w *world) listsObjects() error {
-	for _, r := range w.of(rpc.MethodListObjects) {
-		if items, ok := w.listing(r, "objects"); ok && len(items) == 0 {
-			w.broken("at least one object", "the list is empty", r)
+func (sc *scenario) listsObjects() error {
+	for _, r := range sc.of(rpc.MethodListObjects) {
+		if items, ok := sc.listing(r, "objects"); ok && len(items) == 0 {
+			sc.broken("at least one object", "the list is empty", r)
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
 // sameClaims are about what must not change within a run.
-var sameClaims = map[string]func(*world) error{
-	"objects stay the same":                        (*world).sameObjects,
-	"declared speed stays the same":                (*world).speedStable,
-	"rate limit header is the same on every reply": func(w *world) error { return w.rateLimitHeader("is the same on every reply") },
+var sameClaims = map[string]func(*scenario) error{
+	"objects stay the same":                        (*scenario).sameObjects,
+	"declared speed stays the same":                (*scenario).speedStable,
+	"rate limit header is the same on every reply": func(sc *scenario) error { return sc.rateLimitHeader("is the same on every reply") },
 }
 
-func (w *world) listsAre(claim string) error {
+func (sc *scenario) listsAre(claim string) error {
 	if claim == "list of objects is not empty" {
-		return w.listsObjects()
+		return sc.listsObjects()
 	}
-	return w.operationsAre(strings.TrimPrefix(claim, "supported operations are "))
+	return sc.operationsAre(strings.TrimPrefix(claim, "supported operations are "))
 }
 
-var objectClaims = map[string]func(*world) error{
-	"a name and a label":        (*world).objectsNamed,
-	"a unique name":             (*world).objectsUnique,
-	"an identifier field":       (*world).objectsIdentifiable,
-	"the same fields each time": (*world).sameFields,
+var objectClaims = map[string]func(*scenario) error{
+	"a name and a label":        (*scenario).objectsNamed,
+	"a unique name":             (*scenario).objectsUnique,
+	"an identifier field":       (*scenario).objectsIdentifiable,
+	"the same fields each time": (*scenario).sameFields,
 }
 
-func (w *world) objectsNamed() error {
-	for _, r := range w.of(rpc.MethodListObjects) {
-		items, _ := w.listing(r, "objects")
+func (sc *scenario) objectsNamed() error {
+	for _, r := range sc.of(rpc.MethodListObjects) {
+		items, _ := sc.listing(r, "objects")
 		for i, n := range items {
 			for _, key := range []string{"object_api_name", "label"} {
 				if v := n.Get(key); !v.Is(wire.String) || v.Text == "" {
-					w.broken(fmt.Sprintf("a non-empty string %q in every object", key),
+					sc.broken(fmt.Sprintf("a non-empty string %q in every object", key),
 						fmt.Sprintf("object %d is %s", i+1, clip(string(n.Raw), 200)), r)
 				}
 			}
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
 // repeats returns the texts that stand in a list more than once.
@@ -148,37 +148,37 @@ func texts(items []*wire.Node, key string) []string {
 	return out
 }
 
-func (w *world) objectsUnique() error {
-	for _, r := range w.of(rpc.MethodListObjects) {
-		items, _ := w.listing(r, "objects")
+func (sc *scenario) objectsUnique() error {
+	for _, r := range sc.of(rpc.MethodListObjects) {
+		items, _ := sc.listing(r, "objects")
 		if twice := repeats(texts(items, "object_api_name")); len(twice) > 0 {
-			w.broken("each object_api_name once", list(twice)+" stands twice", r)
+			sc.broken("each object_api_name once", list(twice)+" stands twice", r)
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
-func (w *world) objectsIdentifiable() error {
-	for _, r := range w.of(rpc.MethodListFields) {
-		items, ok := w.listing(r, "fields")
+func (sc *scenario) objectsIdentifiable() error {
+	for _, r := range sc.of(rpc.MethodListFields) {
+		items, ok := sc.listing(r, "fields")
 		// An empty list is FLD-010's.
 		if ok && len(items) > 0 && !slices.ContainsFunc(items, func(n *wire.Node) bool { v, is := n.Get("identifier").Bool(); return is && v }) {
-			w.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.what()+" has none", r)
+			sc.broken("at least one field with identifier true, or the object cannot be the target of a sync", r.what()+" has none", r)
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
 // sameFields compares the fields of each object over all list_fields calls.
-func (w *world) sameFields() error {
+func (sc *scenario) sameFields() error {
 	first := map[string]*reply{}
-	for _, r := range w.of(rpc.MethodListFields) {
-		items, ok := w.listing(r, "fields")
+	for _, r := range sc.of(rpc.MethodListFields) {
+		items, ok := sc.listing(r, "fields")
 		if !ok {
 			continue
 		}
 		if len(items) == 0 {
-			w.broken("the fields of the object, whether it holds records or not", r.what()+" is empty", r)
+			sc.broken("the fields of the object, whether it holds records or not", r.what()+" is empty", r)
 		}
 		before := first[r.object]
 		if before == nil {
@@ -189,17 +189,17 @@ func (w *world) sameFields() error {
 		slices.Sort(was)
 		slices.Sort(now)
 		if !slices.Equal(was, now) {
-			w.broken("the same fields on every call: "+list(was), r.what()+" now lists "+list(now), before, r)
+			sc.broken("the same fields on every call: "+list(was), r.what()+" now lists "+list(now), before, r)
 			continue
 		}
 		kinds := fieldKinds(before.items("fields"))
 		for name, kind := range fieldKinds(items) {
 			if kinds[name] != kind {
-				w.broken("the same fields on every call: "+clip(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+clip(kind, 160), before, r)
+				sc.broken("the same fields on every call: "+clip(kinds[name], 160), r.what()+": "+name+" has other types or flags: "+clip(kind, 160), before, r)
 			}
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
 // fieldKinds are type and flags of the fields by name; labels may change.
@@ -215,11 +215,11 @@ func fieldKinds(items []*wire.Node) map[string]string {
 	return out
 }
 
-func (w *world) sameObjects() error {
+func (sc *scenario) sameObjects() error {
 	var first *reply
 	var names []string
-	for _, r := range w.of(rpc.MethodListObjects) {
-		items, ok := w.listing(r, "objects")
+	for _, r := range sc.of(rpc.MethodListObjects) {
+		items, ok := sc.listing(r, "objects")
 		if !ok {
 			continue
 		}
@@ -227,15 +227,15 @@ func (w *world) sameObjects() error {
 		if first != nil && !slices.Equal(now, names) {
 			sorted := func(s []string) []string { return slices.Sorted(slices.Values(s)) }
 			if slices.Equal(sorted(now), sorted(names)) {
-				w.note("the order of the objects changes from call to call")
+				sc.note("the order of the objects changes from call to call")
 				continue
 			}
-			w.broken("the same objects on every call: "+list(names), "then "+list(now), first, r)
+			sc.broken("the same objects on every call: "+list(names), "then "+list(now), first, r)
 			continue
 		}
 		first, names = r, now
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
 // fieldKeys are the eight properties of a field with the type of each.
@@ -266,18 +266,18 @@ var fieldClaims = map[string]fieldClaim{
 	},
 }
 
-func (w *world) everyField(claim string) error {
-	for _, r := range w.of(rpc.MethodListFields) {
-		items, ok := w.listing(r, "fields")
+func (sc *scenario) everyField(claim string) error {
+	for _, r := range sc.of(rpc.MethodListFields) {
+		items, ok := sc.listing(r, "fields")
 		if !ok {
 			continue
 		}
 		switch claim {
 		case "has its eight properties":
-			w.eightProperties(r, items)
+			sc.eightProperties(r, items)
 			continue
 		case "has a unique name":
-			w.fieldNames(r, items)
+			sc.fieldNames(r, items)
 			continue
 		}
 		for _, n := range items {
@@ -288,47 +288,47 @@ func (w *world) everyField(claim string) error {
 			var expected string
 			var holds bool
 			if claim == "that a new record needs is createable" {
-				expected, holds = w.createableWhereNeeded(r.object, f, items)
+				expected, holds = sc.createableWhereNeeded(r.object, f, items)
 			} else {
 				expected, holds = fieldClaims[claim](f)
 			}
 			if !holds {
-				w.broken(expected, r.what()+": "+string(n.Raw), r)
+				sc.broken(expected, r.what()+": "+string(n.Raw), r)
 			}
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }
 
-func (w *world) eightProperties(r *reply, items []*wire.Node) {
+func (sc *scenario) eightProperties(r *reply, items []*wire.Node) {
 	for i, n := range items {
 		for _, key := range fieldKeys {
 			v := n.Get(key.name)
 			switch {
 			case v == nil:
-				w.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.what(), i+1, clip(string(n.Raw), 240)), r)
+				sc.broken(fmt.Sprintf("%q in every field", key.name), fmt.Sprintf("%s: field %d lacks it: %s", r.what(), i+1, clip(string(n.Raw), 240)), r)
 			case v.Kind != key.kind:
-				w.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.what(), i+1, clip(string(v.Raw), 120)), r)
+				sc.broken(fmt.Sprintf("%q as a %s", key.name, key.kind), fmt.Sprintf("%s: field %d has %s", r.what(), i+1, clip(string(v.Raw), 120)), r)
 			}
 		}
 	}
 }
 
-func (w *world) fieldNames(r *reply, items []*wire.Node) {
+func (sc *scenario) fieldNames(r *reply, items []*wire.Node) {
 	names := texts(items, "field_api_name")
 	if twice := repeats(names); len(twice) > 0 {
-		w.broken("each field_api_name once", r.what()+": "+list(twice)+" stands twice", r)
+		sc.broken("each field_api_name once", r.what()+": "+list(twice)+" stands twice", r)
 	}
 	if slices.Contains(names, "") {
-		w.broken("a non-empty field_api_name", r.what()+": a field has an empty name", r)
+		sc.broken("a non-empty field_api_name", r.what()+": a field has an empty name", r)
 	}
 }
 
 // createableWhereNeeded: an object that takes new records needs an identifier
 // and its required fields createable.
-func (w *world) createableWhereNeeded(name string, f rpc.Field, items []*wire.Node) (string, bool) {
+func (sc *scenario) createableWhereNeeded(name string, f rpc.Field, items []*wire.Node) (string, bool) {
 	creates := false
-	for _, r := range w.of(rpc.MethodSupportedOperations) {
+	for _, r := range sc.of(rpc.MethodSupportedOperations) {
 		if r.object == name {
 			o := &object{Operations: readOperations(r)}
 			creates = creates || o.creating() != ""
@@ -345,9 +345,9 @@ func (w *world) createableWhereNeeded(name string, f rpc.Field, items []*wire.No
 // knownOperations of spec 4.2.
 var knownOperations = []string{rpc.OperationInsert, rpc.OperationUpdate, rpc.OperationUpsert, rpc.OperationMirror}
 
-func (w *world) operationsAre(claim string) error {
-	for _, r := range w.of(rpc.MethodSupportedOperations) {
-		items, ok := w.listing(r, "operations")
+func (sc *scenario) operationsAre(claim string) error {
+	for _, r := range sc.of(rpc.MethodSupportedOperations) {
+		items, ok := sc.listing(r, "operations")
 		if !ok {
 			continue
 		}
@@ -355,9 +355,9 @@ func (w *world) operationsAre(claim string) error {
 		for _, n := range items {
 			switch {
 			case n.Kind == wire.String && n.Text == rpc.OperationDelete && claim == "known words":
-				w.note(`%s lists "delete", which is the operation of batches and is never chosen by a sync`, r.what())
+				sc.note(`%s lists "delete", which is the operation of batches and is never chosen by a sync`, r.what())
 			case claim == "known words" && (n.Kind != wire.String || !slices.Contains(knownOperations, n.Text)):
-				w.broken("insert, update, upsert or mirror", r.what()+": "+string(n.Raw), r)
+				sc.broken("insert, update, upsert or mirror", r.what()+": "+string(n.Raw), r)
 			}
 			names = append(names, nodeText(n))
 		}
@@ -365,11 +365,11 @@ func (w *world) operationsAre(claim string) error {
 			continue
 		}
 		if len(items) == 0 {
-			w.broken("at least one operation", r.what()+" is empty", r)
+			sc.broken("at least one operation", r.what()+" is empty", r)
 		}
 		if twice := repeats(names); len(twice) > 0 {
-			w.broken("each operation once", r.what()+": "+list(twice)+" stands twice", r)
+			sc.broken("each operation once", r.what()+": "+list(twice)+" stands twice", r)
 		}
 	}
-	return w.heldOver()
+	return sc.heldOver()
 }

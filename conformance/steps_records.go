@@ -17,28 +17,28 @@ type set struct {
 
 const (
 	whichOperation = `(operation "[a-z]+"|the creating operation|the changing operation|the changing operation if there is one|any operation|each operation|an operation that is not advertised)`
-	manner         = `((?:, [^:]+)?)`
+	sendingWays    = `((?:, [^:]+)?)`
 )
 
 // recordSteps send ordinary records.
 func recordSteps() []definition {
 	return []definition{
-		step(`^the service sends (\d+) new records? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsNew }),
-		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+manner+`$`,
-			func(w *world) any { return w.sendsSame }),
-		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+manner+`$`, func(w *world) any { return w.sendsSome }),
-		step(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+manner+`$`, func(w *world) any { return w.sendsQualifying }),
-		step(`^the service sends 2 new records and their look-alikes with `+whichOperation+`$`, func(w *world) any { return w.sendsLookAlikes }),
-		step(`^the service sends no records (?:(to every other object) )?with any operation$`, func(w *world) any { return w.sendsNone }),
-		step(`^the service (plans every other object|sends new records to the named objects in turn)$`, func(w *world) any { return w.amongObjects }),
-		step(`^a good new record is accepted as the control$`, func(w *world) any { return w.acceptsControl }),
-		step(`^the service writes (\d+) records into existing fields if it may$`, func(w *world) any { return w.writesIfItMay }),
+		step(`^the service sends (\d+) new records? with `+whichOperation+sendingWays+`$`, func(sc *scenario) any { return sc.sendsNew }),
+		step(`^the service sends the same records( with other values)? with `+whichOperation+`(?: (\d+) times)?`+sendingWays+`$`,
+			func(sc *scenario) any { return sc.sendsSame }),
+		step(`^the service sends the (first|same records and) (\d+) (?:records|new ones)( with other values)? with `+whichOperation+sendingWays+`$`, func(sc *scenario) any { return sc.sendsSome }),
+		step(`^the service sends (\d+) records? that (?:it|each operation) is for with (each operation|every operation of a mirror)`+sendingWays+`$`, func(sc *scenario) any { return sc.sendsQualifying }),
+		step(`^the service sends 2 new records and their look-alikes with `+whichOperation+`$`, func(sc *scenario) any { return sc.sendsLookAlikes }),
+		step(`^the service sends no records (?:(to every other object) )?with any operation$`, func(sc *scenario) any { return sc.sendsNone }),
+		step(`^the service (plans every other object|sends new records to the named objects in turn)$`, func(sc *scenario) any { return sc.amongObjects }),
+		step(`^a good new record is accepted as the control$`, func(sc *scenario) any { return sc.acceptsControl }),
+		step(`^the service writes (\d+) records into existing fields if it may$`, func(sc *scenario) any { return sc.writesIfItMay }),
 	}
 }
 
 // operations resolves the words of a step.
-func (w *world) operations(which string) ([]string, error) {
-	o := w.object
+func (sc *scenario) operations(which string) ([]string, error) {
+	o := sc.object
 	if o == nil {
 		return nil, harness("no object is chosen")
 	}
@@ -78,36 +78,36 @@ func (w *world) operations(which string) ([]string, error) {
 }
 
 // sendsNew makes records and sends them, a set of its own for each operation.
-func (w *world) sendsNew(n int, which, how string) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsNew(n int, which, how string) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	m, err := w.manner(how)
+	m, err := sc.manner(how)
 	if err != nil {
 		return err
 	}
-	w.sets = nil
+	sc.sets = nil
 	for _, op := range ops {
 		for _, id := range m.identifiers {
-			records, err := w.make(n, op, id, m)
+			records, err := sc.make(n, op, id, m)
 			if err != nil {
 				return err
 			}
-			w.sets = append(w.sets, set{op, records})
+			sc.sets = append(sc.sets, set{op, records})
 		}
 	}
-	return w.sendSets(m)
+	return sc.sendSets(m)
 }
 
 // sendsSame sends the records of the earlier step again, with their own
 // operation ("each operation") or another one.
-func (w *world) sendsSame(other, which, times, how string) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsSame(other, which, times, how string) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	m, err := w.manner(how)
+	m, err := sc.manner(how)
 	if err != nil {
 		return err
 	}
@@ -116,17 +116,17 @@ func (w *world) sendsSame(other, which, times, how string) error {
 	}
 	if which != "each operation" {
 		var all []*record
-		for _, s := range w.sets {
+		for _, s := range sc.sets {
 			all = append(all, s.records...)
 		}
-		w.sets = []set{{ops[0], all}}
+		sc.sets = []set{{ops[0], all}}
 	}
-	for i := range w.sets {
-		w.sets[i].records = forOperation(w.sets[i].operation, w.again(w.sets[i].records, other != "", m))
+	for i := range sc.sets {
+		sc.sets[i].records = forOperation(sc.sets[i].operation, sc.again(sc.sets[i].records, other != "", m))
 	}
 	n, _ := strconv.Atoi(times) // absent: once
 	for range max(1, n) {
-		if err := w.sendSets(m); err != nil {
+		if err := sc.sendSets(m); err != nil {
 			return err
 		}
 	}
@@ -134,55 +134,55 @@ func (w *world) sendsSame(other, which, times, how string) error {
 }
 
 // again prepares records for another sending.
-func (w *world) again(records []*record, other bool, m *sending) []*record {
+func (sc *scenario) again(records []*record, other bool, m *sending) []*record {
 	out := make([]*record, len(records))
 	for i, r := range records {
 		if other {
-			r = w.changed(r, 1)
+			r = sc.changed(r, 1)
 		}
-		out[i] = m.shape(w, r)
+		out[i] = m.shape(sc, r)
 	}
 	return out
 }
 
-func (w *world) sendsSome(what string, n int, other, which, how string) error {
-	m, err := w.manner(how)
+func (sc *scenario) sendsSome(what string, n int, other, which, how string) error {
+	m, err := sc.manner(how)
 	if err != nil {
 		return err
 	}
 	if what == "first" {
-		return w.sendsFirst(n, other != "", which, m)
+		return sc.sendsFirst(n, other != "", which, m)
 	}
-	return w.sendsSameAndNew(n, which, m)
+	return sc.sendsSameAndNew(n, which, m)
 }
 
-func (w *world) sendsSameAndNew(n int, which string, m *sending) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsSameAndNew(n int, which string, m *sending) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	old := w.sets[0].records
-	fresh, err := w.make(n, ops[0], old[0].id, m)
+	old := sc.sets[0].records
+	fresh, err := sc.make(n, ops[0], old[0].id, m)
 	if err != nil {
 		return err
 	}
 	// The existing ones carry other values, so that an overwrite shows.
-	w.sets = []set{{ops[0], append(w.again(old, true, m), fresh...)}}
-	return w.sendSets(m)
+	sc.sets = []set{{ops[0], append(sc.again(old, true, m), fresh...)}}
+	return sc.sendSets(m)
 }
 
-func (w *world) sendsFirst(n int, other bool, which string, m *sending) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsFirst(n int, other bool, which string, m *sending) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	first := w.history[0].records
+	first := sc.history[0].records
 	first = first[:min(n, len(first))]
 	if other {
-		first = w.again(first, true, m)
+		first = sc.again(first, true, m)
 	}
-	w.sets = []set{{ops[0], forOperation(ops[0], first)}}
-	return w.sendSets(m)
+	sc.sets = []set{{ops[0], forOperation(ops[0], first)}}
+	return sc.sendSets(m)
 }
 
 // forOperation leaves out of the records what an operation may not write.
@@ -198,27 +198,27 @@ func forOperation(operation string, records []*record) []*record {
 }
 
 // make builds n new records for an operation, by an identifier field.
-func (w *world) make(n int, op string, id rpc.Field, m *sending) ([]*record, error) {
+func (sc *scenario) make(n int, op string, id rpc.Field, m *sending) ([]*record, error) {
 	if id.APIName == "" {
 		var err error
-		if id, err = w.object.identifier(); err != nil {
+		if id, err = sc.object.identifier(); err != nil {
 			return nil, err
 		}
 	}
-	fields := w.object.ordinary(id)
+	fields := sc.object.ordinary(id)
 	if m.every {
-		fields = w.object.every(id, false)
+		fields = sc.object.every(id, false)
 	}
 	out := make([]*record, 0, n)
 	for range n {
-		r, err := w.recordWith(w.object, id, fields)
+		r, err := sc.recordWith(sc.object, id, fields)
 		if err != nil {
 			return nil, err
 		}
 		if op == rpc.OperationUpdate {
 			r = r.updateable()
 		}
-		out = append(out, m.shape(w, r))
+		out = append(out, m.shape(sc, r))
 	}
 	if m.twice {
 		out = append(out, out...)
@@ -226,25 +226,25 @@ func (w *world) make(n int, op string, id rpc.Field, m *sending) ([]*record, err
 	return out, nil
 }
 
-// sendSets sends every set in the wanted manner and follows the results.
-func (w *world) sendSets(m *sending) error {
-	if w.model == nil {
-		w.model = newModel()
+// sendSets sends every set in the wanted way and follows the results.
+func (sc *scenario) sendSets(m *sending) error {
+	if sc.model == nil {
+		sc.model = newModel()
 	}
-	if err := w.lookBefore(); err != nil {
+	if err := sc.lookBefore(); err != nil {
 		return err
 	}
-	w.latest = nil
-	for _, s := range w.sets {
-		w.history = append(w.history, s)
-		sent, err := m.send(w, s)
+	sc.latest = nil
+	for _, s := range sc.sets {
+		sc.history = append(sc.history, s)
+		sent, err := m.send(sc, s)
 		if err == nil && m.alone {
-			sent, err = w.sendAlone(s.operation, sent)
+			sent, err = sc.sendAlone(s.operation, sent)
 		}
-		w.latest = append(w.latest, sent...)
+		sc.latest = append(sc.latest, sent...)
 		for _, b := range sent {
-			w.model.apply(b)
-			w.keepRefusal(b)
+			sc.model.apply(b)
+			sc.keepRefusal(b)
 		}
 		if err != nil {
 			return err
@@ -253,30 +253,30 @@ func (w *world) sendSets(m *sending) error {
 			break // one lost deadline is enough to judge
 		}
 	}
-	w.waves = append(w.waves, w.latest)
+	sc.waves = append(sc.waves, sc.latest)
 	return nil
 }
 
 // lookBefore reads back what the scenario has written so far, so that the next
 // batch can be judged by what it changes.
-func (w *world) lookBefore() error {
-	w.before = map[place]observed{}
-	for _, e := range w.model.all() {
+func (sc *scenario) lookBefore() error {
+	sc.before = map[place]observed{}
+	for _, e := range sc.model.all() {
 		if e.operation == rpc.OperationDelete && e.refused {
 			return inconclusive("", "the delete of %s was refused (OPS-007), so that what follows shows nothing", e.record.key)
 		}
 	}
-	if w.readback == nil || len(w.model.order) == 0 {
+	if sc.readback == nil || len(sc.model.order) == 0 {
 		return nil
 	}
-	records := recordsOf(w.model.all())
-	seen, err := w.observe(records)
+	records := recordsOf(sc.model.all())
+	seen, err := sc.observe(records)
 	if err != nil {
 		return err
 	}
-	for _, e := range w.model.all() {
+	for _, e := range sc.model.all() {
 		was := seen[keyText(e.record.key)]
-		w.before[e.record.place()] = was
+		sc.before[e.record.place()] = was
 		if e.known && e.created && !e.exists && was.count > 0 {
 			return inconclusive("", "%s is still there after its delete was acknowledged (SEM-009), so that what follows shows nothing", e.record.key)
 		}
@@ -285,42 +285,42 @@ func (w *world) lookBefore() error {
 }
 
 // keepRefusal notes what the endpoint first says about a record that it refuses.
-func (w *world) keepRefusal(b *batch) {
-	if w.refusal != "" {
+func (sc *scenario) keepRefusal(b *batch) {
+	if sc.refusal != "" {
 		return
 	}
 	for _, r := range b.records {
 		if text := b.refusalOf(r); text != "" {
-			w.refusal = clip(text, 200)
+			sc.refusal = clip(text, 200)
 			return
 		}
 	}
 }
 
 // writesIfItMay writes into the first named object that takes new records.
-func (w *world) writesIfItMay(n int) error {
-	return w.whereItMayWrite(func(o *object) error {
-		records, err := w.newRecords(n)
+func (sc *scenario) writesIfItMay(n int) error {
+	return sc.whereItMayWrite(func(o *object) error {
+		records, err := sc.newRecords(n)
 		if err != nil {
-			w.note("%s: %v", o, err)
+			sc.note("%s: %v", o, err)
 			return nil
 		}
-		_, err = w.write(o.creating(), records, plan{})
+		_, err = sc.write(o.creating(), records, plan{})
 		return err
 	})
 }
 
 // whereItMayWrite does one thing with the first named object that takes new records;
 // a run without writes judges by reading alone.
-func (w *world) whereItMayWrite(do func(*object) error) error {
-	if !w.opts.Write {
-		w.note("judged without writes: --write sees more")
+func (sc *scenario) whereItMayWrite(do func(*object) error) error {
+	if !sc.opts.Write {
+		sc.note("judged without writes: --write sees more")
 		return nil
 	}
-	defer func() { w.object = nil }()
-	for _, name := range w.opts.Objects {
-		if o := w.catalog.object(name); o != nil && o.creating() != "" {
-			w.object = o
+	defer func() { sc.object = nil }()
+	for _, name := range sc.opts.Objects {
+		if o := sc.catalog.object(name); o != nil && o.creating() != "" {
+			sc.object = o
 			return do(o)
 		}
 	}

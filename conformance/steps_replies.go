@@ -20,10 +20,10 @@ type replyClaim func(r *reply) (expected, actual string)
 func replySteps() []definition {
 	return []definition{
 		step(`^every reply is (one JSON value in UTF-8|an object|an error that answers its request)$`,
-			func(w *world) any { return w.everyReplyIs }),
+			func(sc *scenario) any { return sc.everyReplyIs }),
 		step(`^every reply has (a result|"result" or "error"|not both "result" and "error"|an object as result|"jsonrpc" equal to "2.0"|the id of its request|unique keys)$`,
-			func(w *world) any { return func(claim string) error { return w.everyReply(replyClaims[claim]) } }),
-		step(`^no reply has a result$`, func(w *world) any { return func() error { return w.everyReply(noResult) } }),
+			func(sc *scenario) any { return func(claim string) error { return sc.everyReply(replyClaims[claim]) } }),
+		step(`^no reply has a result$`, func(sc *scenario) any { return func() error { return sc.everyReply(noResult) } }),
 	}
 }
 
@@ -40,25 +40,25 @@ var replyClaims = map[string]replyClaim{
 	"unique keys":                       uniqueKeys,
 }
 
-func (w *world) everyReplyIs(claim string) error {
-	err := w.everyReply(replyClaims[claim])
-	if err == nil && !slices.ContainsFunc(w.replies, func(r *reply) bool { return r.OK() && len(r.Body) > 0 }) {
+func (sc *scenario) everyReplyIs(claim string) error {
+	err := sc.everyReply(replyClaims[claim])
+	if err == nil && !slices.ContainsFunc(sc.replies, func(r *reply) bool { return r.OK() && len(r.Body) > 0 }) {
 		return inconclusive("", "no complete reply came")
 	}
 	return err
 }
 
 // everyReply applies a claim to every reply.
-func (w *world) everyReply(claim replyClaim) error {
-	if len(w.replies) == 0 {
+func (sc *scenario) everyReply(claim replyClaim) error {
+	if len(sc.replies) == 0 {
 		return harness("no call was made")
 	}
-	for _, r := range w.replies {
+	for _, r := range sc.replies {
 		if expected, actual := claim(r); actual != "" {
-			w.broken(expected, r.what()+": "+actual, r)
+			sc.broken(expected, r.what()+": "+actual, r)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 func oneValue(r *reply) (string, string) {
@@ -182,35 +182,35 @@ func isErrorReply(r *reply) (string, string) {
 // errorSteps judge JSON-RPC errors (spec 7.2.2).
 func errorSteps() []definition {
 	return []definition{
-		step(`^every error (has an integer code and a message|reveals nothing internal|is short readable text)$`, func(w *world) any { return w.everyError }),
-		step(`^every error has the code (-\d+)( and a null id)?$`, func(w *world) any { return w.everyErrorHasCode }),
-		step(`^it is noted (.+)$`, func(w *world) any { return w.takesNote }),
+		step(`^every error (has an integer code and a message|reveals nothing internal|is short readable text)$`, func(sc *scenario) any { return sc.everyError }),
+		step(`^every error has the code (-\d+)( and a null id)?$`, func(sc *scenario) any { return sc.everyErrorHasCode }),
+		step(`^it is noted (.+)$`, func(sc *scenario) any { return sc.takesNote }),
 	}
 }
 
-func (w *world) everyError(claim string) error {
+func (sc *scenario) everyError(claim string) error {
 	if claim == "has an integer code and a message" {
-		return w.everyReply(codeAndMessage)
+		return sc.everyReply(codeAndMessage)
 	}
-	return w.errorText(claim)
+	return sc.errorText(claim)
 }
 
 // observations are what the INFO checks write down.
-var observations = map[string]func(*world) error{
-	"which extra top-level keys the replies have":   (*world).notesExtraKeys,
-	"how each body is answered":                     (*world).notesAnswers,
-	"which rate limit applies":                      (*world).notesRateLimit,
-	"which successes carry a message":               (*world).notesMessages,
-	"which values are stored":                       (*world).notesStored,
-	"which protocol and profile the verdict is for": (*world).notesProtocol,
+var observations = map[string]func(*scenario) error{
+	"which extra top-level keys the replies have":   (*scenario).notesExtraKeys,
+	"how each body is answered":                     (*scenario).notesAnswers,
+	"which rate limit applies":                      (*scenario).notesRateLimit,
+	"which successes carry a message":               (*scenario).notesMessages,
+	"which values are stored":                       (*scenario).notesStored,
+	"which protocol and profile the verdict is for": (*scenario).notesProtocol,
 }
 
-func (w *world) takesNote(what string) error {
+func (sc *scenario) takesNote(what string) error {
 	take, ok := observations[what]
 	if !ok {
 		return harness("no observation is called %q", what)
 	}
-	return take(w)
+	return take(sc)
 }
 
 func codeAndMessage(r *reply) (string, string) {
@@ -232,8 +232,8 @@ func codeAndMessage(r *reply) (string, string) {
 	return "", ""
 }
 
-func (w *world) everyErrorHasCode(code, nullID string) error {
-	return w.everyReply(func(r *reply) (string, string) {
+func (sc *scenario) everyErrorHasCode(code, nullID string) error {
+	return sc.everyReply(func(r *reply) (string, string) {
 		expected := "an error with the code " + code
 		if nullID != "" {
 			expected += ` and "id":null`
@@ -251,10 +251,10 @@ func (w *world) everyErrorHasCode(code, nullID string) error {
 	})
 }
 
-func (w *world) notesExtraKeys() error {
+func (sc *scenario) notesExtraKeys() error {
 	known := []string{"jsonrpc", "id", "result", "error"}
 	var extra []string
-	for _, r := range w.replies {
+	for _, r := range sc.replies {
 		if r.doc == nil {
 			continue
 		}
@@ -265,16 +265,16 @@ func (w *world) notesExtraKeys() error {
 		}
 	}
 	if len(extra) == 0 {
-		w.note("replies have no extra top-level keys")
+		sc.note("replies have no extra top-level keys")
 		return nil
 	}
-	w.note("replies have extra top-level keys, which the service ignores: %s", list(extra))
+	sc.note("replies have extra top-level keys, which the service ignores: %s", list(extra))
 	return nil
 }
 
-func (w *world) notesAnswers() error {
-	for _, r := range w.replies {
-		w.note("%s is answered by %s", clip(string(r.Request), 60), r.short())
+func (sc *scenario) notesAnswers() error {
+	for _, r := range sc.replies {
+		sc.note("%s is answered by %s", clip(string(r.Request), 60), r.short())
 	}
 	return nil
 }

@@ -16,67 +16,67 @@ import (
 func resultSteps() []definition {
 	return []definition{
 		step(`^every record result (has an identifier exactly as it was sent|has an identifier of the type that was sent|has a boolean "success"|names a record that was sent, and each only once|that is a failure has a message|agrees with the others of its record|stands at its own record|reports a skip in one way)$`,
-			func(w *world) any { return func(claim string) error { return resultClaims[claim](w) } }),
-		step(`^every record has a result$`, func(w *world) any { return w.everyRecordHasResult }),
+			func(sc *scenario) any { return func(claim string) error { return resultClaims[claim](sc) } }),
+		step(`^every record has a result$`, func(sc *scenario) any { return sc.everyRecordHasResult }),
 		step(`^every (batch is processed|operation accepts records that it is for|plan that maps no more than it must is accepted|value of the declared type is accepted)$`,
-			func(w *world) any { return func(claim string) error { return batchClaims[claim](w) } }),
-		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(w *world) any { return w.statuses }),
-		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(w *world) any { return w.sameOutcomes }),
+			func(sc *scenario) any { return func(claim string) error { return batchClaims[claim](sc) } }),
+		step(`^(no|every) (good |bad )?record is (?:acknowledged|marked as failed)$`, func(sc *scenario) any { return sc.statuses }),
+		step(`^every (record|operation) has the same outcome (?:as before|in parallel as alone)$`, func(sc *scenario) any { return sc.sameOutcomes }),
 	}
 }
 
-var batchClaims = map[string]func(*world) error{
-	"batch is processed":                              (*world).batchesProcessed,
-	"operation accepts records that it is for":        (*world).operationsAccept,
-	"plan that maps no more than it must is accepted": (*world).leastPlanWorks,
-	"value of the declared type is accepted":          (*world).valuesAccepted,
+var batchClaims = map[string]func(*scenario) error{
+	"batch is processed":                              (*scenario).batchesProcessed,
+	"operation accepts records that it is for":        (*scenario).operationsAccept,
+	"plan that maps no more than it must is accepted": (*scenario).leastPlanWorks,
+	"value of the declared type is accepted":          (*scenario).valuesAccepted,
 }
 
-var resultClaims = map[string]func(*world) error{
-	"agrees with the others of its record":             (*world).resultsAgree,
-	"stands at its own record":                         (*world).statusesInPlace,
-	"reports a skip in one way":                        (*world).oneSkipConvention,
-	"has an identifier exactly as it was sent":         (*world).identifiersExact,
-	"has an identifier of the type that was sent":      (*world).identifierTypes,
-	`has a boolean "success"`:                          (*world).successIsBoolean,
-	"names a record that was sent, and each only once": (*world).noStrangers,
-	"that is a failure has a message":                  (*world).failuresHaveMessages,
+var resultClaims = map[string]func(*scenario) error{
+	"agrees with the others of its record":             (*scenario).resultsAgree,
+	"stands at its own record":                         (*scenario).statusesInPlace,
+	"reports a skip in one way":                        (*scenario).oneSkipConvention,
+	"has an identifier exactly as it was sent":         (*scenario).identifiersExact,
+	"has an identifier of the type that was sent":      (*scenario).identifierTypes,
+	`has a boolean "success"`:                          (*scenario).successIsBoolean,
+	"names a record that was sent, and each only once": (*scenario).noStrangers,
+	"that is a failure has a message":                  (*scenario).failuresHaveMessages,
 }
 
-func (w *world) resultsAreArrays() error {
-	if len(w.batches) == 0 { // empty batches carry no records to follow
-		for _, r := range w.of(rpc.MethodSyncBatch) {
+func (sc *scenario) resultsAreArrays() error {
+	if len(sc.batches) == 0 { // empty batches carry no records to follow
+		for _, r := range sc.of(rpc.MethodSyncBatch) {
 			if res := r.result(); res != nil && !res.Get("record_results").Is(wire.Array) {
-				w.broken(`"record_results" as an array`, r.short(), r)
+				sc.broken(`"record_results" as an array`, r.short(), r)
 			}
 		}
 	}
-	for _, b := range w.batches {
+	for _, b := range sc.batches {
 		if res := b.reply.result(); res != nil && !b.isArray {
-			w.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, `"record_results" as an array`, b.reply.short(), b.reply)
 		}
 		if b.reply.Kind == wire.KindTimeout {
-			w.brokenFor(b.operation, "an answer within the batch deadline", b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, "an answer within the batch deadline", b.reply.short(), b.reply)
 			continue
 		}
 		if b.reply.result() == nil {
 			// An operation may be refused as a whole; OPS-004 judges that.
-			w.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())
+			sc.note("%s of %q was answered without a result: %s", b.operation, b.object.APIName, b.reply.short())
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // eachResult visits the results of all answered batches.
-func (w *world) eachResult(visit func(b *batch, r result)) error {
+func (sc *scenario) eachResult(visit func(b *batch, r result)) error {
 	any := false
-	for _, b := range w.batches {
+	for _, b := range sc.batches {
 		for _, r := range b.results {
 			any = true
 			visit(b, r)
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
 	if !any {
@@ -85,10 +85,10 @@ func (w *world) eachResult(visit func(b *batch, r result)) error {
 	return nil
 }
 
-func (w *world) identifiersExact() error {
-	return w.eachResult(func(b *batch, r result) {
+func (sc *scenario) identifiersExact() error {
+	return sc.eachResult(func(b *batch, r result) {
 		if r.identifier == nil {
-			w.brokenFor(b.operation, `an "identifier" in every record result`, string(r.node.Raw), b.reply)
+			sc.brokenFor(b.operation, `an "identifier" in every record result`, string(r.node.Raw), b.reply)
 			return
 		}
 		got := nodeText(r.identifier)
@@ -96,7 +96,7 @@ func (w *world) identifiersExact() error {
 			// A stranger is RES-003's; a distorted one leaves a record without result.
 			for _, s := range b.records {
 				if len(b.of(s)) == 0 && resembles(keyText(s.key), got) {
-					w.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+clip(string(r.identifier.Raw), 120), b.reply)
+					sc.brokenAs(symptomAltered, b.operation, "the identifier "+string(s.key), "it came back as "+clip(string(r.identifier.Raw), 120), b.reply)
 					return
 				}
 			}
@@ -127,15 +127,15 @@ func isDigits(s string) bool {
 	return len(s) > 3 && strings.Trim(s, "0123456789") == ""
 }
 
-func (w *world) identifierTypes() error {
-	return w.eachResult(func(b *batch, r result) {
+func (sc *scenario) identifierTypes() error {
+	return sc.eachResult(func(b *batch, r result) {
 		for _, s := range b.records {
 			sent, err := wire.Parse(s.key)
 			if err != nil || r.identifier == nil || nodeText(sent) != nodeText(r.identifier) {
 				continue
 			}
 			if sent.Kind != r.identifier.Kind {
-				w.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
+				sc.brokenFor(b.operation, fmt.Sprintf("the identifier %s as a %s", s.key, sent.Kind),
 					fmt.Sprintf("it came back as the %s %s", r.identifier.Kind, r.identifier.Raw), b.reply)
 			}
 			return
@@ -143,16 +143,16 @@ func (w *world) identifierTypes() error {
 	})
 }
 
-func (w *world) successIsBoolean() error {
-	return w.eachResult(func(b *batch, r result) {
+func (sc *scenario) successIsBoolean() error {
+	return sc.eachResult(func(b *batch, r result) {
 		if r.success == nil {
-			w.brokenFor(b.operation, `"success" as true or false`, clip(string(r.node.Raw), 200), b.reply)
+			sc.brokenFor(b.operation, `"success" as true or false`, clip(string(r.node.Raw), 200), b.reply)
 		}
 	})
 }
 
-func (w *world) noStrangers() error {
-	return w.eachResult(func(b *batch, r result) {
+func (sc *scenario) noStrangers() error {
+	return sc.eachResult(func(b *batch, r result) {
 		if r.identifier == nil {
 			return
 		}
@@ -165,25 +165,25 @@ func (w *world) noStrangers() error {
 		}
 		switch {
 		case sent == 0 && slices.ContainsFunc(b.records, func(s *record) bool { return resembles(keyText(s.key), got) }):
-			w.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
+			sc.brokenAs(symptomAltered, b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
 		case sent == 0:
-			w.brokenFor(b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
+			sc.brokenFor(b.operation, "results for the records of the batch only", "a result for "+clip(string(r.identifier.Raw), 120), b.reply)
 		case len(b.byKey[got]) > sent && b.contradicts(got): // RES-002 judges that
 		case len(b.byKey[got]) > sent && b.results[b.byKey[got][0]].node == r.node:
-			w.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%d results for %s", len(b.byKey[got]), clip(string(r.identifier.Raw), 120)), b.reply)
+			sc.brokenFor(b.operation, "one result for each record", fmt.Sprintf("%d results for %s", len(b.byKey[got]), clip(string(r.identifier.Raw), 120)), b.reply)
 		}
 	})
 }
 
-func (w *world) failuresHaveMessages() error {
+func (sc *scenario) failuresHaveMessages() error {
 	failures := 0
-	err := w.eachResult(func(b *batch, r result) {
+	err := sc.eachResult(func(b *batch, r result) {
 		if r.success == nil || *r.success {
 			return
 		}
 		failures++
 		if !r.message.Is(wire.String) || strings.TrimSpace(r.message.Text) == "" {
-			w.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, clip(string(r.node.Raw), 240), b.reply)
+			sc.brokenFor(b.operation, `"error_message" as a non-empty string on a failure`, clip(string(r.node.Raw), 240), b.reply)
 		}
 	})
 	if err == nil && failures == 0 {
@@ -192,16 +192,16 @@ func (w *world) failuresHaveMessages() error {
 	return err
 }
 
-func (w *world) everyRecordHasResult() error {
+func (sc *scenario) everyRecordHasResult() error {
 	answered := 0
-	for _, b := range w.batches {
+	for _, b := range sc.batches {
 		if !b.answered() {
 			continue // OPS-004 and DUP-001 judge batches that fail as a whole
 		}
 		answered++
 		for _, r := range b.records {
 			if len(b.of(r)) == 0 {
-				w.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %d records", len(b.records)),
+				sc.brokenAs(b.noResultSymptom(r), b.operation, fmt.Sprintf("a result for each of the %d records", len(b.records)),
 					fmt.Sprintf("%d results came back; missing %s", len(b.results), r.key), b.reply)
 			}
 		}
@@ -209,7 +209,7 @@ func (w *world) everyRecordHasResult() error {
 	if answered == 0 {
 		return inconclusive("", "no batch was answered by results")
 	}
-	return w.held()
+	return sc.held()
 }
 
 // symptoms of results.
@@ -231,17 +231,17 @@ func (b *batch) noResultSymptom(r *record) string {
 	return symptomNoResult
 }
 
-func (w *world) resultsAgree() error {
-	for _, b := range w.batches {
+func (sc *scenario) resultsAgree() error {
+	for _, b := range sc.batches {
 		for _, r := range b.records {
 			all := b.of(r)
 			// A record that stands twice in a batch may fare differently.
 			if len(all) > 1 && !b.succeeded(r) && !b.failed(r) && count(b.records, r) == 1 {
-				w.brokenAs(symptomContradict, b.operation, "one status for "+string(r.key), b.why(r), b.reply)
+				sc.brokenAs(symptomContradict, b.operation, "one status for "+string(r.key), b.why(r), b.reply)
 			}
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 func count(records []*record, r *record) int {
@@ -256,28 +256,28 @@ func count(records []*record, r *record) int {
 
 // batchesProcessed: no top-level error and some results; RES-002 counts them. A
 // batch that was not answered in time is left to the time checks.
-func (w *world) batchesProcessed() error {
+func (sc *scenario) batchesProcessed() error {
 	var late *batch
-	for _, b := range w.batches {
+	for _, b := range sc.batches {
 		switch {
 		case b.reply.Kind == wire.KindTimeout:
 			late = b
 		case !b.answered():
-			w.brokenFor(b.operation, fmt.Sprintf("a batch of %d records that is processed record by record", len(b.records)), b.reply.short(), b.reply)
+			sc.brokenFor(b.operation, fmt.Sprintf("a batch of %d records that is processed record by record", len(b.records)), b.reply.short(), b.reply)
 		case len(b.results) == 0:
-			w.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
+			sc.brokenAs(symptomNoneAtAll, b.operation, "a result for each record", b.reply.short(), b.reply)
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
-	if len(w.waves) > 1 && w.lastOperation() == rpc.OperationDelete && !slices.ContainsFunc(w.model.all(), func(e *expected) bool { return e.created }) {
-		return w.noneAccepted() // what was deleted was never created
+	if len(sc.waves) > 1 && sc.lastOperation() == rpc.OperationDelete && !slices.ContainsFunc(sc.model.all(), func(e *expected) bool { return e.created }) {
+		return sc.noneAccepted() // what was deleted was never created
 	}
 	if late == nil {
 		return nil
 	}
-	return inconclusive("", "a batch of %d records was not answered within %s", len(late.records), w.opts.BatchTimeout)
+	return inconclusive("", "a batch of %d records was not answered within %s", len(late.records), sc.opts.BatchTimeout)
 }
 
 // stranger tells a result that names a record which was not sent.
@@ -288,51 +288,51 @@ func (b *batch) stranger(r result) bool {
 	return !slices.ContainsFunc(b.records, func(s *record) bool { return keyText(s.key) == nodeText(r.identifier) })
 }
 
-func (w *world) acknowledged(which string) error {
-	for _, b := range w.latest {
+func (sc *scenario) acknowledged(which string) error {
+	for _, b := range sc.latest {
 		if which == "no" {
 			for _, r := range b.results {
 				if r.success != nil && *r.success && !b.stranger(r) && (r.identifier == nil || !b.contradicts(nodeText(r.identifier))) {
-					w.brokenFor(b.operation, "a failure, or an error for the batch", clip(string(r.node.Raw), 200), b.reply)
+					sc.brokenFor(b.operation, "a failure, or an error for the batch", clip(string(r.node.Raw), 200), b.reply)
 					break
 				}
 			}
 			continue
 		}
 		for _, r := range b.records {
-			if e := w.model.get(r); !e.known || !e.exists {
+			if e := sc.model.get(r); !e.known || !e.exists {
 				return inconclusive("", "%s was not acknowledged when it was created", r.key)
 			}
-			if before, looked := w.before[r.place()]; looked && before.count == 0 {
+			if before, looked := sc.before[r.place()]; looked && before.count == 0 {
 				return inconclusive("", "%s was acknowledged when it was created and is not there (SEM-001, SEM-006)", r.key)
 			}
 			if !b.succeeded(r) {
-				w.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "success for "+string(r.key), b.why(r), b.reply)
+				sc.brokenAs("refused "+purpose{b.operation, true}.String(), b.operation, "success for "+string(r.key), b.why(r), b.reply)
 			}
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
-func (w *world) notesMessages() error {
-	for _, b := range w.batches {
+func (sc *scenario) notesMessages() error {
+	for _, b := range sc.batches {
 		for _, r := range b.results {
 			if r.success != nil && *r.success && r.message != nil {
-				w.note("a success carries error_message %s: the service ignores it", clip(string(r.message.Raw), 80))
+				sc.note("a success carries error_message %s: the service ignores it", clip(string(r.message.Raw), 80))
 				return nil
 			}
 		}
 	}
-	w.note("no success carries a message")
+	sc.note("no success carries a message")
 	return nil
 }
 
-func (w *world) statuses(which, kind string) error {
+func (sc *scenario) statuses(which, kind string) error {
 	switch kind {
 	case "good ":
-		return w.goodNotFailed()
+		return sc.goodNotFailed()
 	case "bad ":
-		return w.badNotAcknowledged()
+		return sc.badNotAcknowledged()
 	}
-	return w.acknowledged(which)
+	return sc.acknowledged(which)
 }

@@ -17,23 +17,23 @@ import (
 func speedSteps() []definition {
 	return []definition{
 		step(`^the declared speed (has three positive integers|lets a batch finish within the batch deadline|stays below the rate limit)$`,
-			func(w *world) any { return func(claim string) error { return speedClaims[claim](w) } }),
+			func(sc *scenario) any { return func(claim string) error { return speedClaims[claim](sc) } }),
 		step(`^the rate limit header (is a positive integer|has one value)$`,
-			func(w *world) any { return w.rateLimitHeader }),
+			func(sc *scenario) any { return sc.rateLimitHeader }),
 	}
 }
 
-var speedClaims = map[string]func(*world) error{
-	"has three positive integers":                   (*world).speedNumbers,
-	"lets a batch finish within the batch deadline": (*world).speedInTime,
-	"stays below the rate limit":                    (*world).speedBelowLimit,
+var speedClaims = map[string]func(*scenario) error{
+	"has three positive integers":                   (*scenario).speedNumbers,
+	"lets a batch finish within the batch deadline": (*scenario).speedInTime,
+	"stays below the rate limit":                    (*scenario).speedBelowLimit,
 }
 
 var speedKeys = []string{"maximum_batch_size", "maximum_parallel_batches", "maximum_records_per_second"}
 
-func (w *world) speedNumbers() error {
+func (sc *scenario) speedNumbers() error {
 	judged := false
-	for _, r := range w.of(rpc.MethodGetSyncSpeed) {
+	for _, r := range sc.of(rpc.MethodGetSyncSpeed) {
 		res := r.result()
 		if res == nil {
 			continue // SPD-002 judges that
@@ -43,11 +43,11 @@ func (w *world) speedNumbers() error {
 			v, ok := n.Int()
 			switch {
 			case n == nil:
-				w.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.short(), r)
+				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), "it is missing: "+r.short(), r)
 			case !ok || !n.IsInteger() || v < 1:
-				w.broken(fmt.Sprintf("%q as an integer of 1 or more", key), clip(string(n.Raw), 80), r)
+				sc.broken(fmt.Sprintf("%q as an integer of 1 or more", key), clip(string(n.Raw), 80), r)
 			case key == "maximum_parallel_batches" && v > 50:
-				w.note("maximum_parallel_batches is %d: the service sends at most 50 batches at once", v)
+				sc.note("maximum_parallel_batches is %d: the service sends at most 50 batches at once", v)
 			}
 		}
 		judged = true
@@ -55,12 +55,12 @@ func (w *world) speedNumbers() error {
 	if !judged {
 		return inconclusive("", "get_sync_speed gave no result")
 	}
-	return w.held()
+	return sc.held()
 }
 
 // speeds are the declared speeds of all replies that declare one.
-func (w *world) speeds() (replies []*reply, speeds []rpc.Speed) {
-	for _, r := range w.of(rpc.MethodGetSyncSpeed) {
+func (sc *scenario) speeds() (replies []*reply, speeds []rpc.Speed) {
+	for _, r := range sc.of(rpc.MethodGetSyncSpeed) {
 		if s := readSpeed(r); s != nil {
 			replies, speeds = append(replies, r), append(speeds, *s)
 		}
@@ -68,23 +68,23 @@ func (w *world) speeds() (replies []*reply, speeds []rpc.Speed) {
 	return replies, speeds
 }
 
-func (w *world) speedInTime() error {
-	replies, speeds := w.speeds()
+func (sc *scenario) speedInTime() error {
+	replies, speeds := sc.speeds()
 	if len(speeds) == 0 {
 		return noSpeed()
 	}
 	for i, s := range speeds {
 		seconds := float64(s.MaximumBatchSize) / float64(s.MaximumRecordsPerSecond)
-		if limit := w.opts.BatchTimeout.Seconds(); seconds > limit {
-			w.broken(fmt.Sprintf("a full batch that takes less than the batch deadline of %s", w.opts.BatchTimeout),
+		if limit := sc.opts.BatchTimeout.Seconds(); seconds > limit {
+			sc.broken(fmt.Sprintf("a full batch that takes less than the batch deadline of %s", sc.opts.BatchTimeout),
 				fmt.Sprintf("%d records in a batch at %d records/s take %.0f s", s.MaximumBatchSize, s.MaximumRecordsPerSecond, seconds), replies[i])
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
-func (w *world) speedBelowLimit() error {
-	replies, speeds := w.speeds()
+func (sc *scenario) speedBelowLimit() error {
+	replies, speeds := sc.speeds()
 	if len(speeds) == 0 {
 		return noSpeed()
 	}
@@ -99,35 +99,35 @@ func (w *world) speedBelowLimit() error {
 		}
 		implied := int64(math.Ceil(float64(s.MaximumRecordsPerSecond) / float64(s.MaximumBatchSize)))
 		if implied > limit {
-			w.broken(fmt.Sprintf("a speed that full batches reach with at most %d requests/s", limit),
+			sc.broken(fmt.Sprintf("a speed that full batches reach with at most %d requests/s", limit),
 				fmt.Sprintf("%d records/s in batches of %d are %d requests/s", s.MaximumRecordsPerSecond, s.MaximumBatchSize, implied), replies[i])
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // noSpeed is why nothing can be said about the declared speed.
 func noSpeed() error { return inconclusive("", "get_sync_speed declared no speed that can be read") }
 
-func (w *world) speedStable() error {
-	replies, speeds := w.speeds()
+func (sc *scenario) speedStable() error {
+	replies, speeds := sc.speeds()
 	if len(speeds) == 0 {
 		return noSpeed()
 	}
 	for i := 1; i < len(speeds); i++ {
 		if speeds[i] != speeds[0] {
-			w.broken(fmt.Sprintf("the same speed within a run: %+v", speeds[0]), fmt.Sprintf("%+v", speeds[i]), replies[0], replies[i])
+			sc.broken(fmt.Sprintf("the same speed within a run: %+v", speeds[0]), fmt.Sprintf("%+v", speeds[i]), replies[0], replies[i])
 			break
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 const rateHeader = "X-RateLimit-Limit"
 
-func (w *world) rateLimitHeader(claim string) error {
+func (sc *scenario) rateLimitHeader(claim string) error {
 	var seen []string // the values, each change of them
-	for _, r := range w.replies {
+	for _, r := range sc.replies {
 		values := r.Header.Values(rateHeader)
 		if len(values) == 0 {
 			continue
@@ -136,12 +136,12 @@ func (w *world) rateLimitHeader(claim string) error {
 		case "is a positive integer":
 			for _, v := range values {
 				if n, err := strconv.ParseUint(v, 10, 63); err != nil || n < 1 || strings.HasPrefix(v, "+") {
-					w.brokenAs("rate limit header", "", rateHeader+": an integer of 1 or more, in requests per second", fmt.Sprintf("%s: %s", rateHeader, v), r)
+					sc.brokenAs("rate limit header", "", rateHeader+": an integer of 1 or more, in requests per second", fmt.Sprintf("%s: %s", rateHeader, v), r)
 				}
 			}
 		case "has one value":
 			if len(values) > 1 || strings.Contains(values[0], ",") {
-				w.broken("one line "+rateHeader, fmt.Sprintf("%d lines: %s", len(values), list(values)), r)
+				sc.broken("one line "+rateHeader, fmt.Sprintf("%d lines: %s", len(values), list(values)), r)
 			}
 		case "is the same on every reply":
 			if len(seen) == 0 || seen[len(seen)-1] != values[0] {
@@ -150,50 +150,50 @@ func (w *world) rateLimitHeader(claim string) error {
 			// One step may be a limit that is changed now and then, but not one
 			// that results and errors do not share.
 			if len(seen) > 2 || len(seen) == 2 && r.isError() {
-				w.brokenAs("rate limit header", "", "the same limit on every reply", strings.Join(seen, ", then "), r)
-				return w.held()
+				sc.brokenAs("rate limit header", "", "the same limit on every reply", strings.Join(seen, ", then "), r)
+				return sc.held()
 			}
 		}
 	}
 	if claim == "is the same on every reply" {
-		w.noteLimits(seen)
+		sc.noteLimits(seen)
 	}
-	if !slices.ContainsFunc(w.replies, func(r *reply) bool { return len(r.Header.Values(rateHeader)) > 0 }) {
+	if !slices.ContainsFunc(sc.replies, func(r *reply) bool { return len(r.Header.Values(rateHeader)) > 0 }) {
 		return notApplicable("no reply has the header %s: the default of 50,000 requests per second applies", rateHeader)
 	}
-	return w.held()
+	return sc.held()
 }
 
-func (w *world) noteLimits(seen []string) {
+func (sc *scenario) noteLimits(seen []string) {
 	switch len(seen) {
 	case 0:
-		w.note("no reply has the header")
+		sc.note("no reply has the header")
 	case 2:
-		w.note("%s changed once, from %s to %s", rateHeader, seen[0], seen[1])
+		sc.note("%s changed once, from %s to %s", rateHeader, seen[0], seen[1])
 	}
 }
 
-func (w *world) notesRateLimit() error {
-	for _, r := range w.replies {
+func (sc *scenario) notesRateLimit() error {
+	for _, r := range sc.replies {
 		if v := r.Header.Get(rateHeader); v != "" {
-			w.note("%s: %s requests per second over all syncs of the connection", rateHeader, v)
+			sc.note("%s: %s requests per second over all syncs of the connection", rateHeader, v)
 			return nil
 		}
 	}
-	w.note("no %s: the default of %d requests per second applies to the connection", rateHeader, defaultRateLimit)
+	sc.note("no %s: the default of %d requests per second applies to the connection", rateHeader, defaultRateLimit)
 	return nil
 }
 
 // callsAtRate sends calls at a share of the declared rate, for one second or
 // the length of the load checks, whichever is shorter.
-func (w *world) callsAtRate(method, share string) error {
+func (sc *scenario) callsAtRate(method, share string) error {
 	percent, _ := strconv.Atoi(share)
-	limit := w.catalog.rateLimit
+	limit := sc.catalog.rateLimit
 	if limit < 1 {
 		limit = defaultRateLimit
 	}
 	rate := float64(limit) * float64(percent) / 100
-	length := min(w.opts.LoadDuration, time.Second)
+	length := min(sc.opts.LoadDuration, time.Second)
 	n := int(rate * length.Seconds())
 	if n > 20_000 {
 		return inconclusive("a load test", "the declared %d requests/s are more than the judge sends: measure them with a load test", limit)
@@ -209,40 +209,40 @@ func (w *world) callsAtRate(method, share string) error {
 			timer := time.NewTimer(d)
 			select {
 			case <-timer.C:
-			case <-w.ctx.Done():
+			case <-sc.ctx.Done():
 				timer.Stop()
-				return overtime(w.ctx)
+				return overtime(sc.ctx)
 			}
 		}
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			r, err := w.session.send(w.ctx, w.check.ID, request{method: method})
+			r, err := sc.session.send(sc.ctx, sc.check.ID, request{method: method})
 			mu.Lock()
 			defer mu.Unlock()
 			if err == nil {
-				w.replies = append(w.replies, r)
+				sc.replies = append(sc.replies, r)
 			}
 		})
 	}
 	wg.Wait()
-	w.measured.reached = new(float64(n) / time.Since(start).Seconds() / rate)
+	sc.measured.reached = new(float64(n) / time.Since(start).Seconds() / rate)
 	return nil
 }
 
-func (w *world) rateAccepted() error {
-	for _, r := range w.replies {
+func (sc *scenario) rateAccepted() error {
+	for _, r := range sc.replies {
 		if r.Status == http.StatusTooManyRequests || r.Status == http.StatusServiceUnavailable {
-			w.broken("no refusal below the declared rate limit", r.short(), r)
+			sc.broken("no refusal below the declared rate limit", r.short(), r)
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
-	if reached := orZero(w.measured.reached); reached < 0.9 {
+	if reached := orZero(sc.measured.reached); reached < 0.9 {
 		return inconclusive("", "the judge reached only %.0f %% of the rate that it wanted to send at", reached*100)
 	}
-	w.proof("%d calls", len(w.replies))
+	sc.proof("%d calls", len(sc.replies))
 	return nil
 }
 

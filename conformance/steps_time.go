@@ -14,51 +14,51 @@ import (
 // timeSteps judge deadlines, stalls, and what errors say.
 func timeSteps() []definition {
 	return []definition{
-		step(`^every reply arrives (within the planning deadline|within the batch deadline|without a stall)$`, func(w *world) any { return w.arrives }),
-		step(`^the service sends what processes have died of$`, func(w *world) any { return w.sendsWhatIsDeadly }),
-		step(`^the endpoint has accepted connections all the time$`, func(w *world) any { return w.stayedUp }),
-		step(`^every call is answered$`, func(w *world) any { return w.everyCallAnswered }),
+		step(`^every reply arrives (within the planning deadline|within the batch deadline|without a stall)$`, func(sc *scenario) any { return sc.arrives }),
+		step(`^the service sends what processes have died of$`, func(sc *scenario) any { return sc.sendsWhatIsDeadly }),
+		step(`^the endpoint has accepted connections all the time$`, func(sc *scenario) any { return sc.stayedUp }),
+		step(`^every call is answered$`, func(sc *scenario) any { return sc.everyCallAnswered }),
 	}
 }
 
-func (w *world) arrives(claim string) error {
-	limit := w.opts.PlanningTimeout
+func (sc *scenario) arrives(claim string) error {
+	limit := sc.opts.PlanningTimeout
 	if claim == "within the batch deadline" {
-		limit = w.opts.BatchTimeout
+		limit = sc.opts.BatchTimeout
 	}
-	for _, r := range w.replies {
+	for _, r := range sc.replies {
 		if claim == "without a stall" {
-			if r.Status != 0 && r.MaxGap > w.opts.PlanningTimeout/2 {
-				w.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.what(), round(r.MaxGap)), r)
+			if r.Status != 0 && r.MaxGap > sc.opts.PlanningTimeout/2 {
+				sc.broken("a body that comes without long pauses", fmt.Sprintf("%s: the body stood still for %s", r.what(), round(r.MaxGap)), r)
 			}
 			continue
 		}
 		if r.Kind == wire.KindTimeout || r.Total > limit {
-			w.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.what(), round(r.Total)), r)
+			sc.broken(fmt.Sprintf("a complete reply within %s", limit), fmt.Sprintf("%s: nothing complete after %s", r.what(), round(r.Total)), r)
 		}
 	}
-	if err := w.held(); err != nil {
+	if err := sc.held(); err != nil {
 		return err
 	}
-	if reached := w.measured.reached; reached != nil && *reached < 0.9 {
+	if reached := sc.measured.reached; reached != nil && *reached < 0.9 {
 		return inconclusive("a load test", "the judge reached only %.0f %% of the declared rate", *reached*100)
 	}
 	return nil
 }
 
 // everyCallAnswered judges the good calls that follow disturbed ones.
-func (w *world) everyCallAnswered() error {
-	for _, r := range w.replies {
+func (sc *scenario) everyCallAnswered() error {
+	for _, r := range sc.replies {
 		if r.method != rpc.MethodListObjects || r.Status >= 300 && r.Status <= 399 {
 			continue // HTTP-004 judges redirects
 		}
 		if expected, actual := sameID(r); actual != "" {
-			w.broken(expected+": the answer to this call", actual, r)
+			sc.broken(expected+": the answer to this call", actual, r)
 		} else if r.member("result") == nil && r.member("error") == nil {
-			w.broken("an answer to a good call", r.short(), r)
+			sc.broken("an answer to a good call", r.short(), r)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
 // markup tells a page of HTML that was taken for a message.
@@ -78,8 +78,8 @@ var internals = []struct {
 	{"a secret", regexp.MustCompile(`(?i)\b(password|passwd|secret|api[_-]?key|access[_-]?token)\b\s*[=:]\s*\S{4,}`)},
 }
 
-func (w *world) errorText(claim string) error {
-	for _, r := range w.replies {
+func (sc *scenario) errorText(claim string) error {
+	for _, r := range sc.replies {
 		if !r.isError() {
 			continue
 		}
@@ -92,29 +92,29 @@ func (w *world) errorText(claim string) error {
 			}
 			for _, i := range internals {
 				if m := i.mark.FindString(whole); m != "" {
-					w.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, clip(m, 120)), r)
+					sc.broken("an error that tells the caller what to do, without internals", fmt.Sprintf("%s: %s: %s", r.what(), i.what, clip(m, 120)), r)
 				}
 			}
 			continue
 		}
 		switch {
 		case strings.TrimSpace(text) == "":
-			w.broken("a short readable message", r.what()+": the message is empty", r)
+			sc.broken("a short readable message", r.what()+": the message is empty", r)
 		case utf8.RuneCountInString(text) > maxMessage:
-			w.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %d characters", r.what(), utf8.RuneCountInString(text)), r)
+			sc.broken(fmt.Sprintf("a message of at most %d characters", maxMessage), fmt.Sprintf("%s: %d characters", r.what(), utf8.RuneCountInString(text)), r)
 		case !strings.ContainsFunc(text, unicode.IsLetter):
-			w.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), clip(text, 80)), r)
+			sc.broken("readable text", fmt.Sprintf("%s: the message has no word: %s", r.what(), clip(text, 80)), r)
 		case markup.MatchString(text):
-			w.broken("plain text", r.what()+": the message holds HTML: "+clip(text, 80), r)
+			sc.broken("plain text", r.what()+": the message holds HTML: "+clip(text, 80), r)
 		case strings.ContainsFunc(text, func(c rune) bool { return unicode.IsControl(c) && c != '\n' && c != '\t' && c != '\r' }):
-			w.broken("readable text", r.what()+": the message holds control characters", r)
+			sc.broken("readable text", r.what()+": the message holds control characters", r)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
-func (w *world) notesProtocol() error {
-	w.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
-		w.opts.Profile, w.opts.PlanningTimeout, w.opts.BatchTimeout)
+func (sc *scenario) notesProtocol() error {
+	sc.note("judged against the custom destination protocol v1 with the profile %s; deadlines: planning %s, batch %s (policy)",
+		sc.opts.Profile, sc.opts.PlanningTimeout, sc.opts.BatchTimeout)
 	return nil
 }

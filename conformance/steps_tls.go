@@ -12,67 +12,67 @@ const leastValidity = 14 * 24 * time.Hour
 // tlsSteps judge the connection (spec 5.2.1).
 func tlsSteps() []definition {
 	return []definition{
-		step(`^the service connects$`, func(w *world) any { return w.connects }),
-		step(`^the connection is (https|TLS 1.2 or newer with a strong key)$`, func(w *world) any { return w.connectionIs }),
+		step(`^the service connects$`, func(sc *scenario) any { return sc.connects }),
+		step(`^the connection is (https|TLS 1.2 or newer with a strong key)$`, func(sc *scenario) any { return sc.connectionIs }),
 		step(`^the certificate (chains to a trusted root|names the host|is within its validity|comes with its intermediates|is valid for 14 more days)$`,
-			func(w *world) any { return w.certificate }),
+			func(sc *scenario) any { return sc.certificate }),
 	}
 }
 
-func (w *world) connects() error {
-	if w.url.Scheme != "https" {
-		w.handshaken = &tlsFacts{}
+func (sc *scenario) connects() error {
+	if sc.url.Scheme != "https" {
+		sc.handshaken = &tlsFacts{}
 		return nil
 	}
-	w.handshaken = w.handshake(w.ctx)
+	sc.handshaken = sc.handshake(sc.ctx)
 	return nil
 }
 
-func (w *world) facts() (*tlsFacts, error) {
-	f := w.handshaken
+func (sc *scenario) facts() (*tlsFacts, error) {
+	f := sc.handshaken
 	if f == nil {
 		return nil, harness("no connection was made")
 	}
-	if w.url.Scheme == "https" && f.err == nil && len(f.chain) == 0 {
+	if sc.url.Scheme == "https" && f.err == nil && len(f.chain) == 0 {
 		return nil, inconclusive("", "the endpoint sent no certificate")
 	}
 	return f, nil
 }
 
 // seen reports a finding of the handshake; there is no HTTP exchange to show.
-func (w *world) seen(expected, actual string) error {
-	w.broken(expected, actual)
-	if n := len(w.findings); n > 0 {
-		w.findings[n-1].Curl = `curl -sSv "$DESTKIT_URL" -d '{}'`
+func (sc *scenario) seen(expected, actual string) error {
+	sc.broken(expected, actual)
+	if n := len(sc.findings); n > 0 {
+		sc.findings[n-1].Curl = `curl -sSv "$DESTKIT_URL" -d '{}'`
 	}
-	return w.held()
+	return sc.held()
 }
 
-func (w *world) connectionIs(what string) error {
-	f, err := w.facts()
+func (sc *scenario) connectionIs(what string) error {
+	f, err := sc.facts()
 	if err != nil {
 		return err
 	}
 	if what == "https" {
 		switch {
-		case w.url.Scheme != "https":
-			return w.seen("an https URL", "the URL begins with "+w.url.Scheme+"://")
+		case sc.url.Scheme != "https":
+			return sc.seen("an https URL", "the URL begins with "+sc.url.Scheme+"://")
 		case f.err != nil:
-			return w.seen("a TLS handshake", f.err.Error())
+			return sc.seen("a TLS handshake", f.err.Error())
 		}
 		return nil
 	}
 	if f.version != 0 && f.version < tls.VersionTLS12 {
-		return w.seen("TLS 1.2 or newer", tls.VersionName(f.version))
+		return sc.seen("TLS 1.2 or newer", tls.VersionName(f.version))
 	}
 	if weak := f.weakKey(); weak != "" {
-		return w.seen("RSA keys of 2048 bits or more, or elliptic curves", weak)
+		return sc.seen("RSA keys of 2048 bits or more, or elliptic curves", weak)
 	}
 	return nil
 }
 
-func (w *world) certificate(claim string) error {
-	f, err := w.facts()
+func (sc *scenario) certificate(claim string) error {
+	f, err := sc.facts()
 	if err != nil {
 		return err
 	}
@@ -83,28 +83,28 @@ func (w *world) certificate(claim string) error {
 			return nil // TLS-005 says that the chain is not whole
 		}
 		if err := f.verify("", f.inValidity()); err != nil {
-			return w.seen("a chain that ends at "+w.rootsWords(), err.Error())
+			return sc.seen("a chain that ends at "+sc.rootsWords(), err.Error())
 		}
 	case "names the host":
 		if err := leaf.VerifyHostname(f.name); err != nil {
-			return w.seen("a certificate for "+f.name, err.Error())
+			return sc.seen("a certificate for "+f.name, err.Error())
 		}
 	case "is within its validity":
 		for _, c := range f.chain {
 			if f.now.Before(c.NotBefore) || f.now.After(c.NotAfter) {
-				return w.seen("a certificate that is valid now", fmt.Sprintf("%q is valid from %s to %s", c.Subject.CommonName,
+				return sc.seen("a certificate that is valid now", fmt.Sprintf("%q is valid from %s to %s", c.Subject.CommonName,
 					c.NotBefore.UTC().Format(time.RFC3339), c.NotAfter.UTC().Format(time.RFC3339)))
 			}
 		}
 	case "comes with its intermediates":
 		if f.leafOnly() {
-			return w.seen("the leaf and every certificate between it and the root",
+			return sc.seen("the leaf and every certificate between it and the root",
 				fmt.Sprintf("the leaf alone, signed by %q, which is no trusted root", leaf.Issuer.CommonName))
 		}
 	case "is valid for 14 more days":
 		for _, c := range f.chain {
 			if c.NotAfter.Sub(f.now) < leastValidity {
-				return w.seen("at least 14 days of validity left", fmt.Sprintf("%q ends in %s, on %s", c.Subject.CommonName,
+				return sc.seen("at least 14 days of validity left", fmt.Sprintf("%q ends in %s, on %s", c.Subject.CommonName,
 					c.NotAfter.Sub(f.now).Round(time.Hour), c.NotAfter.UTC().Format(time.DateOnly)))
 			}
 		}
@@ -112,8 +112,8 @@ func (w *world) certificate(claim string) error {
 	return nil
 }
 
-func (w *world) rootsWords() string {
-	if w.private {
+func (sc *scenario) rootsWords() string {
+	if sc.private {
 		return "a root of --tls-roots"
 	}
 	return "a public root"

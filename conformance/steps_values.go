@@ -14,24 +14,24 @@ import (
 // and records that must not be accepted.
 func valueSteps() []definition {
 	return []definition{
-		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(w *world) any { return w.sendsThese }),
-		step(`^the service sends the same values with every operation:$`, func(w *world) any { return w.sendsEverywhere }),
-		step(`^the same values fare the same in every operation$`, func(w *world) any { return w.valuesFareTheSame }),
-		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(w *world) any { return w.sendsBad }),
+		step(`^the service sends new records with these (values|identifiers) with `+whichOperation+`:$`, func(sc *scenario) any { return sc.sendsThese }),
+		step(`^the service sends the same values with every operation:$`, func(sc *scenario) any { return sc.sendsEverywhere }),
+		step(`^the same values fare the same in every operation$`, func(sc *scenario) any { return sc.valuesFareTheSame }),
+		step(`^the service sends (\d+) good records and (\d+) bad records? with `+whichOperation+`$`, func(sc *scenario) any { return sc.sendsBad }),
 	}
 }
 
 // badField is the field that makes a record bad: the author's fixture, else a
 // required field that is left null.
-func (w *world) badField() (fields map[string]json.RawMessage, sure, ok bool) {
-	if bad := w.opts.Fixtures[w.object.APIName].Bad; len(bad) > 0 {
+func (sc *scenario) badField() (fields map[string]json.RawMessage, sure, ok bool) {
+	if bad := sc.opts.Fixtures[sc.object.APIName].Bad; len(bad) > 0 {
 		fields = map[string]json.RawMessage{}
 		for name, raw := range bad {
 			fields[name] = json.RawMessage(raw)
 		}
 		return fields, true, true
 	}
-	for _, f := range w.object.Fields {
+	for _, f := range sc.object.Fields {
 		if f.Required && !f.Identifier && f.Createable {
 			return map[string]json.RawMessage{f.APIName: json.RawMessage("null")}, false, true
 		}
@@ -43,47 +43,47 @@ func (w *world) badField() (fields map[string]json.RawMessage, sure, ok bool) {
 // are reversed, shifted or copied from a neighbour then show. A control, the same
 // records without what is bad, goes first: only beside it a refusal means that the
 // bad value was the reason.
-func (w *world) sendsBad(good, bad int, which string) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsBad(good, bad int, which string) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	if most := w.largestBatch(); good > 0 && most < good+bad {
+	if most := sc.largestBatch(); good > 0 && most < good+bad {
 		if most < bad+1 {
 			return notApplicable("the endpoint takes batches of %d at most: a bad record has no neighbours", most)
 		}
 		good = most - bad
 	}
-	fields, sure, _ := w.badField()
-	w.badSure = sure
-	control, err := w.make(good+bad, ops[0], rpc.Field{}, &sending{})
+	fields, sure, _ := sc.badField()
+	sc.badSure = sure
+	control, err := sc.make(good+bad, ops[0], rpc.Field{}, &sending{})
 	if err != nil {
 		return err
 	}
-	w.sets = []set{{ops[0], control}}
-	if err := w.sendSets(&sending{}); err != nil {
+	sc.sets = []set{{ops[0], control}}
+	if err := sc.sendSets(&sending{}); err != nil {
 		return err
 	}
-	for _, b := range w.latest {
+	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if !b.succeeded(r) {
 				return inconclusive("fixtures", "the same records without the bad value are not accepted, so that a refusal shows nothing: %s", clip(b.why(r), 200))
 			}
 		}
 	}
-	records, err := w.make(good+bad, ops[0], rpc.Field{}, &sending{})
+	records, err := sc.make(good+bad, ops[0], rpc.Field{}, &sending{})
 	if err != nil {
 		return err
 	}
 	for i := range bad {
 		at := badPlace(i, good+bad)
 		for name, raw := range fields {
-			records[at] = records[at].with(name, w.values.expand(string(raw), records[at].seed, records[at].key))
+			records[at] = records[at].with(name, sc.values.expand(string(raw), records[at].seed, records[at].key))
 		}
-		w.bad = append(w.bad, records[at])
+		sc.bad = append(sc.bad, records[at])
 	}
-	w.sets = []set{{ops[0], records}}
-	return w.sendSets(&sending{})
+	sc.sets = []set{{ops[0], records}}
+	return sc.sendSets(&sending{})
 }
 
 // badPlace is the place of the i-th bad record among n: the second, then the
@@ -92,21 +92,21 @@ func badPlace(i, n int) int { return min(3*i+1, n-1) }
 
 // sendsThese sends one record for each row: | identifier | or | type | value | or
 // | type | value | what it is |.
-func (w *world) sendsThese(what, which string, table *Table) error {
-	ops, err := w.operations(which)
+func (sc *scenario) sendsThese(what, which string, table *Table) error {
+	ops, err := sc.operations(which)
 	if err != nil {
 		return err
 	}
-	id, err := w.object.identifier()
+	id, err := sc.object.identifier()
 	if err != nil {
 		return err
 	}
 	if what == "identifiers" {
-		return w.sendsIdentifiers(ops[0], table)
+		return sc.sendsIdentifiers(ops[0], table)
 	}
 	var records []*record
 	for _, row := range table.Rows() {
-		r, err := w.withValue(id, row)
+		r, err := sc.withValue(id, row)
 		if err != nil {
 			return err
 		}
@@ -115,31 +115,31 @@ func (w *world) sendsThese(what, which string, table *Table) error {
 		}
 	}
 	if len(records) == 0 {
-		return notApplicable("%s has no field of that type", w.object)
+		return notApplicable("%s has no field of that type", sc.object)
 	}
-	w.sets = []set{{ops[0], records}}
-	if err := w.sendSets(&sending{alone: true}); err != nil {
+	sc.sets = []set{{ops[0], records}}
+	if err := sc.sendSets(&sending{alone: true}); err != nil {
 		return err
 	}
-	return w.sendRefusedApart(ops[0])
+	return sc.sendRefusedApart(ops[0])
 }
 
 // sendsIdentifiers sends a record for each row, by the first identifier of its type.
-func (w *world) sendsIdentifiers(operation string, table *Table) error {
-	w.sets = nil
+func (sc *scenario) sendsIdentifiers(operation string, table *Table) error {
+	sc.sets = nil
 	for _, kind := range []string{rpc.TypeString, rpc.TypeInteger} {
-		i := slices.IndexFunc(w.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
+		i := slices.IndexFunc(sc.object.identifiers(), func(f rpc.Field) bool { return f.Type == kind })
 		if i < 0 {
 			continue
 		}
-		id := w.object.identifiers()[i]
-		key, err := w.key(w.object, id) // one for all rows, so that they differ as written
+		id := sc.object.identifiers()[i]
+		key, err := sc.key(sc.object, id) // one for all rows, so that they differ as written
 		if err != nil {
 			return err
 		}
 		var records []*record
 		for _, row := range table.Rows() {
-			r, err := w.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
+			r, err := sc.withIdentifier(id, len(records)+1, strings.Trim(string(key), `"`), row[0])
 			if err != nil {
 				return err
 			}
@@ -148,26 +148,26 @@ func (w *world) sendsIdentifiers(operation string, table *Table) error {
 			}
 		}
 		if len(records) > 0 {
-			w.sets = append(w.sets, set{operation, records})
+			sc.sets = append(sc.sets, set{operation, records})
 		}
 	}
-	if len(w.sets) == 0 {
-		return notApplicable("%s has no identifier of that type", w.object)
+	if len(sc.sets) == 0 {
+		return notApplicable("%s has no identifier of that type", sc.object)
 	}
-	return w.sendSets(&sending{alone: true})
+	return sc.sendSets(&sending{alone: true})
 }
 
 // sendRefusedApart sends the rows that were refused again, each field alone: one
 // field that validates its values must not keep the others from being judged.
-func (w *world) sendRefusedApart(operation string) error {
+func (sc *scenario) sendRefusedApart(operation string) error {
 	var apart []*record
-	for _, b := range w.latest {
+	for _, b := range sc.latest {
 		for _, r := range b.records {
 			if b.refusalOf(r) == "" || len(r.odd.fields) < 2 {
 				continue
 			}
 			for _, f := range r.odd.fields {
-				one, err := w.newRecord(w.object, r.id)
+				one, err := sc.newRecord(sc.object, r.id)
 				if err != nil {
 					return err
 				}
@@ -180,30 +180,30 @@ func (w *world) sendRefusedApart(operation string) error {
 	if len(apart) == 0 {
 		return nil
 	}
-	sent, err := w.write(operation, apart, plan{})
+	sent, err := sc.write(operation, apart, plan{})
 	if err == nil {
-		sent, err = w.sendAlone(operation, sent)
+		sent, err = sc.sendAlone(operation, sent)
 	}
-	w.latest = append(w.latest, sent...)
+	sc.latest = append(sc.latest, sent...)
 	for _, b := range sent {
-		w.model.apply(b)
+		sc.model.apply(b)
 	}
-	w.sets[0].records = append(w.sets[0].records, apart...)
+	sc.sets[0].records = append(sc.sets[0].records, apart...)
 	return err
 }
 
 // sendAlone repeats the records of a batch that was refused as a whole one by
 // one, as the service does (spec 7.2.5): an odd record may spoil its batch.
-func (w *world) sendAlone(operation string, sent []*batch) ([]*batch, error) {
+func (sc *scenario) sendAlone(operation string, sent []*batch) ([]*batch, error) {
 	var out []*batch
 	for _, b := range sent {
 		if len(b.records) == 1 || !b.reply.isError() {
 			out = append(out, b)
 			continue
 		}
-		w.batches = slices.DeleteFunc(w.batches, func(o *batch) bool { return o == b })
+		sc.batches = slices.DeleteFunc(sc.batches, func(o *batch) bool { return o == b })
 		for _, r := range b.records {
-			one, err := w.writeOne(operation, []*record{r}, plan{})
+			one, err := sc.writeOne(operation, []*record{r}, plan{})
 			if err != nil {
 				return out, err
 			}
@@ -215,21 +215,21 @@ func (w *world) sendAlone(operation string, sent []*batch) ([]*batch, error) {
 
 // withIdentifier makes a record whose key is written in the table: {key} is an
 // ordinary key of the run, {odd} a number beyond 2^53 that doubles cannot hold.
-func (w *world) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
+func (sc *scenario) withIdentifier(id rpc.Field, n int, key, text string) (*record, error) {
 	quoted := strings.HasPrefix(text, `"`)
 	if quoted != (id.Type == rpc.TypeString) {
 		return nil, nil // the row is for identifiers of the other type
 	}
-	r, err := w.newRecord(w.object, id)
+	r, err := sc.newRecord(sc.object, id)
 	if err != nil {
 		return nil, err
 	}
-	if w.opts.KeyFrom != 0 || w.opts.KeyTo != 0 {
+	if sc.opts.KeyFrom != 0 || sc.opts.KeyTo != 0 {
 		if id.Type == rpc.TypeInteger {
 			return nil, nil // the author bounds integer keys: none beyond 2^53
 		}
 	}
-	run, _ := strconv.ParseInt(w.keys.run, 16, 64)
+	run, _ := strconv.ParseInt(sc.keys.run, 16, 64)
 	text = strings.ReplaceAll(text, "{odd}", strconv.FormatInt(oddKey(run, n), 10))
 	text = strings.ReplaceAll(text, "{key}", key)
 	return r.with(id.APIName, json.RawMessage(text)), nil
@@ -246,17 +246,17 @@ type odd struct {
 // free text in fields that are known to want a format would only be refused, so
 // those are left out unless there is no other. The placeholder {u} is a text and
 // {d} a number that no other record has. No record where no field has the type.
-func (w *world) withValue(id rpc.Field, row []string) (*record, error) {
+func (sc *scenario) withValue(id rpc.Field, row []string) (*record, error) {
 	kind, text := row[0], row[1]
-	r, err := w.newRecord(w.object, id)
+	r, err := sc.newRecord(sc.object, id)
 	if err != nil {
 		return nil, err
 	}
-	fields := w.object.takes(id, kind, strings.Contains(text, "{u}") || strings.Contains(text, "{d}"))
+	fields := sc.object.takes(id, kind, strings.Contains(text, "{u}") || strings.Contains(text, "{d}"))
 	if len(fields) == 0 {
 		return nil, nil
 	}
-	n := w.values.number(r.seed)
+	n := sc.values.number(r.seed)
 	text = strings.NewReplacer("{u}", strconv.FormatUint(uint64(n), 36), "{d}", strconv.FormatUint(uint64(n), 10)).Replace(text)
 	for _, size := range []int{300, 65536} {
 		text = strings.ReplaceAll(text, fmt.Sprintf("{%d}", size), strings.Repeat("abcdefghij", size/10+1)[:size])
@@ -264,7 +264,7 @@ func (w *world) withValue(id rpc.Field, row []string) (*record, error) {
 	for _, f := range fields {
 		raw := json.RawMessage(text)
 		if f.Array && kind == "array" {
-			raw = w.arrayOf(f, r.seed, text)
+			raw = sc.arrayOf(f, r.seed, text)
 		}
 		r = r.with(f.APIName, raw)
 	}
@@ -276,12 +276,12 @@ func (w *world) withValue(id rpc.Field, row []string) (*record, error) {
 }
 
 // arrayOf makes an array of ordinary items.
-func (w *world) arrayOf(f rpc.Field, s seed, text string) json.RawMessage {
+func (sc *scenario) arrayOf(f rpc.Field, s seed, text string) json.RawMessage {
 	items := map[string][]int{"[]": nil, "one item": {1}, "three items in falling order": {3, 2, 1}}[text]
 	f.Array = false
 	parts := make([]string, len(items))
 	for i, v := range items {
-		parts[i] = string(w.values.value(f, s.version(v), styleGuess))
+		parts[i] = string(sc.values.value(f, s.version(v), styleGuess))
 	}
 	return json.RawMessage("[" + strings.Join(parts, ",") + "]")
 }

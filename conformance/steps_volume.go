@@ -14,19 +14,19 @@ import (
 // volumeSteps send much: full batches, large bodies, a sustained rate.
 func volumeSteps() []definition {
 	return []definition{
-		step(`^the service sends a full batch of new records with any operation`+manner+`$`, func(w *world) any { return w.sendsFull }),
+		step(`^the service sends a full batch of new records with any operation`+sendingWays+`$`, func(sc *scenario) any { return sc.sendsFull }),
 	}
 }
 
-func (w *world) sendsFull(how string) error {
-	if w.catalog.speed == nil {
+func (sc *scenario) sendsFull(how string) error {
+	if sc.catalog.speed == nil {
 		return inconclusive("", "no speed is declared")
 	}
-	n := w.catalog.speed.MaximumBatchSize
-	if n > int64(w.opts.MaxRecords) {
-		return notRun("--max-records", "a full batch has %d records, more than --max-records %d", n, w.opts.MaxRecords)
+	n := sc.catalog.speed.MaximumBatchSize
+	if n > int64(sc.opts.MaxRecords) {
+		return notRun("--max-records", "a full batch has %d records, more than --max-records %d", n, sc.opts.MaxRecords)
 	}
-	return w.sendsNew(int(n), "any operation", how)
+	return sc.sendsNew(int(n), "any operation", how)
 }
 
 // bodySizes of the large requests, in bytes; 100 KB is a common default limit.
@@ -38,19 +38,19 @@ const largestText = 65_000
 // sendsLarge shares the records among three batches and fills each up to its
 // size with long strings, as far as strings of 64 KB and the declared batch
 // size go.
-func (w *world) sendsLarge(s set) ([]*batch, error) {
-	f, ok := w.object.writable(rpc.TypeString)
+func (sc *scenario) sendsLarge(s set) ([]*batch, error) {
+	f, ok := sc.object.writable(rpc.TypeString)
 	if !ok {
-		return nil, notApplicable("%s has no string field to fill", w.object)
+		return nil, notApplicable("%s has no string field to fill", sc.object)
 	}
 	most := len(s.records) / len(bodySizes)
-	if w.catalog.speed != nil {
-		most = int(min(int64(most), w.catalog.speed.MaximumBatchSize))
+	if sc.catalog.speed != nil {
+		most = int(min(int64(most), sc.catalog.speed.MaximumBatchSize))
 	}
 	var out []*batch
 	for i, size := range bodySizes {
 		if size/most > largestText {
-			w.note("bodies of %d bytes do not fit into %d records", size, most)
+			sc.note("bodies of %d bytes do not fit into %d records", size, most)
 			break
 		}
 		filler := quote(strings.Repeat("0123456789", size/most/10))
@@ -58,7 +58,7 @@ func (w *world) sendsLarge(s set) ([]*batch, error) {
 		for k := range part {
 			part[k] = part[k].with(f.APIName, filler)
 		}
-		sent, err := w.write(s.operation, part, plan{})
+		sent, err := sc.write(s.operation, part, plan{})
 		out = append(out, sent...)
 		if err != nil {
 			return out, err
@@ -73,8 +73,8 @@ const sustained = 50
 // sendsAtRate sends batches as fast as the declared records per second allow, as
 // many at once as is declared, until the records or the time of the load checks
 // are used up (spec 8).
-func (w *world) sendsAtRate(s set) ([]*batch, error) {
-	speed := w.catalog.speed
+func (sc *scenario) sendsAtRate(s set) ([]*batch, error) {
+	speed := sc.catalog.speed
 	if speed == nil {
 		return nil, inconclusive("", "no speed is declared")
 	}
@@ -89,20 +89,20 @@ func (w *world) sendsAtRate(s set) ([]*batch, error) {
 	for part := range slices.Chunk(s.records, int(min(sustained, speed.MaximumBatchSize))) {
 		// No free lane for so long: the endpoint has fallen behind for good, and
 		// what is under way will show it.
-		stuck := time.NewTimer(w.opts.BatchTimeout / 4)
+		stuck := time.NewTimer(sc.opts.BatchTimeout / 4)
 		select {
 		case slots <- struct{}{}:
 			stuck.Stop()
 		case <-stuck.C:
 			late.Store(true)
 		}
-		if time.Since(start) > w.opts.LoadDuration || late.Load() {
+		if time.Since(start) > sc.opts.LoadDuration || late.Load() {
 			break
 		}
 		sent += len(part)
 		wg.Go(func() {
 			defer func() { <-slots }()
-			b, err := w.batch(w, s.operation, part, plan{})
+			b, err := sc.batch(sc, s.operation, part, plan{})
 			if b != nil && b.reply.Kind == wire.KindTimeout {
 				late.Store(true)
 			}
@@ -118,9 +118,9 @@ func (w *world) sendsAtRate(s set) ([]*batch, error) {
 	}
 	wg.Wait()
 	for _, b := range out {
-		w.batches, w.replies = append(w.batches, b), append(w.replies, b.reply)
+		sc.batches, sc.replies = append(sc.batches, b), append(sc.replies, b.reply)
 	}
 	due := float64(sent) / float64(speed.MaximumRecordsPerSecond)
-	w.measured.reached = new(due / max(time.Since(start).Seconds(), 1e-9))
+	sc.measured.reached = new(due / max(time.Since(start).Seconds(), 1e-9))
 	return out, first
 }

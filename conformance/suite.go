@@ -27,12 +27,12 @@ type Suite struct {
 	// Known gives the name of a difference by which a failure of the check was to
 	// be expected, which is then WAIVED; "" is none. It may be nil.
 	Known func(*Check) string
-	// Waits tells which checks mostly wait in this run, and disturb nobody by it: they
+	// Waits reports which checks mostly wait in this run, and disturb nobody by it: they
 	// run side by side, also those that would else run alone. It may be nil.
 	Waits func(*Check) bool
-	// Play makes the actor of one scenario. The function that comes back undoes
+	// NewActor makes the actor of one scenario. The function that comes back undoes
 	// what the scenario began, also when the run was interrupted.
-	Play func(ctx context.Context, s *Scene) (actor any, end func() error)
+	NewActor func(ctx context.Context, found *Findings) (actor any, end func() error)
 	// Open looks whether there is something to judge; what stands against it
 	// goes into the problems of the report, and then no check runs.
 	Open func(ctx context.Context, r *Report) error
@@ -52,16 +52,16 @@ func (s *Suite) Run(ctx context.Context, opts Options) (*Report, error) {
 	limited, cancel := context.WithTimeoutCause(ctx, opts.Timeout, errRunTimeout)
 	defer cancel()
 	r := opts.newReport(s.Name, s.Target, started)
-	bench := &suiteCourt{s, &opts}
-	j := newJury(bench, &opts, checks)
-	j.waits = s.Waits
+	each := &suiteRunner{s, &opts}
+	sched := newScheduler(each, &opts, checks)
+	sched.waits = s.Waits
 	if err := s.Open(limited, r); err != nil {
 		return nil, hideError(s.Secrets, err)
 	}
 	if len(r.Problems) == 0 {
-		j.run(limited)
+		sched.run(limited)
 	}
-	j.collect(r)
+	sched.collect(r)
 	s.Finish(ctx, r)
 	opts.interrupted(ctx, limited, r)
 	opts.decide(r, s.Catalogue)
@@ -100,33 +100,33 @@ func (s *Suite) Try(ctx context.Context, id string, alter func(source string) st
 	}
 	altered := *check
 	altered.source = []byte(alter(string(check.source)))
-	return s.play(ctx, &altered, negated)
+	return s.runCheck(ctx, &altered, negated)
 }
 
-func (s *Suite) play(ctx context.Context, c *Check, negated string) *CheckResult {
-	scene := &Scene{check: c, secrets: s.Secrets}
+func (s *Suite) runCheck(ctx context.Context, c *Check, negated string) *CheckResult {
+	found := &Findings{check: c, secrets: s.Secrets}
 	if ctx.Err() != nil {
-		return scene.result(asOutcome(overtime(ctx)), true)
+		return found.result(asOutcome(overtime(ctx)), true)
 	}
 	if s.Permitted != nil {
 		if err := s.Permitted(c); err != nil {
-			return scene.result(asOutcome(err), false)
+			return found.result(asOutcome(err), false)
 		}
 	}
 	if s.Before != nil {
 		if err := s.Before(c); err != nil {
-			return scene.result(asOutcome(err), false)
+			return found.result(asOutcome(err), false)
 		}
 	}
-	actor, end := s.Play(ctx, scene)
+	actor, end := s.NewActor(ctx, found)
 	out := runScenario(c, s.Steps, actor, negated)
 	if err := end(); err != nil && out.status == Pass {
 		out = asOutcome(err)
 	}
 	if negated != "" {
-		scene.findings = nil // the opposite of the claim was asked for
+		found.findings = nil // the opposite of the claim was asked for
 	}
-	return scene.result(out, ctx.Err() != nil)
+	return found.result(out, ctx.Err() != nil)
 }
 
 func (s *Suite) known(c *Check) string {
@@ -159,15 +159,15 @@ func (s *Suite) Plan(opts Options) (*PlanReport, error) {
 	return p, nil
 }
 
-// suiteCourt is a suite in a run.
-type suiteCourt struct {
+// suiteRunner is a suite in a run.
+type suiteRunner struct {
 	suite *Suite
 	opts  *Options
 }
 
-func (c *suiteCourt) judge(ctx context.Context, check *Check, _ *jury) *CheckResult {
+func (c *suiteRunner) judge(ctx context.Context, check *Check, _ *scheduler) *CheckResult {
 	started := time.Now()
-	r := c.suite.play(ctx, check, "")
+	r := c.suite.runCheck(ctx, check, "")
 	r.Attempts = 1
 	if name := c.suite.known(check); name != "" && r.Status == Fail {
 		r.Status, r.Reason = Waived, "known difference: "+name
@@ -179,7 +179,7 @@ func (c *suiteCourt) judge(ctx context.Context, check *Check, _ *jury) *CheckRes
 
 // blocks: the findings of these suites carry no symptoms to compare, so every
 // failure blocks.
-func (c *suiteCourt) blocks(string, *CheckResult) bool { return true }
+func (c *suiteRunner) blocks(string, *CheckResult) bool { return true }
 
 // Undefined lists the steps of the catalogue that no sentence, or more than one,
 // understands, as "ID: step".

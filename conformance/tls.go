@@ -83,7 +83,7 @@ func (f *tlsFacts) selfSigned() bool {
 	return bytes.Equal(leaf.RawIssuer, leaf.RawSubject) && leaf.CheckSignature(leaf.SignatureAlgorithm, leaf.RawTBSCertificate, leaf.Signature) == nil
 }
 
-// leafOnly tells that one certificate came, whose issuer is neither itself nor
+// leafOnly reports whether one certificate came, whose issuer is neither itself nor
 // a trusted root: the intermediate is missing.
 func (f *tlsFacts) leafOnly() bool {
 	return len(f.chain) == 1 && !f.selfSigned() && f.verify("", f.inValidity()) != nil

@@ -72,7 +72,7 @@ func (s *session) tryValues(ctx context.Context, checks []*Check) {
 	}
 	for _, name := range s.opts.Objects {
 		if o := s.catalog.object(name); o != nil && o.creating() != "" {
-			t := &trial{world: s.newWorld(ctx, trialCheck, o), began: time.Now()}
+			t := &trial{scenario: s.newScenario(ctx, trialCheck, o), began: time.Now()}
 			t.run()
 		}
 	}
@@ -80,7 +80,7 @@ func (s *session) tryValues(ctx context.Context, checks []*Check) {
 
 // trial is one object on trial.
 type trial struct {
-	*world
+	*scenario
 	id    rpc.Field
 	sent  int
 	began time.Time
@@ -141,7 +141,7 @@ func (t *trial) findNoNull() {
 		if err != nil {
 			return
 		}
-		r = nullRest(t.world, r)
+		r = nullRest(t.scenario, r)
 		ok, message := t.send(r)
 		if ok || message == "" {
 			return

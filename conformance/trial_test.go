@@ -72,29 +72,29 @@ func (s *strict) validate(a attempt) string {
 }
 
 // tried runs the trial alone and returns what it leaves to the checks.
-func tried(t *testing.T, e *strict) (*world, int) {
+func tried(t *testing.T, e *strict) (*scenario, int) {
 	t.Helper()
 	opts := writing(e.small)
 	opts.RunID = scriptRun
 	e.token = "the-token-of-the-tests"
-	s, j := prepared(t, e, writeCheck, opts)
+	s, sched := prepared(t, e, writeCheck, opts)
 	require.NoError(t, s.openJournal())
 	t.Cleanup(func() { s.journal.Close() })
 	catalog, err := s.discover(t.Context())
 	require.NoError(t, err)
 	s.catalog = catalog
 	_, before := e.sent()
-	s.tryValues(t.Context(), j.checks)
+	s.tryValues(t.Context(), sched.checks)
 	_, after := e.sent()
-	return s.newWorld(t.Context(), j.checks[0], s.catalog.object("contact")), after - before
+	return s.newScenario(t.Context(), sched.checks[0], s.catalog.object("contact")), after - before
 }
 
 // TestTheTrialLearnsWhatAnEndpointTakes: after it no ordinary record is refused.
 func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 	e := newStrict()
-	w, sent := tried(t, e)
+	sc, sent := tried(t, e)
 	require.LessOrEqual(t, sent, trialRecords)
-	o := w.object
+	o := sc.object
 	require.True(t, o.avoids("legacy"), "it is refused in every style and not required")
 	for _, name := range []string{"reply_to", "phone", "status", "rank", "nickname", "notes"} {
 		require.False(t, o.avoids(name), name)
@@ -106,9 +106,9 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 	require.Equal(t, styleSmall, o.lessons["rank"].style)
 
 	for _, every := range []bool{false, true} {
-		records, err := w.make(40, rpc.OperationUpsert, rpc.Field{}, &sending{every: every})
+		records, err := sc.make(40, rpc.OperationUpsert, rpc.Field{}, &sending{every: every})
 		require.NoError(t, err)
-		sentBatches, err := w.write(rpc.OperationUpsert, records, plan{})
+		sentBatches, err := sc.write(rpc.OperationUpsert, records, plan{})
 		require.NoError(t, err)
 		for _, b := range sentBatches {
 			for _, r := range b.records {
@@ -116,9 +116,9 @@ func TestTheTrialLearnsWhatAnEndpointTakes(t *testing.T) {
 			}
 		}
 		for i, r := range records {
-			records[i] = w.changed(r, 1)
+			records[i] = sc.changed(r, 1)
 		}
-		sentBatches, err = w.write(rpc.OperationUpsert, records, plan{})
+		sentBatches, err = sc.write(rpc.OperationUpsert, records, plan{})
 		require.NoError(t, err)
 		for _, b := range sentBatches {
 			for _, r := range b.records {
@@ -140,11 +140,11 @@ func TestStrictEndpointsAreNotBlamed(t *testing.T) {
 		Write: true, Objects: []string{"contact"}, MaxRecords: 20_000, Seed: 7, RunID: scriptRun, ReadbackFunc: e.readback,
 	})
 	require.NoError(t, err)
-	require.Zero(t, r.ExitStatus, told(r))
+	require.Zero(t, r.ExitStatus, foundBy(r))
 	for _, c := range r.Checks {
-		require.NotContains(t, []Status{Fail, Flaky, HarnessError}, c.Status, "%s", told(r))
+		require.NotContains(t, []Status{Fail, Flaky, HarnessError}, c.Status, "%s", foundBy(r))
 	}
-	require.Subset(t, []string{"DAT-014"}, brokenIn(r), told(r))
+	require.Subset(t, []string{"DAT-014"}, brokenIn(r), foundBy(r))
 	for _, id := range []string{"OPS-007", "SEM-001", "SEM-004", "SEM-007", "SEM-009", "DUR-001", "RES-012"} {
 		require.Equal(t, Pass, resultOf(t, r, id).Status, "%s: %s", id, resultOf(t, r, id).Reason)
 	}
@@ -154,10 +154,10 @@ func TestStrictEndpointsAreNotBlamed(t *testing.T) {
 func TestTheTrialIsBounded(t *testing.T) {
 	e := newStrict()
 	e.refuse = func(attempt) string { return "no" }
-	w, sent := tried(t, e)
+	sc, sent := tried(t, e)
 	require.LessOrEqual(t, sent, trialRecords)
 	require.Empty(t, e.keys("contact"))
-	require.False(t, slices.ContainsFunc(w.object.Fields, func(f rpc.Field) bool { return f.Required && w.object.avoids(f.APIName) }), "what is required stays mapped")
+	require.False(t, slices.ContainsFunc(sc.object.Fields, func(f rpc.Field) bool { return f.Required && sc.object.avoids(f.APIName) }), "what is required stays mapped")
 }
 
 func TestMessagesNameFields(t *testing.T) {

@@ -9,45 +9,45 @@ import (
 // twinSteps look at two objects that have the same keys.
 func twinSteps() []definition {
 	return []definition{
-		step(`^the same keys are created in another named object$`, func(w *world) any { return w.createsTwins }),
-		step(`^the records of the other object are kept$`, func(w *world) any { return w.twinsKept }),
+		step(`^the same keys are created in another named object$`, func(sc *scenario) any { return sc.createsTwins }),
+		step(`^the records of the other object are kept$`, func(sc *scenario) any { return sc.twinsKept }),
 	}
 }
 
 // createsTwins creates records under the keys that were sent in the first other
 // object that takes them. Only named objects are written.
-func (w *world) createsTwins() error {
+func (sc *scenario) createsTwins() error {
 	var sent []*record
-	for _, s := range w.sets {
+	for _, s := range sc.sets {
 		sent = append(sent, s.records...)
 	}
-	for _, name := range w.opts.Objects {
-		o := w.catalog.object(name)
-		if o == nil || o.APIName == w.object.APIName || o.creating() == "" {
+	for _, name := range sc.opts.Objects {
+		o := sc.catalog.object(name)
+		if o == nil || o.APIName == sc.object.APIName || o.creating() == "" {
 			continue
 		}
 		for _, id := range o.identifiers() {
 			if id.Type != sent[0].id.Type {
 				continue
 			}
-			if err := w.createsTwinsIn(o, id, sent); err != nil || len(w.twins) > 0 {
+			if err := sc.createsTwinsIn(o, id, sent); err != nil || len(sc.twins) > 0 {
 				return err
 			}
 		}
 	}
-	return notApplicable("no other named object takes the keys of %s", w.object)
+	return notApplicable("no other named object takes the keys of %s", sc.object)
 }
 
-func (w *world) createsTwinsIn(o *object, id rpc.Field, sent []*record) error {
+func (sc *scenario) createsTwinsIn(o *object, id rpc.Field, sent []*record) error {
 	var twins []*record
 	for _, r := range sent {
-		t, err := w.recordWith(o, id, o.ordinary(id))
+		t, err := sc.recordWith(o, id, o.ordinary(id))
 		if err != nil {
 			return err
 		}
 		twins = append(twins, t.with(id.APIName, r.key))
 	}
-	other := w.newWorld(w.ctx, w.check, o)
+	other := sc.newScenario(sc.ctx, sc.check, o)
 	if _, err := other.write(o.creating(), twins, plan{}); err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func (w *world) createsTwinsIn(o *object, id rpc.Field, sent []*record) error {
 	}
 	for _, t := range twins {
 		if seen[keyText(t.key)].count > 0 {
-			w.twins = append(w.twins, t)
+			sc.twins = append(sc.twins, t)
 		}
 	}
 	return nil
@@ -65,10 +65,10 @@ func (w *world) createsTwinsIn(o *object, id rpc.Field, sent []*record) error {
 
 // twinsKept judges the records of the other object after a delete of their keys in
 // the first one.
-func (w *world) twinsKept() error {
+func (sc *scenario) twinsKept() error {
 	var due []*record
-	for _, t := range w.twins {
-		for _, b := range w.latest {
+	for _, t := range sc.twins {
+		for _, b := range sc.latest {
 			for _, r := range b.records {
 				if keyText(r.key) == keyText(t.key) && b.succeeded(r) {
 					due = append(due, t)
@@ -77,19 +77,19 @@ func (w *world) twinsKept() error {
 		}
 	}
 	if len(due) == 0 {
-		return w.noneAccepted()
+		return sc.noneAccepted()
 	}
-	seen, err := w.observe(due)
+	seen, err := sc.observe(due)
 	if err != nil {
 		return err
 	}
 	for _, t := range due {
 		if seen[keyText(t.key)].count > 0 {
-			w.Saw(SeenKept, 1)
+			sc.Saw(SeenKept, 1)
 			continue
 		}
-		w.brokenAs("gone elsewhere", rpc.OperationDelete, fmt.Sprintf("%s in %q, which no call has deleted", t.key, t.object.APIName),
-			"it is not there any more", w.lastReply())
+		sc.brokenAs("gone elsewhere", rpc.OperationDelete, fmt.Sprintf("%s in %q, which no call has deleted", t.key, t.object.APIName),
+			"it is not there any more", sc.lastReply())
 	}
-	return w.held()
+	return sc.held()
 }

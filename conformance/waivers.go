@@ -30,7 +30,7 @@ func (w Waiver) expired(now time.Time) bool {
 	return err == nil && !now.Before(last.AddDate(0, 0, 1))
 }
 
-// covers tells that the waiver speaks of the finding.
+// covers reports whether the waiver speaks of the finding.
 func (w Waiver) covers(f Finding) bool {
 	return (w.Object == "" || w.Object == f.Object) && (w.Operation == "" || w.Operation == f.Operation)
 }

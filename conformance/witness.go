@@ -15,33 +15,33 @@ import (
 // witnessVersion is the version of the values that witnesses carry.
 const witnessVersion = 100
 
-// skipped tells that a result reports a skip under the declared convention,
+// skipped reports whether a result reports a skip under the declared convention,
 // else under the only one that is visible by itself.
-func (w *world) skipped(b *batch, r *record) bool {
+func (sc *scenario) skipped(b *batch, r *record) bool {
 	all := b.of(r)
 	if len(all) == 0 {
 		return false
 	}
-	if w.opts.SkipConvention == SkipSuccessWithMessage {
+	if sc.opts.SkipConvention == SkipSuccessWithMessage {
 		return skipClass(all[0]) == SkipSuccessWithMessage
 	}
 	return b.failed(r)
 }
 
 // witnessed decides by witness operations whether records are there.
-func (w *world) witnessed(records []*record, want bool) error {
-	op, err := w.calibrated()
+func (sc *scenario) witnessed(records []*record, want bool) error {
+	op, err := sc.calibrated()
 	if err != nil {
 		return err
 	}
 	sent := make([]*record, len(records))
 	for i, r := range records {
-		sent[i] = w.changed(r, witnessVersion)
+		sent[i] = sc.changed(r, witnessVersion)
 		if op == rpc.OperationUpdate {
 			sent[i] = sent[i].updateable()
 		}
 	}
-	batches, err := w.write(op, sent, plan{})
+	batches, err := sc.write(op, sent, plan{})
 	if err != nil {
 		return err
 	}
@@ -53,55 +53,55 @@ func (w *world) witnessed(records []*record, want bool) error {
 			if !b.succeeded(r) && !b.failed(r) {
 				return inconclusive("readback", "the witness operation %s has no result for %s, or results that contradict each other (RES-002)", op, r.key)
 			}
-			there := w.skipped(b, r) == (op == rpc.OperationInsert)
+			there := sc.skipped(b, r) == (op == rpc.OperationInsert)
 			if there == want {
 				continue
 			}
 			if want {
 				if op == rpc.OperationUpdate {
-					w.unwitnessed = append(w.unwitnessed, r)
+					sc.unwitnessed = append(sc.unwitnessed, r)
 				}
-				w.brokenAs(symptomMissing, w.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
-					"the witness operation "+op+" says that it is not there: "+b.why(r), w.replyFor(r), b.reply)
+				sc.brokenAs(symptomMissing, sc.lastOperation(), "the acknowledged record "+string(r.key)+" in the destination",
+					"the witness operation "+op+" says that it is not there: "+b.why(r), sc.replyFor(r), b.reply)
 			} else {
-				w.brokenFor(w.lastOperation(), "no record "+string(r.key)+" in the destination",
-					"the witness operation "+op+" says that it is there: "+b.why(r), w.replyFor(r), b.reply)
+				sc.brokenFor(sc.lastOperation(), "no record "+string(r.key)+" in the destination",
+					"the witness operation "+op+" says that it is there: "+b.why(r), sc.replyFor(r), b.reply)
 			}
 		}
 	}
-	w.proof("witnessed by %s", op)
+	sc.proof("witnessed by %s", op)
 	for _, r := range records {
 		switch {
 		case want:
-			w.Saw(SeenStored, 1)
-		case w.model.get(r).created:
-			w.Saw(SeenDeleted, 1)
+			sc.Saw(SeenStored, 1)
+		case sc.model.get(r).created:
+			sc.Saw(SeenDeleted, 1)
 			fallthrough
 		default:
-			w.Saw(SeenAbsent, 1)
+			sc.Saw(SeenAbsent, 1)
 		}
 	}
-	return w.held()
+	return sc.held()
 }
 
-// calibrated finds a witness operation whose skips can be told from successes.
-func (w *world) calibrated() (string, error) {
-	declared := w.opts.SkipConvention == SkipFailure || w.opts.SkipConvention == SkipSuccessWithMessage
-	if w.opts.SkipConvention == SkipSuccess {
+// calibrated finds a witness operation whose skips differ from successes.
+func (sc *scenario) calibrated() (string, error) {
+	declared := sc.opts.SkipConvention == SkipFailure || sc.opts.SkipConvention == SkipSuccessWithMessage
+	if sc.opts.SkipConvention == SkipSuccess {
 		return "", inconclusive("readback", "skips are reported as plain successes, so only a read-back can decide")
 	}
 	for _, op := range []string{rpc.OperationUpdate, rpc.OperationInsert} {
-		if !w.object.accepts(op) {
+		if !sc.object.accepts(op) {
 			continue
 		}
 		if declared {
 			return op, nil
 		}
-		probe, err := w.make(1, op, rpc.Field{}, &sending{})
+		probe, err := sc.make(1, op, rpc.Field{}, &sending{})
 		if err != nil {
 			return "", err
 		}
-		b, err := w.writeOne(op, probe, plan{})
+		b, err := sc.writeOne(op, probe, plan{})
 		if err != nil {
 			return "", err
 		}
@@ -109,14 +109,14 @@ func (w *world) calibrated() (string, error) {
 			if !b.succeeded(probe[0]) {
 				continue // one that takes nothing shows nothing by refusing it again
 			}
-			if b, err = w.writeOne(op, probe, plan{}); err != nil {
+			if b, err = sc.writeOne(op, probe, plan{}); err != nil {
 				return "", err
 			}
 		}
 		if !b.failed(probe[0]) {
 			continue
 		}
-		if found, err := w.finds(op); err != nil || found {
+		if found, err := sc.finds(op); err != nil || found {
 			return op, err
 		}
 	}
@@ -131,10 +131,10 @@ const maxLanes = 64
 
 // sendsInLanes creates records one by one in parallel lanes; each lane sends its
 // witness operation as soon as the creation is acknowledged (spec 4.2.2).
-func (w *world) sendsInLanes(s set) ([]*batch, error) {
+func (sc *scenario) sendsInLanes(s set) ([]*batch, error) {
 	create, records := s.operation, s.records
 	witness := rpc.OperationUpdate
-	if !w.object.accepts(witness) {
+	if !sc.object.accepts(witness) {
 		witness = rpc.OperationInsert
 	}
 	out := make([]lane, len(records))
@@ -145,7 +145,7 @@ func (w *world) sendsInLanes(s set) ([]*batch, error) {
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			out[i], errs[i] = w.runLane(create, witness, r)
+			out[i], errs[i] = sc.runLane(create, witness, r)
 		})
 	}
 	wg.Wait()
@@ -155,29 +155,29 @@ func (w *world) sendsInLanes(s set) ([]*batch, error) {
 			return sent, errs[i]
 		}
 		sent = append(sent, l.created)
-		w.batches, w.replies = append(w.batches, l.created), append(w.replies, l.created.reply)
+		sc.batches, sc.replies = append(sc.batches, l.created), append(sc.replies, l.created.reply)
 	}
-	w.parallel.lanes, w.parallel.witness = out, witness
+	sc.parallel.lanes, sc.parallel.witness = out, witness
 	return sent, nil
 }
 
-func (w *world) runLane(create, witness string, r *record) (lane, error) {
+func (sc *scenario) runLane(create, witness string, r *record) (lane, error) {
 	var l lane
 	var err error
-	if l.created, err = w.batch(w, create, []*record{r}, plan{}); err != nil || !l.created.succeeded(r) {
+	if l.created, err = sc.batch(sc, create, []*record{r}, plan{}); err != nil || !l.created.succeeded(r) {
 		return l, err
 	}
-	second := w.changed(r, witnessVersion)
+	second := sc.changed(r, witnessVersion)
 	if witness == rpc.OperationUpdate {
 		second = second.updateable()
 	}
-	l.witness, err = w.batch(w, witness, []*record{second}, plan{})
+	l.witness, err = sc.batch(sc, witness, []*record{second}, plan{})
 	return l, err
 }
 
-func (w *world) witnessesSee() error {
-	lanes, witness := w.parallel.lanes, w.parallel.witness
-	if w.opts.SkipConvention == SkipSuccess {
+func (sc *scenario) witnessesSee() error {
+	lanes, witness := sc.parallel.lanes, sc.parallel.witness
+	if sc.opts.SkipConvention == SkipSuccess {
 		return inconclusive("readback", "skips are reported as plain successes, so a witness sees nothing")
 	}
 	blind, seen := 0, 0
@@ -187,25 +187,25 @@ func (w *world) witnessesSee() error {
 		}
 		seen++
 		r := l.witness.records[0]
-		there := w.skipped(l.witness, r) == (witness == rpc.OperationInsert)
+		there := sc.skipped(l.witness, r) == (witness == rpc.OperationInsert)
 		if !there {
 			blind++
-			w.brokenAs(symptomMissing, witness, "an acknowledged record that every later call sees",
+			sc.brokenAs(symptomMissing, witness, "an acknowledged record that every later call sees",
 				string(json.RawMessage(r.key))+" was acknowledged, and then "+witness+" did not find it: "+l.witness.why(r), l.created.reply, l.witness.reply)
 		}
 	}
 	if seen == 0 {
 		return inconclusive("", "no record was acknowledged, so that none could be witnessed")
 	}
-	if witness == rpc.OperationInsert && blind == seen || w.opts.SkipConvention == "" {
-		if visible, err := w.skipsVisible(witness); err != nil || !visible {
-			w.findings = nil
+	if witness == rpc.OperationInsert && blind == seen || sc.opts.SkipConvention == "" {
+		if visible, err := sc.skipsVisible(witness); err != nil || !visible {
+			sc.findings = nil
 			return orError(err, inconclusive("readback", "skips of %s cannot be told from successes: declare --skip-convention", witness))
 		}
 	}
-	w.proof("witnessed by %s", witness)
-	w.Saw(SeenStored, seen)
-	return w.held()
+	sc.proof("witnessed by %s", witness)
+	sc.Saw(SeenStored, seen)
+	return sc.held()
 }
 
 func orError(err, other error) error {
@@ -216,8 +216,8 @@ func orError(err, other error) error {
 }
 
 // skipsVisible calibrates one witness operation.
-func (w *world) skipsVisible(op string) (bool, error) {
-	probe, err := w.make(1, op, rpc.Field{}, &sending{})
+func (sc *scenario) skipsVisible(op string) (bool, error) {
+	probe, err := sc.make(1, op, rpc.Field{}, &sending{})
 	if err != nil {
 		return false, err
 	}
@@ -227,47 +227,47 @@ func (w *world) skipsVisible(op string) (bool, error) {
 	}
 	var last *batch
 	for i := range rounds {
-		if last, err = w.writeOne(op, probe, plan{}); err != nil {
+		if last, err = sc.writeOne(op, probe, plan{}); err != nil {
 			return false, err
 		}
 		if i+1 < rounds && !last.succeeded(probe[0]) {
 			return false, nil
 		}
 	}
-	if !w.skipped(last, probe[0]) {
+	if !sc.skipped(last, probe[0]) {
 		return false, nil
 	}
-	return w.finds(op)
+	return sc.finds(op)
 }
 
 // finds is the positive control of a witness: an update takes a record that is
 // there. One that takes none shows nothing by refusing. A record that was
 // acknowledged before it was written has some time to arrive.
-func (w *world) finds(op string) (bool, error) {
-	if op != rpc.OperationUpdate || w.object.creating() == "" {
+func (sc *scenario) finds(op string) (bool, error) {
+	if op != rpc.OperationUpdate || sc.object.creating() == "" {
 		return true, nil
 	}
-	made, err := w.make(1, w.object.creating(), rpc.Field{}, &sending{})
+	made, err := sc.make(1, sc.object.creating(), rpc.Field{}, &sending{})
 	if err != nil {
 		return false, err
 	}
-	created, err := w.writeOne(w.object.creating(), made, plan{})
+	created, err := sc.writeOne(sc.object.creating(), made, plan{})
 	if err != nil || !created.succeeded(made[0]) {
 		return false, err
 	}
-	change := forOperation(op, []*record{w.changed(made[0], witnessVersion)})
+	change := forOperation(op, []*record{sc.changed(made[0], witnessVersion)})
 	for range 10 {
-		b, err := w.writeOne(op, change, plan{})
+		b, err := sc.writeOne(op, change, plan{})
 		if err != nil {
 			return false, err
 		}
-		if !w.skipped(b, change[0]) {
+		if !sc.skipped(b, change[0]) {
 			return true, nil
 		}
 		select {
 		case <-time.After(100 * time.Millisecond):
-		case <-w.ctx.Done():
-			return false, overtime(w.ctx)
+		case <-sc.ctx.Done():
+			return false, overtime(sc.ctx)
 		}
 	}
 	return false, nil

@@ -44,7 +44,7 @@ type Change struct {
 	ID, Title string
 	Level     c.Level
 	From, To  c.Status // From is "" for a check that the older run did not have
-	// Gating tells that the newer result decides the verdict.
+	// Gating reports whether the newer result decides the verdict.
 	Gating bool
 	// Reason is the one of the newer result.
 	Reason string
@@ -61,12 +61,12 @@ type FindingChange struct {
 // Difference is one setting that differs.
 type Difference struct{ Setting, A, B string }
 
-// Regressed tells that a gate failed in the newer run and not in the older.
+// Regressed reports whether a gate failed in the newer run and not in the older.
 func (d Comparison) Regressed() bool {
 	return slices.ContainsFunc(d.NewlyFailing, func(x Change) bool { return x.Gating })
 }
 
-// Same tells that nothing at all differs.
+// Same reports whether nothing at all differs.
 func (d Comparison) Same() bool {
 	return len(d.NewlyFailing)+len(d.Fixed)+len(d.Changed)+len(d.Findings)+
 		len(d.OnlyA)+len(d.OnlyB)+len(d.Unfair) == 0

@@ -65,7 +65,7 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	return err
 }
 
-// looked tells that some check got as far as looking. Where none did, a list of
+// looked reports whether some check got as far as looking. Where none did, a list of
 // everything that is open would bury the one problem that matters.
 func (t *terminal) looked() bool {
 	return len(t.r.Checks) == 0 || looked(t.r)

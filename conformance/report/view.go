@@ -49,7 +49,7 @@ func problems(r *c.Report) []c.Problem {
 	return out
 }
 
-// looked tells that some check got as far as looking.
+// looked reports whether some check got as far as looking.
 func looked(r *c.Report) bool {
 	return slices.ContainsFunc(r.Checks, func(k c.CheckResult) bool { return k.Status != c.NotRun || len(k.BlockedBy) > 0 })
 }

@@ -8,12 +8,12 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// emulatedOnes connects applications that the service plays itself: they have
+// emulatedOnes connects applications that the service emulates itself: they have
 // what no custom destination has. Their credentials are made from what the
 // service says about them.
-func (p *play) emulatedOnes() error {
+func (sc *scenario) emulatedOnes() error {
 	var types []*wire.Node
-	if _, err := p.pages("/connectors", func(_ *answer, n *wire.Node) {
+	if _, err := sc.pages("/connectors", func(_ *answer, n *wire.Node) {
 		if emulated, _ := n.Get("emulated").Bool(); emulated {
 			types = append(types, n)
 		}
@@ -22,21 +22,21 @@ func (p *play) emulatedOnes() error {
 	}
 	var ids []int64
 	for _, n := range types {
-		a, err := p.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
-			"name": p.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
+		a, err := sc.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
+			"name": sc.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
 		}}})
 		if err != nil {
 			return err
 		}
-		if p.tidies(a); a.id("data", "id") != 0 {
-			p.shows("destination", "creation", a, a.at("data"))
+		if sc.tidies(a); a.id("data", "id") != 0 {
+			sc.shows("destination", "creation", a, a.at("data"))
 			ids = append(ids, a.id("data", "id"))
 		}
 	}
 	if len(ids) == 0 {
 		return conformance.Outcome(conformance.NotRun, "", "the service emulates no application")
 	}
-	p.emulated = ids
+	sc.emulated = ids
 	return nil
 }
 
@@ -63,8 +63,8 @@ func invented(fields *wire.Node) map[string]any {
 }
 
 // advancedAgrees looks at what the definitions say about themselves (spec 2.4).
-func (p *play) advancedAgrees(what string) error {
-	all, err := p.looked("advanced configuration field")
+func (sc *scenario) advancedAgrees(what string) error {
+	all, err := sc.looked("advanced configuration field")
 	if err != nil {
 		return err
 	}
@@ -75,25 +75,25 @@ func (p *play) advancedAgrees(what string) error {
 		case what == "default" && byDefault != nil:
 			seen++
 			if ok, err := fits(kind, byDefault); err == nil && !ok {
-				p.brokenView(v, "default", "is "+kind, rawOf(byDefault))
+				sc.brokenView(v, "default", "is "+kind, rawOf(byDefault))
 			}
 		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
 			seen++
 			values := v.node.Get("supported_values")
 			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
-				p.brokenView(v, "supported_values", "lists what can be chosen", rawOf(values))
+				sc.brokenView(v, "supported_values", "lists what can be chosen", rawOf(values))
 			}
 		case what == "definition":
 			seen++
 			name := stringOf(v.node.Get("name"))
-			if told := v.of.node.Get("configurable_field_definitions", name); stringOf(told) != kind {
-				p.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), rawOf(told))
+			if stated := v.of.node.Get("configurable_field_definitions", name); stringOf(stated) != kind {
+				sc.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), rawOf(stated))
 			}
 		}
 	}
 	if seen == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", what)
 	}
-	p.Proof("%d looks", seen)
-	return p.Held()
+	sc.Proof("%d looks", seen)
+	return sc.Held()
 }

@@ -31,8 +31,8 @@ func (k keptRecord) text(field string) string {
 
 // kept are the records of an object of an application, oldest first. Only a
 // stand-in shows them.
-func (p *play) kept(d *destination, object string) ([]keptRecord, *answer, error) {
-	a, err := p.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s&limit=%d", d.id, url.QueryEscape(object), pageOfRecords), nil)
+func (sc *scenario) kept(d *destination, object string) ([]keptRecord, *answer, error) {
+	a, err := sc.control("GET", fmt.Sprintf("/destinations/%d/records?object=%s&limit=%d", d.id, url.QueryEscape(object), pageOfRecords), nil)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -69,8 +69,8 @@ func fieldOf(s *syncing, column string) string {
 
 // twoMappings take the column id to the key of the scenario's object, and the
 // column name to its required fields, or to one that may be written.
-func (p *play) twoMappings() []any {
-	object := p.ground().object
+func (sc *scenario) twoMappings() []any {
+	object := sc.nextSync().object
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
 	var free string
@@ -91,33 +91,33 @@ func (p *play) twoMappings() []any {
 
 // writes lets a sync of its own write rows into an object of an application,
 // through the API as everything is.
-func (p *play) writes(t table, body map[string]any) error {
-	rows, err := p.newDataset(t)
+func (sc *scenario) writes(t table, body map[string]any) error {
+	rows, err := sc.newDataset(t)
 	if err != nil {
 		return err
 	}
-	body["source_attributes"] = map[string]any{"connection_id": p.source, "object": map[string]any{"type": "dataset", "id": rows.id}}
-	s, err := p.newSync(p.dest, rows, "upsert", body)
+	body["source_attributes"] = map[string]any{"connection_id": sc.source, "object": map[string]any{"type": "dataset", "id": rows.id}}
+	s, err := sc.newSync(sc.dest, rows, "upsert", body)
 	if err != nil {
 		return err
 	}
-	ended, err := p.runs(s)
-	p.syncs = slices.DeleteFunc(p.syncs, func(one *syncing) bool { return one == s })
+	ended, err := sc.runs(s)
+	sc.syncs = slices.DeleteFunc(sc.syncs, func(one *syncing) bool { return one == s })
 	if err == nil && (ended.text("data", "status") != "completed" || ended.id("data", "records_updated") != int64(len(t.rows))) {
-		err = conformance.Outcome(conformance.Inconclusive, "", "what the check builds on could not be written: %s", p.secrets.String(ended.short()))
+		err = conformance.Outcome(conformance.Inconclusive, "", "what the check builds on could not be written: %s", sc.secrets.String(ended.short()))
 	}
 	return err
 }
 
 // objectHolds compares all records that an application has in the object of the
 // latest sync with a table of the source's columns.
-func (p *play) objectHolds(rows *conformance.Table) error {
+func (sc *scenario) objectHolds(rows *conformance.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
 	}
-	s := p.latest()
-	records, a, err := p.kept(s.dest, objectOf(s))
+	s := sc.latest()
+	records, a, err := sc.kept(s.dest, objectOf(s))
 	if err != nil {
 		return err
 	}
@@ -139,8 +139,8 @@ func (p *play) objectHolds(rows *conformance.Table) error {
 	slices.Sort(wanted)
 	slices.Sort(got)
 	if !slices.Equal(wanted, got) {
-		p.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
+		sc.broken(fmt.Sprintf("the object holds exactly%s", wanted), fmt.Sprint(got), a)
 	}
-	p.Proof("%d records in the application", len(records))
-	return p.Held()
+	sc.Proof("%d records in the application", len(records))
+	return sc.Held()
 }

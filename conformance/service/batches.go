@@ -18,7 +18,7 @@ type sent struct {
 }
 
 // batchesOf are the batches of a run of a sync, from 1.
-func (p *play) batchesOf(s *syncing, run int) ([]*call, error) {
+func (sc *scenario) batchesOf(s *syncing, run int) ([]*call, error) {
 	if run > len(s.marks) {
 		return nil, fmt.Errorf("the scenario has no run %d", run)
 	}
@@ -62,15 +62,15 @@ func unpack(batches []*call) []sent {
 }
 
 // sentIn are the records of a run.
-func (p *play) sentIn(run int) ([]sent, error) {
-	batches, err := p.batchesOf(p.latest(), run)
+func (sc *scenario) sentIn(run int) ([]sent, error) {
+	batches, err := sc.batchesOf(sc.latest(), run)
 	return unpack(batches), err
 }
 
 // runSends compares what a run sent with a table of operations and identifiers,
 // each of which has to come exactly as often as it stands there.
-func (p *play) runSends(run int, want *conformance.Table) error {
-	got, err := p.sentIn(run)
+func (sc *scenario) runSends(run int, want *conformance.Table) error {
+	got, err := sc.sentIn(run)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *play) runSends(run int, want *conformance.Table) error {
 	for _, r := range got {
 		key := r.operation + " " + r.identifier
 		if left[key]--; left[key] < 0 {
-			p.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), fmt.Sprintf("it also sends %s (or sends it more often)", key), r.call)
+			sc.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), fmt.Sprintf("it also sends %s (or sends it more often)", key), r.call)
 		}
 	}
 	var missing []string
@@ -94,10 +94,10 @@ func (p *play) runSends(run int, want *conformance.Table) error {
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		p.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
+		sc.brokenCall(fmt.Sprintf("run %d sends %s", run, wording(want)), "it does not send "+strings.Join(missing, ", "), callsOf(got)...)
 	}
-	p.Proof("run %d: %d records", run, len(got))
-	return p.Held()
+	sc.Proof("run %d: %d records", run, len(got))
+	return sc.Held()
 }
 
 // wording of a table of operations.

@@ -80,7 +80,7 @@ func sign(by *signer, template *x509.Certificate) (*signer, error) {
 	return &signer{cert, key}, nil
 }
 
-// pem is the root as the service is told of it.
+// pem is the root as the service receives it.
 func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.cert.Raw})
 }
@@ -121,27 +121,27 @@ func (a *authority) issue(host string, c certificate) (*tls.Certificate, error) 
 	return out, nil
 }
 
-// wardrobe is the certificate that a listener shows at the moment.
-type wardrobe struct {
-	mu   sync.Mutex
-	worn *tls.Certificate
+// shownCertificate is the certificate that a listener shows at the moment.
+type shownCertificate struct {
+	mu      sync.Mutex
+	current *tls.Certificate
 }
 
-func (w *wardrobe) wears(c *tls.Certificate) {
+func (w *shownCertificate) show(c *tls.Certificate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.worn = c
+	w.current = c
 }
 
-// config shows whatever is worn when a client comes, whoever it asks for.
-func (w *wardrobe) config(first *tls.Certificate) *tls.Config {
-	w.wears(first)
+// tlsConfig shows the current certificate when a client comes, whoever it asks for.
+func (w *shownCertificate) tlsConfig(first *tls.Certificate) *tls.Config {
+	w.show(first)
 	return &tls.Config{
 		Certificates: []tls.Certificate{*first}, MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
-			return &tls.Config{Certificates: []tls.Certificate{*w.worn}, MinVersion: tls.VersionTLS12}, nil
+			return &tls.Config{Certificates: []tls.Certificate{*w.current}, MinVersion: tls.VersionTLS12}, nil
 		},
 	}
 }

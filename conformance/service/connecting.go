@@ -38,28 +38,28 @@ func (t *tested) message() string {
 
 // triesConnecting makes a destination and a connection to it, whatever the service says of
 // it.
-func (p *play) triesConnecting(c connecting) error {
-	d, err := p.place(c)
+func (sc *scenario) triesConnecting(c connecting) error {
+	d, err := sc.place(c)
 	if err != nil {
 		return err
 	}
-	return p.triesConnectionTo(d, c.credentials)
+	return sc.triesConnectionTo(d, c.credentials)
 }
 
 // triesConnectionTo makes a connection to a destination that stands.
-func (p *play) triesConnectionTo(d *destination, credentials map[string]any) error {
+func (sc *scenario) triesConnectionTo(d *destination, credentials map[string]any) error {
 	// The answer may wait for that of the destination.
-	a, err := p.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + p.hold()})
+	a, err := sc.api(request{method: "POST", path: "/destinations", body: d.connection(credentials), within: callTimeout + sc.hold()})
 	switch {
 	case err != nil:
 		return err
 	case !a.OK() || a.Status >= 500 || a.json == nil:
-		return conformance.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", p.secrets.String(a.short()))
+		return conformance.Outcome(conformance.Inconclusive, "", "the connection could not be made: %s", sc.secrets.String(a.short()))
 	}
 	if a.Status < 300 {
 		d.id = a.id("data", "id")
-		p.made(thing{kind: "destinations", id: d.id, name: d.name})
+		sc.made(thing{kind: "destinations", id: d.id, name: d.name})
 	}
-	p.dest, p.tests = d, append(p.tests, &tested{d, a})
+	sc.dest, sc.tests = d, append(sc.tests, &tested{d, a})
 	return nil
 }

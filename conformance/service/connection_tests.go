@@ -75,35 +75,35 @@ func answeredID(body []byte) json.RawMessage {
 	return n.Get("id").Raw
 }
 
-func (p *play) testChanges(verb, rest string) error {
+func (sc *scenario) testChanges(verb, rest string) error {
 	script, err := testThat(verb + rest)
 	if err != nil {
 		return err
 	}
-	p.dest.plays(script)
+	sc.dest.setScript(script)
 	return nil
 }
 
 // stepFailed looks for the message of a failed step (spec 7.1.3).
-func (p *play) stepFailed(message string) error {
-	looks, err := p.looked("destination")
+func (sc *scenario) stepFailed(message string) error {
+	looks, err := sc.looked("destination")
 	if err != nil {
 		return err
 	}
 	for _, v := range looks {
 		found := false
-		for _, s := range p.shown("test step") {
+		for _, s := range sc.shown("test step") {
 			said := stringOf(s.member("error.message"))
 			if s.of == v && said != "" && (message == "" || regexp.MustCompile(regexp.QuoteMeta(message)).MatchString(said)) {
 				found = true
 			}
 		}
 		if !found {
-			p.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), rawOf(v.member("last_test_results")))
+			sc.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), rawOf(v.member("last_test_results")))
 		}
 	}
-	p.Proof("%d looks", len(looks))
-	return p.Held()
+	sc.Proof("%d looks", len(looks))
+	return sc.Held()
 }
 
 // quoted is what a message has to say; any will do where none is named.
@@ -114,19 +114,19 @@ func quoted(message string) string {
 	return strconv.Quote(message)
 }
 
-// latestIsTest tells that the connection was tested.
-func (p *play) latestIsTest() error {
-	calls, err := p.heard()
+// latestIsTest reports whether the connection was tested.
+func (sc *scenario) latestIsTest() error {
+	calls, err := sc.received()
 	if err != nil {
 		return err
 	}
-	first := p.answered.callsBefore
+	first := sc.answered.callsBefore
 	for _, c := range calls[first:] {
 		if c.method == rpc.MethodTestConnection {
-			p.Proof("call %d", c.number)
-			return p.Held()
+			sc.Proof("call %d", c.number)
+			return sc.Held()
 		}
 	}
-	p.brokenCall("a call of test_connection", fmt.Sprintf("%d calls of other methods", len(calls)-first), calls[len(calls)-1])
-	return p.Held()
+	sc.brokenCall("a call of test_connection", fmt.Sprintf("%d calls of other methods", len(calls)-first), calls[len(calls)-1])
+	return sc.Held()
 }

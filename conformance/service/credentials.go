@@ -9,7 +9,7 @@ import (
 )
 
 // credentials are what a call may bring, by what a scenario calls it.
-func (p *play) credentials(who string) (request, error) {
+func (sc *scenario) credentials(who string) (request, error) {
 	basic := func(user, password string) request {
 		return request{as: asNobody, header: http.Header{
 			"Authorization": {"Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))},
@@ -23,29 +23,29 @@ func (p *play) credentials(who string) (request, error) {
 		"the personal access token": func() request { return request{as: asOrganization} },
 		"no token":                  func() request { return request{as: asNobody} },
 		"an unknown token":          func() request { return request{token: unknownToken} },
-		"a damaged key":             func() request { return request{token: p.key[:len(p.key)-1]} },
-		"a key that goes on":        func() request { return request{token: p.key + "x"} },
-		"a key in other case":       func() request { return request{token: swapCase(p.key)} },
-		"a damaged personal token":  func() request { return request{token: p.pat[:len(p.pat)-1]} },
+		"a damaged key":             func() request { return request{token: sc.key[:len(sc.key)-1]} },
+		"a key that goes on":        func() request { return request{token: sc.key + "x"} },
+		"a key in other case":       func() request { return request{token: swapCase(sc.key)} },
+		"a damaged personal token":  func() request { return request{token: sc.pat[:len(sc.pat)-1]} },
 		"an empty token":            func() request { return raw("Bearer ") },
 		"the key as password of bearer": func() request {
-			return basic("bearer", p.key)
+			return basic("bearer", sc.key)
 		},
-		"the key as password of somebody": func() request { return basic("somebody", p.key) },
+		"the key as password of somebody": func() request { return basic("somebody", sc.key) },
 		"an unknown password of bearer":   func() request { return basic("bearer", unknownToken) },
 		"no password of bearer":           func() request { return basic("bearer", "") },
-		"the key without a scheme":        func() request { return raw(p.key) },
-		"the key after Token":             func() request { return raw("Token " + p.key) },
-		"the key after bearer":            func() request { return raw("bearer " + p.key) },
-		"the key after BEARER":            func() request { return raw("BEARER " + p.key) },
-		"the key in X-Api-Key":            func() request { return request{as: asNobody, header: http.Header{"X-Api-Key": {p.key}}} },
+		"the key without a scheme":        func() request { return raw(sc.key) },
+		"the key after Token":             func() request { return raw("Token " + sc.key) },
+		"the key after bearer":            func() request { return raw("bearer " + sc.key) },
+		"the key after BEARER":            func() request { return raw("BEARER " + sc.key) },
+		"the key in X-Api-Key":            func() request { return request{as: asNobody, header: http.Header{"X-Api-Key": {sc.key}}} },
 	}
 	kind, ok := kinds[who]
 	if !ok {
-		return request{}, conformance.Outcome(conformance.HarnessError, "", "nobody knows what %q brings", who)
+		return request{}, conformance.Outcome(conformance.HarnessError, "", "unknown credentials %q", who)
 	}
 	if strings.Contains(who, "personal") {
-		if err := p.needsOrganization(); err != nil {
+		if err := sc.needsOrganization(); err != nil {
 			return request{}, err
 		}
 	}

@@ -9,17 +9,17 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// destination is a connection of the service to a part of the stage.
+// destination is a connection of the service to one of the endpoints.
 type destination struct {
-	*part
+	*endpoint
 	id   int64
 	name string
-	url  string // as the service was told
+	url  string // as the service knows it
 	// origin is what stands before the path of url.
 	origin string
 
-	manners *manners  // how it answers; nil: well
-	times   *timeline // when its calls came; nil: nobody has asked
+	faults *faults   // how it answers; nil: well
+	times  *timeline // when its calls came; nil: they are not noted
 }
 
 // connecting says what is special about a connection. The zero value is an
@@ -49,7 +49,7 @@ func thingFields() []rpc.Field {
 
 const thingObject = "thing"
 
-// ordinary fills in what a simulator was not told.
+// ordinary fills in what the configuration of a simulator leaves out.
 func (c SimulatorConfig) ordinary() SimulatorConfig {
 	if c.Objects == nil {
 		c.Objects = []rpc.Object{{APIName: thingObject, Label: "Thing"}}
@@ -86,17 +86,17 @@ func originOf(address string) string {
 	return u.Scheme + "://" + u.Host
 }
 
-// place puts a destination on the stage; the service does not know it yet.
-func (p *play) place(c connecting) (*destination, error) {
-	sim, err := p.opts.NewSimulator(c.sim.ordinary())
+// place adds an endpoint for a destination; the service does not know it yet.
+func (sc *scenario) place(c connecting) (*destination, error) {
+	sim, err := sc.opts.NewSimulator(c.sim.ordinary())
 	if err != nil {
 		return nil, fmt.Errorf("make simulator: %w", err)
 	}
-	name := p.called("part")
-	d := &destination{part: p.stage.add(name, sim), name: name, url: p.address + "/" + name + c.suffix, origin: originOf(p.address)}
-	d.plays(c.script)
-	p.endings = append(p.endings, func(context.Context) error {
-		p.stage.drop(d.part)
+	name := sc.called("part")
+	d := &destination{endpoint: sc.endpoints.add(name, sim), name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
+	d.setScript(c.script)
+	sc.endings = append(sc.endings, func(context.Context) error {
+		sc.endpoints.drop(d.endpoint)
 		return sim.Close()
 	})
 	return d, nil
@@ -147,28 +147,28 @@ func (d *destination) connection(credentials map[string]any) map[string]any {
 	return map[string]any{"service_connection": map[string]any{"name": d.name, "type": "custom_api", "credentials": c}}
 }
 
-// connect makes a destination on the stage and a connection to it.
-func (p *play) connect(c connecting) (*destination, error) {
-	d, err := p.place(c)
+// connect makes a destination, its endpoint and a connection to it.
+func (sc *scenario) connect(c connecting) (*destination, error) {
+	d, err := sc.place(c)
 	if err != nil {
 		return nil, err
 	}
-	a, err := p.must(request{method: "POST", path: "/destinations", body: d.connection(c.credentials)})
+	a, err := sc.must(request{method: "POST", path: "/destinations", body: d.connection(c.credentials)})
 	if err != nil {
 		return nil, err
 	}
 	d.id = a.id("data", "id")
-	p.made(thing{kind: "destinations", id: d.id, name: d.name})
-	p.dest = d
+	sc.made(thing{kind: "destinations", id: d.id, name: d.name})
+	sc.dest = d
 	return d, nil
 }
 
 // made notes a thing of the scenario, and deletes it at its end.
-func (p *play) made(t thing) {
-	t.token = p.signed(request{as: t.as, token: t.token, control: t.control}).token
-	p.keep(t)
-	p.endings = append(p.endings, func(ctx context.Context) error {
-		p.remove(ctx, t) // what cannot be deleted now stays in the list of the run
+func (sc *scenario) made(t thing) {
+	t.token = sc.signed(request{as: t.as, token: t.token, control: t.control}).token
+	sc.keep(t)
+	sc.endings = append(sc.endings, func(ctx context.Context) error {
+		sc.remove(ctx, t) // what cannot be deleted now stays in the list of the run
 		return nil
 	})
 }

@@ -21,102 +21,102 @@ type listing struct {
 	order []string
 }
 
-// shelf are lists that are made once in a run and only read by its scenarios.
-type shelf struct {
-	mu    sync.Mutex
-	made  bool
-	err   error
-	play  *play // who made them
-	lists []listing
+// sharedLists are lists that are made once in a run and only read by its scenarios.
+type sharedLists struct {
+	mu       sync.Mutex
+	made     bool
+	err      error
+	scenario *scenario // who made them
+	lists    []listing
 }
 
 // How many things stand in the lists: objects beyond the largest page.
 const (
-	shelfThings  = 5
-	shelfObjects = 104
+	thingsPerList  = 5
+	objectsPerList = 104
 )
 
-// shelved takes a scenario to the lists of the run, which the first one makes.
-func (p *play) shelved() error {
-	s := &p.shelf
+// usesSharedLists takes a scenario to the lists of the run, which the first one makes.
+func (sc *scenario) usesSharedLists() error {
+	s := &sc.sharedLists
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.made {
-		s.play = &play{run: p.run, Scene: p.Scene, ctx: p.ctx, key: p.key, pat: p.pat, source: p.source}
-		s.lists, s.err = s.play.fillShelf()
-		s.made = s.err == nil || p.ctx.Err() == nil
+		s.scenario = &scenario{run: sc.run, Findings: sc.Findings, ctx: sc.ctx, key: sc.key, pat: sc.pat, source: sc.source}
+		s.lists, s.err = s.scenario.makeLists()
+		s.made = s.err == nil || sc.ctx.Err() == nil
 	}
-	p.key, p.pat, p.lists = s.play.key, s.play.pat, s.lists
+	sc.key, sc.pat, sc.lists = s.scenario.key, s.scenario.pat, s.lists
 	return s.err
 }
 
-// fillShelf makes one list of each kind of spec 4.
-func (p *play) fillShelf() ([]listing, error) {
-	users, err := p.shelfUsers()
+// makeLists makes one list of each kind of spec 4.
+func (sc *scenario) makeLists() ([]listing, error) {
+	users, err := sc.userList()
 	if err != nil {
 		return nil, err
 	}
-	if err := p.ownSource(); err != nil {
+	if err := sc.ownSource(); err != nil {
 		return nil, err
 	}
-	objects, err := p.shelfObjectList()
+	objects, err := sc.objectList()
 	if err != nil {
 		return nil, err
 	}
-	destinations, err := p.shelfDestinations()
+	destinations, err := sc.destinationList()
 	if err != nil {
 		return nil, err
 	}
-	syncs, runs, err := p.shelfSyncs()
+	syncs, runs, err := sc.syncList()
 	if err != nil {
 		return nil, err
 	}
 	return []listing{destinations, objects, syncs, runs, {path: "/source_types", things: 1}, users}, nil
 }
 
-// shelfUsers goes into an organization with several users, where that can be
+// userList goes into an organization with several users, where that can be
 // made, and else into a workspace of its own.
-func (p *play) shelfUsers() (listing, error) {
+func (sc *scenario) userList() (listing, error) {
 	users := listing{path: "/users", as: asOrganization, things: 1}
-	if p.target.ControlURL == "" {
-		return users, p.ownWorkspace()
+	if sc.target.ControlURL == "" {
+		return users, sc.ownWorkspace()
 	}
-	if err := p.ownOrganization(); err != nil {
+	if err := sc.ownOrganization(); err != nil {
 		return users, err
 	}
-	users.order = []string{strconv.FormatInt(p.named.user.value, 10)}
-	for range shelfThings - 1 {
-		a, err := p.joined("member", nil)
+	users.order = []string{strconv.FormatInt(sc.named.user.value, 10)}
+	for range thingsPerList - 1 {
+		a, err := sc.joined("member", nil)
 		if err != nil {
 			return users, err
 		}
 		users.order = append(users.order, strconv.FormatInt(a.id("user", "id"), 10))
 	}
-	users.things, users.exact = shelfThings, true
+	users.things, users.exact = thingsPerList, true
 	return users, nil
 }
 
 // joined lets a new person into the organization and gives the answer of the
 // claim, which only the control API can do for a person.
-func (p *play) joined(role string, workspaces []map[string]any) (*answer, error) {
-	email := p.email("member")
+func (sc *scenario) joined(role string, workspaces []map[string]any) (*answer, error) {
+	email := sc.email("member")
 	body := map[string]any{"email": email, "role": role}
 	if workspaces != nil {
 		body["workspaces"] = workspaces
 	}
-	a, err := p.must(request{method: "POST", path: "/invitations", as: asOrganization, body: body})
+	a, err := sc.must(request{method: "POST", path: "/invitations", as: asOrganization, body: body})
 	if err != nil {
 		return nil, err
 	}
-	p.named.member = some(email)
-	return p.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
+	sc.named.member = some(email)
+	return sc.control("POST", below("invitations", a.id("data", "id"), "/claim"), map[string]any{})
 }
 
-// shelfDestinations makes connections with one object each.
-func (p *play) shelfDestinations() (listing, error) {
-	l := listing{path: "/destinations", things: shelfThings, exact: true}
-	for range shelfThings {
-		d, err := p.connect(connecting{})
+// destinationList makes connections with one object each.
+func (sc *scenario) destinationList() (listing, error) {
+	l := listing{path: "/destinations", things: thingsPerList, exact: true}
+	for range thingsPerList {
+		d, err := sc.connect(connecting{})
 		if err != nil {
 			return l, err
 		}
@@ -125,60 +125,60 @@ func (p *play) shelfDestinations() (listing, error) {
 	return l, nil
 }
 
-// shelfObjectList makes a destination with many objects, in a workspace of its
+// objectList makes a destination with many objects, in a workspace of its
 // own: a list of destinations shows all their objects.
-func (p *play) shelfObjectList() (listing, error) {
-	_, key, err := p.newWorkspace(nil)
+func (sc *scenario) objectList() (listing, error) {
+	_, key, err := sc.newWorkspace(nil)
 	if err != nil {
 		return listing{}, err
 	}
-	usual := p.key
-	p.key = key
-	defer func() { p.key = usual }()
+	usual := sc.key
+	sc.key = key
+	defer func() { sc.key = usual }()
 	c := connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{}}}
-	for i := range shelfObjects {
+	for i := range objectsPerList {
 		name := fmt.Sprintf("thing%03d", i)
 		c.sim.Objects = append(c.sim.Objects, rpc.Object{APIName: name, Label: name})
 		c.sim.Fields[name] = thingFields()[:1]
 	}
-	d, err := p.connect(c)
+	d, err := sc.connect(c)
 	if err != nil {
 		return listing{}, err
 	}
-	return listing{path: below("destinations", d.id, "/objects"), key: key, things: shelfObjects, exact: true}, nil
+	return listing{path: below("destinations", d.id, "/objects"), key: key, things: objectsPerList, exact: true}, nil
 }
 
-// shelfSyncs makes syncs to the latest destination, and runs of the last one.
-func (p *play) shelfSyncs() (syncs, runs listing, err error) {
-	rows, err := p.newDataset(numbered(1, 1))
+// syncList makes syncs to the latest destination, and runs of the last one.
+func (sc *scenario) syncList() (syncs, runs listing, err error) {
+	rows, err := sc.newDataset(numbered(1, 1))
 	if err != nil {
 		return syncs, runs, err
 	}
-	syncs = listing{path: "/syncs", things: shelfThings, exact: true}
-	for range shelfThings {
-		s, err := p.newSync(p.dest, rows, rpc.OperationUpsert, nil)
+	syncs = listing{path: "/syncs", things: thingsPerList, exact: true}
+	for range thingsPerList {
+		s, err := sc.newSync(sc.dest, rows, rpc.OperationUpsert, nil)
 		if err != nil {
 			return syncs, runs, err
 		}
 		syncs.order = append(syncs.order, strconv.FormatInt(s.id, 10))
 	}
-	runs = listing{path: below("syncs", p.latest().id, "/sync_runs"), things: shelfThings, exact: true}
-	for range shelfThings {
-		if _, err := p.runs(p.latest()); err != nil {
+	runs = listing{path: below("syncs", sc.latest().id, "/sync_runs"), things: thingsPerList, exact: true}
+	for range thingsPerList {
+		if _, err := sc.runs(sc.latest()); err != nil {
 			return syncs, runs, err
 		}
-		ran := p.latest().runs
+		ran := sc.latest().runs
 		runs.order = append(runs.order, strconv.FormatInt(ran[len(ran)-1].id("data", "id"), 10))
 	}
 	return syncs, runs, nil
 }
 
-// put the shelf away: what it made is deleted by the run.
-func (s *shelf) clear() {
+// clear ends the scenario of the lists: what it made is deleted by the run.
+func (s *sharedLists) clear() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.play != nil {
-		_ = s.play.end() // what stays is told by the clean-up of the run
+	if s.scenario != nil {
+		_ = s.scenario.end() // the clean-up of the run reports what stays
 	}
 }
 

@@ -39,7 +39,7 @@ func TestPaginationIsComputed(t *testing.T) {
 	require.Equal(t, "null", empty.expected("next_page"))
 }
 
-func TestRecordsAreTold(t *testing.T) {
+func TestRecordsAreIdentified(t *testing.T) {
 	for body, want := range map[string]string{
 		`{"id":7,"full_name":"thing"}`:        "7",
 		`{"id":"7"}`:                          "7",

@@ -14,7 +14,7 @@ import (
 )
 
 // smoke are the checks that every violation is judged with beside those of its
-// area: they tell that the rest still works.
+// area: they show that the rest still works.
 var smoke = []string{"TOK-001", "CALL-001", "CALL-002"}
 
 var update = flag.Bool("update", false, "write docs/service-kill-matrix.md and docs/service-sentences.md")

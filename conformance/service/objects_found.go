@@ -78,10 +78,10 @@ func reference(object *wire.Node) *wire.Node {
 
 // anObject connects a destination that has an object of some kind; the syncs of
 // the scenario write to it from here on.
-func (p *play) anObject(kind string) error {
+func (sc *scenario) anObject(kind string) error {
 	for _, c := range connectionTypes {
-		name := p.called(c.name)
-		a, err := p.send(p.ctx, p.Check().ID, request{method: "POST", path: "/destinations", body: map[string]any{
+		name := sc.called(c.name)
+		a, err := sc.send(sc.ctx, sc.Check().ID, request{method: "POST", path: "/destinations", body: map[string]any{
 			"service_connection": map[string]any{"name": name, "type": c.name, "credentials": c.credentials},
 		}})
 		if err != nil {
@@ -91,16 +91,16 @@ func (p *play) anObject(kind string) error {
 			continue
 		}
 		// No call to it is ever seen.
-		d := &destination{part: &part{name: name, stage: p.stage}, name: name, id: a.id("data", "id")}
-		p.made(thing{kind: "destinations", id: d.id, name: name})
-		list, err := p.must(request{method: "GET", path: "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects?per_page=100"})
+		d := &destination{endpoint: &endpoint{name: name, owner: sc.endpoints}, name: name, id: a.id("data", "id")}
+		sc.made(thing{kind: "destinations", id: d.id, name: name})
+		list, err := sc.must(request{method: "GET", path: "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects?per_page=100"})
 		if err != nil {
 			return err
 		}
 		for _, object := range itemsOf(list.at("data")) {
 			if objectKinds[kind](object) {
-				p.dest, p.ground().others = d, itemsOf(list.at("data"))
-				p.writesTo(object)
+				sc.dest, sc.nextSync().others = d, itemsOf(list.at("data"))
+				sc.writesTo(object)
 				return nil
 			}
 		}
@@ -110,8 +110,8 @@ func (p *play) anObject(kind string) error {
 
 // writesTo lets the syncs of the scenario write to an object: the first column
 // goes to its key, the second to all fields that it requires.
-func (p *play) writesTo(object *wire.Node) {
-	g := p.ground()
+func (sc *scenario) writesTo(object *wire.Node) {
+	g := sc.nextSync()
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
 	for _, f := range itemsOf(object.Get("fields")) {
@@ -127,7 +127,7 @@ func (p *play) writesTo(object *wire.Node) {
 	}
 	g.object = object
 	maps.Copy(g.over, map[string]any{
-		"destination_attributes": map[string]any{"connection_id": p.dest.id, "object": stringOf(object.Get("full_name"))},
+		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": stringOf(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": advanced,
 	})
 }

@@ -16,15 +16,15 @@ type plan struct {
 	operations map[string][]string
 }
 
-func (p *play) plan() (*plan, error) {
-	if p.planned != nil {
-		return p.planned, nil
+func (sc *scenario) plan() (*plan, error) {
+	if sc.planned != nil {
+		return sc.planned, nil
 	}
 	return nil, conformance.Outcome(conformance.Inconclusive, "", "the endpoint has no plan of its own")
 }
 
 // anEndpoint reads | object_api_name | label | operations | can_create_fields |.
-func (p *play) anEndpoint(t *conformance.Table) error {
+func (sc *scenario) anEndpoint(t *conformance.Table) error {
 	pl := &plan{fields: map[string][]rpc.Field{}, operations: map[string][]string{}}
 	for _, row := range t.Rows() {
 		o := rpc.Object{APIName: row[0], Label: row[1]}
@@ -35,13 +35,13 @@ func (p *play) anEndpoint(t *conformance.Table) error {
 		pl.fields[o.APIName] = thingFields()
 		pl.operations[o.APIName] = append([]string{}, strings.Fields(row[2])...)
 	}
-	p.planned = pl
+	sc.planned = pl
 	return nil
 }
 
 // itsFields reads | field_api_name | label | type | what is true of it |.
-func (p *play) itsFields(object string, t *conformance.Table) error {
-	pl, err := p.plan()
+func (sc *scenario) itsFields(object string, t *conformance.Table) error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
@@ -57,16 +57,16 @@ func (p *play) itsFields(object string, t *conformance.Table) error {
 }
 
 // connectsPlan makes a connection to an endpoint that answers with the plan.
-func (p *play) connectsPlan() error {
-	pl, err := p.plan()
+func (sc *scenario) connectsPlan() error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
-	d, err := p.place(connecting{script: pl.answers})
+	d, err := sc.place(connecting{script: pl.answers})
 	if err != nil {
 		return err
 	}
-	return p.connects(d, d.connection(nil))
+	return sc.connects(d, d.connection(nil))
 }
 
 // answers is the script of the endpoint.
@@ -89,18 +89,18 @@ func (pl *plan) answers(c *call) *reply {
 // said is what the endpoint said about what a view shows, as JSON.
 func (pl *plan) said(v *view) *wire.Node {
 	name := stringOf(v.node.Get("full_name"))
-	var told any
+	var stated any
 	if v.kind == "destination object" {
 		if i := slices.IndexFunc(pl.objects, func(o rpc.Object) bool { return o.APIName == name }); i >= 0 {
-			told = pl.objects[i]
+			stated = pl.objects[i]
 		}
 	} else {
 		fields := pl.fields[stringOf(v.of.node.Get("full_name"))]
 		if i := slices.IndexFunc(fields, func(f rpc.Field) bool { return f.APIName == name }); i >= 0 {
-			told = fields[i]
+			stated = fields[i]
 		}
 	}
-	n, _ := wire.Parse(raw(told))
+	n, _ := wire.Parse(raw(stated))
 	return n
 }
 

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// reach looks whether the service gets to the stage at all: without that nothing
+// reach looks whether the service gets to the endpoints at all: without that nothing
 // is known about how it calls destinations, and every check would fail alike.
 func (r *run) reach(ctx context.Context) (problem, fix string) {
 	sim, err := r.opts.NewSimulator(SimulatorConfig{}.ordinary())
@@ -16,8 +16,8 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	}
 	defer sim.Close()
 	name := r.called("reach")
-	d := &destination{part: r.stage.add(name, sim), name: name, url: r.address + "/" + name}
-	defer r.stage.drop(d.part)
+	d := &destination{endpoint: r.endpoints.add(name, sim), name: name, url: r.address + "/" + name}
+	defer r.endpoints.drop(d.endpoint)
 	a, err := r.send(ctx, "", request{method: "POST", path: "/destinations", body: d.connection(nil)})
 	switch {
 	case err != nil:
@@ -44,12 +44,12 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 		}
 	}
 	if len(d.seen("")) == 0 {
-		told := ""
+		stated := ""
 		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
-			told = fmt.Sprintf("; the service says: %s", rawOf(a.at("data", "last_test_results")))
+			stated = fmt.Sprintf("; the service says: %s", rawOf(a.at("data", "last_test_results")))
 		}
 		r.remove(ctx, made)
-		return "the service cannot reach the simulator at " + r.address + told,
+		return "the service cannot reach the simulator at " + r.address + stated,
 			"give an address that it reaches with --simulator-url, or run the judge where the service runs"
 	}
 	if why := r.remove(ctx, made); why != "" {
@@ -63,7 +63,7 @@ const (
 	reachPause = 250 * time.Millisecond
 )
 
-// lost tells that the service no longer answers.
+// lost reports whether the service no longer answers.
 func (r *run) lost(ctx context.Context) bool {
 	a, err := r.send(ctx, "", request{method: "GET", path: "/syncs?per_page=1"})
 	return err != nil || a.Status == 0

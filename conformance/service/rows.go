@@ -115,22 +115,22 @@ type dataset struct {
 }
 
 // newDataset makes a dataset with these rows.
-func (p *play) newDataset(t table) (*dataset, error) {
-	d := &dataset{name: p.called("dataset"), table: t}
-	a, err := p.must(request{method: "POST", path: "/datasets", body: map[string]any{
-		"name": d.name, "type": "sql", "source_id": p.source, "query": t.query(),
+func (sc *scenario) newDataset(t table) (*dataset, error) {
+	d := &dataset{name: sc.called("dataset"), table: t}
+	a, err := sc.must(request{method: "POST", path: "/datasets", body: map[string]any{
+		"name": d.name, "type": "sql", "source_id": sc.source, "query": t.query(),
 	}})
 	if err != nil {
 		return nil, err
 	}
 	d.id = a.id("data", "id")
-	p.made(thing{kind: "datasets", id: d.id, name: d.name})
+	sc.made(thing{kind: "datasets", id: d.id, name: d.name})
 	return d, nil
 }
 
 // holds gives the dataset other rows.
-func (p *play) holds(d *dataset, t table) error {
+func (sc *scenario) holds(d *dataset, t table) error {
 	d.table = t
-	_, err := p.must(request{method: "PATCH", path: "/datasets/" + strconv.FormatInt(d.id, 10), body: map[string]any{"query": t.query()}})
+	_, err := sc.must(request{method: "PATCH", path: "/datasets/" + strconv.FormatInt(d.id, 10), body: map[string]any{"query": t.query()}})
 	return err
 }

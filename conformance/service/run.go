@@ -20,26 +20,26 @@ import (
 
 // run is what all scenarios of a run share.
 type run struct {
-	target  Target
-	opts    *Options
-	base    *url.URL
-	client  *wire.Client
-	secrets *wire.Redactor
-	stage   *stage
-	address string // under which the service reaches the stage
-	unplug  func() // ends the stage's listener
-	key     string // of the run's workspace
+	target        Target
+	opts          *Options
+	base          *url.URL
+	client        *wire.Client
+	secrets       *wire.Redactor
+	endpoints     *endpoints
+	address       string // under which the service reaches the endpoints
+	closeListener func() // ends the listener of the endpoints
+	key           string // of the run's workspace
 
 	workspace int64 // made by the run; 0 when it was given a key
 	source    int64 // the SQL source that all scenarios read from
 
-	numbers atomic.Int64 // of things and exchanges
-	things  things
-	journal *journal.Journal
-	shelf   shelf
-	trust   struct {
+	numbers     atomic.Int64 // of things and exchanges
+	things      things
+	journal     *journal.Journal
+	sharedLists sharedLists
+	trust       struct {
 		mu        sync.Mutex
-		authority *authority // that the service was told of; nil until a check needs it
+		authority *authority // that the service knows; nil until a check needs it
 	}
 }
 
@@ -78,7 +78,7 @@ func newRun(target Target, opts *Options) (*run, error) {
 	if err != nil {
 		return nil, usage(r.secrets.String(err.Error()))
 	}
-	r.stage = newStage(r.secrets)
+	r.endpoints = newEndpoints(r.secrets)
 	return r, nil
 }
 
@@ -105,8 +105,8 @@ func (r *run) close() {
 	if r.journal != nil {
 		_ = r.journal.Close() // every line is on disk already
 	}
-	if r.unplug != nil {
-		r.unplug()
+	if r.closeListener != nil {
+		r.closeListener()
 	}
 }
 
@@ -116,13 +116,13 @@ func (r *run) suite() *conformance.Suite {
 		Name: conformance.SuiteService, Target: r.target.BaseURL, Catalogue: catalogue(), Steps: steps(), Secrets: r.secrets,
 		Permitted: r.permitted, Known: r.known,
 		// Where nobody moves a clock those that wait disturb nobody.
-		Waits:  func(c *conformance.Check) bool { return r.patience(c) != "" },
+		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
-		Play: func(ctx context.Context, s *conformance.Scene) (any, func() error) {
-			p := &play{run: r, Scene: s, ctx: ctx, parts: map[string]*part{},
+		NewActor: func(ctx context.Context, found *conformance.Findings) (any, func() error) {
+			sc := &scenario{run: r, Findings: found, ctx: ctx, extraEndpoints: map[string]*endpoint{},
 				before: map[string]*view{}, words: map[string]string{},
 				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
-			return p, p.end
+			return sc, sc.end
 		},
 		Open: r.open, Finish: r.finish,
 	}
@@ -184,11 +184,11 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	if err := r.openJournal(report); err != nil {
 		return err
 	}
-	address, unplug, err := r.opts.Listen(nil, r.stage)
+	address, closeListener, err := r.opts.Listen(nil, r.endpoints)
 	if err != nil {
 		return fmt.Errorf("listen for the service's calls: %w", err)
 	}
-	r.address, r.unplug = strings.TrimRight(address, "/"), unplug
+	r.address, r.closeListener = strings.TrimRight(address, "/"), closeListener
 	report.Settings.Simulators, report.Settings.Source = r.address, "an emulated warehouse"
 	if r.opts.SourceID != 0 {
 		report.Settings.Source = fmt.Sprintf("source %d", r.opts.SourceID)
@@ -224,7 +224,7 @@ func (r *run) finish(ctx context.Context, report *conformance.Report) {
 	clean, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
 	defer cancel()
 	report.Residue.Journal = r.opts.Journal
-	r.shelf.clear()
+	r.sharedLists.clear()
 	r.cleanUp(clean, &report.Residue)
 	if len(report.Problems) == 0 && r.lost(clean) {
 		report.Problems = append(report.Problems, conformance.Problem{Kind: "lost", ExitStatus: 3,

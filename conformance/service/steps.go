@@ -44,6 +44,6 @@ func Steps() []string { return (&conformance.Suite{Steps: steps()}).Sentences() 
 
 // step declares a sentence; the function that bind returns has one argument for
 // each group of the pattern.
-func step(pattern string, bind func(*play) any) conformance.Step {
+func step(pattern string, bind func(*scenario) any) conformance.Step {
 	return conformance.NewStep(pattern, bind)
 }

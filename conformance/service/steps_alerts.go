@@ -15,28 +15,28 @@ import (
 // them but in the mailbox of a stand-in.
 func alertsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, func(p *play) any { return p.noticedWorkspace }),
-		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, func(p *play) any { return p.watchedSync }),
-		step(`^the source has (\d+) rows, (\d+) of them invalid$`, func(p *play) any { return p.rowsBecome }),
-		step(`^(no|\d+) e-mails? (?:has|have) come$`, func(p *play) any { return p.mailsHaveCome }),
-		step(`^(\d+) e-mails? (?:has|have) come to every address$`, func(p *play) any { return p.everyoneHasMail }),
-		step(`^each e-mail names the sync$`, func(p *play) any { return p.mailNamesSync }),
+		step(`^a workspace whose notices go to (\d+) address(?:es)?$`, func(sc *scenario) any { return sc.noticedWorkspace }),
+		step(`^a sync of (\d+) rows, (\d+) of them invalid, with:$`, func(sc *scenario) any { return sc.watchedSync }),
+		step(`^the source has (\d+) rows, (\d+) of them invalid$`, func(sc *scenario) any { return sc.rowsBecome }),
+		step(`^(no|\d+) e-mails? (?:has|have) come$`, func(sc *scenario) any { return sc.mailsHaveCome }),
+		step(`^(\d+) e-mails? (?:has|have) come to every address$`, func(sc *scenario) any { return sc.everyoneHasMail }),
+		step(`^each e-mail names the sync$`, func(sc *scenario) any { return sc.mailNamesSync }),
 	}
 }
 
 // noticedWorkspace is a workspace with notification_emails of its own (spec 2.14),
 // so that nobody else's e-mails are looked at.
-func (p *play) noticedWorkspace(addresses int) error {
+func (sc *scenario) noticedWorkspace(addresses int) error {
 	var to []string
 	for range addresses {
-		to = append(to, p.email("notice"))
+		to = append(to, sc.email("notice"))
 	}
-	id, key, err := p.newWorkspace(map[string]any{"notification_emails": to})
+	id, key, err := sc.newWorkspace(map[string]any{"notification_emails": to})
 	if err != nil {
 		return err
 	}
-	p.key, p.named.workspace, p.noticed = key, some(id), to
-	return p.ownSource()
+	sc.key, sc.named.workspace, sc.noticed = key, some(id), to
+	return sc.ownSource()
 }
 
 // partly are n rows of which some are invalid: they have no identifier.
@@ -48,13 +48,13 @@ func partly(n, invalid int) table {
 	return t
 }
 
-func (p *play) watchedSync(n, invalid int, settings *conformance.Table) error {
-	if p.dest == nil {
-		if _, err := p.connect(connecting{}); err != nil {
+func (sc *scenario) watchedSync(n, invalid int, settings *conformance.Table) error {
+	if sc.dest == nil {
+		if _, err := sc.connect(connecting{}); err != nil {
 			return err
 		}
 	}
-	rows, err := p.newDataset(partly(n, invalid))
+	rows, err := sc.newDataset(partly(n, invalid))
 	if err != nil {
 		return err
 	}
@@ -66,37 +66,39 @@ func (p *play) watchedSync(n, invalid int, settings *conformance.Table) error {
 		}
 		changes[line[0]] = value // null leaves the field out
 	}
-	_, err = p.newSync(p.dest, rows, "upsert", changes)
+	_, err = sc.newSync(sc.dest, rows, "upsert", changes)
 	return err
 }
 
-func (p *play) rowsBecome(n, invalid int) error { return p.holds(p.latest().rows, partly(n, invalid)) }
+func (sc *scenario) rowsBecome(n, invalid int) error {
+	return sc.holds(sc.latest().rows, partly(n, invalid))
+}
 
 // mailsTo are the e-mails to an address once nothing is under way any more.
-func (p *play) mailsTo(address string) ([]*wire.Node, *answer, error) {
-	if _, err := p.control("POST", "/settle", nil); err != nil {
+func (sc *scenario) mailsTo(address string) ([]*wire.Node, *answer, error) {
+	if _, err := sc.control("POST", "/settle", nil); err != nil {
 		return nil, nil, err
 	}
-	a, err := p.control("GET", "/mailbox?to="+url.QueryEscape(address), nil)
+	a, err := sc.control("GET", "/mailbox?to="+url.QueryEscape(address), nil)
 	if err != nil {
 		return nil, nil, err
 	}
 	return itemsOf(a.at("mails")), a, nil
 }
 
-func (p *play) mailsHaveCome(how string) error {
+func (sc *scenario) mailsHaveCome(how string) error {
 	want, _ := strconv.Atoi(how) // "no" is none
-	for _, address := range p.noticed {
-		mails, a, err := p.mailsTo(address)
+	for _, address := range sc.noticed {
+		mails, a, err := sc.mailsTo(address)
 		if err != nil {
 			return err
 		}
 		if len(mails) != want {
-			p.broken(fmt.Sprintf("%d e-mails about the sync", want), subjects(mails), a)
+			sc.broken(fmt.Sprintf("%d e-mails about the sync", want), subjects(mails), a)
 		}
 	}
-	p.Proof("%s e-mails", how)
-	return p.Held()
+	sc.Proof("%s e-mails", how)
+	return sc.Held()
 }
 
 // subjects says which e-mails have come.
@@ -108,16 +110,16 @@ func subjects(mails []*wire.Node) string {
 	return fmt.Sprintf("%d: %s", len(mails), strings.Join(out, "; "))
 }
 
-func (p *play) everyoneHasMail(want int) error {
-	p.Proof("%d addresses", len(p.noticed))
-	return p.mailsHaveCome(strconv.Itoa(want))
+func (sc *scenario) everyoneHasMail(want int) error {
+	sc.Proof("%d addresses", len(sc.noticed))
+	return sc.mailsHaveCome(strconv.Itoa(want))
 }
 
-func (p *play) mailNamesSync() error {
-	s := p.latest()
+func (sc *scenario) mailNamesSync() error {
+	s := sc.latest()
 	label := fmt.Sprint(s.body["label"])
-	for _, address := range p.noticed {
-		mails, a, err := p.mailsTo(address)
+	for _, address := range sc.noticed {
+		mails, a, err := sc.mailsTo(address)
 		if err != nil {
 			return err
 		}
@@ -126,9 +128,9 @@ func (p *play) mailNamesSync() error {
 		}
 		for _, m := range mails {
 			if text := stringOf(m.Get("subject")) + "\n" + stringOf(m.Get("text")); !strings.Contains(text, label) {
-				p.broken("the label of the sync, "+label, text, a)
+				sc.broken("the label of the sync, "+label, text, a)
 			}
 		}
 	}
-	return p.Held()
+	return sc.Held()
 }

@@ -12,33 +12,33 @@ import (
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
 func arrivalsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^an object that can be (mirrored)$`, func(p *play) any { return p.anObject }),
-		step(`^another sync has written into it$`, func(p *play) any { return p.anotherWrites }),
-		step(`^a sync writes to an object with field ordering for each of these:$`, func(p *play) any { return p.ordersRun }),
-		step(`^a table of its own with$`, func(p *play) any { return p.ownTable }),
-		step(`^the table gets a column "([a-z]+)" with "([^"]*)"$`, func(p *play) any { return p.tableGets }),
-		step(`^a live sync of a topic with sync_behavior_family "([A-Za-z]+)"$`, func(p *play) any { return p.liveSync }),
-		step(`^a producer sends$`, func(p *play) any { return p.producerSends }),
+		step(`^an object that can be (mirrored)$`, func(sc *scenario) any { return sc.anObject }),
+		step(`^another sync has written into it$`, func(sc *scenario) any { return sc.anotherWrites }),
+		step(`^a sync writes to an object with field ordering for each of these:$`, func(sc *scenario) any { return sc.ordersRun }),
+		step(`^a table of its own with$`, func(sc *scenario) any { return sc.ownTable }),
+		step(`^the table gets a column "([a-z]+)" with "([^"]*)"$`, func(sc *scenario) any { return sc.tableGets }),
+		step(`^a live sync of a topic with sync_behavior_family "([A-Za-z]+)"$`, func(sc *scenario) any { return sc.liveSync }),
+		step(`^a producer sends$`, func(sc *scenario) any { return sc.producerSends }),
 
-		step(`^every record arrives with its columns in the order that was asked for$`, func(p *play) any { return p.ordersHeeded }),
-		step(`^run (\d+) appends "([^"]*)"$`, func(p *play) any { return p.runAppends }),
-		step(`^the object holds exactly$`, func(p *play) any { return p.objectHolds }),
-		step(`^the sync maps the column "([^"]+)" to the field "([^"]+)"$`, func(p *play) any { return p.mapsColumn }),
-		step(`^the destination was sent, in the order of each identifier$`, func(p *play) any { return p.wasSent }),
+		step(`^every record arrives with its columns in the order that was asked for$`, func(sc *scenario) any { return sc.ordersHeeded }),
+		step(`^run (\d+) appends "([^"]*)"$`, func(sc *scenario) any { return sc.runAppends }),
+		step(`^the object holds exactly$`, func(sc *scenario) any { return sc.objectHolds }),
+		step(`^the sync maps the column "([^"]+)" to the field "([^"]+)"$`, func(sc *scenario) any { return sc.mapsColumn }),
+		step(`^the destination was sent, in the order of each identifier$`, func(sc *scenario) any { return sc.wasSent }),
 	}
 }
 
 // anotherWrites plants records in the object that the scenario is about.
-func (p *play) anotherWrites(rows *conformance.Table) error {
+func (sc *scenario) anotherWrites(rows *conformance.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"mappings": p.twoMappings()}
+	body := map[string]any{"mappings": sc.twoMappings()}
 	for _, name := range []string{"destination_attributes", "advanced_configuration"} {
-		body[name] = p.ground().over[name]
+		body[name] = sc.nextSync().over[name]
 	}
-	return p.writes(t, body)
+	return sc.writes(t, body)
 }
 
 // ordered is a sync to an object with field ordering, which has run.
@@ -49,32 +49,32 @@ type ordered struct {
 }
 
 // ordersRun lets a sync with each order write to a destination of its own.
-func (p *play) ordersRun(t *conformance.Table) error {
+func (sc *scenario) ordersRun(t *conformance.Table) error {
 	var all []ordered
 	for _, line := range cells(t) {
-		if err := p.anObject("field ordering"); err != nil {
+		if err := sc.anObject("field ordering"); err != nil {
 			return err
 		}
-		one, err := p.orderRuns(line["field_order"])
+		one, err := sc.orderRuns(line["field_order"])
 		if err != nil {
 			return err
 		}
 		all = append(all, one)
 	}
-	p.orders = all
+	sc.orders = all
 	return nil
 }
 
 // orderRuns lets a sync of one row write every field that a value can be made
 // for, from a column of the same name.
-func (p *play) orderRuns(order string) (one ordered, err error) {
+func (sc *scenario) orderRuns(order string) (one ordered, err error) {
 	one.order = order
 	rows := table{rows: []row{{}}}
 	var mappings []any
-	for _, f := range p.reversedFields() {
+	for _, f := range sc.reversedFields() {
 		name := stringOf(f.Get("full_name"))
 		m := mapping(name, name)
-		if name == keyFields(p.ground().object)[0] {
+		if name == keyFields(sc.nextSync().object)[0] {
 			m = identifies(m)
 		}
 		mappings, one.fields = append(mappings, m), append(one.fields, name)
@@ -84,10 +84,10 @@ func (p *play) orderRuns(order string) (one ordered, err error) {
 	if len(mappings) < 3 {
 		return one, conformance.Outcome(conformance.NotRun, "", "the object has too few fields to tell orders apart")
 	}
-	if p.ground().rows, err = p.newDataset(rows); err != nil {
+	if sc.nextSync().rows, err = sc.newDataset(rows); err != nil {
 		return one, err
 	}
-	body, err := p.draft()
+	body, err := sc.draft()
 	if err != nil {
 		return one, err
 	}
@@ -95,17 +95,17 @@ func (p *play) orderRuns(order string) (one ordered, err error) {
 	if order != "nothing" {
 		body["field_order"] = order
 	}
-	if one.sync, err = p.newSync(p.dest, p.ground().rows, "append", body); err == nil {
-		_, err = p.runs(one.sync)
+	if one.sync, err = sc.newSync(sc.dest, sc.nextSync().rows, "append", body); err == nil {
+		_, err = sc.runs(one.sync)
 	}
 	return one, err
 }
 
 // reversedFields are the fields of the scenario's object that a value can be made
 // for, but neither by name nor against it.
-func (p *play) reversedFields() []*wire.Node {
+func (sc *scenario) reversedFields() []*wire.Node {
 	var out []*wire.Node
-	for _, f := range itemsOf(p.ground().object.Get("fields")) {
+	for _, f := range itemsOf(sc.nextSync().object.Get("fields")) {
 		if isTrue(f.Get("createable")) && !isTrue(f.Get("array")) && sampleOf(stringOf(f.Get("type"))) != nil {
 			out = append(out, f)
 		}
@@ -132,9 +132,9 @@ func sampleOf(kind string) any {
 	return nil
 }
 
-func (p *play) ordersHeeded() error {
-	for _, one := range p.orders {
-		records, a, err := p.kept(one.sync.dest, objectOf(one.sync))
+func (sc *scenario) ordersHeeded() error {
+	for _, one := range sc.orders {
+		records, a, err := sc.kept(one.sync.dest, objectOf(one.sync))
 		if err != nil {
 			return err
 		}
@@ -143,7 +143,7 @@ func (p *play) ordersHeeded() error {
 			slices.Sort(want)
 		}
 		if len(records) == 0 {
-			p.broken("a record with the columns "+strings.Join(want, ", "), "no record arrived", a)
+			sc.broken("a record with the columns "+strings.Join(want, ", "), "no record arrived", a)
 		}
 		for _, k := range records {
 			var got []string
@@ -153,18 +153,18 @@ func (p *play) ordersHeeded() error {
 				}
 			}
 			if !slices.Equal(want, got) {
-				p.broken(fmt.Sprintf("field_order %s: the columns %s", one.order, strings.Join(want, ", ")), strings.Join(got, ", "), a)
+				sc.broken(fmt.Sprintf("field_order %s: the columns %s", one.order, strings.Join(want, ", ")), strings.Join(got, ", "), a)
 			}
 		}
 	}
-	p.Proof("%d orders", len(p.orders))
-	return p.Held()
+	sc.Proof("%d orders", len(sc.orders))
+	return sc.Held()
 }
 
 // runAppends compares what a run has sent, by the history of the run: an
-// application that tells records apart hides what was sent to it twice.
-func (p *play) runAppends(run int, list string) error {
-	lines, a, err := p.history(run, "")
+// application that distinguishes records hides what was sent to it twice.
+func (sc *scenario) runAppends(run int, list string) error {
+	lines, a, err := sc.history(run, "")
 	if err != nil {
 		return err
 	}
@@ -173,32 +173,32 @@ func (p *play) runAppends(run int, list string) error {
 		got = append(got, fmt.Sprint(l.Identifier))
 	}
 	if slices.Sort(got); !slices.Equal(want, got) {
-		p.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
+		sc.broken(fmt.Sprintf("run %d appends %q", run, want), fmt.Sprintf("%q", got), a)
 	}
-	p.Proof("run %d appended %d records", run, len(got))
-	return p.Held()
+	sc.Proof("run %d appended %d records", run, len(got))
+	return sc.Held()
 }
 
 // mapsColumn reads the sync again: mappings that are made by the service are
 // shown with it.
-func (p *play) mapsColumn(column, field string) error {
-	a, err := p.must(request{method: "GET", path: p.syncPath()})
+func (sc *scenario) mapsColumn(column, field string) error {
+	a, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err
 	}
 	for _, m := range itemsOf(a.at("data", "mappings")) {
 		if stringOf(m.Get("from", "type")) == "column" && stringOf(m.Get("from", "data")) == column && stringOf(m.Get("to")) == field {
-			p.Proof("%d mappings", len(itemsOf(a.at("data", "mappings"))))
-			return p.Held()
+			sc.Proof("%d mappings", len(itemsOf(a.at("data", "mappings"))))
+			return sc.Held()
 		}
 	}
-	p.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), rawOf(a.at("data", "mappings")), a)
-	return p.Held()
+	sc.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), rawOf(a.at("data", "mappings")), a)
+	return sc.Held()
 }
 
 // wasSent compares the records of all batches with a table; between different
 // identifiers no order is asked for.
-func (p *play) wasSent(rows *conformance.Table) error {
+func (sc *scenario) wasSent(rows *conformance.Table) error {
 	want, err := tableOf(rows)
 	if err != nil {
 		return err
@@ -209,17 +209,17 @@ func (p *play) wasSent(rows *conformance.Table) error {
 		id := fmt.Sprint(r[key])
 		wanted[id] = append(wanted[id], fmt.Sprint(r[other]))
 	}
-	batches := p.dest.batches()
+	batches := sc.dest.batches()
 	for _, r := range unpack(batches) {
 		got[r.identifier] = append(got[r.identifier], textOf(r.fields[other]))
 	}
 	for _, id := range sortedNames(wanted, got) {
 		if !slices.Equal(wanted[id], got[id]) {
-			p.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
+			sc.brokenCall(fmt.Sprintf("%s is sent with %s %q", id, other, wanted[id]), fmt.Sprintf("%q", got[id]), batches...)
 		}
 	}
-	p.Proof("%d records sent", len(unpack(batches)))
-	return p.Held()
+	sc.Proof("%d records sent", len(unpack(batches)))
+	return sc.Held()
 }
 
 // sortedNames are the keys of maps, each once.

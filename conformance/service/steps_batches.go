@@ -13,37 +13,37 @@ import (
 // batchSteps look at what sync_batch carries (spec 4.2, identifier rule).
 func batchSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(p *play) any {
+		step(`^the batches of the sync have (the operation|the one active identifier) "([^"]*)"$`, func(sc *scenario) any {
 			return func(what, name string) error {
 				if what == "the operation" {
-					return p.batchOperation(name)
+					return sc.batchOperation(name)
 				}
-				return p.planIdentifier(name)
+				return sc.planIdentifier(name)
 			}
 		}),
 		step(`^the batches of the sync (name the sync and its run|describe fields as the destination does|bring every "id" once|have one plan)$`,
-			func(p *play) any { return p.batchesAre }),
+			func(sc *scenario) any { return sc.batchesAre }),
 	}
 }
 
 // batchesAre is one claim or another about the batches of the sync.
-func (p *play) batchesAre(what string) error {
+func (sc *scenario) batchesAre(what string) error {
 	switch what {
 	case "name the sync and its run":
-		return p.planNamesRun()
+		return sc.planNamesRun()
 	case "describe fields as the destination does":
-		return p.planDescribes()
+		return sc.planDescribes()
 	case "have one plan":
-		return p.samePlans()
+		return sc.samePlans()
 	}
-	return p.recordsAreTold("id")
+	return sc.recordsAreIdentified("id")
 }
 
 // latestBatches are the batches of the sync that was made last.
-func (p *play) latestBatches() ([]*call, error) {
+func (sc *scenario) latestBatches() ([]*call, error) {
 	var out []*call
-	own := strconv.FormatInt(p.latest().id, 10)
-	for _, c := range p.dest.batches() {
+	own := strconv.FormatInt(sc.latest().id, 10)
+	for _, c := range sc.dest.batches() {
 		// Whether the id is a number is the business of another check.
 		if id := c.param("sync_plan", "sync_id"); id == nil || strings.Trim(rawOf(id), `"`) == own {
 			out = append(out, c)
@@ -57,22 +57,22 @@ func (p *play) latestBatches() ([]*call, error) {
 
 // ofBatches asks a question about every batch of the sync: what is expected and
 // what is there, "" for what is well.
-func (p *play) ofBatches(ask func(c *call) (expected, actual string)) error {
-	calls, err := p.latestBatches()
+func (sc *scenario) ofBatches(ask func(c *call) (expected, actual string)) error {
+	calls, err := sc.latestBatches()
 	if err != nil {
 		return err
 	}
 	for _, c := range calls {
 		if expected, actual := ask(c); expected != "" {
-			p.brokenCall(expected, actual, c)
+			sc.brokenCall(expected, actual, c)
 		}
 	}
-	p.Proof("%d batches", len(calls))
-	return p.Held()
+	sc.Proof("%d batches", len(calls))
+	return sc.Held()
 }
 
-func (p *play) batchOperation(operation string) error {
-	return p.ofBatches(func(c *call) (string, string) {
+func (sc *scenario) batchOperation(operation string) error {
+	return sc.ofBatches(func(c *call) (string, string) {
 		if got := c.param("sync_plan", "operation"); stringOf(got) != operation {
 			return fmt.Sprintf("sync_plan.operation %q", operation), rawOf(got)
 		}
@@ -81,14 +81,14 @@ func (p *play) batchOperation(operation string) error {
 }
 
 // planNamesRun compares the numbers with those that the API gives.
-func (p *play) planNamesRun() error {
-	s := p.latest()
+func (sc *scenario) planNamesRun() error {
+	s := sc.latest()
 	known := map[string]bool{}
 	for _, run := range s.runs {
 		known[fmt.Sprint(run.id("data", "id"))] = true
 	}
 	sync := fmt.Sprint(s.id)
-	return p.ofBatches(func(c *call) (string, string) {
+	return sc.ofBatches(func(c *call) (string, string) {
 		if got := c.param("sync_plan", "sync_id"); rawOf(got) != sync {
 			return "sync_id " + sync + ", the id of the sync", rawOf(got)
 		}
@@ -100,16 +100,16 @@ func (p *play) planNamesRun() error {
 }
 
 // planDescribes compares the schema with what list_fields was answered.
-func (p *play) planDescribes() error {
-	told, err := toldFields()
+func (sc *scenario) planDescribes() error {
+	stated, err := listedFields()
 	if err != nil {
 		return err
 	}
-	return p.ofBatches(func(c *call) (string, string) {
+	return sc.ofBatches(func(c *call) (string, string) {
 		schema := c.param("sync_plan", "schema")
 		for _, m := range members(schema) {
 			field := m.Value.Get("field")
-			if want := told[m.Name]; want != nil && !sameValue(field, want) {
+			if want := stated[m.Name]; want != nil && !sameValue(field, want) {
 				return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, rawOf(want)), rawOf(field)
 			}
 		}
@@ -117,8 +117,8 @@ func (p *play) planDescribes() error {
 	})
 }
 
-// toldFields are the fields of the ordinary object as JSON, by name.
-func toldFields() (map[string]*wire.Node, error) {
+// listedFields are the fields of the ordinary object as JSON, by name.
+func listedFields() (map[string]*wire.Node, error) {
 	out := map[string]*wire.Node{}
 	for _, f := range thingFields() {
 		n, err := wire.Parse(raw(f))
@@ -130,8 +130,8 @@ func toldFields() (map[string]*wire.Node, error) {
 	return out, nil
 }
 
-func (p *play) planIdentifier(name string) error {
-	return p.ofBatches(func(c *call) (string, string) {
+func (sc *scenario) planIdentifier(name string) error {
+	return sc.ofBatches(func(c *call) (string, string) {
 		var active []string
 		for _, m := range members(c.param("sync_plan", "schema")) {
 			if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
@@ -145,11 +145,11 @@ func (p *play) planIdentifier(name string) error {
 	})
 }
 
-// recordsAreTold looks for the identifier in every record; within a run none
+// recordsAreIdentified looks for the identifier in every record; within a run none
 // comes twice where nothing has failed.
-func (p *play) recordsAreTold(field string) error {
+func (sc *scenario) recordsAreIdentified(field string) error {
 	seen := map[string]bool{}
-	return p.ofBatches(func(c *call) (string, string) {
+	return sc.ofBatches(func(c *call) (string, string) {
 		for _, r := range c.records() {
 			id := r.Get(field)
 			if !id.Is(wire.String) || id.Text == "" {
@@ -164,10 +164,10 @@ func (p *play) recordsAreTold(field string) error {
 	})
 }
 
-func (p *play) samePlans() error {
+func (sc *scenario) samePlans() error {
 	var first *wire.Node
 	calls := 0
-	err := p.ofBatches(func(c *call) (string, string) {
+	err := sc.ofBatches(func(c *call) (string, string) {
 		plan := c.param("sync_plan")
 		if calls++; first == nil {
 			first = plan

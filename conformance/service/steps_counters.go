@@ -12,17 +12,17 @@ import (
 // countersSteps are for CNT: the counters of a run (spec 2.9).
 func countersSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^run (\d+) counts$`, func(p *play) any { return p.runCounts }),
-		step(`^([a-z_]+) of run (\d+) is one of "([0-9, ]+)"$`, func(p *play) any { return p.countsOneOf }),
-		step(`^run (\d+) counts no record as updated$`, func(p *play) any { return p.countsNone }),
-		step(`^the sums of run (\d+) agree$`, func(p *play) any { return p.sumsAgree }),
-		step(`^the counters of run (\d+) agree with its history$`, func(p *play) any { return p.countersAgree }),
+		step(`^run (\d+) counts$`, func(sc *scenario) any { return sc.runCounts }),
+		step(`^([a-z_]+) of run (\d+) is one of "([0-9, ]+)"$`, func(sc *scenario) any { return sc.countsOneOf }),
+		step(`^run (\d+) counts no record as updated$`, func(sc *scenario) any { return sc.countsNone }),
+		step(`^the sums of run (\d+) agree$`, func(sc *scenario) any { return sc.sumsAgree }),
+		step(`^the counters of run (\d+) agree with its history$`, func(sc *scenario) any { return sc.countersAgree }),
 	}
 }
 
 // counter reads one counter of a run; false where it is no integer.
-func (p *play) counter(run int, name string) (int64, bool, *answer, error) {
-	a, err := p.ran(run)
+func (sc *scenario) counter(run int, name string) (int64, bool, *answer, error) {
+	a, err := sc.ran(run)
 	if err != nil {
 		return 0, false, nil, err
 	}
@@ -30,75 +30,75 @@ func (p *play) counter(run int, name string) (int64, bool, *answer, error) {
 	return n, ok, a, nil
 }
 
-func (p *play) runCounts(run int, want *conformance.Table) error {
+func (sc *scenario) runCounts(run int, want *conformance.Table) error {
 	for _, line := range want.Rows() {
 		name, value := line[0], line[1]
-		n, ok, a, err := p.counter(run, name)
+		n, ok, a, err := sc.counter(run, name)
 		if err != nil {
 			return err
 		}
 		if !ok || strconv.FormatInt(n, 10) != value {
-			p.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), rawOf(a.at("data", name)), a)
+			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), rawOf(a.at("data", name)), a)
 		}
 	}
-	p.Proof("run %d: %d counters", run, len(want.Rows()))
-	return p.Held()
+	sc.Proof("run %d: %d counters", run, len(want.Rows()))
+	return sc.Held()
 }
 
 // countsOneOf is for counters that published examples define in more than one way.
-func (p *play) countsOneOf(name string, run int, list string) error {
-	n, ok, a, err := p.counter(run, name)
+func (sc *scenario) countsOneOf(name string, run int, list string) error {
+	n, ok, a, err := sc.counter(run, name)
 	if err != nil {
 		return err
 	}
 	if !ok || !slices.Contains(strings.Split(list, ", "), strconv.FormatInt(n, 10)) {
-		p.broken(fmt.Sprintf("%s of run %d is one of %s", name, run, list), rawOf(a.at("data", name)), a)
+		sc.broken(fmt.Sprintf("%s of run %d is one of %s", name, run, list), rawOf(a.at("data", name)), a)
 	}
-	p.Proof("%s is %d", name, n)
-	return p.Held()
+	sc.Proof("%s is %d", name, n)
+	return sc.Held()
 }
 
 // countsNone: a run that failed may leave its counters out.
-func (p *play) countsNone(run int) error {
-	n, ok, a, err := p.counter(run, "records_updated")
+func (sc *scenario) countsNone(run int) error {
+	n, ok, a, err := sc.counter(run, "records_updated")
 	if err != nil {
 		return err
 	}
 	if ok && n != 0 || !ok && rawOf(a.at("data", "records_updated")) != "null" {
-		p.broken("records_updated is 0 or null", rawOf(a.at("data", "records_updated")), a)
+		sc.broken("records_updated is 0 or null", rawOf(a.at("data", "records_updated")), a)
 	}
-	p.Proof("records_updated is %s", rawOf(a.at("data", "records_updated")))
-	return p.Held()
+	sc.Proof("records_updated is %s", rawOf(a.at("data", "records_updated")))
+	return sc.Held()
 }
 
 // sumsAgree: what was processed is what was to be sent, and became something.
-func (p *play) sumsAgree(run int) error {
+func (sc *scenario) sumsAgree(run int) error {
 	sum := map[string]int64{}
 	var from *answer
 	for _, name := range []string{"records_processed", "source_record_updates", "source_record_deletes", "records_updated", "records_failed"} {
-		n, ok, a, err := p.counter(run, name)
+		n, ok, a, err := sc.counter(run, name)
 		if err != nil {
 			return err
 		}
 		if !ok {
-			p.broken(name+" is an integer", rawOf(a.at("data", name)), a)
+			sc.broken(name+" is an integer", rawOf(a.at("data", name)), a)
 		}
 		sum[name], from = n, a
 	}
 	processed := sum["records_processed"]
 	if found := sum["source_record_updates"] + sum["source_record_deletes"]; found != processed {
-		p.broken("records_processed is source_record_updates and source_record_deletes together", fmt.Sprintf("%d, and not %d", processed, found), from)
+		sc.broken("records_processed is source_record_updates and source_record_deletes together", fmt.Sprintf("%d, and not %d", processed, found), from)
 	}
 	if became := sum["records_updated"] + sum["records_failed"]; became != processed {
-		p.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
+		sc.broken("records_processed is records_updated and records_failed together", fmt.Sprintf("%d, and not %d", processed, became), from)
 	}
-	p.Proof("%d records processed", processed)
-	return p.Held()
+	sc.Proof("%d records processed", processed)
+	return sc.Held()
 }
 
 // countersAgree counts the lines of the history.
-func (p *play) countersAgree(run int) error {
-	lines, a, err := p.history(run, "")
+func (sc *scenario) countersAgree(run int) error {
+	lines, a, err := sc.history(run, "")
 	if err != nil {
 		return err
 	}
@@ -107,14 +107,14 @@ func (p *play) countersAgree(run int) error {
 		count[l.Status]++
 	}
 	for status, name := range map[string]string{"succeeded": "records_updated", "rejected": "records_failed"} {
-		n, _, ended, err := p.counter(run, name)
+		n, _, ended, err := sc.counter(run, name)
 		if err != nil {
 			return err
 		}
 		if n != count[status] {
-			p.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
+			sc.broken(fmt.Sprintf("as many records are %s as %s says: %d", status, name, n), fmt.Sprintf("%d", count[status]), ended, a)
 		}
 	}
-	p.Proof("%d records in the history", len(lines))
-	return p.Held()
+	sc.Proof("%d records in the history", len(lines))
+	return sc.Held()
 }

@@ -14,24 +14,24 @@ import (
 func destinationsSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^a connection(?: whose URL ends in "([^"]+)")?(?: with the credentials (\{.+\}))?(?: to an endpoint whose test (.+))?$`,
-			func(p *play) any { return p.aConnection }),
-		step(`^the endpoint's test (passes|says|fails|is|gets|lacks)(.*)$`, func(p *play) any { return p.testChanges }),
-		step(`^a client (fetches|lists|saves) the destination(?: again)?$`, func(p *play) any { return p.looksAtDestination }),
-		step(`^a client looks at the destination in every way$`, func(p *play) any { return p.looksInEveryWay }),
-		step(`^a client updates the destination with (\{.*\})(, a moment later)?$`, func(p *play) any { return p.updatesDestination }),
-		step(`^the list shows the destination (once|no more)$`, func(p *play) any { return p.isListed }),
-		step(`^some step of the latest test failed(?: with "([^"]*)")?$`, func(p *play) any { return p.stepFailed }),
-		step(`^the service (?:calls|called) the endpoint with the token "(\{secret[a-z-]*\})"$`, func(p *play) any { return p.callsWithToken }),
-		step(`^the latest call of the service is test_connection$`, func(p *play) any { return p.latestIsTest }),
-		step(`^no destination has the name "(\{name[a-z-]*\})"$`, func(p *play) any { return p.noneIsCalled }),
+			func(sc *scenario) any { return sc.aConnection }),
+		step(`^the endpoint's test (passes|says|fails|is|gets|lacks)(.*)$`, func(sc *scenario) any { return sc.testChanges }),
+		step(`^a client (fetches|lists|saves) the destination(?: again)?$`, func(sc *scenario) any { return sc.looksAtDestination }),
+		step(`^a client looks at the destination in every way$`, func(sc *scenario) any { return sc.looksInEveryWay }),
+		step(`^a client updates the destination with (\{.*\})(, a moment later)?$`, func(sc *scenario) any { return sc.updatesDestination }),
+		step(`^the list shows the destination (once|no more)$`, func(sc *scenario) any { return sc.isListed }),
+		step(`^some step of the latest test failed(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.stepFailed }),
+		step(`^the service (?:calls|called) the endpoint with the token "(\{secret[a-z-]*\})"$`, func(sc *scenario) any { return sc.callsWithToken }),
+		step(`^the latest call of the service is test_connection$`, func(sc *scenario) any { return sc.latestIsTest }),
+		step(`^no destination has the name "(\{name[a-z-]*\})"$`, func(sc *scenario) any { return sc.noneIsCalled }),
 	}
 }
 
 // aConnection makes a connection, whatever the API answers.
-func (p *play) aConnection(suffix, credentials, test string) error {
+func (sc *scenario) aConnection(suffix, credentials, test string) error {
 	c := connecting{}
 	var err error
-	if c.suffix, err = p.spoken(suffix); err != nil {
+	if c.suffix, err = sc.spoken(suffix); err != nil {
 		return err
 	}
 	if test != "" {
@@ -41,7 +41,7 @@ func (p *play) aConnection(suffix, credentials, test string) error {
 	}
 	given := map[string]any{}
 	if credentials != "" {
-		text, err := p.spoken(credentials)
+		text, err := sc.spoken(credentials)
 		if err != nil {
 			return err
 		}
@@ -49,72 +49,72 @@ func (p *play) aConnection(suffix, credentials, test string) error {
 			return fmt.Errorf("read credentials %s: %w", credentials, err)
 		}
 	}
-	d, err := p.place(c)
+	d, err := sc.place(c)
 	if err != nil {
 		return err
 	}
-	return p.connects(d, d.connection(given))
+	return sc.connects(d, d.connection(given))
 }
 
-// connects makes a connection to what stands on the stage.
-func (p *play) connects(d *destination, body map[string]any) error {
-	p.dest = d
-	p.answered.callsBefore, p.answered.latest = 0, nil
-	a, err := p.api(request{method: "POST", path: "/destinations", body: body})
+// connects makes a connection to an endpoint.
+func (sc *scenario) connects(d *destination, body map[string]any) error {
+	sc.dest = d
+	sc.answered.callsBefore, sc.answered.latest = 0, nil
+	a, err := sc.api(request{method: "POST", path: "/destinations", body: body})
 	if err != nil {
 		return err
 	}
-	p.anew("destination")
-	p.shows("destination", "creation", a, a.at("data"))
-	p.words["url"], p.words["given"] = d.url, d.name
+	sc.anew("destination")
+	sc.shows("destination", "creation", a, a.at("data"))
+	sc.words["url"], sc.words["given"] = d.url, d.name
 	if d.id = a.id("data", "id"); d.id != 0 {
-		p.made(thing{kind: "destinations", id: d.id, name: d.name})
+		sc.made(thing{kind: "destinations", id: d.id, name: d.name})
 	}
 	return nil
 }
 
 // here is the path of the latest destination; without one nothing is decided.
-func (p *play) here() (string, error) {
-	if p.dest == nil || p.dest.id == 0 {
+func (sc *scenario) here() (string, error) {
+	if sc.dest == nil || sc.dest.id == 0 {
 		return "", conformance.Outcome(conformance.Inconclusive, "", "the destination could not be made")
 	}
-	return "/destinations/" + strconv.FormatInt(p.dest.id, 10), nil
+	return "/destinations/" + strconv.FormatInt(sc.dest.id, 10), nil
 }
 
-func (p *play) looksAtDestination(how string) error {
-	path, err := p.here()
+func (sc *scenario) looksAtDestination(how string) error {
+	path, err := sc.here()
 	if err != nil {
 		return err
 	}
 	switch how {
 	case "lists":
-		return p.listsDestination()
+		return sc.listsDestination()
 	case "saves":
-		return p.updatesDestination(`{"name":"{given}"}`, "")
+		return sc.updatesDestination(`{"name":"{given}"}`, "")
 	}
-	a, err := p.api(request{method: "GET", path: path})
+	a, err := sc.api(request{method: "GET", path: path})
 	if err != nil {
 		return err
 	}
-	p.answered.latest = nil
-	p.shows("destination", "fetch", a, a.at("data"))
+	sc.answered.latest = nil
+	sc.shows("destination", "fetch", a, a.at("data"))
 	return nil
 }
 
 // listsDestination looks for the latest destination in the list, which begins
 // with the newest (spec 8).
-func (p *play) listsDestination() error {
+func (sc *scenario) listsDestination() error {
 	times := 0
-	all, err := p.pages("/destinations", func(a *answer, n *wire.Node) {
-		if id, _ := n.Get("id").Int(); id == p.dest.id {
+	all, err := sc.pages("/destinations", func(a *answer, n *wire.Node) {
+		if id, _ := n.Get("id").Int(); id == sc.dest.id {
 			times++
-			p.shows("destination", "list", a, n)
+			sc.shows("destination", "list", a, n)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	p.answered.listed, p.answered.latest = some(times), all
+	sc.answered.listed, sc.answered.latest = some(times), all
 	return nil
 }
 
@@ -122,18 +122,18 @@ func (p *play) listsDestination() error {
 const mostPages = 50
 
 // pages goes through a list.
-func (p *play) pages(path string, each func(*answer, *wire.Node)) ([]*answer, error) {
+func (sc *scenario) pages(path string, each func(*answer, *wire.Node)) ([]*answer, error) {
 	var all []*answer
 	for page := 1; page <= mostPages; page++ {
-		a, err := p.api(request{method: "GET", path: path + "?per_page=100&page=" + strconv.Itoa(page)})
+		a, err := sc.api(request{method: "GET", path: path + "?per_page=100&page=" + strconv.Itoa(page)})
 		if err != nil {
 			return nil, err
 		}
 		all = append(all, a)
 		data := a.at("data")
 		if !data.Is(wire.Array) {
-			p.broken("a list in data (spec 2.1)", a.short(), a)
-			return all, p.Held()
+			sc.broken("a list in data (spec 2.1)", a.short(), a)
+			return all, sc.Held()
 		}
 		for _, n := range data.Items {
 			each(a, n)
@@ -147,28 +147,28 @@ func (p *play) pages(path string, each func(*answer, *wire.Node)) ([]*answer, er
 
 // isListed counts: a list that repeats a destination is as wrong as one that
 // lacks it (spec 2.1).
-func (p *play) isListed(how string) error {
-	times, looked := p.answered.listed.get()
+func (sc *scenario) isListed(how string) error {
+	times, looked := sc.answered.listed.get()
 	if !looked {
 		return conformance.Outcome(conformance.Inconclusive, "", "the list was not looked at")
 	}
 	if times != map[string]int{"once": 1}[how] {
-		p.broken("the destination stands "+how+" in the list", fmt.Sprintf("%d times", times), p.last)
-		return p.Held()
+		sc.broken("the destination stands "+how+" in the list", fmt.Sprintf("%d times", times), sc.last)
+		return sc.Held()
 	}
-	p.Proof("looked for by its id")
-	return p.Held()
+	sc.Proof("looked for by its id")
+	return sc.Held()
 }
 
 // looksInEveryWay fetches, lists and saves: what stands in the answer to an
 // update only (spec 2.2) is in the last one.
-func (p *play) looksInEveryWay() error {
+func (sc *scenario) looksInEveryWay() error {
 	for _, how := range []string{"fetches", "lists"} {
-		if err := p.looksAtDestination(how); err != nil {
+		if err := sc.looksAtDestination(how); err != nil {
 			return err
 		}
 	}
-	return p.sends(`{"name":"{given}"}`)
+	return sc.sends(`{"name":"{given}"}`)
 }
 
 // aMoment bounds how long a time stamp may stand still: those without a
@@ -176,62 +176,62 @@ func (p *play) looksInEveryWay() error {
 const aMoment = 1300 * time.Millisecond
 
 // updatesDestination changes the connection; what it looked like is forgotten.
-func (p *play) updatesDestination(change, later string) error {
+func (sc *scenario) updatesDestination(change, later string) error {
 	if later == "" {
-		p.anew("destination")
-		return p.sends(change)
+		sc.anew("destination")
+		return sc.sends(change)
 	}
-	return p.later("destination", "last_tested_at", func() error { return p.sends(change) })
+	return sc.later("destination", "last_tested_at", func() error { return sc.sends(change) })
 }
 
 // later does something until a moment moves on, or for a second.
-func (p *play) later(kind, member string, do func() error) error {
+func (sc *scenario) later(kind, member string, do func() error) error {
 	var first *view
 	for deadline := time.Now().Add(aMoment); ; {
-		p.anew(kind)
+		sc.anew(kind)
 		if first == nil {
-			first = p.before[kind]
+			first = sc.before[kind]
 		}
-		p.before[kind] = first
+		sc.before[kind] = first
 		if err := do(); err != nil {
 			return err
 		}
-		all := p.shown(kind)
+		all := sc.shown(kind)
 		if first == nil || len(all) == 0 || time.Now().After(deadline) || momentOf(all[0].member(member)).After(momentOf(first.member(member))) {
 			return nil
 		}
-		if err := p.sleep(pollAtMost); err != nil {
+		if err := sc.sleep(pollAtMost); err != nil {
 			return err
 		}
 	}
 }
 
 // sends is the update itself.
-func (p *play) sends(change string) error {
-	path, err := p.here()
+func (sc *scenario) sends(change string) error {
+	path, err := sc.here()
 	if err != nil {
 		return err
 	}
-	text, err := p.spoken(change)
+	text, err := sc.spoken(change)
 	if err != nil {
 		return err
 	}
-	p.answered.callsBefore, p.answered.latest = len(p.dest.seen("")), nil
-	a, err := p.api(request{method: "PATCH", path: path, body: json.RawMessage(`{"service_connection":` + text + `}`)})
+	sc.answered.callsBefore, sc.answered.latest = len(sc.dest.seen("")), nil
+	a, err := sc.api(request{method: "PATCH", path: path, body: json.RawMessage(`{"service_connection":` + text + `}`)})
 	if err != nil {
 		return err
 	}
-	p.shows("destination", "update", a, a.at("data"))
+	sc.shows("destination", "update", a, a.at("data"))
 	return nil
 }
 
 // callsWithToken looks at the latest call (spec 5.2.2).
-func (p *play) callsWithToken(word string) error {
-	calls, err := p.heard()
+func (sc *scenario) callsWithToken(word string) error {
+	calls, err := sc.received()
 	if err != nil {
 		return err
 	}
-	token, err := p.spoken(word)
+	token, err := sc.spoken(word)
 	if err != nil {
 		return err
 	}
@@ -240,31 +240,31 @@ func (p *play) callsWithToken(word string) error {
 	}
 	last := calls[len(calls)-1]
 	if last.http.Header.Get("Authorization") != "Bearer "+token {
-		p.brokenCall("Authorization: Bearer "+token, p.secrets.String(last.http.Header.Get("Authorization")), last)
-		return p.Held()
+		sc.brokenCall("Authorization: Bearer "+token, sc.secrets.String(last.http.Header.Get("Authorization")), last)
+		return sc.Held()
 	}
-	p.Proof("%d calls", len(calls))
-	return p.Held()
+	sc.Proof("%d calls", len(calls))
+	return sc.Held()
 }
 
 // noneIsCalled looks through the list for what must not have been made.
-func (p *play) noneIsCalled(word string) error {
-	name, err := p.spoken(word)
+func (sc *scenario) noneIsCalled(word string) error {
+	name, err := sc.spoken(word)
 	if err != nil {
 		return err
 	}
 	found := false
-	all, err := p.pages("/destinations", func(a *answer, n *wire.Node) {
+	all, err := sc.pages("/destinations", func(a *answer, n *wire.Node) {
 		if stringOf(n.Get("name")) == name {
 			found = true
-			p.broken("no destination "+name, "it stands in the list", a)
+			sc.broken("no destination "+name, "it stands in the list", a)
 		}
 	})
 	if err != nil {
 		return err
 	}
 	if !found {
-		p.Proof("%d pages", len(all))
+		sc.Proof("%d pages", len(all))
 	}
-	return p.Held()
+	return sc.Held()
 }

@@ -17,22 +17,22 @@ import (
 // lifeSteps are for LIFE: schedules, pauses and the life of a run (spec 2.6, 3).
 func lifeSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a sync that runs "([a-z_]+)" and is due in 2 minutes(, and is paused)?$`, func(p *play) any { return p.scheduledSync }),
-		step(`^another sync that runs after it$`, func(p *play) any { return p.followingSync }),
-		step(`^a client (pauses|resumes) the sync$`, func(p *play) any { return p.pauses }),
-		step(`^the first sync runs$`, func(p *play) any {
-			return func() error { _, err := p.runs(p.syncs[0]); return err }
+		step(`^a sync that runs "([a-z_]+)" and is due in 2 minutes(, and is paused)?$`, func(sc *scenario) any { return sc.scheduledSync }),
+		step(`^another sync that runs after it$`, func(sc *scenario) any { return sc.followingSync }),
+		step(`^a client (pauses|resumes) the sync$`, func(sc *scenario) any { return sc.pauses }),
+		step(`^the first sync runs$`, func(sc *scenario) any {
+			return func() error { _, err := sc.runs(sc.syncs[0]); return err }
 		}),
-		step(`^the sync has run (\d+) times?$`, func(p *play) any { return p.hasRun }),
-		step(`^the sync has run at least (\d+) times$`, func(p *play) any { return p.hasRunOften }),
-		step(`^each run was due at the time of its schedule$`, func(p *play) any { return p.dueInTime }),
-		step(`^each run says that the schedule started it$`, func(p *play) any { return p.saysWhy }),
-		step(`^a run that waits for the destination$`, func(p *play) any { return p.waitingRun }),
-		step(`^a client triggers the sync once more$`, func(p *play) any { return p.triggersAgain }),
-		step(`^a client cancels the run$`, func(p *play) any { return p.cancels }),
-		step(`^the destination answers again$`, func(p *play) any { return p.answersAgain }),
-		step(`^the (first|second) run (is|ends) (working|completed|skipped|canceled)$`, func(p *play) any { return p.comesTo }),
-		step(`^the destination gets no further batch$`, func(p *play) any { return p.noFurther }),
+		step(`^the sync has run (\d+) times?$`, func(sc *scenario) any { return sc.hasRun }),
+		step(`^the sync has run at least (\d+) times$`, func(sc *scenario) any { return sc.hasRunOften }),
+		step(`^each run was due at the time of its schedule$`, func(sc *scenario) any { return sc.dueInTime }),
+		step(`^each run says that the schedule started it$`, func(sc *scenario) any { return sc.saysWhy }),
+		step(`^a run that waits for the destination$`, func(sc *scenario) any { return sc.waitingRun }),
+		step(`^a client triggers the sync once more$`, func(sc *scenario) any { return sc.triggersAgain }),
+		step(`^a client cancels the run$`, func(sc *scenario) any { return sc.cancels }),
+		step(`^the destination answers again$`, func(sc *scenario) any { return sc.answersAgain }),
+		step(`^the (first|second) run (is|ends) (working|completed|skipped|canceled)$`, func(sc *scenario) any { return sc.comesTo }),
+		step(`^the destination gets no further batch$`, func(sc *scenario) any { return sc.noFurther }),
 	}
 }
 
@@ -63,36 +63,36 @@ func scheduleOf(frequency string, now time.Time) (map[string]any, due) {
 	return s, d
 }
 
-func (p *play) scheduledSync(frequency, paused string) error {
-	now, err := p.clockOf()
+func (sc *scenario) scheduledSync(frequency, paused string) error {
+	now, err := sc.clockOf()
 	if err != nil {
 		return err
 	}
-	if p.dest == nil {
-		if _, err := p.connect(connecting{}); err != nil {
+	if sc.dest == nil {
+		if _, err := sc.connect(connecting{}); err != nil {
 			return err
 		}
 	}
-	rows, err := p.newDataset(numbered(1, 2))
+	rows, err := sc.newDataset(numbered(1, 2))
 	if err != nil {
 		return err
 	}
 	schedule, d := scheduleOf(frequency, now)
-	p.life.due = d
-	_, err = p.newSync(p.dest, rows, "upsert", map[string]any{
+	sc.life.due = d
+	_, err = sc.newSync(sc.dest, rows, "upsert", map[string]any{
 		"mode":   map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": schedule}},
 		"paused": paused != "",
 	})
 	return err
 }
 
-func (p *play) followingSync() error {
-	rows, err := p.newDataset(numbered(1, 2))
+func (sc *scenario) followingSync() error {
+	rows, err := sc.newDataset(numbered(1, 2))
 	if err != nil {
 		return err
 	}
-	parent := p.latest()
-	_, err = p.newSync(p.dest, rows, "upsert", map[string]any{
+	parent := sc.latest()
+	_, err = sc.newSync(sc.dest, rows, "upsert", map[string]any{
 		"mode": map[string]any{"type": "triggered", "triggers": map[string]any{"sync_sequence": map[string]any{"sync_id": parent.id}}},
 	})
 	return err
@@ -100,24 +100,24 @@ func (p *play) followingSync() error {
 
 // pauses sends the sync as it was made with the new word: an update needs all
 // that is required (spec 4.1.1).
-func (p *play) pauses(how string) error {
-	s := p.latest()
+func (sc *scenario) pauses(how string) error {
+	s := sc.latest()
 	body := maps.Clone(s.body)
 	body["paused"] = how == "pauses"
-	_, err := p.must(request{method: "PATCH", path: below("syncs", s.id, ""), body: body})
+	_, err := sc.must(request{method: "PATCH", path: below("syncs", s.id, ""), body: body})
 	return err
 }
 
 // runsOf are the runs of the latest sync once nothing is under way, oldest first.
-func (p *play) runsOf() ([]*wire.Node, *answer, error) {
-	if p.target.ControlURL != "" {
-		if _, err := p.control("POST", "/settle", nil); err != nil {
+func (sc *scenario) runsOf() ([]*wire.Node, *answer, error) {
+	if sc.target.ControlURL != "" {
+		if _, err := sc.control("POST", "/settle", nil); err != nil {
 			return nil, nil, err
 		}
-	} else if err := p.sleep(aWhile); err != nil {
+	} else if err := sc.sleep(aWhile); err != nil {
 		return nil, nil, err
 	}
-	a, err := p.must(request{method: "GET", path: below("syncs", p.latest().id, "/sync_runs?per_page=100&order=asc")})
+	a, err := sc.must(request{method: "GET", path: below("syncs", sc.latest().id, "/sync_runs?per_page=100&order=asc")})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -132,63 +132,63 @@ const (
 )
 
 // runsComing are the runs of the latest sync when so many of them are expected.
-func (p *play) runsComing(want int) (runs []*wire.Node, a *answer, err error) {
+func (sc *scenario) runsComing(want int) (runs []*wire.Node, a *answer, err error) {
 	for n := 0; ; n++ {
-		runs, a, err = p.runsOf()
-		if err != nil || len(runs) >= want || n == fewTimes || p.target.ControlURL != "" {
+		runs, a, err = sc.runsOf()
+		if err != nil || len(runs) >= want || n == fewTimes || sc.target.ControlURL != "" {
 			return runs, a, err
 		}
 	}
 }
 
-func (p *play) hasRun(want int) error {
-	runs, a, err := p.runsComing(want)
+func (sc *scenario) hasRun(want int) error {
+	runs, a, err := sc.runsComing(want)
 	if err != nil {
 		return err
 	}
 	if len(runs) != want {
-		p.broken(fmt.Sprintf("%d runs", want), fmt.Sprintf("%d runs", len(runs)), a)
+		sc.broken(fmt.Sprintf("%d runs", want), fmt.Sprintf("%d runs", len(runs)), a)
 	}
-	p.Proof("%d runs", len(runs))
-	return p.Held()
+	sc.Proof("%d runs", len(runs))
+	return sc.Held()
 }
 
-func (p *play) hasRunOften(want int) error {
-	runs, a, err := p.runsComing(want)
+func (sc *scenario) hasRunOften(want int) error {
+	runs, a, err := sc.runsComing(want)
 	if err != nil {
 		return err
 	}
 	if len(runs) < want {
-		p.broken(fmt.Sprintf("at least %d runs", want), fmt.Sprintf("%d runs", len(runs)), a)
+		sc.broken(fmt.Sprintf("at least %d runs", want), fmt.Sprintf("%d runs", len(runs)), a)
 	}
-	p.Proof("%d runs", len(runs))
-	return p.Held()
+	sc.Proof("%d runs", len(runs))
+	return sc.Held()
 }
 
-func (p *play) dueInTime() error {
-	runs, a, err := p.runsOf()
+func (sc *scenario) dueInTime() error {
+	runs, a, err := sc.runsOf()
 	if err != nil {
 		return err
 	}
 	if len(runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
-	d := p.life.due
+	d := sc.life.due
 	for i, r := range runs {
 		want := d.first.Add(time.Duration(i) * d.every)
 		at, err := time.Parse(time.RFC3339, stringOf(r.Get("scheduled_execution_time")))
 		if err != nil || !at.Truncate(time.Minute).Equal(want) {
-			p.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), rawOf(r.Get("scheduled_execution_time")), a)
+			sc.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), rawOf(r.Get("scheduled_execution_time")), a)
 		}
 	}
-	p.Proof("%d runs", len(runs))
-	return p.Held()
+	sc.Proof("%d runs", len(runs))
+	return sc.Held()
 }
 
 // saysWhy: the words are open; a run of the schedule must not look like one that
 // somebody has triggered.
-func (p *play) saysWhy() error {
-	runs, a, err := p.runsOf()
+func (sc *scenario) saysWhy() error {
+	runs, a, err := sc.runsOf()
 	if err != nil {
 		return err
 	}
@@ -196,50 +196,50 @@ func (p *play) saysWhy() error {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
 	tag := stringOf(runs[0].Get("sync_trigger_reason", "ui_tag"))
-	manual, err := p.runs(p.latest())
+	manual, err := sc.runs(sc.latest())
 	if err != nil {
 		return err
 	}
 	if tag == "" || tag == manual.text("data", "sync_trigger_reason", "ui_tag") {
-		p.broken("a ui_tag of its own, other than that of a run by hand", tag, a, manual)
+		sc.broken("a ui_tag of its own, other than that of a run by hand", tag, a, manual)
 	}
-	p.Proof("ui_tag %q", tag)
-	return p.Held()
+	sc.Proof("ui_tag %q", tag)
+	return sc.Held()
 }
 
 // waitingRun triggers a run whose first batch gets no answer for now.
-func (p *play) waitingRun() error {
+func (sc *scenario) waitingRun() error {
 	// One batch at a time: what comes after it has been started after it.
 	one := rpc.Speed{MaximumBatchSize: 100, MaximumParallelBatches: 1, MaximumRecordsPerSecond: 100_000}
-	if _, err := p.connect(connecting{sim: SimulatorConfig{Speed: one}}); err != nil {
+	if _, err := sc.connect(connecting{sim: SimulatorConfig{Speed: one}}); err != nil {
 		return err
 	}
-	rows, err := p.newDataset(numbered(1, 250))
+	rows, err := sc.newDataset(numbered(1, 250))
 	if err != nil {
 		return err
 	}
-	if _, err = p.newSync(p.dest, rows, "upsert", nil); err != nil {
+	if _, err = sc.newSync(sc.dest, rows, "upsert", nil); err != nil {
 		return err
 	}
 	gate := make(chan struct{})
-	p.life.gate = gate
-	p.dest.plays(func(c *call) *reply {
+	sc.life.gate = gate
+	sc.dest.setScript(func(c *call) *reply {
 		if c.method != rpc.MethodSyncBatch {
 			return nil
 		}
 		return &reply{before: gate, edit: func(body []byte, _ http.Header) []byte { return body }}
 	})
-	p.endings = append(p.endings, func(context.Context) error { return p.answersAgain() })
-	id, err := p.trigger(p.latest(), false)
+	sc.endings = append(sc.endings, func(context.Context) error { return sc.answersAgain() })
+	id, err := sc.trigger(sc.latest(), false)
 	if err != nil {
 		return err
 	}
-	p.life.runs = []int64{id}
-	for deadline := time.Now().Add(runLimit); len(p.dest.batches()) == 0; {
+	sc.life.runs = []int64{id}
+	for deadline := time.Now().Add(runLimit); len(sc.dest.batches()) == 0; {
 		if time.Now().After(deadline) {
 			return conformance.Outcome(conformance.Inconclusive, "", "no batch has come")
 		}
-		if err := p.sleep(pollEvery); err != nil {
+		if err := sc.sleep(pollEvery); err != nil {
 			return err
 		}
 	}
@@ -247,41 +247,41 @@ func (p *play) waitingRun() error {
 }
 
 // answersAgain lets the calls go on that wait; it may be said more than once.
-func (p *play) answersAgain() error {
-	if p.life.gate != nil {
-		close(p.life.gate)
-		p.life.gate = nil
-		p.dest.plays(nil)
+func (sc *scenario) answersAgain() error {
+	if sc.life.gate != nil {
+		close(sc.life.gate)
+		sc.life.gate = nil
+		sc.dest.setScript(nil)
 	}
 	return nil
 }
 
-func (p *play) triggersAgain() error {
-	id, err := p.trigger(p.latest(), false)
+func (sc *scenario) triggersAgain() error {
+	id, err := sc.trigger(sc.latest(), false)
 	if err != nil {
 		return err
 	}
-	p.life.runs = append(p.life.runs, id)
+	sc.life.runs = append(sc.life.runs, id)
 	return nil
 }
 
-func (p *play) cancels() error {
-	runs := p.life.runs
-	p.life.batches = len(p.dest.batches())
-	_, err := p.must(request{method: "POST", path: below("sync_runs", runs[0], "/cancel")})
+func (sc *scenario) cancels() error {
+	runs := sc.life.runs
+	sc.life.batches = len(sc.dest.batches())
+	_, err := sc.must(request{method: "POST", path: below("sync_runs", runs[0], "/cancel")})
 	return err
 }
 
 // comesTo looks at a run, as it is now or as it ends.
-func (p *play) comesTo(which, how, want string) error {
-	runs := p.life.runs
+func (sc *scenario) comesTo(which, how, want string) error {
+	runs := sc.life.runs
 	i := slices.Index([]string{"first", "second"}, which)
 	if i >= len(runs) {
 		return conformance.Outcome(conformance.Inconclusive, "", "there is no %s run", which)
 	}
-	a, err := p.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(runs[i], 10)})
+	a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(runs[i], 10)})
 	if err == nil && how == "ends" {
-		a, err = p.ends(p.latest(), runs[i])
+		a, err = sc.ends(sc.latest(), runs[i])
 	}
 	if err != nil {
 		return err
@@ -293,25 +293,25 @@ func (p *play) comesTo(which, how, want string) error {
 		good = canceled && over(status)
 	}
 	if !good {
-		p.broken("the "+which+" run is "+want, a.short(), a)
+		sc.broken("the "+which+" run is "+want, a.short(), a)
 	}
-	p.Proof("%s", status)
-	return p.Held()
+	sc.Proof("%s", status)
+	return sc.Held()
 }
 
 // noFurther looks after the run is over: what was on its way may have come.
-func (p *play) noFurther() error {
-	before := p.life.batches
-	if err := p.answersAgain(); err != nil {
+func (sc *scenario) noFurther() error {
+	before := sc.life.batches
+	if err := sc.answersAgain(); err != nil {
 		return err
 	}
-	runs := p.life.runs
-	if _, err := p.ends(p.latest(), runs[0]); err != nil {
+	runs := sc.life.runs
+	if _, err := sc.ends(sc.latest(), runs[0]); err != nil {
 		return err
 	}
-	if batches := p.dest.batches(); len(batches) > before {
-		p.brokenCall("no batch after the cancel", fmt.Sprintf("%d more", len(batches)-before), batches[before:]...)
+	if batches := sc.dest.batches(); len(batches) > before {
+		sc.brokenCall("no batch after the cancel", fmt.Sprintf("%d more", len(batches)-before), batches[before:]...)
 	}
-	p.Proof("%d batches before", before)
-	return p.Held()
+	sc.Proof("%d batches before", before)
+	return sc.Held()
 }

@@ -13,19 +13,19 @@ import (
 // connection share (spec 8).
 func limitSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a destination for single records, (\d+) at once$`, func(p *play) any {
-			return func(parallel int) error { return p.aDestinationOfSpeed(1, parallel, manyRecords) }
+		step(`^a destination for single records, (\d+) at once$`, func(sc *scenario) any {
+			return func(parallel int) error { return sc.aDestinationOfSpeed(1, parallel, manyRecords) }
 		}),
-		step(`^(?:a|another) destination whose URL ends in "([^"]*)"$`, func(p *play) any { return p.aDestinationAt }),
-		step(`^a destination with a sync of (\d+) records for each of these in X-RateLimit-Limit:$`, func(p *play) any { return p.manyLimits }),
-		step(`^a destination of (\d+) objects with X-RateLimit-Limit "([^"]*)" in every answer$`, func(p *play) any { return p.manyObjects }),
+		step(`^(?:a|another) destination whose URL ends in "([^"]*)"$`, func(sc *scenario) any { return sc.aDestinationAt }),
+		step(`^a destination with a sync of (\d+) records for each of these in X-RateLimit-Limit:$`, func(sc *scenario) any { return sc.manyLimits }),
+		step(`^a destination of (\d+) objects with X-RateLimit-Limit "([^"]*)" in every answer$`, func(sc *scenario) any { return sc.manyObjects }),
 		step(`^(every answer|every answer from batch (\d+) on|the answer to get_sync_speed) then has X-RateLimit-Limit "([^"]*)"(?: and "([^"]*)")?$`,
-			func(p *play) any { return p.limits }),
+			func(sc *scenario) any { return sc.limits }),
 
-		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitHolds }),
-		step(`^some second of (every sync|the latest sync) brings more than (\d+) calls$`, func(p *play) any { return p.notThrottled }),
-		step(`^some second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(p *play) any { return p.limitIsLifted }),
-		step(`^every run completes$`, func(p *play) any { return p.runsComplete }),
+		step(`^no second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitHolds }),
+		step(`^some second of (every sync|the latest sync) brings more than (\d+) calls$`, func(sc *scenario) any { return sc.notThrottled }),
+		step(`^some second after X-RateLimit-Limit "([^"]*)" brings more than (\d+) calls$`, func(sc *scenario) any { return sc.limitIsLifted }),
+		step(`^every run completes$`, func(sc *scenario) any { return sc.runsComplete }),
 	}
 }
 
@@ -54,19 +54,19 @@ func scripted(m twist) func(*call) *reply {
 // singleRecords is the speed of a destination that counts requests.
 var singleRecords = rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 4, MaximumRecordsPerSecond: manyRecords}
 
-func (p *play) aDestinationAt(suffix string) error {
-	_, err := p.connect(connecting{sim: SimulatorConfig{Speed: singleRecords}, suffix: suffix})
+func (sc *scenario) aDestinationAt(suffix string) error {
+	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: singleRecords}, suffix: suffix})
 	return err
 }
 
 // manyLimits makes a destination and a sync for each value of the header.
-func (p *play) manyLimits(n int, t *conformance.Table) error {
+func (sc *scenario) manyLimits(n int, t *conformance.Table) error {
 	for _, line := range t.Rows() {
 		c := connecting{sim: SimulatorConfig{Speed: singleRecords}, script: scripted(limitedTo(line[0]))}
-		if _, err := p.connect(c); err != nil {
+		if _, err := sc.connect(c); err != nil {
 			return err
 		}
-		if err := p.aSync(n, rpc.OperationUpsert); err != nil {
+		if err := sc.aSync(n, rpc.OperationUpsert); err != nil {
 			return err
 		}
 	}
@@ -74,29 +74,29 @@ func (p *play) manyLimits(n int, t *conformance.Table) error {
 }
 
 // manyObjects makes planning take many calls.
-func (p *play) manyObjects(n int, limit string) error {
+func (sc *scenario) manyObjects(n int, limit string) error {
 	config := SimulatorConfig{Objects: []rpc.Object{{APIName: thingObject, Label: "Thing"}}}
 	for i := 1; i < n; i++ {
 		name := fmt.Sprintf("%s%d", thingObject, i)
 		config.Objects = append(config.Objects, rpc.Object{APIName: name, Label: name})
 	}
-	_, err := p.connect(connecting{sim: config, script: scripted(limitedTo(limit))})
+	_, err := sc.connect(connecting{sim: config, script: scripted(limitedTo(limit))})
 	return err
 }
 
 // limits names one limit, or two in two lines, in the answers that are meant.
-func (p *play) limits(answers, first, one, two string) error {
+func (sc *scenario) limits(answers, first, one, two string) error {
 	named := limitedTo(one)
 	if two != "" {
 		named = limitedTo(one, two)
 	}
 	switch n, err := strconv.ParseInt(first, 10, 64); {
 	case err == nil:
-		p.dest.behaves(counted(rpc.MethodSyncBatch, n, 0, named))
+		sc.dest.behaves(counted(rpc.MethodSyncBatch, n, 0, named))
 	case answers == "every answer":
-		p.dest.behaves(named)
+		sc.dest.behaves(named)
 	default:
-		p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, named))
+		sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, named))
 	}
 	return nil
 }
@@ -104,25 +104,25 @@ func (p *play) limits(answers, first, one, two string) error {
 // limitHolds judges what came after an answer that names a limit. Calls that
 // were let go before it arrived are not counted: each place for a batch that was
 // not waiting for that answer may have had one.
-func (p *play) limitHolds(limit string, most int) error {
-	calls := since(p.dest.seen(""), limit)
-	calls = calls[min(len(calls), p.places()-1):]
+func (sc *scenario) limitHolds(limit string, most int) error {
+	calls := since(sc.dest.seen(""), limit)
+	calls = calls[min(len(calls), sc.places()-1):]
 	if len(calls) <= most {
 		return few(len(calls), "calls after the limit was named")
 	}
 	n, within := traffic{calls, one}.densest(judgedSecond)
 	if n > most {
-		p.brokenCall(fmt.Sprintf("at most %d calls within a second", most), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
+		sc.brokenCall(fmt.Sprintf("at most %d calls within a second", most), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
 	}
-	p.Proof("%d calls, at most %d within %s", len(calls), n, judgedSecond)
-	return p.Held()
+	sc.Proof("%d calls, at most %d within %s", len(calls), n, judgedSecond)
+	return sc.Held()
 }
 
 // places are how many batches of all syncs the destination takes at once; 1 of
 // one that was not asked.
-func (p *play) places() int {
+func (sc *scenario) places() int {
 	places := 0
-	for _, c := range p.dest.seen(rpc.MethodGetSyncSpeed) {
+	for _, c := range sc.dest.seen(rpc.MethodGetSyncSpeed) {
 		answer, err := wire.Parse(c.answer)
 		if n, ok := answer.Get("result", "maximum_parallel_batches").Int(); err == nil && ok {
 			places += int(n)
@@ -133,47 +133,47 @@ func (p *play) places() int {
 
 // notThrottled wants to see more batches within a second than a low limit lets
 // by. Calls that made the sync came when the suite got round to it.
-func (p *play) notThrottled(which string, beyond int) error {
-	syncs := p.syncs
+func (sc *scenario) notThrottled(which string, beyond int) error {
+	syncs := sc.syncs
 	if which != "every sync" {
 		syncs = syncs[len(syncs)-1:]
 	}
 	for _, s := range syncs {
-		if err := p.fast(s.dest.seen(rpc.MethodSyncBatch), beyond); err != nil {
+		if err := sc.fast(s.dest.seen(rpc.MethodSyncBatch), beyond); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *play) limitIsLifted(limit string, beyond int) error {
-	return p.fast(since(p.dest.seen(""), limit), beyond)
+func (sc *scenario) limitIsLifted(limit string, beyond int) error {
+	return sc.fast(since(sc.dest.seen(""), limit), beyond)
 }
 
-func (p *play) fast(calls []*call, beyond int) error {
+func (sc *scenario) fast(calls []*call, beyond int) error {
 	if len(calls) <= beyond {
 		return few(len(calls), "calls")
 	}
 	n, within := traffic{calls, one}.densest(judgedSecond)
 	if n <= beyond {
-		p.brokenCall(fmt.Sprintf("more than %d calls within a second", beyond), fmt.Sprintf("%d at most", n), within...)
+		sc.brokenCall(fmt.Sprintf("more than %d calls within a second", beyond), fmt.Sprintf("%d at most", n), within...)
 	}
-	p.Proof("%d of %d calls within %s", n, len(calls), judgedSecond)
-	return p.Held()
+	sc.Proof("%d of %d calls within %s", n, len(calls), judgedSecond)
+	return sc.Held()
 }
 
-func (p *play) runsComplete() error {
+func (sc *scenario) runsComplete() error {
 	runs := 0
-	for _, s := range p.syncs {
+	for _, s := range sc.syncs {
 		for _, run := range s.runs {
 			if runs++; run.text("data", "status") != "completed" {
-				p.broken("the run completes", run.short(), run)
+				sc.broken("the run completes", run.short(), run)
 			}
 		}
 	}
 	if runs == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
-	p.Proof("%d runs", runs)
-	return p.Held()
+	sc.Proof("%d runs", runs)
+	return sc.Held()
 }

@@ -13,26 +13,26 @@ import (
 // listsSteps are for LST: the list envelope and its limits (spec 2.1, 8).
 func listsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^lists that nobody else adds to$`, func(p *play) any { return p.shelved }),
-		step(`^a client reads each list$`, func(p *play) any { return func() error { return p.readsEach("") } }),
-		step(`^a client reads each list with "([^"]*)"$`, func(p *play) any { return p.readsEach }),
-		step(`^a client reads each list page by page$`, func(p *play) any { return func() error { return p.readsAll("") } }),
-		step(`^a client reads each list page by page with "([^"]*)"$`, func(p *play) any { return p.readsAll }),
-		step(`^a client reads each list beyond its last page$`, func(p *play) any { return p.readsBeyond }),
-		step(`^a client reads these lists:$`, func(p *play) any { return p.readsThese }),
-		step(`^each answer is a list envelope$`, func(p *play) any { return p.envelopes }),
+		step(`^lists that nobody else adds to$`, func(sc *scenario) any { return sc.usesSharedLists }),
+		step(`^a client reads each list$`, func(sc *scenario) any { return func() error { return sc.readsEach("") } }),
+		step(`^a client reads each list with "([^"]*)"$`, func(sc *scenario) any { return sc.readsEach }),
+		step(`^a client reads each list page by page$`, func(sc *scenario) any { return func() error { return sc.readsAll("") } }),
+		step(`^a client reads each list page by page with "([^"]*)"$`, func(sc *scenario) any { return sc.readsAll }),
+		step(`^a client reads each list beyond its last page$`, func(sc *scenario) any { return sc.readsBeyond }),
+		step(`^a client reads these lists:$`, func(sc *scenario) any { return sc.readsThese }),
+		step(`^each answer is a list envelope$`, func(sc *scenario) any { return sc.envelopes }),
 		step(`^"(total_records|per_page|prev_page|page|next_page|last_page)" of each list is (an integer|an integer or null)$`,
-			func(p *play) any { return p.memberIs }),
-		step(`^"(total_records|per_page|prev_page|page|next_page|last_page)" of each list is right$`, func(p *play) any { return p.memberIsRight }),
-		step(`^each page holds as many records as there are for it$`, func(p *play) any { return p.pagesAreFull }),
-		step(`^no page holds more than (\d+) records$`, func(p *play) any { return p.pagesAreBounded }),
-		step(`^each record stands on one page$`, func(p *play) any { return p.eachOnce }),
-		step(`^each list stands in the order of creation, the (newest|oldest) first$`, func(p *play) any { return p.inOrder }),
-		step(`^each list shows the same records both times$`, func(p *play) any { return p.sameRecords }),
-		step(`^each list shows the same records backwards$`, func(p *play) any { return p.backwards }),
-		step(`^each list answers no records$`, func(p *play) any { return p.noRecords }),
-		step(`^no list fails$`, func(p *play) any { return p.noListFails }),
-		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, func(p *play) any { return p.nextLeads }),
+			func(sc *scenario) any { return sc.memberIs }),
+		step(`^"(total_records|per_page|prev_page|page|next_page|last_page)" of each list is right$`, func(sc *scenario) any { return sc.memberIsRight }),
+		step(`^each page holds as many records as there are for it$`, func(sc *scenario) any { return sc.pagesAreFull }),
+		step(`^no page holds more than (\d+) records$`, func(sc *scenario) any { return sc.pagesAreBounded }),
+		step(`^each record stands on one page$`, func(sc *scenario) any { return sc.eachOnce }),
+		step(`^each list stands in the order of creation, the (newest|oldest) first$`, func(sc *scenario) any { return sc.inOrder }),
+		step(`^each list shows the same records both times$`, func(sc *scenario) any { return sc.sameRecords }),
+		step(`^each list shows the same records backwards$`, func(sc *scenario) any { return sc.backwards }),
+		step(`^each list answers no records$`, func(sc *scenario) any { return sc.noRecords }),
+		step(`^no list fails$`, func(sc *scenario) any { return sc.noListFails }),
+		step(`^the member next of "([^"]*)" leads to the next page, and ends with null$`, func(sc *scenario) any { return sc.nextLeads }),
 	}
 }
 
@@ -43,13 +43,13 @@ const (
 )
 
 // read reads one page of a list.
-func (p *play) read(l listing, query string) (reading, error) {
+func (sc *scenario) read(l listing, query string) (reading, error) {
 	r := reading{list: l, page: 1, size: perPage, asked: query}
 	path := l.path
 	if query != "" {
 		path += "?" + query
 	}
-	a, err := p.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
+	a, err := sc.api(request{method: http.MethodGet, path: path, as: l.as, token: l.key})
 	if err != nil {
 		return r, err
 	}
@@ -69,48 +69,48 @@ func (p *play) read(l listing, query string) (reading, error) {
 }
 
 // readsEach reads the lists of the scenario; the reading before is kept.
-func (p *play) readsEach(query string) error {
+func (sc *scenario) readsEach(query string) error {
 	var now []reading
-	for _, l := range p.lists {
-		r, err := p.read(l, query)
+	for _, l := range sc.lists {
+		r, err := sc.read(l, query)
 		if err != nil {
 			return err
 		}
 		now = append(now, r)
 	}
-	p.readings = append(p.readings, now)
+	sc.readings = append(sc.readings, now)
 	return nil
 }
 
 // lastReading is the latest; a list that was refused is a finding.
-func (p *play) lastReading() ([]reading, error) {
-	if len(p.readings) == 0 {
+func (sc *scenario) lastReading() ([]reading, error) {
+	if len(sc.readings) == 0 {
 		return nil, conformance.Outcome(conformance.HarnessError, "", "no list was read")
 	}
-	all := p.readings[len(p.readings)-1]
+	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
 		if !r.OK() || r.Status >= http.StatusMultipleChoices || r.json == nil {
-			p.broken(r.request.path+" is answered", r.short(), r.answer)
+			sc.broken(r.request.path+" is answered", r.short(), r.answer)
 		}
 	}
-	return all, p.Held()
+	return all, sc.Held()
 }
 
 // maxPages bounds how far a list is followed that does not end.
 const maxPages = 60
 
 // readsAll follows next_page from page to page, a third of the list at a time.
-func (p *play) readsAll(query string) error {
+func (sc *scenario) readsAll(query string) error {
 	var now []reading
-	for _, l := range p.lists {
-		first, err := p.read(l, "per_page=1")
+	for _, l := range sc.lists {
+		first, err := sc.read(l, "per_page=1")
 		if err != nil {
 			return err
 		}
 		total, _ := first.number("total_records")
 		size := min(max((total+2)/3, 1), perPageMax)
 		for page := 1; page <= maxPages; page++ {
-			r, err := p.read(l, strings.Trim(fmt.Sprintf("page=%d&per_page=%d&%s", page, size, query), "&"))
+			r, err := sc.read(l, strings.Trim(fmt.Sprintf("page=%d&per_page=%d&%s", page, size, query), "&"))
 			if err != nil {
 				return err
 			}
@@ -120,28 +120,28 @@ func (p *play) readsAll(query string) error {
 			}
 		}
 	}
-	p.readings = append(p.readings, now)
+	sc.readings = append(sc.readings, now)
 	return nil
 }
 
-func (p *play) readsBeyond() error {
+func (sc *scenario) readsBeyond() error {
 	var now []reading
-	for _, l := range p.lists {
-		r, err := p.read(l, "page=1000&per_page=100")
+	for _, l := range sc.lists {
+		r, err := sc.read(l, "page=1000&per_page=100")
 		if err != nil {
 			return err
 		}
 		now = append(now, r)
 	}
-	p.readings = append(p.readings, now)
+	sc.readings = append(sc.readings, now)
 	return nil
 }
 
 // readsThese reads lists that spec 4 does not name; a service need not have them.
-func (p *play) readsThese(paths *conformance.Table) error {
+func (sc *scenario) readsThese(paths *conformance.Table) error {
 	var now []reading
 	for _, line := range paths.Rows() {
-		path, err := p.filled(line[0])
+		path, err := sc.filled(line[0])
 		if err != nil {
 			return err
 		}
@@ -149,12 +149,12 @@ func (p *play) readsThese(paths *conformance.Table) error {
 		if ofOrganization(path) {
 			l.as = asOrganization
 		}
-		r, err := p.read(l, "per_page=2")
+		r, err := sc.read(l, "per_page=2")
 		if err != nil {
 			return err
 		}
 		if r.Status == http.StatusNotFound {
-			p.Note("there is no list %s", path)
+			sc.Note("there is no list %s", path)
 			continue
 		}
 		now = append(now, r)
@@ -162,6 +162,6 @@ func (p *play) readsThese(paths *conformance.Table) error {
 	if len(now) == 0 {
 		return conformance.Outcome(conformance.NotApplicable, "", "the service has none of these lists")
 	}
-	p.readings = append(p.readings, now)
+	sc.readings = append(sc.readings, now)
 	return nil
 }

@@ -9,40 +9,40 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-func (p *play) envelopes() error {
-	all := p.readings[len(p.readings)-1]
+func (sc *scenario) envelopes() error {
+	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
 		switch {
 		case !r.OK() || r.Status != http.StatusOK:
-			p.broken("a list with 200", r.short(), r.answer)
+			sc.broken("a list with 200", r.short(), r.answer)
 		case !r.json.Is(wire.Object):
-			p.broken("a list is an object with status, pagination and data", r.short(), r.answer)
+			sc.broken("a list is an object with status, pagination and data", r.short(), r.answer)
 		case r.text("status") != "success":
-			p.broken(`"status":"success"`, r.short(), r.answer)
+			sc.broken(`"status":"success"`, r.short(), r.answer)
 		case !r.at("pagination").Is(wire.Object):
-			p.broken("pagination as an object", r.short(), r.answer)
+			sc.broken("pagination as an object", r.short(), r.answer)
 		case !r.at("data").Is(wire.Array):
-			p.broken("data as an array", r.short(), r.answer)
+			sc.broken("data as an array", r.short(), r.answer)
 		}
 	}
-	p.Proof("%d lists", len(all))
-	return p.Held()
+	sc.Proof("%d lists", len(all))
+	return sc.Held()
 }
 
 // memberIs looks at the type of a member of pagination (spec 2.1).
-func (p *play) memberIs(member, kind string) error {
-	all, err := p.lastReading()
+func (sc *scenario) memberIs(member, kind string) error {
+	all, err := sc.lastReading()
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		n := r.at("pagination", member)
 		if !n.IsInteger() && (!n.Is(wire.Null) || kind == "an integer") {
-			p.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, rawOf(n)), r.answer)
+			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, rawOf(n)), r.answer)
 		}
 	}
-	p.Proof("%d lists", len(all))
-	return p.Held()
+	sc.Proof("%d lists", len(all))
+	return sc.Held()
 }
 
 // totals are how many records each list has: known, or as it says itself.
@@ -85,8 +85,8 @@ func (r reading) expected(member string) string {
 	return ""
 }
 
-func (p *play) memberIsRight(member string) error {
-	all, err := p.lastReading()
+func (sc *scenario) memberIsRight(member string) error {
+	all, err := sc.lastReading()
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (p *play) memberIsRight(member string) error {
 			continue
 		}
 		if found++; got != want {
-			p.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, want), got, r.answer)
+			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, want), got, r.answer)
 		}
 	}
 	if found == 0 {
@@ -105,14 +105,14 @@ func (p *play) memberIsRight(member string) error {
 	}
 	// A list of unknown length has to agree with what is on its pages.
 	if member == "total_records" {
-		p.totalsAgree(all)
+		sc.totalsAgree(all)
 	}
-	p.Proof("%d pages", found)
-	return p.Held()
+	sc.Proof("%d pages", found)
+	return sc.Held()
 }
 
 // totalsAgree counts the records on all pages that were read.
-func (p *play) totalsAgree(all []reading) {
+func (sc *scenario) totalsAgree(all []reading) {
 	counted, last := map[string]int{}, map[string]reading{}
 	for _, r := range all {
 		counted[r.list.path] += len(r.items())
@@ -124,38 +124,38 @@ func (p *play) totalsAgree(all []reading) {
 			continue // not all of its pages were read
 		}
 		if total, _ := r.number("total_records"); total != n {
-			p.broken(fmt.Sprintf("total_records of %s is the number of its records, %d", path, n), strconv.Itoa(total), r.answer)
+			sc.broken(fmt.Sprintf("total_records of %s is the number of its records, %d", path, n), strconv.Itoa(total), r.answer)
 		}
 	}
 }
 
-func (p *play) pagesAreFull() error {
-	all, err := p.lastReading()
+func (sc *scenario) pagesAreFull() error {
+	all, err := sc.lastReading()
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
 		want := min(r.size, max(0, r.total()-(r.page-1)*r.size))
 		if got := len(r.items()); got != want {
-			p.broken(fmt.Sprintf("%s holds %d records", r.request.path, want), strconv.Itoa(got), r.answer)
+			sc.broken(fmt.Sprintf("%s holds %d records", r.request.path, want), strconv.Itoa(got), r.answer)
 		}
 	}
-	p.Proof("%d pages", len(all))
-	return p.Held()
+	sc.Proof("%d pages", len(all))
+	return sc.Held()
 }
 
-func (p *play) pagesAreBounded(most int) error {
-	all := p.readings[len(p.readings)-1]
+func (sc *scenario) pagesAreBounded(most int) error {
+	all := sc.readings[len(sc.readings)-1]
 	seen := 0
 	for _, r := range all {
 		if got := len(r.items()); got > most {
-			p.broken(fmt.Sprintf("%s holds at most %d records", r.request.path, most), strconv.Itoa(got), r.answer)
+			sc.broken(fmt.Sprintf("%s holds at most %d records", r.request.path, most), strconv.Itoa(got), r.answer)
 		}
 		seen = max(seen, r.total())
 	}
 	if seen <= most {
 		return conformance.Outcome(conformance.Inconclusive, "", "no list has more than %d records", most)
 	}
-	p.Proof("%d lists", len(all))
-	return p.Held()
+	sc.Proof("%d lists", len(all))
+	return sc.Held()
 }

@@ -33,8 +33,8 @@ func identities(records []*wire.Node) []string {
 	return out
 }
 
-func (p *play) eachOnce() error {
-	all, err := p.lastReading()
+func (sc *scenario) eachOnce() error {
+	all, err := sc.lastReading()
 	if err != nil {
 		return err
 	}
@@ -43,20 +43,20 @@ func (p *play) eachOnce() error {
 		r, ids := by[path], identities(records[path])
 		slices.Sort(ids)
 		if n := len(slices.Compact(slices.Clone(ids))); n != len(ids) {
-			p.broken("each record of "+path+" stands on one page", fmt.Sprintf("%d records stand on several", len(ids)-n), r.answer)
+			sc.broken("each record of "+path+" stands on one page", fmt.Sprintf("%d records stand on several", len(ids)-n), r.answer)
 		}
 		if len(ids) < r.total() {
-			p.broken(fmt.Sprintf("the pages of %s hold all %d records", path, r.total()), strconv.Itoa(len(ids)), r.answer)
+			sc.broken(fmt.Sprintf("the pages of %s hold all %d records", path, r.total()), strconv.Itoa(len(ids)), r.answer)
 		}
 	}
-	p.Proof("%d pages", len(all))
-	return p.Held()
+	sc.Proof("%d pages", len(all))
+	return sc.Held()
 }
 
 // inOrder looks at created_at where records have it, and at what is known of
 // the order in which they were made.
-func (p *play) inOrder(first string) error {
-	all, err := p.lastReading()
+func (sc *scenario) inOrder(first string) error {
+	all, err := sc.lastReading()
 	if err != nil {
 		return err
 	}
@@ -74,18 +74,18 @@ func (p *play) inOrder(first string) error {
 			decided++
 			known := slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !slices.Contains(want, id) })
 			if !slices.Equal(known, want) {
-				p.broken(fmt.Sprintf("%s in the order %v", path, want), fmt.Sprint(known), r.answer)
+				sc.broken(fmt.Sprintf("%s in the order %v", path, want), fmt.Sprint(known), r.answer)
 			}
 		}
 		if !slices.IsSortedFunc(times, time.Time.Compare) {
-			p.broken(path+" in the order of created_at, the "+first+" first", r.short(), r.answer)
+			sc.broken(path+" in the order of created_at, the "+first+" first", r.short(), r.answer)
 		}
 	}
 	if decided == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no list has two records whose order is known")
 	}
-	p.Proof("%d lists with a known order", decided)
-	return p.Held()
+	sc.Proof("%d lists with a known order", decided)
+	return sc.Held()
 }
 
 // createdAt are the times of creation as far as records tell them.
@@ -100,16 +100,16 @@ func createdAt(records []*wire.Node) []time.Time {
 }
 
 // both are the last two readings of each list.
-func (p *play) both() (before, after map[string][]string, by map[string]reading, err error) {
-	if len(p.readings) < 2 {
+func (sc *scenario) both() (before, after map[string][]string, by map[string]reading, err error) {
+	if len(sc.readings) < 2 {
 		return nil, nil, nil, conformance.Outcome(conformance.HarnessError, "", "the lists were not read twice")
 	}
-	all, err := p.lastReading()
+	all, err := sc.lastReading()
 	if err != nil {
 		return nil, nil, nil, err
 	}
 	before, after = map[string][]string{}, map[string][]string{}
-	_, records, _ := sequences(p.readings[len(p.readings)-2])
+	_, records, _ := sequences(sc.readings[len(sc.readings)-2])
 	for path, r := range records {
 		before[path] = identities(r)
 	}
@@ -120,22 +120,22 @@ func (p *play) both() (before, after map[string][]string, by map[string]reading,
 	return before, after, by, nil
 }
 
-func (p *play) sameRecords() error {
-	before, after, by, err := p.both()
+func (sc *scenario) sameRecords() error {
+	before, after, by, err := sc.both()
 	if err != nil {
 		return err
 	}
 	for path, r := range by {
 		if !slices.Equal(before[path], after[path]) {
-			p.broken(fmt.Sprintf("%s shows %v", path, before[path]), fmt.Sprint(after[path]), r.answer)
+			sc.broken(fmt.Sprintf("%s shows %v", path, before[path]), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	p.Proof("%d lists", len(by))
-	return p.Held()
+	sc.Proof("%d lists", len(by))
+	return sc.Held()
 }
 
-func (p *play) backwards() error {
-	before, after, by, err := p.both()
+func (sc *scenario) backwards() error {
+	before, after, by, err := sc.both()
 	if err != nil {
 		return err
 	}
@@ -143,40 +143,40 @@ func (p *play) backwards() error {
 		want := slices.Clone(before[path])
 		slices.Reverse(want)
 		if !slices.Equal(want, after[path]) {
-			p.broken(fmt.Sprintf("%s shows %v", path, want), fmt.Sprint(after[path]), r.answer)
+			sc.broken(fmt.Sprintf("%s shows %v", path, want), fmt.Sprint(after[path]), r.answer)
 		}
 	}
-	p.Proof("%d lists", len(by))
-	return p.Held()
+	sc.Proof("%d lists", len(by))
+	return sc.Held()
 }
 
-func (p *play) noRecords() error {
-	all := p.readings[len(p.readings)-1]
+func (sc *scenario) noRecords() error {
+	all := sc.readings[len(sc.readings)-1]
 	for _, r := range all {
 		if !r.OK() || r.Status != http.StatusOK || len(r.items()) > 0 || !r.at("data").Is(wire.Array) {
-			p.broken(r.request.path+" is answered with an empty list", r.short(), r.answer)
+			sc.broken(r.request.path+" is answered with an empty list", r.short(), r.answer)
 		}
 	}
-	p.Proof("%d lists", len(all))
-	return p.Held()
+	sc.Proof("%d lists", len(all))
+	return sc.Held()
 }
 
-func (p *play) noListFails() error {
-	for _, all := range p.readings {
+func (sc *scenario) noListFails() error {
+	for _, all := range sc.readings {
 		for _, r := range all {
 			if !r.OK() || r.Status >= 500 || r.json == nil {
-				p.broken(r.request.path+" is answered, or refused with 400", r.short(), r.answer)
+				sc.broken(r.request.path+" is answered, or refused with 400", r.short(), r.answer)
 			}
 		}
 	}
-	p.Proof("%d readings", len(p.readings))
-	return p.Held()
+	sc.Proof("%d readings", len(sc.readings))
+	return sc.Held()
 }
 
 // nextLeads follows the legacy address of the next page (spec 2.1).
-func (p *play) nextLeads(path string) error {
+func (sc *scenario) nextLeads(path string) error {
 	l := listing{path: path, as: asOrganization}
-	now, err := p.read(l, "per_page=1")
+	now, err := sc.read(l, "per_page=1")
 	if err != nil {
 		return err
 	}
@@ -186,31 +186,31 @@ func (p *play) nextLeads(path string) error {
 		_, more := now.number("next_page")
 		switch {
 		case n == nil || !n.Is(wire.String) && !n.Is(wire.Null):
-			p.broken("next is a string or null", "next is "+rawOf(n), now.answer)
-			return p.Held()
+			sc.broken("next is a string or null", "next is "+rawOf(n), now.answer)
+			return sc.Held()
 		case n.Is(wire.Null) == more:
-			p.broken("next is null on the last page, and only there", "next is "+rawOf(n)+", next_page is "+rawOf(now.at("pagination", "next_page")), now.answer)
-			return p.Held()
+			sc.broken("next is null on the last page, and only there", "next is "+rawOf(n)+", next_page is "+rawOf(now.at("pagination", "next_page")), now.answer)
+			return sc.Held()
 		case n.Is(wire.Null):
 			if total, _ := now.number("total_records"); total != len(ids) {
-				p.broken(fmt.Sprintf("next leads over all %d records", total), fmt.Sprintf("%d were met", len(ids)), now.answer)
+				sc.broken(fmt.Sprintf("next leads over all %d records", total), fmt.Sprintf("%d were met", len(ids)), now.answer)
 			}
 			if len(ids) < 2 {
 				return conformance.Outcome(conformance.Inconclusive, "--control-url", "the list has one page only; with the control API it gets more")
 			}
-			p.Proof("%d pages", len(ids))
-			return p.Held()
+			sc.Proof("%d pages", len(ids))
+			return sc.Held()
 		}
-		rest, found := strings.CutPrefix(n.Text, p.target.BaseURL)
+		rest, found := strings.CutPrefix(n.Text, sc.target.BaseURL)
 		if !found {
-			p.broken("next begins with "+p.target.BaseURL, "next is "+n.Text, now.answer)
-			return p.Held()
+			sc.broken("next begins with "+sc.target.BaseURL, "next is "+n.Text, now.answer)
+			return sc.Held()
 		}
-		if now.answer, err = p.api(request{method: http.MethodGet, path: rest, as: asOrganization}); err != nil {
+		if now.answer, err = sc.api(request{method: http.MethodGet, path: rest, as: asOrganization}); err != nil {
 			return err
 		}
 		ids = append(ids, identities(now.items())...)
 	}
-	p.broken("next ends with null", fmt.Sprintf("it went on for %d pages", maxPages), now.answer)
-	return p.Held()
+	sc.broken("next ends with null", fmt.Sprintf("it went on for %d pages", maxPages), now.answer)
+	return sc.Held()
 }

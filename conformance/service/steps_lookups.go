@@ -11,17 +11,17 @@ import (
 // lookupSteps are about references to records of another object (spec 2.7).
 func lookupSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^the object that is referred to holds$`, func(p *play) any { return p.referredHolds }),
-		step(`^every record refers to the record that its lookup finds$`, func(p *play) any { return p.refers }),
+		step(`^the object that is referred to holds$`, func(sc *scenario) any { return sc.referredHolds }),
+		step(`^every record refers to the record that its lookup finds$`, func(sc *scenario) any { return sc.refers }),
 	}
 }
 
 // referred is the object that the reference of the scenario's object leads to,
 // with the field that it is looked up by: one that may be written, so that the
 // judge can.
-func (p *play) referred() (object *wire.Node, by string) {
-	name := stringOf(reference(p.ground().object).Get("lookup_object"))
-	for _, other := range p.ground().others {
+func (sc *scenario) referred() (object *wire.Node, by string) {
+	name := stringOf(reference(sc.nextSync().object).Get("lookup_object"))
+	for _, other := range sc.nextSync().others {
 		if stringOf(other.Get("full_name")) != name {
 			continue
 		}
@@ -36,24 +36,24 @@ func (p *play) referred() (object *wire.Node, by string) {
 
 // lookup are the mappings of the scenario's object with one more that finds a
 // record of another object by its key (spec 2.5).
-func (p *play) lookup() []any {
-	field := reference(p.ground().object)
+func (sc *scenario) lookup() []any {
+	field := reference(sc.nextSync().object)
 	m := mapping("name", stringOf(field.Get("full_name")))
 	m["lookup_object"] = stringOf(field.Get("lookup_object"))
-	if _, by := p.referred(); by != "" {
+	if _, by := sc.referred(); by != "" {
 		m["lookup_field"] = by
 	}
-	return append(slices.Clone(p.ground().over["mappings"].([]any)), m)
+	return append(slices.Clone(sc.nextSync().over["mappings"].([]any)), m)
 }
 
 // referredHolds writes records that can be looked up: the column key goes to the
 // field that they are looked up by, the column name to those that they require.
-func (p *play) referredHolds(rows *conformance.Table) error {
+func (sc *scenario) referredHolds(rows *conformance.Table) error {
 	t, err := tableOf(rows)
 	if err != nil {
 		return err
 	}
-	object, by := p.referred()
+	object, by := sc.referred()
 	if object == nil || !slices.Contains(keyFields(object), by) {
 		return conformance.Outcome(conformance.NotRun, "", "no record that can be looked up can be written here")
 	}
@@ -63,19 +63,19 @@ func (p *play) referredHolds(rows *conformance.Table) error {
 			mappings = append(mappings, mapping("name", name))
 		}
 	}
-	return p.writes(t, map[string]any{
-		"destination_attributes": map[string]any{"connection_id": p.dest.id, "object": stringOf(object.Get("full_name"))},
-		"mappings":               mappings, "advanced_configuration": p.ground().over["advanced_configuration"],
+	return sc.writes(t, map[string]any{
+		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": stringOf(object.Get("full_name"))},
+		"mappings":               mappings, "advanced_configuration": sc.nextSync().over["advanced_configuration"],
 	})
 }
 
 // refers compares each reference that arrived with the record that it must lead
 // to. By what is open: the number of the record, or any of its reference keys but
 // the one that was looked by.
-func (p *play) refers() error {
-	s, field := p.latest(), stringOf(reference(p.ground().object).Get("full_name"))
-	object, by := p.referred()
-	targets, _, err := p.kept(s.dest, stringOf(object.Get("full_name")))
+func (sc *scenario) refers() error {
+	s, field := sc.latest(), stringOf(reference(sc.nextSync().object).Get("full_name"))
+	object, by := sc.referred()
+	targets, _, err := sc.kept(s.dest, stringOf(object.Get("full_name")))
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (p *play) refers() error {
 			}
 		}
 	}
-	records, a, err := p.kept(s.dest, objectOf(s))
+	records, a, err := sc.kept(s.dest, objectOf(s))
 	if err != nil {
 		return err
 	}
@@ -103,11 +103,11 @@ func (p *play) refers() error {
 		k, there := arrived[id]
 		switch got := k.text(field); {
 		case !there:
-			p.broken("the record "+id+" arrives", "it does not", a)
+			sc.broken("the record "+id+" arrives", "it does not", a)
 		case !slices.Contains(leads[value], got):
-			p.broken(fmt.Sprintf("%s of %s leads to the record whose %s is %q: one of %q", field, id, by, value, leads[value]), fmt.Sprintf("%q", got), a)
+			sc.broken(fmt.Sprintf("%s of %s leads to the record whose %s is %q: one of %q", field, id, by, value, leads[value]), fmt.Sprintf("%q", got), a)
 		}
 	}
-	p.Proof("%d references", len(s.rows.table.rows))
-	return p.Held()
+	sc.Proof("%d references", len(s.rows.table.rows))
+	return sc.Held()
 }

@@ -15,28 +15,28 @@ import (
 // destination (spec 2.7).
 func mappingsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^these rows in the source:$`, func(p *play) any { return p.rowsAre }),
-		step(`^the source gets these rows:$`, func(p *play) any { return p.rowsCome }),
-		step(`^every row of the source gets a column "([^"]+)" with (.+)$`, func(p *play) any { return p.columnComes }),
-		step(`^the source loses the column "([^"]+)"$`, func(p *play) any { return p.columnGoes }),
-		step(`^a sync of all properties runs with each of these forms:$`, func(p *play) any { return p.formsRun }),
+		step(`^these rows in the source:$`, func(sc *scenario) any { return sc.rowsAre }),
+		step(`^the source gets these rows:$`, func(sc *scenario) any { return sc.rowsCome }),
+		step(`^every row of the source gets a column "([^"]+)" with (.+)$`, func(sc *scenario) any { return sc.columnComes }),
+		step(`^the source loses the column "([^"]+)"$`, func(sc *scenario) any { return sc.columnGoes }),
+		step(`^a sync of all properties runs with each of these forms:$`, func(sc *scenario) any { return sc.formsRun }),
 
-		step(`^a destination with these fields:$`, func(p *play) any { return p.fieldsAre }),
+		step(`^a destination with these fields:$`, func(sc *scenario) any { return sc.fieldsAre }),
 
-		step(`^every record in the destination has:$`, func(p *play) any { return p.allStored }),
-		step(`^the record "([^"]+)" in the destination has:$`, func(p *play) any { return p.isStored }),
-		step(`^every record that was sent has exactly the fields "([^"]+)"$`, func(p *play) any { return p.sentExactly }),
-		step(`^every form wrote its name and no other$`, func(p *play) any { return p.formsWrote }),
+		step(`^every record in the destination has:$`, func(sc *scenario) any { return sc.allStored }),
+		step(`^the record "([^"]+)" in the destination has:$`, func(sc *scenario) any { return sc.isStored }),
+		step(`^every record that was sent has exactly the fields "([^"]+)"$`, func(sc *scenario) any { return sc.sentExactly }),
+		step(`^every form wrote its name and no other$`, func(sc *scenario) any { return sc.formsWrote }),
 	}
 }
 
 // rowsOf reads a table of rows: columns by name, cells as JSON.
-func (p *play) rowsOf(t *conformance.Table) (table, error) {
+func (sc *scenario) rowsOf(t *conformance.Table) (table, error) {
 	out := table{columns: slices.Clone(t.Rows()[0])}
 	for _, line := range cells(t) {
 		r := row{}
 		for column, text := range line {
-			v, err := p.value(text)
+			v, err := sc.value(text)
 			if err != nil {
 				return out, err
 			}
@@ -50,64 +50,66 @@ func (p *play) rowsOf(t *conformance.Table) (table, error) {
 	return out, nil
 }
 
-func (p *play) rowsAre(t *conformance.Table) error {
-	content, err := p.rowsOf(t)
+func (sc *scenario) rowsAre(t *conformance.Table) error {
+	content, err := sc.rowsOf(t)
 	if err != nil {
 		return err
 	}
-	p.ground().rows, err = p.newDataset(content)
+	sc.nextSync().rows, err = sc.newDataset(content)
 	return err
 }
 
-func (p *play) rowsCome(t *conformance.Table) error {
-	more, err := p.rowsOf(t)
+func (sc *scenario) rowsCome(t *conformance.Table) error {
+	more, err := sc.rowsOf(t)
 	if err != nil {
 		return err
 	}
-	now := p.ground().rows.table
+	now := sc.nextSync().rows.table
 	now.rows = append(slices.Clone(now.rows), more.rows...)
-	return p.holds(p.ground().rows, now)
+	return sc.holds(sc.nextSync().rows, now)
 }
 
-func (p *play) columnComes(name, text string) error {
-	v, err := p.value(text)
+func (sc *scenario) columnComes(name, text string) error {
+	v, err := sc.value(text)
 	if err != nil {
 		return err
 	}
-	now := p.ground().rows.table
+	now := sc.nextSync().rows.table
 	next := table{columns: append(slices.Clone(now.columns), name)}
 	for _, r := range now.rows {
 		r = maps.Clone(r)
 		r[name] = v
 		next.rows = append(next.rows, r)
 	}
-	return p.holds(p.ground().rows, next)
+	return sc.holds(sc.nextSync().rows, next)
 }
 
-func (p *play) columnGoes(name string) error {
-	now := p.ground().rows.table
+func (sc *scenario) columnGoes(name string) error {
+	now := sc.nextSync().rows.table
 	now.columns = slices.DeleteFunc(slices.Clone(now.columns), func(c string) bool { return c == name })
-	return p.holds(p.ground().rows, now)
+	return sc.holds(sc.nextSync().rows, now)
 }
 
 // allStored holds every record of the source against what the destination has.
-func (p *play) allStored(t *conformance.Table) error {
+func (sc *scenario) allStored(t *conformance.Table) error {
 	var ids []string
-	for _, r := range p.ground().rows.table.rows {
+	for _, r := range sc.nextSync().rows.table.rows {
 		ids = append(ids, fmt.Sprint(r["id"]))
 	}
-	return p.areStored(ids, t)
+	return sc.areStored(ids, t)
 }
 
 // isStored holds one record of the destination against a table.
-func (p *play) isStored(id string, t *conformance.Table) error { return p.areStored([]string{id}, t) }
+func (sc *scenario) isStored(id string, t *conformance.Table) error {
+	return sc.areStored([]string{id}, t)
+}
 
-func (p *play) areStored(ids []string, t *conformance.Table) error {
-	wanted, err := p.asked(t)
+func (sc *scenario) areStored(ids []string, t *conformance.Table) error {
+	wanted, err := sc.asked(t)
 	if err != nil {
 		return err
 	}
-	d := p.latest().dest
+	d := sc.latest().dest
 	stored, err := d.stored(thingObject, "id")
 	if err != nil {
 		return err
@@ -115,17 +117,17 @@ func (p *play) areStored(ids []string, t *conformance.Table) error {
 	for _, id := range ids {
 		record, there := stored[id]
 		if !there {
-			p.brokenCall(fmt.Sprintf("the record %s is in the destination", id), "it is not", d.batches()...)
+			sc.brokenCall(fmt.Sprintf("the record %s is in the destination", id), "it is not", d.batches()...)
 			continue
 		}
 		for field, value := range wanted {
 			if why := misses(value, nested(record, field), field); why != "" {
-				p.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, brief(value)), why, d.batches()...)
+				sc.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, brief(value)), why, d.batches()...)
 			}
 		}
 	}
-	p.Proof("%d records", len(ids))
-	return p.Held()
+	sc.Proof("%d records", len(ids))
+	return sc.Held()
 }
 
 // nested is a value of a record: under its whole name, or down the dots of it.
@@ -142,10 +144,10 @@ func nested(record map[string]json.RawMessage, field string) any {
 }
 
 // sentExactly compares the members of all records of the latest sync.
-func (p *play) sentExactly(list string) error {
+func (sc *scenario) sentExactly(list string) error {
 	wanted, n := strings.Split(list, ", "), 0
 	slices.Sort(wanted)
-	for _, c := range p.latest().dest.batches() {
+	for _, c := range sc.latest().dest.batches() {
 		for _, record := range c.records() {
 			var got []string
 			for _, m := range record.Members {
@@ -153,20 +155,20 @@ func (p *play) sentExactly(list string) error {
 			}
 			slices.Sort(got)
 			if n++; !slices.Equal(wanted, got) {
-				p.brokenCall(fmt.Sprintf("a record with the fields %q", wanted), fmt.Sprintf("%s has %q", record.Raw, got), c)
+				sc.brokenCall(fmt.Sprintf("a record with the fields %q", wanted), fmt.Sprintf("%s has %q", record.Raw, got), c)
 			}
 		}
 	}
 	if n == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no record was sent")
 	}
-	p.Proof("%d records", n)
-	return p.Held()
+	sc.Proof("%d records", n)
+	return sc.Held()
 }
 
 // fieldsAre connects a destination whose object has the fields of a table: each
 // is an identifier, required, or an ordinary one.
-func (p *play) fieldsAre(t *conformance.Table) error {
+func (sc *scenario) fieldsAre(t *conformance.Table) error {
 	var fields []rpc.Field
 	for _, line := range cells(t) {
 		fields = append(fields, rpc.Field{
@@ -174,7 +176,7 @@ func (p *play) fieldsAre(t *conformance.Table) error {
 			Identifier: line["is"] == "identifier", Required: line["is"] != "ordinary",
 		})
 	}
-	_, err := p.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
+	_, err := sc.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
 	return err
 }
 
@@ -194,25 +196,25 @@ type form struct {
 }
 
 // formsRun lets a sync with each form write to a destination of its own.
-func (p *play) formsRun(t *conformance.Table) error {
+func (sc *scenario) formsRun(t *conformance.Table) error {
 	for _, line := range cells(t) {
-		if err := p.makesFields(); err != nil {
+		if err := sc.makesFields(); err != nil {
 			return err
 		}
-		body, err := p.draft()
+		body, err := sc.draft()
 		if err != nil {
 			return err
 		}
 		body["field_behavior"], body["field_normalization"] = "sync_all_properties", line["form"]
 		body["mappings"] = []any{identifies(mapping("id", "id"))}
-		s, err := p.newSync(p.dest, p.ground().rows, "upsert", body)
+		s, err := sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
 		if err != nil {
 			return err
 		}
-		if _, err := p.runs(s); err != nil {
+		if _, err := sc.runs(s); err != nil {
 			return err
 		}
-		p.forms = append(p.forms, formOf(s.dest, line))
+		sc.forms = append(sc.forms, formOf(s.dest, line))
 	}
 	return nil
 }
@@ -231,15 +233,15 @@ func formOf(d *destination, line map[string]string) form {
 	return f
 }
 
-func (p *play) formsWrote() error {
-	for _, f := range p.forms {
+func (sc *scenario) formsWrote() error {
+	for _, f := range sc.forms {
 		if !slices.Equal(f.wrote, []string{f.wanted}) {
-			p.brokenCall(fmt.Sprintf("%s writes the field %q", f.name, f.wanted), fmt.Sprintf("it writes %q", f.wrote), f.calls...)
+			sc.brokenCall(fmt.Sprintf("%s writes the field %q", f.name, f.wanted), fmt.Sprintf("it writes %q", f.wrote), f.calls...)
 		}
 	}
-	if len(p.forms) == 0 {
+	if len(sc.forms) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no sync has run")
 	}
-	p.Proof("%d forms", len(p.forms))
-	return p.Held()
+	sc.Proof("%d forms", len(sc.forms))
+	return sc.Held()
 }

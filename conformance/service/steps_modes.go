@@ -11,40 +11,40 @@ import (
 // modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).
 func modesSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a client lists the syncs$`, func(p *play) any { return p.clientLists }),
-		step(`^every alert has the keys "([a-z_, ]+)"$`, func(p *play) any { return p.alertsHave }),
+		step(`^a client lists the syncs$`, func(sc *scenario) any { return sc.clientLists }),
+		step(`^every alert has the keys "([a-z_, ]+)"$`, func(sc *scenario) any { return sc.alertsHave }),
 	}
 }
 
-func (p *play) clientLists() error {
-	_, err := p.api(request{method: "GET", path: "/syncs?per_page=100"})
+func (sc *scenario) clientLists() error {
+	_, err := sc.api(request{method: "GET", path: "/syncs?per_page=100"})
 	return err
 }
 
 // alertsHave looks at the alerts of the latest sync in the latest answer: that
 // of the sync alone, or of a list.
-func (p *play) alertsHave(list string) error {
-	shown := []*wire.Node{p.data()}
-	if p.data().Is(wire.Array) {
-		shown = itemsOf(p.data())
+func (sc *scenario) alertsHave(list string) error {
+	shown := []*wire.Node{sc.data()}
+	if sc.data().Is(wire.Array) {
+		shown = itemsOf(sc.data())
 	}
 	seen := 0
 	for _, y := range shown {
-		if id, _ := y.Get("id").Int(); id != p.latest().id {
+		if id, _ := y.Get("id").Int(); id != sc.latest().id {
 			continue
 		}
 		for _, alert := range itemsOf(y.Get("alert_attributes")) {
 			seen++
 			for key := range strings.SplitSeq(list, ", ") {
 				if alert.Get(key) == nil {
-					p.broken(fmt.Sprintf("an alert with the key %q", key), rawOf(alert), p.last)
+					sc.broken(fmt.Sprintf("an alert with the key %q", key), rawOf(alert), sc.last)
 				}
 			}
 		}
 	}
 	if seen == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", p.secrets.String(p.last.short()))
+		return conformance.Outcome(conformance.Inconclusive, "", "no alert was shown: %s", sc.secrets.String(sc.last.short()))
 	}
-	p.Proof("%d alerts", seen)
-	return p.Held()
+	sc.Proof("%d alerts", seen)
+	return sc.Held()
 }

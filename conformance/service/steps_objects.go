@@ -18,36 +18,36 @@ import (
 // objectsSteps are for DOB: destination objects and fields (spec 2.3 to 2.5).
 func objectsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^an endpoint with the objects:$`, func(p *play) any { return p.anEndpoint }),
-		step(`^its object "([^"]+)" has the fields:$`, func(p *play) any { return p.itsFields }),
-		step(`^a connection to that endpoint$`, func(p *play) any { return p.connectsPlan }),
-		step(`^a connection to each emulated application$`, func(p *play) any { return p.emulatedOnes }),
-		step(`^a client (lists the objects|looks at the objects in every way)$`, func(p *play) any { return p.looksAtObjects }),
-		step(`^every destination object shown is one of list_objects, and none is missing$`, func(p *play) any { return p.objectsAreThose }),
-		step(`^every object of the list is found under its full_name$`, func(p *play) any { return p.objectsAreFound }),
-		step(`^every destination (object|field) shown agrees with (?:list_objects|list_fields) in:$`, func(p *play) any { return p.agrees }),
-		step(`^every destination object shown has the (fields of list_fields|operations of supported_operations)$`, func(p *play) any { return p.namesAreThose }),
-		step(`^(no field but an identifier|every identifier) can be a key of an operation of its object$`, func(p *play) any { return p.keysAreRight }),
-		step(`^an object is the same wherever it is shown$`, func(p *play) any { return p.objectsAgree }),
-		step(`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`, func(p *play) any { return p.advancedAgrees }),
+		step(`^an endpoint with the objects:$`, func(sc *scenario) any { return sc.anEndpoint }),
+		step(`^its object "([^"]+)" has the fields:$`, func(sc *scenario) any { return sc.itsFields }),
+		step(`^a connection to that endpoint$`, func(sc *scenario) any { return sc.connectsPlan }),
+		step(`^a connection to each emulated application$`, func(sc *scenario) any { return sc.emulatedOnes }),
+		step(`^a client (lists the objects|looks at the objects in every way)$`, func(sc *scenario) any { return sc.looksAtObjects }),
+		step(`^every destination object shown is one of list_objects, and none is missing$`, func(sc *scenario) any { return sc.objectsAreThose }),
+		step(`^every object of the list is found under its full_name$`, func(sc *scenario) any { return sc.objectsAreFound }),
+		step(`^every destination (object|field) shown agrees with (?:list_objects|list_fields) in:$`, func(sc *scenario) any { return sc.agrees }),
+		step(`^every destination object shown has the (fields of list_fields|operations of supported_operations)$`, func(sc *scenario) any { return sc.namesAreThose }),
+		step(`^(no field but an identifier|every identifier) can be a key of an operation of its object$`, func(sc *scenario) any { return sc.keysAreRight }),
+		step(`^an object is the same wherever it is shown$`, func(sc *scenario) any { return sc.objectsAgree }),
+		step(`^every (default|dropdown|definition) of the advanced configuration agrees with its (?:type|values|map)$`, func(sc *scenario) any { return sc.advancedAgrees }),
 	}
 }
 
 // looksAtObjects lists the objects and, in every way, fetches each of them and
 // their destination.
-func (p *play) looksAtObjects(how string) error {
-	ids := p.emulated
+func (sc *scenario) looksAtObjects(how string) error {
+	ids := sc.emulated
 	if ids == nil {
-		if _, err := p.here(); err != nil {
+		if _, err := sc.here(); err != nil {
 			return err
 		}
-		ids = []int64{p.dest.id}
+		ids = []int64{sc.dest.id}
 	}
 	for _, id := range ids {
 		path := "/destinations/" + strconv.FormatInt(id, 10)
 		var names []string
-		if _, err := p.pages(path+"/objects", func(a *answer, n *wire.Node) {
-			p.shows("destination object", "list", a, n)
+		if _, err := sc.pages(path+"/objects", func(a *answer, n *wire.Node) {
+			sc.shows("destination object", "list", a, n)
 			names = append(names, stringOf(n.Get("full_name")))
 		}); err != nil {
 			return err
@@ -56,24 +56,24 @@ func (p *play) looksAtObjects(how string) error {
 			continue
 		}
 		for _, name := range names {
-			a, err := p.api(request{method: "GET", path: path + "/objects/" + url.PathEscape(name)})
+			a, err := sc.api(request{method: "GET", path: path + "/objects/" + url.PathEscape(name)})
 			if err != nil {
 				return err
 			}
-			p.shows("destination object", "fetch of "+name, a, a.at("data"))
+			sc.shows("destination object", "fetch of "+name, a, a.at("data"))
 		}
-		a, err := p.api(request{method: "GET", path: path})
+		a, err := sc.api(request{method: "GET", path: path})
 		if err != nil {
 			return err
 		}
-		p.shows("destination", "fetch", a, a.at("data"))
+		sc.shows("destination", "fetch", a, a.at("data"))
 	}
 	return nil
 }
 
 // objectsAreThose compares the whole sets, by label too (spec 2.3, 4.2).
-func (p *play) objectsAreThose() error {
-	pl, err := p.plan()
+func (sc *scenario) objectsAreThose() error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (p *play) objectsAreThose() error {
 	}
 	sets := map[string][]string{"list": nil} // by way of looking
 	where := map[string]*view{}
-	for _, v := range p.shown("destination object") {
+	for _, v := range sc.shown("destination object") {
 		way, _, _ := strings.Cut(v.way, ",")
 		if strings.HasPrefix(way, "fetch of ") {
 			continue
@@ -93,80 +93,80 @@ func (p *play) objectsAreThose() error {
 	}
 	for way, names := range sets {
 		if !sameWords(names, want) {
-			at := p.last
+			at := sc.last
 			if where[way] != nil {
 				at = where[way].answer
 			}
-			p.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
+			sc.broken("the objects "+strings.Join(want, ", ")+" ("+way+")", strings.Join(names, ", "), at)
 		}
 	}
-	p.Proof("%d objects", len(want))
-	return p.Held()
+	sc.Proof("%d objects", len(want))
+	return sc.Held()
 }
 
 // objectsAreFound looks at the fetches: 200 and the object that was asked for.
-func (p *play) objectsAreFound() error {
+func (sc *scenario) objectsAreFound() error {
 	found := 0
-	for _, v := range p.shown("destination object") {
+	for _, v := range sc.shown("destination object") {
 		name, is := strings.CutPrefix(v.way, "fetch of ")
 		if !is {
 			continue
 		}
 		found++
 		if v.answer.Status != 200 || stringOf(v.node.Get("full_name")) != name || v.answer.text("status") != "success" {
-			p.broken(`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
+			sc.broken(`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
 		}
 	}
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no object was fetched by its name")
 	}
-	p.Proof("%d objects", found)
-	return p.Held()
+	sc.Proof("%d objects", found)
+	return sc.Held()
 }
 
 // agrees compares members, | of the API | of the protocol |. Names of types were
 // seen with a capital letter.
-func (p *play) agrees(what string, t *conformance.Table) error {
-	pl, err := p.plan()
+func (sc *scenario) agrees(what string, t *conformance.Table) error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
-	all, err := p.looked("destination " + what)
+	all, err := sc.looked("destination " + what)
 	if err != nil {
 		return err
 	}
 	compared := 0
 	for _, v := range all {
-		told := pl.said(v)
-		if !told.Is(wire.Object) {
+		stated := pl.said(v)
+		if !stated.Is(wire.Object) {
 			continue // another check tells that it does not belong there
 		}
 		for _, row := range t.Rows() {
-			shown, want := v.member(row[0]), told.Get(row[1])
+			shown, want := v.member(row[0]), stated.Get(row[1])
 			a, b := rawOf(shown), rawOf(want)
 			if row[0] == "type" {
 				a, b = strings.ToLower(a), strings.ToLower(b)
 			}
 			if !sameJSON([]byte(a), []byte(b)) {
-				p.brokenView(v, row[0]+" of "+v.name(), "is "+b, a)
+				sc.brokenView(v, row[0]+" of "+v.name(), "is "+b, a)
 			}
 			compared++
 		}
 	}
 	if compared == 0 {
-		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint has told of was shown")
+		return conformance.Outcome(conformance.Inconclusive, "", "nothing that the endpoint lists was shown")
 	}
-	p.Proof("%d values", compared)
-	return p.Held()
+	sc.Proof("%d values", compared)
+	return sc.Held()
 }
 
 // namesAreThose compares a list of names at every object.
-func (p *play) namesAreThose(what string) error {
-	pl, err := p.plan()
+func (sc *scenario) namesAreThose(what string) error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
-	all, err := p.looked("destination object")
+	all, err := sc.looked("destination object")
 	if err != nil {
 		return err
 	}
@@ -183,11 +183,11 @@ func (p *play) namesAreThose(what string) error {
 			}
 		}
 		if have := namesIn(v.node.Get(member)); !sameWords(want, have) {
-			p.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
+			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }
 
 // namesIn are texts, or the full_name of objects.
@@ -204,19 +204,19 @@ func namesIn(list *wire.Node) []string {
 	return names
 }
 
-// keysAreRight: which fields identify records is told by list_fields (spec 4.2).
-func (p *play) keysAreRight(which string) error {
-	pl, err := p.plan()
+// keysAreRight: which fields identify records comes from list_fields (spec 4.2).
+func (sc *scenario) keysAreRight(which string) error {
+	pl, err := sc.plan()
 	if err != nil {
 		return err
 	}
-	all, err := p.looked("destination field")
+	all, err := sc.looked("destination field")
 	if err != nil {
 		return err
 	}
 	for _, v := range all {
-		told := pl.said(v)
-		identifier, known := told.Get("identifier").Bool()
+		stated := pl.said(v)
+		identifier, known := stated.Get("identifier").Bool()
 		if !known || identifier != (which == "every identifier") {
 			continue
 		}
@@ -226,18 +226,18 @@ func (p *play) keysAreRight(which string) error {
 			}
 			member := "can_be_" + operation + "_key"
 			if can, _ := v.node.Get(member).Bool(); can != identifier {
-				p.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), rawOf(v.node.Get(member)))
+				sc.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), rawOf(v.node.Get(member)))
 			}
 		}
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }
 
 // objectsAgree compares what each look says about an object. What is shown after
 // an update only (spec 2.3) does not count.
-func (p *play) objectsAgree() error {
-	all, err := p.looked("destination object")
+func (sc *scenario) objectsAgree() error {
+	all, err := sc.looked("destination object")
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (p *play) objectsAgree() error {
 		was, is := everyAnswer(first[name].node), everyAnswer(v.node)
 		for _, member := range slices.Sorted(maps.Keys(was)) {
 			if !reflect.DeepEqual(was[member], is[member]) {
-				p.broken(fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, name, first[name].way, v.way),
+				sc.broken(fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, name, first[name].way, v.way),
 					brief(was[member])+" and "+brief(is[member]), first[name].answer, v.answer)
 			}
 		}
@@ -260,8 +260,8 @@ func (p *play) objectsAgree() error {
 	if compared == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "every object was seen once only")
 	}
-	p.Proof("%d comparisons", compared)
-	return p.Held()
+	sc.Proof("%d comparisons", compared)
+	return sc.Held()
 }
 
 // updateOnly stand in the answer to an update (spec 2.3).

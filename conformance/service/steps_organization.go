@@ -13,41 +13,41 @@ import (
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
 func organizationSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a member of the organization$`, func(p *play) any {
-			return func() error { _, err := p.joined("member", nil); return err }
+		step(`^a member of the organization$`, func(sc *scenario) any {
+			return func() error { _, err := sc.joined("member", nil); return err }
 		}),
-		step(`^a client goes to an organization of its own$`, func(p *play) any { return p.ownOrganization }),
-		step(`^two workspaces$`, func(p *play) any { return p.twoWorkspaces }),
-		step(`^the answer invites to "([^"]+)" as "([a-z]+)" and to "([^"]+)" as "([a-z]+)"$`, func(p *play) any { return p.invitesTo }),
-		step(`^another organization with a workspace$`, func(p *play) any { return p.anotherOrganization }),
-		step(`^the invited person claims the invitation to the (organization|workspace)$`, func(p *play) any { return p.claims }),
-		step(`^data of each answer has the members:$`, func(p *play) any { return p.dataHasMembers }),
-		step(`^data of each answer has the members "([a-z_, ]+)" and no others$`, func(p *play) any { return p.dataHasOnly }),
-		step(`^data of each answer has the values:$`, func(p *play) any { return p.dataHasValues }),
-		step(`^no answer has a member "([a-z_]+)"$`, func(p *play) any { return p.noneHas }),
-		step(`^the (member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, func(p *play) any { return p.memberHasRole }),
-		step(`^the list "([^"]+)" (shows|does not show) "([^"]+)"$`, func(p *play) any { return p.listShows }),
+		step(`^a client goes to an organization of its own$`, func(sc *scenario) any { return sc.ownOrganization }),
+		step(`^two workspaces$`, func(sc *scenario) any { return sc.twoWorkspaces }),
+		step(`^the answer invites to "([^"]+)" as "([a-z]+)" and to "([^"]+)" as "([a-z]+)"$`, func(sc *scenario) any { return sc.invitesTo }),
+		step(`^another organization with a workspace$`, func(sc *scenario) any { return sc.anotherOrganization }),
+		step(`^the invited person claims the invitation to the (organization|workspace)$`, func(sc *scenario) any { return sc.claims }),
+		step(`^data of each answer has the members:$`, func(sc *scenario) any { return sc.dataHasMembers }),
+		step(`^data of each answer has the members "([a-z_, ]+)" and no others$`, func(sc *scenario) any { return sc.dataHasOnly }),
+		step(`^data of each answer has the values:$`, func(sc *scenario) any { return sc.dataHasValues }),
+		step(`^no answer has a member "([a-z_]+)"$`, func(sc *scenario) any { return sc.noneHas }),
+		step(`^the (member|invited person) has the role "([a-z]+)" in the (organization|workspace)$`, func(sc *scenario) any { return sc.memberHasRole }),
+		step(`^the list "([^"]+)" (shows|does not show) "([^"]+)"$`, func(sc *scenario) any { return sc.listShows }),
 	}
 }
 
 // anotherOrganization stands beside that of the scenario; its workspace is
 // {foreign_workspace}.
-func (p *play) anotherOrganization() error {
-	pat, key, source := p.pat, p.key, p.source
-	usual := p.named.account
-	if err := p.ownOrganization(); err != nil {
+func (sc *scenario) anotherOrganization() error {
+	pat, key, source := sc.pat, sc.key, sc.source
+	usual := sc.named.account
+	if err := sc.ownOrganization(); err != nil {
 		return err
 	}
-	p.named.foreignWorkspace = p.named.workspace
-	p.named.foreignOrganization = some(p.pat)
-	p.named.account = usual
-	p.pat, p.key, p.source = pat, key, source
+	sc.named.foreignWorkspace = sc.named.workspace
+	sc.named.foreignOrganization = some(sc.pat)
+	sc.named.account = usual
+	sc.pat, sc.key, sc.source = pat, key, source
 	return nil
 }
 
-func (p *play) twoWorkspaces() error {
-	for _, to := range []*optional[int64]{&p.named.workspace, &p.named.secondWorkspace} {
-		id, _, err := p.newWorkspace(nil)
+func (sc *scenario) twoWorkspaces() error {
+	for _, to := range []*optional[int64]{&sc.named.workspace, &sc.named.secondWorkspace} {
+		id, _, err := sc.newWorkspace(nil)
 		if err != nil {
 			return err
 		}
@@ -58,14 +58,14 @@ func (p *play) twoWorkspaces() error {
 
 // invitesTo compares the associated invitations with what was asked for, in any
 // order.
-func (p *play) invitesTo(first, role, second, otherRole string) error {
-	answers, data, err := p.dataOf()
+func (sc *scenario) invitesTo(first, role, second, otherRole string) error {
+	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
 	want := map[string]string{}
 	for place, role := range map[string]string{first: role, second: otherRole} {
-		id, err := p.filled(place)
+		id, err := sc.filled(place)
 		if err != nil {
 			return err
 		}
@@ -77,38 +77,38 @@ func (p *play) invitesTo(first, role, second, otherRole string) error {
 		if n.Is(wire.Array) {
 			for _, w := range n.Items {
 				if !w.Get("id").IsInteger() {
-					p.broken("each associated invitation has an id", rawOf(w), answers[i])
+					sc.broken("each associated invitation has an id", rawOf(w), answers[i])
 				}
 				got[rawOf(w.Get("workspace_id"))] = stringOf(w.Get("role"))
 			}
 		}
 		if !maps.Equal(got, want) {
-			p.broken(fmt.Sprintf("invitations to the workspaces %v", want), rawOf(n), answers[i])
+			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), rawOf(n), answers[i])
 		}
 	}
-	p.Proof("%d invitations", len(data))
-	return p.Held()
+	sc.Proof("%d invitations", len(data))
+	return sc.Held()
 }
 
 // claims does what a person does on a page of the service.
-func (p *play) claims(what string) error {
-	path := below("invitations", p.named.made.value, "/claim")
+func (sc *scenario) claims(what string) error {
+	path := below("invitations", sc.named.made.value, "/claim")
 	if what == "workspace" {
-		path = below("workspace_invitations", p.named.made.value, "/claim")
+		path = below("workspace_invitations", sc.named.made.value, "/claim")
 	}
-	a, err := p.control("POST", path, map[string]any{})
+	a, err := sc.control("POST", path, map[string]any{})
 	if err != nil {
 		return err
 	}
-	p.named.member = some(a.text("user", "email"))
+	sc.named.member = some(a.text("user", "email"))
 	return nil
 }
 
 // dataOf are the things of the latest calls, which have to be answered well.
-func (p *play) dataOf() (answers []*answer, data []*wire.Node, err error) {
-	for _, a := range p.batch {
+func (sc *scenario) dataOf() (answers []*answer, data []*wire.Node, err error) {
+	for _, a := range sc.batch {
 		if !accepted(a) || a.at("data") == nil {
-			p.broken(fmt.Sprintf("%s %s is answered with data", a.request.method, a.request.path), a.short(), a)
+			sc.broken(fmt.Sprintf("%s %s is answered with data", a.request.method, a.request.path), a.short(), a)
 			continue
 		}
 		things := []*wire.Node{a.at("data")}
@@ -119,7 +119,7 @@ func (p *play) dataOf() (answers []*answer, data []*wire.Node, err error) {
 			answers, data = append(answers, a), append(data, one)
 		}
 	}
-	if err := p.Held(); err != nil {
+	if err := sc.Held(); err != nil {
 		return nil, nil, err
 	}
 	if len(data) == 0 {
@@ -129,8 +129,8 @@ func (p *play) dataOf() (answers []*answer, data []*wire.Node, err error) {
 }
 
 // dataHasMembers holds data against a table, | member | type |.
-func (p *play) dataHasMembers(t *conformance.Table) error {
-	answers, data, err := p.dataOf()
+func (sc *scenario) dataHasMembers(t *conformance.Table) error {
+	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
@@ -143,98 +143,98 @@ func (p *play) dataHasMembers(t *conformance.Table) error {
 				return err
 			}
 			if !ok {
-				p.broken(name+" is "+what, name+" is "+rawOf(n), answers[i])
+				sc.broken(name+" is "+what, name+" is "+rawOf(n), answers[i])
 			}
 		}
 	}
-	p.Proof("%d things", len(data))
-	return p.Held()
+	sc.Proof("%d things", len(data))
+	return sc.Held()
 }
 
-func (p *play) dataHasOnly(list string) error {
-	answers, data, err := p.dataOf()
+func (sc *scenario) dataHasOnly(list string) error {
+	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
 	for i, one := range data {
 		if got := names(one); !sameNames(got, words(list)) {
-			p.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
+			sc.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
 		}
 	}
-	p.Proof("%d things", len(data))
-	return p.Held()
+	sc.Proof("%d things", len(data))
+	return sc.Held()
 }
 
 // dataHasValues compares with a table, | member | JSON |.
-func (p *play) dataHasValues(t *conformance.Table) error {
-	answers, data, err := p.dataOf()
+func (sc *scenario) dataHasValues(t *conformance.Table) error {
+	answers, data, err := sc.dataOf()
 	if err != nil {
 		return err
 	}
 	for i, one := range data {
 		for _, line := range t.Rows() {
 			name := line[0]
-			want, err := p.filled(line[1])
+			want, err := sc.filled(line[1])
 			if err != nil {
 				return err
 			}
 			if got := rawOf(one.Get(strings.Split(name, ".")...)); !sameJSON([]byte(got), []byte(want)) {
-				p.broken(name+" is "+want, name+" is "+got, answers[i])
+				sc.broken(name+" is "+want, name+" is "+got, answers[i])
 			}
 		}
 	}
-	p.Proof("%d things", len(data))
-	return p.Held()
+	sc.Proof("%d things", len(data))
+	return sc.Held()
 }
 
-func (p *play) noneHas(name string) error {
+func (sc *scenario) noneHas(name string) error {
 	good := 0
-	for _, a := range p.batch {
+	for _, a := range sc.batch {
 		if accepted(a) {
 			good++
 		}
 		if bytes.Contains(a.Body, []byte(`"`+name+`"`)) {
-			p.broken("an answer without "+name, a.short(), a)
+			sc.broken("an answer without "+name, a.short(), a)
 		}
 	}
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call was answered well")
 	}
-	p.Proof("%d answers", good)
-	return p.Held()
+	sc.Proof("%d answers", good)
+	return sc.Held()
 }
 
 // memberHasRole looks a person up in the list of users.
-func (p *play) memberHasRole(_, role, where string) error {
+func (sc *scenario) memberHasRole(_, role, where string) error {
 	path := "/users?per_page=100"
 	if where == "workspace" {
-		id := p.named.workspace.value
+		id := sc.named.workspace.value
 		path = below("workspaces", id, "/users?per_page=100")
 	}
-	a, err := p.must(request{method: "GET", path: path, as: asOrganization})
+	a, err := sc.must(request{method: "GET", path: path, as: asOrganization})
 	if err != nil {
 		return err
 	}
 	got := "nobody"
 	for _, u := range a.at("data").Items {
-		if p.named.member.known && strings.EqualFold(stringOf(u.Get("email")), p.named.member.value) {
+		if sc.named.member.known && strings.EqualFold(stringOf(u.Get("email")), sc.named.member.value) {
 			got = stringOf(u.Get("role"))
 		}
 	}
 	if got != role {
-		p.broken(fmt.Sprintf("%s is in the %s as %s", p.named.member.value, where, role), got, a)
+		sc.broken(fmt.Sprintf("%s is in the %s as %s", sc.named.member.value, where, role), got, a)
 	}
-	p.Proof("%d users", len(a.at("data").Items))
-	return p.Held()
+	sc.Proof("%d users", len(a.at("data").Items))
+	return sc.Held()
 }
 
 // listShows looks for a text in the first hundred of a list.
-func (p *play) listShows(path, how, what string) error {
-	path, err := p.filled(path)
+func (sc *scenario) listShows(path, how, what string) error {
+	path, err := sc.filled(path)
 	if err != nil {
 		return err
 	}
-	text, err := p.filled(what)
+	text, err := sc.filled(what)
 	if err != nil {
 		return err
 	}
@@ -242,13 +242,13 @@ func (p *play) listShows(path, how, what string) error {
 	if ofOrganization(path) {
 		q.as = asOrganization
 	}
-	a, err := p.must(q)
+	a, err := sc.must(q)
 	if err != nil {
 		return err
 	}
 	if bytes.Contains(bytes.ToLower(a.Body), bytes.ToLower([]byte(text))) != (how == "shows") {
-		p.broken(fmt.Sprintf("%s %s %s", path, how, text), a.short(), a)
+		sc.broken(fmt.Sprintf("%s %s %s", path, how, text), a.short(), a)
 	}
-	p.Proof("%d things listed", len(a.at("data").Items))
-	return p.Held()
+	sc.Proof("%d things listed", len(a.at("data").Items))
+	return sc.Held()
 }

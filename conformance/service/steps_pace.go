@@ -14,22 +14,22 @@ import (
 func paceSteps() []conformance.Step {
 	return slices.Concat(limitSteps(), []conformance.Step{
 		step(`^(a destination that|another destination that|the destination then) takes (\d+) records? in a batch, (\d+) batch(?:es)? at once and (\d+) records per second$`,
-			func(p *play) any { return p.takesAtMost }),
-		step(`^each batch takes (\d+) ms$`, func(p *play) any {
-			return func(ms int) { p.dest.behaves(slowly(time.Duration(ms) * time.Millisecond)) }
+			func(sc *scenario) any { return sc.takesAtMost }),
+		step(`^each batch takes (\d+) ms$`, func(sc *scenario) any {
+			return func(ms int) { sc.dest.behaves(slowly(time.Duration(ms) * time.Millisecond)) }
 		}),
-		step(`^no batch is answered before (\d+) batches( of each sync)? are under way$`, func(p *play) any { return p.holdsBatches }),
-		step(`^all syncs run at once$`, func(p *play) any { return p.allRun }),
-		step(`^the sync runs with each of these answers to get_sync_speed:$`, func(p *play) any { return p.runsWithSpeeds }),
+		step(`^no batch is answered before (\d+) batches( of each sync)? are under way$`, func(sc *scenario) any { return sc.holdsBatches }),
+		step(`^all syncs run at once$`, func(sc *scenario) any { return sc.allRun }),
+		step(`^the sync runs with each of these answers to get_sync_speed:$`, func(sc *scenario) any { return sc.runsWithSpeeds }),
 
-		step(`^every run asks get_sync_speed before its first batch$`, func(p *play) any { return p.speedIsAsked }),
-		step(`^no batch( of run \d+)? has more than (\d+) records?$`, func(p *play) any { return p.batchesAreSmall }),
-		step(`^at most (\d+) batches( of each sync)? are under way at once$`, func(p *play) any { return p.fewAtOnce }),
-		step(`^(\d+) batches are under way at once$`, func(p *play) any { return p.manyAtOnce }),
-		step(`^batches of (\d+) syncs are under way at once$`, func(p *play) any { return p.syncsAtOnce }),
-		step(`^no second brings more than (\d+) records( of each sync)?$`, func(p *play) any { return p.slowRecords }),
-		step(`^every run fails without a batch$`, func(p *play) any { return p.runsFail }),
-		step(`^every record of every sync is in its destination$`, func(p *play) any { return p.everythingArrived }),
+		step(`^every run asks get_sync_speed before its first batch$`, func(sc *scenario) any { return sc.speedIsAsked }),
+		step(`^no batch( of run \d+)? has more than (\d+) records?$`, func(sc *scenario) any { return sc.batchesAreSmall }),
+		step(`^at most (\d+) batches( of each sync)? are under way at once$`, func(sc *scenario) any { return sc.fewAtOnce }),
+		step(`^(\d+) batches are under way at once$`, func(sc *scenario) any { return sc.manyAtOnce }),
+		step(`^batches of (\d+) syncs are under way at once$`, func(sc *scenario) any { return sc.syncsAtOnce }),
+		step(`^no second brings more than (\d+) records( of each sync)?$`, func(sc *scenario) any { return sc.slowRecords }),
+		step(`^every run fails without a batch$`, func(sc *scenario) any { return sc.runsFail }),
+		step(`^every record of every sync is in its destination$`, func(sc *scenario) any { return sc.everythingArrived }),
 	})
 }
 
@@ -37,24 +37,24 @@ func speedOf(size, parallel, records int) rpc.Speed {
 	return rpc.Speed{MaximumBatchSize: int64(size), MaximumParallelBatches: int64(parallel), MaximumRecordsPerSecond: int64(records)}
 }
 
-func (p *play) aDestinationOfSpeed(size, parallel, records int) error {
-	_, err := p.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
+func (sc *scenario) aDestinationOfSpeed(size, parallel, records int) error {
+	_, err := sc.connect(connecting{sim: SimulatorConfig{Speed: speedOf(size, parallel, records)}})
 	return err
 }
 
 // takesAtMost makes a destination of a speed, or changes that of the latest from
 // the next call of get_sync_speed on.
-func (p *play) takesAtMost(which string, size, parallel, records int) error {
+func (sc *scenario) takesAtMost(which string, size, parallel, records int) error {
 	if which == "the destination then" {
-		p.answersSpeed(string(raw(speedOf(size, parallel, records))))
+		sc.answersSpeed(string(raw(speedOf(size, parallel, records))))
 		return nil
 	}
-	return p.aDestinationOfSpeed(size, parallel, records)
+	return sc.aDestinationOfSpeed(size, parallel, records)
 }
 
 // answersSpeed lets get_sync_speed have another result.
-func (p *play) answersSpeed(result string) {
-	p.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *call, r *reply) {
+func (sc *scenario) answersSpeed(result string) {
+	sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *call, r *reply) {
 		r.status, r.edit = 0, nil
 		r.body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, raw(c.id), result)
 	}))
@@ -65,12 +65,12 @@ const holdLimit = 2 * time.Second
 
 // holdsBatches answers batches only when so many are there; when they have met
 // once, or have waited for long, all are answered.
-func (p *play) holdsBatches(n int, ofEach string) {
+func (sc *scenario) holdsBatches(n int, ofEach string) {
 	var mu sync.Mutex
 	var once sync.Once
 	here, met := map[string]int{}, make(chan struct{})
 	open := func() { once.Do(func() { close(met) }) }
-	p.dest.behaves(methodIs(rpc.MethodSyncBatch, func(c *call, r *reply) {
+	sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(c *call, r *reply) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(here) == 0 {
@@ -81,7 +81,7 @@ func (p *play) holdsBatches(n int, ofEach string) {
 			key = syncOf(c)
 		}
 		here[key]++
-		enough := ofEach == "" || len(here) == len(p.syncs)
+		enough := ofEach == "" || len(here) == len(sc.syncs)
 		for _, count := range here {
 			enough = enough && count >= n
 		}
@@ -95,28 +95,28 @@ func (p *play) holdsBatches(n int, ofEach string) {
 func syncOf(c *call) string { return rawOf(c.param("sync_plan", "sync_id")) }
 
 // allRun triggers a run of every sync and waits for all of them.
-func (p *play) allRun() error {
-	ids := make([]int64, len(p.syncs))
-	for i, s := range p.syncs {
+func (sc *scenario) allRun() error {
+	ids := make([]int64, len(sc.syncs))
+	for i, s := range sc.syncs {
 		var err error
-		if ids[i], err = p.trigger(s, false); err != nil {
+		if ids[i], err = sc.trigger(s, false); err != nil {
 			return err
 		}
 	}
-	for i, s := range p.syncs {
-		a, err := p.ends(s, ids[i])
+	for i, s := range sc.syncs {
+		a, err := sc.ends(s, ids[i])
 		if err != nil {
 			return err
 		}
-		p.last = a
+		sc.last = a
 	}
 	return nil
 }
 
-func (p *play) runsWithSpeeds(t *conformance.Table) error {
+func (sc *scenario) runsWithSpeeds(t *conformance.Table) error {
 	for _, line := range t.Rows() {
-		p.answersSpeed(line[0])
-		if err := p.theSyncRuns(); err != nil {
+		sc.answersSpeed(line[0])
+		if err := sc.theSyncRuns(); err != nil {
 			return err
 		}
 	}
@@ -124,20 +124,20 @@ func (p *play) runsWithSpeeds(t *conformance.Table) error {
 }
 
 // sentBatches are those of the destination; none at all decides nothing.
-func (p *play) sentBatches() ([]*call, error) {
-	batches := p.dest.batches()
+func (sc *scenario) sentBatches() ([]*call, error) {
+	batches := sc.dest.batches()
 	if len(batches) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "no batch came")
 	}
 	return batches, nil
 }
 
-func (p *play) speedIsAsked() error {
-	s := p.latest()
+func (sc *scenario) speedIsAsked() error {
+	s := sc.latest()
 	asked := s.dest.seen(rpc.MethodGetSyncSpeed)
 	var last time.Time
 	for run := range s.runs {
-		batches, err := p.batchesOf(s, run+1)
+		batches, err := sc.batchesOf(s, run+1)
 		if err != nil {
 			return err
 		}
@@ -149,22 +149,22 @@ func (p *play) speedIsAsked() error {
 			fresh = fresh || c.came.After(last) && c.done && c.ended.Before(batches[0].came)
 		}
 		if !fresh {
-			p.brokenCall(fmt.Sprintf("get_sync_speed before the first batch of run %d", run+1), "the batch came without it", batches[0])
+			sc.brokenCall(fmt.Sprintf("get_sync_speed before the first batch of run %d", run+1), "the batch came without it", batches[0])
 		}
 		last = batches[len(batches)-1].came
 	}
-	p.Proof("%d runs, get_sync_speed %d times", len(s.runs), len(asked))
-	return p.Held()
+	sc.Proof("%d runs, get_sync_speed %d times", len(s.runs), len(asked))
+	return sc.Held()
 }
 
-func (p *play) batchesAreSmall(ofRun string, most int) error {
-	batches, err := p.sentBatches()
+func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
+	batches, err := sc.sentBatches()
 	if err != nil {
 		return err
 	}
 	var run int
 	if _, err := fmt.Sscanf(ofRun, " of run %d", &run); err == nil {
-		if batches, err = p.batchesOf(p.latest(), run); err != nil {
+		if batches, err = sc.batchesOf(sc.latest(), run); err != nil {
 			return err
 		}
 	}
@@ -172,14 +172,14 @@ func (p *play) batchesAreSmall(ofRun string, most int) error {
 	for _, c := range batches {
 		n := len(c.records())
 		if total += n; n > most {
-			p.brokenCall(fmt.Sprintf("at most %d records in a batch", most), fmt.Sprintf("%d records", n), c)
+			sc.brokenCall(fmt.Sprintf("at most %d records in a batch", most), fmt.Sprintf("%d records", n), c)
 		}
 	}
 	if total <= most {
 		return few(total, "records")
 	}
-	p.Proof("%d records in %d batches", total, len(batches))
-	return p.Held()
+	sc.Proof("%d records in %d batches", total, len(batches))
+	return sc.Held()
 }
 
 // bySync sorts batches by their sync.
@@ -192,16 +192,16 @@ func bySync(calls []*call) map[string][]*call {
 }
 
 // groups are all batches as one, or those of each sync.
-func (p *play) groups(ofEach string) (map[string][]*call, error) {
-	batches, err := p.sentBatches()
+func (sc *scenario) groups(ofEach string) (map[string][]*call, error) {
+	batches, err := sc.sentBatches()
 	if err != nil || ofEach == "" {
 		return map[string][]*call{"": batches}, err
 	}
 	return bySync(batches), nil
 }
 
-func (p *play) fewAtOnce(limit int, ofEach string) error {
-	groups, err := p.groups(ofEach)
+func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
+	groups, err := sc.groups(ofEach)
 	if err != nil {
 		return err
 	}
@@ -211,11 +211,11 @@ func (p *play) fewAtOnce(limit int, ofEach string) error {
 		}
 		most, which := crowd(batches)
 		if most > limit {
-			p.brokenCall(fmt.Sprintf("at most %d batches under way at once", limit), fmt.Sprintf("%d batches", most), which...)
+			sc.brokenCall(fmt.Sprintf("at most %d batches under way at once", limit), fmt.Sprintf("%d batches", most), which...)
 		}
-		p.Proof("%s%d of %d batches at once", named(name), most, len(batches))
+		sc.Proof("%s%d of %d batches at once", named(name), most, len(batches))
 	}
-	return p.Held()
+	return sc.Held()
 }
 
 // named begins a sentence about one sync among several.
@@ -226,8 +226,8 @@ func named(sync string) string {
 	return "sync " + sync + ": "
 }
 
-func (p *play) manyAtOnce(wanted int) error {
-	batches, err := p.sentBatches()
+func (sc *scenario) manyAtOnce(wanted int) error {
+	batches, err := sc.sentBatches()
 	if err != nil {
 		return err
 	}
@@ -236,14 +236,14 @@ func (p *play) manyAtOnce(wanted int) error {
 	}
 	most, which := crowd(batches)
 	if most < wanted {
-		p.brokenCall(fmt.Sprintf("%d batches under way at once", wanted), fmt.Sprintf("at most %d", most), which...)
+		sc.brokenCall(fmt.Sprintf("%d batches under way at once", wanted), fmt.Sprintf("at most %d", most), which...)
 	}
-	p.Proof("%d of %d batches at once", most, len(batches))
-	return p.Held()
+	sc.Proof("%d of %d batches at once", most, len(batches))
+	return sc.Held()
 }
 
-func (p *play) syncsAtOnce(wanted int) error {
-	batches, err := p.sentBatches()
+func (sc *scenario) syncsAtOnce(wanted int) error {
+	batches, err := sc.sentBatches()
 	if err != nil {
 		return err
 	}
@@ -252,14 +252,14 @@ func (p *play) syncsAtOnce(wanted int) error {
 		most = max(most, len(bySync(beside(batches, c))))
 	}
 	if most < wanted {
-		p.brokenCall(fmt.Sprintf("batches of %d syncs under way at once", wanted), fmt.Sprintf("of %d at most", most), batches...)
+		sc.brokenCall(fmt.Sprintf("batches of %d syncs under way at once", wanted), fmt.Sprintf("of %d at most", most), batches...)
 	}
-	p.Proof("batches of %d syncs at once", most)
-	return p.Held()
+	sc.Proof("batches of %d syncs at once", most)
+	return sc.Held()
 }
 
-func (p *play) slowRecords(limit int, ofEach string) error {
-	groups, err := p.groups(ofEach)
+func (sc *scenario) slowRecords(limit int, ofEach string) error {
+	groups, err := sc.groups(ofEach)
 	if err != nil {
 		return err
 	}
@@ -273,12 +273,12 @@ func (p *play) slowRecords(limit int, ofEach string) error {
 		}
 		most, within := traffic{batches, recordsIn}.densest(judgedSecond)
 		if most > limit {
-			p.brokenCall(fmt.Sprintf("at most %d records within a second", limit),
+			sc.brokenCall(fmt.Sprintf("at most %d records within a second", limit),
 				fmt.Sprintf("%s%d records within %s", named(name), most, lasting(within)), within...)
 		}
-		p.Proof("%s%d records, at most %d within %s", named(name), total, most, judgedSecond)
+		sc.Proof("%s%d records, at most %d within %s", named(name), total, most, judgedSecond)
 	}
-	return p.Held()
+	return sc.Held()
 }
 
 // lasting is how long after the first the last of the calls came.
@@ -286,34 +286,34 @@ func lasting(calls []*call) time.Duration {
 	return calls[len(calls)-1].came.Sub(calls[0].came).Round(time.Millisecond)
 }
 
-func (p *play) runsFail() error {
-	s := p.latest()
+func (sc *scenario) runsFail() error {
+	s := sc.latest()
 	if len(s.runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no run came to its end")
 	}
 	for i, run := range s.runs {
 		if run.text("data", "status") != "failed" {
-			p.broken(fmt.Sprintf("run %d fails", i+1), run.short(), run)
+			sc.broken(fmt.Sprintf("run %d fails", i+1), run.short(), run)
 		}
-		batches, err := p.batchesOf(s, i+1)
+		batches, err := sc.batchesOf(s, i+1)
 		if err != nil {
 			return err
 		}
 		if len(batches) > 0 {
-			p.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), fmt.Sprintf("%d batches", len(batches)), batches...)
+			sc.brokenCall(fmt.Sprintf("run %d sends no batch", i+1), fmt.Sprintf("%d batches", len(batches)), batches...)
 		}
 	}
-	p.Proof("%d runs", len(s.runs))
-	return p.Held()
+	sc.Proof("%d runs", len(s.runs))
+	return sc.Held()
 }
 
 // everythingArrived is allArrived for every sync.
-func (p *play) everythingArrived() error {
-	all := p.syncs
-	defer func() { p.syncs = all }()
+func (sc *scenario) everythingArrived() error {
+	all := sc.syncs
+	defer func() { sc.syncs = all }()
 	for i := range all {
-		p.syncs = all[:i+1]
-		if err := p.allArrived(); err != nil {
+		sc.syncs = all[:i+1]
+		if err := sc.allArrived(); err != nil {
 			return err
 		}
 	}

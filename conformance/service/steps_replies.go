@@ -14,16 +14,16 @@ import (
 // repliesSteps are for RPLY: replies that break the protocol (spec 7.2).
 func repliesSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(p *play) any {
-			return func(method string, t *conformance.Table) error { return p.connectsEach(method, http.StatusOK, t) }
+		step(`^a client connects a destination that answers "([a-z_]+)" with each of:$`, func(sc *scenario) any {
+			return func(method string, t *conformance.Table) error { return sc.connectsEach(method, http.StatusOK, t) }
 		}),
-		step(`^a client connects a destination that answers "([a-z_]+)" with status (\d+) and each of:$`, func(p *play) any { return p.connectsEach }),
+		step(`^a client connects a destination that answers "([a-z_]+)" with status (\d+) and each of:$`, func(sc *scenario) any { return sc.connectsEach }),
 		step(`^a client connects a destination whose answer to "([a-z_]+)" (is cut in the middle|never begins|is shorter than its Content-Length)$`,
-			func(p *play) any { return p.connectsCut }),
-		step(`^each connection shows the object "([^"]*)"$`, func(p *play) any { return p.eachShows }),
-		step(`^a sync into "([^"]*)" is refused for each connection$`, func(p *play) any { return p.eachRefusesSync }),
-		step(`^a sync of a record for each of these replies to "sync_batch":$`, func(p *play) any { return p.syncOfReplies }),
-		step(`^the destination answers "([a-z_]+)" with (.*)$`, func(p *play) any { return p.destinationAnswers }),
+			func(sc *scenario) any { return sc.connectsCut }),
+		step(`^each connection shows the object "([^"]*)"$`, func(sc *scenario) any { return sc.eachShows }),
+		step(`^a sync into "([^"]*)" is refused for each connection$`, func(sc *scenario) any { return sc.eachRefusesSync }),
+		step(`^a sync of a record for each of these replies to "sync_batch":$`, func(sc *scenario) any { return sc.syncOfReplies }),
+		step(`^the destination answers "([a-z_]+)" with (.*)$`, func(sc *scenario) any { return sc.destinationAnswers }),
 	}
 }
 
@@ -49,8 +49,8 @@ func resultOf(body []byte) string {
 	return rawOf(n.Get("result"))
 }
 
-// playing answers one method in place of the simulator.
-func playing(method string, play func(*call) *reply) func(*call) *reply {
+// forMethod answers one method in place of the simulator.
+func forMethod(method string, play func(*call) *reply) func(*call) *reply {
 	return func(c *call) *reply {
 		if c.method != method && method != anyMethod {
 			return nil
@@ -60,9 +60,9 @@ func playing(method string, play func(*call) *reply) func(*call) *reply {
 }
 
 // connectsEach makes a connection for each reply.
-func (p *play) connectsEach(method string, status int, t *conformance.Table) error {
+func (sc *scenario) connectsEach(method string, status int, t *conformance.Table) error {
 	for _, line := range t.Rows() {
-		err := p.triesConnecting(connecting{script: playing(method, func(c *call) *reply {
+		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *call) *reply {
 			r := answered(line[0], c)
 			r.status = status
 			return r
@@ -74,8 +74,8 @@ func (p *play) connectsEach(method string, status int, t *conformance.Table) err
 	return nil
 }
 
-func (p *play) connectsCut(method, how string) error {
-	return p.triesConnecting(connecting{script: playing(method, func(c *call) *reply {
+func (sc *scenario) connectsCut(method, how string) error {
+	return sc.triesConnecting(connecting{script: forMethod(method, func(c *call) *reply {
 		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"success":true}}`, rawOf(c.json.Get("id")))
 		switch how {
 		case "never begins":
@@ -88,10 +88,10 @@ func (p *play) connectsCut(method, how string) error {
 }
 
 // eachShows reads an object of every connection that was tried.
-func (p *play) eachShows(object string) error {
-	for _, t := range p.tests {
-		p.dest = t.d
-		if err := p.showsObject(object); err != nil {
+func (sc *scenario) eachShows(object string) error {
+	for _, t := range sc.tests {
+		sc.dest = t.d
+		if err := sc.showsObject(object); err != nil {
 			return err
 		}
 	}
@@ -99,32 +99,32 @@ func (p *play) eachShows(object string) error {
 }
 
 // eachRefusesSync makes a sync for every connection that was tried.
-func (p *play) eachRefusesSync(object string) error {
-	for _, t := range p.tests {
-		if p.dest = t.d; t.d.id == 0 {
+func (sc *scenario) eachRefusesSync(object string) error {
+	for _, t := range sc.tests {
+		if sc.dest = t.d; t.d.id == 0 {
 			continue // the connection itself was refused
 		}
-		if err := p.makesSync("id, name", rpc.OperationUpsert, object); err != nil {
+		if err := sc.makesSync("id, name", rpc.OperationUpsert, object); err != nil {
 			return err
 		}
-		if err := p.syncIs("refused"); err != nil {
+		if err := sc.syncIs("refused"); err != nil {
 			return err
 		}
 	}
-	p.Proof("%d connections", len(p.tests))
+	sc.Proof("%d connections", len(sc.tests))
 	return nil
 }
 
 // syncOfReplies makes a sync whose batches are of one record; the last record is
 // answered as it should be, the others each with a reply of their own.
-func (p *play) syncOfReplies(t *conformance.Table) error {
+func (sc *scenario) syncOfReplies(t *conformance.Table) error {
 	replies := map[string]string{}
 	for i, line := range t.Rows() {
 		replies[fmt.Sprintf("r%05d", i+1)] = line[0]
 	}
-	d, err := p.connect(connecting{
+	d, err := sc.connect(connecting{
 		sim: SimulatorConfig{Speed: rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 100_000}},
-		script: playing(rpc.MethodSyncBatch, func(c *call) *reply {
+		script: forMethod(rpc.MethodSyncBatch, func(c *call) *reply {
 			if text, bad := replies[stringOf(c.param("records", "0", "id"))]; bad {
 				return answered(text, c)
 			}
@@ -134,22 +134,22 @@ func (p *play) syncOfReplies(t *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	rows, err := p.newDataset(numbered(1, len(replies)+1))
+	rows, err := sc.newDataset(numbered(1, len(replies)+1))
 	if err != nil {
 		return err
 	}
-	_, err = p.newSync(d, rows, rpc.OperationUpsert, nil)
+	_, err = sc.newSync(d, rows, rpc.OperationUpsert, nil)
 	return err
 }
 
-func (p *play) destinationAnswers(method, text string) error {
-	p.dest.plays(playing(method, func(c *call) *reply { return answered(text, c) }))
+func (sc *scenario) destinationAnswers(method, text string) error {
+	sc.dest.setScript(forMethod(method, func(c *call) *reply { return answered(text, c) }))
 	return nil
 }
 
 // latestRun is the run that ended last.
-func (p *play) latestRun() (*answer, error) {
-	s := p.latest()
+func (sc *scenario) latestRun() (*answer, error) {
+	s := sc.latest()
 	if len(s.runs) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "no run has ended")
 	}
@@ -157,15 +157,15 @@ func (p *play) latestRun() (*answer, error) {
 }
 
 // runSays looks for a text in what the API says of a failed run (spec 2.9).
-func (p *play) runSays(text string) error {
-	a, err := p.latestRun()
+func (sc *scenario) runSays(text string) error {
+	a, err := sc.latestRun()
 	if err != nil {
 		return err
 	}
 	said := a.text("data", "error_code") + " " + a.text("data", "error_message") + " " + a.text("data", "error_detail")
 	if !strings.Contains(strings.ToLower(said), strings.ToLower(text)) {
-		p.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
+		sc.broken(fmt.Sprintf("error_code, error_message or error_detail with %q", text), said, a)
 	}
-	p.Proof("run %d", a.id("data", "id"))
-	return p.Held()
+	sc.Proof("run %d", a.id("data", "id"))
+	return sc.Held()
 }

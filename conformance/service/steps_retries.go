@@ -17,88 +17,88 @@ import (
 func retriesSteps() []conformance.Step {
 	return []conformance.Step{
 		step(`^the destination answers record "([^"]*)" with (a refusal|no result|a result without success|success and failure|two successes|the result of another record)( once)?$`,
-			func(p *play) any { return p.answersRecord }),
+			func(sc *scenario) any { return sc.answersRecord }),
 		step(`^the destination answers (every|the first) ([a-z_]+)(?: with record "([^"]*)")? with (HTTP 500|an error object|no results|no reply|no reply, but stores it)$`,
-			func(p *play) any { return p.answersCall }),
-		step(`^the destination gives results in reverse order$`, func(p *play) any {
-			return func() error { return p.mannered(func(m *manners) { m.reversed = true }) }
+			func(sc *scenario) any { return sc.answersCall }),
+		step(`^the destination gives results in reverse order$`, func(sc *scenario) any {
+			return func() error { return sc.addFault(func(m *faults) { m.reversed = true }) }
 		}),
-		step(`^the destination is well again$`, func(p *play) any {
-			return func() { p.mannersOf(p.dest).well() }
+		step(`^the destination is well again$`, func(sc *scenario) any {
+			return func() { sc.faultsOf(sc.dest).clear() }
 		}),
-		step(`^the destination notes the time of every batch$`, func(p *play) any { return p.notesTimes }),
-		step(`^a destination that declares "([a-z]+)" as an identifier too$`, func(p *play) any { return p.declaresIdentifier }),
-		step(`^the sync runs with force_full_sync in the (query|body)$`, func(p *play) any { return p.runsInFull }),
-		step(`^the URL of the destination changes$`, func(p *play) any { return p.moves }),
-		step(`^the sync also maps "([a-z]+)"$`, func(p *play) any { return p.mapsAlso }),
-		step(`^the sync takes "([a-z]+)" for its identifier$`, func(p *play) any { return p.takesIdentifier }),
-		step(`^time passes until another run of the sync has ended$`, func(p *play) any { return p.anotherRun }),
-		step(`^run (\d+) sends "([^"]*)" (once|more than once)$`, func(p *play) any { return p.runSendsRecord }),
-		step(`^"([^"]*)" is sent (more than once)$`, func(p *play) any {
+		step(`^the destination notes the time of every batch$`, func(sc *scenario) any { return sc.notesTimes }),
+		step(`^a destination that declares "([a-z]+)" as an identifier too$`, func(sc *scenario) any { return sc.declaresIdentifier }),
+		step(`^the sync runs with force_full_sync in the (query|body)$`, func(sc *scenario) any { return sc.runsInFull }),
+		step(`^the URL of the destination changes$`, func(sc *scenario) any { return sc.moves }),
+		step(`^the sync also maps "([a-z]+)"$`, func(sc *scenario) any { return sc.mapsAlso }),
+		step(`^the sync takes "([a-z]+)" for its identifier$`, func(sc *scenario) any { return sc.takesIdentifier }),
+		step(`^time passes until another run of the sync has ended$`, func(sc *scenario) any { return sc.anotherRun }),
+		step(`^run (\d+) sends "([^"]*)" (once|more than once)$`, func(sc *scenario) any { return sc.runSendsRecord }),
+		step(`^"([^"]*)" is sent (more than once)$`, func(sc *scenario) any {
 			return func(id, often string) error {
-				return p.sentSoOften("the sync", unpack(p.latest().dest.batches()), id, often)
+				return sc.sentSoOften("the sync", unpack(sc.latest().dest.batches()), id, often)
 			}
 		}),
-		step(`^run (\d+) sends "([^"]*)" in batches of ([\d, ]+) records$`, func(p *play) any { return p.runHalves }),
-		step(`^run (\d+) is (a full sync with its reason|no full sync)$`, func(p *play) any { return p.runIsFull }),
-		step(`^the history of run (\d+) shows record "([^"]*)" as (succeeded|rejected)( with its message)?$`, func(p *play) any { return p.historyShows }),
-		step(`^the history of run (\d+) with status "([a-z]+)" is$`, func(p *play) any { return p.historyOf }),
-		step(`^the waits between the batches of run (\d+) grow$`, func(p *play) any { return p.waitsGrow }),
+		step(`^run (\d+) sends "([^"]*)" in batches of ([\d, ]+) records$`, func(sc *scenario) any { return sc.runHalves }),
+		step(`^run (\d+) is (a full sync with its reason|no full sync)$`, func(sc *scenario) any { return sc.runIsFull }),
+		step(`^the history of run (\d+) shows record "([^"]*)" as (succeeded|rejected)( with its message)?$`, func(sc *scenario) any { return sc.historyShows }),
+		step(`^the history of run (\d+) with status "([a-z]+)" is$`, func(sc *scenario) any { return sc.historyOf }),
+		step(`^the waits between the batches of run (\d+) grow$`, func(sc *scenario) any { return sc.waitsGrow }),
 	}
 }
 
 // runsInFull triggers a run that sends everything.
-func (p *play) runsInFull(where string) error {
-	s := p.latest()
+func (sc *scenario) runsInFull(where string) error {
+	s := sc.latest()
 	var id int64
 	var err error
 	if where == "query" {
-		id, err = p.trigger(s, true)
+		id, err = sc.trigger(s, true)
 	} else {
 		var a *answer
-		a, err = p.must(request{method: "POST", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger", body: map[string]any{"force_full_sync": true}})
+		a, err = sc.must(request{method: "POST", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger", body: map[string]any{"force_full_sync": true}})
 		if err == nil {
 			id = a.id("data", "sync_run_id")
 		}
 	}
 	if err == nil {
-		_, err = p.ends(s, id)
+		_, err = sc.ends(s, id)
 	}
 	return err
 }
 
 // moves gives the connection another URL, which leads to the same simulator.
-func (p *play) moves() error {
-	d := p.dest
+func (sc *scenario) moves() error {
+	d := sc.dest
 	d.url += "/moved"
-	_, err := p.must(request{method: "PATCH", path: "/destinations/" + strconv.FormatInt(d.id, 10), body: d.connection(nil)})
+	_, err := sc.must(request{method: "PATCH", path: "/destinations/" + strconv.FormatInt(d.id, 10), body: d.connection(nil)})
 	return err
 }
 
 // mapsAlso adds a mapping to a column that the source has already.
-func (p *play) mapsAlso(column string) error {
-	s := p.latest()
+func (sc *scenario) mapsAlso(column string) error {
+	s := sc.latest()
 	mappings := slices.Clone(s.body["mappings"].([]map[string]any))
-	return p.changes(s, map[string]any{"mappings": append(mappings, mapping(column, column))})
+	return sc.changes(s, map[string]any{"mappings": append(mappings, mapping(column, column))})
 }
 
-func (p *play) takesIdentifier(column string) error {
-	s := p.latest()
+func (sc *scenario) takesIdentifier(column string) error {
+	s := sc.latest()
 	for _, m := range s.body["mappings"].([]map[string]any) {
 		m["is_primary_identifier"] = m["to"] == column
 	}
-	return p.changes(s, nil)
+	return sc.changes(s, nil)
 }
 
 // declaresIdentifier makes a destination that can match by another field.
-func (p *play) declaresIdentifier(name string) error {
+func (sc *scenario) declaresIdentifier(name string) error {
 	fields := thingFields()
 	for i := range fields {
 		if fields[i].APIName == name {
 			fields[i].Identifier, fields[i].Required = true, true
 		}
 	}
-	_, err := p.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
+	_, err := sc.connect(connecting{sim: SimulatorConfig{Fields: map[string][]rpc.Field{thingObject: fields}}})
 	return err
 }
 
@@ -110,32 +110,32 @@ const (
 )
 
 // anotherRun waits for a run that nobody has asked for.
-func (p *play) anotherRun() error {
-	s := p.latest()
-	last, err := p.newest(s)
+func (sc *scenario) anotherRun() error {
+	s := sc.latest()
+	last, err := sc.newest(s)
 	if err != nil {
 		return err
 	}
-	until := p.opts.time.now().Add(patientAtMost)
+	until := sc.opts.time.now().Add(patientAtMost)
 	for n := 0; ; n++ {
-		now, err := p.newest(s)
+		now, err := sc.newest(s)
 		if err != nil {
 			return err
 		}
 		if now != last {
-			_, err = p.ends(s, now)
+			_, err = sc.ends(s, now)
 			return err
 		}
 		switch {
-		case p.patient() && p.opts.time.now().After(until):
+		case sc.patient() && sc.opts.time.now().After(until):
 			return conformance.Outcome(conformance.Inconclusive, "--control-url", "the sync has not run again within %s", inWords(patientAtMost))
-		case p.patient():
-			err = p.sleep(pollPatiently)
+		case sc.patient():
+			err = sc.sleep(pollPatiently)
 		case n == anotherSteps:
-			p.broken("the sync runs again by itself", "it has not, since run "+strconv.FormatInt(last, 10), s.runs[len(s.runs)-1])
-			return p.Held()
+			sc.broken("the sync runs again by itself", "it has not, since run "+strconv.FormatInt(last, 10), s.runs[len(s.runs)-1])
+			return sc.Held()
 		default:
-			err = p.advance(anotherStep)
+			err = sc.advance(anotherStep)
 		}
 		if err != nil {
 			return err
@@ -144,8 +144,8 @@ func (p *play) anotherRun() error {
 }
 
 // newest is the id of the latest run of a sync.
-func (p *play) newest(s *syncing) (int64, error) {
-	a, err := p.must(request{method: "GET", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/sync_runs?per_page=1&order=desc"})
+func (sc *scenario) newest(s *syncing) (int64, error) {
+	a, err := sc.must(request{method: "GET", path: "/syncs/" + strconv.FormatInt(s.id, 10) + "/sync_runs?per_page=1&order=desc"})
 	if err != nil {
 		return 0, err
 	}
@@ -156,27 +156,27 @@ func (p *play) newest(s *syncing) (int64, error) {
 	return runs[0].ID, nil
 }
 
-func (p *play) runSendsRecord(run int, id, often string) error {
-	records, err := p.sentIn(run)
+func (sc *scenario) runSendsRecord(run int, id, often string) error {
+	records, err := sc.sentIn(run)
 	if err != nil {
 		return err
 	}
-	return p.sentSoOften(fmt.Sprintf("run %d", run), records, id, often)
+	return sc.sentSoOften(fmt.Sprintf("run %d", run), records, id, often)
 }
 
-func (p *play) sentSoOften(who string, records []sent, id, often string) error {
+func (sc *scenario) sentSoOften(who string, records []sent, id, often string) error {
 	records = slices.DeleteFunc(records, func(r sent) bool { return r.identifier != id })
 	if often == "once" && len(records) != 1 || often == "more than once" && len(records) < 2 {
-		p.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), fmt.Sprintf("%d times", len(records)), callsOf(records)...)
+		sc.brokenCall(fmt.Sprintf("%s sends %q %s", who, id, often), fmt.Sprintf("%d times", len(records)), callsOf(records)...)
 	}
-	p.Proof("%s sends %q %d times", who, id, len(records))
-	return p.Held()
+	sc.Proof("%s sends %q %d times", who, id, len(records))
+	return sc.Held()
 }
 
 // runHalves compares the sizes of the batches that a record came with; a size
 // may come several times in a row.
-func (p *play) runHalves(run int, id, want string) error {
-	batches, err := p.batchesOf(p.latest(), run)
+func (sc *scenario) runHalves(run int, id, want string) error {
+	batches, err := sc.batchesOf(sc.latest(), run)
 	if err != nil {
 		return err
 	}
@@ -192,24 +192,24 @@ func (p *play) runHalves(run int, id, want string) error {
 		}
 	}
 	if got := strings.Join(sizes, ", "); got != want {
-		p.brokenCall(fmt.Sprintf("run %d sends %q in batches of %s records", run, id, want), "in batches of "+got, with...)
+		sc.brokenCall(fmt.Sprintf("run %d sends %q in batches of %s records", run, id, want), "in batches of "+got, with...)
 	}
-	p.Proof("batches of %s records", want)
-	return p.Held()
+	sc.Proof("batches of %s records", want)
+	return sc.Held()
 }
 
-func (p *play) runIsFull(run int, what string) error {
-	a, err := p.ran(run)
+func (sc *scenario) runIsFull(run int, what string) error {
+	a, err := sc.ran(run)
 	if err != nil {
 		return err
 	}
 	full := rawOf(a.at("data", "full_sync"))
 	reason := a.text("data", "sync_trigger_reason", "ui_tag") + a.text("data", "sync_trigger_reason", "ui_detail")
 	if want := what != "no full sync"; full != strconv.FormatBool(want) || want && reason == "" {
-		p.broken(fmt.Sprintf("run %d is %s", run, what), fmt.Sprintf("full_sync is %s, sync_trigger_reason is %s", full, rawOf(a.at("data", "sync_trigger_reason"))), a)
+		sc.broken(fmt.Sprintf("run %d is %s", run, what), fmt.Sprintf("full_sync is %s, sync_trigger_reason is %s", full, rawOf(a.at("data", "sync_trigger_reason"))), a)
 	}
-	p.Proof("full_sync is %s", full)
-	return p.Held()
+	sc.Proof("full_sync is %s", full)
+	return sc.Held()
 }
 
 // recordLine is one record in the history of a run.
@@ -220,12 +220,12 @@ type recordLine struct {
 }
 
 // history reads the records of a run.
-func (p *play) history(run int, query string) ([]recordLine, *answer, error) {
-	ended, err := p.ran(run)
+func (sc *scenario) history(run int, query string) ([]recordLine, *answer, error) {
+	ended, err := sc.ran(run)
 	if err != nil {
 		return nil, nil, err
 	}
-	a, err := p.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(ended.id("data", "id"), 10) + "/records?per_page=100" + query})
+	a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(ended.id("data", "id"), 10) + "/records?per_page=100" + query})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -233,27 +233,27 @@ func (p *play) history(run int, query string) ([]recordLine, *answer, error) {
 	return lines, a, a.decode(&lines, "data")
 }
 
-func (p *play) historyShows(run int, id, status, message string) error {
-	lines, a, err := p.history(run, "")
+func (sc *scenario) historyShows(run int, id, status, message string) error {
+	lines, a, err := sc.history(run, "")
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(lines, func(l recordLine) bool { return l.Identifier == id })
 	switch {
 	case i < 0:
-		p.broken(fmt.Sprintf("the history shows the record %q", id), "it does not", a)
+		sc.broken(fmt.Sprintf("the history shows the record %q", id), "it does not", a)
 	case lines[i].Status != status:
-		p.broken(fmt.Sprintf("%q is %s", id, status), lines[i].Status, a)
+		sc.broken(fmt.Sprintf("%q is %s", id, status), lines[i].Status, a)
 	case message != "" && (lines[i].StatusMessage == nil || !strings.Contains(*lines[i].StatusMessage, refusal)):
-		p.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
+		sc.broken(fmt.Sprintf("the message of %q says %q", id, refusal), a.short(), a)
 	}
-	p.Proof("%d records in the history", len(lines))
-	return p.Held()
+	sc.Proof("%d records in the history", len(lines))
+	return sc.Held()
 }
 
 // historyOf compares the records of one status, by their identifiers.
-func (p *play) historyOf(run int, status string, want *conformance.Table) error {
-	lines, a, err := p.history(run, "&status="+status)
+func (sc *scenario) historyOf(run int, status string, want *conformance.Table) error {
+	lines, a, err := sc.history(run, "&status="+status)
 	if err != nil {
 		return err
 	}
@@ -265,19 +265,19 @@ func (p *play) historyOf(run int, status string, want *conformance.Table) error 
 		wanted = append(wanted, line[0])
 	}
 	if slices.Sort(got); !slices.Equal(got, wanted) {
-		p.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
+		sc.broken(fmt.Sprintf("%v as %s", wanted, status), fmt.Sprintf("%v", got), a)
 	}
-	p.Proof("%d records", len(got))
-	return p.Held()
+	sc.Proof("%d records", len(got))
+	return sc.Held()
 }
 
 // notesTimes asks the service's clock at every batch: where time is moved, only
 // the service knows how long it has waited.
-func (p *play) notesTimes() error {
-	return p.mannered(func(m *manners) {
+func (sc *scenario) notesTimes() error {
+	return sc.addFault(func(m *faults) {
 		m.times = map[int]time.Time{}
 		m.clock = func() time.Time {
-			now, err := p.clockOf()
+			now, err := sc.clockOf()
 			if err != nil {
 				return time.Time{}
 			}
@@ -290,12 +290,12 @@ func (p *play) notesTimes() error {
 // double, and may be shortened by chance.
 const growth = 1.2
 
-func (p *play) waitsGrow(run int) error {
-	batches, err := p.batchesOf(p.latest(), run)
+func (sc *scenario) waitsGrow(run int) error {
+	batches, err := sc.batchesOf(sc.latest(), run)
 	if err != nil {
 		return err
 	}
-	m := p.mannersOf(p.dest)
+	m := sc.faultsOf(sc.dest)
 	m.mu.Lock()
 	times := maps.Clone(m.times)
 	m.mu.Unlock()
@@ -308,10 +308,10 @@ func (p *play) waitsGrow(run int) error {
 	}
 	for i := 1; i < len(waits); i++ {
 		if float64(waits[i]) < growth*float64(waits[i-1]) {
-			p.brokenCall("each wait is longer than the one before", fmt.Sprintf("waits of %v", waits), batches...)
+			sc.brokenCall("each wait is longer than the one before", fmt.Sprintf("waits of %v", waits), batches...)
 			break
 		}
 	}
-	p.Proof("waits of %v", waits)
-	return p.Held()
+	sc.Proof("waits of %v", waits)
+	return sc.Held()
 }

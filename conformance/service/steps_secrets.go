@@ -12,19 +12,19 @@ import (
 // (spec 5.2).
 func secretsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^the endpoint gives no answer to any batch$`, func(p *play) any { return p.batchesUnanswered }),
-		step(`^a webhook with every event$`, func(p *play) any { return p.aWebhook }),
-		step(`^a client looks at all that tells of the sync$`, func(p *play) any { return p.looksAtAll }),
+		step(`^the endpoint gives no answer to any batch$`, func(sc *scenario) any { return sc.batchesUnanswered }),
+		step(`^a webhook with every event$`, func(sc *scenario) any { return sc.aWebhook }),
+		step(`^a client looks at all that tells of the sync$`, func(sc *scenario) any { return sc.looksAtAll }),
 	}
 }
 
 // batchesUnanswered closes the connection on every batch: the error of the HTTP
 // library that a service then has names the URL.
-func (p *play) batchesUnanswered() error {
-	if _, err := p.here(); err != nil {
+func (sc *scenario) batchesUnanswered() error {
+	if _, err := sc.here(); err != nil {
 		return err
 	}
-	p.dest.plays(func(c *call) *reply {
+	sc.dest.setScript(func(c *call) *reply {
 		if c.method == rpc.MethodSyncBatch {
 			return &reply{cut: true}
 		}
@@ -35,13 +35,13 @@ func (p *play) batchesUnanswered() error {
 
 // aWebhook leads to a port of this machine at which nothing listens: what the
 // service would have sent stands in its list of deliveries.
-func (p *play) aWebhook() error {
-	name := p.called("webhook")
-	a, err := p.send(p.ctx, p.Check().ID, p.signed(request{method: "POST", path: "/webhooks", body: map[string]any{
+func (sc *scenario) aWebhook() error {
+	name := sc.called("webhook")
+	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(request{method: "POST", path: "/webhooks", body: map[string]any{
 		"name": name, "endpoint": "https://127.0.0.1:1/zz-conf",
 	}}))
 	if err == nil && accepted(a) && a.id("data", "id") != 0 {
-		p.made(thing{kind: "webhooks", id: a.id("data", "id"), name: name})
+		sc.made(thing{kind: "webhooks", id: a.id("data", "id"), name: name})
 	}
 	return err // lifecycle webhooks are an extension: without them there is less to look at
 }
@@ -49,42 +49,42 @@ func (p *play) aWebhook() error {
 // looksAtAll reads every place where an error of a call may end up: resources,
 // runs and their records, and what only a stand-in shows, e-mails, webhooks, the
 // log of requests and the way of a record.
-func (p *play) looksAtAll() error {
-	if err := p.looksInEveryWay(); err != nil {
+func (sc *scenario) looksAtAll() error {
+	if err := sc.looksInEveryWay(); err != nil {
 		return err
 	}
-	s := p.latest()
+	s := sc.latest()
 	var run int64
 	if len(s.runs) > 0 {
 		run = s.runs[len(s.runs)-1].id("data", "id")
 	}
 	for _, path := range []string{
 		below("destinations", s.dest.id, "/objects"), s.dest.objectPath(thingObject),
-		p.syncPath(), "/syncs?per_page=100", p.syncPath() + "/sync_runs",
+		sc.syncPath(), "/syncs?per_page=100", sc.syncPath() + "/sync_runs",
 		below("sync_runs", run, ""), below("sync_runs", run, "/records?per_page=100"), "/webhooks?per_page=100",
 	} {
-		if _, err := p.api(request{method: "GET", path: path}); err != nil {
+		if _, err := sc.api(request{method: "GET", path: path}); err != nil {
 			return err
 		}
 	}
-	if p.target.ControlURL == "" {
+	if sc.target.ControlURL == "" {
 		return nil
 	}
 	paths := []string{
 		"/webhook_deliveries?sync=" + strconv.FormatInt(s.id, 10), "/journal/webhooks?sync=" + strconv.FormatInt(s.id, 10),
 		"/journal/calls?destination=" + strconv.FormatInt(s.dest.id, 10),
-		"/journal/requests?workspace=" + strconv.FormatInt(p.named.workspace.value, 10),
+		"/journal/requests?workspace=" + strconv.FormatInt(sc.named.workspace.value, 10),
 		"/explain?sync_id=" + strconv.FormatInt(s.id, 10) + "&identifier=r00001",
 	}
-	for _, to := range p.noticed {
+	for _, to := range sc.noticed {
 		paths = append(paths, "/mailbox?to="+url.QueryEscape(to))
 	}
 	for _, path := range paths {
-		a, err := p.control("GET", path, nil)
+		a, err := sc.control("GET", path, nil)
 		if err != nil {
 			return err
 		}
-		p.answers = append(p.answers, a)
+		sc.answers = append(sc.answers, a)
 	}
 	return nil
 }

@@ -11,25 +11,25 @@ import (
 // sourcesSteps are for SRC: source types (spec 2.10).
 func sourcesSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a client lists the source types$`, func(p *play) any { return p.listsSourceTypes }),
-		step(`^a client fetches the (source of the run|dataset of the model)$`, func(p *play) any { return p.fetchesBehind }),
-		step(`^the type of every source shown is one of the source types$`, func(p *play) any { return p.sourceIsListed }),
-		step(`^no two ([a-z ]+)s shown have the same "([a-z_]+)"$`, func(p *play) any { return p.noTwoAlike }),
+		step(`^a client lists the source types$`, func(sc *scenario) any { return sc.listsSourceTypes }),
+		step(`^a client fetches the (source of the run|dataset of the model)$`, func(sc *scenario) any { return sc.fetchesBehind }),
+		step(`^the type of every source shown is one of the source types$`, func(sc *scenario) any { return sc.sourceIsListed }),
+		step(`^no two ([a-z ]+)s shown have the same "([a-z_]+)"$`, func(sc *scenario) any { return sc.noTwoAlike }),
 	}
 }
 
 // listsSourceTypes goes through all pages (spec 2.10, 8).
-func (p *play) listsSourceTypes() error {
-	all, err := p.pages("/source_types", func(a *answer, n *wire.Node) { p.shows("source type", "list", a, n) })
-	p.answered.latest = all
+func (sc *scenario) listsSourceTypes() error {
+	all, err := sc.pages("/source_types", func(a *answer, n *wire.Node) { sc.shows("source type", "list", a, n) })
+	sc.answered.latest = all
 	return err
 }
 
 // fetchesBehind looks at what a scenario reads from.
-func (p *play) fetchesBehind(what string) error {
-	path, kind := "/sources/"+strconv.FormatInt(p.source, 10), "source"
+func (sc *scenario) fetchesBehind(what string) error {
+	path, kind := "/sources/"+strconv.FormatInt(sc.source, 10), "source"
 	if what == "dataset of the model" {
-		models, err := p.looked("model")
+		models, err := sc.looked("model")
 		if err != nil {
 			return err
 		}
@@ -39,36 +39,36 @@ func (p *play) fetchesBehind(what string) error {
 		}
 		path, kind = "/datasets/"+strconv.FormatInt(id, 10), "dataset"
 	}
-	a, err := p.api(request{method: "GET", path: path})
+	a, err := sc.api(request{method: "GET", path: path})
 	if err != nil {
 		return err
 	}
-	p.shows(kind, "fetch", a, a.at("data"))
+	sc.shows(kind, "fetch", a, a.at("data"))
 	return nil
 }
 
 // sourceIsListed: the service_name is what the type of a source is called.
-func (p *play) sourceIsListed() error {
-	sources, err := p.looked("source")
+func (sc *scenario) sourceIsListed() error {
+	sources, err := sc.looked("source")
 	if err != nil {
 		return err
 	}
 	var names []string
-	for _, v := range p.shown("source type") {
+	for _, v := range sc.shown("source type") {
 		names = append(names, stringOf(v.node.Get("service_name")))
 	}
 	for _, v := range sources {
 		if kind := stringOf(v.node.Get("type")); !slices.Contains(names, kind) {
-			p.brokenView(v, "type "+strconv.Quote(kind), "is the service_name of a source type", brief(names))
+			sc.brokenView(v, "type "+strconv.Quote(kind), "is the service_name of a source type", brief(names))
 		}
 	}
-	p.Proof("%d source types", len(names))
-	return p.Held()
+	sc.Proof("%d source types", len(names))
+	return sc.Held()
 }
 
 // noTwoAlike compares what one answer shows.
-func (p *play) noTwoAlike(kind, member string) error {
-	all, err := p.looked(kind)
+func (sc *scenario) noTwoAlike(kind, member string) error {
+	all, err := sc.looked(kind)
 	if err != nil {
 		return err
 	}
@@ -80,10 +80,10 @@ func (p *play) noTwoAlike(kind, member string) error {
 	for _, v := range all {
 		this := one{v.answer, rawOf(v.member(member))}
 		if seen[this] {
-			p.brokenView(v, member, "is its own", this.value+" stands twice")
+			sc.brokenView(v, member, "is its own", this.value+" stands twice")
 		}
 		seen[this] = true
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }

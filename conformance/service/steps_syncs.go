@@ -10,44 +10,44 @@ import (
 // syncsSteps are about syncs as resources (spec 2.6).
 func syncsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^syncs that have:$`, func(p *play) any { return p.syncsHave }),
-		step(`^a sync$`, func(p *play) any { return func() error { return p.given(nil) } }),
-		step(`^a sync with:$`, func(p *play) any { return p.given }),
-		step(`^a client creates a sync with:$`, func(p *play) any { return p.clientCreates }),
-		step(`^a client creates a sync with each of these:$`, func(p *play) any { return p.clientCreatesEach }),
-		step(`^a client updates the sync with:$`, func(p *play) any { return p.clientUpdates }),
-		step(`^a client updates the sync with each of these:$`, func(p *play) any { return p.clientUpdatesEach }),
-		step(`^a client updates the sync with nothing but:$`, func(p *play) any { return p.clientSendsOnly }),
-		step(`^a client updates the sync with its required fields alone$`, func(p *play) any { return p.clientSendsRequired }),
-		step(`^a client reads the sync$`, func(p *play) any { return p.clientReads }),
+		step(`^syncs that have:$`, func(sc *scenario) any { return sc.syncsHave }),
+		step(`^a sync$`, func(sc *scenario) any { return func() error { return sc.given(nil) } }),
+		step(`^a sync with:$`, func(sc *scenario) any { return sc.given }),
+		step(`^a client creates a sync with:$`, func(sc *scenario) any { return sc.clientCreates }),
+		step(`^a client creates a sync with each of these:$`, func(sc *scenario) any { return sc.clientCreatesEach }),
+		step(`^a client updates the sync with:$`, func(sc *scenario) any { return sc.clientUpdates }),
+		step(`^a client updates the sync with each of these:$`, func(sc *scenario) any { return sc.clientUpdatesEach }),
+		step(`^a client updates the sync with nothing but:$`, func(sc *scenario) any { return sc.clientSendsOnly }),
+		step(`^a client updates the sync with its required fields alone$`, func(sc *scenario) any { return sc.clientSendsRequired }),
+		step(`^a client reads the sync$`, func(sc *scenario) any { return sc.clientReads }),
 
-		step(`^a client deletes the sync$`, func(p *play) any { return p.clientDeletes }),
-		step(`^an object with (field ordering|append|advanced configuration|references)$`, func(p *play) any { return p.anObject }),
-		step(`^(an audience)$`, func(p *play) any { return p.anObject }),
-		step(`^a destination that makes fields on write$`, func(p *play) any { return p.makesFields }),
-		step(`^a topic of a streaming source$`, func(p *play) any { return p.aTopic }),
-		step(`^a table of the source$`, func(p *play) any { return p.aTable }),
-		step(`^a client creates a sync with every key of its advanced configuration$`, func(p *play) any { return p.createsAdvanced }),
+		step(`^a client deletes the sync$`, func(sc *scenario) any { return sc.clientDeletes }),
+		step(`^an object with (field ordering|append|advanced configuration|references)$`, func(sc *scenario) any { return sc.anObject }),
+		step(`^(an audience)$`, func(sc *scenario) any { return sc.anObject }),
+		step(`^a destination that makes fields on write$`, func(sc *scenario) any { return sc.makesFields }),
+		step(`^a topic of a streaming source$`, func(sc *scenario) any { return sc.aTopic }),
+		step(`^a table of the source$`, func(sc *scenario) any { return sc.aTable }),
+		step(`^a client creates a sync with every key of its advanced configuration$`, func(sc *scenario) any { return sc.createsAdvanced }),
 
-		step(`^the answer says:$`, func(p *play) any { return p.answerSays }),
-		step(`^the answer has these types:$`, func(p *play) any { return p.answerHasTypes }),
-		step(`^the sync shows:$`, func(p *play) any { return p.syncShows }),
-		step(`^every request is accepted$`, func(p *play) any { return p.allAccepted }),
-		step(`^every request is refused$`, func(p *play) any { return p.allRefused }),
-		step(`^every sync shows what it was given$`, func(p *play) any { return p.allShown }),
-		step(`^every request is refused, or the sync does not show what was asked for$`, func(p *play) any { return p.noneShown }),
-		step(`^(a|no) sync was made$`, func(p *play) any { return p.wasMade }),
-		step(`^the list of syncs shows the sync as it is read by its id$`, func(p *play) any { return p.listedAlike }),
+		step(`^the answer says:$`, func(sc *scenario) any { return sc.answerSays }),
+		step(`^the answer has these types:$`, func(sc *scenario) any { return sc.answerHasTypes }),
+		step(`^the sync shows:$`, func(sc *scenario) any { return sc.syncShows }),
+		step(`^every request is accepted$`, func(sc *scenario) any { return sc.allAccepted }),
+		step(`^every request is refused$`, func(sc *scenario) any { return sc.allRefused }),
+		step(`^every sync shows what it was given$`, func(sc *scenario) any { return sc.allShown }),
+		step(`^every request is refused, or the sync does not show what was asked for$`, func(sc *scenario) any { return sc.noneShown }),
+		step(`^(a|no) sync was made$`, func(sc *scenario) any { return sc.wasMade }),
+		step(`^the list of syncs shows the sync as it is read by its id$`, func(sc *scenario) any { return sc.listedAlike }),
 	}
 }
 
 // syncsHave is for all syncs that the scenario makes from here on.
-func (p *play) syncsHave(t *conformance.Table) error {
-	g := p.ground()
-	if _, err := p.draft(); err != nil { // placeholders need what it stands on
+func (sc *scenario) syncsHave(t *conformance.Table) error {
+	g := sc.nextSync()
+	if _, err := sc.draft(); err != nil { // placeholders need what it stands on
 		return err
 	}
-	over, err := p.laid(g.over, t)
+	over, err := sc.laid(g.over, t)
 	if err != nil {
 		return err
 	}
@@ -61,15 +61,15 @@ func (p *play) syncsHave(t *conformance.Table) error {
 }
 
 // given makes a sync that the scenario builds on.
-func (p *play) given(t *conformance.Table) error {
-	body, err := p.draft()
+func (sc *scenario) given(t *conformance.Table) error {
+	body, err := sc.draft()
 	if err == nil && t != nil {
-		body, err = p.laid(body, t)
+		body, err = sc.laid(body, t)
 	}
 	if err != nil {
 		return err
 	}
-	_, err = p.newSync(p.dest, p.ground().rows, "upsert", body)
+	_, err = sc.newSync(sc.dest, sc.nextSync().rows, "upsert", body)
 	return err
 }
 
@@ -90,41 +90,41 @@ func (t *trial) String() string {
 }
 
 // asks creates a sync and notes the fields that it is about.
-func (p *play) asks(body, fields map[string]any) error {
-	before := len(p.syncs)
-	if _, err := p.creates(body); err != nil {
+func (sc *scenario) asks(body, fields map[string]any) error {
+	before := len(sc.syncs)
+	if _, err := sc.creates(body); err != nil {
 		return err
 	}
-	return p.tries(body, fields, len(p.syncs) > before)
+	return sc.tries(body, fields, len(sc.syncs) > before)
 }
 
 // tries notes the latest request, and what became of the sync.
-func (p *play) tries(body, fields map[string]any, made bool) error {
+func (sc *scenario) tries(body, fields map[string]any, made bool) error {
 	// As JSON has them, to be compared with what is read.
-	one := &trial{fields: valueOf(mustParse(fields)).(map[string]any), label: body["label"], answer: p.last}
+	one := &trial{fields: valueOf(mustParse(fields)).(map[string]any), label: body["label"], answer: sc.last}
 	if made {
-		shown, err := p.must(request{method: "GET", path: p.syncPath()})
+		shown, err := sc.must(request{method: "GET", path: sc.syncPath()})
 		if err != nil {
 			return err
 		}
 		one.shown = shown
 	}
-	if p.judged {
-		p.trials, p.judged = nil, false
+	if sc.judged {
+		sc.trials, sc.judged = nil, false
 	}
-	p.trials = append(p.trials, one)
+	sc.trials = append(sc.trials, one)
 	return nil
 }
 
 // asked are the rows of a table as fields by path; nil for one that is left out.
-func (p *play) asked(t *conformance.Table) (map[string]any, error) {
+func (sc *scenario) asked(t *conformance.Table) (map[string]any, error) {
 	fields := map[string]any{}
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
 			fields[row["field"]] = nil
 			continue
 		}
-		v, err := p.value(row["value"])
+		v, err := sc.value(row["value"])
 		if err != nil {
 			return nil, err
 		}
@@ -133,19 +133,19 @@ func (p *play) asked(t *conformance.Table) (map[string]any, error) {
 	return fields, nil
 }
 
-func (p *play) clientCreates(t *conformance.Table) error {
-	body, err := p.draft()
+func (sc *scenario) clientCreates(t *conformance.Table) error {
+	body, err := sc.draft()
 	if err == nil {
-		body, err = p.laid(body, t)
+		body, err = sc.laid(body, t)
 	}
 	if err != nil {
 		return err
 	}
-	fields, err := p.asked(t)
+	fields, err := sc.asked(t)
 	if err != nil {
 		return err
 	}
-	return p.asks(body, fields)
+	return sc.asks(body, fields)
 }
 
 // single is a table with one row of another.
@@ -163,64 +163,64 @@ func each(t *conformance.Table, do func(*conformance.Table) error) error {
 	return nil
 }
 
-func (p *play) clientCreatesEach(t *conformance.Table) error { return each(t, p.clientCreates) }
+func (sc *scenario) clientCreatesEach(t *conformance.Table) error { return each(t, sc.clientCreates) }
 
-func (p *play) clientUpdatesEach(t *conformance.Table) error { return each(t, p.clientUpdates) }
+func (sc *scenario) clientUpdatesEach(t *conformance.Table) error { return each(t, sc.clientUpdates) }
 
 // clientUpdates sends the whole sync again, with changes.
-func (p *play) clientUpdates(t *conformance.Table) error {
-	body, err := p.laid(p.latest().body, t)
+func (sc *scenario) clientUpdates(t *conformance.Table) error {
+	body, err := sc.laid(sc.latest().body, t)
 	if err != nil {
 		return err
 	}
-	fields, err := p.asked(t)
+	fields, err := sc.asked(t)
 	if err != nil {
 		return err
 	}
-	return p.update(body, fields)
+	return sc.update(body, fields)
 }
 
 // clientSendsOnly sends no more than the table has.
-func (p *play) clientSendsOnly(t *conformance.Table) error {
-	body, err := p.laid(map[string]any{}, t)
+func (sc *scenario) clientSendsOnly(t *conformance.Table) error {
+	body, err := sc.laid(map[string]any{}, t)
 	if err != nil {
 		return err
 	}
-	fields, err := p.asked(t)
+	fields, err := sc.asked(t)
 	if err != nil {
 		return err
 	}
-	return p.update(body, fields)
+	return sc.update(body, fields)
 }
 
 // clientSendsRequired sends what an update must have (spec 4.1.1).
-func (p *play) clientSendsRequired() error {
-	body, whole := map[string]any{}, p.latest().body
+func (sc *scenario) clientSendsRequired() error {
+	body, whole := map[string]any{}, sc.latest().body
 	for _, field := range []string{"operation", "destination_attributes", "mappings", "source_attributes"} {
 		body[field] = whole[field]
 	}
-	return p.update(body, map[string]any{})
+	return sc.update(body, map[string]any{})
 }
 
-func (p *play) update(body, fields map[string]any) error {
-	a, err := p.api(request{method: "PATCH", path: p.syncPath(), body: body})
+func (sc *scenario) update(body, fields map[string]any) error {
+	a, err := sc.api(request{method: "PATCH", path: sc.syncPath(), body: body})
 	if err != nil {
 		return err
 	}
 	if accepted(a) && body["validate_only"] != true {
-		kept := maps.Clone(p.latest().body)
+		kept := maps.Clone(sc.latest().body)
 		maps.Copy(kept, body)
-		p.latest().body = kept
+		sc.latest().body = kept
 	}
-	return p.tries(body, fields, accepted(a))
+	return sc.tries(body, fields, accepted(a))
 }
 
-func (p *play) clientDeletes() error {
-	_, err := p.api(request{method: "DELETE", path: p.syncPath()})
+func (sc *scenario) clientDeletes() error {
+	_, err := sc.api(request{method: "DELETE", path: sc.syncPath()})
 	return err
 }
 
-func (p *play) clientReads() error {
-	_, err := p.api(request{method: "GET", path: p.syncPath()})
+func (sc *scenario) clientReads() error {
+	_, err := sc.api(request{method: "GET", path: sc.syncPath()})
 	return err
 }

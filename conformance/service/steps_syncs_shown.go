@@ -9,114 +9,114 @@ import (
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.
-func (p *play) data() *wire.Node { return p.last.at("data") }
+func (sc *scenario) data() *wire.Node { return sc.last.at("data") }
 
-func (p *play) answerSays(t *conformance.Table) error {
+func (sc *scenario) answerSays(t *conformance.Table) error {
 	for _, row := range cells(t) {
-		wanted, err := p.value(row["value"])
+		wanted, err := sc.value(row["value"])
 		if err != nil {
 			return err
 		}
-		n := down(p.last.json, row["field"])
+		n := down(sc.last.json, row["field"])
 		switch why := misses(wanted, valueOf(n), row["field"]); {
 		case n == nil:
-			p.broken(row["field"]+" is "+brief(wanted), row["field"]+" is missing: "+p.last.short(), p.last)
+			sc.broken(row["field"]+" is "+brief(wanted), row["field"]+" is missing: "+sc.last.short(), sc.last)
 		case why != "":
-			p.broken(row["field"]+" is "+brief(wanted), why, p.last)
+			sc.broken(row["field"]+" is "+brief(wanted), why, sc.last)
 		}
 	}
-	p.Proof("%d fields", len(t.Rows())-1)
-	return p.Held()
+	sc.Proof("%d fields", len(t.Rows())-1)
+	return sc.Held()
 }
 
-func (p *play) answerHasTypes(t *conformance.Table) error {
+func (sc *scenario) answerHasTypes(t *conformance.Table) error {
 	for _, row := range cells(t) {
-		n := down(p.data(), row["field"])
+		n := down(sc.data(), row["field"])
 		if !hasType(n, row["type"]) {
-			p.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], rawOf(n)), p.last)
+			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], rawOf(n)), sc.last)
 		}
 	}
-	p.Proof("%d fields", len(t.Rows())-1)
-	return p.Held()
+	sc.Proof("%d fields", len(t.Rows())-1)
+	return sc.Held()
 }
 
 // syncShows reads the latest sync and compares.
-func (p *play) syncShows(t *conformance.Table) error {
-	a, err := p.must(request{method: "GET", path: p.syncPath()})
+func (sc *scenario) syncShows(t *conformance.Table) error {
+	a, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err
 	}
 	for _, row := range cells(t) {
-		wanted, err := p.value(row["value"])
+		wanted, err := sc.value(row["value"])
 		if err != nil {
 			return err
 		}
-		p.compare(a, row["field"], wanted)
+		sc.compare(a, row["field"], wanted)
 	}
-	p.Proof("%d fields", len(t.Rows())-1)
-	return p.Held()
+	sc.Proof("%d fields", len(t.Rows())-1)
+	return sc.Held()
 }
 
 // compare holds one field of a sync against what was written.
-func (p *play) compare(a *answer, field string, wanted any) {
+func (sc *scenario) compare(a *answer, field string, wanted any) {
 	n := down(a.at("data"), field)
 	if why := misses(wanted, valueOf(n), field); why != "" {
-		p.broken(fmt.Sprintf("the sync shows %s %s", field, brief(wanted)), why, a)
+		sc.broken(fmt.Sprintf("the sync shows %s %s", field, brief(wanted)), why, a)
 	}
 }
 
 // tried are the requests since the last claim; none at all decides nothing.
-func (p *play) tried() ([]*trial, error) {
-	p.judged = true
-	if len(p.trials) == 0 {
+func (sc *scenario) tried() ([]*trial, error) {
+	sc.judged = true
+	if len(sc.trials) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "nothing was asked of the service")
 	}
-	return p.trials, nil
+	return sc.trials, nil
 }
 
-func (p *play) allAccepted() error { return p.allAre(accepted, "is accepted") }
+func (sc *scenario) allAccepted() error { return sc.allAre(accepted, "is accepted") }
 
-func (p *play) allRefused() error {
-	return p.allAre(refused, "is refused with a status from 400 to 499")
+func (sc *scenario) allRefused() error {
+	return sc.allAre(refused, "is refused with a status from 400 to 499")
 }
 
-func (p *play) allAre(are func(*answer) bool, what string) error {
-	trials, err := p.tried()
+func (sc *scenario) allAre(are func(*answer) bool, what string) error {
+	trials, err := sc.tried()
 	if err != nil {
 		return err
 	}
 	for _, t := range trials {
 		if !are(t.answer) {
-			p.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
+			sc.broken("a sync with "+t.String()+" "+what, t.answer.short(), t.answer)
 		}
 	}
-	p.Proof("%d requests", len(trials))
-	return p.Held()
+	sc.Proof("%d requests", len(trials))
+	return sc.Held()
 }
 
 // allShown compares every sync with what was written into it.
-func (p *play) allShown() error {
-	trials, err := p.tried()
+func (sc *scenario) allShown() error {
+	trials, err := sc.tried()
 	if err != nil {
 		return err
 	}
 	for _, t := range trials {
 		if t.shown == nil {
-			p.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
+			sc.broken("a sync with "+t.String()+" is made", t.answer.short(), t.answer)
 			continue
 		}
 		for field, wanted := range t.fields {
-			p.compare(t.shown, field, wanted)
+			sc.compare(t.shown, field, wanted)
 		}
 	}
-	p.Proof("%d syncs", len(trials))
-	return p.Held()
+	sc.Proof("%d syncs", len(trials))
+	return sc.Held()
 }
 
 // noneShown is for settings that apply elsewhere only: a service may refuse
 // them, or pay no heed to them (spec 4.1.3, 4.1.4).
-func (p *play) noneShown() error {
-	trials, err := p.tried()
+func (sc *scenario) noneShown() error {
+	trials, err := sc.tried()
 	if err != nil {
 		return err
 	}
@@ -125,23 +125,23 @@ func (p *play) noneShown() error {
 			continue
 		}
 		if !accepted(t.answer) || t.shown == nil {
-			p.broken("a sync with "+t.String()+" is refused", t.answer.short(), t.answer)
+			sc.broken("a sync with "+t.String()+" is refused", t.answer.short(), t.answer)
 			continue
 		}
 		for field, asked := range t.fields {
 			if misses(asked, valueOf(down(t.shown.at("data"), field)), field) == "" {
-				p.broken("a sync that does not show "+field+" "+brief(asked), "it does", t.shown)
+				sc.broken("a sync that does not show "+field+" "+brief(asked), "it does", t.shown)
 			}
 		}
 	}
-	p.Proof("%d requests", len(trials))
-	return p.Held()
+	sc.Proof("%d requests", len(trials))
+	return sc.Held()
 }
 
 // listed finds a sync in the list by a field that only it has. New syncs are
 // first in the default order (spec 8); others may be made at the same time.
-func (p *play) listed(field string, value any) (*answer, *wire.Node, error) {
-	a, err := p.must(request{method: "GET", path: "/syncs?per_page=100"})
+func (sc *scenario) listed(field string, value any) (*answer, *wire.Node, error) {
+	a, err := sc.must(request{method: "GET", path: "/syncs?per_page=100"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -154,44 +154,44 @@ func (p *play) listed(field string, value any) (*answer, *wire.Node, error) {
 }
 
 // wasMade looks for the sync of the latest request by its label.
-func (p *play) wasMade(which string) error {
-	trials, err := p.tried()
+func (sc *scenario) wasMade(which string) error {
+	trials, err := sc.tried()
 	if err != nil {
 		return err
 	}
 	label := trials[len(trials)-1].label
-	a, found, err := p.listed("label", label)
+	a, found, err := sc.listed("label", label)
 	switch {
 	case err != nil:
 		return err
 	case which == "no" && found != nil:
-		p.broken("no sync is made", fmt.Sprintf("the list has one with the label %q", label), a)
+		sc.broken("no sync is made", fmt.Sprintf("the list has one with the label %q", label), a)
 	case which == "a" && found == nil:
-		p.broken("a sync is made", fmt.Sprintf("the list has none with the label %q", label), a)
+		sc.broken("a sync is made", fmt.Sprintf("the list has none with the label %q", label), a)
 	}
-	p.Proof("label %s", label)
-	return p.Held()
+	sc.Proof("label %s", label)
+	return sc.Held()
 }
 
 // listedAlike compares a sync in the list with the same sync by its id.
-func (p *play) listedAlike() error {
-	one, err := p.must(request{method: "GET", path: p.syncPath()})
+func (sc *scenario) listedAlike() error {
+	one, err := sc.must(request{method: "GET", path: sc.syncPath()})
 	if err != nil {
 		return err
 	}
-	list, found, err := p.listed("label", p.latest().body["label"])
+	list, found, err := sc.listed("label", sc.latest().body["label"])
 	switch {
 	case err != nil:
 		return err
 	case found == nil:
-		p.broken("the list of syncs has the sync", "it does not", list)
-		return p.Held()
+		sc.broken("the list of syncs has the sync", "it does not", list)
+		return sc.Held()
 	}
 	for _, m := range one.at("data").Members {
 		if got := valueOf(found.Get(m.Name)); !reflect.DeepEqual(got, valueOf(m.Value)) {
-			p.broken(fmt.Sprintf("%s is %s in the list too", m.Name, brief(valueOf(m.Value))), brief(got), list, one)
+			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, brief(valueOf(m.Value))), brief(got), list, one)
 		}
 	}
-	p.Proof("%d fields", len(one.at("data").Members))
-	return p.Held()
+	sc.Proof("%d fields", len(one.at("data").Members))
+	return sc.Held()
 }

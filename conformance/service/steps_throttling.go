@@ -14,19 +14,19 @@ import (
 // throttlingSteps are for THR: 429 and Retry-After.
 func throttlingSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^the destination notes the time of every call$`, func(p *play) any { return p.timesCalls }),
-		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})$`, func(p *play) any {
+		step(`^the destination notes the time of every call$`, func(sc *scenario) any { return sc.timesCalls }),
+		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3})$`, func(sc *scenario) any {
 			return func(first int64, last, method string, status int) error {
-				return p.refusesCalls(first, last, method, status, "", "")
+				return sc.refusesCalls(first, last, method, status, "", "")
 			}
 		}),
 		step(`^calls? (\d+)(?: to (\d+))? of ([a-z_]+) (?:is|are) answered with status (\d{3}) and ([A-Za-z-]+) "([^"]*)"$`,
-			func(p *play) any { return p.refusesCalls }),
-		step(`^each sync starts when status (\d{3}) was answered to the first$`, func(p *play) any { return p.startsAfter }),
+			func(sc *scenario) any { return sc.refusesCalls }),
+		step(`^each sync starts when status (\d{3}) was answered to the first$`, func(sc *scenario) any { return sc.startsAfter }),
 
-		step(`^no call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(p *play) any { return p.restsAfter }),
-		step(`^a call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(p *play) any { return p.goesOnAfter }),
-		step(`^every batch has (\d+) records$`, func(p *play) any { return p.batchesAreWhole }),
+		step(`^no call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(sc *scenario) any { return sc.restsAfter }),
+		step(`^a call of the( latest)? sync comes within (\d+) (seconds|ms) after status (\d{3})$`, func(sc *scenario) any { return sc.goesOnAfter }),
+		step(`^every batch has (\d+) records$`, func(sc *scenario) any { return sc.batchesAreWhole }),
 	}
 }
 
@@ -38,11 +38,11 @@ type timeline struct {
 
 // timesCalls asks the service's clock at every call: where time is moved, only
 // the service knows how long it has waited.
-func (p *play) timesCalls() {
+func (sc *scenario) timesCalls() {
 	line := &timeline{at: map[int]time.Time{}}
-	p.dest.times = line
-	p.dest.behaves(func(c *call, _ *reply) {
-		now, err := p.clockOf()
+	sc.dest.times = line
+	sc.dest.behaves(func(c *call, _ *reply) {
+		now, err := sc.clockOf()
 		if err != nil {
 			return // no time, no verdict
 		}
@@ -53,7 +53,7 @@ func (p *play) timesCalls() {
 }
 
 // timeOf is when a call came.
-func (p *play) timeOf(d *destination, c *call) (time.Time, bool) {
+func (sc *scenario) timeOf(d *destination, c *call) (time.Time, bool) {
 	line := d.times
 	if line == nil {
 		return time.Time{}, false
@@ -70,7 +70,7 @@ const inDate = "a date in "
 
 // refusesCalls answers some calls of a method, counted from now on, with a
 // failure of HTTP.
-func (p *play) refusesCalls(first int64, last, method string, status int, name, value string) error {
+func (sc *scenario) refusesCalls(first int64, last, method string, status int, name, value string) error {
 	var end int64
 	if _, err := fmt.Sscan(last, &end); err != nil {
 		end = first
@@ -83,10 +83,10 @@ func (p *play) refusesCalls(first int64, last, method string, status int, name, 
 			return err
 		}
 	}
-	p.dest.behaves(counted(method, first, end, func(_ *call, r *reply) {
+	sc.dest.behaves(counted(method, first, end, func(_ *call, r *reply) {
 		said := value
 		if dated {
-			if now, err := p.clockOf(); err == nil {
+			if now, err := sc.clockOf(); err == nil {
 				said = now.Add(ahead).Format(http.TimeFormat)
 			}
 		}
@@ -99,31 +99,31 @@ func (p *play) refusesCalls(first int64, last, method string, status int, name, 
 
 // startsAfter begins with the first sync, and with the others once a call of it
 // was answered with this status.
-func (p *play) startsAfter(status int) error {
-	first := p.syncs[0]
-	ids := make([]int64, len(p.syncs))
+func (sc *scenario) startsAfter(status int) error {
+	first := sc.syncs[0]
+	ids := make([]int64, len(sc.syncs))
 	var err error
-	if ids[0], err = p.trigger(first, false); err != nil {
+	if ids[0], err = sc.trigger(first, false); err != nil {
 		return err
 	}
-	for deadline := time.Now().Add(runLimit); p.answeredWith(first.dest, status) == nil; {
+	for deadline := time.Now().Add(runLimit); sc.answeredWith(first.dest, status) == nil; {
 		if time.Now().After(deadline) {
 			return conformance.Outcome(conformance.Inconclusive, "", "no call came within %s", runLimit)
 		}
-		if err := p.sleep(pollEvery); err != nil {
+		if err := sc.sleep(pollEvery); err != nil {
 			return err
 		}
 	}
-	if err := p.settles(); err != nil {
+	if err := sc.settles(); err != nil {
 		return err
 	}
-	for i, s := range p.syncs[1:] {
-		if ids[i+1], err = p.trigger(s, false); err != nil {
+	for i, s := range sc.syncs[1:] {
+		if ids[i+1], err = sc.trigger(s, false); err != nil {
 			return err
 		}
 	}
-	for i, s := range slices.Backward(p.syncs) { // those that need not wait end first
-		if _, err := p.ends(s, ids[i]); err != nil {
+	for i, s := range slices.Backward(sc.syncs) { // those that need not wait end first
+		if _, err := sc.ends(s, ids[i]); err != nil {
 			return err
 		}
 	}
@@ -131,15 +131,15 @@ func (p *play) startsAfter(status int) error {
 }
 
 // settles lets the service read what it was answered.
-func (p *play) settles() error {
-	if p.target.ControlURL != "" {
-		return p.advance("1ms") // it answers when nothing is left to run
+func (sc *scenario) settles() error {
+	if sc.target.ControlURL != "" {
+		return sc.advance("1ms") // it answers when nothing is left to run
 	}
-	return p.sleep(50 * time.Millisecond)
+	return sc.sleep(50 * time.Millisecond)
 }
 
 // answeredWith is the first call that has got this status; nil: none yet.
-func (p *play) answeredWith(d *destination, status int) *call {
+func (sc *scenario) answeredWith(d *destination, status int) *call {
 	calls := d.seen("")
 	if i := slices.IndexFunc(calls, func(c *call) bool { return c.done && c.status == status }); i >= 0 {
 		return calls[i]
@@ -149,31 +149,31 @@ func (p *play) answeredWith(d *destination, status int) *call {
 
 // following are the calls to a destination after the first answer with a status
 // anywhere in the scenario, and how long after it they came.
-func (p *play) following(latest string, status int) (refused *call, later []*call, waits []time.Duration, err error) {
+func (sc *scenario) following(latest string, status int) (refused *call, later []*call, waits []time.Duration, err error) {
 	var began time.Time
-	for _, s := range p.syncs {
-		if refused = p.answeredWith(s.dest, status); refused != nil {
-			began, _ = p.timeOf(s.dest, refused)
+	for _, s := range sc.syncs {
+		if refused = sc.answeredWith(s.dest, status); refused != nil {
+			began, _ = sc.timeOf(s.dest, refused)
 			break
 		}
 	}
 	if began.IsZero() {
 		return nil, nil, nil, conformance.Outcome(conformance.Inconclusive, "", "status %d was never answered", status)
 	}
-	d := p.syncs[0].dest
+	d := sc.syncs[0].dest
 	if latest != "" {
-		d = p.latest().dest
+		d = sc.latest().dest
 	}
 	for _, c := range d.seen("") {
-		if at, ok := p.timeOf(d, c); ok && c.came.After(refused.ended) {
+		if at, ok := sc.timeOf(d, c); ok && c.came.After(refused.ended) {
 			later, waits = append(later, c), append(waits, at.Sub(began))
 		}
 	}
 	return refused, later, waits, nil
 }
 
-func (p *play) restsAfter(latest string, n int, unit string, status int) error {
-	refused, later, waits, err := p.following(latest, status)
+func (sc *scenario) restsAfter(latest string, n int, unit string, status int) error {
+	refused, later, waits, err := sc.following(latest, status)
 	if err != nil {
 		return err
 	}
@@ -183,30 +183,30 @@ func (p *play) restsAfter(latest string, n int, unit string, status int) error {
 	least := length(n, unit)
 	for i, c := range later {
 		if waits[i] < least {
-			p.brokenCall(fmt.Sprintf("no call within %s after status %d", least, status),
+			sc.brokenCall(fmt.Sprintf("no call within %s after status %d", least, status),
 				fmt.Sprintf("%s after %s", c.method, waits[i].Round(time.Millisecond)), refused, c)
 		}
 	}
-	p.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
-	return p.Held()
+	sc.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
+	return sc.Held()
 }
 
-func (p *play) goesOnAfter(latest string, n int, unit string, status int) error {
-	refused, later, waits, err := p.following(latest, status)
+func (sc *scenario) goesOnAfter(latest string, n int, unit string, status int) error {
+	refused, later, waits, err := sc.following(latest, status)
 	if err != nil {
 		return err
 	}
 	most := length(n, unit)
 	if len(later) == 0 {
-		p.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status), "none came any more", refused)
-		return p.Held()
+		sc.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status), "none came any more", refused)
+		return sc.Held()
 	}
 	if waits[0] > most {
-		p.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status),
+		sc.brokenCall(fmt.Sprintf("a call within %s after status %d", most, status),
 			"the first after "+waits[0].Round(time.Millisecond).String(), refused, later[0])
 	}
-	p.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
-	return p.Held()
+	sc.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
+	return sc.Held()
 }
 
 func length(n int, unit string) time.Duration {
@@ -216,16 +216,16 @@ func length(n int, unit string) time.Duration {
 	return time.Duration(n) * time.Second
 }
 
-func (p *play) batchesAreWhole(n int) error {
-	batches, err := p.sentBatches()
+func (sc *scenario) batchesAreWhole(n int) error {
+	batches, err := sc.sentBatches()
 	if err != nil {
 		return err
 	}
 	for _, c := range batches {
 		if got := recordsIn(c); got != n {
-			p.brokenCall(fmt.Sprintf("%d records in each batch", n), fmt.Sprintf("%d records", got), c)
+			sc.brokenCall(fmt.Sprintf("%d records in each batch", n), fmt.Sprintf("%d records", got), c)
 		}
 	}
-	p.Proof("%d batches", len(batches))
-	return p.Held()
+	sc.Proof("%d batches", len(batches))
+	return sc.Held()
 }

@@ -13,12 +13,12 @@ import (
 // timeoutsSteps are for TOUT: requests that take too long (spec 8).
 func timeoutsSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, func(p *play) any { return p.stalls }),
-		step(`^a client connects a destination that does not answer ([a-z_]+)$`, func(p *play) any { return p.connectsSilent }),
+		step(`^the first call of ([a-z_]+) is (not answered|carried out, and answered only by half)$`, func(sc *scenario) any { return sc.stalls }),
+		step(`^a client connects a destination that does not answer ([a-z_]+)$`, func(sc *scenario) any { return sc.connectsSilent }),
 
-		step(`^the service gives the first call of ([a-z_]+) up$`, func(p *play) any { return p.givesUp }),
-		step(`^the records of the first batch are sent again$`, func(p *play) any { return p.firstIsRepeated }),
-		step(`^other batches come while the first is not answered$`, func(p *play) any { return p.othersCome }),
+		step(`^the service gives the first call of ([a-z_]+) up$`, func(sc *scenario) any { return sc.givesUp }),
+		step(`^the records of the first batch are sent again$`, func(sc *scenario) any { return sc.firstIsRepeated }),
+		step(`^other batches come while the first is not answered$`, func(sc *scenario) any { return sc.othersCome }),
 	}
 }
 
@@ -33,7 +33,7 @@ const (
 // unanswered are the sentences of such a request.
 var unanswered = regexp.MustCompile(`^the first call of [a-z_]+ is (?:not answered|carried out, and answered only by half)$|^a client connects a destination that does not answer `)
 
-// isHeld tells that a check leaves a request without an answer.
+// isHeld reports whether a check leaves a request without an answer.
 func isHeld(c *conformance.Check) bool {
 	return slices.ContainsFunc(c.Steps, func(step string) bool { return unanswered.MatchString(sentence(step)) })
 }
@@ -46,11 +46,11 @@ func isHeld(c *conformance.Check) bool {
 func room(known time.Duration) time.Duration { return known/3 + 500*time.Millisecond }
 
 // hold is how long a request stays without an answer.
-func (p *play) hold() time.Duration {
+func (sc *scenario) hold() time.Duration {
 	switch {
-	case p.opts.RequestTimeout > 0:
-		return p.opts.RequestTimeout + 2*room(p.opts.RequestTimeout)
-	case p.opts.Patient:
+	case sc.opts.RequestTimeout > 0:
+		return sc.opts.RequestTimeout + 2*room(sc.opts.RequestTimeout)
+	case sc.opts.Patient:
 		return longHold
 	}
 	return shortHold
@@ -59,29 +59,29 @@ func (p *play) hold() time.Duration {
 // silent lets the first call of a method wait, from the beginning or in the
 // middle of its answer. When the service does not give it up it is answered
 // after all.
-func (p *play) silent(method string, half bool) twist {
+func (sc *scenario) silent(method string, half bool) twist {
 	return counted(method, 1, 1, func(_ *call, r *reply) {
 		if half {
-			r.stalls = after(p.hold())
+			r.stalls = after(sc.hold())
 		} else {
-			r.before = after(p.hold())
+			r.before = after(sc.hold())
 		}
 	})
 }
 
-func (p *play) stalls(method, how string) {
-	p.dest.behaves(p.silent(method, how != "not answered"))
+func (sc *scenario) stalls(method, how string) {
+	sc.dest.behaves(sc.silent(method, how != "not answered"))
 }
 
-func (p *play) connectsSilent(method string) error {
-	return p.triesConnecting(connecting{script: scripted(p.silent(method, false))})
+func (sc *scenario) connectsSilent(method string) error {
+	return sc.triesConnecting(connecting{script: scripted(sc.silent(method, false))})
 }
 
 // heldCall is the first call of a method, once it is over: the service may go on
 // a moment before its going away is seen here.
-func (p *play) heldCall(method string) (*call, error) {
-	for deadline := time.Now().Add(p.hold()); ; {
-		calls := p.dest.seen(method)
+func (sc *scenario) heldCall(method string) (*call, error) {
+	for deadline := time.Now().Add(sc.hold()); ; {
+		calls := sc.dest.seen(method)
 		switch {
 		case len(calls) == 0:
 			return nil, conformance.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
@@ -90,7 +90,7 @@ func (p *play) heldCall(method string) (*call, error) {
 		case time.Now().After(deadline):
 			return nil, conformance.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
 		}
-		if err := p.sleep(pollEvery); err != nil {
+		if err := sc.sleep(pollEvery); err != nil {
 			return nil, err
 		}
 	}
@@ -98,21 +98,21 @@ func (p *play) heldCall(method string) (*call, error) {
 
 // givenUp is the call that the service did not wait for any longer. One that it
 // waited for decides nothing, unless it is known how long it may.
-func (p *play) givenUp(method string) (*call, error) {
-	c, err := p.heldCall(method)
+func (sc *scenario) givenUp(method string) (*call, error) {
+	c, err := sc.heldCall(method)
 	if err != nil {
 		return nil, err
 	}
-	waitedOn, err := c.waitedOn(p.opts.RequestTimeout, p.hold())
+	waitedOn, err := c.waitedOn(sc.opts.RequestTimeout, sc.hold())
 	if waitedOn {
-		p.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", p.opts.RequestTimeout),
-			fmt.Sprintf("it was still waiting after %s", inWords(p.hold())), c)
-		return c, p.Held()
+		sc.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", sc.opts.RequestTimeout),
+			fmt.Sprintf("it was still waiting after %s", inWords(sc.hold())), c)
+		return c, sc.Held()
 	}
 	return c, err
 }
 
-// waitedOn tells that the service did not give a call up that was held, although it
+// waitedOn reports whether the service did not give a call up that was held, although it
 // is known after how long it does; 0 is not known. What decides nothing is an error.
 func (c *call) waitedOn(known, held time.Duration) (bool, error) {
 	took := c.ended.Sub(c.came).Round(time.Millisecond)
@@ -129,29 +129,29 @@ func (c *call) waitedOn(known, held time.Duration) (bool, error) {
 		"the service waits for longer than %s: say with --request-timeout how long it may", inWords(held))
 }
 
-func (p *play) givesUp(method string) error {
-	c, err := p.givenUp(method)
+func (sc *scenario) givesUp(method string) error {
+	c, err := sc.givenUp(method)
 	if err != nil {
 		return err
 	}
-	p.Proof("given up after %s", c.ended.Sub(c.came).Round(time.Millisecond))
-	return p.Held()
+	sc.Proof("given up after %s", c.ended.Sub(c.came).Round(time.Millisecond))
+	return sc.Held()
 }
 
-func (p *play) firstIsRepeated() error {
-	first, err := p.givenUp(rpc.MethodSyncBatch)
+func (sc *scenario) firstIsRepeated() error {
+	first, err := sc.givenUp(rpc.MethodSyncBatch)
 	if err != nil {
 		return err
 	}
-	batches := p.dest.batches()
+	batches := sc.dest.batches()
 	later := identifiersOf(batches[1:])
 	for _, id := range identifiersIn(first) {
 		if !slices.Contains(later, id) {
-			p.brokenCall("the record "+id+" is sent again", "it is not", batches...)
+			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
-	p.Proof("%d records, %d batches", len(first.records()), len(batches))
-	return p.Held()
+	sc.Proof("%d records, %d batches", len(first.records()), len(batches))
+	return sc.Held()
 }
 
 // identifiersOf are those of all the records of batches.
@@ -163,8 +163,8 @@ func identifiersOf(batches []*call) []string {
 	return out
 }
 
-func (p *play) othersCome() error {
-	first, err := p.heldCall(rpc.MethodSyncBatch)
+func (sc *scenario) othersCome() error {
+	first, err := sc.heldCall(rpc.MethodSyncBatch)
 	if err != nil {
 		return err
 	}
@@ -172,14 +172,14 @@ func (p *play) othersCome() error {
 	// come because of that.
 	half := first.came.Add(first.ended.Sub(first.came) / 2)
 	n := 0
-	for _, c := range p.dest.batches()[1:] {
+	for _, c := range sc.dest.batches()[1:] {
 		if c.came.Before(half) {
 			n++
 		}
 	}
 	if n == 0 {
-		p.brokenCall("batches beside the one that is not answered", "none", first)
+		sc.brokenCall("batches beside the one that is not answered", "none", first)
 	}
-	p.Proof("%d batches beside it", n)
-	return p.Held()
+	sc.Proof("%d batches beside it", n)
+	return sc.Held()
 }

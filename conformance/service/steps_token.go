@@ -11,79 +11,79 @@ import (
 // tokenSteps are about who may call (spec 5.1).
 func tokenSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^no answer repeats the token$`, func(p *play) any { return p.tokensStayHidden }),
-		step(`^each refusal names the scheme to sign in with$`, func(p *play) any { return p.refusalsNameScheme }),
-		step(`^no workspace has come into being$`, func(p *play) any { return p.noNewWorkspace }),
-		step(`^the workspace is deleted$`, func(p *play) any {
+		step(`^no answer repeats the token$`, func(sc *scenario) any { return sc.tokensStayHidden }),
+		step(`^each refusal names the scheme to sign in with$`, func(sc *scenario) any { return sc.refusalsNameScheme }),
+		step(`^no workspace has come into being$`, func(sc *scenario) any { return sc.noNewWorkspace }),
+		step(`^the workspace is deleted$`, func(sc *scenario) any {
 			return func() error {
-				_, err := p.must(request{method: "DELETE", path: below("workspaces", p.named.workspace.value, ""), as: asOrganization})
+				_, err := sc.must(request{method: "DELETE", path: below("workspaces", sc.named.workspace.value, ""), as: asOrganization})
 				return err
 			}
 		}),
-		step(`^no answer shows things of another workspace$`, func(p *play) any { return p.elsewhereUnseen }),
+		step(`^no answer shows things of another workspace$`, func(sc *scenario) any { return sc.elsewhereUnseen }),
 	}
 }
 
 // tokensStayHidden looks for what calls were signed with in their answers.
-func (p *play) tokensStayHidden() error {
-	for _, a := range p.batch {
-		token := p.signed(a.request).token
+func (sc *scenario) tokensStayHidden() error {
+	for _, a := range sc.batch {
+		token := sc.signed(a.request).token
 		if token != "" && bytes.Contains(a.Body, []byte(token)) {
-			p.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
+			sc.broken("an answer without the token of its call", fmt.Sprintf("%s %s repeats it", a.request.method, a.request.path), a)
 		}
 	}
-	p.Proof("%d answers", len(p.batch))
-	return p.Held()
+	sc.Proof("%d answers", len(sc.batch))
+	return sc.Held()
 }
 
 // refusalsNameScheme looks for the header that a 401 must have (RFC 9110, 11.6.1).
-func (p *play) refusalsNameScheme() error {
-	for _, a := range p.batch {
+func (sc *scenario) refusalsNameScheme() error {
+	for _, a := range sc.batch {
 		if a.Status == 401 && strings.TrimSpace(a.Header.Get("WWW-Authenticate")) == "" {
-			p.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
+			sc.broken("a header WWW-Authenticate beside 401", a.short()+" without it", a)
 		}
 	}
-	p.Proof("%d refusals", len(p.batch))
-	return p.Held()
+	sc.Proof("%d refusals", len(sc.batch))
+	return sc.Held()
 }
 
 // noNewWorkspace looks for workspaces with a name of the check.
-func (p *play) noNewWorkspace() error {
-	if err := p.needsOrganization(); err != nil {
+func (sc *scenario) noNewWorkspace() error {
+	if err := sc.needsOrganization(); err != nil {
 		return err
 	}
-	a, err := p.must(request{method: "GET", path: "/workspaces?per_page=100", as: asOrganization})
+	a, err := sc.must(request{method: "GET", path: "/workspaces?per_page=100", as: asOrganization})
 	if err != nil {
 		return err
 	}
 	for _, w := range a.at("data").Items {
-		if name := stringOf(w.Get("name")); strings.HasPrefix(name, p.prefix(p.Check().ID)) {
+		if name := stringOf(w.Get("name")); strings.HasPrefix(name, sc.prefix(sc.Check().ID)) {
 			id, _ := w.Get("id").Int()
-			p.made(thing{kind: "workspaces", id: id, name: name, as: asOrganization})
-			p.broken("a refused call makes nothing", "the workspace "+name+" is there", append(p.batch, a)...)
+			sc.made(thing{kind: "workspaces", id: id, name: name, as: asOrganization})
+			sc.broken("a refused call makes nothing", "the workspace "+name+" is there", append(sc.batch, a)...)
 		}
 	}
-	p.Proof("%d workspaces looked at", len(a.at("data").Items))
-	return p.Held()
+	sc.Proof("%d workspaces looked at", len(a.at("data").Items))
+	return sc.Held()
 }
 
 // elsewhereUnseen looks for the scenario's destination and sync in answers that
 // another workspace's key was given.
-func (p *play) elsewhereUnseen() error {
+func (sc *scenario) elsewhereUnseen() error {
 	good := 0
-	for _, a := range p.batch {
+	for _, a := range sc.batch {
 		if a.OK() && a.Status < 300 {
 			good++
 		}
-		for _, name := range []string{p.dest.name, fmt.Sprint(p.latest().body["label"])} {
+		for _, name := range []string{sc.dest.name, fmt.Sprint(sc.latest().body["label"])} {
 			if bytes.Contains(a.Body, []byte(name)) {
-				p.broken("a key shows its own workspace only", fmt.Sprintf("%s %s shows %s", a.request.method, a.request.path, name), a)
+				sc.broken("a key shows its own workspace only", fmt.Sprintf("%s %s shows %s", a.request.method, a.request.path, name), a)
 			}
 		}
 	}
 	if good == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no call of the other workspace was answered")
 	}
-	p.Proof("%d answers", good)
-	return p.Held()
+	sc.Proof("%d answers", good)
+	return sc.Held()
 }

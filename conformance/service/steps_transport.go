@@ -17,16 +17,16 @@ import (
 // transportSteps look at the calls as HTTP requests (spec 4.2).
 func transportSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(p *play) any { return p.callsHaveHeader }),
-		step(`^(?:a client connects )?a destination that answers (with the header|in the encoding|with a redirect of status) "([^"]*)"$`, func(p *play) any { return p.answersAlways }),
-		step(`^(?:a client connects )?a destination whose (Auth Token|custom header|URL|end of the URL) is "([^"]*)"$`, func(p *play) any { return p.connectsWhose }),
+		step(`^(every|no) call of the service has the header "([^"]*)"(?: with "([^"]*)")?$`, func(sc *scenario) any { return sc.callsHaveHeader }),
+		step(`^(?:a client connects )?a destination that answers (with the header|in the encoding|with a redirect of status) "([^"]*)"$`, func(sc *scenario) any { return sc.answersAlways }),
+		step(`^(?:a client connects )?a destination whose (Auth Token|custom header|URL|end of the URL) is "([^"]*)"$`, func(sc *scenario) any { return sc.connectsWhose }),
 	}
 }
 
-// callsHaveHeader looks for a header, and for one of its values where that is
-// told.
-func (p *play) callsHaveHeader(which, name, value string) error {
-	calls, err := p.heard()
+// callsHaveHeader looks for a header, and for one of its values where one is
+// given.
+func (sc *scenario) callsHaveHeader(which, name, value string) error {
+	calls, err := sc.received()
 	if err != nil {
 		return err
 	}
@@ -34,37 +34,37 @@ func (p *play) callsHaveHeader(which, name, value string) error {
 		got := c.http.Header.Values(name)
 		switch {
 		case which == "no" && len(got) > 0:
-			p.brokenCall("no header "+name, strings.Join(got, ", "), c)
+			sc.brokenCall("no header "+name, strings.Join(got, ", "), c)
 		case which == "no":
 		case len(got) == 0:
-			p.brokenCall("the header "+name, c.method+" without it", c)
+			sc.brokenCall("the header "+name, c.method+" without it", c)
 		case value != "" && !slices.Equal(got, []string{value}):
-			p.brokenCall(name+": "+value, strings.Join(got, ", "), c)
+			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
 	}
-	p.Proof("%d calls", len(calls))
-	return p.Held()
+	sc.Proof("%d calls", len(calls))
+	return sc.Held()
 }
 
 // callsGoToURL compares the target of every request, byte by byte.
-func (p *play) callsGoToURL() error {
-	calls, err := p.heard()
+func (sc *scenario) callsGoToURL() error {
+	calls, err := sc.received()
 	if err != nil {
 		return err
 	}
-	want := strings.TrimPrefix(p.dest.url, p.dest.origin)
+	want := strings.TrimPrefix(sc.dest.url, sc.dest.origin)
 	for _, c := range calls {
 		if c.http.RequestURI != want {
-			p.brokenCall("POST "+want, c.http.Method+" "+c.http.RequestURI, c)
+			sc.brokenCall("POST "+want, c.http.Method+" "+c.http.RequestURI, c)
 		}
 	}
-	p.Proof("%d calls", len(calls))
-	return p.Held()
+	sc.Proof("%d calls", len(calls))
+	return sc.Held()
 }
 
 // connectionsAreKept counts the connections that carried more than one call.
-func (p *play) connectionsAreKept() error {
-	calls, err := p.heard()
+func (sc *scenario) connectionsAreKept() error {
+	calls, err := sc.received()
 	if err != nil {
 		return err
 	}
@@ -76,14 +76,14 @@ func (p *play) connectionsAreKept() error {
 		peers[c.http.RemoteAddr]++
 	}
 	if len(peers) == len(calls) {
-		p.brokenCall("some of the calls on the same connection", fmt.Sprintf("%d calls on %d connections", len(calls), len(peers)), calls...)
+		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%d calls on %d connections", len(calls), len(peers)), calls...)
 	}
-	p.Proof("%d calls on %d connections", len(calls), len(peers))
-	return p.Held()
+	sc.Proof("%d calls on %d connections", len(calls), len(peers))
+	return sc.Held()
 }
 
 // connectsWhose makes a connection with something special about it.
-func (p *play) connectsWhose(what, value string) error {
+func (sc *scenario) connectsWhose(what, value string) error {
 	c := connecting{}
 	switch what {
 	case "Auth Token":
@@ -94,23 +94,23 @@ func (p *play) connectsWhose(what, value string) error {
 	case "end of the URL":
 		c.suffix = value
 	default:
-		d, err := p.place(c)
+		d, err := sc.place(c)
 		if err != nil {
 			return err
 		}
 		d.url, d.origin = value, originOf(value)
-		return p.triesConnectionTo(d, nil)
+		return sc.triesConnectionTo(d, nil)
 	}
-	return p.triesConnecting(c)
+	return sc.triesConnecting(c)
 }
 
 // answersAlways makes a connection to a destination every answer of which is
 // special; a redirect leads to another destination of the same origin.
-func (p *play) answersAlways(what, value string) error {
+func (sc *scenario) answersAlways(what, value string) error {
 	if what == "with a redirect of status" {
-		return p.withRedirect(value)
+		return sc.withRedirect(value)
 	}
-	return p.triesConnecting(connecting{script: func(*call) *reply {
+	return sc.triesConnecting(connecting{script: func(*call) *reply {
 		return &reply{edit: func(body []byte, header http.Header) []byte {
 			if what == "in the encoding" {
 				header.Set("Content-Encoding", value)
@@ -136,17 +136,17 @@ func compressed(encoding string, body []byte) []byte {
 	return out.Bytes()
 }
 
-func (p *play) withRedirect(status string) error {
+func (sc *scenario) withRedirect(status string) error {
 	code, err := strconv.Atoi(status)
 	if err != nil {
 		return fmt.Errorf("read status: %w", err)
 	}
-	other, err := p.place(connecting{})
+	other, err := sc.place(connecting{})
 	if err != nil {
 		return err
 	}
-	p.parts["other"] = other.part
-	return p.triesConnecting(connecting{script: func(*call) *reply {
+	sc.extraEndpoints["other"] = other.endpoint
+	return sc.triesConnecting(connecting{script: func(*call) *reply {
 		return &reply{status: code, header: http.Header{"Location": {other.url}}}
 	}})
 }

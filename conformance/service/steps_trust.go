@@ -14,48 +14,48 @@ import (
 // trustSteps are for CERT: certificates and tokens of destinations (spec 5.2).
 func trustSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a destination with a good certificate that the service accepts$`, func(p *play) any { return p.goodIsAccepted }),
+		step(`^a destination with a good certificate that the service accepts$`, func(sc *scenario) any { return sc.goodIsAccepted }),
 		step(`^a client connects a destination with a certificate that (is good|is self-signed|is for another name|has expired|is not yet valid|comes without its intermediate|is of an unknown authority)$`,
-			func(p *play) any { return p.connectsWithBad }),
-		step(`^the certificate of the destination expires$`, func(p *play) any { return p.certificateExpires }),
-		step(`^(that|the other) destination is (not )?called$`, func(p *play) any { return p.destinationIsCalled }),
-		step(`^the connection is refused$`, func(p *play) any { return p.connectionRefused }),
+			func(sc *scenario) any { return sc.connectsWithBad }),
+		step(`^the certificate of the destination expires$`, func(sc *scenario) any { return sc.certificateExpires }),
+		step(`^(that|the other) destination is (not )?called$`, func(sc *scenario) any { return sc.destinationIsCalled }),
+		step(`^the connection is refused$`, func(sc *scenario) any { return sc.connectionRefused }),
 	}
 }
 
-// trusted gives the authority of the run, which the service was told of. Only a
-// stand-in can be told.
-func (p *play) trusted() (*authority, error) {
-	p.trust.mu.Lock()
-	defer p.trust.mu.Unlock()
-	if p.trust.authority != nil {
-		return p.trust.authority, nil
+// trusted gives the authority of the run, which the service knows. Only a
+// stand-in takes one.
+func (sc *scenario) trusted() (*authority, error) {
+	sc.trust.mu.Lock()
+	defer sc.trust.mu.Unlock()
+	if sc.trust.authority != nil {
+		return sc.trust.authority, nil
 	}
 	a, err := newAuthority()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := p.control("POST", "/trust", a.pem()); err != nil {
+	if _, err := sc.control("POST", "/trust", a.pem()); err != nil {
 		return nil, err
 	}
-	p.trust.authority = a
+	sc.trust.authority = a
 	return a, nil
 }
 
 // standsWith puts a destination behind a listener of its own, whose certificate is
 // signed by an authority.
-func (p *play) standsWith(by *authority, c certificate) (*destination, *wardrobe, error) {
-	w := &wardrobe{}
+func (sc *scenario) standsWith(by *authority, c certificate) (*destination, *shownCertificate, error) {
+	w := &shownCertificate{}
 	// The address is known only when it listens; until then nobody comes.
 	first, err := by.issue("localhost", certificate{})
 	if err != nil {
 		return nil, nil, err
 	}
-	address, stop, err := p.opts.Listen(w.config(first), p.stage)
+	address, stop, err := sc.opts.Listen(w.tlsConfig(first), sc.endpoints)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen with TLS: %w", err)
 	}
-	p.endings = append(p.endings, func(context.Context) error { stop(); return nil })
+	sc.endings = append(sc.endings, func(context.Context) error { stop(); return nil })
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "https" {
 		return nil, nil, conformance.Outcome(conformance.NotRun, "--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url")
@@ -64,13 +64,13 @@ func (p *play) standsWith(by *authority, c certificate) (*destination, *wardrobe
 	if err != nil {
 		return nil, nil, err
 	}
-	w.wears(shown)
-	d, err := p.place(connecting{})
+	w.show(shown)
+	d, err := sc.place(connecting{})
 	if err != nil {
 		return nil, nil, err
 	}
 	// Every call needs a handshake of its own, and so meets what is shown then.
-	d.plays(func(*call) *reply {
+	d.setScript(func(*call) *reply {
 		return &reply{edit: func(body []byte, header http.Header) []byte {
 			header.Set("Connection", "close")
 			return body
@@ -81,32 +81,32 @@ func (p *play) standsWith(by *authority, c certificate) (*destination, *wardrobe
 	return d, w, nil
 }
 
-func (p *play) connectsWith(c certificate) error {
-	by, err := p.trusted()
+func (sc *scenario) connectsWith(c certificate) error {
+	by, err := sc.trusted()
 	if err != nil {
 		return err
 	}
-	d, w, err := p.standsWith(by, c)
+	d, w, err := sc.standsWith(by, c)
 	if err != nil {
 		return err
 	}
-	p.worn = w
-	return p.triesConnectionTo(d, nil)
+	sc.certificate = w
+	return sc.triesConnectionTo(d, nil)
 }
 
 // goodIsAccepted makes sure that a refusal means something: the same authority
 // has signed a certificate that the service takes.
-func (p *play) goodIsAccepted() error {
-	if err := p.connectsWith(certificate{}); err != nil {
+func (sc *scenario) goodIsAccepted() error {
+	if err := sc.connectsWith(certificate{}); err != nil {
 		return err
 	}
-	if t := p.tests[len(p.tests)-1]; !t.passed() {
+	if t := sc.tests[len(sc.tests)-1]; !t.passed() {
 		return conformance.Outcome(conformance.Inconclusive, "", "the service does not accept a good certificate either: %s", t.message())
 	}
 	return nil
 }
 
-func (p *play) connectsWithBad(how string) error {
+func (sc *scenario) connectsWithBad(how string) error {
 	c := certificate{}
 	switch how {
 	case "is self-signed":
@@ -124,22 +124,22 @@ func (p *play) connectsWithBad(how string) error {
 		if err != nil {
 			return err
 		}
-		d, _, err := p.standsWith(by, c)
+		d, _, err := sc.standsWith(by, c)
 		if err != nil {
 			return err
 		}
-		return p.triesConnectionTo(d, nil)
+		return sc.triesConnectionTo(d, nil)
 	}
-	return p.connectsWith(c)
+	return sc.connectsWith(c)
 }
 
 // certificateExpires shows another certificate from now on.
-func (p *play) certificateExpires() error {
-	by, err := p.trusted()
+func (sc *scenario) certificateExpires() error {
+	by, err := sc.trusted()
 	if err != nil {
 		return err
 	}
-	u, err := url.Parse(p.dest.url)
+	u, err := url.Parse(sc.dest.url)
 	if err != nil {
 		return fmt.Errorf("read address: %w", err)
 	}
@@ -147,40 +147,40 @@ func (p *play) certificateExpires() error {
 	if err != nil {
 		return err
 	}
-	p.worn.wears(expired)
-	p.listens()
+	sc.certificate.show(expired)
+	sc.listens()
 	return nil
 }
 
 // destinationIsCalled looks at what came to the destination that was connected
 // last, or to the one that this sends calls on to, and at what the service says.
-func (p *play) destinationIsCalled(which, not string) error {
-	t, part, from := p.tests[len(p.tests)-1], p.dest.part, p.deaf
+func (sc *scenario) destinationIsCalled(which, not string) error {
+	t, endpoint, from := sc.tests[len(sc.tests)-1], sc.dest.endpoint, sc.skippedCalls
 	if which == "the other" {
-		if _, err := p.heard(); err != nil {
+		if _, err := sc.received(); err != nil {
 			return err
 		}
-		part, from = p.parts["other"], 0
+		endpoint, from = sc.extraEndpoints["other"], 0
 	}
-	calls := part.seen("")
+	calls := endpoint.seen("")
 	calls = calls[min(from, len(calls)):]
 	switch {
 	case not == "" && (len(calls) == 0 || !t.passed()):
-		p.broken("the connection test has passed", t.message(), t.a)
+		sc.broken("the connection test has passed", t.message(), t.a)
 	case not != "" && len(calls) > 0:
-		p.brokenCall("no call", calls[0].method, calls...)
+		sc.brokenCall("no call", calls[0].method, calls...)
 	case not != "" && from == 0 && t.passed():
-		p.broken("a failed connection test", t.a.short(), t.a)
+		sc.broken("a failed connection test", t.a.short(), t.a)
 	}
-	p.Proof("%d calls", len(calls))
-	return p.Held()
+	sc.Proof("%d calls", len(calls))
+	return sc.Held()
 }
 
-func (p *play) connectionRefused() error {
-	t := p.tests[len(p.tests)-1]
+func (sc *scenario) connectionRefused() error {
+	t := sc.tests[len(sc.tests)-1]
 	if t.a.Status < 400 {
-		p.broken("the connection is refused", t.a.short(), t.a)
+		sc.broken("the connection is refused", t.a.short(), t.a)
 	}
-	p.Proof("HTTP %d", t.a.Status)
-	return p.Held()
+	sc.Proof("HTTP %d", t.a.Status)
+	return sc.Held()
 }

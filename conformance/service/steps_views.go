@@ -14,25 +14,25 @@ import (
 // viewSteps look at answers and at the things that they show, of any kind.
 func viewSteps() []conformance.Step {
 	return []conformance.Step{
-		step(`^a client calls, one after the other:$`, func(p *play) any { return p.callsAll }),
-		step(`^(?:the|every) answer has the HTTP status (\d+)(?: or (\d+))?$`, func(p *play) any { return p.answersHaveStatus }),
-		step(`^(?:the|every) answer has the status word "([a-z_]+)"$`, func(p *play) any { return p.answersHaveWord }),
-		step(`^every ([a-z ]+) shown has the members:$`, func(p *play) any { return p.viewsHaveMembers }),
-		step(`^every ([a-z ]+) shown has the values:$`, func(p *play) any { return p.viewsHaveValues }),
-		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(p *play) any { return p.namedHasValues }),
-		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, func(p *play) any { return p.comparesBefore }),
-		step(`^no answer shows "(\{secret[a-z-]*\})"(, but for the URL among the connection details)?$`, func(p *play) any { return p.hidesSecret }),
+		step(`^a client calls, one after the other:$`, func(sc *scenario) any { return sc.callsAll }),
+		step(`^(?:the|every) answer has the HTTP status (\d+)(?: or (\d+))?$`, func(sc *scenario) any { return sc.answersHaveStatus }),
+		step(`^(?:the|every) answer has the status word "([a-z_]+)"$`, func(sc *scenario) any { return sc.answersHaveWord }),
+		step(`^every ([a-z ]+) shown has the members:$`, func(sc *scenario) any { return sc.viewsHaveMembers }),
+		step(`^every ([a-z ]+) shown has the values:$`, func(sc *scenario) any { return sc.viewsHaveValues }),
+		step(`^the ([a-z ]+) "([^"]+)" is shown with the values:$`, func(sc *scenario) any { return sc.namedHasValues }),
+		step(`^"([a-z_]+)" of every ([a-z ]+) shown is (later than|the same as) before$`, func(sc *scenario) any { return sc.comparesBefore }),
+		step(`^no answer shows "(\{secret[a-z-]*\})"(, but for the URL among the connection details)?$`, func(sc *scenario) any { return sc.hidesSecret }),
 	}
 }
 
 // callsAll makes the calls of a table, | method | path | body |. What one of
 // them makes is deleted at the end.
-func (p *play) callsAll(t *conformance.Table) error {
+func (sc *scenario) callsAll(t *conformance.Table) error {
 	var all []*answer
 	for _, row := range t.Rows() {
 		var cells []string
 		for _, c := range row {
-			text, err := p.spoken(c)
+			text, err := sc.spoken(c)
 			if err != nil {
 				return err
 			}
@@ -42,36 +42,36 @@ func (p *play) callsAll(t *conformance.Table) error {
 		if len(cells) > 2 && cells[2] != "" {
 			q.body = json.RawMessage(cells[2])
 		}
-		a, err := p.api(q)
+		a, err := sc.api(q)
 		if err != nil {
 			return err
 		}
 		if q.method == "POST" {
-			p.tidies(a)
+			sc.tidies(a)
 		}
 		all = append(all, a)
 	}
-	p.answered.latest = all
+	sc.answered.latest = all
 	return nil
 }
 
 // tidies has what a POST has made deleted at the end, also where it should have
 // made nothing.
-func (p *play) tidies(a *answer) {
+func (sc *scenario) tidies(a *answer) {
 	id := a.id("data", "id")
 	if !a.OK() || a.Status >= 300 || id == 0 {
 		return
 	}
 	path := a.request.path
-	p.words["made"] = strconv.FormatInt(id, 10)
-	p.made(thing{kind: path[strings.LastIndexByte(path, '/')+1:], id: id, name: a.text("data", "name"), path: path + "/" + strconv.FormatInt(id, 10)})
+	sc.words["made"] = strconv.FormatInt(id, 10)
+	sc.made(thing{kind: path[strings.LastIndexByte(path, '/')+1:], id: id, name: a.text("data", "name"), path: path + "/" + strconv.FormatInt(id, 10)})
 }
 
 // latestOnes are the answers that claims without a kind speak of.
-func (p *play) latestOnes() ([]*answer, error) {
-	all := p.answered.latest
-	if len(all) == 0 && p.last != nil {
-		all = []*answer{p.last}
+func (sc *scenario) latestOnes() ([]*answer, error) {
+	all := sc.answered.latest
+	if len(all) == 0 && sc.last != nil {
+		all = []*answer{sc.last}
 	}
 	if len(all) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
@@ -79,8 +79,8 @@ func (p *play) latestOnes() ([]*answer, error) {
 	return all, nil
 }
 
-func (p *play) answersHaveStatus(first, second string) error {
-	all, err := p.latestOnes()
+func (sc *scenario) answersHaveStatus(first, second string) error {
+	all, err := sc.latestOnes()
 	if err != nil {
 		return err
 	}
@@ -90,31 +90,31 @@ func (p *play) answersHaveStatus(first, second string) error {
 	}
 	for _, a := range all {
 		if !a.OK() || !slices.Contains(want, strconv.Itoa(a.Status)) {
-			p.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
+			sc.broken("HTTP "+strings.Join(want, " or "), a.short(), a)
 		}
 	}
-	p.Proof("%d answers", len(all))
-	return p.Held()
+	sc.Proof("%d answers", len(all))
+	return sc.Held()
 }
 
 // spec 4: every answer has a field status.
-func (p *play) answersHaveWord(want string) error {
-	all, err := p.latestOnes()
+func (sc *scenario) answersHaveWord(want string) error {
+	all, err := sc.latestOnes()
 	if err != nil {
 		return err
 	}
 	for _, a := range all {
 		if a.text("status") != want {
-			p.broken(`"status":"`+want+`"`, a.short(), a)
+			sc.broken(`"status":"`+want+`"`, a.short(), a)
 		}
 	}
-	p.Proof("%d answers", len(all))
-	return p.Held()
+	sc.Proof("%d answers", len(all))
+	return sc.Held()
 }
 
 // viewsHaveMembers holds every thing of a kind against a table, | member | type |.
-func (p *play) viewsHaveMembers(kind string, t *conformance.Table) error {
-	all, err := p.looked(kind)
+func (sc *scenario) viewsHaveMembers(kind string, t *conformance.Table) error {
+	all, err := sc.looked(kind)
 	if err != nil {
 		return err
 	}
@@ -127,69 +127,69 @@ func (p *play) viewsHaveMembers(kind string, t *conformance.Table) error {
 				return err
 			}
 			if !ok {
-				p.brokenView(v, member, "is "+what, rawOf(n))
+				sc.brokenView(v, member, "is "+what, rawOf(n))
 			}
 		}
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }
 
 // viewsHaveValues compares with a table, | member | JSON |.
-func (p *play) viewsHaveValues(kind string, t *conformance.Table) error {
-	all, err := p.looked(kind)
+func (sc *scenario) viewsHaveValues(kind string, t *conformance.Table) error {
+	all, err := sc.looked(kind)
 	if err != nil {
 		return err
 	}
 	for _, v := range all {
-		if err := p.hasValues(v, t); err != nil {
+		if err := sc.hasValues(v, t); err != nil {
 			return err
 		}
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }
 
 // namedHasValues is the same for the things of one name; they must be there.
-func (p *play) namedHasValues(kind, name string, t *conformance.Table) error {
+func (sc *scenario) namedHasValues(kind, name string, t *conformance.Table) error {
 	found := 0
-	for _, v := range p.shown(kind) {
+	for _, v := range sc.shown(kind) {
 		if v.name() != name {
 			continue
 		}
 		found++
-		if err := p.hasValues(v, t); err != nil {
+		if err := sc.hasValues(v, t); err != nil {
 			return err
 		}
 	}
 	if found == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "no %s %q was shown", kind, name)
 	}
-	p.Proof("%d looks", found)
-	return p.Held()
+	sc.Proof("%d looks", found)
+	return sc.Held()
 }
 
-func (p *play) hasValues(v *view, t *conformance.Table) error {
+func (sc *scenario) hasValues(v *view, t *conformance.Table) error {
 	for _, row := range t.Rows() {
 		member := row[0]
-		want, err := p.spoken(row[1])
+		want, err := sc.spoken(row[1])
 		if err != nil {
 			return err
 		}
 		if n := v.member(member); !sameJSON([]byte(rawOf(n)), []byte(want)) {
-			p.brokenView(v, member, "is "+want, rawOf(n))
+			sc.brokenView(v, member, "is "+want, rawOf(n))
 		}
 	}
 	return nil
 }
 
 // comparesBefore looks at what an update did to a moment, or to a text.
-func (p *play) comparesBefore(member, kind, how string) error {
-	all, err := p.looked(kind)
+func (sc *scenario) comparesBefore(member, kind, how string) error {
+	all, err := sc.looked(kind)
 	if err != nil {
 		return err
 	}
-	before := p.before[kind]
+	before := sc.before[kind]
 	if before == nil || before.member(member) == nil {
 		return conformance.Outcome(conformance.Inconclusive, "", "%s of the %s was not shown before", member, kind)
 	}
@@ -201,11 +201,11 @@ func (p *play) comparesBefore(member, kind, how string) error {
 			same = momentOf(now).After(momentOf(was))
 		}
 		if !same {
-			p.brokenView(v, member, "is "+how+" "+rawOf(was), rawOf(now))
+			sc.brokenView(v, member, "is "+how+" "+rawOf(was), rawOf(now))
 		}
 	}
-	p.Proof("%d looks", len(all))
-	return p.Held()
+	sc.Proof("%d looks", len(all))
+	return sc.Held()
 }
 
 // momentOf is the zero time for what is no time stamp.
@@ -215,27 +215,27 @@ func momentOf(n *wire.Node) time.Time {
 }
 
 // hidesSecret looks through all answers of the scenario, in every encoding.
-func (p *play) hidesSecret(word, butURL string) error {
-	text, err := p.spoken(word)
+func (sc *scenario) hidesSecret(word, butURL string) error {
+	text, err := sc.spoken(word)
 	if err != nil {
 		return err
 	}
 	look := wire.NewRedactor()
 	look.Add(text, word)
-	for _, a := range p.answers {
+	for _, a := range sc.answers {
 		body := a.Body
 		if butURL != "" {
 			body = withoutURL(body)
 		}
 		if len(look.Leaks(body)) > 0 {
-			p.broken("an answer without "+word, a.short(), a)
+			sc.broken("an answer without "+word, a.short(), a)
 		}
 	}
-	if len(p.answers) == 0 {
+	if len(sc.answers) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the API was not called")
 	}
-	p.Proof("%d answers", len(p.answers))
-	return p.Held()
+	sc.Proof("%d answers", len(sc.answers))
+	return sc.Held()
 }
 
 // withoutURL leaves out where the URL of a connection is published to stand.

@@ -34,7 +34,7 @@ func identifies(m map[string]any) map[string]any {
 // syncBody is the body of an ordinary sync of a dataset: the columns go to the
 // fields of the same names, the first is the identifier; it never runs by
 // itself and alerts nobody.
-func (p *play) syncBody(d *destination, rows *dataset, operation string) map[string]any {
+func (sc *scenario) syncBody(d *destination, rows *dataset, operation string) map[string]any {
 	var mappings []map[string]any
 	for i, column := range rows.table.columns {
 		m := mapping(column, column)
@@ -44,8 +44,8 @@ func (p *play) syncBody(d *destination, rows *dataset, operation string) map[str
 		mappings = append(mappings, m)
 	}
 	return map[string]any{
-		"label": p.called("sync"), "operation": operation, "mappings": mappings,
-		"source_attributes":      map[string]any{"connection_id": p.source, "object": map[string]any{"type": "dataset", "id": rows.id}},
+		"label": sc.called("sync"), "operation": operation, "mappings": mappings,
+		"source_attributes":      map[string]any{"connection_id": sc.source, "object": map[string]any{"type": "dataset", "id": rows.id}},
 		"destination_attributes": map[string]any{"connection_id": d.id, "object": thingObject},
 		"mode":                   map[string]any{"type": "triggered", "triggers": map[string]any{"schedule": map[string]any{"frequency": "never"}}},
 		"alert_attributes":       []any{},
@@ -53,27 +53,27 @@ func (p *play) syncBody(d *destination, rows *dataset, operation string) map[str
 }
 
 // newSync makes a sync; changes go over the ordinary body, nil takes a field out.
-func (p *play) newSync(d *destination, rows *dataset, operation string, changes map[string]any) (*syncing, error) {
-	body := p.syncBody(d, rows, operation)
+func (sc *scenario) newSync(d *destination, rows *dataset, operation string, changes map[string]any) (*syncing, error) {
+	body := sc.syncBody(d, rows, operation)
 	maps.Copy(body, changes)
 	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
-	a, err := p.must(request{method: "POST", path: "/syncs", body: body})
+	a, err := sc.must(request{method: "POST", path: "/syncs", body: body})
 	if err != nil {
 		return nil, err
 	}
 	s := &syncing{id: a.id("data", "sync_id"), dest: d, rows: rows, body: body}
-	p.made(thing{kind: "syncs", id: s.id, name: fmt.Sprint(body["label"])})
-	p.syncs = append(p.syncs, s)
+	sc.made(thing{kind: "syncs", id: s.id, name: fmt.Sprint(body["label"])})
+	sc.syncs = append(sc.syncs, s)
 	return s, nil
 }
 
 // trigger starts a run and gives its id.
-func (p *play) trigger(s *syncing, full bool) (int64, error) {
+func (sc *scenario) trigger(s *syncing, full bool) (int64, error) {
 	path := "/syncs/" + strconv.FormatInt(s.id, 10) + "/trigger"
 	if full {
 		path += "?force_full_sync=true"
 	}
-	a, err := p.must(request{method: "POST", path: path})
+	a, err := sc.must(request{method: "POST", path: path})
 	if err != nil {
 		return 0, err
 	}
@@ -102,42 +102,42 @@ const (
 
 // ends waits until a run is over and gives it as it then is. A check that may
 // move time does so while the run waits.
-func (p *play) ends(s *syncing, id int64) (*answer, error) {
+func (sc *scenario) ends(s *syncing, id int64) (*answer, error) {
 	limit, longest, decider := runLimit, pollAtMost, ""
-	if isHeld(p.Check()) {
-		limit += p.hold()
+	if isHeld(sc.Check()) {
+		limit += sc.hold()
 	}
 	switch {
-	case p.patience(p.Check()) == "":
-	case p.Check().Clock:
+	case sc.waitReason(sc.Check()) == "":
+	case sc.Check().Clock:
 		limit, longest, decider = patientAtMost, pollPatiently, "--control-url"
 	default:
 		limit, longest, decider = patientAtMost, pollPatiently, "--request-timeout"
 	}
-	pause, deadline := pollEvery, p.opts.time.now().Add(limit)
+	pause, deadline := pollEvery, sc.opts.time.now().Add(limit)
 	for {
-		a, err := p.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(id, 10)})
+		a, err := sc.must(request{method: "GET", path: "/sync_runs/" + strconv.FormatInt(id, 10)})
 		if err != nil {
 			return nil, err
 		}
 		if over(a.text("data", "status")) {
 			sent := 0
-			if s.dest != nil { // an emulated application is not on the stage
+			if s.dest != nil { // an emulated application has no endpoint
 				sent = len(s.dest.batches())
 			}
 			s.runs, s.marks = append(s.runs, a), append(s.marks, sent)
 			return a, nil
 		}
-		if p.opts.time.now().After(deadline) {
+		if sc.opts.time.now().After(deadline) {
 			return nil, conformance.Outcome(conformance.Inconclusive, decider, "run %d was still %q after %s", id, a.text("data", "status"), limit)
 		}
-		if p.Check().Clock && p.target.ControlURL != "" { // it answers when nothing is left to run
-			if err := p.advance(clockStep); err != nil {
+		if sc.Check().Clock && sc.target.ControlURL != "" { // it answers when nothing is left to run
+			if err := sc.advance(clockStep); err != nil {
 				return nil, err
 			}
 			continue
 		}
-		if err := p.sleep(pause); err != nil {
+		if err := sc.sleep(pause); err != nil {
 			return nil, err
 		}
 		pause = min(pause*5/4, longest)
@@ -145,18 +145,18 @@ func (p *play) ends(s *syncing, id int64) (*answer, error) {
 }
 
 // runs triggers a run and waits for its end.
-func (p *play) runs(s *syncing) (*answer, error) {
-	id, err := p.trigger(s, false)
+func (sc *scenario) runs(s *syncing) (*answer, error) {
+	id, err := sc.trigger(s, false)
 	if err != nil {
 		return nil, err
 	}
-	return p.ends(s, id)
+	return sc.ends(s, id)
 }
 
 // control calls the control API of a stand-in.
-func (p *play) control(method, path string, body any) (*answer, error) {
-	if p.target.ControlURL == "" {
+func (sc *scenario) control(method, path string, body any) (*answer, error) {
+	if sc.target.ControlURL == "" {
 		return nil, conformance.Outcome(conformance.NotRun, "--control-url", "needs the control API: give --control-url")
 	}
-	return p.must(request{method: method, path: path, body: body, control: true})
+	return sc.must(request{method: method, path: path, body: body, control: true})
 }

@@ -126,7 +126,7 @@ func (r *run) planWaits(p *conformance.PlanReport) {
 		if !known || !p.Checks[i].Runs { // an own check stands in no catalogue
 			continue
 		}
-		if p.Checks[i].Reason = r.patience(c); p.Checks[i].Reason != "" {
+		if p.Checks[i].Reason = r.waitReason(c); p.Checks[i].Reason != "" {
 			waiting++
 		}
 	}

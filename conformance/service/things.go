@@ -39,7 +39,7 @@ func (t thing) at() string {
 }
 
 // prefix begins every name that a part of the run gives: a check, or the run
-// itself. The journal keeps it, so that what a killed run leaves can be told
+// itself. The journal keeps it, so that what a killed run leaves can be recognised
 // from everything else.
 func (r *run) prefix(part string) string { return fmt.Sprintf("zz-conf-%s-%s-", r.opts.RunID, part) }
 
@@ -64,7 +64,7 @@ func (r *run) keep(t thing) {
 	r.things.made = append(r.things.made, t)
 }
 
-// forget tells that a thing is gone.
+// forget reports whether a thing is gone.
 func (r *run) forget(kind string, id int64) {
 	r.things.mu.Lock()
 	defer r.things.mu.Unlock()

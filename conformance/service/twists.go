@@ -17,7 +17,7 @@ func (d *destination) behaves(m twist) {
 	d.mu.Lock()
 	script := d.script
 	d.mu.Unlock()
-	d.plays(func(c *call) *reply {
+	d.setScript(func(c *call) *reply {
 		var r *reply
 		if script != nil {
 			r = script(c)

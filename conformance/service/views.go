@@ -31,28 +31,28 @@ var partsOf = map[string]struct{ kind, path string }{
 }
 
 // shows notes a thing that an answer holds.
-func (p *play) shows(kind, way string, a *answer, node *wire.Node) {
-	p.views = append(p.views, &view{kind: kind, way: way, answer: a, node: node})
+func (sc *scenario) shows(kind, way string, a *answer, node *wire.Node) {
+	sc.views = append(sc.views, &view{kind: kind, way: way, answer: a, node: node})
 }
 
 // anew forgets how things of a kind looked, for they are about to change; the
 // last look is kept to compare with.
-func (p *play) anew(kind string) {
+func (sc *scenario) anew(kind string) {
 	var rest []*view
-	for _, v := range p.views {
+	for _, v := range sc.views {
 		if v.kind == kind {
-			p.before[kind] = v
+			sc.before[kind] = v
 			continue
 		}
 		rest = append(rest, v)
 	}
-	p.views = rest
+	sc.views = rest
 }
 
 // shown are the things of a kind, also those that stand in others.
-func (p *play) shown(kind string) []*view {
+func (sc *scenario) shown(kind string) []*view {
 	var out []*view
-	for _, v := range p.views {
+	for _, v := range sc.views {
 		if v.kind == kind {
 			out = append(out, v)
 		}
@@ -61,7 +61,7 @@ func (p *play) shown(kind string) []*view {
 	if !is {
 		return out
 	}
-	for _, whole := range p.shown(in.kind) {
+	for _, whole := range sc.shown(in.kind) {
 		list := whole.node.Get(strings.Split(in.path, ".")...)
 		if !list.Is(wire.Array) {
 			continue // whoever looks at the whole says so
@@ -74,8 +74,8 @@ func (p *play) shown(kind string) []*view {
 }
 
 // looked are the things of a kind; none at all decides nothing.
-func (p *play) looked(kind string) ([]*view, error) {
-	all := p.shown(kind)
+func (sc *scenario) looked(kind string) ([]*view, error) {
+	all := sc.shown(kind)
 	if len(all) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "no %s was shown", kind)
 	}
@@ -83,8 +83,8 @@ func (p *play) looked(kind string) ([]*view, error) {
 }
 
 // brokenView adds a finding about one look.
-func (p *play) brokenView(v *view, member, expected, actual string) {
-	p.broken(fmt.Sprintf("%s (%s): %s %s", v.kind, v.way, member, expected), actual, v.answer)
+func (sc *scenario) brokenView(v *view, member, expected, actual string) {
+	sc.broken(fmt.Sprintf("%s (%s): %s %s", v.kind, v.way, member, expected), actual, v.answer)
 }
 
 // member goes down to a member, which is written with dots.

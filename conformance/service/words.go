@@ -21,10 +21,10 @@ var wordText = regexp.MustCompile(`\{([a-z][a-z0-9-]*)\}`)
 //	{made}                 the id of what a call has made last
 //	{stream}               the id of a source with topics
 //	{…}                    what a step has put there
-func (p *play) spoken(text string) (string, error) {
+func (sc *scenario) spoken(text string) (string, error) {
 	var failed error
 	out := wordText.ReplaceAllStringFunc(text, func(word string) string {
-		s, err := p.word(word[1 : len(word)-1])
+		s, err := sc.word(word[1 : len(word)-1])
 		if err != nil {
 			failed = err
 		}
@@ -37,39 +37,39 @@ func (p *play) spoken(text string) (string, error) {
 // every kind of integer.
 const unknownID = 2_000_000_011
 
-func (p *play) word(word string) (string, error) {
+func (sc *scenario) word(word string) (string, error) {
 	switch word {
 	case "destination":
-		if p.dest == nil {
+		if sc.dest == nil {
 			return "", fmt.Errorf("there is no destination yet")
 		}
-		return strconv.FormatInt(p.dest.id, 10), nil
+		return strconv.FormatInt(sc.dest.id, 10), nil
 	case "source":
-		return strconv.FormatInt(p.source, 10), nil
+		return strconv.FormatInt(sc.source, 10), nil
 	case "unknown":
 		return strconv.Itoa(unknownID), nil
 	}
-	if s, known := p.words[word]; known {
+	if s, known := sc.words[word]; known {
 		return s, nil
 	}
 	kind, _, _ := strings.Cut(word, "-")
 	switch kind {
 	case "secret":
-		p.words[word] = fmt.Sprintf("zz%sq%dx", p.opts.RunID, p.numbers.Add(1)) + secretTail
-		p.secrets.Add(p.words[word], "$SECRET")
+		sc.words[word] = fmt.Sprintf("zz%sq%dx", sc.opts.RunID, sc.numbers.Add(1)) + secretTail
+		sc.secrets.Add(sc.words[word], "$SECRET")
 	case "name":
-		p.words[word] = p.called("thing")
+		sc.words[word] = sc.called("thing")
 	default:
 		return "", fmt.Errorf("nothing stands for {%s}", word)
 	}
-	return p.words[word], nil
+	return sc.words[word], nil
 }
 
 // secretTail makes secrets long enough to be found in every encoding.
 const secretTail = "kW7tQ2mZ"
 
 // idOf is the id that a word stands for, 0 when there is none.
-func (p *play) idOf(word string) int64 {
-	n, _ := strconv.ParseInt(p.words[word], 10, 64)
+func (sc *scenario) idOf(word string) int64 {
+	n, _ := strconv.ParseInt(sc.words[word], 10, 64)
 	return n
 }

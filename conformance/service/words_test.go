@@ -10,22 +10,22 @@ import (
 )
 
 func TestWords(t *testing.T) {
-	p := &play{
+	sc := &scenario{
 		run:   &run{opts: &Options{Options: conformance.Options{RunID: "tests"}}, secrets: wire.NewRedactor()},
 		words: map[string]string{"url": "http://127.0.0.1/x"}, source: 3,
 	}
-	out, err := p.spoken(`{"a":{"b":"{secret-a}"},"c":"{secret-b} {secret-a}"} /sources/{source}/x?u={url}&n={unknown}`)
+	out, err := sc.spoken(`{"a":{"b":"{secret-a}"},"c":"{secret-b} {secret-a}"} /sources/{source}/x?u={url}&n={unknown}`)
 	require.NoError(t, err)
-	a, b := p.words["secret-a"], p.words["secret-b"]
+	a, b := sc.words["secret-a"], sc.words["secret-b"]
 	require.NotEqual(t, a, b)
 	require.Equal(t, `{"a":{"b":"`+a+`"},"c":"`+b+` `+a+`"} /sources/3/x?u=http://127.0.0.1/x&n=2000000011`, out)
-	require.Equal(t, "token $SECRET", p.secrets.String("token "+a), "a secret does not get into a report")
+	require.Equal(t, "token $SECRET", sc.secrets.String("token "+a), "a secret does not get into a report")
 
-	_, err = p.spoken("{destination}")
+	_, err = sc.spoken("{destination}")
 	require.ErrorContains(t, err, "no destination yet")
-	_, err = p.spoken("{nonsense}")
+	_, err = sc.spoken("{nonsense}")
 	require.ErrorContains(t, err, "nothing stands for {nonsense}")
-	require.Zero(t, p.idOf("made"))
+	require.Zero(t, sc.idOf("made"))
 }
 
 func TestWithoutURL(t *testing.T) {

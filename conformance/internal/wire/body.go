@@ -101,7 +101,7 @@ func (h *headReader) readChunks(g *grower) ([]Header, error) {
 	}
 }
 
-// chunkEnd tells that an end between chunks is still inside the body.
+// chunkEnd reports whether an end between chunks is still inside the body.
 func chunkEnd(err error) error {
 	var own *Error
 	if errors.As(err, &own) && own.Kind == KindTooLarge {

@@ -15,11 +15,11 @@ type Exchange struct {
 	RPCID      string    `json:"rpc_id,omitempty"`
 	Started    time.Time `json:"started"`
 	DurationMS float64   `json:"duration_ms"`
-	// Incoming tells that the judged service sent it to a destination of the judge.
+	// Incoming reports whether the judged service sent it to a destination of the judge.
 	Incoming bool `json:"incoming,omitempty"`
-	// ReusedConnection tells that a kept-alive connection carried the call.
+	// ReusedConnection reports whether a kept-alive connection carried the call.
 	ReusedConnection bool `json:"reused_connection,omitempty"`
-	// Retried tells that a kept-alive connection turned out to be dead and the
+	// Retried reports whether a kept-alive connection turned out to be dead and the
 	// call was repeated once on a fresh one.
 	Retried  bool      `json:"retried,omitempty"`
 	Request  Message   `json:"request"`
@@ -34,7 +34,7 @@ type Exchange struct {
 type Message struct {
 	Method string `json:"method"`
 	URL    string `json:"url"`
-	// OtherURL tells that the call did not go to the configured URL.
+	// OtherURL reports whether the call did not go to the configured URL.
 	OtherURL bool     `json:"other_url,omitempty"`
 	Header   []Header `json:"headers"`
 	Body     Body     `json:"body"`

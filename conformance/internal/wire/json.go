@@ -33,7 +33,7 @@ func (k NodeKind) String() string {
 // absent value.
 type Node struct {
 	Kind NodeKind
-	// LoneSurrogate tells that the string holds half a surrogate pair, which
+	// LoneSurrogate reports whether the string holds half a surrogate pair, which
 	// stands in Text as the three bytes that UTF-8 would give it (WTF-8).
 	LoneSurrogate bool
 	// Raw is the text of the value as received, without space around it.

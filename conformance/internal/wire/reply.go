@@ -32,10 +32,10 @@ type Reply struct {
 	Dial, FirstByte, Total, MaxGap time.Duration
 	// Received counts the bytes of the response, head included.
 	Received int64
-	// Reused tells that a kept-alive connection carried the call, Retried that
+	// Reused reports whether a kept-alive connection carried the call, Retried that
 	// such a one was dead and a fresh one took over.
 	Reused, Retried bool
-	// CloseAnnounced tells that the endpoint said that it closes, ConnClosed
+	// CloseAnnounced reports whether the endpoint said that it closes, ConnClosed
 	// that the connection has ended or will.
 	CloseAnnounced, ConnClosed bool
 	// Surplus counts the bytes that came after the end of the response.

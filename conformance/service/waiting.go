@@ -38,13 +38,13 @@ var machineTime = timepiece{now: time.Now, sleep: func(ctx context.Context, d ti
 	}
 }}
 
-// patient tells that time passes by itself: there is no clock to move, and who
+// patient reports whether time passes by itself: there is no clock to move, and who
 // runs the judge waits.
 func (r *run) patient() bool { return r.target.ControlURL == "" && r.opts.Patient }
 
 // sleep waits in real time, or ends with the run.
-func (p *play) sleep(d time.Duration) error {
-	if p.opts.time.sleep(p.ctx, d) != nil {
+func (sc *scenario) sleep(d time.Duration) error {
+	if sc.opts.time.sleep(sc.ctx, d) != nil {
 		return conformance.Outcome(conformance.NotRun, "--timeout", "the run ended while the check waited")
 	}
 	return nil
@@ -52,27 +52,27 @@ func (p *play) sleep(d time.Duration) error {
 
 // advance lets time pass, by a duration such as "24h". Where the service's clock
 // can be moved it returns when everything that fell due has run.
-func (p *play) advance(by string) error {
+func (sc *scenario) advance(by string) error {
 	d, err := time.ParseDuration(by)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read duration: %w", err)
-	case !p.patient():
-		_, err = p.control("POST", "/clock", map[string]any{"advance": by})
+	case !sc.patient():
+		_, err = sc.control("POST", "/clock", map[string]any{"advance": by})
 		return err
 	case d > patientAtMost:
 		return tooLong(d)
 	}
-	return p.sleep(d)
+	return sc.sleep(d)
 }
 
 // clockOf is the time of the service. Where it cannot be read it is taken to be
 // that of this machine.
-func (p *play) clockOf() (time.Time, error) {
-	if p.target.ControlURL == "" {
-		return p.opts.time.now().UTC(), nil
+func (sc *scenario) clockOf() (time.Time, error) {
+	if sc.target.ControlURL == "" {
+		return sc.opts.time.now().UTC(), nil
 	}
-	a, err := p.control("GET", "/clock", nil)
+	a, err := sc.control("GET", "/clock", nil)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -119,8 +119,8 @@ func sentence(step string) string {
 	return rest
 }
 
-// patience says what a check of a patient run waits for; "" is nothing.
-func (r *run) patience(c *conformance.Check) string {
+// waitReason says what a check of a patient run waits for; "" is nothing.
+func (r *run) waitReason(c *conformance.Check) string {
 	if c.Clock && r.patient() {
 		if d := passing(c); d > 0 {
 			return fmt.Sprintf("waits for real: %s", inWords(d))

@@ -16,24 +16,24 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// stage is where the service meets the destinations of all scenarios: one
+// endpoints is where the service meets the destinations of all scenarios: one
 // handler, a destination for each first segment of the path.
-type stage struct {
-	secrets *wire.Redactor
-	mu      sync.Mutex
-	parts   map[string]*part
-	strays  []string // calls that no destination was meant by
+type endpoints struct {
+	secrets   *wire.Redactor
+	mu        sync.Mutex
+	byName    map[string]*endpoint
+	unmatched []string // calls that no destination was meant by
 }
 
-func newStage(secrets *wire.Redactor) *stage {
-	return &stage{secrets: secrets, parts: map[string]*part{}}
+func newEndpoints(secrets *wire.Redactor) *endpoints {
+	return &endpoints{secrets: secrets, byName: map[string]*endpoint{}}
 }
 
-// part is one destination on the stage.
-type part struct {
+// endpoint is one destination of a scenario.
+type endpoint struct {
 	name  string // its segment of the path
 	sim   Simulator
-	stage *stage
+	owner *endpoints
 
 	mu     sync.Mutex
 	calls  []*call
@@ -44,15 +44,15 @@ type part struct {
 // call is one request that came in. Fields above the gap are set before script
 // is asked; what it was answered is known once done.
 type call struct {
-	number int // from 1, in the order of arrival
-	came   time.Time
-	http   *http.Request // its body is read
-	body   []byte
-	json   *wire.Node // nil when the body is no JSON
-	method string     // the JSON-RPC method
-	id     string
-	beside int // calls under way at its arrival, itself included
-	part   *part
+	number   int // from 1, in the order of arrival
+	came     time.Time
+	http     *http.Request // its body is read
+	body     []byte
+	json     *wire.Node // nil when the body is no JSON
+	method   string     // the JSON-RPC method
+	id       string
+	beside   int // calls under way at its arrival, itself included
+	endpoint *endpoint
 
 	status  int
 	header  http.Header
@@ -95,29 +95,29 @@ type reply struct {
 	edit func(body []byte, header http.Header) []byte
 }
 
-// add puts a destination on the stage and gives its path.
-func (s *stage) add(name string, sim Simulator) *part {
-	p := &part{name: name, sim: sim, stage: s}
+// add adds an endpoint and gives its path.
+func (s *endpoints) add(name string, sim Simulator) *endpoint {
+	p := &endpoint{name: name, sim: sim, owner: s}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.parts[name] = p
+	s.byName[name] = p
 	return p
 }
 
 // drop forgets a destination whose scenario is over.
-func (s *stage) drop(p *part) {
+func (s *endpoints) drop(p *endpoint) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.parts, p.name)
+	delete(s.byName, p.name)
 }
 
 // ServeHTTP hands a call to the destination that it is for.
-func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	s.mu.Lock()
-	p := s.parts[name]
+	p := s.byName[name]
 	if p == nil {
-		s.strays = append(s.strays, r.Method+" "+r.URL.Path)
+		s.unmatched = append(s.unmatched, r.Method+" "+r.URL.Path)
 	}
 	s.mu.Unlock()
 	if p == nil {
@@ -130,9 +130,9 @@ func (s *stage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // maxBody bounds what a service may send in one request.
 const maxBody = 64 << 20
 
-func (p *part) serve(w http.ResponseWriter, r *http.Request) {
+func (p *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	c := &call{came: time.Now(), http: r, body: body, part: p}
+	c := &call{came: time.Now(), http: r, body: body, endpoint: p}
 	if err == nil {
 		c.json, _ = wire.Parse(body)
 	}
@@ -147,11 +147,11 @@ func (p *part) serve(w http.ResponseWriter, r *http.Request) {
 	if script != nil {
 		by = script(c)
 	}
-	defer p.over(c)
+	defer p.finish(c)
 	p.answer(w, c, by)
 }
 
-func (p *part) over(c *call) {
+func (p *endpoint) finish(c *call) {
 	failure := recover()
 	p.mu.Lock()
 	p.inside--
@@ -163,7 +163,7 @@ func (p *part) over(c *call) {
 	}
 }
 
-func (p *part) answer(w http.ResponseWriter, c *call, by *reply) {
+func (p *endpoint) answer(w http.ResponseWriter, c *call, by *reply) {
 	if by == nil {
 		by = &reply{edit: func(body []byte, _ http.Header) []byte { return body }}
 	}
@@ -225,23 +225,23 @@ func (c *call) waits(until <-chan struct{}) {
 	select {
 	case <-until:
 	case <-c.http.Context().Done():
-		c.part.mu.Lock()
+		c.endpoint.mu.Lock()
 		c.aborted = true
-		c.part.mu.Unlock()
+		c.endpoint.mu.Unlock()
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// plays sets what answers in place of the simulator; nil gives it back. The
+// setScript sets what answers in place of the simulator; nil gives it back. The
 // script answers nil for what the simulator is to answer.
-func (p *part) plays(script func(*call) *reply) {
+func (p *endpoint) setScript(script func(*call) *reply) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.script = script
 }
 
 // seen are the calls so far, of a method or, with "", of all.
-func (p *part) seen(method string) []*call {
+func (p *endpoint) seen(method string) []*call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []*call
@@ -255,11 +255,11 @@ func (p *part) seen(method string) []*call {
 }
 
 // batches are the sync_batch calls so far.
-func (p *part) batches() []*call { return p.seen(rpc.MethodSyncBatch) }
+func (p *endpoint) batches() []*call { return p.seen(rpc.MethodSyncBatch) }
 
 // exchange is a call as it stands in a report.
 func (c *call) exchange(check string, number int) conformance.Exchange {
-	secrets := c.part.stage.secrets
+	secrets := c.endpoint.owner.secrets
 	x := conformance.Exchange{
 		ID: number, Check: check, RPC: secrets.String(c.method), RPCID: secrets.String(c.id), Started: c.came.UTC(), Incoming: true,
 		DurationMS: float64(c.ended.Sub(c.came).Microseconds()) / 1000,

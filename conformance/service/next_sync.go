@@ -13,67 +13,67 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// ground is what the next sync of a scenario stands on. The zero value is an
+// nextSync is what the next sync of a scenario stands on. The zero value is an
 // ordinary destination and three rows.
-type ground struct {
+type nextSync struct {
 	rows   *dataset
 	object *wire.Node     // of the destination, where it is no ordinary one
 	others []*wire.Node   // all objects of that destination
 	over   map[string]any // laid over the ordinary body; nil leaves a field out
 }
 
-// ground gives what the scenario has prepared so far.
-func (p *play) ground() *ground {
-	if p.drafted == nil {
-		p.drafted = &ground{over: map[string]any{}}
+// nextSync gives what the scenario has prepared so far.
+func (sc *scenario) nextSync() *nextSync {
+	if sc.prepared == nil {
+		sc.prepared = &nextSync{over: map[string]any{}}
 	}
-	return p.drafted
+	return sc.prepared
 }
 
 // draft is the body of a sync as the scenario would have it, and what it stands
 // on.
-func (p *play) draft() (map[string]any, error) {
-	g := p.ground()
-	if p.dest == nil {
-		if _, err := p.connect(connecting{}); err != nil {
+func (sc *scenario) draft() (map[string]any, error) {
+	g := sc.nextSync()
+	if sc.dest == nil {
+		if _, err := sc.connect(connecting{}); err != nil {
 			return nil, err
 		}
 	}
 	if g.rows == nil {
-		rows, err := p.newDataset(numbered(1, 3))
+		rows, err := sc.newDataset(numbered(1, 3))
 		if err != nil {
 			return nil, err
 		}
 		g.rows = rows
 	}
-	body := p.syncBody(p.dest, g.rows, "upsert")
+	body := sc.syncBody(sc.dest, g.rows, "upsert")
 	maps.Copy(body, g.over)
 	maps.DeleteFunc(body, func(_ string, v any) bool { return v == nil })
 	return body, nil
 }
 
 // creates asks the service for a sync and notes it where one is made.
-func (p *play) creates(body map[string]any) (*answer, error) {
-	a, err := p.api(request{method: "POST", path: "/syncs", body: body})
+func (sc *scenario) creates(body map[string]any) (*answer, error) {
+	a, err := sc.api(request{method: "POST", path: "/syncs", body: body})
 	if err != nil {
 		return nil, err
 	}
 	if id := a.id("data", "sync_id"); accepted(a) && id != 0 {
-		p.made(thing{kind: "syncs", id: id, name: fmt.Sprint(body["label"])})
-		p.syncs = append(p.syncs, &syncing{id: id, dest: p.dest, rows: p.ground().rows, body: body})
+		sc.made(thing{kind: "syncs", id: id, name: fmt.Sprint(body["label"])})
+		sc.syncs = append(sc.syncs, &syncing{id: id, dest: sc.dest, rows: sc.nextSync().rows, body: body})
 	}
 	return a, nil
 }
 
 // syncPath is where the latest sync stands.
-func (p *play) syncPath() string { return "/syncs/" + strconv.FormatInt(p.latest().id, 10) }
+func (sc *scenario) syncPath() string { return "/syncs/" + strconv.FormatInt(sc.latest().id, 10) }
 
-// accepted tells that a call did what it was asked to.
+// accepted reports whether a call did what it was asked to.
 func accepted(a *answer) bool {
 	return a.OK() && a.Status < http.StatusMultipleChoices && a.text("status") != "error"
 }
 
-// refused tells that a service has seen what is wrong with a call. A fault of
+// refused reports whether a service has seen what is wrong with a call. A fault of
 // the service is no refusal, and which status it gives is not shown (spec 7.1).
 func refused(a *answer) bool {
 	return a.OK() && a.Status < http.StatusInternalServerError &&
@@ -82,14 +82,14 @@ func refused(a *answer) bool {
 
 // laid gives a body with the rows of a table laid over it: a field by its path
 // with dots, and its value as JSON. The value "nothing" leaves the field out.
-func (p *play) laid(body map[string]any, t *conformance.Table) (map[string]any, error) {
+func (sc *scenario) laid(body map[string]any, t *conformance.Table) (map[string]any, error) {
 	out := maps.Clone(body)
 	for _, row := range cells(t) {
 		if row["value"] == "nothing" {
 			delete(out, row["field"])
 			continue
 		}
-		value, err := p.value(row["value"])
+		value, err := sc.value(row["value"])
 		if err != nil {
 			return nil, err
 		}
@@ -118,32 +118,32 @@ var placeholder = regexp.MustCompile(`<[a-z ]+>`)
 // value reads a cell: JSON in which <destination>, <source>, <dataset>, <sync>,
 // <first sync>, <run> and <nobody> stand for ids, and others for what is long to
 // write.
-func (p *play) value(cell string) (any, error) {
+func (sc *scenario) value(cell string) (any, error) {
 	text := placeholder.ReplaceAllStringFunc(cell, func(name string) string {
 		switch strings.Trim(name, "<>") {
 		case "destination":
-			return strconv.FormatInt(p.dest.id, 10)
+			return strconv.FormatInt(sc.dest.id, 10)
 		case "source":
-			return strconv.FormatInt(p.source, 10)
+			return strconv.FormatInt(sc.source, 10)
 		case "dataset":
-			return strconv.FormatInt(p.ground().rows.id, 10)
+			return strconv.FormatInt(sc.nextSync().rows.id, 10)
 		case "sync":
-			return strconv.FormatInt(p.latest().id, 10)
+			return strconv.FormatInt(sc.latest().id, 10)
 		case "first sync":
-			return strconv.FormatInt(p.syncs[0].id, 10)
+			return strconv.FormatInt(sc.syncs[0].id, 10)
 		case "run":
-			runs := p.latest().runs
+			runs := sc.latest().runs
 			return strconv.FormatInt(runs[len(runs)-1].id("data", "id"), 10)
 		case "alert":
-			return rawOf(p.last.at("data", "alert_attributes", "0", "id"))
+			return rawOf(sc.last.at("data", "alert_attributes", "0", "id"))
 		case "id mapping":
 			return string(raw(identifies(mapping("id", "id"))))
 		case "two mappings":
-			return string(raw(p.twoMappings()))
+			return string(raw(sc.twoMappings()))
 		case "lookup mapping":
-			return string(raw(p.lookup()))
+			return string(raw(sc.lookup()))
 		case "table":
-			return string(raw(p.ground().over["source_attributes"]))
+			return string(raw(sc.nextSync().over["source_attributes"]))
 		case "nobody":
 			return strconv.FormatInt(nobody, 10)
 		}

@@ -12,11 +12,11 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// toldBy reads a table of objects: name, label, operations, fields, and whether
+// readObjects reads a table of objects: name, label, operations, fields, and whether
 // fields are created on write. A field is its name and type and what is true of
 // it, as in "id:string:identifier:required"; what is not said is createable and
 // updateable.
-func toldBy(t *conformance.Table) (SimulatorConfig, error) {
+func readObjects(t *conformance.Table) (SimulatorConfig, error) {
 	c := SimulatorConfig{Fields: map[string][]rpc.Field{}, Operations: map[string][]string{}}
 	for _, row := range t.Rows()[1:] {
 		cell := func(i int) string { return row[i] }
@@ -24,7 +24,7 @@ func toldBy(t *conformance.Table) (SimulatorConfig, error) {
 		c.Objects = append(c.Objects, o)
 		c.Operations[o.APIName] = strings.Fields(cell(2))
 		for word := range strings.FieldsSeq(cell(3)) {
-			f, err := toldField(word)
+			f, err := readField(word)
 			if err != nil {
 				return c, err
 			}
@@ -34,7 +34,7 @@ func toldBy(t *conformance.Table) (SimulatorConfig, error) {
 	return c, nil
 }
 
-func toldField(word string) (rpc.Field, error) {
+func readField(word string) (rpc.Field, error) {
 	name, rest, _ := strings.Cut(word, ":")
 	kind, rest, _ := strings.Cut(rest, ":")
 	f := rpc.Field{APIName: name, Label: "The " + name, Type: kind, Createable: true, Updateable: true}
@@ -63,22 +63,22 @@ func (d *destination) objectPath(object string) string {
 	return "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects/" + url.PathEscape(object)
 }
 
-func (p *play) showsObject(object string) error {
-	a, err := p.api(request{method: "GET", path: p.dest.objectPath(object)})
+func (sc *scenario) showsObject(object string) error {
+	a, err := sc.api(request{method: "GET", path: sc.dest.objectPath(object)})
 	if err != nil {
 		return err
 	}
 	if fields := a.at("data", "fields"); a.text("data", "full_name") != object || fields == nil || len(fields.Items) == 0 {
-		p.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
+		sc.broken(fmt.Sprintf("the object %q with fields", object), a.short(), a)
 	}
-	p.Proof("GET %s", a.request.path)
-	return p.Held()
+	sc.Proof("GET %s", a.request.path)
+	return sc.Held()
 }
 
-// showsTold compares what the API shows with what the planning calls were
+// showsDescribed compares what the API shows with what the planning calls were
 // answered (spec 1: objects are tables, fields are columns).
-func (p *play) showsTold(what string) error {
-	a, err := p.api(request{method: "GET", path: "/destinations/" + strconv.FormatInt(p.dest.id, 10) + "/objects?per_page=100"})
+func (sc *scenario) showsDescribed(what string) error {
+	a, err := sc.api(request{method: "GET", path: "/destinations/" + strconv.FormatInt(sc.dest.id, 10) + "/objects?per_page=100"})
 	if err != nil {
 		return err
 	}
@@ -88,26 +88,26 @@ func (p *play) showsTold(what string) error {
 			shown[stringOf(o.Get("full_name"))] = o
 		}
 	}
-	for _, o := range p.told.Objects {
+	for _, o := range sc.described.Objects {
 		var want, got string
 		switch at := shown[o.APIName]; what {
 		case "objects":
 			want = fmt.Sprintf("%q, fields created on write: %t", o.Label, o.CanCreateFields != "")
 			got = fmt.Sprintf("%q, fields created on write: %s", stringOf(at.Get("label")), rawOf(at.Get("allow_custom_fields")))
 		case "operations":
-			want, got = operationText(p.told.Operations[o.APIName]), operationText(textsOf(at.Get("supported_operations")))
+			want, got = operationText(sc.described.Operations[o.APIName]), operationText(textsOf(at.Get("supported_operations")))
 		case "fields":
-			want, got = fieldText(p.told.Fields[o.APIName]), shownText(at.Get("fields"))
+			want, got = fieldText(sc.described.Fields[o.APIName]), shownText(at.Get("fields"))
 		}
 		if want != got {
-			p.broken(o.APIName+": "+want, got, a)
+			sc.broken(o.APIName+": "+want, got, a)
 		}
 	}
-	if what == "objects" && len(shown) != len(p.told.Objects) {
-		p.broken(fmt.Sprintf("%d objects", len(p.told.Objects)), fmt.Sprintf("%d objects", len(shown)), a)
+	if what == "objects" && len(shown) != len(sc.described.Objects) {
+		sc.broken(fmt.Sprintf("%d objects", len(sc.described.Objects)), fmt.Sprintf("%d objects", len(shown)), a)
 	}
-	p.Proof("%d objects", len(shown))
-	return p.Held()
+	sc.Proof("%d objects", len(shown))
+	return sc.Held()
 }
 
 func operationText(names []string) string {

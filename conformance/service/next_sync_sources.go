@@ -11,8 +11,8 @@ import (
 
 // makesFields connects a destination whose object takes fields that it does not
 // have yet.
-func (p *play) makesFields() error {
-	_, err := p.connect(connecting{sim: SimulatorConfig{
+func (sc *scenario) makesFields() error {
+	_, err := sc.connect(connecting{sim: SimulatorConfig{
 		Objects: []rpc.Object{{APIName: thingObject, Label: "Thing", CanCreateFields: rpc.CanCreateOnWrite}},
 	}})
 	return err
@@ -23,9 +23,9 @@ const streaming = "topic_log"
 
 // aTopic lets the syncs of the scenario read a topic, all the time. They are
 // paused, since nothing is ever sent to it.
-func (p *play) aTopic() error {
-	name := p.called("topics")
-	a, err := p.send(p.ctx, p.Check().ID, request{method: "POST", path: "/sources", body: map[string]any{
+func (sc *scenario) aTopic() error {
+	name := sc.called("topics")
+	a, err := sc.send(sc.ctx, sc.Check().ID, request{method: "POST", path: "/sources", body: map[string]any{
 		"connection": map[string]any{"name": name, "type": streaming, "credentials": map[string]any{}},
 	}})
 	if err != nil {
@@ -33,16 +33,16 @@ func (p *play) aTopic() error {
 	}
 	id := a.id("data", "id")
 	if !accepted(a) || id == 0 {
-		return conformance.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", p.secrets.String(a.short()))
+		return conformance.Outcome(conformance.NotRun, "", "no streaming source can be made here: %s", sc.secrets.String(a.short()))
 	}
-	p.made(thing{kind: "sources", id: id, name: name})
-	topic, err := p.must(request{method: "POST", path: "/sources/" + strconv.FormatInt(id, 10) + "/topics", body: map[string]any{
-		"name": p.called("topic"), "sample_message": map[string]any{"id": "r00001", "name": "name 1"},
+	sc.made(thing{kind: "sources", id: id, name: name})
+	topic, err := sc.must(request{method: "POST", path: "/sources/" + strconv.FormatInt(id, 10) + "/topics", body: map[string]any{
+		"name": sc.called("topic"), "sample_message": map[string]any{"id": "r00001", "name": "name 1"},
 	}})
 	if err != nil {
 		return err
 	}
-	maps.Copy(p.ground().over, map[string]any{
+	maps.Copy(sc.nextSync().over, map[string]any{
 		"source_attributes": map[string]any{"connection_id": id, "object": map[string]any{"type": "topic", "id": topic.id("data", "id")}},
 		"mode":              map[string]any{"type": "live"}, "paused": true,
 	})
@@ -51,9 +51,9 @@ func (p *play) aTopic() error {
 
 // aTable lets the syncs of the scenario read a table of the run's source: its
 // first column goes to the key of the ordinary object.
-func (p *play) aTable() error {
-	base := "/sources/" + strconv.FormatInt(p.source, 10)
-	list, err := p.must(request{method: "GET", path: base + "/objects?per_page=100"})
+func (sc *scenario) aTable() error {
+	base := "/sources/" + strconv.FormatInt(sc.source, 10)
+	list, err := sc.must(request{method: "GET", path: base + "/objects?per_page=100"})
 	if err != nil {
 		return err
 	}
@@ -62,7 +62,7 @@ func (p *play) aTable() error {
 			continue
 		}
 		id, _ := object.Get("id").Int()
-		table, err := p.must(request{method: "GET", path: base + "/tables/" + strconv.FormatInt(id, 10)})
+		table, err := sc.must(request{method: "GET", path: base + "/tables/" + strconv.FormatInt(id, 10)})
 		if err != nil {
 			return err
 		}
@@ -70,8 +70,8 @@ func (p *play) aTable() error {
 		if len(columns) == 0 {
 			continue
 		}
-		g := p.ground()
-		g.over["source_attributes"] = map[string]any{"connection_id": p.source, "object": tableObject(object)}
+		g := sc.nextSync()
+		g.over["source_attributes"] = map[string]any{"connection_id": sc.source, "object": tableObject(object)}
 		g.over["mappings"] = []any{identifies(mapping(stringOf(columns[0].Get("name")), "id"))}
 		return nil
 	}
@@ -89,13 +89,13 @@ func tableObject(n *wire.Node) map[string]any {
 
 // createsAdvanced makes a sync with a value for every key that its object
 // defines (spec 2.4).
-func (p *play) createsAdvanced() error {
-	body, err := p.draft()
+func (sc *scenario) createsAdvanced() error {
+	body, err := sc.draft()
 	if err != nil {
 		return err
 	}
 	values := map[string]any{}
-	for _, f := range itemsOf(p.ground().object.Get("advanced_configuration_field_definitions")) {
+	for _, f := range itemsOf(sc.nextSync().object.Get("advanced_configuration_field_definitions")) {
 		var value any = "zz-conf"
 		switch supported := itemsOf(f.Get("supported_values")); {
 		case len(supported) > 0:
@@ -108,5 +108,5 @@ func (p *play) createsAdvanced() error {
 		values[stringOf(f.Get("name"))] = value
 	}
 	body["advanced_configuration"] = values
-	return p.asks(body, map[string]any{"advanced_configuration": values})
+	return sc.asks(body, map[string]any{"advanced_configuration": values})
 }

@@ -14,52 +14,52 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// manners are how a destination answers in place of a well one: for single
+// faults are how a destination answers in place of a well one: for single
 // records, for the results of a batch, and for whole calls.
-type manners struct {
-	part *part
+type faults struct {
+	endpoint *endpoint
 
 	mu       sync.Mutex
-	records  []*recordManner
-	calls    []*callManner
+	records  []*recordFault
+	calls    []*callFault
 	reversed bool              // results come in the order c, b, a
 	clock    func() time.Time  // of the service; nil: times are of no interest
 	times    map[int]time.Time // of calls, by their numbers
 }
 
-// recordManner is for one identifier; left counts down, from -1 it never ends.
-type recordManner struct {
+// recordFault is for one identifier; left counts down, from -1 it never ends.
+type recordFault struct {
 	id, kind string
 	left     int
 }
 
-// callManner is for whole calls of a method, those with a record alone where one
+// callFault is for whole calls of a method, those with a record alone where one
 // is named.
-type callManner struct {
+type callFault struct {
 	method, id, kind string
 	left             int
 }
 
-// mannersOf are those of a destination; they take the place of any other script.
-func (p *play) mannersOf(d *destination) *manners {
-	if d.manners == nil {
-		d.manners = &manners{part: d.part}
-		d.plays(d.manners.answer)
+// faultsOf are those of a destination; they take the place of any other script.
+func (sc *scenario) faultsOf(d *destination) *faults {
+	if d.faults == nil {
+		d.faults = &faults{endpoint: d.endpoint}
+		d.setScript(d.faults.answer)
 	}
-	return d.manners
+	return d.faults
 }
 
 // refusal is the message of every failure that is made up.
 const refusal = "zz-conf refuses this"
 
-// well drops all manners.
-func (m *manners) well() {
+// clear drops all faults.
+func (m *faults) clear() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.records, m.calls, m.reversed = nil, nil, false
 }
 
-func (m *manners) answer(c *call) *reply {
+func (m *faults) answer(c *call) *reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock != nil {
@@ -78,7 +78,7 @@ func (m *manners) answer(c *call) *reply {
 	return m.batch(c)
 }
 
-func (o *callManner) reply(c *call) *reply {
+func (o *callFault) reply(c *call) *reply {
 	switch o.kind {
 	case "HTTP 500":
 		return &reply{status: 500, body: []byte(`{"message":"` + refusal + `"}`)}
@@ -103,12 +103,12 @@ func identifiersIn(c *call) []string {
 
 // batch lets the simulator store what is not refused, and makes the results of
 // the rest up.
-func (m *manners) batch(c *call) *reply {
+func (m *faults) batch(c *call) *reply {
 	var kept []json.RawMessage
-	special := map[string]*recordManner{}
+	special := map[string]*recordFault{}
 	records := unpack([]*call{c})
 	for i, r := range records {
-		if one := m.mannerFor(r.identifier); one != nil {
+		if one := m.faultFor(r.identifier); one != nil {
 			special[r.identifier] = one
 			one.left--
 			if one.kind != "two successes" {
@@ -129,7 +129,7 @@ func (m *manners) batch(c *call) *reply {
 	return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": results}})}
 }
 
-func (m *manners) mannerFor(id string) *recordManner {
+func (m *faults) faultFor(id string) *recordFault {
 	for _, one := range m.records {
 		if one.id == id && one.left != 0 {
 			return one
@@ -140,12 +140,12 @@ func (m *manners) mannerFor(id string) *recordManner {
 
 // stored hands records to the simulator; its results by the text of their
 // identifiers.
-func (m *manners) stored(c *call, records []json.RawMessage) map[string]json.RawMessage {
+func (m *faults) stored(c *call, records []json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if len(records) == 0 {
 		return out
 	}
-	reply, err := wire.Parse(m.part.carryOut(raw(map[string]any{
+	reply, err := wire.Parse(m.endpoint.carryOut(raw(map[string]any{
 		"jsonrpc": "2.0", "method": c.method, "id": c.id,
 		"params": map[string]any{"sync_plan": json.RawMessage(c.param("sync_plan").Raw), "records": records},
 	})))
@@ -159,7 +159,7 @@ func (m *manners) stored(c *call, records []json.RawMessage) map[string]json.Raw
 }
 
 // carryOut hands a call to the simulator past everything that is recorded.
-func (p *part) carryOut(body []byte) []byte {
+func (p *endpoint) carryOut(body []byte) []byte {
 	recorder := httptest.NewRecorder()
 	request := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
 	request.Header.Set("Content-Type", "application/json")
@@ -167,7 +167,7 @@ func (p *part) carryOut(body []byte) []byte {
 	return recorder.Body.Bytes()
 }
 
-func resultsFor(one *recordManner, identifier, stored json.RawMessage) []json.RawMessage {
+func resultsFor(one *recordFault, identifier, stored json.RawMessage) []json.RawMessage {
 	failure := raw(map[string]any{"identifier": identifier, "success": false, "error_message": refusal})
 	success := raw(map[string]any{"identifier": identifier, "success": true})
 	switch {
@@ -191,7 +191,7 @@ func resultsFor(one *recordManner, identifier, stored json.RawMessage) []json.Ra
 	return []json.RawMessage{failure}
 }
 
-// times reads how long a manner lasts.
+// times reads how long a fault lasts.
 func times(once string) int {
 	if once == "" {
 		return -1
@@ -199,26 +199,26 @@ func times(once string) int {
 	return 1
 }
 
-// answersRecord and the others add a manner to the destination of the scenario.
-func (p *play) answersRecord(id, kind, once string) error {
-	return p.mannered(func(m *manners) { m.records = append(m.records, &recordManner{id, kind, times(once)}) })
+// answersRecord and the others add a fault to the destination of the scenario.
+func (sc *scenario) answersRecord(id, kind, once string) error {
+	return sc.addFault(func(m *faults) { m.records = append(m.records, &recordFault{id, kind, times(once)}) })
 }
 
-func (p *play) answersCall(which, method, id, kind string) error {
+func (sc *scenario) answersCall(which, method, id, kind string) error {
 	left := -1
 	if which == "the first" {
 		left = 1
 	}
-	return p.mannered(func(m *manners) { m.calls = append(m.calls, &callManner{method, id, kind, left}) })
+	return sc.addFault(func(m *faults) { m.calls = append(m.calls, &callFault{method, id, kind, left}) })
 }
 
-func (p *play) mannered(add func(*manners)) error {
-	if p.dest == nil {
-		if _, err := p.connect(connecting{}); err != nil {
+func (sc *scenario) addFault(add func(*faults)) error {
+	if sc.dest == nil {
+		if _, err := sc.connect(connecting{}); err != nil {
 			return fmt.Errorf("make a destination: %w", err)
 		}
 	}
-	m := p.mannersOf(p.dest)
+	m := sc.faultsOf(sc.dest)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	add(m)

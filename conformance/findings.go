@@ -7,8 +7,8 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// Scene is what a scenario has found so far, whatever it judges.
-type Scene struct {
+// Findings is what a scenario has found so far, whatever it judges.
+type Findings struct {
 	check    *Check
 	secrets  *wire.Redactor
 	findings []Finding
@@ -26,46 +26,46 @@ type Scene struct {
 const maxFindings = 8
 
 // Check is the check under way.
-func (s *Scene) Check() *Check { return s.check }
+func (found *Findings) Check() *Check { return found.check }
 
 // Note keeps an observation that is no finding.
-func (s *Scene) Note(format string, args ...any) {
+func (found *Findings) Note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
-	if !slices.Contains(s.notes, n) {
-		s.notes = append(s.notes, n)
+	if !slices.Contains(found.notes, n) {
+		found.notes = append(found.notes, n)
 	}
 }
 
 // Proof says what a PASS rests on.
-func (s *Scene) Proof(format string, args ...any) {
-	s.evidence = append(s.evidence, fmt.Sprintf(format, args...))
+func (found *Findings) Proof(format string, args ...any) {
+	found.evidence = append(found.evidence, fmt.Sprintf(format, args...))
 }
 
 // Broken adds a finding: what was expected, what was seen, on which exchanges
 // (at most four are kept).
-func (s *Scene) Broken(expected, actual string, where ...Exchange) {
-	s.add(Finding{Expected: expected, Actual: actual}, where)
+func (found *Findings) Broken(expected, actual string, where ...Exchange) {
+	found.add(Finding{Expected: expected, Actual: actual}, where)
 }
 
-func (s *Scene) add(f Finding, where []Exchange) {
-	if !slices.Contains(s.symptoms, f.symptom) {
-		s.symptoms = append(s.symptoms, f.symptom)
+func (found *Findings) add(f Finding, where []Exchange) {
+	if !slices.Contains(found.symptoms, f.symptom) {
+		found.symptoms = append(found.symptoms, f.symptom)
 	}
-	if len(s.findings) >= maxFindings {
-		s.surplus++
+	if len(found.findings) >= maxFindings {
+		found.surplus++
 		return
 	}
-	f.Rule, f.Cause, f.Fix = s.check.Title, s.check.Cause+f.Cause, s.check.Fix
+	f.Rule, f.Cause, f.Fix = found.check.Title, found.check.Cause+f.Cause, found.check.Fix
 	f.Exchanges = append([]Exchange{}, where[:min(4, len(where))]...)
 	if len(f.Exchanges) > 0 {
 		f.Curl = wire.Curl(f.Exchanges[0])
 	}
-	s.findings = append(s.findings, f)
+	found.findings = append(found.findings, f)
 }
 
 // Held ends a Then: nil when nothing was found.
-func (s *Scene) Held() error {
-	if len(s.findings) > 0 {
+func (found *Findings) Held() error {
+	if len(found.findings) > 0 {
 		return errBroken
 	}
 	return nil
@@ -81,29 +81,29 @@ func Outcome(status Status, decider, format string, args ...any) error {
 }
 
 // result is what a scenario comes to.
-func (s *Scene) result(out *outcome, interrupted bool) *CheckResult {
-	if out.status == Pass && s.weak != nil {
-		out = s.weak
+func (found *Findings) result(out *outcome, interrupted bool) *CheckResult {
+	if out.status == Pass && found.weak != nil {
+		out = found.weak
 	}
 	if out.status == Pass {
-		if missing := s.unseen(); missing != nil {
+		if missing := found.unseen(); missing != nil {
 			out = missing
 		}
 	}
-	if len(s.findings) > 0 && out.status != HarnessError && !interrupted && !out.away {
+	if len(found.findings) > 0 && out.status != HarnessError && !interrupted && !out.away {
 		out = &outcome{status: Fail}
 	}
-	r := s.check.result(out.status, out.reason)
-	r.Decider, r.Notes, r.away = out.decider, s.notes, out.away
-	r.Evidence, r.Seen = s.evidenceText(), s.seen
-	defer hide(s.secrets, r)
+	r := found.check.result(out.status, out.reason)
+	r.Decider, r.Notes, r.away = out.decider, found.notes, out.away
+	r.Evidence, r.Seen = found.evidenceText(), found.seen
+	defer hide(found.secrets, r)
 	if out.status != Fail {
 		return r
 	}
-	r.Reason = s.check.Reason
-	r.Findings, r.symptoms = append(r.Findings, s.findings...), s.symptoms
-	if s.surplus > 0 {
-		r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", s.surplus))
+	r.Reason = found.check.Reason
+	r.Findings, r.symptoms = append(r.Findings, found.findings...), found.symptoms
+	if found.surplus > 0 {
+		r.Notes = append(r.Notes, fmt.Sprintf("%d more findings of the same kind", found.surplus))
 	}
 	return r
 }

@@ -8,10 +8,10 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// play is one scenario on its way: what it has made, called and seen.
-type play struct {
+// scenario is one scenario on its way: what it has made, called and seen.
+type scenario struct {
 	*run
-	*conformance.Scene
+	*conformance.Findings
 	ctx context.Context
 
 	// key, source and pat shadow those of the run where the scenario has a
@@ -20,14 +20,14 @@ type play struct {
 	pat    string
 	source int64
 
-	parts map[string]*part // destinations by the name that the scenario gives them
-	dest  *destination     // the latest
-	tests []*tested        // connections that a client has tried
-	deaf  int              // so many calls of the destination are not looked at
-	worn  *wardrobe        // certificates of the latest destination with TLS
-	told  SimulatorConfig  // what the destination was to tell of its objects
-	syncs []*syncing       // in the order of their making
-	last  *answer          // of the latest call of the API
+	extraEndpoints map[string]*endpoint // destinations by the name that the scenario gives them
+	dest           *destination         // the latest
+	tests          []*tested            // connections that a client has tried
+	skippedCalls   int                  // so many calls of the destination are not looked at
+	certificate    *shownCertificate    // certificates of the latest destination with TLS
+	described      SimulatorConfig      // what the destination says of its objects
+	syncs          []*syncing           // in the order of their making
+	last           *answer              // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
 	answers  []*answer
 	batch    []*answer         // of the calls that one step made together
@@ -39,7 +39,7 @@ type play struct {
 	trials   []*trial // requests that the scenario is about
 	judged   bool     // … and a claim has looked at them
 	underWay int64    // the latest run that was triggered by itself
-	letGo    func()   // ends what the destination holds back
+	release  func()   // ends what the destination holds back
 	forms    []form   // of names, with what was written
 	lists    []listing
 	// readings of the lists, the latest last.
@@ -49,7 +49,7 @@ type play struct {
 	life     runLife       // runs that begin by themselves or are held back
 	repeated *repeatable   // calls that are made again
 	noticed  []string      // addresses of the workspace's notifications
-	drafted  *ground       // of the next sync
+	prepared *nextSync     // of the next sync
 	orders   []ordered     // syncs to objects with field ordering
 	emulated []int64       // destinations that are applications of the service
 	planned  *plan         // what the endpoint answers to planning calls
@@ -57,78 +57,78 @@ type play struct {
 
 // end undoes what the scenario began, the latest first, also when the run was
 // interrupted. What cannot be deleted is tried again at the end of the run.
-func (p *play) end() error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.ctx), callTimeout)
+func (sc *scenario) end() error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(sc.ctx), callTimeout)
 	defer cancel()
 	var errs []error
-	for i := len(p.endings) - 1; i >= 0; i-- {
-		errs = append(errs, p.endings[i](ctx))
+	for i := len(sc.endings) - 1; i >= 0; i-- {
+		errs = append(errs, sc.endings[i](ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // called makes a name of the scenario: what it names was made by it, and only
 // that is ever deleted.
-func (p *play) called(what string) string {
-	return fmt.Sprintf("%s%s-%d", p.prefix(p.Check().ID), what, p.numbers.Add(1))
+func (sc *scenario) called(what string) string {
+	return fmt.Sprintf("%s%s-%d", sc.prefix(sc.Check().ID), what, sc.numbers.Add(1))
 }
 
 // signed gives a call the token of the scenario, unless it brings one.
-func (p *play) signed(q request) request {
+func (sc *scenario) signed(q request) request {
 	if q.token == "" && !q.control {
 		switch q.as {
 		case asWorkspace:
-			q.token = p.key
+			q.token = sc.key
 		case asOrganization:
-			q.token = p.pat
+			q.token = sc.pat
 		}
 	}
 	return q
 }
 
 // api calls the service's API and remembers the answer.
-func (p *play) api(q request) (*answer, error) {
-	a, err := p.send(p.ctx, p.Check().ID, p.signed(q))
+func (sc *scenario) api(q request) (*answer, error) {
+	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(q))
 	if err != nil {
 		return nil, err
 	}
-	p.last = a
-	p.answers = append(p.answers, a)
+	sc.last = a
+	sc.answers = append(sc.answers, a)
 	return a, nil
 }
 
 // must calls the API for something that the scenario only builds on: whatever
 // is no success ends it undecided, since another check is about it.
-func (p *play) must(q request) (*answer, error) {
-	a, err := p.send(p.ctx, p.Check().ID, p.signed(q))
+func (sc *scenario) must(q request) (*answer, error) {
+	a, err := sc.send(sc.ctx, sc.Check().ID, sc.signed(q))
 	switch {
 	case err != nil:
 		return nil, err
 	case !a.OK() || a.Status >= 300 || a.json == nil:
-		return nil, conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", p.secrets.String(a.short()))
+		return nil, conformance.Outcome(conformance.Inconclusive, "", "a step on the way was refused: %s", sc.secrets.String(a.short()))
 	}
 	return a, nil
 }
 
 // broken adds a finding about answers of the API.
-func (p *play) broken(expected, actual string, where ...*answer) {
+func (sc *scenario) broken(expected, actual string, where ...*answer) {
 	var exchanges []conformance.Exchange
 	for _, a := range where {
 		exchanges = append(exchanges, a.Exchange())
 	}
-	p.Broken(expected, actual, exchanges...)
+	sc.Broken(expected, actual, exchanges...)
 }
 
 // brokenCall adds a finding about calls that the service made.
-func (p *play) brokenCall(expected, actual string, where ...*call) {
+func (sc *scenario) brokenCall(expected, actual string, where ...*call) {
 	var exchanges []conformance.Exchange
 	for _, c := range where {
-		exchanges = append(exchanges, p.exchangeOf(c))
+		exchanges = append(exchanges, sc.exchangeOf(c))
 	}
-	p.Broken(expected, actual, exchanges...)
+	sc.Broken(expected, actual, exchanges...)
 }
 
 // exchangeOf is a call of the service as it stands in a report.
-func (p *play) exchangeOf(c *call) conformance.Exchange {
-	return c.exchange(p.Check().ID, int(p.numbers.Add(1)))
+func (sc *scenario) exchangeOf(c *call) conformance.Exchange {
+	return c.exchange(sc.Check().ID, int(sc.numbers.Add(1)))
 }

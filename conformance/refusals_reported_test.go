@@ -58,10 +58,10 @@ func say(refused bool, words string) string {
 	return ""
 }
 
-// TestRefusalsAreTold: each kind of refusal is found by a failure or a warning that
+// TestRefusalsAreReported: each kind of refusal is found by a failure or a warning that
 // names it, no check passes about records that were refused, and no run ends with
 // exit status 0 in silence. The transcript shows what a reader of the reports sees.
-func TestRefusalsAreTold(t *testing.T) {
+func TestRefusalsAreReported(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
 		t.Skip("full runs")

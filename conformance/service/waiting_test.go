@@ -77,9 +77,9 @@ func undecided(t *testing.T) []*conformance.Check {
 	return out
 }
 
-// TestPatienceMatrix: without a clock to move, every check about time that can be waited
+// TestWaitingMatrix: without a clock to move, every check about time that can be waited
 // for passes when time goes by, and the others say at once what they need.
-func TestPatienceMatrix(t *testing.T) {
+func TestWaitingMatrix(t *testing.T) {
 	b := servePatiently(t)
 	for i, c := range undecided(t) {
 		if matrixtest.Tenth(t, i) {
@@ -102,8 +102,8 @@ func TestPatienceMatrix(t *testing.T) {
 	}
 }
 
-// TestPatienceFinds: a mistake about time is found by waiting for it, too.
-func TestPatienceFinds(t *testing.T) {
+// TestWaitingFinds: a mistake about time is found by waiting for it, too.
+func TestWaitingFinds(t *testing.T) {
 	for _, id := range []string{"LIFE-001", "RTRY-011", "THR-001"} {
 		t.Run(id, func(t *testing.T) {
 			t.Parallel()
@@ -115,9 +115,9 @@ func TestPatienceFinds(t *testing.T) {
 	}
 }
 
-// TestPatienceOfRequests: a patient judge lets a request go unanswered for minutes,
+// TestWaitingForRequests: a patient judge lets a request go unanswered for minutes,
 // and knows as soon as the service has given it up.
-func TestPatienceOfRequests(t *testing.T) {
+func TestWaitingForRequests(t *testing.T) {
 	if testing.Short() {
 		t.Skip("waits for deadlines of real time")
 	}
@@ -128,9 +128,9 @@ func TestPatienceOfRequests(t *testing.T) {
 	require.Equal(t, 3, r.Counts[conformance.Pass], explain(r))
 }
 
-// TestPatienceIsDocumented: docs/judge-service.md names exactly the checks that no
-// patience lets run.
-func TestPatienceIsDocumented(t *testing.T) {
+// TestWaitingIsDocumented: docs/judge-service.md names exactly the checks that no
+// a patient run lets run.
+func TestWaitingIsDocumented(t *testing.T) {
 	o := service.Options{Options: conformance.Options{Seed: 1}, NewSimulator: simulator, Listen: listen, Patient: true}
 	p, err := service.Plan(service.Target{BaseURL: "http://127.0.0.1:1/api/v1", WorkspaceAPIKey: "k", PersonalAccessToken: "p"}, o)
 	require.NoError(t, err)

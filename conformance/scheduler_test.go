@@ -76,14 +76,14 @@ func TestSecondRunNeverAcquits(t *testing.T) {
 // confirmed is what becomes of a failure by its second run.
 func confirmed(t *testing.T, first *CheckResult) Status {
 	t.Helper()
-	s, j := prepared(t, newSmall(), healthCheck, Options{})
+	s, sched := prepared(t, newSmall(), healthCheck, Options{})
 	s.catalog = &catalog{}
-	c := j.checks[0]
-	j.pending, j.active = nil, 1
-	j.results[c.ID+" first"] = first
-	j.confirm(context.Background(), c)
-	require.Equal(t, 2, j.results[c.ID].Attempts)
-	return j.results[c.ID].Status
+	c := sched.checks[0]
+	sched.pending, sched.active = nil, 1
+	sched.results[c.ID+" first"] = first
+	sched.confirm(context.Background(), c)
+	require.Equal(t, 2, sched.results[c.ID].Attempts)
+	return sched.results[c.ID].Status
 }
 
 func TestALostConnectionMayBeAcquitted(t *testing.T) {
@@ -115,33 +115,33 @@ func TestALostConnectionMayBeAcquitted(t *testing.T) {
 
 // TestASkippedNeedDoesNotBlock: what was not selected cannot hold others back.
 func TestASkippedNeedDoesNotBlock(t *testing.T) {
-	_, j := prepared(t, newSmall(), chained, Options{})
-	j.checks = slices.DeleteFunc(j.checks, func(c *Check) bool { return c.ID == "AAA-001" })
-	require.True(t, j.ready(j.checks[0]))
-	require.False(t, j.ready(j.checks[1]))
+	_, sched := prepared(t, newSmall(), chained, Options{})
+	sched.checks = slices.DeleteFunc(sched.checks, func(c *Check) bool { return c.ID == "AAA-001" })
+	require.True(t, sched.ready(sched.checks[0]))
+	require.False(t, sched.ready(sched.checks[1]))
 }
 
 func TestOrderOfChecks(t *testing.T) {
 	plain, alone, needy := &Check{ID: "AAA-001"}, &Check{ID: "BBB-001", Alone: true}, &Check{ID: "CCC-001", Needs: []string{"AAA-001"}}
-	j := newJury(&session{}, &Options{}, []*Check{alone, plain, needy})
+	sched := newScheduler(&session{}, &Options{}, []*Check{alone, plain, needy})
 	want := func(c *Check, kind turn) {
 		t.Helper()
-		got, how := j.next(2)
+		got, how := sched.next(2)
 		require.Equal(t, c, got)
 		require.Equal(t, kind, how)
 	}
 	want(plain, runBeside)
 	want(nil, mustWait) // needy builds on plain, alone waits for an empty house
-	j.active, j.results["AAA-001"] = 0, &CheckResult{Status: Pass}
+	sched.active, sched.results["AAA-001"] = 0, &CheckResult{Status: Pass}
 	want(needy, runBeside)
 	want(nil, mustWait)
-	j.active, j.second = 0, []*Check{plain}
+	sched.active, sched.unconfirmed = 0, []*Check{plain}
 	want(plain, confirmAlone) // a second run is alone too
 	want(nil, mustWait)
-	j.active = 0
+	sched.active = 0
 	want(alone, runAlone)
 	want(nil, mustWait)
-	j.active = 0
+	sched.active = 0
 	want(nil, nothingLeft)
 }
 
@@ -153,11 +153,11 @@ func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 		checks = append(checks, &Check{ID: fmt.Sprintf("AAA-%03d", n), Clock: true, Alone: true})
 	}
 	plain, alone := &Check{ID: "BBB-001"}, &Check{ID: "BBB-002", Alone: true}
-	j := newJury(&session{}, &Options{}, append([]*Check{plain, alone}, checks...))
-	j.waits = func(c *Check) bool { return c.Clock }
+	sched := newScheduler(&session{}, &Options{}, append([]*Check{plain, alone}, checks...))
+	sched.waits = func(c *Check) bool { return c.Clock }
 	want := func(c *Check, kind turn) {
 		t.Helper()
-		got, how := j.next(1)
+		got, how := sched.next(1)
 		require.Equal(t, c, got)
 		require.Equal(t, kind, how)
 	}
@@ -166,20 +166,20 @@ func TestWaitersHaveRoomOfTheirOwn(t *testing.T) {
 	}
 	want(plain, runBeside)
 	want(nil, mustWait) // no room, and alone waits for an empty house
-	j.active, j.idle = j.active-1, j.idle-1
+	sched.active, sched.idle = sched.active-1, sched.idle-1
 	want(checks[parallelWaits], runBeside)
-	j.active, j.idle = 0, 0
+	sched.active, sched.idle = 0, 0
 	want(alone, runAlone)
 
-	j = newJury(&session{}, &Options{Serial: true}, checks[:2])
-	j.waits = func(c *Check) bool { return c.Clock }
+	sched = newScheduler(&session{}, &Options{Serial: true}, checks[:2])
+	sched.waits = func(c *Check) bool { return c.Clock }
 	want(checks[0], runAlone)
 	want(nil, mustWait) // one at a time is one at a time
 }
 
 func TestACircleOfNeedsIsAFaultOfTheCatalogue(t *testing.T) {
-	j := newJury(&session{}, &Options{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
-	require.Panics(t, func() { j.next(1) })
+	sched := newScheduler(&session{}, &Options{}, []*Check{{ID: "AAA-001", Needs: []string{"BBB-001"}}, {ID: "BBB-001", Needs: []string{"AAA-001"}}})
+	require.Panics(t, func() { sched.next(1) })
 }
 
 func TestSerialRunsOneCheckAtATime(t *testing.T) {
@@ -275,8 +275,8 @@ func TestPermissions(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s, j := prepared(t, e, healthCheck, c.opts)
-			r := s.permitted(&c.check, j)
+			s, sched := prepared(t, e, healthCheck, c.opts)
+			r := s.permitted(&c.check, sched)
 			if c.decider == "" {
 				require.Nil(t, r)
 				return
@@ -288,7 +288,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// scripted is a court whose verdicts are written down: those of the runs of each check.
+// scripted is a runner whose verdicts are written down: those of the runs of each check.
 type scripted struct {
 	mu       sync.Mutex
 	verdicts map[string][]Status
@@ -296,7 +296,7 @@ type scripted struct {
 
 func (v *scripted) blocks(string, *CheckResult) bool { return false }
 
-func (v *scripted) judge(_ context.Context, c *Check, _ *jury) *CheckResult {
+func (v *scripted) judge(_ context.Context, c *Check, _ *scheduler) *CheckResult {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	r := c.result(v.verdicts[c.ID][0], "")
@@ -324,12 +324,12 @@ func TestUndecidedIsRunAgainAlone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			checks := []*Check{{ID: "AAA-001", Level: Must, Write: true}, {ID: "BBB-001", Level: Must, Write: true}}
 			var last Progress
-			court := &scripted{verdicts: map[string][]Status{"AAA-001": c.unsteady, "BBB-001": c.undecided}}
-			j := newJury(court, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
-			j.run(t.Context())
-			require.Equal(t, c.want, []Status{j.results["AAA-001"].Status, j.results["BBB-001"].Status})
-			require.Empty(t, court.verdicts["AAA-001"])
-			require.Empty(t, court.verdicts["BBB-001"])
+			runs := &scripted{verdicts: map[string][]Status{"AAA-001": c.unsteady, "BBB-001": c.undecided}}
+			sched := newScheduler(runs, &Options{Profile: ProfileStrict, Progress: func(p Progress) { last = p }}, checks)
+			sched.run(t.Context())
+			require.Equal(t, c.want, []Status{sched.results["AAA-001"].Status, sched.results["BBB-001"].Status})
+			require.Empty(t, runs.verdicts["AAA-001"])
+			require.Empty(t, runs.verdicts["BBB-001"])
 			require.Equal(t, 2, last.Done)
 		})
 	}

@@ -1,0 +1,316 @@
+package conformance
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/destkit/destkit/conformance/internal/wire"
+)
+
+// scheduler schedules the checks of a run: what a check builds on comes first, checks
+// that disturb others run alone and last, a failure is confirmed by a second run.
+type scheduler struct {
+	runner    runner
+	opts      *Options
+	checks    []*Check
+	results   map[string]*CheckResult
+	hookFault *outcome // the read-back hook failed its own test
+	untrusted bool     // the certificate does not verify
+
+	// waits reports which checks mostly wait: they have room of their own. Nil: none.
+	waits func(*Check) bool
+
+	confirming bool // the check that runs has failed once, and runs alone
+	again      bool // undecided checks have run once more
+
+	mu          sync.Mutex
+	pending     []*Check // not started, in catalogue order
+	unconfirmed []*Check // failed once, to be confirmed alone
+	active      int
+	idle        int // of those active, the ones that mostly wait
+	done        int
+	wake        chan struct{}
+}
+
+// runner runs one check, with what it needs of the side that is judged.
+type runner interface {
+	judge(ctx context.Context, c *Check, sched *scheduler) *CheckResult
+
+	// blocks reports whether the failure of a check leaves those that build on it
+	// without any evidence.
+	blocks(id string, r *CheckResult) bool
+}
+
+// parallelChecks is the number of checks under way at once, parallelWaits that of
+// those beside them that mostly wait.
+const (
+	parallelChecks = 8
+	parallelWaits  = 16
+)
+
+func newScheduler(by runner, opts *Options, checks []*Check) *scheduler {
+	return &scheduler{runner: by, opts: opts, checks: checks, pending: slices.Clone(checks), results: map[string]*CheckResult{}, wake: make(chan struct{}, 1)}
+}
+
+// run judges every check. It always ends: checks that the run's deadline cuts
+// off are NOT_RUN.
+func (sched *scheduler) run(ctx context.Context) {
+	width := parallelChecks
+	if sched.opts.Serial {
+		width = 1
+	}
+	for {
+		c, kind := sched.next(width)
+		switch kind {
+		case nothingLeft:
+			return
+		case mustWait:
+			<-sched.wake
+		case runBeside:
+			go sched.first(ctx, c)
+		case runAlone:
+			sched.first(ctx, c)
+		case confirmAlone:
+			sched.confirm(ctx, c)
+		}
+	}
+}
+
+type turn int
+
+const (
+	nothingLeft turn = iota
+	mustWait
+	runBeside
+	runAlone
+	confirmAlone
+)
+
+// next picks the next check. Alone means that nothing else is under way.
+func (sched *scheduler) next(width int) (*Check, turn) {
+	sched.mu.Lock()
+	defer sched.mu.Unlock()
+	if sched.idle < parallelWaits { // they take longest
+		if c := sched.take(sched.waiting); c != nil {
+			sched.idle++
+			return c, runBeside
+		}
+	}
+	if sched.active-sched.idle < width {
+		if c := sched.take(func(c *Check) bool { return !c.Alone && !sched.waiting(c) }); c != nil {
+			return c, runBeside
+		}
+	}
+	if sched.active > 0 {
+		return nil, mustWait
+	}
+	if len(sched.unconfirmed) > 0 {
+		c := sched.unconfirmed[0]
+		sched.unconfirmed = sched.unconfirmed[1:]
+		sched.active++
+		return c, confirmAlone
+	}
+	// Load comes late: it uses up records that other checks need.
+	for _, late := range []func(c *Check) bool{
+		func(c *Check) bool { return !c.Load && !c.Last },
+		func(c *Check) bool { return !c.Last },
+		func(*Check) bool { return true },
+	} {
+		if c := sched.take(late); c != nil {
+			return c, runAlone
+		}
+	}
+	if len(sched.pending) == 0 && sched.undisturbed() {
+		c := sched.unconfirmed[0]
+		sched.unconfirmed = sched.unconfirmed[1:]
+		sched.active++
+		return c, confirmAlone
+	}
+	if len(sched.pending) > 0 {
+		// Only a circle of needs can bring us here; a test keeps them out.
+		panic("conformance: checks wait for each other: " + sched.pending[0].ID)
+	}
+	return nil, nothingLeft
+}
+
+// undisturbed has the undecided checks that write run once more, alone, where calls
+// disturb each other: their evidence may have been taken away beside the other calls.
+// It reports whether there are any.
+func (sched *scheduler) undisturbed() bool {
+	if sched.again || !slices.ContainsFunc(sched.checks, func(c *Check) bool { r := sched.results[c.ID]; return r != nil && r.unsteady }) {
+		return false
+	}
+	sched.again = true
+	for _, c := range sched.checks {
+		if r := sched.results[c.ID]; r != nil && r.Status == Inconclusive && c.Write {
+			sched.unconfirmed = append(sched.unconfirmed, c)
+			sched.results[c.ID+" first"] = r
+			delete(sched.results, c.ID)
+			sched.done--
+		}
+	}
+	return len(sched.unconfirmed) > 0
+}
+
+// waiting reports whether a check mostly waits. One at a time is one at a time.
+func (sched *scheduler) waiting(c *Check) bool {
+	return sched.waits != nil && !sched.opts.Serial && sched.waits(c)
+}
+
+// take starts the first check of a kind that is ready; nil: there is none.
+func (sched *scheduler) take(kind func(*Check) bool) *Check {
+	for i, c := range sched.pending {
+		if kind(c) && sched.ready(c) {
+			sched.pending = slices.Delete(sched.pending, i, i+1)
+			sched.active++
+			return c
+		}
+	}
+	return nil
+}
+
+// certificateChecks judge whether the line can be trusted at all.
+var certificateChecks = []string{"TLS-002", "TLS-003", "TLS-004", "TLS-005"}
+
+// needs are the checks that c builds on. Over a line that does not verify
+// nothing but the TLS checks runs: no token and no record goes to a stranger.
+func (sched *scheduler) needs(c *Check) []string {
+	if sched.untrusted && !strings.HasPrefix(c.ID, "TLS-") {
+		return append(slices.Clone(c.Needs), certificateChecks...)
+	}
+	return c.Needs
+}
+
+// ready reports whether everything the check builds on has its final result.
+func (sched *scheduler) ready(c *Check) bool {
+	for _, id := range sched.needs(c) {
+		if sched.results[id] == nil && slices.ContainsFunc(sched.checks, func(o *Check) bool { return o.ID == id }) {
+			return false
+		}
+	}
+	return true
+}
+
+// blockers are the failed checks that leave c without any evidence.
+func (sched *scheduler) blockers(c *Check) []string {
+	return sched.failed(c, sched.runner.blocks)
+}
+
+func (sched *scheduler) first(ctx context.Context, c *Check) {
+	sched.mu.Lock()
+	blocked := sched.blockers(c)
+	sched.mu.Unlock()
+	var r *CheckResult
+	switch {
+	case len(blocked) > 0:
+		r = c.blocked(blocked)
+	case sched.untrusted && !strings.HasPrefix(c.ID, "TLS-"):
+		r = c.result(NotRun, "the certificate of the endpoint does not verify, so nothing is sent to it")
+		r.Decider = "a certificate that verifies"
+	default:
+		r = sched.runner.judge(ctx, c, sched)
+	}
+	sched.mu.Lock()
+	defer sched.mu.Unlock()
+	sched.active--
+	if sched.waiting(c) {
+		sched.idle--
+	}
+	// What follows from another finding is folded under it however a second run ends.
+	if (r.Status == Fail && len(sched.explained(c, r)) == 0 || r.away) && ctx.Err() == nil {
+		r.Attempts = 1
+		sched.unconfirmed = append(sched.unconfirmed, c)
+		sched.results[c.ID+" first"] = r
+	} else {
+		sched.settle(c, r)
+	}
+	sched.signal()
+}
+
+// confirm runs a failed check once more, alone and with new keys. The second run
+// never acquits, save where time or a lost connection may be to blame.
+func (sched *scheduler) confirm(ctx context.Context, c *Check) {
+	sched.confirming = true
+	again := sched.runner.judge(ctx, c, sched)
+	sched.confirming = false
+	sched.mu.Lock()
+	defer sched.mu.Unlock()
+	sched.active--
+	r := sched.results[c.ID+" first"]
+	delete(sched.results, c.ID+" first")
+	r.Attempts = 2
+	r.DurationMS += again.DurationMS
+	switch {
+	case r.Status == Inconclusive && again.Status == NotRun: // the run has ended before
+	case r.away, r.Status == Inconclusive:
+		attempts, spent := r.Attempts, r.DurationMS
+		r = again
+		r.Attempts, r.DurationMS = attempts, spent
+	case again.Status != Pass:
+		r.takeCauses(again)
+	case c.Acquit || lostConnection(r):
+		r.Status, r.Reason = Warn, "failed once and passed when it was run again alone"
+	default:
+		r.Status, r.Reason, r.unsteady = Flaky, "failed beside other calls, then passed alone with new keys: calls disturb each other, or the endpoint is not reliable", true
+	}
+	sched.settle(c, r)
+	sched.signal()
+}
+
+// lostConnection reports whether nothing but a reset without any response was found.
+func lostConnection(r *CheckResult) bool {
+	for _, f := range r.Findings {
+		if len(f.Exchanges) == 0 {
+			return false
+		}
+		for _, x := range f.Exchanges {
+			if x.Response != nil || x.Kind != string(wire.KindReset) {
+				return false
+			}
+		}
+	}
+	return len(r.Findings) > 0
+}
+
+// settle makes a result final: gate, waiver, progress.
+func (sched *scheduler) settle(c *Check, r *CheckResult) {
+	r.Gating = gates(c, sched.opts.Profile)
+	if !r.Gating && (r.Status == Fail || r.Status == Flaky) {
+		r.Status = Warn
+	}
+	sched.opts.waive(c, r)
+	sched.results[c.ID] = r
+	if by := sched.explained(c, r); len(by) > 0 {
+		sched.replace(c, r, by)
+		r = sched.results[c.ID]
+	}
+	sched.done++
+	if sched.opts.Progress != nil {
+		sched.opts.Progress(Progress{Done: sched.done, Total: len(sched.checks), Result: *r})
+	}
+}
+
+func (sched *scheduler) signal() {
+	select {
+	case sched.wake <- struct{}{}:
+	default:
+	}
+}
+
+// collect puts the results into the report, in the order of the catalogue.
+func (sched *scheduler) collect(r *Report) {
+	for _, c := range sched.checks {
+		res := sched.results[c.ID]
+		if res == nil {
+			res = c.result(NotRun, "the run ended before it")
+			res.Gating = gates(c, sched.opts.Profile)
+		}
+		if c.own {
+			r.Own = append(r.Own, *res)
+			continue
+		}
+		r.Checks = append(r.Checks, *res)
+	}
+}
