@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // Who calls: spec 5.1 knows two kinds of tokens.
@@ -45,14 +46,7 @@ type answer struct {
 func (a *answer) at(path ...string) *wire.Node { return a.json.Get(path...) }
 
 // text is the string at a path, "" for anything else.
-func (a *answer) text(path ...string) string { return stringOf(a.at(path...)) }
-
-func stringOf(n *wire.Node) string {
-	if n.Is(wire.String) {
-		return n.Text
-	}
-	return ""
-}
+func (a *answer) text(path ...string) string { return jsonvalue.Text(a.at(path...)) }
 
 // id is the integer at a path, 0 for anything else.
 func (a *answer) id(path ...string) int64 {

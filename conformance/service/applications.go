@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // emulatedOnes connects applications that the service emulates itself: they have
@@ -23,7 +24,7 @@ func (sc *scenario) emulatedOnes() error {
 	var ids []int64
 	for _, n := range types {
 		a, err := sc.api(request{method: "POST", path: "/destinations", body: map[string]any{"service_connection": map[string]any{
-			"name": sc.called("application"), "type": stringOf(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
+			"name": sc.called("application"), "type": jsonvalue.Text(n.Get("service_name")), "credentials": invented(n.Get("configuration_fields", "fields")),
 		}}})
 		if err != nil {
 			return err
@@ -50,14 +51,14 @@ func invented(fields *wire.Node) map[string]any {
 		if rules := f.Get("rules"); rules == nil || !bytes.Contains(rules.Raw, []byte("required")) {
 			continue
 		}
-		value := stringOf(f.Get("placholder"))
+		value := jsonvalue.Text(f.Get("placholder"))
 		if first := f.Get("possible_values", "0"); first != nil {
-			value = stringOf(first)
+			value = jsonvalue.Text(first)
 		}
 		if value == "" {
 			value = "zz-conf"
 		}
-		credentials[stringOf(f.Get("id"))] = value
+		credentials[jsonvalue.Text(f.Get("id"))] = value
 	}
 	return credentials
 }
@@ -70,24 +71,24 @@ func (sc *scenario) advancedAgrees(what string) error {
 	}
 	seen := 0
 	for _, v := range all {
-		kind := stringOf(v.node.Get("type"))
+		kind := jsonvalue.Text(v.node.Get("type"))
 		switch byDefault := v.node.Get("default"); {
 		case what == "default" && byDefault != nil:
 			seen++
-			if ok, err := fits(kind, byDefault); err == nil && !ok {
-				sc.brokenView(v, "default", "is "+kind, rawOf(byDefault))
+			if ok, err := jsonvalue.Fits(kind, byDefault); err == nil && !ok {
+				sc.brokenView(v, "default", "is "+kind, jsonvalue.Raw(byDefault))
 			}
-		case what == "dropdown" && stringOf(v.node.Get("input_type")) == "dropdown":
+		case what == "dropdown" && jsonvalue.Text(v.node.Get("input_type")) == "dropdown":
 			seen++
 			values := v.node.Get("supported_values")
-			if ok, _ := fits("array of string", values); !ok || len(values.Items) == 0 {
-				sc.brokenView(v, "supported_values", "lists what can be chosen", rawOf(values))
+			if ok, _ := jsonvalue.Fits("array of string", values); !ok || len(values.Items) == 0 {
+				sc.brokenView(v, "supported_values", "lists what can be chosen", jsonvalue.Raw(values))
 			}
 		case what == "definition":
 			seen++
-			name := stringOf(v.node.Get("name"))
-			if stated := v.of.node.Get("configurable_field_definitions", name); stringOf(stated) != kind {
-				sc.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), rawOf(stated))
+			name := jsonvalue.Text(v.node.Get("name"))
+			if stated := v.of.node.Get("configurable_field_definitions", name); jsonvalue.Text(stated) != kind {
+				sc.brokenView(v.of, "configurable_field_definitions."+name, "is "+strconv.Quote(kind), jsonvalue.Raw(stated))
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // keptRecord is a record of an emulated application as the control API shows it.
@@ -38,7 +39,7 @@ func (sc *scenario) kept(d *destination, object string) ([]keptRecord, *answer, 
 	}
 	var out []keptRecord
 	for _, one := range itemsOf(a.at("records")) {
-		out = append(out, keptRecord{number: rawOf(one.Get("id")), fields: one.Get("fields")})
+		out = append(out, keptRecord{number: jsonvalue.Raw(one.Get("id")), fields: one.Get("fields")})
 	}
 	return out, a, nil
 }
@@ -56,7 +57,7 @@ func fieldOf(s *syncing, column string) string {
 		From struct{ Data any }
 		To   string
 	}
-	if json.Unmarshal(raw(s.body["mappings"]), &mappings) != nil {
+	if json.Unmarshal(jsonvalue.Encode(s.body["mappings"]), &mappings) != nil {
 		return ""
 	}
 	for _, m := range mappings {
@@ -75,11 +76,11 @@ func (sc *scenario) twoMappings() []any {
 	mappings := []any{identifies(mapping("id", key))}
 	var free string
 	for _, f := range itemsOf(object.Get("fields")) {
-		switch name := stringOf(f.Get("full_name")); {
+		switch name := jsonvalue.Text(f.Get("full_name")); {
 		case name == key:
 		case isTrue(f.Get("required_for_mapping")):
 			mappings = append(mappings, mapping("name", name))
-		case free == "" && isTrue(f.Get("createable")) && stringOf(f.Get("type")) == "string" && !isTrue(f.Get("array")):
+		case free == "" && isTrue(f.Get("createable")) && jsonvalue.Text(f.Get("type")) == "string" && !isTrue(f.Get("array")):
 			free = name
 		}
 	}

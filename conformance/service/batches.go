@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // sent is one record of a sync_batch.
@@ -50,7 +51,7 @@ func unpack(batches []*call) []sent {
 	for _, c := range batches {
 		field := activeIdentifier(c)
 		for _, r := range c.records() {
-			one := sent{call: c, operation: stringOf(c.param("sync_plan", "operation")), fields: map[string]json.RawMessage{}}
+			one := sent{call: c, operation: jsonvalue.Text(c.param("sync_plan", "operation")), fields: map[string]json.RawMessage{}}
 			for _, m := range r.Members {
 				one.fields[m.Name] = m.Value.Raw
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // kinds are what a run makes, in the order in which it can be deleted; named is
@@ -77,7 +78,7 @@ func (r *run) find(ctx context.Context, path, named string, as identity, prefixe
 		data := a.at("data")
 		for i := range data.Items {
 			one := data.Items[i]
-			name := stringOf(one.Get(named))
+			name := jsonvalue.Text(one.Get(named))
 			for _, prefix := range prefixes {
 				if strings.HasPrefix(name, prefix) {
 					id, _ := one.Get("id").Int()

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // tested is a connection that a client has made or changed, with the answer: it
@@ -28,7 +29,7 @@ func (t *tested) message() string {
 	var said []string
 	if steps := t.a.at("data", "last_test_results", "steps"); steps != nil {
 		for _, s := range steps.Items {
-			if text := stringOf(s.Get("error", "message")); text != "" {
+			if text := jsonvalue.Text(s.Get("error", "message")); text != "" {
 				said = append(said, text)
 			}
 		}

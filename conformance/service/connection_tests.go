@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -56,14 +57,14 @@ func between(s, before, after string) (string, bool) {
 // withResult puts another result into an answer of the simulator.
 func withResult(result any) func([]byte, http.Header) []byte {
 	return func(body []byte, _ http.Header) []byte {
-		return raw(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "result": result})
+		return jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "result": result})
 	}
 }
 
 // withError makes an error of it.
 func withError(code json.RawMessage, message string) func([]byte, http.Header) []byte {
 	return func(body []byte, _ http.Header) []byte {
-		return raw(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "error": map[string]any{"code": code, "message": message}})
+		return jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": answeredID(body), "error": map[string]any{"code": code, "message": message}})
 	}
 }
 
@@ -93,13 +94,13 @@ func (sc *scenario) stepFailed(message string) error {
 	for _, v := range looks {
 		found := false
 		for _, s := range sc.shown("test step") {
-			said := stringOf(s.member("error.message"))
+			said := jsonvalue.Text(s.member("error.message"))
 			if s.of == v && said != "" && (message == "" || regexp.MustCompile(regexp.QuoteMeta(message)).MatchString(said)) {
 				found = true
 			}
 		}
 		if !found {
-			sc.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), rawOf(v.member("last_test_results")))
+			sc.brokenView(v, "last_test_results", "has a step with an error.message that says "+quoted(message), jsonvalue.Raw(v.member("last_test_results")))
 		}
 	}
 	sc.Proof("%d looks", len(looks))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -85,7 +86,7 @@ func (sc *scenario) showsDescribed(what string) error {
 	shown := map[string]*wire.Node{}
 	if list := a.at("data"); list.Is(wire.Array) {
 		for _, o := range list.Items {
-			shown[stringOf(o.Get("full_name"))] = o
+			shown[jsonvalue.Text(o.Get("full_name"))] = o
 		}
 	}
 	for _, o := range sc.described.Objects {
@@ -93,7 +94,7 @@ func (sc *scenario) showsDescribed(what string) error {
 		switch at := shown[o.APIName]; what {
 		case "objects":
 			want = fmt.Sprintf("%q, fields created on write: %t", o.Label, o.CanCreateFields != "")
-			got = fmt.Sprintf("%q, fields created on write: %s", stringOf(at.Get("label")), rawOf(at.Get("allow_custom_fields")))
+			got = fmt.Sprintf("%q, fields created on write: %s", jsonvalue.Text(at.Get("label")), jsonvalue.Raw(at.Get("allow_custom_fields")))
 		case "operations":
 			want, got = operationText(sc.described.Operations[o.APIName]), operationText(textsOf(at.Get("supported_operations")))
 		case "fields":
@@ -119,7 +120,7 @@ func textsOf(n *wire.Node) []string {
 	var out []string
 	if n != nil {
 		for _, item := range n.Items {
-			out = append(out, stringOf(item))
+			out = append(out, jsonvalue.Text(item))
 		}
 	}
 	return out
@@ -141,8 +142,8 @@ func shownText(n *wire.Node) string {
 	if n != nil {
 		for _, f := range n.Items {
 			is := func(name string) bool { yes, _ := f.Get(name).Bool(); return yes }
-			out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t", stringOf(f.Get("full_name")), stringOf(f.Get("label")),
-				strings.ToLower(stringOf(f.Get("type"))), is("array"), is("required_for_mapping"), is("createable"), is("updateable")))
+			out = append(out, fmt.Sprintf("%s %q %s array:%t required:%t createable:%t updateable:%t", jsonvalue.Text(f.Get("full_name")), jsonvalue.Text(f.Get("label")),
+				strings.ToLower(jsonvalue.Text(f.Get("type"))), is("array"), is("required_for_mapping"), is("createable"), is("updateable")))
 		}
 	}
 	return operationText(out)

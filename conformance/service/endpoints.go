@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -136,7 +137,7 @@ func (p *endpoint) serve(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		c.json, _ = wire.Parse(body)
 	}
-	c.method, c.id = stringOf(c.json.Get("method")), stringOf(c.json.Get("id"))
+	c.method, c.id = jsonvalue.Text(c.json.Get("method")), jsonvalue.Text(c.json.Get("id"))
 	p.mu.Lock()
 	p.inside++
 	p.calls = append(p.calls, c)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -83,9 +84,9 @@ func (o *callFault) reply(c *call) *reply {
 	case "HTTP 500":
 		return &reply{status: 500, body: []byte(`{"message":"` + refusal + `"}`)}
 	case "an error object":
-		return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "error": map[string]any{"code": -32050, "message": refusal}})}
+		return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "error": map[string]any{"code": -32050, "message": refusal}})}
 	case "no results":
-		return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": []any{}}})}
+		return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": []any{}}})}
 	case "no reply, but stores it":
 		return &reply{store: true, cut: true}
 	}
@@ -126,7 +127,7 @@ func (m *faults) batch(c *call) *reply {
 	if m.reversed {
 		slices.Reverse(results)
 	}
-	return &reply{body: raw(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": results}})}
+	return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": results}})}
 }
 
 func (m *faults) faultFor(id string) *recordFault {
@@ -145,7 +146,7 @@ func (m *faults) stored(c *call, records []json.RawMessage) map[string]json.RawM
 	if len(records) == 0 {
 		return out
 	}
-	reply, err := wire.Parse(m.endpoint.carryOut(raw(map[string]any{
+	reply, err := wire.Parse(m.endpoint.carryOut(jsonvalue.Encode(map[string]any{
 		"jsonrpc": "2.0", "method": c.method, "id": c.id,
 		"params": map[string]any{"sync_plan": json.RawMessage(c.param("sync_plan").Raw), "records": records},
 	})))
@@ -153,7 +154,7 @@ func (m *faults) stored(c *call, records []json.RawMessage) map[string]json.RawM
 		return out
 	}
 	for _, r := range reply.Get("result", "record_results").Items {
-		out[rawOf(r.Get("identifier"))] = bytes.Clone(r.Raw)
+		out[jsonvalue.Raw(r.Get("identifier"))] = bytes.Clone(r.Raw)
 	}
 	return out
 }
@@ -168,8 +169,8 @@ func (p *endpoint) carryOut(body []byte) []byte {
 }
 
 func resultsFor(one *recordFault, identifier, stored json.RawMessage) []json.RawMessage {
-	failure := raw(map[string]any{"identifier": identifier, "success": false, "error_message": refusal})
-	success := raw(map[string]any{"identifier": identifier, "success": true})
+	failure := jsonvalue.Encode(map[string]any{"identifier": identifier, "success": false, "error_message": refusal})
+	success := jsonvalue.Encode(map[string]any{"identifier": identifier, "success": true})
 	switch {
 	case one == nil && stored == nil:
 		return nil
@@ -180,13 +181,13 @@ func resultsFor(one *recordFault, identifier, stored json.RawMessage) []json.Raw
 	case "no result":
 		return nil
 	case "a result without success":
-		return []json.RawMessage{raw(map[string]any{"identifier": identifier})}
+		return []json.RawMessage{jsonvalue.Encode(map[string]any{"identifier": identifier})}
 	case "success and failure":
 		return []json.RawMessage{success, failure}
 	case "two successes":
 		return []json.RawMessage{success, success}
 	case "the result of another record":
-		return []json.RawMessage{raw(map[string]any{"identifier": "zz-conf-nobody", "success": true})}
+		return []json.RawMessage{jsonvalue.Encode(map[string]any{"identifier": "zz-conf-nobody", "success": true})}
 	}
 	return []json.RawMessage{failure}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // nextSync is what the next sync of a scenario stands on. The zero value is an
@@ -93,7 +94,7 @@ func (sc *scenario) laid(body map[string]any, t *conformance.Table) (map[string]
 		if err != nil {
 			return nil, err
 		}
-		put(out, row["field"], value)
+		jsonvalue.Put(out, row["field"], value)
 	}
 	return out, nil
 }
@@ -135,15 +136,15 @@ func (sc *scenario) value(cell string) (any, error) {
 			runs := sc.latest().runs
 			return strconv.FormatInt(runs[len(runs)-1].id("data", "id"), 10)
 		case "alert":
-			return rawOf(sc.last.at("data", "alert_attributes", "0", "id"))
+			return jsonvalue.Raw(sc.last.at("data", "alert_attributes", "0", "id"))
 		case "id mapping":
-			return string(raw(identifies(mapping("id", "id"))))
+			return string(jsonvalue.Encode(identifies(mapping("id", "id"))))
 		case "two mappings":
-			return string(raw(sc.twoMappings()))
+			return string(jsonvalue.Encode(sc.twoMappings()))
 		case "lookup mapping":
-			return string(raw(sc.lookup()))
+			return string(jsonvalue.Encode(sc.lookup()))
 		case "table":
-			return string(raw(sc.nextSync().over["source_attributes"]))
+			return string(jsonvalue.Encode(sc.nextSync().over["source_attributes"]))
 		case "nobody":
 			return strconv.FormatInt(nobody, 10)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -58,7 +59,7 @@ func (sc *scenario) aTable() error {
 		return err
 	}
 	for _, object := range itemsOf(list.at("data")) {
-		if stringOf(object.Get("type")) != "table" {
+		if jsonvalue.Text(object.Get("type")) != "table" {
 			continue
 		}
 		id, _ := object.Get("id").Int()
@@ -72,7 +73,7 @@ func (sc *scenario) aTable() error {
 		}
 		g := sc.nextSync()
 		g.over["source_attributes"] = map[string]any{"connection_id": sc.source, "object": tableObject(object)}
-		g.over["mappings"] = []any{identifies(mapping(stringOf(columns[0].Get("name")), "id"))}
+		g.over["mappings"] = []any{identifies(mapping(jsonvalue.Text(columns[0].Get("name")), "id"))}
 		return nil
 	}
 	return conformance.Outcome(conformance.NotRun, "", "the source has no table")
@@ -82,7 +83,7 @@ func (sc *scenario) aTable() error {
 func tableObject(n *wire.Node) map[string]any {
 	out := map[string]any{"type": "table"}
 	for _, part := range []string{"table_catalog", "table_schema", "table_name"} {
-		out[part] = stringOf(n.Get(part))
+		out[part] = jsonvalue.Text(n.Get(part))
 	}
 	return out
 }
@@ -100,12 +101,12 @@ func (sc *scenario) createsAdvanced() error {
 		switch supported := itemsOf(f.Get("supported_values")); {
 		case len(supported) > 0:
 			value = supported[len(supported)-1].Text
-		case stringOf(f.Get("type")) == "integer":
+		case jsonvalue.Text(f.Get("type")) == "integer":
 			value = 7
-		case stringOf(f.Get("type")) == "boolean":
+		case jsonvalue.Text(f.Get("type")) == "boolean":
 			value = true
 		}
-		values[stringOf(f.Get("name"))] = value
+		values[jsonvalue.Text(f.Get("name"))] = value
 	}
 	body["advanced_configuration"] = values
 	return sc.asks(body, map[string]any{"advanced_configuration": values})

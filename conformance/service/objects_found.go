@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // connectionTypes are destinations of other types that a stand-in may emulate:
@@ -48,7 +49,7 @@ func itemsOf(n *wire.Node) []*wire.Node {
 // offers reports whether an object supports an operation (spec 2.3).
 func offers(object *wire.Node, operation string) bool {
 	for _, one := range itemsOf(object.Get("supported_operations")) {
-		if stringOf(one) == operation {
+		if jsonvalue.Text(one) == operation {
 			return true
 		}
 	}
@@ -60,7 +61,7 @@ func keyFields(object *wire.Node) []string {
 	var out []string
 	for _, f := range itemsOf(object.Get("fields")) {
 		if isTrue(f.Get("can_be_upsert_key")) {
-			out = append(out, stringOf(f.Get("full_name")))
+			out = append(out, jsonvalue.Text(f.Get("full_name")))
 		}
 	}
 	return out
@@ -69,7 +70,7 @@ func keyFields(object *wire.Node) []string {
 // reference is a field that refers to records of another object.
 func reference(object *wire.Node) *wire.Node {
 	for _, f := range itemsOf(object.Get("fields")) {
-		if stringOf(f.Get("lookup_object")) != "" {
+		if jsonvalue.Text(f.Get("lookup_object")) != "" {
 			return f
 		}
 	}
@@ -115,19 +116,19 @@ func (sc *scenario) writesTo(object *wire.Node) {
 	key := keyFields(object)[0]
 	mappings := []any{identifies(mapping("id", key))}
 	for _, f := range itemsOf(object.Get("fields")) {
-		if name := stringOf(f.Get("full_name")); name != key && isTrue(f.Get("required_for_mapping")) {
+		if name := jsonvalue.Text(f.Get("full_name")); name != key && isTrue(f.Get("required_for_mapping")) {
 			mappings = append(mappings, mapping("name", name))
 		}
 	}
 	advanced := map[string]any{}
 	for _, f := range itemsOf(object.Get("advanced_configuration_field_definitions")) {
 		if isTrue(f.Get("required")) && f.Get("default") == nil {
-			advanced[stringOf(f.Get("name"))] = "zz-conf"
+			advanced[jsonvalue.Text(f.Get("name"))] = "zz-conf"
 		}
 	}
 	g.object = object
 	maps.Copy(g.over, map[string]any{
-		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": stringOf(object.Get("full_name"))},
+		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": jsonvalue.Text(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": advanced,
 	})
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -71,7 +72,7 @@ func (sc *scenario) connectsPlan() error {
 
 // answers is the script of the endpoint.
 func (pl *plan) answers(c *call) *reply {
-	object := stringOf(c.param("object", "object_api_name"))
+	object := jsonvalue.Text(c.param("object", "object_api_name"))
 	var result any
 	switch c.method {
 	case rpc.MethodListObjects:
@@ -88,26 +89,26 @@ func (pl *plan) answers(c *call) *reply {
 
 // said is what the endpoint said about what a view shows, as JSON.
 func (pl *plan) said(v *view) *wire.Node {
-	name := stringOf(v.node.Get("full_name"))
+	name := jsonvalue.Text(v.node.Get("full_name"))
 	var stated any
 	if v.kind == "destination object" {
 		if i := slices.IndexFunc(pl.objects, func(o rpc.Object) bool { return o.APIName == name }); i >= 0 {
 			stated = pl.objects[i]
 		}
 	} else {
-		fields := pl.fields[stringOf(v.of.node.Get("full_name"))]
+		fields := pl.fields[jsonvalue.Text(v.of.node.Get("full_name"))]
 		if i := slices.IndexFunc(fields, func(f rpc.Field) bool { return f.APIName == name }); i >= 0 {
 			stated = fields[i]
 		}
 	}
-	n, _ := wire.Parse(raw(stated))
+	n, _ := wire.Parse(jsonvalue.Encode(stated))
 	return n
 }
 
 // planObject is what the endpoint has for an object that is shown; false where
 // it has none.
 func (pl *plan) planObject(v *view) (string, bool) {
-	name := stringOf(v.node.Get("full_name"))
+	name := jsonvalue.Text(v.node.Get("full_name"))
 	_, known := pl.operations[name]
 	return name, known
 }

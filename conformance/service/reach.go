@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // reach looks whether the service gets to the endpoints at all: without that nothing
@@ -46,7 +48,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	if len(d.seen("")) == 0 {
 		stated := ""
 		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
-			stated = fmt.Sprintf("; the service says: %s", rawOf(a.at("data", "last_test_results")))
+			stated = fmt.Sprintf("; the service says: %s", jsonvalue.Raw(a.at("data", "last_test_results")))
 		}
 		r.remove(ctx, made)
 		return "the service cannot reach the simulator at " + r.address + stated,

@@ -15,6 +15,7 @@ import (
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/certificate"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -39,7 +40,7 @@ type run struct {
 	sharedLists sharedLists
 	trust       struct {
 		mu        sync.Mutex
-		authority *authority // that the service knows; nil until a check needs it
+		authority *certificate.Authority // that the service knows; nil until a check needs it
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/certificate"
 )
 
 // scenario is one scenario on its way: what it has made, called and seen.
@@ -24,7 +25,7 @@ type scenario struct {
 	dest           *destination         // the latest
 	tests          []*tested            // connections that a client has tried
 	skippedCalls   int                  // so many calls of the destination are not looked at
-	certificate    *shownCertificate    // certificates of the latest destination with TLS
+	certificate    *certificate.Shown   // certificates of the latest destination with TLS
 	described      SimulatorConfig      // what the destination says of its objects
 	syncs          []*syncing           // in the order of their making
 	last           *answer              // of the latest call of the API

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // alertsSteps are for ALRT: alerts, which are e-mails (spec 2.8, 6). Nobody sees
@@ -105,7 +106,7 @@ func (sc *scenario) mailsHaveCome(how string) error {
 func subjects(mails []*wire.Node) string {
 	var out []string
 	for _, m := range mails {
-		out = append(out, stringOf(m.Get("subject")))
+		out = append(out, jsonvalue.Text(m.Get("subject")))
 	}
 	return fmt.Sprintf("%d: %s", len(mails), strings.Join(out, "; "))
 }
@@ -127,7 +128,7 @@ func (sc *scenario) mailNamesSync() error {
 			return conformance.Outcome(conformance.Inconclusive, "", "no e-mail has come")
 		}
 		for _, m := range mails {
-			if text := stringOf(m.Get("subject")) + "\n" + stringOf(m.Get("text")); !strings.Contains(text, label) {
+			if text := jsonvalue.Text(m.Get("subject")) + "\n" + jsonvalue.Text(m.Get("text")); !strings.Contains(text, label) {
 				sc.broken("the label of the sync, "+label, text, a)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // arrivalsSteps are for ARR: what a destination has after real runs (spec 2.6).
@@ -72,14 +73,14 @@ func (sc *scenario) orderRuns(order string) (one ordered, err error) {
 	rows := table{rows: []row{{}}}
 	var mappings []any
 	for _, f := range sc.reversedFields() {
-		name := stringOf(f.Get("full_name"))
+		name := jsonvalue.Text(f.Get("full_name"))
 		m := mapping(name, name)
 		if name == keyFields(sc.nextSync().object)[0] {
 			m = identifies(m)
 		}
 		mappings, one.fields = append(mappings, m), append(one.fields, name)
 		rows.columns = append(rows.columns, name)
-		rows.rows[0][name] = sampleOf(stringOf(f.Get("type")))
+		rows.rows[0][name] = sampleOf(jsonvalue.Text(f.Get("type")))
 	}
 	if len(mappings) < 3 {
 		return one, conformance.Outcome(conformance.NotRun, "", "the object has too few fields to tell orders apart")
@@ -106,12 +107,12 @@ func (sc *scenario) orderRuns(order string) (one ordered, err error) {
 func (sc *scenario) reversedFields() []*wire.Node {
 	var out []*wire.Node
 	for _, f := range itemsOf(sc.nextSync().object.Get("fields")) {
-		if isTrue(f.Get("createable")) && !isTrue(f.Get("array")) && sampleOf(stringOf(f.Get("type"))) != nil {
+		if isTrue(f.Get("createable")) && !isTrue(f.Get("array")) && sampleOf(jsonvalue.Text(f.Get("type"))) != nil {
 			out = append(out, f)
 		}
 	}
 	slices.SortFunc(out, func(a, b *wire.Node) int {
-		return strings.Compare(stringOf(b.Get("full_name")), stringOf(a.Get("full_name")))
+		return strings.Compare(jsonvalue.Text(b.Get("full_name")), jsonvalue.Text(a.Get("full_name")))
 	})
 	if len(out) > 2 { // the other way round is an order that a mistake may have, too
 		out[0], out[1] = out[1], out[0]
@@ -187,12 +188,12 @@ func (sc *scenario) mapsColumn(column, field string) error {
 		return err
 	}
 	for _, m := range itemsOf(a.at("data", "mappings")) {
-		if stringOf(m.Get("from", "type")) == "column" && stringOf(m.Get("from", "data")) == column && stringOf(m.Get("to")) == field {
+		if jsonvalue.Text(m.Get("from", "type")) == "column" && jsonvalue.Text(m.Get("from", "data")) == column && jsonvalue.Text(m.Get("to")) == field {
 			sc.Proof("%d mappings", len(itemsOf(a.at("data", "mappings"))))
 			return sc.Held()
 		}
 	}
-	sc.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), rawOf(a.at("data", "mappings")), a)
+	sc.broken(fmt.Sprintf("the sync shows a mapping of the column %q to the field %q", column, field), jsonvalue.Raw(a.at("data", "mappings")), a)
 	return sc.Held()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -45,7 +46,7 @@ func (sc *scenario) latestBatches() ([]*call, error) {
 	own := strconv.FormatInt(sc.latest().id, 10)
 	for _, c := range sc.dest.batches() {
 		// Whether the id is a number is the business of another check.
-		if id := c.param("sync_plan", "sync_id"); id == nil || strings.Trim(rawOf(id), `"`) == own {
+		if id := c.param("sync_plan", "sync_id"); id == nil || strings.Trim(jsonvalue.Raw(id), `"`) == own {
 			out = append(out, c)
 		}
 	}
@@ -73,8 +74,8 @@ func (sc *scenario) ofBatches(ask func(c *call) (expected, actual string)) error
 
 func (sc *scenario) batchOperation(operation string) error {
 	return sc.ofBatches(func(c *call) (string, string) {
-		if got := c.param("sync_plan", "operation"); stringOf(got) != operation {
-			return fmt.Sprintf("sync_plan.operation %q", operation), rawOf(got)
+		if got := c.param("sync_plan", "operation"); jsonvalue.Text(got) != operation {
+			return fmt.Sprintf("sync_plan.operation %q", operation), jsonvalue.Raw(got)
 		}
 		return "", ""
 	})
@@ -89,11 +90,11 @@ func (sc *scenario) planNamesRun() error {
 	}
 	sync := fmt.Sprint(s.id)
 	return sc.ofBatches(func(c *call) (string, string) {
-		if got := c.param("sync_plan", "sync_id"); rawOf(got) != sync {
-			return "sync_id " + sync + ", the id of the sync", rawOf(got)
+		if got := c.param("sync_plan", "sync_id"); jsonvalue.Raw(got) != sync {
+			return "sync_id " + sync + ", the id of the sync", jsonvalue.Raw(got)
 		}
-		if got := c.param("sync_plan", "sync_run_id"); !known[rawOf(got)] {
-			return "a sync_run_id that is the id of a run of the sync", rawOf(got)
+		if got := c.param("sync_plan", "sync_run_id"); !known[jsonvalue.Raw(got)] {
+			return "a sync_run_id that is the id of a run of the sync", jsonvalue.Raw(got)
 		}
 		return "", ""
 	})
@@ -107,10 +108,10 @@ func (sc *scenario) planDescribes() error {
 	}
 	return sc.ofBatches(func(c *call) (string, string) {
 		schema := c.param("sync_plan", "schema")
-		for _, m := range members(schema) {
+		for _, m := range jsonvalue.Members(schema) {
 			field := m.Value.Get("field")
-			if want := stated[m.Name]; want != nil && !sameValue(field, want) {
-				return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, rawOf(want)), rawOf(field)
+			if want := stated[m.Name]; want != nil && !jsonvalue.SameValue(field, want) {
+				return fmt.Sprintf("schema.%s.field as list_fields has it: %s", m.Name, jsonvalue.Raw(want)), jsonvalue.Raw(field)
 			}
 		}
 		return "", ""
@@ -121,7 +122,7 @@ func (sc *scenario) planDescribes() error {
 func listedFields() (map[string]*wire.Node, error) {
 	out := map[string]*wire.Node{}
 	for _, f := range thingFields() {
-		n, err := wire.Parse(raw(f))
+		n, err := wire.Parse(jsonvalue.Encode(f))
 		if err != nil {
 			return nil, fmt.Errorf("read field %q: %w", f.APIName, err)
 		}
@@ -133,7 +134,7 @@ func listedFields() (map[string]*wire.Node, error) {
 func (sc *scenario) planIdentifier(name string) error {
 	return sc.ofBatches(func(c *call) (string, string) {
 		var active []string
-		for _, m := range members(c.param("sync_plan", "schema")) {
+		for _, m := range jsonvalue.Members(c.param("sync_plan", "schema")) {
 			if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
 				active = append(active, m.Name)
 			}
@@ -153,7 +154,7 @@ func (sc *scenario) recordsAreIdentified(field string) error {
 		for _, r := range c.records() {
 			id := r.Get(field)
 			if !id.Is(wire.String) || id.Text == "" {
-				return "a record with " + field, rawOf(r)
+				return "a record with " + field, jsonvalue.Raw(r)
 			}
 			if seen[id.Text] {
 				return "every " + field + " once", id.Text + " twice"
@@ -172,8 +173,8 @@ func (sc *scenario) samePlans() error {
 		if calls++; first == nil {
 			first = plan
 		}
-		if !sameValue(plan, first) {
-			return "the plan " + rawOf(first), rawOf(plan)
+		if !jsonvalue.SameValue(plan, first) {
+			return "the plan " + jsonvalue.Raw(first), jsonvalue.Raw(plan)
 		}
 		return "", ""
 	})

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // countersSteps are for CNT: the counters of a run (spec 2.9).
@@ -38,7 +39,7 @@ func (sc *scenario) runCounts(run int, want *conformance.Table) error {
 			return err
 		}
 		if !ok || strconv.FormatInt(n, 10) != value {
-			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), rawOf(a.at("data", name)), a)
+			sc.broken(fmt.Sprintf("%s of run %d is %s", name, run, value), jsonvalue.Raw(a.at("data", name)), a)
 		}
 	}
 	sc.Proof("run %d: %d counters", run, len(want.Rows()))
@@ -52,7 +53,7 @@ func (sc *scenario) countsOneOf(name string, run int, list string) error {
 		return err
 	}
 	if !ok || !slices.Contains(strings.Split(list, ", "), strconv.FormatInt(n, 10)) {
-		sc.broken(fmt.Sprintf("%s of run %d is one of %s", name, run, list), rawOf(a.at("data", name)), a)
+		sc.broken(fmt.Sprintf("%s of run %d is one of %s", name, run, list), jsonvalue.Raw(a.at("data", name)), a)
 	}
 	sc.Proof("%s is %d", name, n)
 	return sc.Held()
@@ -64,10 +65,10 @@ func (sc *scenario) countsNone(run int) error {
 	if err != nil {
 		return err
 	}
-	if ok && n != 0 || !ok && rawOf(a.at("data", "records_updated")) != "null" {
-		sc.broken("records_updated is 0 or null", rawOf(a.at("data", "records_updated")), a)
+	if ok && n != 0 || !ok && jsonvalue.Raw(a.at("data", "records_updated")) != "null" {
+		sc.broken("records_updated is 0 or null", jsonvalue.Raw(a.at("data", "records_updated")), a)
 	}
-	sc.Proof("records_updated is %s", rawOf(a.at("data", "records_updated")))
+	sc.Proof("records_updated is %s", jsonvalue.Raw(a.at("data", "records_updated")))
 	return sc.Held()
 }
 
@@ -81,7 +82,7 @@ func (sc *scenario) sumsAgree(run int) error {
 			return err
 		}
 		if !ok {
-			sc.broken(name+" is an integer", rawOf(a.at("data", name)), a)
+			sc.broken(name+" is an integer", jsonvalue.Raw(a.at("data", name)), a)
 		}
 		sum[name], from = n, a
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // destinationsSteps are for DST: connections to destinations (spec 2.2).
@@ -255,7 +256,7 @@ func (sc *scenario) noneIsCalled(word string) error {
 	}
 	found := false
 	all, err := sc.pages("/destinations", func(a *answer, n *wire.Node) {
-		if stringOf(n.Get("name")) == name {
+		if jsonvalue.Text(n.Get("name")) == name {
 			found = true
 			sc.broken("no destination "+name, "it stands in the list", a)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // envelopeSteps look at the requests that the service sends (spec 4.2).
@@ -57,14 +58,14 @@ func (sc *scenario) requestsAreWhole() error {
 			sc.brokenCall("POST", c.http.Method, c)
 		case !c.json.Is(wire.Object):
 			sc.brokenCall("one JSON object", "the body is none", c)
-		case stringOf(c.json.Get("jsonrpc")) != "2.0":
-			sc.brokenCall(`"jsonrpc":"2.0"`, rawOf(c.json.Get("jsonrpc")), c)
+		case jsonvalue.Text(c.json.Get("jsonrpc")) != "2.0":
+			sc.brokenCall(`"jsonrpc":"2.0"`, jsonvalue.Raw(c.json.Get("jsonrpc")), c)
 		case c.method == "":
-			sc.brokenCall("a method", rawOf(c.json.Get("method")), c)
+			sc.brokenCall("a method", jsonvalue.Raw(c.json.Get("method")), c)
 		case !c.json.Get("params").Is(wire.Object):
-			sc.brokenCall("params as an object", rawOf(c.json.Get("params")), c)
+			sc.brokenCall("params as an object", jsonvalue.Raw(c.json.Get("params")), c)
 		case c.id == "":
-			sc.brokenCall("an id that is a string", rawOf(c.json.Get("id")), c)
+			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.json.Get("id")), c)
 		}
 	}
 	sc.Proof("%d calls", len(calls))
@@ -92,17 +93,17 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 	if err != nil {
 		return err
 	}
-	want, looked := words(list), 0
+	want, looked := jsonvalue.Words(list), 0
 	for _, c := range calls {
 		if !c.json.Is(wire.Object) {
 			continue // what is no request at all is the business of another check
 		}
-		for _, at := range valuesAt(c.json, path) {
+		for _, at := range jsonvalue.ValuesAt(c.json, path) {
 			looked++
-			if !at.node.Is(wire.Object) {
-				sc.brokenCall(fmt.Sprintf("%s with an object at %s", c.method, cmp.Or(at.place, path)), rawOf(at.node), c)
-			} else if got := names(at.node); !sameNames(got, want) {
-				sc.brokenCall(fmt.Sprintf("%s with the members [%s] at %s", c.method, list, cmp.Or(at.place, path)), fmt.Sprintf("%q", got), c)
+			if !at.Node.Is(wire.Object) {
+				sc.brokenCall(fmt.Sprintf("%s with an object at %s", c.method, cmp.Or(at.Place, path)), jsonvalue.Raw(at.Node), c)
+			} else if got := jsonvalue.Names(at.Node); !jsonvalue.SameNames(got, want) {
+				sc.brokenCall(fmt.Sprintf("%s with the members [%s] at %s", c.method, list, cmp.Or(at.Place, path)), fmt.Sprintf("%q", got), c)
 			}
 		}
 	}
@@ -120,18 +121,18 @@ func (sc *scenario) hasType(method, kind, path string) error {
 		return err
 	}
 	for _, c := range calls {
-		for _, at := range valuesAt(c.json, path) {
-			is := at.node.IsInteger
+		for _, at := range jsonvalue.ValuesAt(c.json, path) {
+			is := at.Node.IsInteger
 			switch kind {
 			case "a string":
-				is = func() bool { return at.node.Is(wire.String) && at.node.Text != "" }
+				is = func() bool { return at.Node.Is(wire.String) && at.Node.Text != "" }
 			case "an object":
-				is = func() bool { return at.node.Is(wire.Object) }
+				is = func() bool { return at.Node.Is(wire.Object) }
 			case "an array":
-				is = func() bool { return at.node.Is(wire.Array) }
+				is = func() bool { return at.Node.Is(wire.Array) }
 			}
-			if at.node == nil || !is() {
-				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.method, kind, at.place), rawOf(at.node), c)
+			if at.Node == nil || !is() {
+				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.method, kind, at.Place), jsonvalue.Raw(at.Node), c)
 			}
 		}
 	}
@@ -145,9 +146,9 @@ func (sc *scenario) membersInOrder(list string) error {
 		return err
 	}
 	for _, c := range calls {
-		got := names(c.json)
+		got := jsonvalue.Names(c.json)
 		// Which members there are is the business of another check.
-		want := slices.DeleteFunc(words(list), func(name string) bool { return !slices.Contains(got, name) })
+		want := slices.DeleteFunc(jsonvalue.Words(list), func(name string) bool { return !slices.Contains(got, name) })
 		got = slices.DeleteFunc(got, func(name string) bool { return !slices.Contains(want, name) })
 		if !slices.Equal(got, want) {
 			sc.brokenCall("the members "+strings.Join(want, ", "), strings.Join(got, ", "), c)
@@ -163,20 +164,12 @@ func (sc *scenario) onlyMethods(list string) error {
 		return err
 	}
 	for _, c := range calls {
-		if c.json.Is(wire.Object) && !slices.Contains(words(list), c.method) {
+		if c.json.Is(wire.Object) && !slices.Contains(jsonvalue.Words(list), c.method) {
 			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.method), c)
 		}
 	}
 	sc.Proof("%d calls", len(calls))
 	return sc.Held()
-}
-
-// rawOf is the text of a value, "nothing" of an absent one.
-func rawOf(n *wire.Node) string {
-	if n == nil {
-		return "nothing"
-	}
-	return string(n.Raw)
 }
 
 func (sc *scenario) idsAreUnique() error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // failuresSteps are for FLT: the form of answers, and refused calls (spec 2, 4, 7.1).
@@ -66,7 +67,7 @@ func (sc *scenario) showsTheSame() error {
 		return err
 	}
 	for i, a := range sc.batch {
-		before, now := rawOf(was[i].at("data")), rawOf(a.at("data"))
+		before, now := jsonvalue.Raw(was[i].at("data")), jsonvalue.Raw(a.at("data"))
 		if before != now {
 			sc.broken(a.request.path+" shows "+shortened(before), shortened(now), a)
 		}
@@ -233,7 +234,7 @@ func (sc *scenario) eachMember(expected string, good func(member) (concerned, ok
 				seen++
 			}
 			if concerned && !ok {
-				sc.broken(fmt.Sprintf("%s of %s is %s", m.place, a.request.path, expected), shortened(m.name+": "+rawOf(m.value)), a)
+				sc.broken(fmt.Sprintf("%s of %s is %s", m.place, a.request.path, expected), shortened(m.name+": "+jsonvalue.Raw(m.value)), a)
 			}
 		}
 	}
@@ -254,7 +255,7 @@ func (sc *scenario) identifiersAreIntegers() error {
 func (sc *scenario) timesAreUTC() error {
 	return sc.eachMember("an ISO 8601 time in UTC", func(m member) (concerned, ok bool) {
 		concerned = strings.HasSuffix(m.name, "_at") || m.name == "scheduled_execution_time"
-		return concerned && !m.value.Is(wire.Null), isUTC(stringOf(m.value))
+		return concerned && !m.value.Is(wire.Null), isUTC(jsonvalue.Text(m.value))
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -176,9 +177,9 @@ func (sc *scenario) dueInTime() error {
 	d := sc.life.due
 	for i, r := range runs {
 		want := d.first.Add(time.Duration(i) * d.every)
-		at, err := time.Parse(time.RFC3339, stringOf(r.Get("scheduled_execution_time")))
+		at, err := time.Parse(time.RFC3339, jsonvalue.Text(r.Get("scheduled_execution_time")))
 		if err != nil || !at.Truncate(time.Minute).Equal(want) {
-			sc.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), rawOf(r.Get("scheduled_execution_time")), a)
+			sc.broken(fmt.Sprintf("run %d has scheduled_execution_time %s", i+1, want.Format(time.RFC3339)), jsonvalue.Raw(r.Get("scheduled_execution_time")), a)
 		}
 	}
 	sc.Proof("%d runs", len(runs))
@@ -195,7 +196,7 @@ func (sc *scenario) saysWhy() error {
 	if len(runs) == 0 {
 		return conformance.Outcome(conformance.Inconclusive, "", "the sync has not run")
 	}
-	tag := stringOf(runs[0].Get("sync_trigger_reason", "ui_tag"))
+	tag := jsonvalue.Text(runs[0].Get("sync_trigger_reason", "ui_tag"))
 	manual, err := sc.runs(sc.latest())
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 func (sc *scenario) envelopes() error {
@@ -38,7 +39,7 @@ func (sc *scenario) memberIs(member, kind string) error {
 	for _, r := range all {
 		n := r.at("pagination", member)
 		if !n.IsInteger() && (!n.Is(wire.Null) || kind == "an integer") {
-			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, rawOf(n)), r.answer)
+			sc.broken(fmt.Sprintf("%s of %s is %s", member, r.request.path, kind), fmt.Sprintf("%s is %s", member, jsonvalue.Raw(n)), r.answer)
 		}
 	}
 	sc.Proof("%d lists", len(all))
@@ -92,7 +93,7 @@ func (sc *scenario) memberIsRight(member string) error {
 	}
 	found := 0
 	for _, r := range all {
-		want, got := r.expected(member), rawOf(r.at("pagination", member))
+		want, got := r.expected(member), jsonvalue.Raw(r.at("pagination", member))
 		if want == "" {
 			continue
 		}

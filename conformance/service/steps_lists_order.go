@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // sequences are the records of each list in the order of a reading.
@@ -92,7 +93,7 @@ func (sc *scenario) inOrder(first string) error {
 func createdAt(records []*wire.Node) []time.Time {
 	var out []time.Time
 	for _, r := range records {
-		if t, err := time.Parse(time.RFC3339Nano, stringOf(r.Get("created_at"))); err == nil {
+		if t, err := time.Parse(time.RFC3339Nano, jsonvalue.Text(r.Get("created_at"))); err == nil {
 			out = append(out, t)
 		}
 	}
@@ -186,10 +187,10 @@ func (sc *scenario) nextLeads(path string) error {
 		_, more := now.number("next_page")
 		switch {
 		case n == nil || !n.Is(wire.String) && !n.Is(wire.Null):
-			sc.broken("next is a string or null", "next is "+rawOf(n), now.answer)
+			sc.broken("next is a string or null", "next is "+jsonvalue.Raw(n), now.answer)
 			return sc.Held()
 		case n.Is(wire.Null) == more:
-			sc.broken("next is null on the last page, and only there", "next is "+rawOf(n)+", next_page is "+rawOf(now.at("pagination", "next_page")), now.answer)
+			sc.broken("next is null on the last page, and only there", "next is "+jsonvalue.Raw(n)+", next_page is "+jsonvalue.Raw(now.at("pagination", "next_page")), now.answer)
 			return sc.Held()
 		case n.Is(wire.Null):
 			if total, _ := now.number("total_records"); total != len(ids) {

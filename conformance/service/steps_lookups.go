@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // lookupSteps are about references to records of another object (spec 2.7).
@@ -20,14 +21,14 @@ func lookupSteps() []conformance.Step {
 // with the field that it is looked up by: one that may be written, so that the
 // judge can.
 func (sc *scenario) referred() (object *wire.Node, by string) {
-	name := stringOf(reference(sc.nextSync().object).Get("lookup_object"))
+	name := jsonvalue.Text(reference(sc.nextSync().object).Get("lookup_object"))
 	for _, other := range sc.nextSync().others {
-		if stringOf(other.Get("full_name")) != name {
+		if jsonvalue.Text(other.Get("full_name")) != name {
 			continue
 		}
 		for _, f := range itemsOf(other.Get("fields")) {
 			if isTrue(f.Get("can_be_reference_key")) && (by == "" || isTrue(f.Get("createable"))) {
-				object, by = other, stringOf(f.Get("full_name"))
+				object, by = other, jsonvalue.Text(f.Get("full_name"))
 			}
 		}
 	}
@@ -38,8 +39,8 @@ func (sc *scenario) referred() (object *wire.Node, by string) {
 // record of another object by its key (spec 2.5).
 func (sc *scenario) lookup() []any {
 	field := reference(sc.nextSync().object)
-	m := mapping("name", stringOf(field.Get("full_name")))
-	m["lookup_object"] = stringOf(field.Get("lookup_object"))
+	m := mapping("name", jsonvalue.Text(field.Get("full_name")))
+	m["lookup_object"] = jsonvalue.Text(field.Get("lookup_object"))
 	if _, by := sc.referred(); by != "" {
 		m["lookup_field"] = by
 	}
@@ -59,12 +60,12 @@ func (sc *scenario) referredHolds(rows *conformance.Table) error {
 	}
 	mappings := []any{identifies(mapping("key", by))}
 	for _, f := range itemsOf(object.Get("fields")) {
-		if name := stringOf(f.Get("full_name")); name != by && isTrue(f.Get("required_for_mapping")) {
+		if name := jsonvalue.Text(f.Get("full_name")); name != by && isTrue(f.Get("required_for_mapping")) {
 			mappings = append(mappings, mapping("name", name))
 		}
 	}
 	return sc.writes(t, map[string]any{
-		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": stringOf(object.Get("full_name"))},
+		"destination_attributes": map[string]any{"connection_id": sc.dest.id, "object": jsonvalue.Text(object.Get("full_name"))},
 		"mappings":               mappings, "advanced_configuration": sc.nextSync().over["advanced_configuration"],
 	})
 }
@@ -73,9 +74,9 @@ func (sc *scenario) referredHolds(rows *conformance.Table) error {
 // to. By what is open: the number of the record, or any of its reference keys but
 // the one that was looked by.
 func (sc *scenario) refers() error {
-	s, field := sc.latest(), stringOf(reference(sc.nextSync().object).Get("full_name"))
+	s, field := sc.latest(), jsonvalue.Text(reference(sc.nextSync().object).Get("full_name"))
 	object, by := sc.referred()
-	targets, _, err := sc.kept(s.dest, stringOf(object.Get("full_name")))
+	targets, _, err := sc.kept(s.dest, jsonvalue.Text(object.Get("full_name")))
 	if err != nil {
 		return err
 	}
@@ -84,7 +85,7 @@ func (sc *scenario) refers() error {
 		value := k.text(by)
 		leads[value] = append(leads[value], k.number)
 		for _, f := range itemsOf(object.Get("fields")) {
-			name := stringOf(f.Get("full_name"))
+			name := jsonvalue.Text(f.Get("full_name"))
 			if own := k.text(name); isTrue(f.Get("can_be_reference_key")) && name != by && own != "null" {
 				leads[value] = append(leads[value], own)
 			}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -121,8 +122,8 @@ func (sc *scenario) areStored(ids []string, t *conformance.Table) error {
 			continue
 		}
 		for field, value := range wanted {
-			if why := misses(value, nested(record, field), field); why != "" {
-				sc.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, brief(value)), why, d.batches()...)
+			if why := jsonvalue.Missing(value, nested(record, field), field); why != "" {
+				sc.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, jsonvalue.Brief(value)), why, d.batches()...)
 			}
 		}
 	}

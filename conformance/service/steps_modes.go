@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // modesSteps are for MOD: run modes and alert settings (spec 2.6, 2.8).
@@ -37,7 +38,7 @@ func (sc *scenario) alertsHave(list string) error {
 			seen++
 			for key := range strings.SplitSeq(list, ", ") {
 				if alert.Get(key) == nil {
-					sc.broken(fmt.Sprintf("an alert with the key %q", key), rawOf(alert), sc.last)
+					sc.broken(fmt.Sprintf("an alert with the key %q", key), jsonvalue.Raw(alert), sc.last)
 				}
 			}
 		}

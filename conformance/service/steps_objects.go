@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -48,7 +49,7 @@ func (sc *scenario) looksAtObjects(how string) error {
 		var names []string
 		if _, err := sc.pages(path+"/objects", func(a *answer, n *wire.Node) {
 			sc.shows("destination object", "list", a, n)
-			names = append(names, stringOf(n.Get("full_name")))
+			names = append(names, jsonvalue.Text(n.Get("full_name")))
 		}); err != nil {
 			return err
 		}
@@ -88,11 +89,11 @@ func (sc *scenario) objectsAreThose() error {
 		if strings.HasPrefix(way, "fetch of ") {
 			continue
 		}
-		sets[way] = append(sets[way], stringOf(v.node.Get("full_name")))
+		sets[way] = append(sets[way], jsonvalue.Text(v.node.Get("full_name")))
 		where[way] = v
 	}
 	for way, names := range sets {
-		if !sameWords(names, want) {
+		if !jsonvalue.SameNames(names, want) {
 			at := sc.last
 			if where[way] != nil {
 				at = where[way].answer
@@ -113,7 +114,7 @@ func (sc *scenario) objectsAreFound() error {
 			continue
 		}
 		found++
-		if v.answer.Status != 200 || stringOf(v.node.Get("full_name")) != name || v.answer.text("status") != "success" {
+		if v.answer.Status != 200 || jsonvalue.Text(v.node.Get("full_name")) != name || v.answer.text("status") != "success" {
 			sc.broken(`200 {"status":"success","data":{"full_name":`+strconv.Quote(name)+`,…}}`, v.answer.short(), v.answer)
 		}
 	}
@@ -143,11 +144,11 @@ func (sc *scenario) agrees(what string, t *conformance.Table) error {
 		}
 		for _, row := range t.Rows() {
 			shown, want := v.member(row[0]), stated.Get(row[1])
-			a, b := rawOf(shown), rawOf(want)
+			a, b := jsonvalue.Raw(shown), jsonvalue.Raw(want)
 			if row[0] == "type" {
 				a, b = strings.ToLower(a), strings.ToLower(b)
 			}
-			if !sameJSON([]byte(a), []byte(b)) {
+			if !jsonvalue.SameJSON([]byte(a), []byte(b)) {
 				sc.brokenView(v, row[0]+" of "+v.name(), "is "+b, a)
 			}
 			compared++
@@ -182,7 +183,7 @@ func (sc *scenario) namesAreThose(what string) error {
 				want = append(want, f.APIName)
 			}
 		}
-		if have := namesIn(v.node.Get(member)); !sameWords(want, have) {
+		if have := namesIn(v.node.Get(member)); !jsonvalue.SameNames(want, have) {
 			sc.brokenView(v, member+" of "+name, "are "+strings.Join(want, ", "), strings.Join(have, ", "))
 		}
 	}
@@ -198,7 +199,7 @@ func namesIn(list *wire.Node) []string {
 			if n.Is(wire.Object) {
 				n = n.Get("full_name")
 			}
-			names = append(names, stringOf(n))
+			names = append(names, jsonvalue.Text(n))
 		}
 	}
 	return names
@@ -221,12 +222,12 @@ func (sc *scenario) keysAreRight(which string) error {
 			continue
 		}
 		for _, operation := range []string{rpc.OperationUpsert, rpc.OperationUpdate, rpc.OperationInsert} {
-			if identifier && !slices.Contains(pl.operations[stringOf(v.of.node.Get("full_name"))], operation) {
+			if identifier && !slices.Contains(pl.operations[jsonvalue.Text(v.of.node.Get("full_name"))], operation) {
 				continue // what it is for an operation that the object does not have is open
 			}
 			member := "can_be_" + operation + "_key"
 			if can, _ := v.node.Get(member).Bool(); can != identifier {
-				sc.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), rawOf(v.node.Get(member)))
+				sc.brokenView(v, member+" of "+v.name(), fmt.Sprintf("is %t", identifier), jsonvalue.Raw(v.node.Get(member)))
 			}
 		}
 	}
@@ -253,7 +254,7 @@ func (sc *scenario) objectsAgree() error {
 		for _, member := range slices.Sorted(maps.Keys(was)) {
 			if !reflect.DeepEqual(was[member], is[member]) {
 				sc.broken(fmt.Sprintf("%s of the object %s is the same in the %s and in the %s", member, name, first[name].way, v.way),
-					brief(was[member])+" and "+brief(is[member]), first[name].answer, v.answer)
+					jsonvalue.Brief(was[member])+" and "+jsonvalue.Brief(is[member]), first[name].answer, v.answer)
 			}
 		}
 	}
@@ -269,10 +270,10 @@ var updateOnly = []string{"primary_identifier_mapping_attributes", "supported_cu
 
 // everyAnswer is what each look has to show; the order of lists does not count.
 func everyAnswer(n *wire.Node) map[string]any {
-	members, _ := valueOf(n).(map[string]any)
+	members, _ := jsonvalue.Decode(n).(map[string]any)
 	for name, value := range members {
 		if list, is := value.([]any); is {
-			slices.SortFunc(list, func(a, b any) int { return bytes.Compare(raw(a), raw(b)) })
+			slices.SortFunc(list, func(a, b any) int { return bytes.Compare(jsonvalue.Encode(a), jsonvalue.Encode(b)) })
 		}
 		if slices.Contains(updateOnly, name) {
 			delete(members, name)

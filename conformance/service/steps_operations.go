@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -79,9 +80,9 @@ func (sc *scenario) alreadyHolds(rows *conformance.Table) error {
 	}
 	var records []json.RawMessage
 	for _, r := range t.rows {
-		records = append(records, raw(r))
+		records = append(records, jsonvalue.Encode(r))
 	}
-	reply := sc.dest.carryOut(raw(map[string]any{"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": "before", "params": map[string]any{
+	reply := sc.dest.carryOut(jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": "before", "params": map[string]any{
 		"sync_plan": rpc.SyncPlan{
 			Object: rpc.ObjectRef{APIName: thingObject, Label: "Thing"}, Operation: rpc.OperationUpsert, SyncRunID: 1, SyncID: 1, Schema: schema,
 		},
@@ -225,8 +226,8 @@ func (sc *scenario) destinationHolds(rows *conformance.Table) error {
 			if value == "" {
 				value = "null"
 			}
-			if value != string(raw(r[column])) {
-				sc.brokenCall(fmt.Sprintf("the record %q has %s in %s", id, raw(r[column]), column), value, batches...)
+			if value != string(jsonvalue.Encode(r[column])) {
+				sc.brokenCall(fmt.Sprintf("the record %q has %s in %s", id, jsonvalue.Encode(r[column]), column), value, batches...)
 			}
 		}
 	}
@@ -252,8 +253,8 @@ func (sc *scenario) everyBatchIs(one, other string) error {
 		return err
 	}
 	for _, c := range batches {
-		if got := stringOf(c.param("sync_plan", "operation")); got != one && (other == "" || got != other) {
-			sc.brokenCall("the operation "+one+" "+other, rawOf(c.param("sync_plan", "operation")), c)
+		if got := jsonvalue.Text(c.param("sync_plan", "operation")); got != one && (other == "" || got != other) {
+			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.param("sync_plan", "operation")), c)
 		}
 	}
 	sc.Proof("%d batches", len(batches))
@@ -269,7 +270,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 		return conformance.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
 	}
 	for _, c := range batches {
-		if stringOf(c.param("sync_plan", "operation")) == operation {
+		if jsonvalue.Text(c.param("sync_plan", "operation")) == operation {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}

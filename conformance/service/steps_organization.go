@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // organizationSteps are for ORG: workspaces, users and invitations (spec 2.13, 2.14).
@@ -77,13 +78,13 @@ func (sc *scenario) invitesTo(first, role, second, otherRole string) error {
 		if n.Is(wire.Array) {
 			for _, w := range n.Items {
 				if !w.Get("id").IsInteger() {
-					sc.broken("each associated invitation has an id", rawOf(w), answers[i])
+					sc.broken("each associated invitation has an id", jsonvalue.Raw(w), answers[i])
 				}
-				got[rawOf(w.Get("workspace_id"))] = stringOf(w.Get("role"))
+				got[jsonvalue.Raw(w.Get("workspace_id"))] = jsonvalue.Text(w.Get("role"))
 			}
 		}
 		if !maps.Equal(got, want) {
-			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), rawOf(n), answers[i])
+			sc.broken(fmt.Sprintf("invitations to the workspaces %v", want), jsonvalue.Raw(n), answers[i])
 		}
 	}
 	sc.Proof("%d invitations", len(data))
@@ -138,12 +139,12 @@ func (sc *scenario) dataHasMembers(t *conformance.Table) error {
 		for _, line := range t.Rows() {
 			name, what := line[0], line[1]
 			n := one.Get(strings.Split(name, ".")...)
-			ok, err := fits(what, n)
+			ok, err := jsonvalue.Fits(what, n)
 			if err != nil {
 				return err
 			}
 			if !ok {
-				sc.broken(name+" is "+what, name+" is "+rawOf(n), answers[i])
+				sc.broken(name+" is "+what, name+" is "+jsonvalue.Raw(n), answers[i])
 			}
 		}
 	}
@@ -157,7 +158,7 @@ func (sc *scenario) dataHasOnly(list string) error {
 		return err
 	}
 	for i, one := range data {
-		if got := names(one); !sameNames(got, words(list)) {
+		if got := jsonvalue.Names(one); !jsonvalue.SameNames(got, jsonvalue.Words(list)) {
 			sc.broken("data has the members "+list, strings.Join(got, ", "), answers[i])
 		}
 	}
@@ -178,7 +179,7 @@ func (sc *scenario) dataHasValues(t *conformance.Table) error {
 			if err != nil {
 				return err
 			}
-			if got := rawOf(one.Get(strings.Split(name, ".")...)); !sameJSON([]byte(got), []byte(want)) {
+			if got := jsonvalue.Raw(one.Get(strings.Split(name, ".")...)); !jsonvalue.SameJSON([]byte(got), []byte(want)) {
 				sc.broken(name+" is "+want, name+" is "+got, answers[i])
 			}
 		}
@@ -217,8 +218,8 @@ func (sc *scenario) memberHasRole(_, role, where string) error {
 	}
 	got := "nobody"
 	for _, u := range a.at("data").Items {
-		if sc.named.member.known && strings.EqualFold(stringOf(u.Get("email")), sc.named.member.value) {
-			got = stringOf(u.Get("role"))
+		if sc.named.member.known && strings.EqualFold(jsonvalue.Text(u.Get("email")), sc.named.member.value) {
+			got = jsonvalue.Text(u.Get("role"))
 		}
 	}
 	if got != role {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -46,7 +47,7 @@ func (sc *scenario) aDestinationOfSpeed(size, parallel, records int) error {
 // the next call of get_sync_speed on.
 func (sc *scenario) takesAtMost(which string, size, parallel, records int) error {
 	if which == "the destination then" {
-		sc.answersSpeed(string(raw(speedOf(size, parallel, records))))
+		sc.answersSpeed(string(jsonvalue.Encode(speedOf(size, parallel, records))))
 		return nil
 	}
 	return sc.aDestinationOfSpeed(size, parallel, records)
@@ -56,7 +57,7 @@ func (sc *scenario) takesAtMost(which string, size, parallel, records int) error
 func (sc *scenario) answersSpeed(result string) {
 	sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *call, r *reply) {
 		r.status, r.edit = 0, nil
-		r.body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, raw(c.id), result)
+		r.body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, jsonvalue.Encode(c.id), result)
 	}))
 }
 
@@ -92,7 +93,7 @@ func (sc *scenario) holdsBatches(n int, ofEach string) {
 }
 
 // syncOf tells which sync a batch belongs to.
-func syncOf(c *call) string { return rawOf(c.param("sync_plan", "sync_id")) }
+func syncOf(c *call) string { return jsonvalue.Raw(c.param("sync_plan", "sync_id")) }
 
 // allRun triggers a run of every sync and waits for all of them.
 func (sc *scenario) allRun() error {

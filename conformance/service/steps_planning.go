@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -126,7 +127,7 @@ func (sc *scenario) withObjects(t *conformance.Table) error {
 // makesSync tries to make a sync of columns, the first of which is the primary
 // identifier.
 func (sc *scenario) makesSync(columns, operation, object string) error {
-	rows := table{columns: words(columns), rows: []row{{}}}
+	rows := table{columns: jsonvalue.Words(columns), rows: []row{{}}}
 	for _, c := range rows.columns {
 		rows.rows[0][c] = "zz-conf"
 	}
@@ -170,8 +171,8 @@ func withOtherFields(body []byte, more bool, name string) []byte {
 	if more {
 		result.Fields = append(result.Fields, rpc.Field{APIName: name, Label: name, Type: rpc.TypeString, Createable: true, Updateable: true})
 	}
-	m["result"] = raw(result)
-	return raw(m)
+	m["result"] = jsonvalue.Encode(result)
+	return jsonvalue.Encode(m)
 }
 
 // A refresh, and a cache that is filled beside a call, have a moment to end.
@@ -188,7 +189,7 @@ func (sc *scenario) refreshes() error {
 		return err
 	}
 	for range looks {
-		status, err := sc.must(request{method: "GET", path: path + "/refresh_objects_status?refresh_key=" + rawOf(a.at("refresh_key"))})
+		status, err := sc.must(request{method: "GET", path: path + "/refresh_objects_status?refresh_key=" + jsonvalue.Raw(a.at("refresh_key"))})
 		if err != nil {
 			return err
 		}
@@ -209,7 +210,7 @@ func (sc *scenario) showsField(name, object string) error {
 		if a, err = sc.api(request{method: "GET", path: sc.dest.objectPath(object)}); err != nil {
 			return err
 		}
-		if fields := a.at("data", "fields"); fields != nil && slices.ContainsFunc(fields.Items, func(f *wire.Node) bool { return stringOf(f.Get("full_name")) == name }) {
+		if fields := a.at("data", "fields"); fields != nil && slices.ContainsFunc(fields.Items, func(f *wire.Node) bool { return jsonvalue.Text(f.Get("full_name")) == name }) {
 			sc.Proof("GET %s", a.request.path)
 			return nil
 		}
@@ -238,10 +239,10 @@ func (sc *scenario) runsCall(which, list string) error {
 	batches := sc.dest.batches()
 	run, before, runs := "", 0, 0
 	for _, b := range batches {
-		if own := rawOf(b.param("sync_plan", "sync_run_id")); own != run {
+		if own := jsonvalue.Raw(b.param("sync_plan", "sync_run_id")); own != run {
 			run = own
 			runs++
-			for _, method := range words(list) {
+			for _, method := range jsonvalue.Words(list) {
 				sc.judgesCalls(which, method, run, runs, before, b)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -30,7 +31,7 @@ func repliesSteps() []conformance.Step {
 // answered is a reply as it stands in a feature file: {id} is the id of the
 // request as JSON, {result} the simulator's own result.
 func answered(text string, c *call) *reply {
-	id := rawOf(c.json.Get("id"))
+	id := jsonvalue.Raw(c.json.Get("id"))
 	fill := func(result string) []byte {
 		return []byte(strings.NewReplacer("{id}", id, "{result}", result).Replace(text))
 	}
@@ -46,7 +47,7 @@ func resultOf(body []byte) string {
 	if err != nil || n.Get("result") == nil {
 		return "{}"
 	}
-	return rawOf(n.Get("result"))
+	return jsonvalue.Raw(n.Get("result"))
 }
 
 // forMethod answers one method in place of the simulator.
@@ -76,7 +77,7 @@ func (sc *scenario) connectsEach(method string, status int, t *conformance.Table
 
 func (sc *scenario) connectsCut(method, how string) error {
 	return sc.triesConnecting(connecting{script: forMethod(method, func(c *call) *reply {
-		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"success":true}}`, rawOf(c.json.Get("id")))
+		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"success":true}}`, jsonvalue.Raw(c.json.Get("id")))
 		switch how {
 		case "never begins":
 			return &reply{cut: true}
@@ -125,7 +126,7 @@ func (sc *scenario) syncOfReplies(t *conformance.Table) error {
 	d, err := sc.connect(connecting{
 		sim: SimulatorConfig{Speed: rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 100_000}},
 		script: forMethod(rpc.MethodSyncBatch, func(c *call) *reply {
-			if text, bad := replies[stringOf(c.param("records", "0", "id"))]; bad {
+			if text, bad := replies[jsonvalue.Text(c.param("records", "0", "id"))]; bad {
 				return answered(text, c)
 			}
 			return nil

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -203,10 +204,10 @@ func (sc *scenario) runIsFull(run int, what string) error {
 	if err != nil {
 		return err
 	}
-	full := rawOf(a.at("data", "full_sync"))
+	full := jsonvalue.Raw(a.at("data", "full_sync"))
 	reason := a.text("data", "sync_trigger_reason", "ui_tag") + a.text("data", "sync_trigger_reason", "ui_detail")
 	if want := what != "no full sync"; full != strconv.FormatBool(want) || want && reason == "" {
-		sc.broken(fmt.Sprintf("run %d is %s", run, what), fmt.Sprintf("full_sync is %s, sync_trigger_reason is %s", full, rawOf(a.at("data", "sync_trigger_reason"))), a)
+		sc.broken(fmt.Sprintf("run %d is %s", run, what), fmt.Sprintf("full_sync is %s, sync_trigger_reason is %s", full, jsonvalue.Raw(a.at("data", "sync_trigger_reason"))), a)
 	}
 	sc.Proof("full_sync is %s", full)
 	return sc.Held()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // runSteps make syncs run.
@@ -57,8 +58,8 @@ func (sc *scenario) allArrived() error {
 		switch {
 		case !there:
 			sc.brokenCall("the record "+id+" is in the destination", "it is not", s.dest.batches()...)
-		case string(got["name"]) != string(raw(r["name"])):
-			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, raw(r["name"])), string(got["name"]), s.dest.batches()...)
+		case string(got["name"]) != string(jsonvalue.Encode(r["name"])):
+			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.batches()...)
 		}
 	}
 	sc.Proof("%d records stored", len(stored))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // sourcesSteps are for SRC: source types (spec 2.10).
@@ -55,11 +56,11 @@ func (sc *scenario) sourceIsListed() error {
 	}
 	var names []string
 	for _, v := range sc.shown("source type") {
-		names = append(names, stringOf(v.node.Get("service_name")))
+		names = append(names, jsonvalue.Text(v.node.Get("service_name")))
 	}
 	for _, v := range sources {
-		if kind := stringOf(v.node.Get("type")); !slices.Contains(names, kind) {
-			sc.brokenView(v, "type "+strconv.Quote(kind), "is the service_name of a source type", brief(names))
+		if kind := jsonvalue.Text(v.node.Get("type")); !slices.Contains(names, kind) {
+			sc.brokenView(v, "type "+strconv.Quote(kind), "is the service_name of a source type", jsonvalue.Brief(names))
 		}
 	}
 	sc.Proof("%d source types", len(names))
@@ -78,7 +79,7 @@ func (sc *scenario) noTwoAlike(kind, member string) error {
 	}
 	seen := map[one]bool{}
 	for _, v := range all {
-		this := one{v.answer, rawOf(v.member(member))}
+		this := one{v.answer, jsonvalue.Raw(v.member(member))}
 		if seen[this] {
 			sc.brokenView(v, member, "is its own", this.value+" stands twice")
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // syncRunsSteps are for RUN: executions of syncs (spec 2.9).
@@ -108,8 +109,8 @@ func (sc *scenario) runShows(t *conformance.Table) error {
 		return err
 	}
 	for field, value := range wanted {
-		if why := misses(value, valueOf(down(run.at("data"), field)), field); why != "" {
-			sc.broken("the run shows "+field+" "+brief(value), why, run)
+		if why := jsonvalue.Missing(value, jsonvalue.Decode(jsonvalue.Down(run.at("data"), field)), field); why != "" {
+			sc.broken("the run shows "+field+" "+jsonvalue.Brief(value), why, run)
 		}
 	}
 	sc.Proof("%d fields", len(wanted))
@@ -132,11 +133,11 @@ func (sc *scenario) runsListed(n int) error {
 		var found any
 		for _, one := range listed {
 			if id, _ := one.Get("id").Int(); id == run.id("data", "id") {
-				found = valueOf(one)
+				found = jsonvalue.Decode(one)
 			}
 		}
-		if wanted := valueOf(run.at("data")); !reflect.DeepEqual(wanted, found) {
-			sc.broken("the list shows "+brief(wanted), brief(found), list, run)
+		if wanted := jsonvalue.Decode(run.at("data")); !reflect.DeepEqual(wanted, found) {
+			sc.broken("the list shows "+jsonvalue.Brief(wanted), jsonvalue.Brief(found), list, run)
 		}
 	}
 	sc.Proof("%d runs", n)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // syncsSteps are about syncs as resources (spec 2.6).
@@ -84,7 +85,7 @@ type trial struct {
 func (t *trial) String() string {
 	var parts []string
 	for field, value := range t.fields {
-		parts = append(parts, field+" "+brief(value))
+		parts = append(parts, field+" "+jsonvalue.Brief(value))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -101,7 +102,7 @@ func (sc *scenario) asks(body, fields map[string]any) error {
 // tries notes the latest request, and what became of the sync.
 func (sc *scenario) tries(body, fields map[string]any, made bool) error {
 	// As JSON has them, to be compared with what is read.
-	one := &trial{fields: valueOf(mustParse(fields)).(map[string]any), label: body["label"], answer: sc.last}
+	one := &trial{fields: jsonvalue.Decode(jsonvalue.MustParse(fields)).(map[string]any), label: body["label"], answer: sc.last}
 	if made {
 		shown, err := sc.must(request{method: "GET", path: sc.syncPath()})
 		if err != nil {

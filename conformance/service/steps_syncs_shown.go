@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // data is the resource of the latest answer; nil of an answer that has none.
@@ -17,12 +18,12 @@ func (sc *scenario) answerSays(t *conformance.Table) error {
 		if err != nil {
 			return err
 		}
-		n := down(sc.last.json, row["field"])
-		switch why := misses(wanted, valueOf(n), row["field"]); {
+		n := jsonvalue.Down(sc.last.json, row["field"])
+		switch why := jsonvalue.Missing(wanted, jsonvalue.Decode(n), row["field"]); {
 		case n == nil:
-			sc.broken(row["field"]+" is "+brief(wanted), row["field"]+" is missing: "+sc.last.short(), sc.last)
+			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), row["field"]+" is missing: "+sc.last.short(), sc.last)
 		case why != "":
-			sc.broken(row["field"]+" is "+brief(wanted), why, sc.last)
+			sc.broken(row["field"]+" is "+jsonvalue.Brief(wanted), why, sc.last)
 		}
 	}
 	sc.Proof("%d fields", len(t.Rows())-1)
@@ -31,9 +32,9 @@ func (sc *scenario) answerSays(t *conformance.Table) error {
 
 func (sc *scenario) answerHasTypes(t *conformance.Table) error {
 	for _, row := range cells(t) {
-		n := down(sc.data(), row["field"])
-		if !hasType(n, row["type"]) {
-			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], rawOf(n)), sc.last)
+		n := jsonvalue.Down(sc.data(), row["field"])
+		if !jsonvalue.HasType(n, row["type"]) {
+			sc.broken(fmt.Sprintf("%s: %s", row["field"], row["type"]), fmt.Sprintf("%s is %s", row["field"], jsonvalue.Raw(n)), sc.last)
 		}
 	}
 	sc.Proof("%d fields", len(t.Rows())-1)
@@ -59,9 +60,9 @@ func (sc *scenario) syncShows(t *conformance.Table) error {
 
 // compare holds one field of a sync against what was written.
 func (sc *scenario) compare(a *answer, field string, wanted any) {
-	n := down(a.at("data"), field)
-	if why := misses(wanted, valueOf(n), field); why != "" {
-		sc.broken(fmt.Sprintf("the sync shows %s %s", field, brief(wanted)), why, a)
+	n := jsonvalue.Down(a.at("data"), field)
+	if why := jsonvalue.Missing(wanted, jsonvalue.Decode(n), field); why != "" {
+		sc.broken(fmt.Sprintf("the sync shows %s %s", field, jsonvalue.Brief(wanted)), why, a)
 	}
 }
 
@@ -129,8 +130,8 @@ func (sc *scenario) noneShown() error {
 			continue
 		}
 		for field, asked := range t.fields {
-			if misses(asked, valueOf(down(t.shown.at("data"), field)), field) == "" {
-				sc.broken("a sync that does not show "+field+" "+brief(asked), "it does", t.shown)
+			if jsonvalue.Missing(asked, jsonvalue.Decode(jsonvalue.Down(t.shown.at("data"), field)), field) == "" {
+				sc.broken("a sync that does not show "+field+" "+jsonvalue.Brief(asked), "it does", t.shown)
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func (sc *scenario) listed(field string, value any) (*answer, *wire.Node, error)
 		return nil, nil, err
 	}
 	for _, one := range itemsOf(a.at("data")) {
-		if misses(value, valueOf(one.Get(field)), field) == "" {
+		if jsonvalue.Missing(value, jsonvalue.Decode(one.Get(field)), field) == "" {
 			return a, one, nil
 		}
 	}
@@ -188,8 +189,8 @@ func (sc *scenario) listedAlike() error {
 		return sc.Held()
 	}
 	for _, m := range one.at("data").Members {
-		if got := valueOf(found.Get(m.Name)); !reflect.DeepEqual(got, valueOf(m.Value)) {
-			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, brief(valueOf(m.Value))), brief(got), list, one)
+		if got := jsonvalue.Decode(found.Get(m.Name)); !reflect.DeepEqual(got, jsonvalue.Decode(m.Value)) {
+			sc.broken(fmt.Sprintf("%s is %s in the list too", m.Name, jsonvalue.Brief(jsonvalue.Decode(m.Value))), jsonvalue.Brief(got), list, one)
 		}
 	}
 	sc.Proof("%d fields", len(one.at("data").Members))

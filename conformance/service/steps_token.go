@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // tokenSteps are about who may call (spec 5.1).
@@ -57,7 +58,7 @@ func (sc *scenario) noNewWorkspace() error {
 		return err
 	}
 	for _, w := range a.at("data").Items {
-		if name := stringOf(w.Get("name")); strings.HasPrefix(name, sc.prefix(sc.Check().ID)) {
+		if name := jsonvalue.Text(w.Get("name")); strings.HasPrefix(name, sc.prefix(sc.Check().ID)) {
 			id, _ := w.Get("id").Int()
 			sc.made(thing{kind: "workspaces", id: id, name: name, as: asOrganization})
 			sc.broken("a refused call makes nothing", "the workspace "+name+" is there", append(sc.batch, a)...)

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // topicsSteps are for MDL and TPC: models and topics (spec 2.11, 2.12).
@@ -97,8 +98,8 @@ func (sc *scenario) sameMembers(member, kind, other string) error {
 	}
 	for _, v := range all {
 		a, b := v.node.Get(member), v.node.Get(other)
-		if a == nil || rawOf(a) != rawOf(b) {
-			sc.brokenView(v, strconv.Quote(member), "is "+rawOf(b), rawOf(a))
+		if a == nil || jsonvalue.Raw(a) != jsonvalue.Raw(b) {
+			sc.brokenView(v, strconv.Quote(member), "is "+jsonvalue.Raw(b), jsonvalue.Raw(a))
 		}
 	}
 	sc.Proof("%d looks", len(all))

@@ -9,7 +9,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/certificate"
 )
+
+const day = 24 * time.Hour
 
 // trustSteps are for CERT: certificates and tokens of destinations (spec 5.2).
 func trustSteps() []conformance.Step {
@@ -25,17 +28,17 @@ func trustSteps() []conformance.Step {
 
 // trusted gives the authority of the run, which the service knows. Only a
 // stand-in takes one.
-func (sc *scenario) trusted() (*authority, error) {
+func (sc *scenario) trusted() (*certificate.Authority, error) {
 	sc.trust.mu.Lock()
 	defer sc.trust.mu.Unlock()
 	if sc.trust.authority != nil {
 		return sc.trust.authority, nil
 	}
-	a, err := newAuthority()
+	a, err := certificate.New()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := sc.control("POST", "/trust", a.pem()); err != nil {
+	if _, err := sc.control("POST", "/trust", a.PEM()); err != nil {
 		return nil, err
 	}
 	sc.trust.authority = a
@@ -44,14 +47,14 @@ func (sc *scenario) trusted() (*authority, error) {
 
 // standsWith puts a destination behind a listener of its own, whose certificate is
 // signed by an authority.
-func (sc *scenario) standsWith(by *authority, c certificate) (*destination, *shownCertificate, error) {
-	w := &shownCertificate{}
+func (sc *scenario) standsWith(by *certificate.Authority, c certificate.Properties) (*destination, *certificate.Shown, error) {
+	w := &certificate.Shown{}
 	// The address is known only when it listens; until then nobody comes.
-	first, err := by.issue("localhost", certificate{})
+	first, err := by.Issue("localhost", certificate.Properties{})
 	if err != nil {
 		return nil, nil, err
 	}
-	address, stop, err := sc.opts.Listen(w.tlsConfig(first), sc.endpoints)
+	address, stop, err := sc.opts.Listen(w.TLSConfig(first), sc.endpoints)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listen with TLS: %w", err)
 	}
@@ -60,11 +63,11 @@ func (sc *scenario) standsWith(by *authority, c certificate) (*destination, *sho
 	if err != nil || u.Scheme != "https" {
 		return nil, nil, conformance.Outcome(conformance.NotRun, "--simulator-url", "needs a TLS listener that the service can reach directly, without --simulator-url")
 	}
-	shown, err := by.issue(u.Hostname(), c)
+	shown, err := by.Issue(u.Hostname(), c)
 	if err != nil {
 		return nil, nil, err
 	}
-	w.show(shown)
+	w.Show(shown)
 	d, err := sc.place(connecting{})
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +84,7 @@ func (sc *scenario) standsWith(by *authority, c certificate) (*destination, *sho
 	return d, w, nil
 }
 
-func (sc *scenario) connectsWith(c certificate) error {
+func (sc *scenario) connectsWith(c certificate.Properties) error {
 	by, err := sc.trusted()
 	if err != nil {
 		return err
@@ -97,7 +100,7 @@ func (sc *scenario) connectsWith(c certificate) error {
 // goodIsAccepted makes sure that a refusal means something: the same authority
 // has signed a certificate that the service takes.
 func (sc *scenario) goodIsAccepted() error {
-	if err := sc.connectsWith(certificate{}); err != nil {
+	if err := sc.connectsWith(certificate.Properties{}); err != nil {
 		return err
 	}
 	if t := sc.tests[len(sc.tests)-1]; !t.passed() {
@@ -107,20 +110,20 @@ func (sc *scenario) goodIsAccepted() error {
 }
 
 func (sc *scenario) connectsWithBad(how string) error {
-	c := certificate{}
+	c := certificate.Properties{}
 	switch how {
 	case "is self-signed":
-		c.selfSigned = true
+		c.SelfSigned = true
 	case "is for another name":
-		c.name = "another.example"
+		c.Name = "another.example"
 	case "has expired":
-		c.begins, c.lasts = -2*day, -time.Hour
+		c.Begins, c.Lasts = -2*day, -time.Hour
 	case "is not yet valid":
-		c.begins, c.lasts = time.Hour, 2*day
+		c.Begins, c.Lasts = time.Hour, 2*day
 	case "comes without its intermediate":
-		c.alone = true
+		c.Alone = true
 	case "is of an unknown authority":
-		by, err := newAuthority()
+		by, err := certificate.New()
 		if err != nil {
 			return err
 		}
@@ -143,11 +146,11 @@ func (sc *scenario) certificateExpires() error {
 	if err != nil {
 		return fmt.Errorf("read address: %w", err)
 	}
-	expired, err := by.issue(u.Hostname(), certificate{begins: -2 * day, lasts: -time.Hour})
+	expired, err := by.Issue(u.Hostname(), certificate.Properties{Begins: -2 * day, Lasts: -time.Hour})
 	if err != nil {
 		return err
 	}
-	sc.certificate.show(expired)
+	sc.certificate.Show(expired)
 	sc.listens()
 	return nil
 }

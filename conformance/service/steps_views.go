@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // viewSteps look at answers and at the things that they show, of any kind.
@@ -122,12 +123,12 @@ func (sc *scenario) viewsHaveMembers(kind string, t *conformance.Table) error {
 		for _, row := range t.Rows() {
 			member, what := row[0], row[1]
 			n := v.member(member)
-			ok, err := fits(what, n)
+			ok, err := jsonvalue.Fits(what, n)
 			if err != nil {
 				return err
 			}
 			if !ok {
-				sc.brokenView(v, member, "is "+what, rawOf(n))
+				sc.brokenView(v, member, "is "+what, jsonvalue.Raw(n))
 			}
 		}
 	}
@@ -176,8 +177,8 @@ func (sc *scenario) hasValues(v *view, t *conformance.Table) error {
 		if err != nil {
 			return err
 		}
-		if n := v.member(member); !sameJSON([]byte(rawOf(n)), []byte(want)) {
-			sc.brokenView(v, member, "is "+want, rawOf(n))
+		if n := v.member(member); !jsonvalue.SameJSON([]byte(jsonvalue.Raw(n)), []byte(want)) {
+			sc.brokenView(v, member, "is "+want, jsonvalue.Raw(n))
 		}
 	}
 	return nil
@@ -201,7 +202,7 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 			same = momentOf(now).After(momentOf(was))
 		}
 		if !same {
-			sc.brokenView(v, member, "is "+how+" "+rawOf(was), rawOf(now))
+			sc.brokenView(v, member, "is "+how+" "+jsonvalue.Raw(was), jsonvalue.Raw(now))
 		}
 	}
 	sc.Proof("%d looks", len(all))
@@ -210,7 +211,7 @@ func (sc *scenario) comparesBefore(member, kind, how string) error {
 
 // momentOf is the zero time for what is no time stamp.
 func momentOf(n *wire.Node) time.Time {
-	t, _ := time.Parse(time.RFC3339Nano, stringOf(n))
+	t, _ := time.Parse(time.RFC3339Nano, jsonvalue.Text(n))
 	return t
 }
 
@@ -240,7 +241,7 @@ func (sc *scenario) hidesSecret(word, butURL string) error {
 
 // withoutURL leaves out where the URL of a connection is published to stand.
 func withoutURL(body []byte) []byte {
-	whole, err := decodeAny(body)
+	whole, err := jsonvalue.DecodeAny(body)
 	if err != nil {
 		return body
 	}
@@ -261,5 +262,5 @@ func withoutURL(body []byte) []byte {
 		}
 	}
 	strip(whole)
-	return raw(whole)
+	return jsonvalue.Encode(whole)
 }

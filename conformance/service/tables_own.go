@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // ownTable makes a table in an emulated warehouse of the scenario, and lets its
@@ -58,7 +59,7 @@ func (sc *scenario) readsTable(name string, t table) error {
 		return err
 	}
 	for _, object := range itemsOf(list.at("data")) {
-		if stringOf(object.Get("table_name")) != name {
+		if jsonvalue.Text(object.Get("table_name")) != name {
 			continue
 		}
 		g := sc.nextSync()

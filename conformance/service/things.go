@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // things are what the run has made in the service, oldest first.
@@ -50,7 +51,7 @@ func (r *run) called(what string) string {
 
 // announce notes that things with the names of a part of the run will be made.
 func (r *run) announce(part string) error {
-	_, err := r.journal.Begin(journalObject, "name", "create", []json.RawMessage{raw(r.prefix(part))})
+	_, err := r.journal.Begin(journalObject, "name", "create", []json.RawMessage{jsonvalue.Encode(r.prefix(part))})
 	return err
 }
 
@@ -148,13 +149,4 @@ func (r *run) makeSource(ctx context.Context) (problem, fix string) {
 	r.source = a.id("data", "id")
 	r.keep(thing{kind: "sources", id: r.source, name: name})
 	return "", ""
-}
-
-// raw is a value as JSON; it cannot fail for what the judge makes.
-func raw(v any) json.RawMessage {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

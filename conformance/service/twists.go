@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -46,7 +47,7 @@ func (r *reply) sets(name, value string) {
 // fails answers with a status, and a body that says so.
 func (r *reply) fails(status int) {
 	r.status, r.edit, r.store = status, nil, false
-	r.body = raw(map[string]any{"message": http.StatusText(status)})
+	r.body = jsonvalue.Encode(map[string]any{"message": http.StatusText(status)})
 }
 
 // methodIs limits a twist to a JSON-RPC method.

@@ -1,4 +1,4 @@
-package service
+package jsonvalue
 
 import (
 	"encoding/json"
@@ -11,18 +11,18 @@ import (
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// misses says where a value of the API lacks something that is wanted, "" when
+// Missing says where a value of the API lacks something that is wanted, "" when
 // it has all of it: objects may have more members, lists have the same elements
 // in any order, and numbers count by their value.
-func misses(wanted, got any, at string) string {
+func Missing(wanted, got any, at string) string {
 	switch w := wanted.(type) {
 	case map[string]any:
 		g, ok := got.(map[string]any)
 		if !ok {
-			return fmt.Sprintf("%s is %s, not an object", at, brief(got))
+			return fmt.Sprintf("%s is %s, not an object", at, Brief(got))
 		}
 		for name, value := range w {
-			if why := misses(value, g[name], at+"."+name); why != "" {
+			if why := Missing(value, g[name], at+"."+name); why != "" {
 				return why
 			}
 		}
@@ -30,42 +30,42 @@ func misses(wanted, got any, at string) string {
 	case []any:
 		g, ok := got.([]any)
 		if !ok {
-			return fmt.Sprintf("%s is %s, not a list", at, brief(got))
+			return fmt.Sprintf("%s is %s, not a list", at, Brief(got))
 		}
 		return missesElements(w, g, at)
 	}
 	if !reflect.DeepEqual(wanted, got) {
-		return fmt.Sprintf("%s is %s, not %s", at, brief(got), brief(wanted))
+		return fmt.Sprintf("%s is %s, not %s", at, Brief(got), Brief(wanted))
 	}
 	return ""
 }
 
 func missesElements(wanted, got []any, at string) string {
 	if len(wanted) != len(got) {
-		return fmt.Sprintf("%s has %d elements, not %d: %s", at, len(got), len(wanted), brief(got))
+		return fmt.Sprintf("%s has %d elements, not %d: %s", at, len(got), len(wanted), Brief(got))
 	}
 	left := slices.Clone(got)
 	for _, w := range wanted {
-		i := slices.IndexFunc(left, func(g any) bool { return misses(w, g, at) == "" })
+		i := slices.IndexFunc(left, func(g any) bool { return Missing(w, g, at) == "" })
 		if i < 0 {
-			return fmt.Sprintf("%s has no %s: %s", at, brief(w), brief(got))
+			return fmt.Sprintf("%s has no %s: %s", at, Brief(w), Brief(got))
 		}
 		left = slices.Delete(left, i, i+1)
 	}
 	return ""
 }
 
-// brief is a value as JSON, cut where it is long.
-func brief(v any) string {
-	text := string(raw(v))
+// Brief is a value as JSON, cut where it is long.
+func Brief(v any) string {
+	text := string(Encode(v))
 	if len(text) > 200 {
 		text = text[:200] + "…"
 	}
 	return text
 }
 
-// valueOf is a node as encoding/json sees it; nil of an absent one.
-func valueOf(n *wire.Node) any {
+// Decode is a node as encoding/json sees it; nil of an absent one.
+func Decode(n *wire.Node) any {
 	var v any
 	if n == nil || json.Unmarshal(n.Raw, &v) != nil {
 		return nil
@@ -73,21 +73,21 @@ func valueOf(n *wire.Node) any {
 	return v
 }
 
-// mustParse is a value of the judge's own as a node.
-func mustParse(v any) *wire.Node {
-	n, err := wire.Parse(raw(v))
+// MustParse is a value of the judge's own as a node.
+func MustParse(v any) *wire.Node {
+	n, err := wire.Parse(Encode(v))
 	if err != nil {
 		panic(err)
 	}
 	return n
 }
 
-// down goes into a value by a path with dots, such as "mode.triggers.schedule".
-func down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
+// Down goes into a value by a path with dots, such as "mode.triggers.schedule".
+func Down(n *wire.Node, path string) *wire.Node { return n.Get(strings.Split(path, ".")...) }
 
-// hasType reports whether a value is of one of the types that are named in words:
+// HasType reports whether a value is of one of the types that are named in words:
 // "integer", "timestamp or null".
-func hasType(n *wire.Node, types string) bool {
+func HasType(n *wire.Node, types string) bool {
 	return slices.ContainsFunc(strings.Split(types, " or "), func(one string) bool { return isA(n, strings.TrimSpace(one)) })
 }
 
@@ -100,7 +100,7 @@ func isA(n *wire.Node, kind string) bool {
 	case "text":
 		return n.Is(wire.String) && n.Text != ""
 	case "timestamp":
-		t, err := time.Parse(time.RFC3339Nano, stringOf(n))
+		t, err := time.Parse(time.RFC3339Nano, Text(n))
 		_, offset := t.Zone()
 		return err == nil && offset == 0
 	case "absent":
@@ -109,9 +109,9 @@ func isA(n *wire.Node, kind string) bool {
 	return n != nil && n.Kind.String() == kind
 }
 
-// put sets a value of a body by a path with dots; missing objects on the way are
+// Put sets a value of a body by a path with dots; missing objects on the way are
 // made.
-func put(body map[string]any, path string, value any) {
+func Put(body map[string]any, path string, value any) {
 	first, rest, deeper := strings.Cut(path, ".")
 	if !deeper {
 		body[first] = value
@@ -125,6 +125,6 @@ func put(body map[string]any, path string, value any) {
 	for k, v := range inner {
 		copied[k] = v
 	}
-	put(copied, rest, value)
+	Put(copied, rest, value)
 	body[first] = copied
 }

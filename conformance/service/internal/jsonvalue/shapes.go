@@ -1,4 +1,4 @@
-package service
+package jsonvalue
 
 import (
 	"bytes"
@@ -6,13 +6,12 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
 
-// fits reports whether a value is of a type, in the words of the tables of the
+// Fits reports whether a value is of a type, in the words of the tables of the
 // scenarios:
 //
 //	string, integer, number, boolean, object, array, null
@@ -23,7 +22,7 @@ import (
 //	object of a, b         an object with exactly these members
 //	string or null         either
 //	optional string        may be left out
-func fits(what string, n *wire.Node) (bool, error) {
+func Fits(what string, n *wire.Node) (bool, error) {
 	if rest, optional := strings.CutPrefix(what, "optional "); optional {
 		if n == nil {
 			return true, nil
@@ -60,8 +59,8 @@ func fitsOne(what string, n *wire.Node) (bool, error) {
 	if of, ok := strings.CutPrefix(what, "map of "); ok {
 		return fitsAll(of, n, wire.Object, n.Type() == wire.Object)
 	}
-	if names, ok := strings.CutPrefix(what, "object of "); ok {
-		return n.Is(wire.Object) && sameWords(memberNames(n), strings.Split(names, ", ")), nil
+	if list, ok := strings.CutPrefix(what, "object of "); ok {
+		return n.Is(wire.Object) && SameNames(Names(n), strings.Split(list, ", ")), nil
 	}
 	return false, fmt.Errorf("no type %q", what)
 }
@@ -101,27 +100,14 @@ func isPattern(s string) bool {
 	return lookAround.MatchString(s)
 }
 
-func memberNames(n *wire.Node) []string {
-	var names []string
-	for _, m := range n.Members {
-		names = append(names, m.Name)
-	}
-	return names
-}
-
-// sameWords compares without order.
-func sameWords(a, b []string) bool {
-	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
-}
-
-// sameJSON compares values; the order of members and spaces do not count.
-func sameJSON(a, b []byte) bool {
-	x, errX := decodeAny(a)
-	y, errY := decodeAny(b)
+// SameJSON compares values; the order of members and spaces do not count.
+func SameJSON(a, b []byte) bool {
+	x, errX := DecodeAny(a)
+	y, errY := DecodeAny(b)
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-func decodeAny(text []byte) (v any, err error) {
+func DecodeAny(text []byte) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
 	err = d.Decode(&v)

@@ -1,4 +1,4 @@
-package service
+package jsonvalue
 
 import (
 	"encoding/json"
@@ -26,7 +26,7 @@ func TestMisses(t *testing.T) {
 		var wanted, got any
 		require.NoError(t, json.Unmarshal([]byte(c.wanted), &wanted))
 		require.NoError(t, json.Unmarshal([]byte(c.got), &got))
-		require.Equal(t, c.why, misses(wanted, got, "data"), "%s against %s", c.wanted, c.got)
+		require.Equal(t, c.why, Missing(wanted, got, "data"), "%s against %s", c.wanted, c.got)
 	}
 }
 
@@ -53,17 +53,17 @@ func TestHasType(t *testing.T) {
 	} {
 		n, err := wire.Parse([]byte(c.value))
 		require.NoError(t, err)
-		require.Equal(t, c.is, hasType(n, c.types), "%s as %s", c.value, c.types)
+		require.Equal(t, c.is, HasType(n, c.types), "%s as %s", c.value, c.types)
 	}
-	require.True(t, hasType(nil, "absent"))
-	require.False(t, hasType(nil, "string or null"))
+	require.True(t, HasType(nil, "absent"))
+	require.False(t, HasType(nil, "string or null"))
 }
 
 func TestPut(t *testing.T) {
 	shared := map[string]any{"type": "triggered"}
 	body := map[string]any{"mode": shared}
-	put(body, "mode.triggers.schedule.frequency", "daily")
-	put(body, "paused", true)
-	require.JSONEq(t, `{"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"daily"}}},"paused":true}`, string(raw(body)))
+	Put(body, "mode.triggers.schedule.frequency", "daily")
+	Put(body, "paused", true)
+	require.JSONEq(t, `{"mode":{"type":"triggered","triggers":{"schedule":{"frequency":"daily"}}},"paused":true}`, string(Encode(body)))
 	require.Len(t, shared, 1, "what others hold stays as it is")
 }

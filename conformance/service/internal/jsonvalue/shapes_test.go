@@ -1,4 +1,4 @@
-package service
+package jsonvalue
 
 import (
 	"testing"
@@ -35,20 +35,20 @@ func TestShapes(t *testing.T) {
 				n, err = wire.Parse([]byte(text))
 				require.NoError(t, err, text)
 			}
-			ok, err := fits(c.what, n)
+			ok, err := Fits(c.what, n)
 			require.NoError(t, err, c.what)
 			require.Equal(t, i < len(c.yes), ok, "%s is %s", text, c.what)
 		}
 	}
 	for _, what := range []string{"text", "array of texts", "map of texts"} {
-		_, err := fits(what, nil)
+		_, err := Fits(what, nil)
 		require.ErrorContains(t, err, "no type", what)
 	}
 }
 
 func TestSameJSON(t *testing.T) {
-	require.True(t, sameJSON([]byte(`{"a":1,"b":[true]}`), []byte(` {"b":[true], "a":1}`)))
-	require.False(t, sameJSON([]byte(`{"a":1}`), []byte(`{"a":"1"}`)))
-	require.False(t, sameJSON([]byte(`[1,2]`), []byte(`[2,1]`)))
-	require.False(t, sameJSON([]byte("nothing"), []byte("nothing")), "what is absent has no value")
+	require.True(t, SameJSON([]byte(`{"a":1,"b":[true]}`), []byte(` {"b":[true], "a":1}`)))
+	require.False(t, SameJSON([]byte(`{"a":1}`), []byte(`{"a":"1"}`)))
+	require.False(t, SameJSON([]byte(`[1,2]`), []byte(`[2,1]`)))
+	require.False(t, SameJSON([]byte("nothing"), []byte("nothing")), "what is absent has no value")
 }

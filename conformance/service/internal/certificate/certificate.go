@@ -1,4 +1,6 @@
-package service
+// Package certificate signs the certificates that destinations show: good ones, and
+// ones with a fault. It knows nothing of the judge.
+package certificate
 
 import (
 	"crypto/ecdsa"
@@ -15,9 +17,9 @@ import (
 	"time"
 )
 
-// authority signs certificates of destinations: a root, and an intermediate that
+// Authority signs certificates of destinations: a root, and an intermediate that
 // signs for it, as well-known authorities have.
-type authority struct {
+type Authority struct {
 	root, middle *signer
 }
 
@@ -27,15 +29,16 @@ type signer struct {
 	key  *ecdsa.PrivateKey
 }
 
-// certificate is what is special about a certificate; the zero value is good.
-type certificate struct {
-	selfSigned    bool // by nobody else
-	alone         bool // sent without its intermediate
-	name          string
-	begins, lasts time.Duration // from now on; a day ago and a day from now when zero
+// Properties are what is special about a certificate; the zero value is good.
+type Properties struct {
+	SelfSigned    bool // by nobody else
+	Alone         bool // sent without its intermediate
+	Name          string
+	Begins, Lasts time.Duration // from now on; a day ago and a day from now when zero
 }
 
-func newAuthority() (*authority, error) {
+// New makes an authority with new keys.
+func New() (*Authority, error) {
 	root, err := sign(nil, authorityTemplate("zz-conf root"))
 	if err != nil {
 		return nil, err
@@ -44,7 +47,7 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{root, middle}, nil
+	return &Authority{root, middle}, nil
 }
 
 func authorityTemplate(name string) *x509.Certificate {
@@ -80,26 +83,26 @@ func sign(by *signer, template *x509.Certificate) (*signer, error) {
 	return &signer{cert, key}, nil
 }
 
-// pem is the root as the service receives it.
-func (a *authority) pem() []byte {
+// PEM is the root as the service receives it.
+func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.root.cert.Raw})
 }
 
-// issue signs a certificate for a host, a name or an address.
-func (a *authority) issue(host string, c certificate) (*tls.Certificate, error) {
+// Issue signs a certificate for a host, a name or an address.
+func (a *Authority) Issue(host string, c Properties) (*tls.Certificate, error) {
 	t := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "zz-conf destination"}, KeyUsage: x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 		NotBefore:   time.Now().Add(-day), NotAfter: time.Now().Add(day),
 	}
-	if c.begins != 0 {
-		t.NotBefore = time.Now().Add(c.begins)
+	if c.Begins != 0 {
+		t.NotBefore = time.Now().Add(c.Begins)
 	}
-	if c.lasts != 0 {
-		t.NotAfter = time.Now().Add(c.lasts)
+	if c.Lasts != 0 {
+		t.NotAfter = time.Now().Add(c.Lasts)
 	}
-	if c.name != "" {
-		host = c.name
+	if c.Name != "" {
+		host = c.Name
 	}
 	if ip := net.ParseIP(host); ip != nil {
 		t.IPAddresses = []net.IP{ip}
@@ -107,7 +110,7 @@ func (a *authority) issue(host string, c certificate) (*tls.Certificate, error) 
 		t.DNSNames = []string{host}
 	}
 	by := a.middle
-	if c.selfSigned {
+	if c.SelfSigned {
 		by = nil
 	}
 	leaf, err := sign(by, t)
@@ -115,27 +118,28 @@ func (a *authority) issue(host string, c certificate) (*tls.Certificate, error) 
 		return nil, err
 	}
 	out := &tls.Certificate{Certificate: [][]byte{leaf.cert.Raw}, PrivateKey: leaf.key}
-	if by != nil && !c.alone {
+	if by != nil && !c.Alone {
 		out.Certificate = append(out.Certificate, by.cert.Raw)
 	}
 	return out, nil
 }
 
-// shownCertificate is the certificate that a listener shows at the moment.
-type shownCertificate struct {
+// Shown is the certificate that a listener shows at the moment.
+type Shown struct {
 	mu      sync.Mutex
 	current *tls.Certificate
 }
 
-func (w *shownCertificate) show(c *tls.Certificate) {
+// Show changes the certificate.
+func (w *Shown) Show(c *tls.Certificate) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.current = c
 }
 
-// tlsConfig shows the current certificate when a client comes, whoever it asks for.
-func (w *shownCertificate) tlsConfig(first *tls.Certificate) *tls.Config {
-	w.show(first)
+// TLSConfig shows the current certificate when a client comes, whoever it asks for.
+func (w *Shown) TLSConfig(first *tls.Certificate) *tls.Config {
+	w.Show(first)
 	return &tls.Config{
 		Certificates: []tls.Certificate{*first}, MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {

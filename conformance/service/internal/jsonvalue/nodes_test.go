@@ -1,4 +1,4 @@
-package service
+package jsonvalue
 
 import (
 	"testing"
@@ -22,8 +22,8 @@ func TestBelow(t *testing.T) {
 		"params.records.*.y.z": {"params.records.0.y.z absent", "params.records.1.y.z absent"},
 	} {
 		var got []string
-		for _, at := range valuesAt(root, path) {
-			got = append(got, at.place+" "+at.node.Type().String())
+		for _, at := range ValuesAt(root, path) {
+			got = append(got, at.Place+" "+at.Node.Type().String())
 		}
 		require.Equal(t, want, got, path)
 	}
@@ -46,10 +46,10 @@ func TestSameValue(t *testing.T) {
 		require.NoError(t, err)
 		b, err := wire.Parse([]byte(row.b))
 		require.NoError(t, err)
-		require.Equal(t, row.same, sameValue(a, b), "%s and %s", row.a, row.b)
+		require.Equal(t, row.same, SameValue(a, b), "%s and %s", row.a, row.b)
 	}
-	require.True(t, sameValue(nil, nil))
+	require.True(t, SameValue(nil, nil))
 	a, err := wire.Parse([]byte(`null`))
 	require.NoError(t, err)
-	require.False(t, sameValue(a, nil))
+	require.False(t, SameValue(a, nil))
 }
