@@ -35,6 +35,7 @@ var arrows = map[string][]string{
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
+	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
 	"destsim":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/loopback", "internal/rawconn"},
 	"destsim/rpc": {},

@@ -7,19 +7,20 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
 // sent is one record of a sync_batch.
 type sent struct {
-	call       *call
+	call       *endpoint.Call
 	operation  string
 	identifier string // the text of the active identifier
 	fields     map[string]json.RawMessage
 }
 
 // batchesOf are the batches of a run of a sync, from 1.
-func (sc *scenario) batchesOf(s *syncing, run int) ([]*call, error) {
+func (sc *scenario) batchesOf(s *syncing, run int) ([]*endpoint.Call, error) {
 	if run > len(s.marks) {
 		return nil, fmt.Errorf("the scenario has no run %d", run)
 	}
@@ -27,13 +28,13 @@ func (sc *scenario) batchesOf(s *syncing, run int) ([]*call, error) {
 	if run > 1 {
 		from = s.marks[run-2]
 	}
-	return s.dest.batches()[from:s.marks[run-1]], nil
+	return s.dest.Batches()[from:s.marks[run-1]], nil
 }
 
 // activeIdentifier names the identifier of a batch by its schema, "" where the
 // plan has none.
-func activeIdentifier(c *call) string {
-	schema := c.param("sync_plan", "schema")
+func activeIdentifier(c *endpoint.Call) string {
+	schema := c.Param("sync_plan", "schema")
 	if schema == nil {
 		return ""
 	}
@@ -46,12 +47,12 @@ func activeIdentifier(c *call) string {
 }
 
 // unpack gives the records of batches in the order of their arrival.
-func unpack(batches []*call) []sent {
+func unpack(batches []*endpoint.Call) []sent {
 	var out []sent
 	for _, c := range batches {
 		field := activeIdentifier(c)
-		for _, r := range c.records() {
-			one := sent{call: c, operation: jsonvalue.Text(c.param("sync_plan", "operation")), fields: map[string]json.RawMessage{}}
+		for _, r := range c.Records() {
+			one := sent{call: c, operation: jsonvalue.Text(c.Param("sync_plan", "operation")), fields: map[string]json.RawMessage{}}
 			for _, m := range r.Members {
 				one.fields[m.Name] = m.Value.Raw
 			}
@@ -111,8 +112,8 @@ func wording(t *conformance.Table) string {
 }
 
 // callsOf are the calls that records came with, each once.
-func callsOf(records []sent) []*call {
-	var out []*call
+func callsOf(records []sent) []*endpoint.Call {
+	var out []*endpoint.Call
 	for _, r := range records {
 		if len(out) == 0 || out[len(out)-1] != r.call {
 			out = append(out, r.call)

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -16,9 +17,9 @@ import (
 var errorText = regexp.MustCompile(`^fails with the error (-?\d+) "([^"]*)"$`)
 
 // testThat answers test_connection in the way that the words say.
-func testThat(words string) (func(*call) *reply, error) {
-	result := func(result any) *reply { return &reply{edit: withResult(result)} }
-	var by *reply
+func testThat(words string) (func(*endpoint.Call) *endpoint.Reply, error) {
+	result := func(result any) *endpoint.Reply { return &endpoint.Reply{Edit: withResult(result)} }
+	var by *endpoint.Reply
 	switch said, says := between(words, `says "`, `"`); {
 	case words == "passes":
 		return nil, nil
@@ -27,19 +28,19 @@ func testThat(words string) (func(*call) *reply, error) {
 	case words == `lacks "success"`:
 		by = result(map[string]any{})
 	case words == "is answered with HTTP 500":
-		by = &reply{status: http.StatusInternalServerError, body: []byte("out of order")}
+		by = &endpoint.Reply{Status: http.StatusInternalServerError, Body: []byte("out of order")}
 	case words == "is answered with a page":
-		by = &reply{header: http.Header{"Content-Type": {"text/html"}}, body: []byte("<html><body>Welcome</body></html>")}
+		by = &endpoint.Reply{Header: http.Header{"Content-Type": {"text/html"}}, Body: []byte("<html><body>Welcome</body></html>")}
 	case words == "gets no answer":
-		by = &reply{cut: true}
+		by = &endpoint.Reply{Cut: true}
 	case errorText.MatchString(words):
 		m := errorText.FindStringSubmatch(words)
-		by = &reply{edit: withError(json.RawMessage(m[1]), m[2])}
+		by = &endpoint.Reply{Edit: withError(json.RawMessage(m[1]), m[2])}
 	default:
 		return nil, fmt.Errorf("no test %q", words)
 	}
-	return func(c *call) *reply {
-		if c.method == rpc.MethodTestConnection {
+	return func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method == rpc.MethodTestConnection {
 			return by
 		}
 		return nil
@@ -81,7 +82,7 @@ func (sc *scenario) testChanges(verb, rest string) error {
 	if err != nil {
 		return err
 	}
-	sc.dest.setScript(script)
+	sc.dest.SetScript(script)
 	return nil
 }
 
@@ -123,8 +124,8 @@ func (sc *scenario) latestIsTest() error {
 	}
 	first := sc.answered.callsBefore
 	for _, c := range calls[first:] {
-		if c.method == rpc.MethodTestConnection {
-			sc.Proof("call %d", c.number)
+		if c.Method == rpc.MethodTestConnection {
+			sc.Proof("call %d", c.Number)
 			return sc.Held()
 		}
 	}

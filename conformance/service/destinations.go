@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/url"
 
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // destination is a connection of the service to one of the endpoints.
 type destination struct {
-	*endpoint
+	*endpoint.Endpoint
+	sim  Simulator
 	id   int64
 	name string
 	url  string // as the service knows it
@@ -28,7 +30,7 @@ type connecting struct {
 	sim         SimulatorConfig
 	credentials map[string]any // beside or in place of api_version and webhook_url
 	suffix      string         // of the URL, such as "/deep/path?key=value"
-	script      func(*call) *reply
+	script      func(*endpoint.Call) *endpoint.Reply
 }
 
 // thingFields are the fields of the ordinary object "thing": the identifier and
@@ -93,10 +95,10 @@ func (sc *scenario) place(c connecting) (*destination, error) {
 		return nil, fmt.Errorf("make simulator: %w", err)
 	}
 	name := sc.called("part")
-	d := &destination{endpoint: sc.endpoints.add(name, sim), name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
-	d.setScript(c.script)
+	d := &destination{Endpoint: sc.endpoints.Add(name, sim), sim: sim, name: name, url: sc.address + "/" + name + c.suffix, origin: originOf(sc.address)}
+	d.SetScript(c.script)
 	sc.endings = append(sc.endings, func(context.Context) error {
-		sc.endpoints.drop(d.endpoint)
+		sc.endpoints.Drop(d.Endpoint)
 		return sim.Close()
 	})
 	return d, nil

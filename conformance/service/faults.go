@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"net/http/httptest"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -18,7 +17,7 @@ import (
 // faults are how a destination answers in place of a well one: for single
 // records, for the results of a batch, and for whole calls.
 type faults struct {
-	endpoint *endpoint
+	endpoint *endpoint.Endpoint
 
 	mu       sync.Mutex
 	records  []*recordFault
@@ -44,8 +43,8 @@ type callFault struct {
 // faultsOf are those of a destination; they take the place of any other script.
 func (sc *scenario) faultsOf(d *destination) *faults {
 	if d.faults == nil {
-		d.faults = &faults{endpoint: d.endpoint}
-		d.setScript(d.faults.answer)
+		d.faults = &faults{endpoint: d.Endpoint}
+		d.SetScript(d.faults.answer)
 	}
 	return d.faults
 }
@@ -60,43 +59,43 @@ func (m *faults) clear() {
 	m.records, m.calls, m.reversed = nil, nil, false
 }
 
-func (m *faults) answer(c *call) *reply {
+func (m *faults) answer(c *endpoint.Call) *endpoint.Reply {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.clock != nil {
-		m.times[c.number] = m.clock()
+		m.times[c.Number] = m.clock()
 	}
 	for _, one := range m.calls {
-		if one.method != c.method || one.left == 0 || one.id != "" && !slices.Contains(identifiersIn(c), one.id) {
+		if one.method != c.Method || one.left == 0 || one.id != "" && !slices.Contains(identifiersIn(c), one.id) {
 			continue
 		}
 		one.left--
 		return one.reply(c)
 	}
-	if c.method != rpc.MethodSyncBatch || len(m.records) == 0 && !m.reversed {
+	if c.Method != rpc.MethodSyncBatch || len(m.records) == 0 && !m.reversed {
 		return nil
 	}
 	return m.batch(c)
 }
 
-func (o *callFault) reply(c *call) *reply {
+func (o *callFault) reply(c *endpoint.Call) *endpoint.Reply {
 	switch o.kind {
 	case "HTTP 500":
-		return &reply{status: 500, body: []byte(`{"message":"` + refusal + `"}`)}
+		return &endpoint.Reply{Status: 500, Body: []byte(`{"message":"` + refusal + `"}`)}
 	case "an error object":
-		return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "error": map[string]any{"code": -32050, "message": refusal}})}
+		return &endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "error": map[string]any{"code": -32050, "message": refusal}})}
 	case "no results":
-		return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": []any{}}})}
+		return &endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": map[string]any{"record_results": []any{}}})}
 	case "no reply, but stores it":
-		return &reply{store: true, cut: true}
+		return &endpoint.Reply{Store: true, Cut: true}
 	}
-	return &reply{cut: true}
+	return &endpoint.Reply{Cut: true}
 }
 
 // identifiersIn are the texts of the identifiers of a batch.
-func identifiersIn(c *call) []string {
+func identifiersIn(c *endpoint.Call) []string {
 	var out []string
-	for _, r := range unpack([]*call{c}) {
+	for _, r := range unpack([]*endpoint.Call{c}) {
 		out = append(out, r.identifier)
 	}
 	return out
@@ -104,10 +103,10 @@ func identifiersIn(c *call) []string {
 
 // batch lets the simulator store what is not refused, and makes the results of
 // the rest up.
-func (m *faults) batch(c *call) *reply {
+func (m *faults) batch(c *endpoint.Call) *endpoint.Reply {
 	var kept []json.RawMessage
 	special := map[string]*recordFault{}
-	records := unpack([]*call{c})
+	records := unpack([]*endpoint.Call{c})
 	for i, r := range records {
 		if one := m.faultFor(r.identifier); one != nil {
 			special[r.identifier] = one
@@ -116,7 +115,7 @@ func (m *faults) batch(c *call) *reply {
 				continue
 			}
 		}
-		kept = append(kept, c.records()[i].Raw)
+		kept = append(kept, c.Records()[i].Raw)
 	}
 	stored := m.stored(c, kept)
 	results := []json.RawMessage{}
@@ -127,7 +126,7 @@ func (m *faults) batch(c *call) *reply {
 	if m.reversed {
 		slices.Reverse(results)
 	}
-	return &reply{body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.id, "result": map[string]any{"record_results": results}})}
+	return &endpoint.Reply{Body: jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "id": c.ID, "result": map[string]any{"record_results": results}})}
 }
 
 func (m *faults) faultFor(id string) *recordFault {
@@ -141,14 +140,14 @@ func (m *faults) faultFor(id string) *recordFault {
 
 // stored hands records to the simulator; its results by the text of their
 // identifiers.
-func (m *faults) stored(c *call, records []json.RawMessage) map[string]json.RawMessage {
+func (m *faults) stored(c *endpoint.Call, records []json.RawMessage) map[string]json.RawMessage {
 	out := map[string]json.RawMessage{}
 	if len(records) == 0 {
 		return out
 	}
-	reply, err := wire.Parse(m.endpoint.carryOut(jsonvalue.Encode(map[string]any{
-		"jsonrpc": "2.0", "method": c.method, "id": c.id,
-		"params": map[string]any{"sync_plan": json.RawMessage(c.param("sync_plan").Raw), "records": records},
+	reply, err := wire.Parse(m.endpoint.CarryOut(jsonvalue.Encode(map[string]any{
+		"jsonrpc": "2.0", "method": c.Method, "id": c.ID,
+		"params": map[string]any{"sync_plan": json.RawMessage(c.Param("sync_plan").Raw), "records": records},
 	})))
 	if err != nil || reply.Get("result", "record_results") == nil {
 		return out
@@ -157,15 +156,6 @@ func (m *faults) stored(c *call, records []json.RawMessage) map[string]json.RawM
 		out[jsonvalue.Raw(r.Get("identifier"))] = bytes.Clone(r.Raw)
 	}
 	return out
-}
-
-// carryOut hands a call to the simulator past everything that is recorded.
-func (p *endpoint) carryOut(body []byte) []byte {
-	recorder := httptest.NewRecorder()
-	request := httptest.NewRequest("POST", "/", strings.NewReader(string(body)))
-	request.Header.Set("Content-Type", "application/json")
-	p.sim.ServeHTTP(recorder, request)
-	return recorder.Body.Bytes()
 }
 
 func resultsFor(one *recordFault, identifier, stored json.RawMessage) []json.RawMessage {

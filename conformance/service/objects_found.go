@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -92,7 +93,7 @@ func (sc *scenario) anObject(kind string) error {
 			continue
 		}
 		// No call to it is ever seen.
-		d := &destination{endpoint: &endpoint{name: name, owner: sc.endpoints}, name: name, id: a.id("data", "id")}
+		d := &destination{Endpoint: &endpoint.Endpoint{Name: name, Owner: sc.endpoints}, name: name, id: a.id("data", "id")}
 		sc.made(thing{kind: "destinations", id: d.id, name: name})
 		list, err := sc.must(request{method: "GET", path: "/destinations/" + strconv.FormatInt(d.id, 10) + "/objects?per_page=100"})
 		if err != nil {

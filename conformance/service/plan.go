@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -71,10 +72,10 @@ func (sc *scenario) connectsPlan() error {
 }
 
 // answers is the script of the endpoint.
-func (pl *plan) answers(c *call) *reply {
-	object := jsonvalue.Text(c.param("object", "object_api_name"))
+func (pl *plan) answers(c *endpoint.Call) *endpoint.Reply {
+	object := jsonvalue.Text(c.Param("object", "object_api_name"))
 	var result any
-	switch c.method {
+	switch c.Method {
 	case rpc.MethodListObjects:
 		result = map[string]any{"objects": pl.objects}
 	case rpc.MethodListFields:
@@ -84,7 +85,7 @@ func (pl *plan) answers(c *call) *reply {
 	default:
 		return nil
 	}
-	return &reply{edit: withResult(result)}
+	return &endpoint.Reply{Edit: withResult(result)}
 }
 
 // said is what the endpoint said about what a view shows, as JSON.

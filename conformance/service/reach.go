@@ -18,8 +18,8 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	}
 	defer sim.Close()
 	name := r.called("reach")
-	d := &destination{endpoint: r.endpoints.add(name, sim), name: name, url: r.address + "/" + name}
-	defer r.endpoints.drop(d.endpoint)
+	d := &destination{Endpoint: r.endpoints.Add(name, sim), name: name, url: r.address + "/" + name}
+	defer r.endpoints.Drop(d.Endpoint)
 	a, err := r.send(ctx, "", request{method: "POST", path: "/destinations", body: d.connection(nil)})
 	switch {
 	case err != nil:
@@ -34,7 +34,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 	// The connection is tested when it is made; looking at its objects
 	// makes a service call that has not done so yet.
 	for range reachTries {
-		if len(d.seen("")) > 0 {
+		if len(d.Seen("")) > 0 {
 			break
 		}
 		if _, err = r.send(ctx, "", request{method: "GET", path: path + "/objects"}); err != nil {
@@ -45,7 +45,7 @@ func (r *run) reach(ctx context.Context) (problem, fix string) {
 		case <-ctx.Done():
 		}
 	}
-	if len(d.seen("")) == 0 {
+	if len(d.Seen("")) == 0 {
 		stated := ""
 		if a, err := r.send(ctx, "", request{method: "GET", path: path}); err == nil {
 			stated = fmt.Sprintf("; the service says: %s", jsonvalue.Raw(a.at("data", "last_test_results")))

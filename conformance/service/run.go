@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/conformance/service/internal/certificate"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/openapi"
 )
 
@@ -26,7 +27,7 @@ type run struct {
 	base          *url.URL
 	client        *wire.Client
 	secrets       *wire.Redactor
-	endpoints     *endpoints
+	endpoints     *endpoint.Server
 	address       string // under which the service reaches the endpoints
 	closeListener func() // ends the listener of the endpoints
 	key           string // of the run's workspace
@@ -79,7 +80,7 @@ func newRun(target Target, opts *Options) (*run, error) {
 	if err != nil {
 		return nil, usage(r.secrets.String(err.Error()))
 	}
-	r.endpoints = newEndpoints(r.secrets)
+	r.endpoints = endpoint.NewServer(r.secrets)
 	return r, nil
 }
 
@@ -120,7 +121,7 @@ func (r *run) suite() *conformance.Suite {
 		Waits:  func(c *conformance.Check) bool { return r.waitReason(c) != "" },
 		Before: func(c *conformance.Check) error { return r.announce(c.ID) },
 		NewActor: func(ctx context.Context, found *conformance.Findings) (any, func() error) {
-			sc := &scenario{run: r, Findings: found, ctx: ctx, extraEndpoints: map[string]*endpoint{},
+			sc := &scenario{run: r, Findings: found, ctx: ctx, extraEndpoints: map[string]*endpoint.Endpoint{},
 				before: map[string]*view{}, words: map[string]string{},
 				key: r.key, pat: r.target.PersonalAccessToken, source: r.source}
 			return sc, sc.end

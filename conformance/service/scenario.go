@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/certificate"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 // scenario is one scenario on its way: what it has made, called and seen.
@@ -21,14 +22,14 @@ type scenario struct {
 	pat    string
 	source int64
 
-	extraEndpoints map[string]*endpoint // destinations by the name that the scenario gives them
-	dest           *destination         // the latest
-	tests          []*tested            // connections that a client has tried
-	skippedCalls   int                  // so many calls of the destination are not looked at
-	certificate    *certificate.Shown   // certificates of the latest destination with TLS
-	described      SimulatorConfig      // what the destination says of its objects
-	syncs          []*syncing           // in the order of their making
-	last           *answer              // of the latest call of the API
+	extraEndpoints map[string]*endpoint.Endpoint // destinations by the name that the scenario gives them
+	dest           *destination                  // the latest
+	tests          []*tested                     // connections that a client has tried
+	skippedCalls   int                           // so many calls of the destination are not looked at
+	certificate    *certificate.Shown            // certificates of the latest destination with TLS
+	described      SimulatorConfig               // what the destination says of its objects
+	syncs          []*syncing                    // in the order of their making
+	last           *answer                       // of the latest call of the API
 	// answers are all calls of the API that the scenario made on purpose.
 	answers  []*answer
 	batch    []*answer         // of the calls that one step made together
@@ -121,7 +122,7 @@ func (sc *scenario) broken(expected, actual string, where ...*answer) {
 }
 
 // brokenCall adds a finding about calls that the service made.
-func (sc *scenario) brokenCall(expected, actual string, where ...*call) {
+func (sc *scenario) brokenCall(expected, actual string, where ...*endpoint.Call) {
 	var exchanges []conformance.Exchange
 	for _, c := range where {
 		exchanges = append(exchanges, sc.exchangeOf(c))
@@ -130,6 +131,6 @@ func (sc *scenario) brokenCall(expected, actual string, where ...*call) {
 }
 
 // exchangeOf is a call of the service as it stands in a report.
-func (sc *scenario) exchangeOf(c *call) conformance.Exchange {
-	return c.exchange(sc.Check().ID, int(sc.numbers.Add(1)))
+func (sc *scenario) exchangeOf(c *endpoint.Call) conformance.Exchange {
+	return c.Exchange(sc.Check().ID, int(sc.numbers.Add(1)))
 }

@@ -210,7 +210,7 @@ func (sc *scenario) wasSent(rows *conformance.Table) error {
 		id := fmt.Sprint(r[key])
 		wanted[id] = append(wanted[id], fmt.Sprint(r[other]))
 	}
-	batches := sc.dest.batches()
+	batches := sc.dest.Batches()
 	for _, r := range unpack(batches) {
 		got[r.identifier] = append(got[r.identifier], textOf(r.fields[other]))
 	}

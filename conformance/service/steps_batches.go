@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -41,12 +42,12 @@ func (sc *scenario) batchesAre(what string) error {
 }
 
 // latestBatches are the batches of the sync that was made last.
-func (sc *scenario) latestBatches() ([]*call, error) {
-	var out []*call
+func (sc *scenario) latestBatches() ([]*endpoint.Call, error) {
+	var out []*endpoint.Call
 	own := strconv.FormatInt(sc.latest().id, 10)
-	for _, c := range sc.dest.batches() {
+	for _, c := range sc.dest.Batches() {
 		// Whether the id is a number is the business of another check.
-		if id := c.param("sync_plan", "sync_id"); id == nil || strings.Trim(jsonvalue.Raw(id), `"`) == own {
+		if id := c.Param("sync_plan", "sync_id"); id == nil || strings.Trim(jsonvalue.Raw(id), `"`) == own {
 			out = append(out, c)
 		}
 	}
@@ -58,7 +59,7 @@ func (sc *scenario) latestBatches() ([]*call, error) {
 
 // ofBatches asks a question about every batch of the sync: what is expected and
 // what is there, "" for what is well.
-func (sc *scenario) ofBatches(ask func(c *call) (expected, actual string)) error {
+func (sc *scenario) ofBatches(ask func(c *endpoint.Call) (expected, actual string)) error {
 	calls, err := sc.latestBatches()
 	if err != nil {
 		return err
@@ -73,8 +74,8 @@ func (sc *scenario) ofBatches(ask func(c *call) (expected, actual string)) error
 }
 
 func (sc *scenario) batchOperation(operation string) error {
-	return sc.ofBatches(func(c *call) (string, string) {
-		if got := c.param("sync_plan", "operation"); jsonvalue.Text(got) != operation {
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		if got := c.Param("sync_plan", "operation"); jsonvalue.Text(got) != operation {
 			return fmt.Sprintf("sync_plan.operation %q", operation), jsonvalue.Raw(got)
 		}
 		return "", ""
@@ -89,11 +90,11 @@ func (sc *scenario) planNamesRun() error {
 		known[fmt.Sprint(run.id("data", "id"))] = true
 	}
 	sync := fmt.Sprint(s.id)
-	return sc.ofBatches(func(c *call) (string, string) {
-		if got := c.param("sync_plan", "sync_id"); jsonvalue.Raw(got) != sync {
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		if got := c.Param("sync_plan", "sync_id"); jsonvalue.Raw(got) != sync {
 			return "sync_id " + sync + ", the id of the sync", jsonvalue.Raw(got)
 		}
-		if got := c.param("sync_plan", "sync_run_id"); !known[jsonvalue.Raw(got)] {
+		if got := c.Param("sync_plan", "sync_run_id"); !known[jsonvalue.Raw(got)] {
 			return "a sync_run_id that is the id of a run of the sync", jsonvalue.Raw(got)
 		}
 		return "", ""
@@ -106,8 +107,8 @@ func (sc *scenario) planDescribes() error {
 	if err != nil {
 		return err
 	}
-	return sc.ofBatches(func(c *call) (string, string) {
-		schema := c.param("sync_plan", "schema")
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		schema := c.Param("sync_plan", "schema")
 		for _, m := range jsonvalue.Members(schema) {
 			field := m.Value.Get("field")
 			if want := stated[m.Name]; want != nil && !jsonvalue.SameValue(field, want) {
@@ -132,9 +133,9 @@ func listedFields() (map[string]*wire.Node, error) {
 }
 
 func (sc *scenario) planIdentifier(name string) error {
-	return sc.ofBatches(func(c *call) (string, string) {
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
 		var active []string
-		for _, m := range jsonvalue.Members(c.param("sync_plan", "schema")) {
+		for _, m := range jsonvalue.Members(c.Param("sync_plan", "schema")) {
 			if is, ok := m.Value.Get("active_identifier").Bool(); is || !ok {
 				active = append(active, m.Name)
 			}
@@ -150,8 +151,8 @@ func (sc *scenario) planIdentifier(name string) error {
 // comes twice where nothing has failed.
 func (sc *scenario) recordsAreIdentified(field string) error {
 	seen := map[string]bool{}
-	return sc.ofBatches(func(c *call) (string, string) {
-		for _, r := range c.records() {
+	return sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		for _, r := range c.Records() {
 			id := r.Get(field)
 			if !id.Is(wire.String) || id.Text == "" {
 				return "a record with " + field, jsonvalue.Raw(r)
@@ -168,8 +169,8 @@ func (sc *scenario) recordsAreIdentified(field string) error {
 func (sc *scenario) samePlans() error {
 	var first *wire.Node
 	calls := 0
-	err := sc.ofBatches(func(c *call) (string, string) {
-		plan := c.param("sync_plan")
+	err := sc.ofBatches(func(c *endpoint.Call) (string, string) {
+		plan := c.Param("sync_plan")
 		if calls++; first == nil {
 			first = plan
 		}

@@ -217,7 +217,7 @@ func (sc *scenario) sends(change string) error {
 	if err != nil {
 		return err
 	}
-	sc.answered.callsBefore, sc.answered.latest = len(sc.dest.seen("")), nil
+	sc.answered.callsBefore, sc.answered.latest = len(sc.dest.Seen("")), nil
 	a, err := sc.api(request{method: "PATCH", path: path, body: json.RawMessage(`{"service_connection":` + text + `}`)})
 	if err != nil {
 		return err
@@ -236,12 +236,12 @@ func (sc *scenario) callsWithToken(word string) error {
 	if err != nil {
 		return err
 	}
-	if calls[0].http.Header.Get("Authorization") == "" {
+	if calls[0].HTTP.Header.Get("Authorization") == "" {
 		return conformance.Outcome(conformance.Inconclusive, "", "the service does not take auth_token for the token of a connection")
 	}
 	last := calls[len(calls)-1]
-	if last.http.Header.Get("Authorization") != "Bearer "+token {
-		sc.brokenCall("Authorization: Bearer "+token, sc.secrets.String(last.http.Header.Get("Authorization")), last)
+	if last.HTTP.Header.Get("Authorization") != "Bearer "+token {
+		sc.brokenCall("Authorization: Bearer "+token, sc.secrets.String(last.HTTP.Header.Get("Authorization")), last)
 		return sc.Held()
 	}
 	sc.Proof("%d calls", len(calls))

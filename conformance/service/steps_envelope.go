@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -39,8 +40,8 @@ func (sc *scenario) callsAre(what, list string) error {
 
 // received are the calls that the destination of the scenario has got since it
 // listens; none at all decides nothing.
-func (sc *scenario) received() ([]*call, error) {
-	calls := sc.dest.seen("")
+func (sc *scenario) received() ([]*endpoint.Call, error) {
+	calls := sc.dest.Seen("")
 	if calls = calls[min(sc.skippedCalls, len(calls)):]; len(calls) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has not called the destination")
 	}
@@ -54,18 +55,18 @@ func (sc *scenario) requestsAreWhole() error {
 	}
 	for _, c := range calls {
 		switch {
-		case c.http.Method != "POST":
-			sc.brokenCall("POST", c.http.Method, c)
-		case !c.json.Is(wire.Object):
+		case c.HTTP.Method != "POST":
+			sc.brokenCall("POST", c.HTTP.Method, c)
+		case !c.JSON.Is(wire.Object):
 			sc.brokenCall("one JSON object", "the body is none", c)
-		case jsonvalue.Text(c.json.Get("jsonrpc")) != "2.0":
-			sc.brokenCall(`"jsonrpc":"2.0"`, jsonvalue.Raw(c.json.Get("jsonrpc")), c)
-		case c.method == "":
-			sc.brokenCall("a method", jsonvalue.Raw(c.json.Get("method")), c)
-		case !c.json.Get("params").Is(wire.Object):
-			sc.brokenCall("params as an object", jsonvalue.Raw(c.json.Get("params")), c)
-		case c.id == "":
-			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.json.Get("id")), c)
+		case jsonvalue.Text(c.JSON.Get("jsonrpc")) != "2.0":
+			sc.brokenCall(`"jsonrpc":"2.0"`, jsonvalue.Raw(c.JSON.Get("jsonrpc")), c)
+		case c.Method == "":
+			sc.brokenCall("a method", jsonvalue.Raw(c.JSON.Get("method")), c)
+		case !c.JSON.Get("params").Is(wire.Object):
+			sc.brokenCall("params as an object", jsonvalue.Raw(c.JSON.Get("params")), c)
+		case c.ID == "":
+			sc.brokenCall("an id that is a string", jsonvalue.Raw(c.JSON.Get("id")), c)
 		}
 	}
 	sc.Proof("%d calls", len(calls))
@@ -76,12 +77,12 @@ func (sc *scenario) requestsAreWhole() error {
 const anyMethod = "any"
 
 // receivedOf are the calls of one method, or of any.
-func (sc *scenario) receivedOf(method string) ([]*call, error) {
+func (sc *scenario) receivedOf(method string) ([]*endpoint.Call, error) {
 	calls, err := sc.received()
 	if err != nil || method == anyMethod {
 		return calls, err
 	}
-	if calls = sc.dest.seen(method); len(calls) == 0 {
+	if calls = sc.dest.Seen(method); len(calls) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has not called %s", method)
 	}
 	return calls, nil
@@ -95,15 +96,15 @@ func (sc *scenario) hasMembers(method, list, path string) error {
 	}
 	want, looked := jsonvalue.Words(list), 0
 	for _, c := range calls {
-		if !c.json.Is(wire.Object) {
+		if !c.JSON.Is(wire.Object) {
 			continue // what is no request at all is the business of another check
 		}
-		for _, at := range jsonvalue.ValuesAt(c.json, path) {
+		for _, at := range jsonvalue.ValuesAt(c.JSON, path) {
 			looked++
 			if !at.Node.Is(wire.Object) {
-				sc.brokenCall(fmt.Sprintf("%s with an object at %s", c.method, cmp.Or(at.Place, path)), jsonvalue.Raw(at.Node), c)
+				sc.brokenCall(fmt.Sprintf("%s with an object at %s", c.Method, cmp.Or(at.Place, path)), jsonvalue.Raw(at.Node), c)
 			} else if got := jsonvalue.Names(at.Node); !jsonvalue.SameNames(got, want) {
-				sc.brokenCall(fmt.Sprintf("%s with the members [%s] at %s", c.method, list, cmp.Or(at.Place, path)), fmt.Sprintf("%q", got), c)
+				sc.brokenCall(fmt.Sprintf("%s with the members [%s] at %s", c.Method, list, cmp.Or(at.Place, path)), fmt.Sprintf("%q", got), c)
 			}
 		}
 	}
@@ -121,7 +122,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 		return err
 	}
 	for _, c := range calls {
-		for _, at := range jsonvalue.ValuesAt(c.json, path) {
+		for _, at := range jsonvalue.ValuesAt(c.JSON, path) {
 			is := at.Node.IsInteger
 			switch kind {
 			case "a string":
@@ -132,7 +133,7 @@ func (sc *scenario) hasType(method, kind, path string) error {
 				is = func() bool { return at.Node.Is(wire.Array) }
 			}
 			if at.Node == nil || !is() {
-				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.method, kind, at.Place), jsonvalue.Raw(at.Node), c)
+				sc.brokenCall(fmt.Sprintf("%s with %s at %s", c.Method, kind, at.Place), jsonvalue.Raw(at.Node), c)
 			}
 		}
 	}
@@ -146,7 +147,7 @@ func (sc *scenario) membersInOrder(list string) error {
 		return err
 	}
 	for _, c := range calls {
-		got := jsonvalue.Names(c.json)
+		got := jsonvalue.Names(c.JSON)
 		// Which members there are is the business of another check.
 		want := slices.DeleteFunc(jsonvalue.Words(list), func(name string) bool { return !slices.Contains(got, name) })
 		got = slices.DeleteFunc(got, func(name string) bool { return !slices.Contains(want, name) })
@@ -164,8 +165,8 @@ func (sc *scenario) onlyMethods(list string) error {
 		return err
 	}
 	for _, c := range calls {
-		if c.json.Is(wire.Object) && !slices.Contains(jsonvalue.Words(list), c.method) {
-			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.method), c)
+		if c.JSON.Is(wire.Object) && !slices.Contains(jsonvalue.Words(list), c.Method) {
+			sc.brokenCall("a call of "+list, fmt.Sprintf("a call of %q", c.Method), c)
 		}
 	}
 	sc.Proof("%d calls", len(calls))
@@ -177,12 +178,12 @@ func (sc *scenario) idsAreUnique() error {
 	if err != nil {
 		return err
 	}
-	seen := map[string]*call{}
+	seen := map[string]*endpoint.Call{}
 	for _, c := range calls {
-		if first := seen[c.id]; first != nil {
-			sc.brokenCall("an id of its own for each call", "the id "+c.id+" came twice", first, c)
+		if first := seen[c.ID]; first != nil {
+			sc.brokenCall("an id of its own for each call", "the id "+c.ID+" came twice", first, c)
 		}
-		seen[c.id] = c
+		seen[c.ID] = c
 	}
 	sc.Proof("%d calls", len(calls))
 	return sc.Held()

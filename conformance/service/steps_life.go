@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -224,11 +225,11 @@ func (sc *scenario) waitingRun() error {
 	}
 	gate := make(chan struct{})
 	sc.life.gate = gate
-	sc.dest.setScript(func(c *call) *reply {
-		if c.method != rpc.MethodSyncBatch {
+	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method != rpc.MethodSyncBatch {
 			return nil
 		}
-		return &reply{before: gate, edit: func(body []byte, _ http.Header) []byte { return body }}
+		return &endpoint.Reply{Before: gate, Edit: func(body []byte, _ http.Header) []byte { return body }}
 	})
 	sc.endings = append(sc.endings, func(context.Context) error { return sc.answersAgain() })
 	id, err := sc.trigger(sc.latest(), false)
@@ -236,7 +237,7 @@ func (sc *scenario) waitingRun() error {
 		return err
 	}
 	sc.life.runs = []int64{id}
-	for deadline := time.Now().Add(runLimit); len(sc.dest.batches()) == 0; {
+	for deadline := time.Now().Add(runLimit); len(sc.dest.Batches()) == 0; {
 		if time.Now().After(deadline) {
 			return conformance.Outcome(conformance.Inconclusive, "", "no batch has come")
 		}
@@ -252,7 +253,7 @@ func (sc *scenario) answersAgain() error {
 	if sc.life.gate != nil {
 		close(sc.life.gate)
 		sc.life.gate = nil
-		sc.dest.setScript(nil)
+		sc.dest.SetScript(nil)
 	}
 	return nil
 }
@@ -268,7 +269,7 @@ func (sc *scenario) triggersAgain() error {
 
 func (sc *scenario) cancels() error {
 	runs := sc.life.runs
-	sc.life.batches = len(sc.dest.batches())
+	sc.life.batches = len(sc.dest.Batches())
 	_, err := sc.must(request{method: "POST", path: below("sync_runs", runs[0], "/cancel")})
 	return err
 }
@@ -310,7 +311,7 @@ func (sc *scenario) noFurther() error {
 	if _, err := sc.ends(sc.latest(), runs[0]); err != nil {
 		return err
 	}
-	if batches := sc.dest.batches(); len(batches) > before {
+	if batches := sc.dest.Batches(); len(batches) > before {
 		sc.brokenCall("no batch after the cancel", fmt.Sprintf("%d more", len(batches)-before), batches[before:]...)
 	}
 	sc.Proof("%d batches before", before)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -34,18 +35,18 @@ const manyRecords = 100_000
 
 // limitedTo names a limit in the header of an answer, a line for each value.
 func limitedTo(values ...string) twist {
-	return func(_ *call, r *reply) {
-		delete(r.header, rateLimitHeader)
+	return func(_ *endpoint.Call, r *endpoint.Reply) {
+		delete(r.Header, endpoint.RateLimitHeader)
 		for _, v := range values {
-			r.sets(rateLimitHeader, v)
+			r.AddHeader(endpoint.RateLimitHeader, v)
 		}
 	}
 }
 
 // scripted makes a twist what a destination does from the first call on.
-func scripted(m twist) func(*call) *reply {
-	return func(c *call) *reply {
-		r := asItIs()
+func scripted(m twist) func(*endpoint.Call) *endpoint.Reply {
+	return func(c *endpoint.Call) *endpoint.Reply {
+		r := endpoint.AsIs()
 		m(c, r)
 		return r
 	}
@@ -105,12 +106,12 @@ func (sc *scenario) limits(answers, first, one, two string) error {
 // were let go before it arrived are not counted: each place for a batch that was
 // not waiting for that answer may have had one.
 func (sc *scenario) limitHolds(limit string, most int) error {
-	calls := since(sc.dest.seen(""), limit)
+	calls := endpoint.Since(sc.dest.Seen(""), limit)
 	calls = calls[min(len(calls), sc.places()-1):]
 	if len(calls) <= most {
 		return few(len(calls), "calls after the limit was named")
 	}
-	n, within := traffic{calls, one}.densest(judgedSecond)
+	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n > most {
 		sc.brokenCall(fmt.Sprintf("at most %d calls within a second", most), fmt.Sprintf("%d calls within %s", n, lasting(within)), within...)
 	}
@@ -122,8 +123,8 @@ func (sc *scenario) limitHolds(limit string, most int) error {
 // one that was not asked.
 func (sc *scenario) places() int {
 	places := 0
-	for _, c := range sc.dest.seen(rpc.MethodGetSyncSpeed) {
-		answer, err := wire.Parse(c.answer)
+	for _, c := range sc.dest.Seen(rpc.MethodGetSyncSpeed) {
+		answer, err := wire.Parse(c.Answer)
 		if n, ok := answer.Get("result", "maximum_parallel_batches").Int(); err == nil && ok {
 			places += int(n)
 		}
@@ -139,7 +140,7 @@ func (sc *scenario) notThrottled(which string, beyond int) error {
 		syncs = syncs[len(syncs)-1:]
 	}
 	for _, s := range syncs {
-		if err := sc.fast(s.dest.seen(rpc.MethodSyncBatch), beyond); err != nil {
+		if err := sc.fast(s.dest.Seen(rpc.MethodSyncBatch), beyond); err != nil {
 			return err
 		}
 	}
@@ -147,14 +148,14 @@ func (sc *scenario) notThrottled(which string, beyond int) error {
 }
 
 func (sc *scenario) limitIsLifted(limit string, beyond int) error {
-	return sc.fast(since(sc.dest.seen(""), limit), beyond)
+	return sc.fast(endpoint.Since(sc.dest.Seen(""), limit), beyond)
 }
 
-func (sc *scenario) fast(calls []*call, beyond int) error {
+func (sc *scenario) fast(calls []*endpoint.Call, beyond int) error {
 	if len(calls) <= beyond {
 		return few(len(calls), "calls")
 	}
-	n, within := traffic{calls, one}.densest(judgedSecond)
+	n, within := endpoint.Densest(calls, endpoint.CountCall, judgedSecond)
 	if n <= beyond {
 		sc.brokenCall(fmt.Sprintf("more than %d calls within a second", beyond), fmt.Sprintf("%d at most", n), within...)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -118,12 +119,12 @@ func (sc *scenario) areStored(ids []string, t *conformance.Table) error {
 	for _, id := range ids {
 		record, there := stored[id]
 		if !there {
-			sc.brokenCall(fmt.Sprintf("the record %s is in the destination", id), "it is not", d.batches()...)
+			sc.brokenCall(fmt.Sprintf("the record %s is in the destination", id), "it is not", d.Batches()...)
 			continue
 		}
 		for field, value := range wanted {
 			if why := jsonvalue.Missing(value, nested(record, field), field); why != "" {
-				sc.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, jsonvalue.Brief(value)), why, d.batches()...)
+				sc.brokenCall(fmt.Sprintf("the record %s has %s %s", id, field, jsonvalue.Brief(value)), why, d.Batches()...)
 			}
 		}
 	}
@@ -148,8 +149,8 @@ func nested(record map[string]json.RawMessage, field string) any {
 func (sc *scenario) sentExactly(list string) error {
 	wanted, n := strings.Split(list, ", "), 0
 	slices.Sort(wanted)
-	for _, c := range sc.latest().dest.batches() {
-		for _, record := range c.records() {
+	for _, c := range sc.latest().dest.Batches() {
+		for _, record := range c.Records() {
 			var got []string
 			for _, m := range record.Members {
 				got = append(got, m.Name)
@@ -193,7 +194,7 @@ func anyOf(text json.RawMessage) any {
 type form struct {
 	name, wanted string
 	wrote        []string
-	calls        []*call
+	calls        []*endpoint.Call
 }
 
 // formsRun lets a sync with each form write to a destination of its own.
@@ -221,9 +222,9 @@ func (sc *scenario) formsRun(t *conformance.Table) error {
 }
 
 func formOf(d *destination, line map[string]string) form {
-	f := form{name: line["form"], wanted: line["name"], calls: d.batches()}
+	f := form{name: line["form"], wanted: line["name"], calls: d.Batches()}
 	for _, c := range f.calls {
-		for _, record := range c.records() {
+		for _, record := range c.Records() {
 			for _, m := range record.Members {
 				if m.Name != "id" && !slices.Contains(f.wrote, m.Name) {
 					f.wrote = append(f.wrote, m.Name)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -82,7 +83,7 @@ func (sc *scenario) alreadyHolds(rows *conformance.Table) error {
 	for _, r := range t.rows {
 		records = append(records, jsonvalue.Encode(r))
 	}
-	reply := sc.dest.carryOut(jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": "before", "params": map[string]any{
+	reply := sc.dest.CarryOut(jsonvalue.Encode(map[string]any{"jsonrpc": "2.0", "method": rpc.MethodSyncBatch, "id": "before", "params": map[string]any{
 		"sync_plan": rpc.SyncPlan{
 			Object: rpc.ObjectRef{APIName: thingObject, Label: "Thing"}, Operation: rpc.OperationUpsert, SyncRunID: 1, SyncID: 1, Schema: schema,
 		},
@@ -173,7 +174,7 @@ func (sc *scenario) runSendsNothing(run int) error {
 	if len(batches) > 0 {
 		sc.brokenCall(fmt.Sprintf("run %d calls sync_batch for nothing", run), fmt.Sprintf("%d calls of sync_batch", len(batches)), batches...)
 	}
-	sc.Proof("%d calls before", len(sc.latest().dest.seen("")))
+	sc.Proof("%d calls before", len(sc.latest().dest.Seen("")))
 	return sc.Held()
 }
 
@@ -212,7 +213,7 @@ func (sc *scenario) destinationHolds(rows *conformance.Table) error {
 	if err != nil {
 		return err
 	}
-	batches := sc.dest.batches()
+	batches := sc.dest.Batches()
 	for _, r := range want.rows {
 		id := r[want.columns[0]].(string)
 		got, there := stored[id]
@@ -239,8 +240,8 @@ func (sc *scenario) destinationHolds(rows *conformance.Table) error {
 }
 
 // someBatches are all of the scenario; none at all decides nothing.
-func (sc *scenario) someBatches() ([]*call, error) {
-	batches := sc.dest.batches()
+func (sc *scenario) someBatches() ([]*endpoint.Call, error) {
+	batches := sc.dest.Batches()
 	if len(batches) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "the service has sent no batch")
 	}
@@ -253,8 +254,8 @@ func (sc *scenario) everyBatchIs(one, other string) error {
 		return err
 	}
 	for _, c := range batches {
-		if got := jsonvalue.Text(c.param("sync_plan", "operation")); got != one && (other == "" || got != other) {
-			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.param("sync_plan", "operation")), c)
+		if got := jsonvalue.Text(c.Param("sync_plan", "operation")); got != one && (other == "" || got != other) {
+			sc.brokenCall("the operation "+one+" "+other, jsonvalue.Raw(c.Param("sync_plan", "operation")), c)
 		}
 	}
 	sc.Proof("%d batches", len(batches))
@@ -270,7 +271,7 @@ func (sc *scenario) noBatchIs(run int, operation string) error {
 		return conformance.Outcome(conformance.Inconclusive, "", "run %d has sent no batch", run)
 	}
 	for _, c := range batches {
-		if jsonvalue.Text(c.param("sync_plan", "operation")) == operation {
+		if jsonvalue.Text(c.Param("sync_plan", "operation")) == operation {
 			sc.brokenCall("no batch with operation "+operation, "one has it", c)
 		}
 	}
@@ -287,7 +288,7 @@ func (sc *scenario) identifiersStand() error {
 	}
 	for _, c := range batches {
 		active := 0
-		if schema := c.param("sync_plan", "schema"); schema != nil {
+		if schema := c.Param("sync_plan", "schema"); schema != nil {
 			for _, m := range schema.Members {
 				if is := m.Value.Get("active_identifier"); is != nil && string(is.Raw) == "true" {
 					active++

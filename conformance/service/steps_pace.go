@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -55,9 +56,9 @@ func (sc *scenario) takesAtMost(which string, size, parallel, records int) error
 
 // answersSpeed lets get_sync_speed have another result.
 func (sc *scenario) answersSpeed(result string) {
-	sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *call, r *reply) {
-		r.status, r.edit = 0, nil
-		r.body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, jsonvalue.Encode(c.id), result)
+	sc.dest.behaves(methodIs(rpc.MethodGetSyncSpeed, func(c *endpoint.Call, r *endpoint.Reply) {
+		r.Status, r.Edit = 0, nil
+		r.Body = fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":%s}`, jsonvalue.Encode(c.ID), result)
 	}))
 }
 
@@ -71,7 +72,7 @@ func (sc *scenario) holdsBatches(n int, ofEach string) {
 	var once sync.Once
 	here, met := map[string]int{}, make(chan struct{})
 	open := func() { once.Do(func() { close(met) }) }
-	sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(c *call, r *reply) {
+	sc.dest.behaves(methodIs(rpc.MethodSyncBatch, func(c *endpoint.Call, r *endpoint.Reply) {
 		mu.Lock()
 		defer mu.Unlock()
 		if len(here) == 0 {
@@ -86,14 +87,14 @@ func (sc *scenario) holdsBatches(n int, ofEach string) {
 		for _, count := range here {
 			enough = enough && count >= n
 		}
-		if r.before = met; enough {
+		if r.Before = met; enough {
 			open()
 		}
 	}))
 }
 
 // syncOf tells which sync a batch belongs to.
-func syncOf(c *call) string { return jsonvalue.Raw(c.param("sync_plan", "sync_id")) }
+func syncOf(c *endpoint.Call) string { return jsonvalue.Raw(c.Param("sync_plan", "sync_id")) }
 
 // allRun triggers a run of every sync and waits for all of them.
 func (sc *scenario) allRun() error {
@@ -125,8 +126,8 @@ func (sc *scenario) runsWithSpeeds(t *conformance.Table) error {
 }
 
 // sentBatches are those of the destination; none at all decides nothing.
-func (sc *scenario) sentBatches() ([]*call, error) {
-	batches := sc.dest.batches()
+func (sc *scenario) sentBatches() ([]*endpoint.Call, error) {
+	batches := sc.dest.Batches()
 	if len(batches) == 0 {
 		return nil, conformance.Outcome(conformance.Inconclusive, "", "no batch came")
 	}
@@ -135,7 +136,7 @@ func (sc *scenario) sentBatches() ([]*call, error) {
 
 func (sc *scenario) speedIsAsked() error {
 	s := sc.latest()
-	asked := s.dest.seen(rpc.MethodGetSyncSpeed)
+	asked := s.dest.Seen(rpc.MethodGetSyncSpeed)
 	var last time.Time
 	for run := range s.runs {
 		batches, err := sc.batchesOf(s, run+1)
@@ -147,12 +148,12 @@ func (sc *scenario) speedIsAsked() error {
 		}
 		fresh := false
 		for _, c := range asked {
-			fresh = fresh || c.came.After(last) && c.done && c.ended.Before(batches[0].came)
+			fresh = fresh || c.Came.After(last) && c.Done && c.Ended.Before(batches[0].Came)
 		}
 		if !fresh {
 			sc.brokenCall(fmt.Sprintf("get_sync_speed before the first batch of run %d", run+1), "the batch came without it", batches[0])
 		}
-		last = batches[len(batches)-1].came
+		last = batches[len(batches)-1].Came
 	}
 	sc.Proof("%d runs, get_sync_speed %d times", len(s.runs), len(asked))
 	return sc.Held()
@@ -171,7 +172,7 @@ func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
 	}
 	total := 0
 	for _, c := range batches {
-		n := len(c.records())
+		n := len(c.Records())
 		if total += n; n > most {
 			sc.brokenCall(fmt.Sprintf("at most %d records in a batch", most), fmt.Sprintf("%d records", n), c)
 		}
@@ -184,8 +185,8 @@ func (sc *scenario) batchesAreSmall(ofRun string, most int) error {
 }
 
 // bySync sorts batches by their sync.
-func bySync(calls []*call) map[string][]*call {
-	out := map[string][]*call{}
+func bySync(calls []*endpoint.Call) map[string][]*endpoint.Call {
+	out := map[string][]*endpoint.Call{}
 	for _, c := range calls {
 		out[syncOf(c)] = append(out[syncOf(c)], c)
 	}
@@ -193,10 +194,10 @@ func bySync(calls []*call) map[string][]*call {
 }
 
 // groups are all batches as one, or those of each sync.
-func (sc *scenario) groups(ofEach string) (map[string][]*call, error) {
+func (sc *scenario) groups(ofEach string) (map[string][]*endpoint.Call, error) {
 	batches, err := sc.sentBatches()
 	if err != nil || ofEach == "" {
-		return map[string][]*call{"": batches}, err
+		return map[string][]*endpoint.Call{"": batches}, err
 	}
 	return bySync(batches), nil
 }
@@ -210,7 +211,7 @@ func (sc *scenario) fewAtOnce(limit int, ofEach string) error {
 		if len(batches) <= limit {
 			return few(len(batches), "batches")
 		}
-		most, which := crowd(batches)
+		most, which := endpoint.MostAtOnce(batches)
 		if most > limit {
 			sc.brokenCall(fmt.Sprintf("at most %d batches under way at once", limit), fmt.Sprintf("%d batches", most), which...)
 		}
@@ -235,7 +236,7 @@ func (sc *scenario) manyAtOnce(wanted int) error {
 	if len(batches) < wanted {
 		return few(len(batches), "batches")
 	}
-	most, which := crowd(batches)
+	most, which := endpoint.MostAtOnce(batches)
 	if most < wanted {
 		sc.brokenCall(fmt.Sprintf("%d batches under way at once", wanted), fmt.Sprintf("at most %d", most), which...)
 	}
@@ -250,7 +251,7 @@ func (sc *scenario) syncsAtOnce(wanted int) error {
 	}
 	most := 0
 	for _, c := range batches {
-		most = max(most, len(bySync(beside(batches, c))))
+		most = max(most, len(bySync(endpoint.Beside(batches, c))))
 	}
 	if most < wanted {
 		sc.brokenCall(fmt.Sprintf("batches of %d syncs under way at once", wanted), fmt.Sprintf("of %d at most", most), batches...)
@@ -267,12 +268,12 @@ func (sc *scenario) slowRecords(limit int, ofEach string) error {
 	for name, batches := range groups {
 		total := 0
 		for _, c := range batches {
-			total += recordsIn(c)
+			total += endpoint.CountRecords(c)
 		}
 		if total <= limit {
 			return few(total, "records")
 		}
-		most, within := traffic{batches, recordsIn}.densest(judgedSecond)
+		most, within := endpoint.Densest(batches, endpoint.CountRecords, judgedSecond)
 		if most > limit {
 			sc.brokenCall(fmt.Sprintf("at most %d records within a second", limit),
 				fmt.Sprintf("%s%d records within %s", named(name), most, lasting(within)), within...)
@@ -283,8 +284,8 @@ func (sc *scenario) slowRecords(limit int, ofEach string) error {
 }
 
 // lasting is how long after the first the last of the calls came.
-func lasting(calls []*call) time.Duration {
-	return calls[len(calls)-1].came.Sub(calls[0].came).Round(time.Millisecond)
+func lasting(calls []*endpoint.Call) time.Duration {
+	return calls[len(calls)-1].Came.Sub(calls[0].Came).Round(time.Millisecond)
 }
 
 func (sc *scenario) runsFail() error {
@@ -319,4 +320,14 @@ func (sc *scenario) everythingArrived() error {
 		}
 	}
 	return nil
+}
+
+// A limit of a second is judged over less than one: between the service and the
+// destination calls may be held up, and then come closer together than they
+// were sent. So what is up to a quarter too fast for long is not seen.
+const judgedSecond = 800 * time.Millisecond
+
+// few says that there were not enough calls to tell.
+func few(n int, of string) error {
+	return conformance.Outcome(conformance.Inconclusive, "", "only %d %s came: that is not enough to tell", n, of)
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -47,7 +48,7 @@ func planningSteps() []conformance.Step {
 func (sc *scenario) testsHave(what string) error {
 	calls := 0
 	for _, t := range sc.tests {
-		seen := t.d.seen(rpc.MethodTestConnection)
+		seen := t.d.Seen(rpc.MethodTestConnection)
 		if calls += len(seen); len(seen) == 0 {
 			return conformance.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
 		}
@@ -64,7 +65,7 @@ func (sc *scenario) testsHave(what string) error {
 
 // brokenTest adds a finding about a connection test: what the API says of it,
 // and the calls that it made.
-func (sc *scenario) brokenTest(expected string, t *tested, calls []*call) {
+func (sc *scenario) brokenTest(expected string, t *tested, calls []*endpoint.Call) {
 	exchanges := []conformance.Exchange{t.a.Exchange()}
 	for _, c := range calls {
 		exchanges = append(exchanges, sc.exchangeOf(c))
@@ -75,7 +76,7 @@ func (sc *scenario) brokenTest(expected string, t *tested, calls []*call) {
 // testSays looks for a text in what the API says of each test.
 func (sc *scenario) testSays(text string) error {
 	for _, t := range sc.tests {
-		seen := t.d.seen(rpc.MethodTestConnection)
+		seen := t.d.Seen(rpc.MethodTestConnection)
 		if len(seen) == 0 {
 			return conformance.Outcome(conformance.Inconclusive, "", "the service has not called test_connection")
 		}
@@ -93,15 +94,15 @@ func (sc *scenario) callsFirst(method string) error {
 	if err != nil {
 		return err
 	}
-	if calls[0].method != method {
-		sc.brokenCall("the first call is "+method, calls[0].method, calls[0])
+	if calls[0].Method != method {
+		sc.brokenCall("the first call is "+method, calls[0].Method, calls[0])
 	}
 	sc.Proof("%d calls", len(calls))
 	return sc.Held()
 }
 
 // listens counts only what the destination hears from now on.
-func (sc *scenario) listens() { sc.skippedCalls = len(sc.dest.seen("")) }
+func (sc *scenario) listens() { sc.skippedCalls = len(sc.dest.Seen("")) }
 
 // connectionBecomes changes the connection, and listens to what comes of it.
 func (sc *scenario) connectionBecomes(what, value string) error {
@@ -149,11 +150,11 @@ func (sc *scenario) makesSync(columns, operation, object string) error {
 
 // tellsField adds a field to the reply to list_fields, or takes one out.
 func (sc *scenario) tellsField(how, name string) error {
-	sc.dest.setScript(func(c *call) *reply {
-		if c.method != rpc.MethodListFields {
+	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method != rpc.MethodListFields {
 			return nil
 		}
-		return &reply{edit: func(body []byte, _ http.Header) []byte { return withOtherFields(body, how == "of", name) }}
+		return &endpoint.Reply{Edit: func(body []byte, _ http.Header) []byte { return withOtherFields(body, how == "of", name) }}
 	})
 	return nil
 }
@@ -236,17 +237,17 @@ func (sc *scenario) namesChange() error {
 // runsCall looks at the calls between the last batch of a run and the first of
 // the next.
 func (sc *scenario) runsCall(which, list string) error {
-	batches := sc.dest.batches()
+	batches := sc.dest.Batches()
 	run, before, runs := "", 0, 0
 	for _, b := range batches {
-		if own := jsonvalue.Raw(b.param("sync_plan", "sync_run_id")); own != run {
+		if own := jsonvalue.Raw(b.Param("sync_plan", "sync_run_id")); own != run {
 			run = own
 			runs++
 			for _, method := range jsonvalue.Words(list) {
 				sc.judgesCalls(which, method, run, runs, before, b)
 			}
 		}
-		before = b.number
+		before = b.Number
 	}
 	if runs < 2 {
 		return conformance.Outcome(conformance.Inconclusive, "", "there were no two runs with batches")
@@ -256,10 +257,10 @@ func (sc *scenario) runsCall(which, list string) error {
 }
 
 // judgesCalls looks for one method before the first batch of a run.
-func (sc *scenario) judgesCalls(which, method, run string, number, after int, batch *call) {
-	var found []*call
-	for _, c := range sc.dest.seen(method) {
-		if c.number > after && c.number < batch.number {
+func (sc *scenario) judgesCalls(which, method, run string, number, after int, batch *endpoint.Call) {
+	var found []*endpoint.Call
+	for _, c := range sc.dest.Seen(method) {
+		if c.Number > after && c.Number < batch.Number {
 			found = append(found, c)
 		}
 	}

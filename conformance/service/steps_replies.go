@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -30,15 +31,15 @@ func repliesSteps() []conformance.Step {
 
 // answered is a reply as it stands in a feature file: {id} is the id of the
 // request as JSON, {result} the simulator's own result.
-func answered(text string, c *call) *reply {
-	id := jsonvalue.Raw(c.json.Get("id"))
+func answered(text string, c *endpoint.Call) *endpoint.Reply {
+	id := jsonvalue.Raw(c.JSON.Get("id"))
 	fill := func(result string) []byte {
 		return []byte(strings.NewReplacer("{id}", id, "{result}", result).Replace(text))
 	}
 	if !strings.Contains(text, "{result}") {
-		return &reply{body: fill("")}
+		return &endpoint.Reply{Body: fill("")}
 	}
-	return &reply{edit: func(body []byte, _ http.Header) []byte { return fill(resultOf(body)) }}
+	return &endpoint.Reply{Edit: func(body []byte, _ http.Header) []byte { return fill(resultOf(body)) }}
 }
 
 // resultOf is the result of a reply as it stands there.
@@ -51,9 +52,9 @@ func resultOf(body []byte) string {
 }
 
 // forMethod answers one method in place of the simulator.
-func forMethod(method string, play func(*call) *reply) func(*call) *reply {
-	return func(c *call) *reply {
-		if c.method != method && method != anyMethod {
+func forMethod(method string, play func(*endpoint.Call) *endpoint.Reply) func(*endpoint.Call) *endpoint.Reply {
+	return func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method != method && method != anyMethod {
 			return nil
 		}
 		return play(c)
@@ -63,9 +64,9 @@ func forMethod(method string, play func(*call) *reply) func(*call) *reply {
 // connectsEach makes a connection for each reply.
 func (sc *scenario) connectsEach(method string, status int, t *conformance.Table) error {
 	for _, line := range t.Rows() {
-		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *call) *reply {
+		err := sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply {
 			r := answered(line[0], c)
-			r.status = status
+			r.Status = status
 			return r
 		})})
 		if err != nil {
@@ -76,15 +77,15 @@ func (sc *scenario) connectsEach(method string, status int, t *conformance.Table
 }
 
 func (sc *scenario) connectsCut(method, how string) error {
-	return sc.triesConnecting(connecting{script: forMethod(method, func(c *call) *reply {
-		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"success":true}}`, jsonvalue.Raw(c.json.Get("id")))
+	return sc.triesConnecting(connecting{script: forMethod(method, func(c *endpoint.Call) *endpoint.Reply {
+		whole := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"result":{"success":true}}`, jsonvalue.Raw(c.JSON.Get("id")))
 		switch how {
 		case "never begins":
-			return &reply{cut: true}
+			return &endpoint.Reply{Cut: true}
 		case "is cut in the middle":
-			return &reply{cut: true, body: whole[:len(whole)/2]}
+			return &endpoint.Reply{Cut: true, Body: whole[:len(whole)/2]}
 		}
-		return &reply{cut: true, body: whole, header: http.Header{"Content-Length": {strconv.Itoa(len(whole) + 20)}}}
+		return &endpoint.Reply{Cut: true, Body: whole, Header: http.Header{"Content-Length": {strconv.Itoa(len(whole) + 20)}}}
 	})})
 }
 
@@ -125,8 +126,8 @@ func (sc *scenario) syncOfReplies(t *conformance.Table) error {
 	}
 	d, err := sc.connect(connecting{
 		sim: SimulatorConfig{Speed: rpc.Speed{MaximumBatchSize: 1, MaximumParallelBatches: 8, MaximumRecordsPerSecond: 100_000}},
-		script: forMethod(rpc.MethodSyncBatch, func(c *call) *reply {
-			if text, bad := replies[jsonvalue.Text(c.param("records", "0", "id"))]; bad {
+		script: forMethod(rpc.MethodSyncBatch, func(c *endpoint.Call) *endpoint.Reply {
+			if text, bad := replies[jsonvalue.Text(c.Param("records", "0", "id"))]; bad {
 				return answered(text, c)
 			}
 			return nil
@@ -144,7 +145,7 @@ func (sc *scenario) syncOfReplies(t *conformance.Table) error {
 }
 
 func (sc *scenario) destinationAnswers(method, text string) error {
-	sc.dest.setScript(forMethod(method, func(c *call) *reply { return answered(text, c) }))
+	sc.dest.SetScript(forMethod(method, func(c *endpoint.Call) *endpoint.Reply { return answered(text, c) }))
 	return nil
 }
 

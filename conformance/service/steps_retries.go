@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -37,7 +38,7 @@ func retriesSteps() []conformance.Step {
 		step(`^run (\d+) sends "([^"]*)" (once|more than once)$`, func(sc *scenario) any { return sc.runSendsRecord }),
 		step(`^"([^"]*)" is sent (more than once)$`, func(sc *scenario) any {
 			return func(id, often string) error {
-				return sc.sentSoOften("the sync", unpack(sc.latest().dest.batches()), id, often)
+				return sc.sentSoOften("the sync", unpack(sc.latest().dest.Batches()), id, often)
 			}
 		}),
 		step(`^run (\d+) sends "([^"]*)" in batches of ([\d, ]+) records$`, func(sc *scenario) any { return sc.runHalves }),
@@ -182,13 +183,13 @@ func (sc *scenario) runHalves(run int, id, want string) error {
 		return err
 	}
 	var sizes []string
-	var with []*call
+	var with []*endpoint.Call
 	for _, c := range batches {
 		if !slices.Contains(identifiersIn(c), id) {
 			continue
 		}
 		with = append(with, c)
-		if size := strconv.Itoa(len(c.records())); len(sizes) == 0 || sizes[len(sizes)-1] != size {
+		if size := strconv.Itoa(len(c.Records())); len(sizes) == 0 || sizes[len(sizes)-1] != size {
 			sizes = append(sizes, size)
 		}
 	}
@@ -302,7 +303,7 @@ func (sc *scenario) waitsGrow(run int) error {
 	m.mu.Unlock()
 	var waits []time.Duration
 	for i := 1; i < len(batches); i++ {
-		waits = append(waits, times[batches[i].number].Sub(times[batches[i-1].number]))
+		waits = append(waits, times[batches[i].Number].Sub(times[batches[i-1].Number]))
 	}
 	if len(waits) < 2 {
 		return conformance.Outcome(conformance.Inconclusive, "", "%d batches show no waits that could grow", len(batches))

@@ -57,9 +57,9 @@ func (sc *scenario) allArrived() error {
 		got, there := stored[id]
 		switch {
 		case !there:
-			sc.brokenCall("the record "+id+" is in the destination", "it is not", s.dest.batches()...)
+			sc.brokenCall("the record "+id+" is in the destination", "it is not", s.dest.Batches()...)
 		case string(got["name"]) != string(jsonvalue.Encode(r["name"])):
-			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.batches()...)
+			sc.brokenCall(fmt.Sprintf("the record %s has the name %s", id, jsonvalue.Encode(r["name"])), string(got["name"]), s.dest.Batches()...)
 		}
 	}
 	sc.Proof("%d records stored", len(stored))

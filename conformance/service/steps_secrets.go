@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -24,9 +25,9 @@ func (sc *scenario) batchesUnanswered() error {
 	if _, err := sc.here(); err != nil {
 		return err
 	}
-	sc.dest.setScript(func(c *call) *reply {
-		if c.method == rpc.MethodSyncBatch {
-			return &reply{cut: true}
+	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method == rpc.MethodSyncBatch {
+			return &endpoint.Reply{Cut: true}
 		}
 		return nil
 	})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
@@ -41,11 +42,11 @@ func (sc *scenario) batchesWait() error {
 	gate := make(chan struct{})
 	sc.release = sync.OnceFunc(func() { close(gate) })
 	sc.endings = append(sc.endings, func(context.Context) error { sc.release(); return nil })
-	sc.dest.setScript(func(c *call) *reply {
-		if c.method != "sync_batch" {
+	sc.dest.SetScript(func(c *endpoint.Call) *endpoint.Reply {
+		if c.Method != "sync_batch" {
 			return nil
 		}
-		return &reply{before: gate, edit: func(body []byte, _ http.Header) []byte { return body }}
+		return &endpoint.Reply{Before: gate, Edit: func(body []byte, _ http.Header) []byte { return body }}
 	})
 	return nil
 }
@@ -63,7 +64,7 @@ func (sc *scenario) clientTriggers() error {
 
 // batchCame waits until the service has sent a batch.
 func (sc *scenario) batchCame() error {
-	for deadline := time.Now().Add(runLimit); len(sc.dest.batches()) == 0; {
+	for deadline := time.Now().Add(runLimit); len(sc.dest.Batches()) == 0; {
 		if time.Now().After(deadline) {
 			return conformance.Outcome(conformance.Inconclusive, "", "no batch came within %s", runLimit)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 // throttlingSteps are for THR: 429 and Retry-After.
@@ -41,26 +42,26 @@ type timeline struct {
 func (sc *scenario) timesCalls() {
 	line := &timeline{at: map[int]time.Time{}}
 	sc.dest.times = line
-	sc.dest.behaves(func(c *call, _ *reply) {
+	sc.dest.behaves(func(c *endpoint.Call, _ *endpoint.Reply) {
 		now, err := sc.clockOf()
 		if err != nil {
 			return // no time, no verdict
 		}
 		line.mu.Lock()
 		defer line.mu.Unlock()
-		line.at[c.number] = now
+		line.at[c.Number] = now
 	})
 }
 
 // timeOf is when a call came.
-func (sc *scenario) timeOf(d *destination, c *call) (time.Time, bool) {
+func (sc *scenario) timeOf(d *destination, c *endpoint.Call) (time.Time, bool) {
 	line := d.times
 	if line == nil {
 		return time.Time{}, false
 	}
 	line.mu.Lock()
 	defer line.mu.Unlock()
-	at, ok := line.at[c.number]
+	at, ok := line.at[c.Number]
 	return at, ok
 }
 
@@ -83,15 +84,15 @@ func (sc *scenario) refusesCalls(first int64, last, method string, status int, n
 			return err
 		}
 	}
-	sc.dest.behaves(counted(method, first, end, func(_ *call, r *reply) {
+	sc.dest.behaves(counted(method, first, end, func(_ *endpoint.Call, r *endpoint.Reply) {
 		said := value
 		if dated {
 			if now, err := sc.clockOf(); err == nil {
 				said = now.Add(ahead).Format(http.TimeFormat)
 			}
 		}
-		if r.fails(status); name != "" {
-			r.sets(name, said)
+		if r.Fail(status); name != "" {
+			r.AddHeader(name, said)
 		}
 	}))
 	return nil
@@ -139,9 +140,9 @@ func (sc *scenario) settles() error {
 }
 
 // answeredWith is the first call that has got this status; nil: none yet.
-func (sc *scenario) answeredWith(d *destination, status int) *call {
-	calls := d.seen("")
-	if i := slices.IndexFunc(calls, func(c *call) bool { return c.done && c.status == status }); i >= 0 {
+func (sc *scenario) answeredWith(d *destination, status int) *endpoint.Call {
+	calls := d.Seen("")
+	if i := slices.IndexFunc(calls, func(c *endpoint.Call) bool { return c.Done && c.Status == status }); i >= 0 {
 		return calls[i]
 	}
 	return nil
@@ -149,7 +150,7 @@ func (sc *scenario) answeredWith(d *destination, status int) *call {
 
 // following are the calls to a destination after the first answer with a status
 // anywhere in the scenario, and how long after it they came.
-func (sc *scenario) following(latest string, status int) (refused *call, later []*call, waits []time.Duration, err error) {
+func (sc *scenario) following(latest string, status int) (refused *endpoint.Call, later []*endpoint.Call, waits []time.Duration, err error) {
 	var began time.Time
 	for _, s := range sc.syncs {
 		if refused = sc.answeredWith(s.dest, status); refused != nil {
@@ -164,8 +165,8 @@ func (sc *scenario) following(latest string, status int) (refused *call, later [
 	if latest != "" {
 		d = sc.latest().dest
 	}
-	for _, c := range d.seen("") {
-		if at, ok := sc.timeOf(d, c); ok && c.came.After(refused.ended) {
+	for _, c := range d.Seen("") {
+		if at, ok := sc.timeOf(d, c); ok && c.Came.After(refused.Ended) {
 			later, waits = append(later, c), append(waits, at.Sub(began))
 		}
 	}
@@ -184,7 +185,7 @@ func (sc *scenario) restsAfter(latest string, n int, unit string, status int) er
 	for i, c := range later {
 		if waits[i] < least {
 			sc.brokenCall(fmt.Sprintf("no call within %s after status %d", least, status),
-				fmt.Sprintf("%s after %s", c.method, waits[i].Round(time.Millisecond)), refused, c)
+				fmt.Sprintf("%s after %s", c.Method, waits[i].Round(time.Millisecond)), refused, c)
 		}
 	}
 	sc.Proof("the first call after status %d came %s later", status, waits[0].Round(time.Millisecond))
@@ -222,7 +223,7 @@ func (sc *scenario) batchesAreWhole(n int) error {
 		return err
 	}
 	for _, c := range batches {
-		if got := recordsIn(c); got != n {
+		if got := endpoint.CountRecords(c); got != n {
 			sc.brokenCall(fmt.Sprintf("%d records in each batch", n), fmt.Sprintf("%d records", got), c)
 		}
 	}

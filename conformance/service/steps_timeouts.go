@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -60,11 +61,11 @@ func (sc *scenario) hold() time.Duration {
 // middle of its answer. When the service does not give it up it is answered
 // after all.
 func (sc *scenario) silent(method string, half bool) twist {
-	return counted(method, 1, 1, func(_ *call, r *reply) {
+	return counted(method, 1, 1, func(_ *endpoint.Call, r *endpoint.Reply) {
 		if half {
-			r.stalls = after(sc.hold())
+			r.Stalls = after(sc.hold())
 		} else {
-			r.before = after(sc.hold())
+			r.Before = after(sc.hold())
 		}
 	})
 }
@@ -79,13 +80,13 @@ func (sc *scenario) connectsSilent(method string) error {
 
 // heldCall is the first call of a method, once it is over: the service may go on
 // a moment before its going away is seen here.
-func (sc *scenario) heldCall(method string) (*call, error) {
+func (sc *scenario) heldCall(method string) (*endpoint.Call, error) {
 	for deadline := time.Now().Add(sc.hold()); ; {
-		calls := sc.dest.seen(method)
+		calls := sc.dest.Seen(method)
 		switch {
 		case len(calls) == 0:
 			return nil, conformance.Outcome(conformance.Inconclusive, "", "no call of %s came", method)
-		case calls[0].done:
+		case calls[0].Done:
 			return calls[0], nil
 		case time.Now().After(deadline):
 			return nil, conformance.Outcome(conformance.HarnessError, "", "a call of %s does not end", method)
@@ -98,12 +99,12 @@ func (sc *scenario) heldCall(method string) (*call, error) {
 
 // givenUp is the call that the service did not wait for any longer. One that it
 // waited for decides nothing, unless it is known how long it may.
-func (sc *scenario) givenUp(method string) (*call, error) {
+func (sc *scenario) givenUp(method string) (*endpoint.Call, error) {
 	c, err := sc.heldCall(method)
 	if err != nil {
 		return nil, err
 	}
-	waitedOn, err := c.waitedOn(sc.opts.RequestTimeout, sc.hold())
+	waitedOn, err := waitedOn(c, sc.opts.RequestTimeout, sc.hold())
 	if waitedOn {
 		sc.brokenCall(fmt.Sprintf("the service gives up a request that is not answered within %s", sc.opts.RequestTimeout),
 			fmt.Sprintf("it was still waiting after %s", inWords(sc.hold())), c)
@@ -114,12 +115,12 @@ func (sc *scenario) givenUp(method string) (*call, error) {
 
 // waitedOn reports whether the service did not give a call up that was held, although it
 // is known after how long it does; 0 is not known. What decides nothing is an error.
-func (c *call) waitedOn(known, held time.Duration) (bool, error) {
-	took := c.ended.Sub(c.came).Round(time.Millisecond)
+func waitedOn(c *endpoint.Call, known, held time.Duration) (bool, error) {
+	took := c.Ended.Sub(c.Came).Round(time.Millisecond)
 	switch {
-	case c.aborted && (known == 0 || took <= known+room(known)):
+	case c.Aborted && (known == 0 || took <= known+room(known)):
 		return false, nil
-	case c.aborted:
+	case c.Aborted:
 		return false, conformance.Outcome(conformance.Inconclusive, "",
 			"the service gave the request up after %s, which is later than %s and not by much: is --request-timeout right?", took, inWords(known))
 	case known > 0:
@@ -134,7 +135,7 @@ func (sc *scenario) givesUp(method string) error {
 	if err != nil {
 		return err
 	}
-	sc.Proof("given up after %s", c.ended.Sub(c.came).Round(time.Millisecond))
+	sc.Proof("given up after %s", c.Ended.Sub(c.Came).Round(time.Millisecond))
 	return sc.Held()
 }
 
@@ -143,19 +144,19 @@ func (sc *scenario) firstIsRepeated() error {
 	if err != nil {
 		return err
 	}
-	batches := sc.dest.batches()
+	batches := sc.dest.Batches()
 	later := identifiersOf(batches[1:])
 	for _, id := range identifiersIn(first) {
 		if !slices.Contains(later, id) {
 			sc.brokenCall("the record "+id+" is sent again", "it is not", batches...)
 		}
 	}
-	sc.Proof("%d records, %d batches", len(first.records()), len(batches))
+	sc.Proof("%d records, %d batches", len(first.Records()), len(batches))
 	return sc.Held()
 }
 
 // identifiersOf are those of all the records of batches.
-func identifiersOf(batches []*call) []string {
+func identifiersOf(batches []*endpoint.Call) []string {
 	var out []string
 	for _, c := range batches {
 		out = append(out, identifiersIn(c)...)
@@ -170,10 +171,10 @@ func (sc *scenario) othersCome() error {
 	}
 	// Its end is seen a little late here: others that come in its first half do not
 	// come because of that.
-	half := first.came.Add(first.ended.Sub(first.came) / 2)
+	half := first.Came.Add(first.Ended.Sub(first.Came) / 2)
 	n := 0
-	for _, c := range sc.dest.batches()[1:] {
-		if c.came.Before(half) {
+	for _, c := range sc.dest.Batches()[1:] {
+		if c.Came.Before(half) {
 			n++
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 // transportSteps look at the calls as HTTP requests (spec 4.2).
@@ -31,13 +32,13 @@ func (sc *scenario) callsHaveHeader(which, name, value string) error {
 		return err
 	}
 	for _, c := range calls {
-		got := c.http.Header.Values(name)
+		got := c.HTTP.Header.Values(name)
 		switch {
 		case which == "no" && len(got) > 0:
 			sc.brokenCall("no header "+name, strings.Join(got, ", "), c)
 		case which == "no":
 		case len(got) == 0:
-			sc.brokenCall("the header "+name, c.method+" without it", c)
+			sc.brokenCall("the header "+name, c.Method+" without it", c)
 		case value != "" && !slices.Equal(got, []string{value}):
 			sc.brokenCall(name+": "+value, strings.Join(got, ", "), c)
 		}
@@ -54,8 +55,8 @@ func (sc *scenario) callsGoToURL() error {
 	}
 	want := strings.TrimPrefix(sc.dest.url, sc.dest.origin)
 	for _, c := range calls {
-		if c.http.RequestURI != want {
-			sc.brokenCall("POST "+want, c.http.Method+" "+c.http.RequestURI, c)
+		if c.HTTP.RequestURI != want {
+			sc.brokenCall("POST "+want, c.HTTP.Method+" "+c.HTTP.RequestURI, c)
 		}
 	}
 	sc.Proof("%d calls", len(calls))
@@ -73,7 +74,7 @@ func (sc *scenario) connectionsAreKept() error {
 	}
 	peers := map[string]int{}
 	for _, c := range calls {
-		peers[c.http.RemoteAddr]++
+		peers[c.HTTP.RemoteAddr]++
 	}
 	if len(peers) == len(calls) {
 		sc.brokenCall("some of the calls on the same connection", fmt.Sprintf("%d calls on %d connections", len(calls), len(peers)), calls...)
@@ -110,8 +111,8 @@ func (sc *scenario) answersAlways(what, value string) error {
 	if what == "with a redirect of status" {
 		return sc.withRedirect(value)
 	}
-	return sc.triesConnecting(connecting{script: func(*call) *reply {
-		return &reply{edit: func(body []byte, header http.Header) []byte {
+	return sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Edit: func(body []byte, header http.Header) []byte {
 			if what == "in the encoding" {
 				header.Set("Content-Encoding", value)
 				return compressed(value, body)
@@ -145,8 +146,8 @@ func (sc *scenario) withRedirect(status string) error {
 	if err != nil {
 		return err
 	}
-	sc.extraEndpoints["other"] = other.endpoint
-	return sc.triesConnecting(connecting{script: func(*call) *reply {
-		return &reply{status: code, header: http.Header{"Location": {other.url}}}
+	sc.extraEndpoints["other"] = other.Endpoint
+	return sc.triesConnecting(connecting{script: func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Status: code, Header: http.Header{"Location": {other.url}}}
 	}})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/service/internal/certificate"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 const day = 24 * time.Hour
@@ -73,8 +74,8 @@ func (sc *scenario) standsWith(by *certificate.Authority, c certificate.Properti
 		return nil, nil, err
 	}
 	// Every call needs a handshake of its own, and so meets what is shown then.
-	d.setScript(func(*call) *reply {
-		return &reply{edit: func(body []byte, header http.Header) []byte {
+	d.SetScript(func(*endpoint.Call) *endpoint.Reply {
+		return &endpoint.Reply{Edit: func(body []byte, header http.Header) []byte {
 			header.Set("Connection", "close")
 			return body
 		}}
@@ -158,20 +159,20 @@ func (sc *scenario) certificateExpires() error {
 // destinationIsCalled looks at what came to the destination that was connected
 // last, or to the one that this sends calls on to, and at what the service says.
 func (sc *scenario) destinationIsCalled(which, not string) error {
-	t, endpoint, from := sc.tests[len(sc.tests)-1], sc.dest.endpoint, sc.skippedCalls
+	t, endpoint, from := sc.tests[len(sc.tests)-1], sc.dest.Endpoint, sc.skippedCalls
 	if which == "the other" {
 		if _, err := sc.received(); err != nil {
 			return err
 		}
 		endpoint, from = sc.extraEndpoints["other"], 0
 	}
-	calls := endpoint.seen("")
+	calls := endpoint.Seen("")
 	calls = calls[min(from, len(calls)):]
 	switch {
 	case not == "" && (len(calls) == 0 || !t.passed()):
 		sc.broken("the connection test has passed", t.message(), t.a)
 	case not != "" && len(calls) > 0:
-		sc.brokenCall("no call", calls[0].method, calls...)
+		sc.brokenCall("no call", calls[0].Method, calls...)
 	case not != "" && from == 0 && t.passed():
 		sc.broken("a failed connection test", t.a.short(), t.a)
 	}

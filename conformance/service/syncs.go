@@ -123,7 +123,7 @@ func (sc *scenario) ends(s *syncing, id int64) (*answer, error) {
 		if over(a.text("data", "status")) {
 			sent := 0
 			if s.dest != nil { // an emulated application has no endpoint
-				sent = len(s.dest.batches())
+				sent = len(s.dest.Batches())
 			}
 			s.runs, s.marks = append(s.runs, a), append(s.marks, sent)
 			return a, nil

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 // TestGivenUp: a verdict is never between two moments that are close together. The
@@ -28,9 +30,9 @@ func TestGivenUp(t *testing.T) {
 		"nobody knows":           {took: time.Minute, aborted: true},
 		"nobody knows, answered": {took: shortHold, undecided: "the service waits for longer than 6s: say with --request-timeout how long it may"},
 	} {
-		call := &call{came: time.Now(), aborted: c.aborted, done: true}
-		call.ended = call.came.Add(c.took)
-		broken, err := call.waitedOn(c.known, held)
+		call := &endpoint.Call{Came: time.Now(), Aborted: c.aborted, Done: true}
+		call.Ended = call.Came.Add(c.took)
+		broken, err := waitedOn(call, c.known, held)
 		require.Equal(t, c.broken, broken, name)
 		if c.undecided == "" {
 			require.NoError(t, err, name)

@@ -1,59 +1,24 @@
 package service
 
 import (
-	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // twist changes how one call is answered; r begins as what the simulator
 // answers by itself.
-type twist func(c *call, r *reply)
+type twist func(c *endpoint.Call, r *endpoint.Reply)
 
 // behaves adds a twist to those that the destination has already.
-func (d *destination) behaves(m twist) {
-	d.mu.Lock()
-	script := d.script
-	d.mu.Unlock()
-	d.setScript(func(c *call) *reply {
-		var r *reply
-		if script != nil {
-			r = script(c)
-		}
-		if r == nil {
-			r = asItIs()
-		}
-		m(c, r)
-		return r
-	})
-}
-
-// asItIs is the simulator's own answer.
-func asItIs() *reply {
-	return &reply{edit: func(body []byte, _ http.Header) []byte { return body }}
-}
-
-// sets adds a header to the answer, beside other lines of its name.
-func (r *reply) sets(name, value string) {
-	if r.header == nil {
-		r.header = http.Header{}
-	}
-	r.header[name] = append(r.header[name], value) // as it stands: the wire keeps its case
-}
-
-// fails answers with a status, and a body that says so.
-func (r *reply) fails(status int) {
-	r.status, r.edit, r.store = status, nil, false
-	r.body = jsonvalue.Encode(map[string]any{"message": http.StatusText(status)})
-}
+func (d *destination) behaves(m twist) { d.WrapScript(m) }
 
 // methodIs limits a twist to a JSON-RPC method.
 func methodIs(method string, m twist) twist {
-	return func(c *call, r *reply) {
-		if c.method == method {
+	return func(c *endpoint.Call, r *endpoint.Reply) {
+		if c.Method == method {
 			m(c, r)
 		}
 	}
@@ -63,7 +28,7 @@ func methodIs(method string, m twist) twist {
 // last-th that come from now on; 0 is no end.
 func counted(method string, first, last int64, m twist) twist {
 	var n atomic.Int64
-	return methodIs(method, func(c *call, r *reply) {
+	return methodIs(method, func(c *endpoint.Call, r *endpoint.Reply) {
 		if i := n.Add(1); i >= first && (last == 0 || i <= last) {
 			m(c, r)
 		}
@@ -79,5 +44,5 @@ func after(d time.Duration) <-chan struct{} {
 
 // slowly lets every batch take that long.
 func slowly(d time.Duration) twist {
-	return methodIs(rpc.MethodSyncBatch, func(_ *call, r *reply) { r.before = after(d) })
+	return methodIs(rpc.MethodSyncBatch, func(_ *endpoint.Call, r *endpoint.Reply) { r.Before = after(d) })
 }

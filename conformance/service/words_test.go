@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/conformance/service/internal/endpoint"
 )
 
 func TestWords(t *testing.T) {
@@ -40,8 +41,8 @@ func TestTestThat(t *testing.T) {
 	} {
 		script, err := testThat(words)
 		require.NoError(t, err, words)
-		require.NotNil(t, script(&call{method: "test_connection"}), words)
-		require.Nil(t, script(&call{method: "list_objects"}), words)
+		require.NotNil(t, script(&endpoint.Call{Method: "test_connection"}), words)
+		require.Nil(t, script(&endpoint.Call{Method: "list_objects"}), words)
 	}
 	script, err := testThat("passes")
 	require.NoError(t, err)

@@ -1,4 +1,4 @@
-package service
+package endpoint
 
 import (
 	"net/http"
@@ -10,14 +10,14 @@ import (
 
 // at are calls that come so many milliseconds after one another's beginning, and
 // last so long; a limit stands in the answers that name one.
-func at(lasting int, limits map[int]string, moments ...int) []*call {
+func at(lasting int, limits map[int]string, moments ...int) []*Call {
 	began := time.Date(2026, 3, 4, 9, 30, 0, 0, time.UTC)
-	var out []*call
+	var out []*Call
 	for i, ms := range moments {
-		c := &call{number: i + 1, came: began.Add(time.Duration(ms) * time.Millisecond), done: true, header: http.Header{}}
-		c.ended = c.came.Add(time.Duration(lasting) * time.Millisecond)
+		c := &Call{Number: i + 1, Came: began.Add(time.Duration(ms) * time.Millisecond), Done: true, header: http.Header{}}
+		c.Ended = c.Came.Add(time.Duration(lasting) * time.Millisecond)
 		if limit, ok := limits[i]; ok {
-			c.header[rateLimitHeader] = []string{limit}
+			c.header[RateLimitHeader] = []string{limit}
 		}
 		out = append(out, c)
 	}
@@ -38,7 +38,7 @@ func TestDensest(t *testing.T) {
 		"by records":           {[]int{0, 100, 900}, 5, 10},
 		"one call":             {[]int{0}, 7, 7},
 	} {
-		most, within := traffic{at(1, nil, c.moments...), func(*call) int { return c.weight }}.densest(800 * time.Millisecond)
+		most, within := Densest(at(1, nil, c.moments...), func(*Call) int { return c.weight }, 800*time.Millisecond)
 		require.Equal(t, c.want, most, name)
 		require.Len(t, within, c.want/c.weight, name)
 	}
@@ -54,19 +54,19 @@ func TestCrowd(t *testing.T) {
 		"all":                   {[]int{0, 1, 2, 3}, 4},
 		"the end meets a start": {[]int{0, 0, 10, 10}, 2},
 	} {
-		most, which := crowd(at(10, nil, c.moments...))
+		most, which := MostAtOnce(at(10, nil, c.moments...))
 		require.Equal(t, c.want, most, name)
 		require.Len(t, which, c.want, name)
 	}
 	open := at(10, nil, 0, 50)
-	open[0].done = false
-	most, _ := crowd(open)
+	open[0].Done = false
+	most, _ := MostAtOnce(open)
 	require.Equal(t, 2, most, "a call that has not ended is under way")
 }
 
 func TestSince(t *testing.T) {
 	calls := at(10, map[int]string{1: "5", 2: "7"}, 0, 20, 25, 30, 31, 40)
-	require.Len(t, since(calls, "5"), 2, "what came before the answer was there does not count")
-	require.Len(t, since(calls, "7"), 1)
-	require.Empty(t, since(calls, "9"))
+	require.Len(t, Since(calls, "5"), 2, "what came before the answer was there does not count")
+	require.Len(t, Since(calls, "7"), 1)
+	require.Empty(t, Since(calls, "9"))
 }

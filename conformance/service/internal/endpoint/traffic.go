@@ -1,0 +1,75 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// CountCall counts calls.
+func CountCall(*Call) int { return 1 }
+
+// CountRecords counts the records of a batch.
+func CountRecords(c *Call) int { return len(c.Records()) }
+
+// Densest is the window that begins with a call and brings most.
+func Densest(all []*Call, weight func(*Call) int, window time.Duration) (most int, within []*Call) {
+	calls := slices.SortedFunc(slices.Values(all), func(a, b *Call) int { return a.Came.Compare(b.Came) })
+	sum, first := 0, 0
+	for i, c := range calls {
+		sum += weight(c)
+		for c.Came.Sub(calls[first].Came) >= window {
+			sum -= weight(calls[first])
+			first++
+		}
+		if sum > most {
+			most, within = sum, calls[first:i+1]
+		}
+	}
+	return most, within
+}
+
+// Beside are the calls that were under way when c came, itself included.
+func Beside(calls []*Call, c *Call) []*Call {
+	var out []*Call
+	for _, o := range calls {
+		if !o.Came.After(c.Came) && (!o.Done || o.Ended.After(c.Came)) {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// MostAtOnce is how many of the calls were under way at once, and which.
+func MostAtOnce(calls []*Call) (most int, which []*Call) {
+	for _, c := range calls {
+		if now := Beside(calls, c); len(now) > most {
+			most, which = len(now), now
+		}
+	}
+	return most, which
+}
+
+// announcedIn is what an answer says about the limit of its connection.
+func announcedIn(c *Call) []string {
+	var out []string
+	for name, values := range c.header { // as it was written, in any case
+		if strings.EqualFold(name, RateLimitHeader) {
+			out = append(out, values...)
+		}
+	}
+	return out
+}
+
+// RateLimitHeader names the limit of a connection.
+const RateLimitHeader = "X-RateLimit-Limit"
+
+// Since are the calls that came after an answer with this limit.
+func Since(calls []*Call, limit string) []*Call {
+	i := slices.IndexFunc(calls, func(c *Call) bool { return c.Done && slices.Contains(announcedIn(c), limit) })
+	if i < 0 {
+		return nil
+	}
+	from := calls[i].Ended
+	return slices.DeleteFunc(slices.Clone(calls), func(c *Call) bool { return !c.Came.After(from) })
+}
