@@ -84,7 +84,7 @@ type boundStep struct {
 	args []reflect.Value
 }
 
-var scenarios sync.Map // scenarioKey -> func() *scenario
+var scenarios sync.Map // scenarioKey -> func() *parsedScenario
 
 type scenarioKey struct {
 	source string

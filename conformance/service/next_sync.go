@@ -14,7 +14,7 @@ import (
 	"github.com/destkit/destkit/conformance/service/internal/jsonvalue"
 )
 
-// nextSync is what the next sync of a scenario stands on. The zero value is an
+// nextSync is what the next sync of a scenario is made from. The zero value is an
 // ordinary destination and three rows.
 type nextSync struct {
 	rows   *dataset
@@ -31,8 +31,7 @@ func (sc *scenario) nextSync() *nextSync {
 	return sc.prepared
 }
 
-// draft is the body of a sync as the scenario would have it, and what it stands
-// on.
+// draft is the body of a sync as the scenario wants it.
 func (sc *scenario) draft() (map[string]any, error) {
 	g := sc.nextSync()
 	if sc.dest == nil {

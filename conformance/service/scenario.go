@@ -51,7 +51,7 @@ type scenario struct {
 	life     runLife       // runs that begin by themselves or are held back
 	repeated *repeatable   // calls that are made again
 	noticed  []string      // addresses of the workspace's notifications
-	prepared *nextSync     // of the next sync
+	prepared *nextSync     // what the next sync is made from
 	orders   []ordered     // syncs to objects with field ordering
 	emulated []int64       // destinations that are applications of the service
 	planned  *plan         // what the endpoint answers to planning calls
