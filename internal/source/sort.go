@@ -73,13 +73,18 @@ func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, li
 			err = errors.Join(err, s.file.Close())
 		}
 	}()
+	t := turn{ctx: ctx}
+	defer t.give()
+	if w, ok := rows.(waiting); ok {
+		w.beforeWide(t.take)
+	}
 	for {
 		values, err := rows.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
-			err = ctx.Err()
+			err = context.Cause(ctx)
 		}
 		if err != nil {
 			return nil, err
@@ -87,19 +92,38 @@ func sortLimited(ctx context.Context, rows Rows, order []int, scratch string, li
 		if s.cells == nil {
 			s.arrange(order, len(values))
 		}
-		if err := s.add(values); err != nil {
+		if length(values) > WideRow {
+			if err := t.take(); err != nil {
+				return nil, err
+			}
+			if err := s.addWide(values); err != nil {
+				return nil, err
+			}
+		} else if err := s.add(values); err != nil {
 			return nil, err
 		}
+		t.give()
 	}
 	if s.file == nil {
 		s.sortArena()
 		return &sortedArena{s: s, row: make([][]byte, len(s.cells))}, nil
 	}
-	if err := s.spill(); err != nil {
-		return nil, err
+	if len(s.entries) > 0 {
+		if err := s.spill(); err != nil {
+			return nil, err
+		}
 	}
 	s.arena, s.entries = nil, nil
-	return newMerge(s)
+	return newMerge(s, waitWide(ctx))
+}
+
+// length is that of a row.
+func length(values [][]byte) int {
+	n := 0
+	for _, v := range values {
+		n += len(v)
+	}
+	return n
 }
 
 // arrange puts the cells of the order first, each once.
@@ -143,6 +167,35 @@ func (s *sorter) add(values [][]byte) error {
 	return nil
 }
 
+// addWide writes a wide row as a run of its own, after one of the rows before it.
+func (s *sorter) addWide(values [][]byte) error {
+	if len(s.entries) > 0 {
+		if err := s.spill(); err != nil {
+			return err
+		}
+	}
+	if err := s.open(); err != nil {
+		return err
+	}
+	var head []byte
+	size := 0
+	for _, cell := range s.cells {
+		head = binary.AppendUvarint(head[:0], uint64(len(values[cell])))
+		size += len(head) + len(values[cell])
+	}
+	w := bufio.NewWriter(s.file)
+	start := s.written
+	head = binary.AppendUvarint(head[:0], uint64(size))
+	_, _ = w.Write(head) // a failure shows in Flush
+	s.written += int64(len(head) + size)
+	for _, cell := range s.cells {
+		head = binary.AppendUvarint(head[:0], uint64(len(values[cell])))
+		_, _ = w.Write(head)
+		_, _ = w.Write(values[cell])
+	}
+	return s.close(w, start)
+}
+
 // sortArena sorts what is in memory; of equal keys the earlier row stays first,
 // so that the same rows always come the same way.
 func (s *sorter) sortArena() {
@@ -174,18 +227,36 @@ func cutCell(record []byte) (cell, rest []byte) {
 	return record[width:end:end], record[end:]
 }
 
-// spill writes the arena as one sorted run. The file has no name any more: it
-// is gone with the process, whatever ends it.
+// open makes the file. It has no name any more: it is gone with the process, whatever
+// ends it.
+func (s *sorter) open() error {
+	if s.file != nil {
+		return nil
+	}
+	f, err := os.CreateTemp(s.scratch, "destkit-sort-*")
+	if err != nil {
+		return fmt.Errorf("sort rows on disk: %w", err)
+	}
+	s.file = f
+	if err := os.Remove(f.Name()); err != nil {
+		return fmt.Errorf("sort rows on disk: %w", err)
+	}
+	return nil
+}
+
+// close ends the run that was written from start on.
+func (s *sorter) close(w *bufio.Writer, start int64) error {
+	if err := w.Flush(); err != nil {
+		return fmt.Errorf("sort rows on disk: %w", pathless(err))
+	}
+	s.runs = append(s.runs, run{start, s.written - start})
+	return nil
+}
+
+// spill writes the arena as one sorted run.
 func (s *sorter) spill() error {
-	if s.file == nil {
-		f, err := os.CreateTemp(s.scratch, "destkit-sort-*")
-		if err != nil {
-			return fmt.Errorf("sort rows on disk: %w", err)
-		}
-		s.file = f
-		if err := os.Remove(f.Name()); err != nil {
-			return fmt.Errorf("sort rows on disk: %w", err)
-		}
+	if err := s.open(); err != nil {
+		return err
 	}
 	s.sortArena()
 	w := bufio.NewWriterSize(s.file, 256<<10)
@@ -197,12 +268,8 @@ func (s *sorter) spill() error {
 		_, _ = w.Write(s.arena[e.start:e.end]) // a failure shows in Flush
 		s.written += int64(len(length)) + int64(e.end-e.start)
 	}
-	if err := w.Flush(); err != nil {
-		return fmt.Errorf("sort rows on disk: %w", pathless(err))
-	}
-	s.runs = append(s.runs, run{start, s.written - start})
 	s.arena, s.entries = s.arena[:0], s.entries[:0]
-	return nil
+	return s.close(w, start)
 }
 
 // unpack puts the cells of a record back into the order of the row.

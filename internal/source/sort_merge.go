@@ -26,13 +26,15 @@ type merge struct {
 	s     *sorter
 	heads []*head
 	row   [][]byte
-	wide  []byte // the record that was handed out, if it had to be read for that
-	moved bool   // the first head was handed out and must go on
+	wide  []byte       // the record that was handed out, if it had to be read for that
+	wait  func() error // called before a wide row is read
+	moved bool         // the first head was handed out and must go on
 }
 
-// newMerge opens the runs, each with its share of the memory.
-func newMerge(s *sorter) (*merge, error) {
-	m := &merge{s: s, row: make([][]byte, len(s.cells))}
+// newMerge opens the runs, each with its share of the memory. It calls wait before it
+// hands out a wide row.
+func newMerge(s *sorter, wait func() error) (*merge, error) {
+	m := &merge{s: s, wait: wait, row: make([][]byte, len(s.cells))}
 	size := max(4<<10, min(256<<10, sortMemory/len(s.runs)))
 	for i, r := range s.runs {
 		h := &head{from: bufio.NewReaderSize(io.NewSectionReader(s.file, r.start, r.size), size), run: i}
@@ -89,6 +91,11 @@ func (m *merge) first() (_ []byte, err error) {
 	h := m.heads[0]
 	if h.rest == 0 {
 		return h.record, nil
+	}
+	if len(h.record)+h.rest > WideRow {
+		if err := m.wait(); err != nil {
+			return nil, err
+		}
 	}
 	m.wide = append(slices.Grow(m.wide[:0], len(h.record)+h.rest), h.record...)
 	m.wide, err = h.read(m.wide, h.rest)

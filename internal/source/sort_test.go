@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -179,4 +180,40 @@ func TestLongRowsWaitOnDisk(t *testing.T) {
 	want := slices.Clone(rows)
 	slices.SortStableFunc(want, func(a, b [][]byte) int { return bytes.Compare(a[1], b[1]) })
 	require.Equal(t, want, drain(t, sorted))
+}
+
+// TestWideRowsAreSortedInTurn: a sort waits for its turn to take a wide row, as long as
+// its context is valid, and gives the turn back with the row on disk.
+func TestWideRowsAreSortedInTurn(t *testing.T) {
+	s := limited(t, Limits{})
+	wide := Object{Query: "SELECT 3 - id AS id, hex(zeroblob(1000000)) AS long FROM t"}
+	reason := errors.New("told to stop")
+	sortTurn <- struct{}{}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(50*time.Millisecond, func() { cancel(reason) })
+	_, err := s.Rows(ctx, wide, nil, []string{"id"})
+	require.ErrorIs(t, err, reason)
+	<-sortTurn
+	waits := 0
+	ctx = WithWide(t.Context(), func() error { waits++; return nil })
+	rows, err := s.Rows(ctx, wide, nil, []string{"id"})
+	require.NoError(t, err)
+	require.Zero(t, waits, "nothing is handed out yet")
+	require.Empty(t, sortTurn, "the turn is given back")
+	for _, want := range []string{"1", "2"} {
+		row, err := rows.Next()
+		require.NoError(t, err)
+		require.Equal(t, want, string(row[0]))
+		require.Len(t, row[1], 2_000_002)
+	}
+	require.Equal(t, 2, waits)
+	_, err = rows.Next()
+	require.ErrorIs(t, err, io.EOF)
+	require.NoError(t, rows.Close())
+}
+
+// TestSortsSayWhyTheyFail: the reason of a reading that is sorted is that of the reading.
+func TestSortsSayWhyTheyFail(t *testing.T) {
+	_, err := limited(t, Limits{}).Rows(t.Context(), Object{Query: "SELECT id, zeroblob(400000000) AS long FROM t"}, nil, []string{"id"})
+	require.ErrorContains(t, err, "a row has more than")
 }

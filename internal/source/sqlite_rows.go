@@ -27,7 +27,7 @@ func (s *sqliteSource) Rows(ctx context.Context, object Object, columns, order [
 		watch.stop()
 		return nil, err
 	}
-	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row}
+	r := &sqliteRows{s: s, ctx: ctx, watch: watch, conn: conn, text: make([]byte, 512), most: s.options.Limits.withDefaults().Row, wait: waitWide(ctx)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(r.explain(err), r.Close())
@@ -149,8 +149,10 @@ type sqliteRows struct {
 	ctx    context.Context
 	watch  *watch
 	conn   *sqlite.Conn
-	most   int // bytes of a row
-	left   int // of the present one
+	most   int          // bytes of a row
+	left   int          // of the present one
+	wait   func() error // called before a wide value is taken
+	failed error        // of wait
 	kinds  []api.Kind
 	places []int // columns of the statement; nil: as they come
 	lanes  []*lane
@@ -234,6 +236,9 @@ func (r *sqliteRows) step(l *lane) (err error) {
 
 // Next implements Rows.
 func (r *sqliteRows) Next() ([][]byte, error) {
+	if r.row.buf == nil {
+		clear(r.row.cells) // of a long row
+	}
 	r.watch.enter()
 	l, err := r.advance()
 	r.watch.leave()
@@ -252,6 +257,9 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 		}
 		r.appendCell(l.stmt, column, kind)
 		r.row.end()
+		if r.failed != nil {
+			return nil, fmt.Errorf("read rows: %w", r.failed)
+		}
 		if r.left < 0 || len(r.row.buf) > r.most {
 			r.row.buf, r.text = nil, nil
 			return nil, fmt.Errorf("read rows: %w", r.s.options.Limits.errRow())
@@ -263,14 +271,20 @@ func (r *sqliteRows) Next() ([][]byte, error) {
 	return r.row.values(), nil
 }
 
+// beforeWide implements waiting.
+func (r *sqliteRows) beforeWide(wait func() error) { r.wait = wait }
+
 // keptRow is how much memory stays from row to row.
 const keptRow = 1 << 20
 
 // shrink lets the memory of a long row go: the caller still has its values.
 func (r *sqliteRows) shrink() { r.row.buf, r.text = nil, nil }
 
-// explain says why the reading has ended.
+// explain says why the reading has ended. Closed, it has said so already.
 func (r *sqliteRows) explain(err error) error {
+	if r.conn == nil {
+		return err
+	}
 	if r.ctx.Err() != nil {
 		return context.Cause(r.ctx)
 	}
@@ -343,6 +357,12 @@ func (r *sqliteRows) read(stmt *sqlite.Stmt, column int) {
 	if r.left -= n; r.left < 0 { // the row is refused
 		r.text = r.text[:0]
 		return
+	}
+	if n > WideRow {
+		if r.failed = r.wait(); r.failed != nil {
+			r.text = r.text[:0]
+			return
+		}
 	}
 	if cap(r.text) < n {
 		r.text = make([]byte, n, n+min(n, keptRow))
