@@ -52,14 +52,30 @@ func readAhead(rows source.Rows, width int, widen func() error, cancel context.C
 }
 
 // read fills chunks until there are no more rows, or nobody gives it an empty
-// one.
+// one. After a wide row it waits until that has been used.
 func (a *ahead) read() {
 	defer close(a.full)
-	for c := range a.empty {
-		c.fill(a.rows, a.widen)
-		a.full <- c
-		if c.err != nil {
+	var spare []*chunk
+	for {
+		var c *chunk
+		if n := len(spare); n > 0 {
+			c, spare = spare[n-1], spare[:n-1]
+		} else if c = <-a.empty; c == nil {
 			return
+		}
+		c.fill(a.rows, a.widen)
+		alone, last := len(c.buf) > source.WideRow, c.err != nil
+		a.full <- c
+		if last {
+			return
+		}
+		for alone {
+			back := <-a.empty
+			if back == nil {
+				return
+			}
+			spare = append(spare, back)
+			alone = back != c
 		}
 	}
 }
@@ -100,7 +116,7 @@ func wide(row [][]byte) bool {
 	for _, cell := range row {
 		size += len(cell)
 	}
-	return size > wideRow
+	return size > source.WideRow
 }
 
 // errEnded: rows are asked for after their end.
@@ -114,6 +130,9 @@ func (a *ahead) Next() ([][]byte, error) {
 		if a.now != nil {
 			if a.now.err != nil {
 				return nil, a.now.err
+			}
+			if len(a.now.buf) > source.WideRow {
+				clear(a.cells)
 			}
 			a.empty <- a.now
 		}

@@ -3,6 +3,7 @@ package executor
 import (
 	"sync"
 
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
@@ -53,6 +54,7 @@ type packer struct {
 	records, bytes int // at most so many in one batch
 	send           func(*batch) error
 	open           *batch
+	wide           func(bytes int) // waits before a wide record is copied; nil: nothing
 }
 
 // add puts an item into the open batch, which is sent when it is full.
@@ -61,6 +63,9 @@ func (p *packer) add(it item) error {
 		if err := p.flush(); err != nil {
 			return err
 		}
+	}
+	if size := len(it.record) + len(it.key); p.wide != nil && size > source.WideRow {
+		p.wide(size)
 	}
 	if p.open == nil {
 		p.open = batches.Get().(*batch)

@@ -78,8 +78,10 @@ func (r *run) deliver(ctx context.Context, p *phase, b *batch) {
 		return
 	}
 	scratches.Put(d.scratch)
-	b.reset()
-	batches.Put(b)
+	if cap(b.arena) <= 2*largestBatch { // a record was very long
+		b.reset()
+		batches.Put(b)
+	}
 }
 
 // send is the hierarchy of spec 7.2.5 for one batch: again, then in halves down

@@ -65,6 +65,9 @@ func (d *direct) next() (mapped, error) {
 	if err != nil {
 		return mapped{}, err
 	}
+	if cap(d.scratch) > source.WideRow {
+		d.scratch = nil
+	}
 	record, key, invalid := d.mapper.AppendRecord(d.scratch[:0], row)
 	d.scratch = record
 	got := mapped{key: key, record: record, invalid: invalid}
@@ -159,12 +162,13 @@ func (r *run) openRows(ctx context.Context, byColumn string) (feed, error) {
 	}
 	columns, at := r.columns()
 	own, cancel := context.WithCancel(ctx)
-	rows, err := r.job.Source.Rows(own, r.job.Object, columns, order)
+	widen := func() error { return r.widen(own) }
+	rows, err := r.job.Source.Rows(source.WithWide(own, widen), r.job.Object, columns, order)
 	if err != nil {
 		cancel()
 		return nil, &sourceError{err}
 	}
-	in := direct{rows: readAhead(rows, len(columns), func() error { return r.widen(own) }, cancel), mapper: r.plan, generated: r.plan.Generated()}
+	in := direct{rows: readAhead(rows, len(columns), widen, cancel), mapper: r.plan, generated: r.plan.Generated()}
 	if r.water != nil {
 		in.timed = &timed{Rows: in.rows, water: r.water, at: at, width: len(r.plan.Columns())}
 		in.rows = in.timed

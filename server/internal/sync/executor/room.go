@@ -15,9 +15,6 @@ const (
 	// a reply. Every run has the same share, so that none waits for another.
 	flightMemory = 112 << 20
 	copies       = 3
-	// wideRow is the length from which on a row is wide: it is there some ten times on
-	// its way, so that runs with such rows take turns.
-	wideRow = 1 << 20
 )
 
 // sending is how many runs of this process share flightMemory.
@@ -29,12 +26,18 @@ func share() int64 { return flightMemory / max(1, sending.Load()) }
 // admit waits until nothing is on its way where another batch would not fit into the
 // share of the run, and accounts for it; one batch always fits.
 func (r *run) admit(ctx context.Context, b *batch) (done func()) {
-	cost := copies*int64(len(b.arena)) + rpc.LargeReply
+	cost := r.makeRoom(ctx, len(b.arena))
+	r.flying.Add(cost)
+	return func() { r.flying.Add(-cost) }
+}
+
+// makeRoom returns the cost of a batch of some bytes once there is room for it.
+func (r *run) makeRoom(ctx context.Context, bytes int) (cost int64) {
+	cost = copies*int64(bytes) + rpc.LargeReply
 	if r.flying.Load() > 0 && r.flying.Load()+cost > share() {
 		r.crew.wait(ctx)
 	}
-	r.flying.Add(cost)
-	return func() { r.flying.Add(-cost) }
+	return cost
 }
 
 // batchBytes is the size of one batch of a run.
@@ -58,7 +61,8 @@ func (r *run) leaveRoom() {
 	r.e.runs.give(1)
 }
 
-// widen waits for the place of runs with wide rows, which the run keeps to its end.
+// widen waits for the place of runs with wide rows, which the run keeps to its end:
+// such a row is there some ten times on its way.
 func (r *run) widen(ctx context.Context) error {
 	r.mu.Lock()
 	has := r.wide

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -50,6 +51,6 @@ func TestWideRunsTakeTurns(t *testing.T) {
 	first.leaveWide()
 	require.NoError(t, second.widen(t.Context()))
 	second.leaveWide()
-	require.True(t, wide([][]byte{make([]byte, wideRow), {1}}))
-	require.False(t, wide([][]byte{make([]byte, wideRow)}))
+	require.True(t, wide([][]byte{make([]byte, source.WideRow), {1}}))
+	require.False(t, wide([][]byte{make([]byte, source.WideRow)}))
 }

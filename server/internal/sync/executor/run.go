@@ -296,7 +296,7 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 	if r.dry != nil {
 		return r.dry.packer()
 	}
-	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: r.batchBytes(), send: func(b *batch) error {
+	return &packer{records: int(min(r.speed.MaximumBatchSize, 1<<20)), bytes: r.batchBytes(), wide: func(n int) { r.makeRoom(ctx, n) }, send: func(b *batch) error {
 		done := r.admit(ctx, b)
 		err := r.crew.do(ctx, func(ctx context.Context) {
 			defer done()
