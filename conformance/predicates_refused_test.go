@@ -54,7 +54,7 @@ var badRecordExchanges = map[string]exchange{
 				finds: "which is refused when it comes alone",
 			},
 			{holds: []stored{asSent}, status: Inconclusive, finds: "no record was refused"}, // the endpoint takes null
-			{blind: true, status: Inconclusive, finds: "only a read-back tells"},
+			{blind: true, status: Inconclusive, finds: "only a read-back shows"},
 			{says: says{"sync_batch": results(refusal)}, status: Inconclusive, finds: "the same records without the bad value are not accepted"},
 		},
 	},
