@@ -24,7 +24,7 @@ type Limits struct {
 
 // The defaults of Limits.
 const (
-	DefaultRow   = 32 << 20
+	DefaultRow   = 16 << 20
 	DefaultQuery = 5 * time.Minute
 )
 

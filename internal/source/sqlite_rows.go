@@ -341,6 +341,9 @@ func (r *sqliteRows) appendCell(stmt *sqlite.Stmt, column int, kind api.Kind) {
 		r.read(stmt, column)
 		r.row.buf = appendBinary(r.row.buf, r.text)
 	}
+	if cap(r.text) > 2*keptRow {
+		r.text = nil
+	}
 }
 
 // read copies bytes out of the database. Only what may not fit costs a second
