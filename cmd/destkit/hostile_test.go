@@ -100,10 +100,10 @@ func highWater(pid int) int64 {
 }
 
 // sabotage is a good endpoint that answers one method ("": all) by writing on the
-// connection itself.
-func sabotage(t *testing.T, method string, write func(conn net.Conn, id string)) string {
+// connection itself. Its objects are those of the simulator where none are given.
+func sabotage(t *testing.T, method string, write func(conn net.Conn, id string), objects ...destsim.ObjectConfig) string {
 	t.Helper()
-	good, err := destsim.New(destsim.Config{})
+	good, err := destsim.New(destsim.Config{Objects: objects})
 	require.NoError(t, err)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -149,8 +149,8 @@ func whole(head, prefix, part string, times int, suffix string) func(net.Conn, s
 		_, err := fmt.Fprintf(conn, "%sContent-Length: %d\r\n\r\n%s", head, len(prefix)+len(part)*times+len(suffix), prefix)
 		at := min(times, 4096) // parts in one block: a single one may be large
 		block := []byte(strings.Repeat(part, at))
-		for ; err == nil && times > 0; times -= at {
-			_, err = conn.Write(block[:len(part)*min(times, at)])
+		for left := times; err == nil && left > 0; left -= at {
+			_, err = conn.Write(block[:len(part)*min(left, at)])
 		}
 		if err == nil {
 			_, _ = io.WriteString(conn, suffix)

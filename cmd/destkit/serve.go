@@ -28,7 +28,7 @@ const (
 
 // heapLimit makes the collector work earlier where much is held at once. It is a soft
 // limit of the Go heap alone.
-const heapLimit = 384 << 20
+const heapLimit = 288 << 20
 
 // serving holds the flags of `destkit serve`. Most of them bind onto
 // server.Config.
