@@ -88,7 +88,7 @@ func TestManyLongValuesAreRefusedTogether(t *testing.T) {
 	s := limited(t, Limits{})
 	columns := make([]string, 100)
 	for i := range columns {
-		columns[i] = "hex(zeroblob(10000000)) AS c_" + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		columns[i] = "hex(zeroblob(8000000)) AS c_" + string(rune('a'+i/26)) + string(rune('a'+i%26))
 	}
 	_, err := drainAll(t.Context(), s, Object{Query: "SELECT " + strings.Join(columns, ", ")})
 	require.ErrorIs(t, err, errMemory)
