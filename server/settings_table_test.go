@@ -171,7 +171,7 @@ This page is generated.
 			delete(keys[part.Resource], row.Key)
 			require.NotEmpty(t, row.Effect, "%s: %s", part.Resource, row.Key)
 			folder, name, elsewhere := strings.Cut(row.Test, ".")
-			if !elsewhere {
+			if folder = filepath.Join("internal", "sync", folder); !elsewhere {
 				folder, name = ".", row.Test
 			}
 			if tests[folder] == nil {
