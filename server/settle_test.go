@@ -86,6 +86,24 @@ func TestAdvanceWaitsForAPacedRun(t *testing.T) {
 	require.Equal(t, "completed", runs.at("data.0.status"), string(runs.text))
 }
 
+// TestAdvanceDoesNotWaitForAnotherAttempt: the run waits for ten minutes, which another
+// advance is there to pass.
+func TestAdvanceDoesNotWaitForAnotherAttempt(t *testing.T) {
+	w := newSyncWorld(t)
+	id := w.kept(nil).id("data.id")
+	_, err := w.sim.ArmFault(destsim.Fault{
+		Kind: "http_status", Status: 503, Headers: map[string]string{"Retry-After": "600"}, When: destsim.Trigger{Method: rpc.MethodSyncBatch, Times: 1},
+	})
+	require.NoError(t, err)
+	run := w.trigger(id)
+	w.dozing(id)
+	w.control("POST", "/clock", `{"advance":"1s"}`).want(200)
+	require.Equal(t, "working", w.status(run))
+	w.control("POST", "/clock", `{"advance":"10m"}`).want(200)
+	w.control("POST", "/settle", nil).want(200)
+	require.Equal(t, "completed", w.status(run))
+}
+
 // TestClockSetBackDuringAPacedRun: the run goes on at its rate.
 func TestClockSetBackDuringAPacedRun(t *testing.T) {
 	w, id := pacedWorld(t, 8)

@@ -28,7 +28,7 @@ type Report struct {
 // each while Now shows its own moment; each step waits until nothing runs any
 // more. Real time does not count meanwhile: the clock runs on from the end of the
 // way, or stays frozen there. It returns when nothing is left, at that end, that
-// could end by itself, as Settle says; but a pause (Rest) is for another Advance.
+// could end by itself, as Settle says; but a longer wait (Rest) is for another Advance.
 //
 // Calls wait for one another. A negative d, one that reaches where Set would not
 // go and a call from work that it would wait for are refused. When ctx ends the clock stays

@@ -111,14 +111,13 @@ func (c *Clock) Sleep(ctx context.Context, d time.Duration) error {
 	return c.sleep(ctx, d, false, false)
 }
 
-// Doze is Sleep for the waits of work that ends by itself, such as those that keep a
-// rate or come before another attempt: Settle and Advance wait for their end, unless
-// time stands still.
+// Doze is Sleep for the short waits of work that ends by itself, such as those that keep
+// a rate: Settle and Advance wait for their end, unless time stands still.
 func (c *Clock) Doze(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, false) }
 
-// Rest is Doze for a pause that somebody else has asked for, which may come again and
-// again for hours: Settle waits for its end, and Advance, which is there to pass it,
-// does not.
+// Rest is Doze for a wait that may come again and again for hours, such as a pause that
+// a destination has asked for or the one before another attempt: Settle waits for its
+// end, and Advance, which is there to pass it, does not.
 func (c *Clock) Rest(ctx context.Context, d time.Duration) error { return c.sleep(ctx, d, true, true) }
 
 func (c *Clock) sleep(ctx context.Context, d time.Duration, brief, long bool) error {

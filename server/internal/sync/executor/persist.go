@@ -192,7 +192,7 @@ func (p *persistent) Prepare(wait time.Duration) (ctx context.Context, err error
 	clock := p.run.e.options.Clock
 	if p.reaction == pause && !p.run.e.options.Deviations.RestsAlone {
 		p.run.gate.limiter.Pause(clock.Now().Add(wait))
-	} else if err := clock.Doze(p.ctx, wait); err != nil {
+	} else if err := clock.Rest(p.ctx, wait); err != nil {
 		return nil, fmt.Errorf("wait for another attempt: %w", err)
 	}
 	return p.begin()

@@ -314,7 +314,7 @@ func (r *run) packer(ctx context.Context, p *phase) *packer {
 func (r *run) retry(ctx context.Context, wire string, refused *spool) error {
 	for round := 2; refused.count > 0; round++ {
 		r.enter(StepRetrying)
-		if err := r.e.options.Clock.Doze(ctx, r.wait(round)); err != nil {
+		if err := r.e.options.Clock.Rest(ctx, r.wait(round)); err != nil {
 			return fmt.Errorf("wait for another round: %w", err)
 		}
 		next := r.newSpool()
