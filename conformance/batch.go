@@ -27,9 +27,9 @@ func (r result) text() string {
 		return ""
 	}
 	if r.message.Kind == wire.String {
-		return r.message.Text
+		return beginning(r.message.Text)
 	}
-	return string(r.message.Raw)
+	return beginning(string(r.message.Raw))
 }
 
 // batch is one sync_batch call with what came back.

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
@@ -260,8 +261,23 @@ func (r *reply) isError() bool {
 	return n != nil && n.Kind != wire.Null && r.member("result") == nil
 }
 
-// errorText returns the message of a JSON-RPC error.
-func (r *reply) errorText() string {
+// errorText returns the message of a JSON-RPC error, its beginning where it is so long
+// that nobody means it for a person: what is made of it is redacted, searched and kept.
+func (r *reply) errorText() string { return beginning(r.wholeErrorText()) }
+
+// longestMessage bounds a message of an endpoint in bytes, but for the checks that are
+// about its length.
+const longestMessage = 64 << 10
+
+// beginning is a message up to longestMessage, without half a character at its end.
+func beginning(message string) string {
+	if len(message) <= longestMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:longestMessage], "")
+}
+
+func (r *reply) wholeErrorText() string {
 	if n := r.member("error"); n != nil {
 		if m := n.Get("message"); m != nil && m.Kind == wire.String {
 			return m.Text
@@ -337,23 +353,34 @@ func (r *reply) short() string {
 	if !r.OK() && r.Kind != wire.KindEncoding {
 		return r.failure()
 	}
-	text := strings.ToValidUTF8(string(r.Body), "\ufffd")
+	// What is shown is at the beginning, and the body may be as long as it likes.
+	text := strings.ToValidUTF8(string(r.Body[:min(len(r.Body), utf8.UTFMax*(shownCharacters+1))]), "\ufffd")
 	if text == "" {
 		return fmt.Sprintf("HTTP %d with an empty body", r.Status)
 	}
 	if r.Status != http.StatusOK {
-		return fmt.Sprintf("HTTP %d %s", r.Status, clip(text, 240))
+		return fmt.Sprintf("HTTP %d %s", r.Status, clip(text, shownCharacters-20))
 	}
-	return clip(text, 260)
+	return clip(text, shownCharacters)
 }
 
-// clip shortens a text for a finding.
+// shownCharacters is how many characters of a reply a finding shows.
+const shownCharacters = 260
+
+// clip shortens a text for a finding to n characters. It makes no copy of the text,
+// which an endpoint may have made very long.
 func clip(s string, n int) string {
-	runes := []rune(s)
-	if len(runes) <= n {
+	if len(s) <= n {
 		return s
 	}
-	return string(runes[:n]) + " …"
+	count := 0
+	for i := range s {
+		if count == n {
+			return s[:i] + " …"
+		}
+		count++
+	}
+	return s
 }
 
 func round(d time.Duration) time.Duration {

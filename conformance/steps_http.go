@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"bytes"
 	"fmt"
 	"mime"
 	"net/http"
@@ -55,7 +56,7 @@ func holdsAnswer(r *reply) (string, string) {
 	switch {
 	case !r.OK() || r.Status >= 300:
 		return "", ""
-	case len(strings.TrimSpace(string(r.Body))) == 0:
+	case len(bytes.TrimSpace(r.Body)) == 0:
 		return expected, fmt.Sprintf("status %d with an empty body", r.Status)
 	case r.Status == http.StatusAccepted && r.member("result") == nil && r.member("error") == nil:
 		return expected, r.short()

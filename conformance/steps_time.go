@@ -84,7 +84,7 @@ func (sc *scenario) errorText(claim string) error {
 			continue
 		}
 		e := r.member("error")
-		text := r.errorText()
+		text := r.wholeErrorText()
 		if claim == "reveals nothing internal" {
 			whole := text
 			if data := e.Get("data"); data != nil {

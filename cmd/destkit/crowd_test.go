@@ -151,11 +151,12 @@ func (w *crowded) reset() {
 }
 
 // idle waits for the connections to end that nobody uses: those to destinations are kept
-// for a while.
+// for a while. Each is one descriptor and two goroutines.
 func (w *crowded) idle(than stand) (now stand) {
 	for began := time.Now(); ; time.Sleep(time.Second) {
 		now = w.rest()
-		if now.descriptors <= than.descriptors+slack || time.Since(began) > 3*time.Minute {
+		few := now.descriptors <= than.descriptors+slack && now.goroutines <= than.goroutines+slack
+		if few || time.Since(began) > 3*time.Minute {
 			return now
 		}
 	}
