@@ -262,7 +262,7 @@ func (r *reply) isError() bool {
 }
 
 // errorText returns the message of a JSON-RPC error, its beginning where it is so long
-// that nobody means it for a person: what is made of it is redacted, searched and kept.
+// that no person would read it: what is made of it is redacted, searched and kept.
 func (r *reply) errorText() string { return beginning(r.wholeErrorText()) }
 
 // longestMessage bounds a message of an endpoint in bytes, but for the checks that are

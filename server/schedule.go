@@ -18,7 +18,7 @@ type schedule struct {
 	s *Server
 
 	// looking keeps looks one after the other, so that an older answer of the store
-	// never replaces a newer one. Nobody waits for it within a change of the store.
+	// never replaces a newer one. No change of the store waits for it.
 	looking sync.Mutex
 
 	mu    sync.Mutex // never held while the store is asked

@@ -38,7 +38,7 @@ func (sc *scenario) newWorkspace(changes map[string]any) (id int64, key string, 
 	return id, key, nil
 }
 
-// ownWorkspace takes the scenario into a workspace that nobody else uses, with
+// ownWorkspace takes the scenario into a workspace that no other scenario uses, with
 // no source in it.
 func (sc *scenario) ownWorkspace() error {
 	id, key, err := sc.newWorkspace(nil)
@@ -68,7 +68,7 @@ func (sc *scenario) ownSource() error {
 	return nil
 }
 
-// ownOrganization takes the scenario into an organization that nobody else uses.
+// ownOrganization takes the scenario into an organization that no other scenario uses.
 // The API cannot make one: it needs the control API.
 func (sc *scenario) ownOrganization() error {
 	name := sc.called("organization")

@@ -167,7 +167,7 @@ func (s *sorter) add(values [][]byte) error {
 	return nil
 }
 
-// addWide writes a wide row as a run of its own, after one of the rows before it.
+// addWide writes a wide row as a separate run, after one of the rows before it.
 func (s *sorter) addWide(values [][]byte) error {
 	if len(s.entries) > 0 {
 		if err := s.spill(); err != nil {

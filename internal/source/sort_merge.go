@@ -10,7 +10,7 @@ import (
 )
 
 // wideRecord is the length from which on a record waits on disk but for its key: each
-// run has one that waits, and a long row is a run of its own.
+// run has one that waits, and a long row is a separate run.
 const wideRecord = 64 << 10
 
 // head is the next record of a run.

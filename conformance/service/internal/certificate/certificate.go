@@ -31,7 +31,7 @@ type signer struct {
 
 // Properties are what is special about a certificate; the zero value is good.
 type Properties struct {
-	SelfSigned    bool // by nobody else
+	SelfSigned    bool // by no other authority
 	Alone         bool // sent without its intermediate
 	Name          string
 	Begins, Lasts time.Duration // from now on; a day ago and a day from now when zero
