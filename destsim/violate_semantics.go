@@ -2,6 +2,7 @@ package destsim
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -121,8 +122,31 @@ func upsertViolations() []violation {
 		breaks("SEM-008", "upsert of an existing record with changed values adds a second copy",
 			doubled(func(r *record, old *row) bool { return !r.same(old.data) })),
 		{
+			Violation: Violation{ID: "SEM-008.2", Changes: "upsert of a record that another sync upserted last adds a second copy"},
+			arm:       func(*Sim) seams { return copiedBySync() },
+		},
+		{
 			Violation: Violation{ID: "SEM-012", Changes: "upsert of a deleted record with other values than before is acknowledged and not written"},
 			arm:       func(*Sim) seams { return softDelete() },
 		},
 	}
+}
+
+// copiedBySync looks for a record only among those that its own sync upserted last.
+func copiedBySync() seams {
+	var mu sync.Mutex
+	owners := map[storedKey]int64{}
+	return seams{rows: func(_ *call, r *record, rows rows) rows {
+		if r.operation != rpc.OperationUpsert {
+			return rows
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		owner, known := owners[r.place()]
+		owners[r.place()] = r.batch.Plan.SyncID
+		if known && owner != r.batch.Plan.SyncID {
+			return blindRows{rows, r}
+		}
+		return rows
+	}}
 }

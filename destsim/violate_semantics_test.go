@@ -1,6 +1,12 @@
 package destsim
 
-import "testing"
+import (
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
 
 // is is what a readback of a key says, and nothing behind it.
 func is(key, stored string) string { return key + " is " + stored + "\n" }
@@ -43,13 +49,14 @@ func TestSemanticsViolationsShow(t *testing.T) {
 			same: []string{"insert", "insert twice", "update absent", "update three absent", "delete absent", "altered schema", "other object"},
 		},
 		{id: "SEM-007", sees: map[string]string{
-			"upsert changed": okA + okA + is(a, a1), "empty before": is(a, a1),
+			"upsert changed": okA + okA + is(a, a1), "changed by another sync": okA + okA + is(a, a1), "empty before": is(a, a1),
 			"second identifier": is("1", `{"order_id":1,"order_number":"N1"}`),
 		}},
 		{id: "SEM-008", sees: map[string]string{
-			"upsert changed": okA + okA + is(a, "2×"+a2), "empty before": is(a, "2×"+a2),
+			"upsert changed": okA + okA + is(a, "2×"+a2), "empty before": is(a, "2×"+a2), "changed by another sync": okA + okA + is(a, "2×"+a2),
 			"second identifier": is("1", `2×{"order_number":"N1","order_id":1,"status":"x"}`),
 		}},
+		{id: "SEM-008.2", sees: map[string]string{"changed by another sync": okA + okA + is(a, "2×"+a1)}},
 		{id: "SEM-009", sees: map[string]string{
 			"delete": okA + is(a, a1) + is(b, b1), "back same, seen": is(a, a1) + "then",
 		}},
@@ -88,5 +95,19 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		}
 	}
 	testEachShown(t, semanticsViolations(), table, idsOf(neighbourViolations())...)
-	testEffects(t, effectGlances(), table)
+	glances := effectGlances()
+	maps.Copy(glances, againGlances())
+	testEffects(t, glances, table)
+}
+
+// againGlances write a record that was written before, in another way.
+func againGlances() map[string]glance {
+	a1, a2 := person("a", "1"), person("a", "2")
+	return map[string]glance{
+		"changed by another sync": func(t *testing.T, s *Sim) string {
+			first := does("", contact("upsert", a1))(t, s)
+			plan := strings.Replace(planOf(s, "contact", "upsert", "email", a2), `"sync_id":2`, `"sync_id":3`, 1)
+			return first + "\n" + bareReply(invoke(s, rpc.MethodSyncBatch, plan)) + "\n" + is(`"a"`, stored(t, s, "contact", "email", `"a"`))
+		},
+	}
 }
