@@ -40,6 +40,16 @@ type processEnd struct {
 	peak   int64 // bytes of memory at the highest
 }
 
+// usersEnvironment is that of the tests, with the collector as users have it.
+func usersEnvironment() (env []string) {
+	for _, v := range os.Environ() {
+		if name, _, _ := strings.Cut(v, "="); name != "GOGC" && name != "GOMEMLIMIT" {
+			env = append(env, v)
+		}
+	}
+	return env
+}
+
 // runProgram runs the program in a process of its own and watches its memory.
 func runProgram(t *testing.T, args ...string) processEnd {
 	t.Helper()
@@ -48,12 +58,7 @@ func runProgram(t *testing.T, args ...string) processEnd {
 	}
 	cmd := exec.Command("destkit", args...)
 	cmd.Dir = t.TempDir()
-	// The collector as users have it, not as the tests set it.
-	for _, v := range os.Environ() {
-		if name, _, _ := strings.Cut(v, "="); name != "GOGC" && name != "GOMEMLIMIT" {
-			cmd.Env = append(cmd.Env, v)
-		}
-	}
+	cmd.Env = usersEnvironment()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	require.NoError(t, cmd.Start())
