@@ -160,7 +160,7 @@ func dataError(place string, key masterKey, err error) error {
 	case errors.Is(err, server.ErrHasData):
 		return usagef("--restore needs a new --data directory: this one holds data already")
 	case errors.Is(err, server.ErrDamaged):
-		return untested(fmt.Errorf("%w; start from a backup: destkit serve --data NEW --restore BACKUP", err))
+		return untested(fmt.Errorf("%w: destkit serve --data NEW --restore BACKUP", err))
 	case server.Unfit(err), errors.Is(err, server.ErrLedger):
 		return usageError(withoutPassword(err, "without a password"))
 	}

@@ -32,6 +32,7 @@ func TestDamagedDatabase(t *testing.T) {
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
 			file := filepath.Join(o.Dir, databaseFile)
+			require.NoError(t, os.Remove(file+sumEnd)) // as after a kill
 			text, err := os.ReadFile(file)
 			require.NoError(t, err)
 			text = spoil(text)

@@ -23,9 +23,9 @@
 // # Files
 //
 // A directory holds destkit.db (with -wal and -shm beside it while it is in
-// use), owner.lock, which a running process keeps locked, and owner, the text
-// that a second process shows. The folder is made with mode 0700, files with
-// 0600.
+// use), destkit.db-sum, the checksum that a stop leaves, owner.lock, which a running
+// process keeps locked, and owner, the text that a second process shows. The folder is
+// made with mode 0700, files with 0600.
 //
 // # Secrets
 //

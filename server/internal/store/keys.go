@@ -216,7 +216,10 @@ func (tx *Tx) openInstallation() error {
 	if len(keys) == 0 {
 		_, err = tx.newDataKey(0)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return tx.newSession()
 }
 
 // keepKeys hands keys to the keyring when the transaction is committed.

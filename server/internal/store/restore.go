@@ -88,7 +88,7 @@ func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
 		return err
 	}
 	// What is left of an older database must not be taken for this one's.
-	for _, end := range []string{"-wal", "-shm", "-journal"} {
+	for _, end := range []string{"-wal", "-shm", "-journal", sumEnd} {
 		if err := os.Remove(path + end); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}

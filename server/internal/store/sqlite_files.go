@@ -26,8 +26,17 @@ var _ engine = (*files)(nil)
 const sizeOfFile = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
 
 // openFiles takes a directory, or makes a database in memory.
-func (s *Store) openFiles(ctx context.Context, o Options) (err error) {
+func (s *Store) openFiles(ctx context.Context, o Options) error {
+	err := s.openDatabase(ctx, o)
+	if errors.Is(err, ErrDamaged) && s.dir != "" {
+		err = fmt.Errorf("%w; put %s back as it was, or restore a backup into a new directory", err, databaseFile)
+	}
+	return err
+}
+
+func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 	f := &files{dir: s.dir, path: memoryPath()}
+	whole := false // since the last stop
 	s.engine, s.measure, s.memory = f, sizeOfFile, s.dir == ""
 	if s.dir != "" {
 		s.place, f.path = "data directory "+s.dir, filepath.Join(s.dir, databaseFile)
@@ -41,6 +50,9 @@ func (s *Store) openFiles(ctx context.Context, o Options) (err error) {
 			return err
 		}
 		if err := s.prepareFile(ctx, f.path, o); err != nil {
+			return err
+		}
+		if whole, err = f.unchanged(); err != nil {
 			return err
 		}
 	}
@@ -60,9 +72,15 @@ func (s *Store) openFiles(ctx context.Context, o Options) (err error) {
 		}
 	}
 	version, err := versionOf(c)
+	if err == nil && version > 0 && !s.memory && !whole {
+		err = f.holdsTogether(c)
+	}
 	if err == nil && version > 0 {
 		// A wrong key is noticed before anything is changed.
 		err = s.keys.check(c)
+	}
+	if err == nil && !s.memory {
+		err = f.forgetSum()
 	}
 	if err != nil {
 		return err

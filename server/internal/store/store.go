@@ -126,7 +126,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
 	if err := s.open(ctx, o); err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", s.place, err), s.shut())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", s.place, err), s.shut(""))
 	}
 	return s, nil
 }
@@ -166,7 +166,8 @@ func (s *Store) Close() error {
 				err = errors.Join(err, c.close())
 			}
 		}
-		err = errors.Join(err, s.shut())
+		session := s.session()
+		err = errors.Join(err, s.shut(session))
 	})
 	if err != nil {
 		return fmt.Errorf("close %s: %w", s.place, err)
@@ -175,8 +176,8 @@ func (s *Store) Close() error {
 }
 
 // shut closes what a started or half-started store holds besides its readers;
-// the lock goes last.
-func (s *Store) shut() (err error) {
+// the lock goes last. session is that of a database that was in use.
+func (s *Store) shut(session string) (err error) {
 	if s.news != nil {
 		s.news.end()
 	}
@@ -185,6 +186,9 @@ func (s *Store) shut() (err error) {
 	}
 	if pool := s.Pool(); pool != nil {
 		pool.Close()
+	}
+	if f, ok := s.onDisk(); ok && err == nil {
+		f.leaveSum(session)
 	}
 	if s.owner != nil {
 		err = errors.Join(err, s.owner.release())

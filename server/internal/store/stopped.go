@@ -1,0 +1,201 @@
+package store
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// SQLite has no checksums of its pages: a bit that a disk changes within a value is
+// another value. So a stop leaves the checksum of the database beside it, and the next
+// start compares the two. A process that was killed leaves none; then SQLite is asked
+// whether its pages still hold together, which takes about ten times as long.
+
+const (
+	// sumEnd makes the name of the file from that of the database.
+	sumEnd = "-sum"
+	// settingSession names the start that a database was last written by: a checksum of
+	// another session is that of another file.
+	settingSession = "session"
+)
+
+// stoppedSum is what a stop leaves.
+type stoppedSum struct {
+	Session string `json:"session"`
+	Size    int64  `json:"size"`
+	CRC     string `json:"crc32c"`
+}
+
+// sumOfFile reads a whole database that this process has no connection to: to close the
+// file again drops the locks that a process holds on it.
+func sumOfFile(path string) (s stoppedSum, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	s.Size, err = io.Copy(sum, f)
+	s.CRC = hex.EncodeToString(sum.Sum(nil))
+	return s, err
+}
+
+// write keeps the checksum, with one of its own: torn or damaged, it counts for nothing.
+// It need not be durable.
+func (s stoppedSum) write(path string) error {
+	text, err := json.Marshal(s)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path+sumEnd, append(text, fmt.Sprintf("\n%08x\n", crc32.ChecksumIEEE(text))...), 0o600)
+}
+
+// readSum reads what a stop has left; ok: there is something, and it is whole.
+func readSum(path string) (s stoppedSum, ok bool) {
+	text, err := os.ReadFile(path + sumEnd)
+	if err != nil {
+		return s, false
+	}
+	line, own, _ := strings.Cut(string(text), "\n")
+	if own != fmt.Sprintf("%08x\n", crc32.ChecksumIEEE([]byte(line))) || json.Unmarshal([]byte(line), &s) != nil {
+		return stoppedSum{}, false
+	}
+	return s, true
+}
+
+// unchanged compares the database with what the last stop left, before a connection
+// that writes is opened; false: there is nothing to compare it with.
+func (f *files) unchanged() (bool, error) {
+	// One with a log beside it was not stopped, or another process reads it: then its
+	// file alone is not the whole of it.
+	if info, err := os.Stat(f.path + "-wal"); err == nil && info.Size() > 0 {
+		return false, nil
+	}
+	was, ok := readSum(f.path)
+	if !ok {
+		return false, nil
+	}
+	now, err := sumOfFile(f.path)
+	if err != nil || now.Size == 0 {
+		return false, err
+	}
+	c, err := f.look()
+	if err != nil {
+		return false, err
+	}
+	defer c.close()
+	var session string
+	// What cannot be read here is told by the checks to come.
+	_ = c.query(readSetting, func(c cells) error { session = c.text(0); return nil }, settingSession)
+	switch {
+	case session != was.Session: // that of another file, which has taken the place
+		return false, nil
+	case now.Size != was.Size || now.CRC != was.CRC:
+		return false, fmt.Errorf("%w: it is not as the service left it at its last stop, so a disk or another program has changed it (if that was meant, remove %s)",
+			ErrDamaged, databaseFile+sumEnd)
+	}
+	return true, nil
+}
+
+// look opens a connection that changes nothing, not even the kind of journal.
+func (f *files) look() (*lite, error) {
+	path, err := filepath.Abs(f.path)
+	if err != nil {
+		return nil, err
+	}
+	if path = filepath.ToSlash(path); !strings.HasPrefix(path, "/") {
+		path = "/" + path
+	}
+	file := url.URL{Scheme: "file", Path: path, RawQuery: "immutable=1"}
+	return connect(file.String(), sqlite.OpenReadOnly|sqlite.OpenURI)
+}
+
+const readSetting = "SELECT value FROM settings WHERE key = ?"
+
+// holdsTogether refuses a database whose pages do not fit each other, and a backup that
+// was put in its place and is not as it was made.
+func (f *files) holdsTogether(c *lite) error {
+	first, faults := "", 0
+	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c cells) error {
+		if faults++; faults == 1 {
+			first = c.text(0)
+		}
+		return nil
+	})
+	if err == nil && faults > 0 {
+		err = fmt.Errorf("%w: it has %d faults, the first: %s", ErrDamaged, faults, first)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.intact(); errors.Is(err, ErrNotACopy) {
+		return fmt.Errorf("%w: it is a backup, and its checksum is wrong", ErrDamaged)
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// forgetSum takes the checksum away, durably, before the database changes.
+func (f *files) forgetSum() error {
+	if err := os.Remove(f.path + sumEnd); err != nil {
+		if errors.Is(err, os.ErrNotExist) {
+			return nil
+		}
+		return err
+	}
+	return syncFolder(f.dir)
+}
+
+// leaveSum is for a store that has closed its connections. Without the file the next
+// start takes longer and sees less, so what goes wrong here is no error.
+func (f *files) leaveSum(session string) {
+	if info, err := os.Stat(f.path + "-wal"); session == "" || err == nil && info.Size() > 0 {
+		return
+	}
+	sum, err := sumOfFile(f.path)
+	sum.Session = session
+	if err == nil {
+		err = sum.write(f.path)
+	}
+	if err != nil {
+		_ = os.Remove(f.path + sumEnd)
+	}
+}
+
+// onDisk gives the files of a store that has some.
+func (s *Store) onDisk() (*files, bool) {
+	f, ok := s.engine.(*files)
+	return f, ok && f.dir != ""
+}
+
+// newSession names this start.
+func (tx *Tx) newSession() error {
+	if _, ok := tx.store.onDisk(); !ok {
+		return nil
+	}
+	return tx.SetSetting(settingSession, rand.Text())
+}
+
+// session reads the name of the session, for a store that nobody uses any more; "":
+// it cannot be read.
+func (s *Store) session() (name string) {
+	if _, ok := s.onDisk(); !ok || s.writing == nil {
+		return ""
+	}
+	_, err := s.writing.run(readSetting, func(c cells) error { name = c.text(0); return nil }, settingSession)
+	if err != nil {
+		return ""
+	}
+	return name
+}
