@@ -53,9 +53,14 @@ func (j *journal) slotName(n int64) string {
 // of a batch.
 func openJournal(root *os.Root, name string, f *os.File) (*journal, error) {
 	j := &journal{root: root, name: name}
+	unreadable := ""
 	for slot := range int64(2) {
-		if e, ok := j.read(slot); ok && e.Sequence > j.last.Sequence {
+		e, ok := j.read(slot)
+		switch {
+		case ok && e.Sequence > j.last.Sequence:
 			j.last = e
+		case !ok && j.exists(slot):
+			unreadable = j.slotName(slot)
 		}
 	}
 	info, err := f.Stat()
@@ -67,6 +72,9 @@ func openJournal(root *os.Root, name string, f *os.File) (*journal, error) {
 	size, last := info.Size(), &j.last
 	same := size >= last.From && bytes.Equal(before(f, last.From), last.Before)
 	switch {
+	// A crash tears a slot before its batch is begun: then the other explains the file.
+	case unreadable != "" && size > 0 && (!same || size > last.To):
+		return nil, fmt.Errorf("the journal %s of %s is damaged, so what the last batch wrote is not known: see that the file ends with a whole row, then remove the journal", unreadable, name)
 	case !same: // somebody replaced the file: what was written is gone
 		j.last = entryOfJournal{Sequence: last.Sequence}
 	case size < last.To:
@@ -124,6 +132,12 @@ func (j *journal) read(slot int64) (e entryOfJournal, ok bool) {
 
 func checksum(body []byte) string {
 	return strconv.FormatUint(uint64(crc32.ChecksumIEEE(body)), 16)
+}
+
+// exists reports whether there is something in the place of a slot.
+func (j *journal) exists(slot int64) bool {
+	_, err := j.root.Lstat(j.slotName(slot))
+	return err == nil
 }
 
 // keys are those of the last batch of the plan's run; none of another run.

@@ -171,9 +171,7 @@ func TestTornBatch(t *testing.T) {
 		slots, err := filepath.Glob(filepath.Join(dir, ".out*"))
 		require.NoError(t, err)
 		require.Len(t, slots, 2)
-		for _, slot := range slots {
-			require.NoError(t, os.Truncate(slot, 10))
-		}
+		require.NoError(t, os.Truncate(slots[0], 10)) // that of the second batch
 		send(two)
 		require.Equal(t, after, content(t, dir, "out."+format))
 		// Another file in its place is nobody's torn batch.

@@ -1,0 +1,62 @@
+package destination
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
+
+// TestDamagedJournal: a batch comes again after a crash, and the journal that would say
+// that it is in the file, or half of it, was harmed. It is written once, or refused with
+// what to do; the file is not touched.
+func TestDamagedJournal(t *testing.T) {
+	plan := filePlan(1, rpc.OperationInsert, "id", "id", "name")
+	one, two := batchOf(`{"id":1,"name":"one"}`), batchOf(`{"id":2,"name":"two"}`, `{"id":3,"name":"three"}`)
+	const whole = "id,name\n1,one\n2,two\n3,three\n"
+	harms := map[string]func(text []byte) []byte{
+		"emptied":        func([]byte) []byte { return nil },
+		"cut":            func(text []byte) []byte { return text[:len(text)/2] },
+		"cut by a byte":  func(text []byte) []byte { return text[:len(text)-1] },
+		"flipped":        func(text []byte) []byte { text[len(text)/2] ^= 4; return text },
+		"its sum":        func(text []byte) []byte { text[0] ^= 1; return text },
+		"something else": func([]byte) []byte { return []byte("{}") },
+	}
+	for name, harm := range harms {
+		for slot := range 2 { // 1 is that of the first batch, 0 that of the second
+			for _, size := range []int{len(whole), len(whole) - 5} {
+				dir := t.TempDir()
+				file := filepath.Join(dir, "out.csv")
+				open := func() Sender { return folder(t, newGate(t, Options{}), dir, FormatCSV) }
+				first := open()
+				for _, batch := range [][][]byte{one, two} {
+					_, err := first.Send(t.Context(), plan, batch)
+					require.NoError(t, err)
+				}
+				path := filepath.Join(dir, ".out.csv.destkit-journal-"+string(rune('0'+slot)))
+				text, err := os.ReadFile(path)
+				require.NoError(t, err)
+				require.NoError(t, os.WriteFile(path, harm(text), 0o600))
+				require.NoError(t, os.Truncate(file, int64(size)))
+				before := content(t, dir, "out.csv")
+				_, err = open().Send(t.Context(), plan, two)
+				if slot == 1 { // the other one says it all
+					require.NoError(t, err, name)
+					require.Equal(t, whole, content(t, dir, "out.csv"), name)
+					continue
+				}
+				require.ErrorContains(t, err, "the journal .out.csv.destkit-journal-0 of out.csv is damaged", name)
+				require.ErrorContains(t, err, "then remove the journal", name)
+				require.Equal(t, before, content(t, dir, "out.csv"), name)
+				require.NoError(t, os.Remove(path))
+				require.NoError(t, os.WriteFile(file, []byte("id,name\n1,one\n"), 0o600))
+				_, err = open().Send(t.Context(), plan, two)
+				require.NoError(t, err, "as it said: %s", name)
+				require.Equal(t, whole, content(t, dir, "out.csv"), name)
+			}
+		}
+	}
+}
