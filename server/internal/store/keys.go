@@ -216,10 +216,7 @@ func (tx *Tx) openInstallation() error {
 	if len(keys) == 0 {
 		_, err = tx.newDataKey(0)
 	}
-	if err != nil {
-		return err
-	}
-	return tx.newSession()
+	return err
 }
 
 // keepKeys hands keys to the keyring when the transaction is committed.

@@ -238,6 +238,12 @@ func (s *Store) restore(ctx context.Context, from io.Reader) error {
 	if s.writing = c; c == nil || err != nil {
 		return cmp.Or(err, ErrUnavailable)
 	}
+	if f, ok := s.onDisk(); ok {
+		if err := f.forgetSum(); err != nil {
+			return err
+		}
+		f.session = false
+	}
 	if err := s.engine.overwrite(ctx, c, staged); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ import (
 type files struct {
 	dir  string // "" in memory
 	path string // of the database, for further connections
+	// session: this start has written to the database. Whoever has the turn uses it.
+	session bool
 }
 
 var _ engine = (*files)(nil)
@@ -79,7 +81,7 @@ func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 		// A wrong key is noticed before anything is changed.
 		err = s.keys.check(c)
 	}
-	if err == nil && !s.memory {
+	if err == nil && !s.memory && version != schemaVersion() {
 		err = f.forgetSum()
 	}
 	if err != nil {

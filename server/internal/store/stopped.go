@@ -94,11 +94,14 @@ func (f *files) unchanged() (bool, error) {
 		return false, err
 	}
 	defer c.close()
-	var session string
-	// What cannot be read here is told by the checks to come.
-	_ = c.query(readSetting, func(c cells) error { session = c.text(0); return nil }, settingSession)
+	setting := func(key string) (value string) {
+		// What cannot be read here is told by the checks to come.
+		_ = c.query(readSetting, func(c cells) error { value = c.text(0); return nil }, key)
+		return value
+	}
 	switch {
-	case session != was.Session: // that of another file, which has taken the place
+	// Another file has taken the place; a backup has a checksum within.
+	case setting(settingSession) != was.Session, setting(settingCopied) != "":
 		return false, nil
 	case now.Size != was.Size || now.CRC != was.CRC:
 		return false, fmt.Errorf("%w: it is not as the service left it at its last stop, so a disk or another program has changed it (if that was meant, remove %s)",
@@ -179,12 +182,21 @@ func (s *Store) onDisk() (*files, bool) {
 	return f, ok && f.dir != ""
 }
 
-// newSession names this start.
-func (tx *Tx) newSession() error {
-	if _, ok := tx.store.onDisk(); !ok {
+// beginSession names the session with its first change; one that only reads leaves the
+// checksum as it is.
+func (tx *Tx) beginSession() error {
+	f, ok := tx.store.onDisk()
+	if !ok || f.session || !tx.changed {
 		return nil
 	}
-	return tx.SetSetting(settingSession, rand.Text())
+	if err := tx.SetSetting(settingSession, rand.Text()); err != nil {
+		return err
+	}
+	if err := f.forgetSum(); err != nil {
+		return err
+	}
+	f.session = true
+	return nil
 }
 
 // session reads the name of the session, for a store that nobody uses any more; "":

@@ -45,7 +45,9 @@ func TestChangedDatabase(t *testing.T) {
 	require.NoError(t, os.WriteFile(file, good, 0o600))
 	s, err := Open(t.Context(), o)
 	require.NoError(t, err)
-	require.NoFileExists(t, file+sumEnd, "it says nothing of a database in use")
+	require.FileExists(t, file+sumEnd)
+	update(t, s, func(tx *Tx) { build(t, tx, "later") })
+	require.NoFileExists(t, file+sumEnd, "it says nothing of a database that changes")
 	require.NoError(t, s.Close())
 	require.FileExists(t, file+sumEnd)
 }

@@ -77,6 +77,9 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 	if err := errors.Join(tx.broken, ctx.Err()); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
+	if err := tx.beginSession(); err != nil {
+		return fmt.Errorf("commit change: %w", err)
+	}
 	if err := tx.commit(); err != nil {
 		return fmt.Errorf("commit change: %w", err)
 	}
