@@ -223,6 +223,8 @@ func restoreRefused(err error) error {
 		return refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):
 		return refuse(http.StatusBadRequest, "%v", err)
+	case errors.Is(err, store.ErrDamaged): // the service's own
+		return err
 	}
 	if failureOf(err).code != http.StatusInternalServerError {
 		return err

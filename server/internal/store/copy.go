@@ -46,7 +46,20 @@ func (f *files) copy(ctx context.Context, reader conn, w io.Writer) error {
 	if err := reader.(*lite).backup(ctx, temp); err != nil {
 		return err
 	}
+	if err := wholeCopy(temp); err != nil {
+		return err
+	}
 	return sendFile(w, temp)
+}
+
+// wholeCopy looks at pages that were copied unread: a snapshot of a damaged database
+// would vouch for it.
+func wholeCopy(path string) error {
+	c, err := (&files{path: path}).look()
+	if err != nil {
+		return err
+	}
+	return errors.Join(c.holdsTogether(), c.close())
 }
 
 // vacuum writes what a database holds now into a new file: one read, so others
@@ -108,6 +121,10 @@ func backup(ctx context.Context, dir, to string) error {
 		return err
 	} else if inside {
 		return ErrInside
+	}
+	// A checksum of what is damaged already would vouch for it.
+	if _, err := (&files{dir: dir, path: path}).unchanged(); err != nil {
+		return err
 	}
 	temp := to + "." + rand.Text() + leftover
 	defer os.Remove(temp)

@@ -75,7 +75,7 @@ func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 	}
 	version, err := versionOf(c)
 	if err == nil && version > 0 && !s.memory && !whole {
-		err = f.holdsTogether(c)
+		err = c.holdsTogether()
 	}
 	if err == nil && version > 0 {
 		// A wrong key is noticed before anything is changed.

@@ -19,7 +19,7 @@ import (
 // SQLite has no checksums of its pages: a bit that a disk changes within a value is
 // another value. So a stop leaves the checksum of the database beside it, and the next
 // start compares the two. A process that was killed leaves none; then SQLite is asked
-// whether its pages still hold together, which takes about ten times as long.
+// whether its pages still hold together, which takes several times as long.
 
 const (
 	// sumEnd makes the name of the file from that of the database.
@@ -127,7 +127,7 @@ const readSetting = "SELECT value FROM settings WHERE key = ?"
 
 // holdsTogether refuses a database whose pages do not fit each other, and a backup that
 // was put in its place and is not as it was made.
-func (f *files) holdsTogether(c *lite) error {
+func (c *lite) holdsTogether() error {
 	first, faults := "", 0
 	err := c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok'", func(c cells) error {
 		if faults++; faults == 1 {
@@ -202,7 +202,7 @@ func (tx *Tx) beginSession() error {
 // session reads the name of the session, for a store that nobody uses any more; "":
 // it cannot be read.
 func (s *Store) session() (name string) {
-	if _, ok := s.onDisk(); !ok || s.writing == nil {
+	if _, ok := s.onDisk(); !ok || s.writing == nil || s.damaged.Load() {
 		return ""
 	}
 	_, err := s.writing.run(readSetting, func(c cells) error { name = c.text(0); return nil }, settingSession)

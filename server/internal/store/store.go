@@ -75,6 +75,7 @@ type Store struct {
 	closed  chan struct{}
 	closing sync.Once
 
+	damaged    atomic.Bool // a statement has met damage: the checksum of a stop must not vouch for it
 	generation atomic.Uint64
 	work       struct{ statements, rows atomic.Uint64 }
 }
@@ -187,7 +188,7 @@ func (s *Store) shut(session string) (err error) {
 	if pool := s.Pool(); pool != nil {
 		pool.Close()
 	}
-	if f, ok := s.onDisk(); ok && err == nil {
+	if f, ok := s.onDisk(); ok && err == nil && f.session {
 		f.leaveSum(session)
 	}
 	if s.owner != nil {

@@ -171,6 +171,9 @@ func (tx *Tx) checked(err error) error {
 	if !harmless(err) {
 		tx.broken = err
 	}
+	if errors.Is(err, ErrDamaged) {
+		tx.store.damaged.Store(true)
+	}
 	if dangling(err) {
 		return fmt.Errorf("%w: %w", ErrGone, err)
 	}

@@ -173,7 +173,8 @@ run, or a file of it is harmed while no process has it. The run either comes to 
 had been, or fails and says why; the run after it, with a good disk, brings the destination to what the
 operation promises, and the one after that finds nothing left to do. After a harm the next run says what
 was lost; where it does not know every key any more it says that deletes are unknown, and only then may a
-record stay that has left the source. Written by ` + "`make docs`" + `.
+record stay that has left the source. The other files of a service are in
+[disk-matrix-service.md](disk-matrix-service.md). Written by ` + "`make docs`" + `.
 
 | disk or file | operation | at | the run | the run after it |
 |---|---|---|---|---|
