@@ -106,6 +106,7 @@ docs: ## write the generated tables in docs/ again
 	$(MAKE) zoo UPDATE=1
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^Test(Crash|Disk|Fault)Matrix$$' ./server/internal/sync/executor -update
 	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|Outcomes)$$' ./server -update
+	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
 	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)

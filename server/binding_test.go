@@ -203,6 +203,8 @@ func TestDatabaseThatKnowsLessRuns(t *testing.T) {
 	w.oneRun(w.id)
 	w.stop()
 	require.NoError(t, os.WriteFile(w.path("destkit.db"), text.Bytes(), 0o600))
+	require.ErrorIs(t, w.start(), ErrDamaged, "it is not what the stop has left")
+	require.NoError(t, os.Remove(w.path("destkit.db-sum")))
 	unmark(t, w.path("destkit.db"))
 	require.ErrorContains(t, w.start(), "it has run 3 of sync 1, which the database does not know")
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-var updateLedger = flag.Bool("update", false, "write docs/fidelity.md and fidelity_proofs.json again")
+var updateLedger = flag.Bool("update", false, "write docs/fidelity.md, docs/disk-matrix-service.md and fidelity_proofs.json again")
 
 const (
 	fidelityPage  = "../docs/fidelity.md"

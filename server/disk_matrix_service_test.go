@@ -1,0 +1,155 @@
+package server
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/matrixtest"
+)
+
+const (
+	diskPage = "../docs/disk-matrix-service.md"
+	diskHead = `# Disk fault matrix of the service
+
+What a disk can do to the files of a service beside the ledger, which has
+[a matrix of its own](disk-matrix.md): the database, its log and the checksum of its last stop, the
+journal of a file that rows are appended to, backups and snapshots. Each cell harms one file, or takes
+the room or the right to write away, and does what reads or writes the file. Refused means: with an
+error that names the file or its folder and says what to do, and with every file as it was; what it
+says to do is then done, every answer of the API is what it was, and the next run brings the
+destination to what the operation promises, which an audit confirms. Written by ` + "`make docs`" + `.
+
+SQLite has no checksums of pages. Two things stay unseen, therefore: a changed byte within a value of a
+database whose process was killed, or that is being served, and the end of the log of a killed
+process that is cut off between two changes. A backup is compared with the checksum in it.
+
+| file | harm | operation | outcome |
+|---|---|---|---|
+`
+)
+
+// diskCellOfService is one harm to one file in one operation. run asserts the outcome.
+type diskCellOfService struct {
+	file, harm, operation, outcome string
+	run                            func(t *testing.T)
+}
+
+func (c diskCellOfService) String() string { return c.file + "/" + c.harm + "/" + c.operation }
+
+func (c diskCellOfService) line() string {
+	return fmt.Sprintf("| %s | %s | %s | %s |", c.file, c.harm, c.operation, c.outcome)
+}
+
+// TestDiskMatrixOfTheService harms what the service keeps beside the ledger: each harm is
+// refused or recovered from, and said.
+func TestDiskMatrixOfTheService(t *testing.T) {
+	if testing.Short() {
+		t.Skip("matrices do not run with -short")
+	}
+	var cells []diskCellOfService
+	for _, some := range [][]diskCellOfService{storeCells(), servedCells(), logCells(), copyCells(), journalCells(), roomCells()} {
+		cells = append(cells, some...)
+	}
+	table := &matrixtest.Table[int]{}
+	page, err := os.ReadFile(diskPage)
+	require.True(t, err == nil || *updateLedger, "run with -update: %v", err)
+	t.Cleanup(func() {
+		if *updateLedger {
+			table.Write(t, diskPage, diskHead, fmt.Sprintf("\n%d cells.\n", len(cells)), len(cells))
+		}
+	})
+	for i, c := range cells {
+		if !matrixtest.Whole() && !matrixtest.Named() && i%20 != 3 {
+			continue
+		}
+		t.Run(c.String(), func(t *testing.T) {
+			t.Parallel()
+			c.run(t)
+			table.Add(i, c.line())
+			if !*updateLedger {
+				require.Contains(t, string(page), c.line()+"\n", "run with -update")
+			}
+		})
+	}
+	if matrixtest.Whole() && !*updateLedger && len(roomCells()) > 0 {
+		require.Contains(t, string(page), fmt.Sprintf("\n%d cells.\n", len(cells)), "run with -update")
+	}
+}
+
+// diskWorld is a service in a directory that was stopped after two days, and is harmed.
+type diskWorld struct {
+	*inPlace
+	earlier string // the directory as it was a day before
+	look    string // what the API shows
+}
+
+// newDiskWorld makes a sync with this operation, which has run on both days.
+func newDiskWorld(t *testing.T, operation string) *diskWorld {
+	t.Helper()
+	return newDiskWorldIn(t, operation, t.TempDir())
+}
+
+func newDiskWorldIn(t *testing.T, operation, folder string) *diskWorld {
+	t.Helper()
+	dir := filepath.Join(folder, "data")
+	w := &diskWorld{inPlace: &inPlace{newSyncWorld(t, func(c *Config) { c.Dir, c.MasterKey = dir, bytes.Repeat([]byte{7}, 32) }), dir, 0}}
+	if operation == "update" { // it changes what is there, and adds nothing
+		w.batch(rpc.OperationInsert, map[string]any{"email": "ada@example.com", "last_name": "x"}, map[string]any{"email": "grace@example.com", "last_name": "x"},
+			map[string]any{"email": "alan@example.com", "last_name": "x"}, map[string]any{"email": "mary@example.com", "last_name": "x"})
+	}
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (2, 'grace@example.com', 'Grace')`)
+	w.id = w.kept(map[string]any{"operation": operation}).id("data.id")
+	w.runAndAudit()
+	w.stop()
+	w.earlier = filepath.Join(t.TempDir(), "earlier")
+	copyTree(t, w.dir, w.earlier)
+	require.NoError(t, w.start())
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (3, 'alan@example.com', 'Alan')`)
+	w.do("POST", "/workspaces", w.pat, map[string]any{"name": "Acknowledged"}).want(201)
+	w.runAndAudit()
+	w.look = worldOf(w.world)
+	return w
+}
+
+// runAndAudit has the sync run, and an audit find nothing.
+func (w *diskWorld) runAndAudit() {
+	w.t.Helper()
+	ended := w.oneRun(w.id)
+	require.Equal(w.t, "completed", ended.at("data.status"), string(ended.text))
+	require.Zero(w.t, ended.id("data.records_failed"), string(ended.text))
+	report := w.audits(w.id, nil)
+	require.True(w.t, report.Clean, "%+v", report.Findings)
+}
+
+// whole asserts that nothing acknowledged is lost, and that the sync goes on.
+func (w *diskWorld) whole() {
+	w.t.Helper()
+	same(w.t, w.look, worldOf(w.world))
+	w.changeSource(`INSERT INTO customers (id, email, name) VALUES (4, 'mary@example.com', 'Mary')`)
+	w.runAndAudit()
+}
+
+// refusedStart asserts that a start is refused with these words and changes nothing.
+func (w *diskWorld) refusedStart(says string) {
+	w.t.Helper()
+	before := files(w.t, w.dir)
+	err := w.start()
+	require.ErrorContains(w.t, err, says)
+	require.ErrorContains(w.t, err, w.dir)
+	after := files(w.t, w.dir)
+	for path, text := range before {
+		if strings.HasSuffix(path, "-shm") { // SQLite makes it anew
+			continue
+		}
+		now, there := after[path]
+		require.True(w.t, there, "%s is gone", path)
+		require.True(w.t, text == now, "%s was changed", path)
+	}
+}
