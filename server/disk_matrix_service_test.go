@@ -27,8 +27,9 @@ says to do is then done, every answer of the API is what it was, and the next ru
 destination to what the operation promises, which an audit confirms. Written by ` + "`make docs`" + `.
 
 SQLite has no checksums of pages. Two things stay unseen, therefore: a changed byte within a value of a
-database whose process was killed, or that is being served, and the end of the log of a killed
-process that is cut off between two changes. A backup is compared with the checksum in it.
+database whose process was killed, or that is being served; and the log of a killed process that is
+cut off, which looks like the torn end that a kill may leave (a run in what was cut off is missed by
+the ledger, and the start is refused). A backup is compared with the checksum in it.
 
 | file | harm | operation | outcome |
 |---|---|---|---|

@@ -54,6 +54,9 @@ func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 		if err := s.prepareFile(ctx, f.path, o); err != nil {
 			return err
 		}
+		if err := wholeLog(f.path + "-wal"); err != nil {
+			return err
+		}
 		if whole, err = f.unchanged(); err != nil {
 			return err
 		}
