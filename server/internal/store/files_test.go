@@ -126,6 +126,7 @@ func TestNewerVersion(t *testing.T) {
 	require.NoError(t, s.Close())
 	path := filepath.Join(dir, databaseFile)
 	raw(t, path, fmt.Sprintf("PRAGMA user_version = %d", schemaVersion()+7))
+	require.NoError(t, os.Remove(path+sumEnd)) // as that version would
 	before, err := os.ReadFile(path)
 	require.NoError(t, err)
 	_, err = Open(t.Context(), Options{Dir: dir, MasterKey: testKey})
