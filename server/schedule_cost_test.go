@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -92,6 +93,7 @@ func (w *world) again(between func(db *sqlite.Conn)) {
 		require.NoError(w.t, err)
 		between(db)
 		require.NoError(w.t, db.Close())
+		require.NoError(w.t, os.Remove(filepath.Join(config.Dir, "destkit.db-sum"))) // the change is meant
 	}
 	var err error
 	w.s, err = New(w.t.Context(), config)
