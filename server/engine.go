@@ -1,12 +1,10 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
@@ -272,113 +270,6 @@ func (e *engine) resend(job *executor.Job, to endpoint) {
 	if to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&job.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
-}
-
-// finish records how a run has ended, and what follows from it.
-func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
-	canceled := e.isCanceled(run.ID)
-	e.progress.forget(run.ID)
-	status := api.SyncUpToDate
-	var ended *store.SyncRun
-	var again *retry
-	var followers []*store.SyncRun
-	var paused *store.Sync
-	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
-		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
-		if err != nil {
-			return err
-		}
-		if kept.Run.Status != api.RunWorking { // it was committed, and only the answer was lost
-			ended = cmp.Or(ended, kept)
-			return nil
-		}
-		followers = nil
-		r := &kept.Run
-		countersOf(r, o.Counters)
-		r.SchemaChanges = progress.schema.changes
-		r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(e.s.clock.Now())
-		r.FullSync = r.FullSync || o.FullSync
-		if o.FullReason != "" && r.TriggerReason != nil {
-			r.TriggerReason.UIDetail += "; full sync: " + o.FullReason
-		}
-		if o.Status != api.RunCompleted {
-			status = api.SyncFailing
-			r.ErrorCode, r.ErrorMessage, r.ErrorDetail = optional(o.Code), optional(o.Message), optional(o.Detail)
-			r.CurrentStep = api.Ptr(progress.at())
-		}
-		if canceled {
-			status, r.Status, r.Canceled = api.SyncFailing, api.RunFailed, true
-			r.ErrorCode, r.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
-		}
-		if err := tx.SaveSyncRun(kept); err != nil {
-			return err
-		}
-		if err := keepMerged(tx, y.ID, kept.ID, o); err != nil {
-			return err
-		}
-		ended = kept
-		if again, err = e.s.retries.ended(tx, y, kept, o.Transient); err != nil {
-			return err
-		}
-		if again != nil {
-			if err := e.s.tellLeader(tx, topicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
-				return err
-			}
-		}
-		if err := e.s.fleet.over(tx, kept); err != nil {
-			return err
-		}
-		if kept.Run.Status == api.RunCompleted {
-			if err := progress.to.keep(tx, y.ID); err != nil {
-				return err
-			}
-			if followers, err = e.s.schedule.after(tx, y); err != nil {
-				return err
-			}
-		}
-		if err := e.keepColumns(tx, y, progress); err != nil {
-			return err
-		}
-		if o.Code == errorSchemaChanged {
-			if paused, err = e.s.pauseSync(tx, y); err != nil {
-				return err
-			}
-		}
-		return tx.SetSyncOutcome(y.ID, status, y.MatchRate)
-	})
-	if err != nil {
-		return err
-	}
-	ctx = context.WithoutCancel(ctx)
-	e.vacate(run.ID) // the next run of the sync need not wait for what follows
-	e.s.lifecycle.ended(ctx, y, ended)
-	if paused != nil {
-		e.s.schedule.put(paused)
-	}
-	e.s.retention.ended()
-	e.s.live.ended(ctx, y, o, canceled)
-	e.s.retries.put(y.WorkspaceID, y.ID, again)
-	for _, follower := range followers {
-		e.s.launch(follower)
-	}
-	return nil
-}
-
-func optional(text string) *string {
-	if text == "" {
-		return nil
-	}
-	return &text
-}
-
-// alertIDs are the ids of the alerts that a sync has.
-func alertIDs(config *api.SyncConfig) (ids []int64) {
-	for _, alert := range config.AlertAttributes {
-		if alert.ID != nil {
-			ids = append(ids, *alert.ID)
-		}
-	}
-	return ids
 }
 
 // ledgerFolder holds the ledger in a data directory.

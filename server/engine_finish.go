@@ -1,0 +1,144 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"strconv"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/executor"
+)
+
+// ending is the end of one run: what is recorded of it in one transaction, and what
+// follows once that is committed.
+type ending struct {
+	e        *engine
+	sync     *store.Sync
+	outcome  executor.Outcome
+	progress *runProgress
+	canceled bool
+
+	status    string // of the sync
+	run       *store.SyncRun
+	again     *retry           // nil when the run is not tried again
+	followers []*store.SyncRun // of syncs that run after this one
+	paused    *store.Sync      // the sync, when the run has paused it
+}
+
+// finish records how a run has ended, and what follows from it.
+func (e *engine) finish(ctx context.Context, y *store.Sync, run *store.SyncRun, o executor.Outcome, progress *runProgress) error {
+	end := &ending{e: e, sync: y, outcome: o, progress: progress, canceled: e.isCanceled(run.ID), status: api.SyncUpToDate}
+	e.progress.forget(run.ID)
+	err := e.record(ctx, run.ID, func(tx *store.Tx) error {
+		kept, err := tx.SyncRun(run.WorkspaceID, run.ID)
+		if err != nil {
+			return err
+		}
+		if kept.Run.Status != api.RunWorking { // it was committed, and only the answer was lost
+			end.run = cmp.Or(end.run, kept)
+			return nil
+		}
+		end.run, end.followers = kept, nil
+		return end.record(tx)
+	})
+	if err != nil {
+		return err
+	}
+	end.follow(context.WithoutCancel(ctx))
+	return nil
+}
+
+// record writes the outcome into the run and the sync, and decides what comes next.
+func (end *ending) record(tx *store.Tx) (err error) {
+	e, y, run := end.e, end.sync, end.run
+	end.describe()
+	if err := tx.SaveSyncRun(run); err != nil {
+		return err
+	}
+	if err := keepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
+		return err
+	}
+	if end.again, err = e.s.retries.ended(tx, y, run, end.outcome.Transient); err != nil {
+		return err
+	}
+	if end.again != nil {
+		if err := e.s.tellLeader(tx, topicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
+			return err
+		}
+	}
+	if err := e.s.fleet.over(tx, run); err != nil {
+		return err
+	}
+	if run.Run.Status == api.RunCompleted {
+		if err := end.progress.to.keep(tx, y.ID); err != nil {
+			return err
+		}
+		if end.followers, err = e.s.schedule.after(tx, y); err != nil {
+			return err
+		}
+	}
+	if err := e.keepColumns(tx, y, end.progress); err != nil {
+		return err
+	}
+	if end.outcome.Code == errorSchemaChanged {
+		if end.paused, err = e.s.pauseSync(tx, y); err != nil {
+			return err
+		}
+	}
+	return tx.SetSyncOutcome(y.ID, end.status, y.MatchRate)
+}
+
+// describe puts counters, status and error into the run as the API shows it.
+func (end *ending) describe() {
+	r, o := &end.run.Run, end.outcome
+	countersOf(r, o.Counters)
+	r.SchemaChanges = end.progress.schema.changes
+	r.Status, r.CurrentStep, r.CompletedAt = o.Status, nil, api.At(end.e.s.clock.Now())
+	r.FullSync = r.FullSync || o.FullSync
+	if o.FullReason != "" && r.TriggerReason != nil {
+		r.TriggerReason.UIDetail += "; full sync: " + o.FullReason
+	}
+	if o.Status != api.RunCompleted {
+		end.status = api.SyncFailing
+		r.ErrorCode, r.ErrorMessage, r.ErrorDetail = optional(o.Code), optional(o.Message), optional(o.Detail)
+		r.CurrentStep = api.Ptr(end.progress.at())
+	}
+	if end.canceled {
+		end.status, r.Status, r.Canceled = api.SyncFailing, api.RunFailed, true
+		r.ErrorCode, r.ErrorMessage = api.Ptr(errorCanceled), api.Ptr("The run was cancelled through the API")
+	}
+}
+
+// follow lets go of the run and begins what follows.
+func (end *ending) follow(ctx context.Context) {
+	e, y := end.e, end.sync
+	e.vacate(end.run.ID) // the next run of the sync need not wait for what follows
+	e.s.lifecycle.ended(ctx, y, end.run)
+	if end.paused != nil {
+		e.s.schedule.put(end.paused)
+	}
+	e.s.retention.ended()
+	e.s.live.ended(ctx, y, end.outcome, end.canceled)
+	e.s.retries.put(y.WorkspaceID, y.ID, end.again)
+	for _, follower := range end.followers {
+		e.s.launch(follower)
+	}
+}
+
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// alertIDs are the ids of the alerts that a sync has.
+func alertIDs(config *api.SyncConfig) (ids []int64) {
+	for _, alert := range config.AlertAttributes {
+		if alert.ID != nil {
+			ids = append(ids, *alert.ID)
+		}
+	}
+	return ids
+}
