@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
 )
 
 // TestPipelineCommands looks at every command line of destkit in the guide, the
@@ -39,6 +42,15 @@ func TestPipelineCommands(t *testing.T) {
 			requireCommand(t, words[1:])
 		}
 	}
+}
+
+// TestReadmeCountsChecks: the number of checks in the README is that of the catalogue.
+func TestReadmeCountsChecks(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(repository, "README.md"))
+	require.NoError(t, err)
+	catalogue, err := conformance.LoadCatalogue()
+	require.NoError(t, err)
+	require.Contains(t, string(text), fmt.Sprintf("`destkit checks --suite destination` lists the %d checks", len(catalogue.Checks)))
 }
 
 // codeOf returns the code of a Markdown text: its fenced blocks, and each span in
