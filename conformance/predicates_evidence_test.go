@@ -176,6 +176,18 @@ var deleteExchanges = map[string]exchange{
 			{holds: []stored{undeleted}, status: Inconclusive, finds: "is still there after its delete was acknowledged"},
 		},
 	},
+	"SEM-019": {
+		good: []talk{{holds: []stored{asSent}}},
+		bad: []talk{
+			{says: says{"sync_batch:insert": inTurn(results(acknowledged), results(refusal))}, holds: []stored{onceDeleted(nothing)}, finds: `the deleted record "zz-conf-00ab12-SEM-019-1@example.com" created again`},
+			{blind: true, says: says{"sync_batch:insert": inTurn(results(acknowledged), results(refusal))}, finds: "created again"},
+			{says: says{"sync_batch:insert": inTurn(results(acknowledged), results(acknowledged, refusal, acknowledged))}, holds: []stored{asSent}, finds: `the deleted record "zz-conf-00ab12-SEM-019-2@example.com" created again`},
+			{holds: []stored{onceDeleted(nothing)}, finds: "it is not there"},
+			{holds: []stored{undeleted}, status: Inconclusive, finds: "is still there after its delete was acknowledged"},
+			{says: says{"sync_batch:delete": results(refusal)}, holds: []stored{asSent}, status: Inconclusive, finds: "was refused (OPS-007)"},
+			{says: says{"sync_batch:insert": results(refusal)}, holds: []stored{nothing}, status: Inconclusive, finds: "every record was refused"},
+		},
+	},
 }
 
 // durabilityExchanges: what is acknowledged stays.

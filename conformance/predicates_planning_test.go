@@ -236,4 +236,9 @@ var fieldExchanges = map[string]exchange{
 			finds: "order_no has other types or flags",
 		},
 	}},
+	"FLD-015": {bad: []talk{
+		{says: says{"list_fields:order": inTurn(gives(orderFields), failure(-32602, "no such object"))}, finds: "no such object"},
+		{says: says{"list_fields:order": inTurn(gives(orderFields), gives(withField(`"remark"`)))}, finds: "now lists order_no, remark"},
+		{says: says{"list_fields:order": inTurn(gives(orderFields), gives(`{"fields":[]}`))}, finds: `list_fields of "order" is empty`},
+	}},
 }

@@ -15,6 +15,7 @@ func evidenceSteps() []definition {
 	return []definition{
 		step(`^every acknowledged record (is in the destination|is in the destination, where a read-back shows it|is stored exactly|exists once|has its new values)$`,
 			func(sc *scenario) any { return func(claim string) error { return storedClaims[claim](sc) } }),
+		step(`^every deleted record is there again$`, func(sc *scenario) any { return sc.presentAgain }),
 		step(`^no (record|copy in another object) exists$`, func(sc *scenario) any { return sc.noneThere }),
 		step(`^(every record|everything else) is unchanged by the last batch$`, func(sc *scenario) any { return sc.unchanged }),
 		step(`^every record has the values of one batch$`, func(sc *scenario) any { return sc.valuesOfOneBatch }),
@@ -109,6 +110,17 @@ func (sc *scenario) present() error {
 	}
 	sc.Saw(SeenStored, len(due)-len(lost))
 	return sc.held()
+}
+
+// presentAgain judges records that were created, deleted and sent again as they were.
+// Refusing one of them has no ground in its values, which were accepted before.
+func (sc *scenario) presentAgain() error {
+	refused := sc.expectations(func(e *expected) bool { return e.created && !e.exists && e.refused && e.changes == 0 })
+	for _, e := range refused {
+		b := sc.batchWith(e.record)
+		sc.brokenAs(symptomMissing, b.operation, "the deleted record "+string(e.record.key)+" created again", b.why(e.record), b.reply)
+	}
+	return sc.present()
 }
 
 // presentIfShown is present for checks that have evidence without a read-back.

@@ -13,7 +13,7 @@ import (
 // planningSteps judge list_objects, list_fields and supported_operations.
 func planningSteps() []definition {
 	return []definition{
-		step(`^the service calls "(list_fields|supported_operations)" for (every object|an object that does not exist)(?: (\d+) times in parallel)?$`,
+		step(`^the service calls "(list_fields|supported_operations)" for (every object|every object under another label|an object that does not exist)(?: (\d+) times in parallel)?$`,
 			func(sc *scenario) any { return sc.asksAboutObjects }),
 		step(`^every listed object has (a name and a label|a unique name|an identifier field|the same fields each time)$`,
 			func(sc *scenario) any { return func(claim string) error { return objectClaims[claim](sc) } }),
@@ -33,11 +33,29 @@ func (sc *scenario) asksAboutObjects(method, which, times string) error {
 	if times != "" {
 		return sc.callsInParallel(method, times)
 	}
-	if which == "every object" {
+	switch which {
+	case "every object":
 		return sc.sendAll(sc.methodCalls(method))
+	case "every object under another label":
+		return sc.sendAll(sc.relabelled(sc.methodCalls(method)))
 	}
 	_, err := sc.send(request{method: method, params: objectParams(unknownObject), object: unknownObject.APIName})
 	return err
+}
+
+// relabelled are calls about objects with the label of another object, where one has
+// another, else with a label that no object has.
+func (sc *scenario) relabelled(calls []request) []request {
+	objects := sc.catalog.objects
+	for i := range calls {
+		o := rpc.Object{APIName: calls[i].object, Label: unknownObject.Label}
+		at := slices.IndexFunc(objects, func(other *object) bool { return other.APIName == o.APIName })
+		if next := objects[(at+1)%len(objects)]; next.Label != objects[at].Label {
+			o.Label = next.Label
+		}
+		calls[i].params = objectParams(o)
+	}
+	return calls
 }
 
 // of returns the replies of a method.

@@ -1,6 +1,10 @@
 package destsim
 
-import "github.com/destkit/destkit/destsim/rpc"
+import (
+	"encoding/json"
+
+	"github.com/destkit/destkit/destsim/rpc"
+)
 
 // fieldsOf changes the result of list_fields for the objects that which picks;
 // the slice is the call's own.
@@ -58,7 +62,8 @@ func (c *call) ofFirst() bool {
 
 func isIdentifier(f rpc.Field) bool { return f.Identifier }
 
-// fieldViolations are wrong lists of fields (FLD-001 to FLD-010).
+// fieldViolations are wrong lists of fields (FLD-001 to FLD-010,
+// FLD-015).
 func fieldViolations() []violation {
 	return []violation{
 		breaks("FLD-001", `list_fields gives the first field of the last object "identifier":"true"`,
@@ -103,7 +108,34 @@ func fieldViolations() []violation {
 			}}),
 		breaks("FLD-010", "list_fields of an object that holds no record answers an empty list",
 			fieldsOf((*call).ofEmpty, func([]rpc.Field) any { return fieldsResult{[]rpc.Field{}} })),
+		breaks("FLD-015", "list_fields answers for the object that has the label of the call, whatever name the call gives",
+			seams{parsed: func(c *call) {
+				if o := c.labelled(); o != nil {
+					c.answer(fieldsResult{o.list()})
+				}
+			}}),
+		breaks("FLD-015.2", "list_fields does not know an object under the label of another object",
+			seams{parsed: func(c *call) {
+				if o := c.labelled(); o != nil {
+					c.fail(rpc.CodeInvalidParams, "unknown object: name and label do not match")
+				}
+			}}),
 	}
+}
+
+// labelled is the object that a call of list_fields means by its label, nil where that
+// is the one it names, or no object at all.
+func (c *call) labelled() *object {
+	var p struct{ Object rpc.Object }
+	if c.err != nil || c.method != rpc.MethodListFields || json.Unmarshal(c.params, &p) != nil {
+		return nil
+	}
+	for _, o := range c.sim.catalogue.Load().objects {
+		if o.Label == p.Object.Label && o.APIName != p.Object.APIName {
+			return o
+		}
+	}
+	return nil
 }
 
 // list gives the fields as they stand on the wire.

@@ -24,6 +24,7 @@ func planningGlances() map[string]glance {
 		"fields of order":       asks("list_fields", about("order")),
 		"fields of event":       asks("list_fields", about("event")),
 		"fields of unknown":     asks("list_fields", about("nope")),
+		"fields of relabelled":  asks("list_fields", `{"object":{"object_api_name":"order","label":"Contact"}}`),
 		"fields of none":        asks("list_fields", `{}`),
 		"operations of contact": asks("supported_operations", about("contact")),
 		"operations of event":   asks("supported_operations", about("event")),

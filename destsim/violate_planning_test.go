@@ -61,8 +61,10 @@ func TestViolatePlanning(t *testing.T) {
 		one("FLD-009", "fields of unknown", `"result":{"fields":[{"field_api_name":"email"`),
 		one("FLD-009.2", "fields of unknown", `"result":{"fields":[]}`),
 		{id: "FLD-010", sees: map[string]string{
-			"fields of contact": `{"fields":[]}`, "fields of order": `{"fields":[]}`, "fields of event": `{"fields":[]}`,
+			"fields of contact": `{"fields":[]}`, "fields of order": `{"fields":[]}`, "fields of event": `{"fields":[]}`, "fields of relabelled": `{"fields":[]}`,
 		}},
+		one("FLD-015", "fields of relabelled", `"result":{"fields":[{"field_api_name":"email"`),
+		one("FLD-015.2", "fields of relabelled", "name and label do not match"),
 
 		one("OPS-001", "operations of event", `{"operations":["insert","upsert","append"]}`),
 		one("OPS-001.2", "operations of event", `{"operations":"insert"}`),

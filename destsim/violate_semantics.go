@@ -57,7 +57,7 @@ func bySuccess(id, operation, which string) violation {
 	}
 }
 
-// insertViolations are SEM-001 to SEM-003 and SEM-015.2.
+// insertViolations are SEM-001 to SEM-003, SEM-015.2 and SEM-019.
 func insertViolations() []violation {
 	const insert = rpc.OperationInsert
 	return []violation{
@@ -83,6 +83,16 @@ func insertViolations() []violation {
 				return nil
 			}}),
 		bySuccess("SEM-015.2", insert, "existing"),
+		{
+			Violation: Violation{ID: "SEM-019", Changes: "insert of a deleted record that an insert created before is refused as already present"},
+			arm: func(*Sim) seams {
+				return knownKeys(func(r *record, _ result) result { return r.skip(alreadyPresent) })
+			},
+		},
+		{
+			Violation: Violation{ID: "SEM-019.2", Changes: "insert of a deleted record that an insert created before is acknowledged and not written"},
+			arm:       func(*Sim) seams { return knownKeys(func(_ *record, done result) result { return done }) },
+		},
 	}
 }
 
@@ -149,4 +159,39 @@ func copiedBySync() seams {
 		}
 		return rows
 	}}
+}
+
+// knownKeys remembers what inserts have created; a delete empties nothing of it. What
+// is known is not created again, whether it is there or not, and answered as told.
+func knownKeys(answer func(r *record, done result) result) seams {
+	var mu sync.Mutex
+	known := map[storedKey]bool{}
+	isKnown := func(r *record) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.operation == rpc.OperationInsert && known[r.place()]
+	}
+	return seams{
+		apply: func(_ *call, r *record, next next) result {
+			done := next(r)
+			switch {
+			case r.operation != rpc.OperationInsert || !done.success || done.skipped:
+				return done
+			case isKnown(r):
+				return answer(r, done)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			known[r.place()] = true
+			return done
+		},
+		rows: func(_ *call, r *record, rows rows) rows {
+			return changedRows{rows: rows, put: func(old *row, data []byte) error {
+				if isKnown(r) {
+					return nil
+				}
+				return rows.Put(old, data)
+			}}
+		},
+	}
 }

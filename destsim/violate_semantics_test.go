@@ -18,11 +18,14 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		a2   = `{"email":"a","last_name":"2"}`
 		b1   = `{"email":"b","last_name":"1"}`
 		okA  = `"result":{"record_results":[{"identifier":"a","success":true}]}` + "\n"
+		// refused is an insert of a record that is taken to be there.
+		refused = `"result":{"record_results":[{"identifier":"a","success":false,"error_message":"record already present"}]}`
+
 		skip = `"success":true,"error_message":"record `
 		abc  = `"result":{"record_results":[{"identifier":"a","success":true},{"identifier":"b","success":true},{"identifier":"c","success":true}]}` + "\n"
 	)
 	table := []effect{
-		{id: "SEM-001", sees: map[string]string{"insert": okA + is(a, ""), "insert twice": is(a, ""), "insert old and new": is(b, ""), "delete beside": " \n"}},
+		{id: "SEM-001", sees: map[string]string{"inserted again": okA + okA + okA + is(a, ""), "inserted after upsert": okA + okA + okA + is(a, ""), "insert": okA + is(a, ""), "insert twice": is(a, ""), "insert old and new": is(b, ""), "delete beside": " \n"}},
 		{id: "SEM-002", sees: map[string]string{
 			"insert twice": okA + okA + is(a, a2), "insert old and new": is(a, a2), "insert three again": abc + abc,
 		}},
@@ -59,9 +62,11 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		{id: "SEM-008.2", sees: map[string]string{"changed by another sync": okA + okA + is(a, "2×"+a1)}},
 		{id: "SEM-009", sees: map[string]string{
 			"delete": okA + is(a, a1) + is(b, b1), "back same, seen": is(a, a1) + "then",
+			"inserted again": okA + okA + refused, "inserted after upsert": okA + okA + refused,
 		}},
 		{id: "SEM-009.2", sees: map[string]string{
-			"delete":          okA + is(a, `{"last_name":"1","email":"a"}`),
+			"delete":         okA + is(a, `{"last_name":"1","email":"a"}`),
+			"inserted again": is(a, `{"last_name":"1","email":"a"}`), "inserted after upsert": is(a, `{"last_name":"1","email":"a"}`),
 			"delete absent":   `required field \"last_name\" is missing`,
 			"back same, seen": is(a, `{"last_name":"1","email":"a"}`) + "then",
 		}},
@@ -87,6 +92,10 @@ func TestSemanticsViolationsShow(t *testing.T) {
 		{id: "SEM-015.2", sees: map[string]string{"insert three again": skip + "already present"}},
 		{id: "SEM-016", sees: map[string]string{"other object": `{"event_id":"a"}`}},
 		{id: "SEM-018", sees: map[string]string{"delete beside": " \n"}},
+		{id: "SEM-019", sees: map[string]string{
+			"inserted again": okA + okA + refused + "\n" + is(a, ""),
+		}},
+		{id: "SEM-019.2", sees: map[string]string{"inserted again": okA + okA + okA + is(a, "")}},
 	}
 	// SEM-010 takes all that the sync has written.
 	for i := range table {
@@ -104,6 +113,8 @@ func TestSemanticsViolationsShow(t *testing.T) {
 func againGlances() map[string]glance {
 	a1, a2 := person("a", "1"), person("a", "2")
 	return map[string]glance{
+		"inserted again":        does(`"a"`, contact("insert", a1), contact("delete", key("a")), contact("insert", a1)),
+		"inserted after upsert": does(`"a"`, contact("upsert", a1), contact("delete", key("a")), contact("insert", a1)),
 		"changed by another sync": func(t *testing.T, s *Sim) string {
 			first := does("", contact("upsert", a1))(t, s)
 			plan := strings.Replace(planOf(s, "contact", "upsert", "email", a2), `"sync_id":2`, `"sync_id":3`, 1)

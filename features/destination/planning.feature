@@ -197,6 +197,20 @@ Feature: Planning
     And the service calls "list_fields" for every object
     Then every listed object has the same fields each time
 
+  @FLD-015 @should @policy @spec-4.2 @evidence-answers
+  @needs-FLD-010
+  Scenario: An object is found by its name, whatever its label
+    A label is for people and may change at any time. The service keeps the one that it was told
+    when the sync was set up.
+    Cause: the lookup compares the label, or the label first.
+    Fix: look up by object_api_name alone.
+    Good: (the label of contact was Person) {"jsonrpc":"2.0","method":"list_fields","params":{"object":{"object_api_name":"contact","label":"Person"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"fields":[{"field_api_name":"email","label":"Email","identifier":true,"required":true,"createable":true,"updateable":true,"type":"string","array":false}]}}
+    Bad: (the label of contact was Person) {"jsonrpc":"2.0","method":"list_fields","params":{"object":{"object_api_name":"contact","label":"Person"}},"id":"7"} -> {"jsonrpc":"2.0","id":"7","error":{"code":-32602,"message":"no object Person"}}
+
+    When the service calls "list_fields" for every object
+    And the service calls "list_fields" for every object under another label
+    Then every listed object has the same fields each time
+
   @OPS-001 @must @spec @spec-4.2 @evidence-answers
   @needs-OBJ-003 @needs-OBJ-004
   Scenario: Supported operations are known words

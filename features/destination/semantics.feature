@@ -276,3 +276,19 @@ Feature: Operation semantics
     And the same keys are created in another named object
     And the service sends the first 2 records with operation "delete"
     Then the records of the other object are kept
+
+  @SEM-019 @must @spec @spec-4.2 @write @readback-decides @records-3 @each-object @evidence-stored
+  @needs-SEM-001 @needs-SEM-009
+  Scenario: insert creates a deleted record again
+    A row that comes back to the source is absent from the destination, so insert is for it.
+    Cause: a cache of known keys, or a table of seen ones, that a delete does not empty.
+    Fix: decide by what is stored, or forget the key with the record.
+    Good: (a was inserted and deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":true}]}}, then read-back {"records":[{"identifier":"a@x.io","count":1,"fields":{"zip":"1"}}],"complete":true}
+    Bad: (a was inserted and deleted) {"jsonrpc":"2.0","method":"sync_batch","params":{"sync_plan":{"operation":"insert","…":"…"},"records":[{"email":"a@x.io","zip":"1"}]},"id":"7"} -> {"jsonrpc":"2.0","id":"7","result":{"record_results":[{"identifier":"a@x.io","success":false,"error_message":"record already present"}]}}, then read-back {"records":[],"complete":true}
+
+    Given an object that accepts "insert"
+    And an object that accepts "delete"
+    When the service sends 3 new records with operation "insert"
+    And the service sends the same records with operation "delete"
+    And the service sends the same records with operation "insert"
+    Then every deleted record is there again

@@ -23,6 +23,10 @@ var pythonPlanning = []Mistake{
 		Finds: []string{"FLD-010", "FLD-004"}, Never: []string{"SEM-*", "DUR-*", "DAT-*"},
 	},
 	{
+		Name: "object-by-its-label", Sentence: "list_fields and supported_operations look the object up by its label.",
+		Finds: []string{"FLD-015"}, Never: []string{"OBJ-*", "SEM-*", "DUR-*", "DAT-*"},
+	},
+	{
 		Name: "fields-in-an-lru-cache", Sentence: "functools.lru_cache keeps the fields for the life of the process.",
 		Finds: []string{"STA-001"}, Never: []string{"SEM-*", "DUR-*", "DAT-*"}, Setting: Setting{AlterSchema: true},
 	},
@@ -210,6 +214,10 @@ var pythonSQL = []Mistake{
 	{
 		Name: "insert-fills-blanks", Sentence: "insert of a record that exists fills the fields that are empty.",
 		Finds: []string{"SEM-002"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-003"},
+	},
+	{
+		Name: "keys-in-a-cache", Sentence: "The keys that inserts have seen are in a set, which a delete does not empty.",
+		Finds: []string{"SEM-019"}, Never: []string{"RPC-*", "DAT-*", "SEM-001", "SEM-003", "SEM-009", "SEM-012"},
 	},
 	{
 		Name: "update-forgets-a-column", Cause: "leaves these fields out", Sentence: "One column is in the INSERT and was forgotten in the UPDATE.",

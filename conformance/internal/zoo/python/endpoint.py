@@ -47,6 +47,9 @@ class Endpoint:
     def table_of(self, params):
         wanted = params.get("object")
         name = wanted.get("object_api_name") if isinstance(wanted, dict) else None
+        if self.wrong("object-by-its-label"):
+            label = wanted.get("label") if isinstance(wanted, dict) else None
+            name = next((n for n, t in self.tables.items() if t["label"] == label), None)
         if not isinstance(name, str) or name not in self.tables:
             raise RPCError(-32602, "there is no such object")
         return name

@@ -14,6 +14,7 @@ class Store:
     def __init__(self, tables, wrong):
         self.tables, self.wrong = tables, wrong
         self.lock = threading.RLock()
+        self.known = set()  # the keys that inserts have created, for "keys-in-a-cache"
         self.db = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
         if wrong("one-table-for-all"):
             tables = {"records": {"fields": self.all_fields()}}
@@ -78,6 +79,10 @@ class Store:
             lookup, record = "key", {self.column(fields[n]): v for n, v in record.items()}
             fields = {self.column(f): f for f in fields.values()}
         rows = self.find(table, lookup, wanted)
+        if operation == "insert" and wrong("keys-in-a-cache"):
+            if (table, wanted) in self.known:
+                raise Skip("record already exists")
+            self.known.add((table, wanted))
         if operation == "insert" and rows:
             if wrong("insert-overwrites"):
                 self.update(table, lookup, rows[0], record, fields)
