@@ -200,7 +200,7 @@ func (s *Server) followConnectors(ctx context.Context, _ []byte) error { return 
 
 // usedBy counts the connections of a type.
 func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {
-	_, err = everywhere(tx, func(organizationID int64) (none struct{}, err error) {
+	_, err = store.Everywhere(tx, func(organizationID int64) (none struct{}, err error) {
 		var all outside
 		if err := all.gather(tx, organizationID); err != nil {
 			return none, err

@@ -25,7 +25,7 @@ func (s *Server) dataRoutes() []controlRoute {
 // store finds them by their workspace only, so that no operation of the API can
 // reach those of another.
 func among[T any](tx *store.Tx, find func(*outside) (T, error)) (T, error) {
-	return everywhere(tx, func(organizationID int64) (found T, err error) {
+	return store.Everywhere(tx, func(organizationID int64) (found T, err error) {
 		var all outside
 		if err := all.gather(tx, organizationID); err != nil {
 			return found, err

@@ -147,7 +147,7 @@ func (s *Server) controlOrganizations(c *controlCall) (any, error) {
 	}
 	list := []shown{}
 	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
-		rows, err := everyRow(tx.Organizations)
+		rows, err := store.Every(tx.Organizations)
 		for _, o := range rows {
 			list = append(list, shown{o.ID, o.Name, api.Time{Time: o.CreatedAt}})
 		}
@@ -157,20 +157,6 @@ func (s *Server) controlOrganizations(c *controlCall) (any, error) {
 		return nil, err
 	}
 	return map[string]any{"organizations": list}, nil
-}
-
-// everyRow reads all pages of a list, oldest first.
-func everyRow[T any](read func(store.Page) ([]T, int64, error)) ([]T, error) {
-	var all []T
-	for number := int64(1); ; number++ {
-		rows, total, err := read(store.Page{Number: number, PerPage: maxPerPage, Ascending: true})
-		if err != nil {
-			return nil, err
-		}
-		if all = append(all, rows...); len(rows) == 0 || int64(len(all)) >= total {
-			return all, nil
-		}
-	}
 }
 
 // controlDeleteOrganization deletes any organization, also the first one.
@@ -235,7 +221,7 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 		if err != nil {
 			return err
 		}
-		all, err := everyRow(tx.Organizations)
+		all, err := store.Every(tx.Organizations)
 		if err != nil {
 			return err
 		}

@@ -19,24 +19,9 @@ func (s *Server) userRoutes() []controlRoute {
 	}
 }
 
-// everywhere looks for a row in every organization: the control API names
-// things by their ids alone.
-func everywhere[T any](tx *store.Tx, find func(organizationID int64) (T, error)) (found T, err error) {
-	organizations, err := everyRow(tx.Organizations)
-	if err != nil {
-		return found, err
-	}
-	for _, o := range organizations {
-		if found, err = find(o.ID); !errors.Is(err, store.ErrNotFound) {
-			return found, err
-		}
-	}
-	return found, store.ErrNotFound
-}
-
 // anyUser finds a user by its id alone.
 func anyUser(tx *store.Tx, id int64) (*store.User, error) {
-	return everywhere(tx, func(organizationID int64) (*store.User, error) { return tx.User(organizationID, id) })
+	return store.Everywhere(tx, func(organizationID int64) (*store.User, error) { return tx.User(organizationID, id) })
 }
 
 // claimBody says who claims: the invited address unless another is given, as
@@ -90,7 +75,7 @@ func (s *Server) controlClaim(c *controlCall) (any, error) {
 	}
 	var answer claimed
 	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		i, err := everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
+		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
 			return tx.Invitation(organizationID, c.id())
 		})
 		if errors.Is(err, store.ErrNotFound) {
@@ -173,8 +158,8 @@ func (s *Server) controlClaimWorkspace(c *controlCall) (any, error) {
 
 // anyWorkspaceInvitation finds one in any workspace, with its organization.
 func anyWorkspaceInvitation(tx *store.Tx, id int64) (found *store.WorkspaceInvitation, organizationID int64, err error) {
-	found, err = everywhere(tx, func(organization int64) (*store.WorkspaceInvitation, error) {
-		workspaces, err := everyRow(func(p store.Page) ([]*store.Workspace, int64, error) {
+	found, err = store.Everywhere(tx, func(organization int64) (*store.WorkspaceInvitation, error) {
+		workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) {
 			return tx.Workspaces(organization, p)
 		})
 		if err != nil {

@@ -267,7 +267,7 @@ func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun,
 // resend makes a full sync of a run to another URL. Facts C: what is sent once has
 // none.
 func (e *engine) resend(job *executor.Job, to endpoint) {
-	if to.moved() && !e.s.broken.deviations().KeepsURL && !executor.SentOnce(&job.Config) {
+	if to.moved() && !e.s.broken.Deviations().KeepsURL && !executor.SentOnce(&job.Config) {
 		job.Full, job.FullReason = true, "the URL of the destination has changed"
 	}
 }
@@ -292,7 +292,7 @@ func (s *Server) books() (err error) {
 func (s *Server) run(ctx context.Context) error {
 	options := executor.Options{
 		Clock: s.clock, Ledger: s.ledger, Limiter: s.gate.Limiter, BatchTimeout: s.config.BatchTimeout, PlanTimeout: s.config.CallTimeout,
-		Payloads: true, Log: s.log, Deviations: s.broken.deviations(),
+		Payloads: true, Log: s.log, Deviations: s.broken.Deviations(),
 	}
 	s.executor = executor.New(options)
 	if s.fleet != nil {

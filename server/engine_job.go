@@ -119,7 +119,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 // fields that were created for them are in no old answer, and their types count.
 func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping.Subject, changed bool) ([]api.Problem, error) {
 	asked := false
-	if changed && followsColumns(&subject.Config) && !e.s.broken.deviations().TrustsMetadata {
+	if changed && followsColumns(&subject.Config) && !e.s.broken.Deviations().TrustsMetadata {
 		if _, err := e.askAgain(ctx, d); err != nil {
 			return nil, err
 		}
@@ -151,7 +151,7 @@ func (e *engine) fit(ctx context.Context, d *store.Destination, subject *mapping
 		if subject.Object == nil {
 			problems = append([]api.Problem{{Field: "destination_attributes.object", Message: "the destination no longer has the object"}}, problems...)
 		}
-		if len(problems) == 0 && !fixed || asked || e.s.broken.deviations().TrustsMetadata {
+		if len(problems) == 0 && !fixed || asked || e.s.broken.Deviations().TrustsMetadata {
 			return problems, nil
 		}
 		if answered, err := e.askAgain(ctx, d); err != nil || !answered {

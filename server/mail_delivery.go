@@ -113,7 +113,7 @@ func (m *mailer) sender() string {
 // keep puts an e-mail into the mailbox within a change, and has it sent when
 // that is done.
 func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
-	if !m.s.broken.mailed(message) {
+	if !m.s.broken.Mailed(message) {
 		return nil
 	}
 	message.From = m.sender()

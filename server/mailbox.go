@@ -68,7 +68,7 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 			return err
 		}
 		for _, id := range organizations {
-			rows, err := everyRow(func(p store.Page) ([]*store.Mail, int64, error) { return tx.Mails(id, p) })
+			rows, err := store.Every(func(p store.Page) ([]*store.Mail, int64, error) { return tx.Mails(id, p) })
 			if err != nil {
 				return err
 			}
@@ -109,7 +109,7 @@ func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
 		}
 		return []int64{id}, nil
 	}
-	rows, err := everyRow(tx.Organizations)
+	rows, err := store.Every(tx.Organizations)
 	ids := make([]int64, len(rows))
 	for i, o := range rows {
 		ids[i] = o.ID

@@ -19,7 +19,7 @@ type outside struct {
 
 // gather adds what an organization keeps outside.
 func (o *outside) gather(tx *store.Tx, organizationID int64) error {
-	workspaces, err := everyRow(func(p store.Page) ([]*store.Workspace, int64, error) {
+	workspaces, err := store.Every(func(p store.Page) ([]*store.Workspace, int64, error) {
 		return tx.Workspaces(organizationID, p)
 	})
 	if err != nil {
@@ -27,19 +27,19 @@ func (o *outside) gather(tx *store.Tx, organizationID int64) error {
 	}
 	for _, w := range workspaces {
 		// All of them: which keep something outside is up to the types.
-		destinations, err := everyRow(func(p store.Page) ([]*store.Destination, int64, error) {
+		destinations, err := store.Every(func(p store.Page) ([]*store.Destination, int64, error) {
 			return tx.Destinations(w.ID, p)
 		})
 		if err != nil {
 			return err
 		}
-		sources, err := everyRow(func(p store.Page) ([]*store.Source, int64, error) {
+		sources, err := store.Every(func(p store.Page) ([]*store.Source, int64, error) {
 			return tx.Sources(w.ID, p)
 		})
 		if err != nil {
 			return err
 		}
-		syncs, err := everyRow(func(p store.Page) ([]store.Head, int64, error) {
+		syncs, err := store.Every(func(p store.Page) ([]store.Head, int64, error) {
 			return tx.SyncHeads(w.ID, p)
 		})
 		if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) booked(id int64) (bool, error) {
 // everythingOutside is what all organizations keep outside the store.
 func (s *Server) everythingOutside(ctx context.Context) (all outside, err error) {
 	err = s.store.View(ctx, func(tx *store.Tx) error {
-		organizations, err := everyRow(tx.Organizations)
+		organizations, err := store.Every(tx.Organizations)
 		for _, o := range organizations {
 			if err := all.gather(tx, o.ID); err != nil {
 				return err

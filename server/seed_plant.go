@@ -177,7 +177,7 @@ func (p *planter) look(adminID int64) error {
 		if p.admin, err = tx.User(p.organizationID, adminID); err != nil {
 			return err
 		}
-		rows, err := everyRow(func(page store.Page) ([]*store.Workspace, int64, error) {
+		rows, err := store.Every(func(page store.Page) ([]*store.Workspace, int64, error) {
 			return tx.Workspaces(p.organizationID, page)
 		})
 		for _, w := range rows {

@@ -139,7 +139,7 @@ func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error
 	}
 	var fitting []*store.SourceTable
 	err := b.s.store.View(b.ctx, func(tx *store.Tx) error {
-		rows, err := everyRow(func(p store.Page) ([]*store.SourceTable, int64, error) { return tx.SourceTables(sourceID, p) })
+		rows, err := store.Every(func(p store.Page) ([]*store.SourceTable, int64, error) { return tx.SourceTables(sourceID, p) })
 		for _, t := range rows {
 			if t.Name == given["table"] && (given["schema"] == nil || given["schema"] == t.Schema) &&
 				(given["catalog"] == nil || given["catalog"] == t.Catalog) {

@@ -23,16 +23,18 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
+	"github.com/destkit/destkit/server/internal/violation"
 )
 
 // BasePath is where the API stands; the version is part of it (spec 9).
-const BasePath = "/api/v1"
+const BasePath = api.BasePath
 
 // Defaults of Config.
 const (
@@ -183,7 +185,7 @@ type Server struct {
 	figures    *figures
 	plans      flights
 	forks      forks
-	broken     broken
+	broken     violation.Broken
 	ready      map[string]*operation
 	replies    *rendered
 	callers    callers
@@ -305,7 +307,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
-		s.broken.disturbed(w, r, s.mux)
+		s.broken.ServeHTTP(w, r, s.mux, DefaultMaxBody)
 		return
 	}
 	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {

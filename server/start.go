@@ -85,7 +85,7 @@ func assemble(config Config) (*Server, error) {
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	if err := s.arm(); err != nil {
+	if err := s.breakRules(); err != nil {
 		return nil, err
 	}
 	config = s.config // a rule to break may be in it
@@ -125,10 +125,10 @@ func assemble(config Config) (*Server, error) {
 		FilesRoot:      s.below(filesFolder),
 		NoFiles:        s.noFiles(),
 		Limiter:        s.limiter,
-		Carry: s.broken.carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
+		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.gate.DialContext(ctx, network, address)
 		}),
-		TLS: s.broken.tls(),
+		TLS: s.broken.TLS(),
 	})
 	if len(config.Trusted) > 0 {
 		if _, err := s.gate.Trust(config.Trusted); err != nil {

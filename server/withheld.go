@@ -91,7 +91,7 @@ func (s *Server) hasOthers(ctx context.Context) (others bool, err error) {
 		if err != nil {
 			return err
 		}
-		all, err := everyRow(tx.Organizations)
+		all, err := store.Every(tx.Organizations)
 		for _, o := range all {
 			others = others || !own[o.ID]
 		}

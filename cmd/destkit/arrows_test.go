@@ -71,6 +71,7 @@ var arrows = map[string][]string{
 	"server/internal/sync/ledger":  {},
 	"server/internal/sync/mapping": {"server/api", "internal/suggest", "internal/liquid"},
 	"server/internal/sync/pace":    {},
+	"server/internal/violation":    {"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping", "destsim/rpc", "internal/liquid", "internal/suggest"},
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},

@@ -1,0 +1,87 @@
+package violation
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+)
+
+// namesObject changes the name of an object in the path; raw is how the client
+// wrote it.
+func namesObject(id, changes string, change func(raw string) (decoded string)) violation {
+	return breaks(id, changes, seams{ask: func(q *apiRequest) {
+		before, raw, found := strings.Cut(q.r.URL.EscapedPath(), "/objects/")
+		if q.r.Method != http.MethodGet || !found {
+			return
+		}
+		q.r.URL.Path, q.r.URL.RawPath = before+"/objects/"+change(raw), ""
+	}})
+}
+
+func unescaped(raw string) string {
+	if s, err := url.PathUnescape(raw); err == nil {
+		return s
+	}
+	return raw
+}
+
+// objectNames break the way from a full_name in a path to its object (spec 4).
+func objectNames() []violation {
+	return []violation{
+		violation{Violation{ID: "DOB-004", Changes: "the object that was listed first is answered for every name"}, firstObject}.
+			also("DOB-005", "no other name is found"),
+		answersAt("DOB-004.2", "a fetched object has the status ok", fetchesObject, func(a *apiAnswer) {
+			if a.status == http.StatusOK {
+				a.edit(func(body map[string]any) { body["status"] = "ok" })
+			}
+		}).also("DOB-005", "the envelope is looked at for every name"),
+		namesObject("DOB-005", "the path of an object is split after decoding", unescaped),
+		namesObject("DOB-005.2", "the name of an object is decoded as in a query: a plus is a space", func(raw string) string {
+			if s, err := url.QueryUnescape(raw); err == nil && !strings.Contains(s, "/") {
+				return s
+			}
+			return unescaped(raw)
+		}),
+		namesObject("DOB-005.3", "the name of an object is decoded twice", func(raw string) string { return unescaped(unescaped(raw)) }),
+		answersAt("DOB-006", "an object that does not exist is answered with 200 and no data", fetchesObject, func(a *apiAnswer) {
+			if a.status == http.StatusNotFound {
+				a.status, a.body = http.StatusOK, []byte(`{"status":"not_found","data":null}`)
+			}
+		}),
+		answersAt("DOB-007", "an object that does not exist has the status error", fetchesObject, func(a *apiAnswer) {
+			if a.status == http.StatusNotFound {
+				a.edit(func(body map[string]any) { body["status"] = "error" })
+			}
+		}),
+	}
+}
+
+// firstObject remembers the first name of every list, and asks for nothing else.
+func firstObject(*Service) seams {
+	var lock sync.Mutex
+	first := map[string]string{} // by path of the list
+	return seams{
+		tell: func(a *apiAnswer) {
+			var list struct {
+				Data []struct {
+					FullName string `json:"full_name"`
+				}
+			}
+			if a.is(listsObjects) && json.Unmarshal(a.body, &list) == nil && len(list.Data) > 0 {
+				lock.Lock()
+				first[a.r.URL.Path] = list.Data[0].FullName
+				lock.Unlock()
+			}
+		},
+		ask: func(q *apiRequest) {
+			before, _, found := strings.Cut(q.r.URL.EscapedPath(), "/objects/")
+			lock.Lock()
+			defer lock.Unlock()
+			if name := first[before+"/objects"]; found && name != "" {
+				q.r.URL.Path, q.r.URL.RawPath = before+"/objects/"+name, before+"/objects/"+url.PathEscape(name)
+			}
+		},
+	}
+}
