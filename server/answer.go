@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -172,7 +173,7 @@ func (c *call) receive() {
 	case errors.As(err, &large):
 		c.unread = err
 	case err != nil:
-		c.unread = refuse(http.StatusBadRequest, "the body ended before its announced length")
+		c.unread = problem.Refuse(http.StatusBadRequest, "the body ended before its announced length")
 	default:
 		c.body = body
 	}
@@ -204,7 +205,7 @@ func (c *call) read() error {
 		c.warnings = append(c.warnings[:maxWarnings], fmt.Sprintf("and %d more", more))
 	}
 	if len(kept) > 0 {
-		return invalid(kept)
+		return problem.Invalid(kept)
 	}
 	return nil
 }
@@ -236,30 +237,30 @@ func (c *call) paths() map[string]string {
 
 // fail writes the headers of a failure and gives its status and body.
 func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
-	f := failureOf(err)
+	f := problem.Of(err)
 	// Without a cause the answer says it all, such as that a worker serves no API.
 	// A destination that is down is logged where it was asked.
-	if f.code >= http.StatusInternalServerError && f.code != http.StatusBadGateway && f.cause != nil {
-		s.log.Error("call failed", "operation", c.op.ID, "status", f.code, "error", s.journal.clean(c, fmt.Sprint(f.cause)))
+	if f.Code >= http.StatusInternalServerError && f.Code != http.StatusBadGateway && f.Cause != nil {
+		s.log.Error("call failed", "operation", c.op.ID, "status", f.Code, "error", s.journal.clean(c, fmt.Sprint(f.Cause)))
 	}
-	if f.allow != "" {
-		header.Set("Allow", f.allow)
+	if f.Allow != "" {
+		header.Set("Allow", f.Allow)
 	}
-	if f.retry != "" {
-		header.Set("Retry-After", f.retry)
+	if f.Retry != "" {
+		header.Set("Retry-After", f.Retry)
 	}
-	if f.code == http.StatusUnauthorized {
+	if f.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
 	}
 	body, err := encode(s.dialect.failure(f))
 	if err != nil {
 		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
 	}
-	return f.code, body
+	return f.Code, body
 }
 
 // refuseCall answers a call that belongs to no operation.
-func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *failure) {
+func (s *Server) refuseCall(w http.ResponseWriter, r *http.Request, f *problem.Failure) {
 	c := &call{s: s, ctx: r.Context(), r: r, op: &operation{Operation: &openapi.Operation{}}, began: s.clock.Now()}
 	recorder := s.journal.begin(c)
 	code, body := s.fail(w.Header(), c, f)
@@ -280,7 +281,7 @@ func (s *Server) verify(c *call, code int, header http.Header, body []byte) (int
 		return code, body
 	}
 	s.log.Error("reply breaks the OpenAPI document", "operation", c.op.ID, "error", err)
-	text, _ := encode(s.dialect.failure(refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	text, _ := encode(s.dialect.failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
 	return http.StatusInternalServerError, text
 }
 

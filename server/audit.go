@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -58,10 +59,10 @@ func (s *Server) auditRoutes() []controlRoute {
 // read are errors; what is wrong with records is in the report.
 func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, error) {
 	if q.SyncID < 1 {
-		return nil, invalidField("sync_id", "is required: the id of a sync")
+		return nil, problem.InvalidField("sync_id", "is required: the id of a sync")
 	}
 	if q.Limit < 0 || q.Limit > maxFindings {
-		return nil, invalidField("limit", "must be 1 to %d", maxFindings)
+		return nil, problem.InvalidField("limit", "must be 1 to %d", maxFindings)
 	}
 	y, runs, err := s.syncWithRuns(ctx, q.SyncID)
 	if err != nil {
@@ -101,7 +102,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 	})
 	var hook *audit.HookError
 	if errors.As(err, &hook) {
-		return nil, refuse(http.StatusBadRequest, "readback: %v", hook)
+		return nil, problem.Refuse(http.StatusBadRequest, "readback: %v", hook)
 	}
 	var end *audit.ReadError
 	if errors.As(err, &end) && ctx.Err() == nil {
@@ -109,7 +110,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 		if end.What == "destination" { // what its source says may hold a secret
 			message += ": " + end.Err.Error()
 		}
-		return nil, &failure{code: http.StatusConflict, message: message, cause: err}
+		return nil, &problem.Failure{Code: http.StatusConflict, Message: message, Cause: err}
 	}
 	return report, err
 }
@@ -118,9 +119,9 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 func (s *Server) auditedDestination(q *AuditRequest, view *syncView) (audit.Destination, error) {
 	job := view.job
 	if q.Readback != nil {
-		client, problem := s.gate.HookClient(q.Readback.URL)
-		if problem != "" {
-			return audit.Destination{}, invalidField("readback.url", "%s", problem)
+		client, why := s.gate.HookClient(q.Readback.URL)
+		if why != "" {
+			return audit.Destination{}, problem.InvalidField("readback.url", "%s", why)
 		}
 		hook := &audit.Hook{
 			URL: q.Readback.URL, Header: http.Header{}, Client: client, Timeout: s.config.CallTimeout,
@@ -132,11 +133,11 @@ func (s *Server) auditedDestination(q *AuditRequest, view *syncView) (audit.Dest
 		return audit.Destination{Lookup: hook.Lookup}, nil
 	}
 	if job.DestinationType == api.TypeCustomAPI {
-		return audit.Destination{}, invalidField("readback", "is required: a custom destination is read by its read-back hook only; give url and headers")
+		return audit.Destination{}, problem.InvalidField("readback", "is required: a custom destination is read by its read-back hook only; give url and headers")
 	}
 	own, listed := job.Destination.(destination.Lister)
 	if !listed {
-		return audit.Destination{}, invalidField("readback", "is required: the service cannot read destinations of type %s itself; give url and headers", job.DestinationType)
+		return audit.Destination{}, problem.InvalidField("readback", "is required: the service cannot read destinations of type %s itself; give url and headers", job.DestinationType)
 	}
 	return audit.Destination{List: func(_ context.Context, fn func(map[string]json.RawMessage) error) error {
 		return own.EachStored(job.DestinationObject.FullName, fn)
@@ -162,7 +163,7 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 		if p.detail != "" {
 			message += ": " + p.detail
 		}
-		return nil, nil, refuse(http.StatusConflict, "%s", message)
+		return nil, nil, problem.Refuse(http.StatusConflict, "%s", message)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -173,7 +174,7 @@ func (s *Server) viewOf(ctx context.Context, y *store.Sync, run *store.SyncRun) 
 	})
 	if len(problems) > 0 {
 		done()
-		return nil, nil, refuse(http.StatusConflict, "the sync does not fit its source and destination any more: %s", problems[0])
+		return nil, nil, problem.Refuse(http.StatusConflict, "the sync does not fit its source and destination any more: %s", problems[0])
 	}
 	return &syncView{job, plan}, done, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -47,9 +48,9 @@ func (s *Server) authenticate(c *call) error {
 	// 403 and not 401: the token is good, so trying another one of its kind is
 	// no use.
 	case c.op.Auth == authWorkspace && c.who.Workspace == nil:
-		return refuse(http.StatusForbidden, "a personal access token does not open this; use the API key of the workspace")
+		return problem.Refuse(http.StatusForbidden, "a personal access token does not open this; use the API key of the workspace")
 	case c.op.Auth == authOrganization && c.who.User == nil:
-		return refuse(http.StatusForbidden, "a workspace API key does not open this; use a personal access token")
+		return problem.Refuse(http.StatusForbidden, "a workspace API key does not open this; use a personal access token")
 	}
 	return nil
 }
@@ -115,7 +116,7 @@ func (s *Server) lookUp(c *call, token string) error {
 		}
 		user, err := tx.AccessTokenOwner(token)
 		if errors.Is(err, store.ErrNotFound) {
-			return refuse(http.StatusUnauthorized, "the token is unknown")
+			return problem.Refuse(http.StatusUnauthorized, "the token is unknown")
 		}
 		if err != nil {
 			return err
@@ -130,14 +131,14 @@ func (s *Server) lookUp(c *call, token string) error {
 func bearer(r *http.Request) (string, error) {
 	values := r.Header.Values("Authorization")
 	if len(values) == 0 || strings.TrimSpace(values[0]) == "" {
-		return "", refuse(http.StatusUnauthorized, "there is no Authorization header; send 'Authorization: Bearer <token>'")
+		return "", problem.Refuse(http.StatusUnauthorized, "there is no Authorization header; send 'Authorization: Bearer <token>'")
 	}
 	if len(values) > 1 {
-		return "", refuse(http.StatusUnauthorized, "there are several Authorization headers; send one")
+		return "", problem.Refuse(http.StatusUnauthorized, "there are several Authorization headers; send one")
 	}
 	if user, password, ok := r.BasicAuth(); ok {
 		if user != "bearer" || password == "" {
-			return "", refuse(http.StatusUnauthorized, "HTTP Basic takes the user 'bearer' and the token as password")
+			return "", problem.Refuse(http.StatusUnauthorized, "HTTP Basic takes the user 'bearer' and the token as password")
 		}
 		return password, nil
 	}
@@ -145,7 +146,7 @@ func bearer(r *http.Request) (string, error) {
 	scheme, token, _ := strings.Cut(strings.TrimSpace(values[0]), " ")
 	token = strings.TrimSpace(token)
 	if !strings.EqualFold(scheme, "Bearer") || token == "" {
-		return "", refuse(http.StatusUnauthorized, "the Authorization header is not 'Bearer <token>'")
+		return "", problem.Refuse(http.StatusUnauthorized, "the Authorization header is not 'Bearer <token>'")
 	}
 	return token, nil
 }
@@ -153,7 +154,7 @@ func bearer(r *http.Request) (string, error) {
 // requireAdmin refuses members of an organization what only admins may.
 func (c *call) requireAdmin() error {
 	if !c.who.admin() {
-		return refuse(http.StatusForbidden, "only admins of the organization may do this")
+		return problem.Refuse(http.StatusForbidden, "only admins of the organization may do this")
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/destkit/destkit/openapi"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -92,9 +93,9 @@ func (c *call) decode(v any) error {
 	if err := json.Unmarshal(body, v); err != nil {
 		var typed *json.UnmarshalTypeError
 		if errors.As(err, &typed) {
-			return invalidField(typed.Field, "does not fit: %s", typed.Value)
+			return problem.InvalidField(typed.Field, "does not fit: %s", typed.Value)
 		}
-		return invalidField("", "the body cannot be read: %v", err)
+		return problem.InvalidField("", "the body cannot be read: %v", err)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
@@ -131,7 +132,7 @@ func readDeclaration(file string, text []byte) (*declaration, error) {
 		return nil, seedUnreadable(err)
 	}
 	if problems := d.check(); len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	return d, nil
 }
@@ -227,7 +228,7 @@ func usedBy(tx *store.Tx, name string) (destinations, sources int, err error) {
 func unused(tx *store.Tx, name string) error {
 	destinations, sources, err := usedBy(tx, name)
 	if err == nil && destinations+sources > 0 {
-		err = refuse(http.StatusConflict, "type %s is used by %d destinations and %d sources; delete them first", name, destinations, sources)
+		err = problem.Refuse(http.StatusConflict, "type %s is used by %d destinations and %d sources; delete them first", name, destinations, sources)
 	}
 	return err
 }
@@ -332,8 +333,8 @@ func (s *Server) declareAll(ctx context.Context, file string, list []*declaratio
 	for i, d := range list {
 		before, changed, err := s.declare(ctx, d)
 		if err != nil {
-			told := *failureOf(err)
-			told.message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, clip(d.name(), 60), told.message)
+			told := *problem.Of(err)
+			told.Message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, clip(d.name(), 60), told.Message)
 			return nil, &told
 		}
 		if changed {

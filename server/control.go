@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // controlPath is where everything stands that an emulation needs beside the API.
@@ -84,7 +85,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 		inner.Handle("GET "+controlPath+"/pprof/", s.config.Profile)
 	}
 	inner.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		f := refuse(http.StatusNotFound, "there is nothing at this path; GET %s lists the routes", controlPath)
+		f := problem.Refuse(http.StatusNotFound, "there is nothing at this path; GET %s lists the routes", controlPath)
 		if allowed := allowedMethods(inner, r); allowed != "" {
 			f = wrongMethod(r, allowed)
 			w.Header().Set("Allow", allowed)
@@ -126,7 +127,7 @@ func (s *Server) control(w http.ResponseWriter, r *http.Request, handle controlH
 	if other, ok := value.(controlReply); ok {
 		code, value = other.code, other.body
 	}
-	if err != nil && failureOf(err).code >= http.StatusInternalServerError {
+	if err != nil && problem.Of(err).Code >= http.StatusInternalServerError {
 		s.log.Error("control call failed", "path", r.URL.Path, "error", err)
 	}
 	writeControl(w, code, value, err)
@@ -147,10 +148,10 @@ func survive(handle controlHandler, c *controlCall) (value any, err error) {
 // errors, which is that of the API's spec dialect.
 func writeControl(w http.ResponseWriter, code int, value any, err error) {
 	if err != nil {
-		f := failureOf(err)
-		code, value = f.code, switches{}.failure(f)
-		if f.retry != "" {
-			w.Header().Set("Retry-After", f.retry)
+		f := problem.Of(err)
+		code, value = f.Code, switches{}.failure(f)
+		if f.Retry != "" {
+			w.Header().Set("Retry-After", f.Retry)
 		}
 	}
 	text, err := encode(value)
@@ -183,23 +184,23 @@ func (s *Server) guard(next http.Handler) http.Handler {
 // 127.0.0.1 has not), and must not be a page of another origin.
 func (s *Server) admit(r *http.Request) error {
 	if loopback.Own(r) {
-		return refuse(http.StatusForbidden, "%v", loopback.ErrOutbound)
+		return problem.Refuse(http.StatusForbidden, "%v", loopback.ErrOutbound)
 	}
 	if token := s.config.ControlToken; token != "" {
 		given, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 		switch {
 		case r.Header.Get("Authorization") == "":
-			return refuse(http.StatusUnauthorized, "this service has a control token; send it as Authorization: Bearer")
+			return problem.Refuse(http.StatusUnauthorized, "this service has a control token; send it as Authorization: Bearer")
 		case subtle.ConstantTimeCompare([]byte(given), []byte(token)) != 1:
-			return refuse(http.StatusUnauthorized, "the control token is wrong")
+			return problem.Refuse(http.StatusUnauthorized, "the control token is wrong")
 		}
 		return nil
 	}
 	err := loopback.Admit(r)
 	if errors.Is(err, loopback.ErrPeer) {
-		return refuse(http.StatusForbidden, "the control API is open on loopback only; start the service with a control token and send it as Authorization: Bearer")
+		return problem.Refuse(http.StatusForbidden, "the control API is open on loopback only; start the service with a control token and send it as Authorization: Bearer")
 	} else if err != nil {
-		return refuse(http.StatusForbidden, "%v; or use a control token", err)
+		return problem.Refuse(http.StatusForbidden, "%v; or use a control token", err)
 	}
 	return nil
 }
@@ -247,5 +248,5 @@ var done = map[string]string{"status": "success"}
 
 // gone says that a thing of the path does not exist.
 func gone(kind string, id any) error {
-	return refuse(http.StatusNotFound, "there is no %s %v", kind, fmt.Sprint(id))
+	return problem.Refuse(http.StatusNotFound, "there is no %s %v", kind, fmt.Sprint(id))
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // maxControlBody bounds the bodies of control calls but those of snapshots.
@@ -32,7 +33,7 @@ func unreadable(err error) error {
 	if err == nil || errors.As(err, &large) {
 		return err
 	}
-	return refuse(http.StatusBadRequest, "the body ended before its announced length")
+	return problem.Refuse(http.StatusBadRequest, "the body ended before its announced length")
 }
 
 // body decodes the body into v, a pointer to a struct. Unknown keys are
@@ -59,23 +60,23 @@ func decodeStrictly(text []byte, v any) error {
 		if errors.As(err, &syntax) {
 			before := text[:min(int(syntax.Offset), len(text))]
 			line := bytes.Count(before, []byte("\n")) + 1
-			return refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %v", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
+			return problem.Refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %v", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
 		}
-		return refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
+		return problem.Refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
 	}
 	if problems := unknownKeys(text, reflect.TypeOf(v), ""); len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	err := json.Unmarshal(text, v)
 	var mistyped *json.UnmarshalTypeError
-	var f *failure
+	var f *problem.Failure
 	switch {
 	case errors.As(err, &f):
 		return f
 	case errors.As(err, &mistyped):
-		return invalidField(mistyped.Field, "must be %s, not %s", jsonWord(mistyped.Type), mistyped.Value)
+		return problem.InvalidField(mistyped.Field, "must be %s, not %s", jsonWord(mistyped.Type), mistyped.Value)
 	case err != nil:
-		return refuse(http.StatusBadRequest, "the body does not fit: %v", err)
+		return problem.Refuse(http.StatusBadRequest, "the body does not fit: %v", err)
 	}
 	return nil
 }
@@ -177,7 +178,7 @@ func meant(word string, known []string) string {
 func (c *controlCall) query(known ...string) (url.Values, error) {
 	values, err := url.ParseQuery(c.r.URL.RawQuery)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
+		return nil, problem.Refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
 	}
 	var problems []api.Problem
 	for _, name := range sortedKeys(values) {
@@ -186,7 +187,7 @@ func (c *controlCall) query(known ...string) (url.Values, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	return values, nil
 }
@@ -199,7 +200,7 @@ func integer(values url.Values, name string, missing, least, most int64) (int64,
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, invalidField(name, "must be an integer from %d to %d", least, most)
+		return 0, problem.InvalidField(name, "must be an integer from %d to %d", least, most)
 	}
 	return n, nil
 }
@@ -224,7 +225,7 @@ func withoutBody(handle http.HandlerFunc) http.HandlerFunc {
 		}
 		switch {
 		case n > 0:
-			writeControl(w, 0, nil, refuse(http.StatusBadRequest, "%s %s takes no body; leave it out", r.Method, r.URL.Path))
+			writeControl(w, 0, nil, problem.Refuse(http.StatusBadRequest, "%s %s takes no body; leave it out", r.Method, r.URL.Path))
 		case err != nil && !errors.Is(err, io.EOF):
 			writeControl(w, 0, nil, unreadable(err))
 		default:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -67,7 +68,7 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 		}
 	}
 	if given != 1 {
-		return nil, refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
+		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
 	}
 	release, err := s.alone(c.r.Context())
 	if err != nil {
@@ -95,7 +96,7 @@ func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set 
 	default:
 		d, err := time.ParseDuration(*advance)
 		if err != nil {
-			return nil, invalidField("advance", "must be a duration such as 24h or 90m")
+			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
 		}
 		var report clock.Report
 		err = s.aside(c.r.Context(), func(ctx context.Context) error {
@@ -115,10 +116,10 @@ func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set 
 // clockRefused tells a wish that cannot be met from a clock that is busy.
 func clockRefused(field string, err error) error {
 	if errors.Is(err, clock.ErrAdvancing) || errors.Is(err, clock.ErrWithin) {
-		return refuse(http.StatusConflict, "%v", err)
+		return problem.Refuse(http.StatusConflict, "%v", err)
 	}
-	if failureOf(err).code != http.StatusInternalServerError {
+	if problem.Of(err).Code != http.StatusInternalServerError {
 		return err // the caller gave up, the service stops
 	}
-	return invalidField(field, "%v", err)
+	return problem.InvalidField(field, "%v", err)
 }

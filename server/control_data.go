@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -51,7 +52,7 @@ func (s *Server) controlExecute(c *controlCall) (any, error) {
 		return nil, err
 	}
 	if strings.TrimSpace(body.SQL) == "" {
-		return nil, invalidField("sql", "is required")
+		return nil, problem.InvalidField("sql", "is required")
 	}
 	if err := s.execute(c.r.Context(), c.id(), body.SQL); err != nil {
 		return nil, err
@@ -84,7 +85,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	}
 	// A real source belongs to somebody, and is only ever read.
 	if !s.sourceType(access.typ).Emulated {
-		return refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
+		return problem.Refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
 	}
 	// A statement that never ends must not hold the call, nor a restore that waits
 	// for it.
@@ -93,11 +94,11 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 	// The credentials of the documented failing test fail here as well.
 	src, err := access.open(ctx)
 	if err != nil {
-		return refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.clean(err.Error()))
+		return problem.Refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.clean(err.Error()))
 	}
 	defer src.Close()
 	if err := source.Execute(ctx, src, strings.TrimSpace(sql)); err != nil {
-		return invalidField("sql", "%s", access.clean(err.Error()))
+		return problem.InvalidField("sql", "%s", access.clean(err.Error()))
 	}
 	return nil
 }
@@ -114,7 +115,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	}
 	// Objects are tables: there is no list over all of them.
 	if query.Get("object") == "" {
-		return nil, invalidField("object", "is required")
+		return nil, problem.InvalidField("object", "is required")
 	}
 	d, err := s.anyDestination(c.r.Context(), c.id())
 	if err != nil {
@@ -123,14 +124,14 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	// Custom destinations keep their records themselves; nobody here has them.
 	kept, err := s.gate.Store(d.ID, d.Type)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)
+		return nil, problem.Refuse(http.StatusBadRequest, "destination %d keeps no records here: %v", d.ID, err)
 	}
 	if kept.Records == nil {
-		return nil, refuse(http.StatusBadRequest, "the store of destination %d does not show its records", d.ID)
+		return nil, problem.Refuse(http.StatusBadRequest, "the store of destination %d does not show its records", d.ID)
 	}
 	records, total, err := kept.Records(query.Get("object"), after, int(limit))
 	if err != nil {
-		return nil, invalidField("object", "%v", err)
+		return nil, problem.InvalidField("object", "%v", err)
 	}
 	// A list on the wire, also when it is empty.
 	if records == nil {

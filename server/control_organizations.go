@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -72,7 +73,7 @@ func (w *organizationWish) check() error {
 		}
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -45,13 +46,13 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 				break
 			}
 			if err != nil {
-				return nil, refuse(http.StatusBadRequest, "message %d cannot be read: %v", len(list)+1, err)
+				return nil, problem.Refuse(http.StatusBadRequest, "message %d cannot be read: %v", len(list)+1, err)
 			}
 			list = append(list, message)
 		}
 	}
 	if len(list) == 0 || len(list) > maxMessages {
-		return nil, refuse(http.StatusBadRequest, "the body must hold 1 to %d messages", maxMessages)
+		return nil, problem.Refuse(http.StatusBadRequest, "the body must hold 1 to %d messages", maxMessages)
 	}
 	var problems []api.Problem
 	for i, message := range list {
@@ -64,7 +65,7 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	return list, nil
 }
@@ -236,15 +237,15 @@ func (s *Server) controlRetention(c *controlCall) (any, error) {
 		return nil, err
 	}
 	if body.Retention == nil {
-		return nil, invalidField("retention", "is required: age as a duration such as 168h, messages as a number, or {} to keep everything")
+		return nil, problem.InvalidField("retention", "is required: age as a duration such as 168h, messages as a number, or {} to keep everything")
 	}
 	if age := body.Retention.Age; age != "" {
 		if d, err := time.ParseDuration(age); err != nil || d <= 0 {
-			return nil, invalidField("retention.age", "must be a duration above 0, such as 168h")
+			return nil, problem.InvalidField("retention.age", "must be a duration above 0, such as 168h")
 		}
 	}
 	if body.Retention.Messages < 0 {
-		return nil, invalidField("retention.messages", "must be 0 (no bound) or more")
+		return nil, problem.InvalidField("retention.messages", "must be 0 (no bound) or more")
 	}
 	var state topicState
 	err := s.store.Update(c.r.Context(), func(tx *store.Tx) error {

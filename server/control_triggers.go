@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -74,7 +75,7 @@ func (s *Server) controlDBTJob(c *controlCall) (any, error) {
 		}
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	fits := func(t *api.Triggers) bool {
 		return t.DBTCloud != nil && *t.DBTCloud == api.DBTTrigger{ProjectID: body.ProjectID, JobID: body.JobID}
@@ -99,7 +100,7 @@ func (s *Server) controlFivetranJob(c *controlCall) (any, error) {
 		problems = append(problems, api.Problem{Field: "job_id", Message: "is required, or job_name: as the trigger of the sync has them"})
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	fits := func(t *api.Triggers) bool {
 		if t.Fivetran == nil {
@@ -128,7 +129,7 @@ func (s *Server) fire(ctx context.Context, job finishedJob, fits func(*api.Trigg
 		if job.WorkspaceID != nil {
 			_, err := tx.WorkspaceByID(*job.WorkspaceID)
 			if errors.Is(err, store.ErrNotFound) {
-				return invalidField("workspace_id", "there is no workspace %d", *job.WorkspaceID)
+				return problem.InvalidField("workspace_id", "there is no workspace %d", *job.WorkspaceID)
 			}
 			if err != nil {
 				return err

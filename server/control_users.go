@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -38,7 +39,7 @@ func (c *controlCall) claimBody() (body claimBody, err error) {
 	}
 	if body.Email != "" {
 		if problems := checkAddress("email", body.Email); len(problems) > 0 {
-			return body, invalid(problems)
+			return body, problem.Invalid(problems)
 		}
 	}
 	return body, nil
@@ -85,7 +86,7 @@ func (s *Server) controlClaim(c *controlCall) (any, error) {
 			return err
 		}
 		if !i.ClaimedAt.IsZero() {
-			return refuse(http.StatusConflict, "the invitation was claimed already")
+			return problem.Refuse(http.StatusConflict, "the invitation was claimed already")
 		}
 		if body.Email == "" {
 			body.Email = i.Email
@@ -130,11 +131,11 @@ func (s *Server) controlClaimWorkspace(c *controlCall) (any, error) {
 			return err
 		}
 		if i.ClaimedByID != nil {
-			return refuse(http.StatusConflict, "the invitation was claimed already")
+			return problem.Refuse(http.StatusConflict, "the invitation was claimed already")
 		}
 		// Its parts are claimed with the whole, so that claimed_at stays true.
 		if i.InvitationID != nil {
-			return refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
+			return problem.Refuse(http.StatusConflict, "the invitation is a part of invitation %d; claim that one", *i.InvitationID)
 		}
 		if body.Email == "" {
 			body.Email = i.Email
@@ -195,7 +196,7 @@ func (s *Server) controlChangeUser(c *controlCall) (any, error) {
 		return nil, err
 	}
 	if body.Role != nil && *body.Role != api.RoleAdmin && *body.Role != api.RoleMember {
-		return nil, invalidField("role", "must be admin or member")
+		return nil, problem.InvalidField("role", "must be admin or member")
 	}
 	var shown userShown
 	err := s.store.Update(c.r.Context(), func(tx *store.Tx) error {

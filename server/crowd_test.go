@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -121,7 +122,7 @@ func TestGoneIsAConflict(t *testing.T) {
 			}
 			for what, err := range broken {
 				require.ErrorIs(t, err, store.ErrGone, what)
-				require.Equal(t, http.StatusConflict, failureOf(err).code, what)
+				require.Equal(t, http.StatusConflict, problem.Of(err).Code, what)
 			}
 			return errors.New("undone")
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -42,18 +43,18 @@ func (s *Server) askForQuery(ctx context.Context, a sourceAccess, query string) 
 	defer cancel()
 	src, err := a.open(ctx)
 	if err != nil {
-		return checkedQuery{}, invalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
+		return checkedQuery{}, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
 	}
 	defer src.Close()
 	columns, err := src.Columns(ctx, source.Object{Query: query})
 	var refused *source.QueryError
 	switch {
 	case errors.As(err, &refused):
-		return checkedQuery{}, invalidField("query", "the source refuses it: %s", a.clean(refused.Error()))
+		return checkedQuery{}, problem.InvalidField("query", "the source refuses it: %s", a.clean(refused.Error()))
 	case err != nil:
-		return checkedQuery{}, invalidField("query", "cannot be checked: %s", a.clean(err.Error()))
+		return checkedQuery{}, problem.InvalidField("query", "cannot be checked: %s", a.clean(err.Error()))
 	case len(columns) == 0:
-		return checkedQuery{}, invalidField("query", "gives no columns; select at least one")
+		return checkedQuery{}, problem.InvalidField("query", "gives no columns; select at least one")
 	}
 	return checkedQuery{columns, countRows(ctx, src, query)}, nil
 }
@@ -92,7 +93,7 @@ func countRows(ctx context.Context, src source.Source, query string) *int64 {
 // checkSQL refuses sources on which no query can run.
 func (s *Server) checkSQL(src *store.Source) error {
 	if !s.sourceType(src.Type).SQL {
-		return refuse(http.StatusBadRequest, "a source of type %s cannot run a query; its objects are used by themselves", src.Type)
+		return problem.Refuse(http.StatusBadRequest, "a source of type %s cannot run a query; its objects are used by themselves", src.Type)
 	}
 	return nil
 }

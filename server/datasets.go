@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -38,7 +39,7 @@ func datasetOf(d *store.Dataset) api.Dataset {
 // listDatasets lists the datasets of the workspace, those behind models too.
 func (s *Server) listDatasets(c *call) (*reply, error) {
 	if wanted := c.r.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
-		return nil, invalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
+		return nil, problem.InvalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
 	}
 	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Dataset, int64, error) {
 		return tx.Datasets(c.who.WorkspaceID, page)
@@ -60,7 +61,7 @@ func (s *Server) createDataset(c *call) (*reply, error) {
 		return nil, err
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	// Only a payload that is right so far is worth a question to the source.
 	checked, err := s.checkQuery(c.ctx, a, *body.Query)
@@ -75,7 +76,7 @@ func (s *Server) createDataset(c *call) (*reply, error) {
 		return createDatasetOf(tx, d, checked)
 	})
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, invalid(noSource(d.SourceID))
+		return nil, problem.Invalid(noSource(d.SourceID))
 	}
 	if err != nil {
 		return nil, err
@@ -180,7 +181,7 @@ func (s *Server) updateDataset(c *call) (*reply, error) {
 		problems = append(problems, api.Problem{Field: "source_id", Message: fmt.Sprintf("cannot be changed from %d; create another dataset", d.SourceID)})
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	if _, err := s.saveDataset(c, a, d, body); err != nil {
 		return nil, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -39,7 +40,7 @@ func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
 			return ok(s.dialect.object(o))
 		}
 	}
-	return nil, refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
+	return nil, problem.Refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
 }
 
 // objectsOfPath finds the destination of the path and its objects.
@@ -78,8 +79,8 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 			return cached.Objects, nil
 		}
 		// The destination has failed, not the caller.
-		f := refuse(http.StatusBadGateway, "the destination could not be asked for its objects: %v", err)
-		f.cause = err
+		f := problem.Refuse(http.StatusBadGateway, "the destination could not be asked for its objects: %v", err)
+		f.Cause = err
 		return nil, f
 	}
 	if cached, err = s.cachedObjects(ctx, d.ID); err != nil {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -92,7 +93,7 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	given.Credentials = c.forgive(d.Type, given.Credentials)
 	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	if err := c.update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
 		return nil, err
@@ -271,7 +272,7 @@ func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnect
 	}
 	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, stored)
 	if problems = append(problems, more...); len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	return credentials, nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -106,7 +107,7 @@ func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun
 	most := int64(usualDrySample)
 	if q.Limit != nil {
 		if most = *q.Limit; most < 0 || most > executor.MaxDrySamples {
-			return nil, invalidField("limit", "must be 0 to %d", executor.MaxDrySamples)
+			return nil, problem.InvalidField("limit", "must be 0 to %d", executor.MaxDrySamples)
 		}
 	}
 	began, at := time.Now(), s.clock.Now()
@@ -115,7 +116,7 @@ func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun
 		return nil, err
 	}
 	if q.Full && executor.SentOnce(&y.Config) {
-		return nil, invalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
+		return nil, problem.InvalidField("full", "append syncs and event-based activation have no full sync: each row is sent once")
 	}
 	found, clean, err := s.rehearse(dry(ctx), y, q.Full, int(most))
 	if err != nil {
@@ -125,7 +126,7 @@ func (s *Server) DryRun(ctx context.Context, id int64, q DryRunRequest) (*DryRun
 	if _, now, err := s.idle(ctx, id); err != nil {
 		return nil, err
 	} else if now != last {
-		return nil, refuse(http.StatusConflict, "run %d of sync %d came in between; plan again", now, id)
+		return nil, problem.Refuse(http.StatusConflict, "run %d of sync %d came in between; plan again", now, id)
 	}
 	shown := shownDryRun(y, found, clean)
 	shown.At, shown.DurationMS = api.Time{Time: at}, float64(time.Since(began).Microseconds())/1000
@@ -146,7 +147,7 @@ func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64,
 		y = found[0]
 		run, err := tx.ActiveRun(id)
 		if err == nil {
-			return refuse(http.StatusConflict, "run %d of sync %d is active; plan when it is over", run.ID, id)
+			return problem.Refuse(http.StatusConflict, "run %d of sync %d is active; plan when it is over", run.ID, id)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err
@@ -188,9 +189,9 @@ func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most in
 	})
 	switch {
 	case errors.Is(err, ledger.ErrBusy):
-		return nil, nil, refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)
+		return nil, nil, problem.Refuse(http.StatusConflict, "a run of sync %d is active; plan when it is over", y.ID)
 	case errors.Is(err, executor.ErrUnsettled), errors.Is(err, executor.ErrNotDry):
-		return nil, nil, refuse(http.StatusConflict, "sync %d cannot be planned now: %v", y.ID, err)
+		return nil, nil, problem.Refuse(http.StatusConflict, "sync %d cannot be planned now: %v", y.ID, err)
 	}
 	return found, clean, err
 }

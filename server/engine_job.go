@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -104,7 +105,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	}
 	if problems = append(problems, misfits...); len(problems) > 0 {
 		return nil, nil, &planError{
-			code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination: " + problems[0].String(), detail: invalid(problems).message,
+			code: executor.CodeConfiguration, message: "the sync no longer fits its source and destination: " + problems[0].String(), detail: problem.Invalid(problems).Message,
 		}
 	}
 	if job, done, err = e.connect(ctx, y, run, d, credentials, access, from, sh, subject.Object); err == nil {

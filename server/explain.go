@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -110,10 +111,10 @@ func (s *Server) explainRoutes() []controlRoute {
 				return nil, err
 			}
 			if (run == 0) == (sync == 0) {
-				return nil, invalidField("sync_run_id", "give sync_run_id, or sync_id for its latest run")
+				return nil, problem.InvalidField("sync_run_id", "give sync_run_id, or sync_id for its latest run")
 			}
 			if query.Get("identifier") == "" {
-				return nil, invalidField("identifier", "is required: the primary identifier of a record, as text or as JSON")
+				return nil, problem.InvalidField("identifier", "is required: the primary identifier of a record, as text or as JSON")
 			}
 			return s.Explain(c.r.Context(), sync, run, query.Get("identifier"))
 		}},
@@ -136,9 +137,9 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 	}
 	if x.found == nil {
 		if x.sourceFault != "" {
-			return nil, refuse(http.StatusNotFound, "the ledger of sync %d has no %s, and its source cannot be asked: %s", x.sync.ID, clip(identifier, 100), x.sourceFault)
+			return nil, problem.Refuse(http.StatusNotFound, "the ledger of sync %d has no %s, and its source cannot be asked: %s", x.sync.ID, clip(identifier, 100), x.sourceFault)
 		}
-		return nil, refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, clip(identifier, 100))
+		return nil, problem.Refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, clip(identifier, 100))
 	}
 	return x.tell(ctx)
 }
@@ -178,7 +179,7 @@ func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
 		if runID == 0 {
 			x.run, err = tx.LastRun(syncID)
 			if errors.Is(err, store.ErrNotFound) {
-				return refuse(http.StatusNotFound, "there is no sync %d, or it has never run", syncID)
+				return problem.Refuse(http.StatusNotFound, "there is no sync %d, or it has never run", syncID)
 			}
 		} else if x.run, err = tx.AnySyncRun(runID); errors.Is(err, store.ErrNotFound) {
 			return gone("sync run", runID)

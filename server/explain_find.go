@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -131,7 +132,7 @@ func (x *explaining) keep(run int64, one *ledger.Logged) {
 func (x *explaining) readSource(ctx context.Context) error {
 	view, done, err := x.s.viewOf(ctx, x.sync, x.run)
 	if err != nil {
-		x.sourceFault = failureOf(err).message
+		x.sourceFault = problem.Of(err).Message
 		return nil
 	}
 	defer done()

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -139,7 +140,7 @@ func (f *faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err er
 	}
 	err = f.change(ctx, func(b *board) error {
 		if len(b.list) >= maxFaults {
-			return refuse(http.StatusConflict, "there are %d faults already; delete some", maxFaults)
+			return problem.Refuse(http.StatusConflict, "there are %d faults already; delete some", maxFaults)
 		}
 		b.next++
 		a := &ArmedFault{
@@ -158,7 +159,7 @@ func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err er
 	err = f.change(ctx, func(b *board) error {
 		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
 		if at < 0 {
-			return refuse(http.StatusNotFound, "there is no fault %q", clip(id, 40))
+			return problem.Refuse(http.StatusNotFound, "there is no fault %q", clip(id, 40))
 		}
 		gone = *b.list[at]
 		gone.Armed = false
@@ -352,9 +353,9 @@ func (a *ArmedFault) failure(now time.Time) error {
 	if a.Fault.Kind == faultDrop {
 		return &droppedConnection{fault: a.ID}
 	}
-	f := &failure{code: a.Fault.Status, message: a.Fault.Message}
+	f := &problem.Failure{Code: a.Fault.Status, Message: a.Fault.Message}
 	if a.Fault.RetryAfter != nil {
-		f.retry = a.Fault.RetryAfter.header(now)
+		f.Retry = a.Fault.RetryAfter.header(now)
 	}
 	return f
 }

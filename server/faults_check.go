@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // retryAfter is the value of a Retry-After header: seconds from 0 on, or a
@@ -31,13 +32,13 @@ func (r *retryAfter) UnmarshalJSON(text []byte) error {
 	word, r.asDate = strings.CutPrefix(word, "date:")
 	if n, err := strconv.ParseInt(word, 10, 64); err == nil {
 		if n < 0 || n > maxRetryAfter {
-			return invalidField("retry_after", "must be from 0 to %d seconds", maxRetryAfter)
+			return problem.InvalidField("retry_after", "must be from 0 to %d seconds", maxRetryAfter)
 		}
 		r.seconds = n
 		return nil
 	}
 	if _, err := http.ParseTime(word); err != nil || r.asDate {
-		return invalidField("retry_after", `must be seconds such as 30, an HTTP date, or "date:30" for the date in 30 s`)
+		return problem.InvalidField("retry_after", `must be seconds such as 30, an HTTP date, or "date:30" for the date in 30 s`)
 	}
 	r.date = word
 	return nil
@@ -111,7 +112,7 @@ func (f *Fault) check(s *Server) (latency time.Duration, err error) {
 	}
 	f.Trigger.check(s, add)
 	if len(problems) > 0 {
-		return 0, invalid(problems)
+		return 0, problem.Invalid(problems)
 	}
 	return latency, nil
 }

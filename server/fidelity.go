@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 //go:embed fidelity.yaml
@@ -99,7 +100,7 @@ func chooseFidelity(query url.Values) ([]Fidelity, error) {
 	}
 	state, section := query.Get("state"), query.Get("section")
 	if state != "" && !slices.Contains(fidelityStates, state) {
-		return nil, invalid([]api.Problem{{Field: "state", Message: "must be one of " + strings.Join(fidelityStates, ", ")}})
+		return nil, problem.Invalid([]api.Problem{{Field: "state", Message: "must be one of " + strings.Join(fidelityStates, ", ")}})
 	}
 	chosen := []Fidelity{}
 	for _, row := range rows {
@@ -109,7 +110,7 @@ func chooseFidelity(query url.Values) ([]Fidelity, error) {
 		}
 	}
 	if len(chosen) == 0 && section != "" && state == "" {
-		return nil, invalidField("section", "there is no section %q", clip(section, 20))
+		return nil, problem.InvalidField("section", "there is no section %q", clip(section, 20))
 	}
 	return chosen, nil
 }

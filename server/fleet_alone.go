@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -38,7 +39,7 @@ func (s *Server) alone(ctx context.Context) (release func(), err error) {
 	switch {
 	case err != nil:
 	case len(others) > 0:
-		err = refuse(http.StatusConflict, "this is possible while a single process works on the installation; there are also %s: stop them first", listed(others))
+		err = problem.Refuse(http.StatusConflict, "this is possible while a single process works on the installation; there are also %s: stop them first", listed(others))
 	default:
 		f.company.Store(0)
 		err = s.engine.expectActive(ctx)
@@ -73,7 +74,7 @@ func (f *fleet) claim(ctx context.Context) error {
 	}
 	t, err := f.take(ctx, worldLease, f.pulse.world)
 	if errors.Is(err, lease.ErrHeld) {
-		return refuse(http.StatusConflict, "another process has the installation for itself at the moment")
+		return problem.Refuse(http.StatusConflict, "another process has the installation for itself at the moment")
 	}
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -83,7 +84,7 @@ func (s *Server) abandon() (err error) {
 // before it is made there is none.
 func (s *Server) Fork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
 	if !forkName.MatchString(name) {
-		return nil, invalidField("name", "must be 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit")
+		return nil, problem.InvalidField("name", "must be 1 to 63 of a-z, 0-9 and -, beginning with a letter or digit")
 	}
 	f := &s.forks
 	if err := f.reserve(name, s.config.MaxForks); err != nil {
@@ -99,14 +100,14 @@ func (f *forks) reserve(name string, most int) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
-		return refuse(http.StatusServiceUnavailable, "the service is about to stop")
+		return problem.Refuse(http.StatusServiceUnavailable, "the service is about to stop")
 	}
 	if _, taken := f.open[name]; taken {
-		return conflictField("name", "there is a fork %s already", name)
+		return problem.ConflictField("name", "there is a fork %s already", name)
 	}
 	if f.room.Add(-1) < 0 {
 		f.room.Add(1)
-		return refuse(http.StatusConflict, "there are %d forks already, the most this service has (--max-forks); delete some", most)
+		return problem.Refuse(http.StatusConflict, "there are %d forks already, the most this service has (--max-forks); delete some", most)
 	}
 	if f.open == nil {
 		f.open = map[string]*Server{}
@@ -128,7 +129,7 @@ func (f *forks) keep(name string, fork *Server, err error) error {
 		f.room.Add(1)
 		return err
 	}
-	return errors.Join(refuse(http.StatusServiceUnavailable, "the service is about to stop"), fork.end())
+	return errors.Join(problem.Refuse(http.StatusServiceUnavailable, "the service is about to stop"), fork.end())
 }
 
 func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (*Server, error) {
@@ -212,7 +213,7 @@ func (s *Server) serveFork(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, forksPath), "/")
 	fork := s.forks.get(name)
 	if fork == nil {
-		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is no fork %q", clip(name, 63)))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is no fork %q", clip(name, 63)))
 		return
 	}
 	http.StripPrefix(strings.TrimSuffix(forksPath, "/")+"/"+name, fork).ServeHTTP(w, r)

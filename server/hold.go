@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -79,7 +80,7 @@ func (s *Server) aside(ctx context.Context, fn func(ctx context.Context) error) 
 
 // errWorldReplaced says that the ids of a call mean other things by now. A call of the
 // API begins anew; of others their callers know best whether they still want them.
-var errWorldReplaced = refuse(http.StatusConflict, "the world was replaced while this call waited; make it again")
+var errWorldReplaced = problem.Refuse(http.StatusConflict, "the world was replaced while this call waited; make it again")
 
 // apart takes the world again whatever becomes of fn.
 func (s *Server) apart(ctx context.Context, fn func(ctx context.Context) error) error {

@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -265,9 +266,9 @@ func TestFullDisk(t *testing.T) {
 		&os.PathError{Op: "write", Path: "/secret/place", Err: syscall.ENOSPC},
 		sqlite.ResultFull.ToError(),
 	} {
-		f := failureOf(restoreRefused(fmt.Errorf("restore: %w", err)))
-		require.Equal(t, http.StatusInsufficientStorage, f.code)
-		require.NotContains(t, f.message, "secret")
+		f := problem.Of(restoreRefused(fmt.Errorf("restore: %w", err)))
+		require.Equal(t, http.StatusInsufficientStorage, f.Code)
+		require.NotContains(t, f.Message, "secret")
 	}
 }
 
@@ -315,5 +316,5 @@ func TestControlSurvivesPanics(t *testing.T) {
 	require.True(t, json.Valid(recorder.Body.Bytes()))
 	require.NotContains(t, recorder.Body.String(), "secret-word")
 	require.NoError(t, w.s.Snapshot(context.Background(), io.Discard), "the world is not held")
-	require.Equal(t, http.StatusServiceUnavailable, failureOf(store.ErrClosed).code)
+	require.Equal(t, http.StatusServiceUnavailable, problem.Of(store.ErrClosed).Code)
 }

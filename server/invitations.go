@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -112,7 +113,7 @@ func (c *call) invitedWorkspaces(tx *store.Tx, i *store.Invitation, body invitat
 		})
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func (c *call) refuseSecond(tx *store.Tx, email string) error {
 	if err != nil {
 		return err
 	}
-	return conflictField("email", "invitation %d for this address is still open; change or delete it", open.ID)
+	return problem.ConflictField("email", "invitation %d for this address is still open; change or delete it", open.ID)
 }
 
 // joinWorkspaces makes a user a member of each workspace with the invited role
@@ -139,7 +140,7 @@ func joinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvit
 			return err
 		}
 		if only && w.Role != api.RoleOwner {
-			return refuse(http.StatusConflict, "%s is the only owner of workspace %d and cannot become its %s: invite another owner first", u.Email, w.WorkspaceID, w.Role)
+			return problem.Refuse(http.StatusConflict, "%s is the only owner of workspace %d and cannot become its %s: invite another owner first", u.Email, w.WorkspaceID, w.Role)
 		}
 		err = tx.PutMembership(&store.Membership{WorkspaceID: w.WorkspaceID, UserID: u.ID, Role: w.Role})
 		if err != nil {
@@ -201,7 +202,7 @@ func (s *Server) updateInvitation(c *call) (*reply, error) {
 			return err
 		}
 		if !i.ClaimedAt.IsZero() {
-			return refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
+			return problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
 		}
 		// An empty update is no mistake: clients send back what they have read.
 		if body.Role != "" {

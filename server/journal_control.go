@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // journalRoutes read, filter and empty the journals.
@@ -41,7 +43,7 @@ func statusFilter(text string) (func(int) bool, error) {
 	}
 	wanted, err := strconv.Atoi(text)
 	if err != nil || wanted != 0 && (wanted < 100 || wanted > 599) {
-		return nil, invalidField("status", "must be a status such as 404, a class such as 4xx, or 0")
+		return nil, problem.InvalidField("status", "must be a status such as 404, a class such as 4xx, or 0")
 	}
 	return func(status int) bool { return status == wanted }, nil
 }
@@ -103,7 +105,7 @@ func (j *journal) requestAt(ctx context.Context, id string) (int64, error) {
 	}
 	entry, err := j.requests.find(ctx, id)
 	if err == nil && entry == nil {
-		err = invalidField("after", "the journal has no request %s", clip(id, 40))
+		err = problem.InvalidField("after", "the journal has no request %s", clip(id, 40))
 	}
 	if err != nil {
 		return 0, err

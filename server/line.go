@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // How many snapshots and forks a process makes at once, its forks included, and how
@@ -37,8 +39,8 @@ func (l *line) enter(ctx context.Context) (leave func(), err error) {
 	l.mu.Lock()
 	if l.waiting >= l.most {
 		l.mu.Unlock()
-		full := refuse(http.StatusTooManyRequests, "%d snapshots and forks are being made and %d wait already; try again when one is done", cap(l.places), l.most)
-		full.retry = "1"
+		full := problem.Refuse(http.StatusTooManyRequests, "%d snapshots and forks are being made and %d wait already; try again when one is done", cap(l.places), l.most)
+		full.Retry = "1"
 		return nil, full
 	}
 	l.waiting++

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -201,7 +202,7 @@ func (s *Server) changeSegmentsByForm(ctx context.Context, l *openLink, form url
 	}
 	id, err := strconv.ParseInt(form.Get("dataset_id"), 10, 64)
 	if err != nil {
-		return nil, invalidField("dataset_id", "must be one of the list")
+		return nil, problem.InvalidField("dataset_id", "must be one of the list")
 	}
 	var d *store.Dataset
 	err = s.store.View(ctx, func(tx *store.Tx) (err error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -96,7 +97,7 @@ func credentialsOf(fields []api.ConfigField, form url.Values) (map[string]any, e
 		given[f.ID] = text
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	return given, nil
 }
@@ -254,26 +255,26 @@ func segmentsForm(tx *store.Tx, l *openLink) (linkPage, error) {
 
 // refused shows what was wrong beside the inputs, with what was given but for
 // secrets.
-func (p *linkPage) refused(f *failure, form url.Values) {
+func (p *linkPage) refused(f *problem.Failure, form url.Values) {
 	told := map[string]bool{}
 	for i := range p.Fields {
 		field := &p.Fields[i]
 		if field.Kind != "password" && form.Has(field.Name) {
 			field.Value = form.Get(field.Name)
 		}
-		for _, problem := range f.problems {
+		for _, problem := range f.Problems {
 			name := strings.TrimPrefix(strings.TrimPrefix(problem.Field, "service_"), "connection.")
 			if name == field.Name {
 				field.Problem, told[problem.Field] = problem.Message, true
 			}
 		}
 	}
-	for _, problem := range f.problems {
+	for _, problem := range f.Problems {
 		if !told[problem.Field] {
 			p.Problems = append(p.Problems, problem.String())
 		}
 	}
-	if len(f.problems) == 0 {
-		p.Problems = []string{f.message}
+	if len(f.Problems) == 0 {
+		p.Problems = []string{f.Message}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -122,7 +123,7 @@ func (s *Server) answerLink(ctx context.Context, w http.ResponseWriter, l *openL
 	switch form.Get("answer") {
 	case "allow", "refuse":
 	default:
-		s.showLinkFailure(w, l, invalidField("answer", "must be allow or refuse"))
+		s.showLinkFailure(w, l, problem.InvalidField("answer", "must be allow or refuse"))
 		return
 	}
 	if err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.UseLink(l.Link) }); err != nil {
@@ -144,14 +145,14 @@ func (s *Server) answerLink(ctx context.Context, w http.ResponseWriter, l *openL
 	}
 	// The caller may have gone; the link opens again all the same.
 	_ = s.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.ReopenLink(l.Link) })
-	f := failureOf(err)
+	f := problem.Of(err)
 	page, formErr := s.linkForm(ctx, l)
-	if formErr != nil || f.code >= http.StatusInternalServerError {
+	if formErr != nil || f.Code >= http.StatusInternalServerError {
 		s.showLinkFailure(w, l, err)
 		return
 	}
 	page.refused(f, form)
-	s.showLink(w, f.code, l, page)
+	s.showLink(w, f.Code, l, page)
 }
 
 // sendBack redirects to where the link's maker wanted, with what happened.
@@ -178,11 +179,11 @@ func (s *Server) showLinkFailure(w http.ResponseWriter, l *openLink, err error) 
 	case errors.Is(err, store.ErrNotFound):
 		code, page.Problems = http.StatusNotFound, []string{"there is no such link, or what it was for is gone"}
 	default:
-		f := failureOf(err)
-		if code = f.code; f.cause != nil {
-			s.log.Error("page of a link failed", "error", f.cause)
+		f := problem.Of(err)
+		if code = f.Code; f.Cause != nil {
+			s.log.Error("page of a link failed", "error", f.Cause)
 		}
-		page.Problems = []string{f.message}
+		page.Problems = []string{f.Message}
 	}
 	s.showLink(w, code, l, page)
 }

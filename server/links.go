@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -114,7 +115,7 @@ func (s *Server) newLink(c *call, kind string, body linkBody, target func(c *cal
 			l.TargetID = &id
 		}
 		if len(problems) > 0 {
-			return invalid(problems)
+			return problem.Invalid(problems)
 		}
 		l.ExpiresAt = s.clock.Now().Add(linkLife)
 		return tx.CreateLink(l)

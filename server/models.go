@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -81,7 +82,7 @@ func (s *Server) createModel(c *call) (*reply, error) {
 	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}
 	problems := append(body.dataset().apply(c, d), checkQueryText("query", body.Query)...)
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	checked, err := s.checkQuery(c.ctx, a, d.Query)
 	if err != nil {
@@ -143,7 +144,7 @@ func (s *Server) updateModel(c *call) (*reply, error) {
 		problems = append(problems, checkQueryText("query", body.Query)...)
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	if m, err = s.saveDataset(c, a, d, body.dataset()); err != nil {
 		return nil, err

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // perform runs an operation of the API as somebody, past authentication, faults and
@@ -40,7 +42,7 @@ func (s *Server) perform(ctx context.Context, who principal, id string, path map
 		return nil, err
 	}
 	if len(c.warnings) > 0 { // a typing error is refused in every dialect
-		return nil, refuse(http.StatusBadRequest, "%s", strings.Join(c.warnings, "; "))
+		return nil, problem.Refuse(http.StatusBadRequest, "%s", strings.Join(c.warnings, "; "))
 	}
 	got, err := op.handle(c)
 	if err != nil {

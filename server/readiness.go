@@ -8,6 +8,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -29,7 +30,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := s.Ready(ctx); err != nil {
 		code, answer.Status, answer.Reason = http.StatusServiceUnavailable, "unready", err.Error()
 		if errors.Unwrap(err) != nil { // where the database is, is nothing for everybody
-			answer.Reason = failureOf(err).message
+			answer.Reason = problem.Of(err).Message
 			s.log.Debug("the process is not ready", "error", err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -98,7 +99,7 @@ func (s *Server) columnsStatus(c *call, kind string, target int64) (*reply, erro
 		return nil, err
 	}
 	if r.Status == store.RefreshFailed {
-		return nil, refuse(http.StatusBadRequest, "the refresh failed: %s", r.Error)
+		return nil, problem.Refuse(http.StatusBadRequest, "the refresh failed: %s", r.Error)
 	}
 	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
 }
@@ -112,7 +113,7 @@ func (c *call) namedTable(tx *store.Tx) (*store.Source, *store.SourceTable, erro
 	query := c.r.URL.Query()
 	t, err := findTable(tx, src, query.Get("table_catalog"), query.Get("table_schema"), query.Get("table_name"))
 	if err == nil && t == nil {
-		err = refuse(http.StatusNotFound, "source %d has no such table; see its objects, or refresh its tables", src.ID)
+		err = problem.Refuse(http.StatusNotFound, "source %d has no such table; see its objects, or refresh its tables", src.ID)
 	}
 	return src, t, err
 }

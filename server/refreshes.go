@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -59,7 +60,7 @@ func (s *Server) refreshOf(c *call, kind string, target int64) (*store.Refresh, 
 	// Keys count on within a target, so one of another target is not found.
 	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
 	if err != nil {
-		return nil, invalidField("refresh_key", "must be the key that the refresh answered")
+		return nil, problem.InvalidField("refresh_key", "must be the key that the refresh answered")
 	}
 	var r *store.Refresh
 	err = c.view(func(tx *store.Tx) error {

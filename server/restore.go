@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -190,7 +191,7 @@ func (s *Server) controlSnapshot(c *controlCall) (any, error) {
 			return nil, err
 		}
 	default:
-		return nil, invalidField("settle", "must be true or false")
+		return nil, problem.InvalidField("settle", "must be true or false")
 	}
 	spooled, err := s.takeSnapshot(c.r.Context())
 	if err != nil {
@@ -220,14 +221,14 @@ func restoreRefused(err error) error {
 	switch {
 	// Not a mistake in the stream: the same one is good for another service.
 	case errors.Is(err, store.ErrWrongKey):
-		return refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
+		return problem.Refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):
-		return refuse(http.StatusBadRequest, "%v", err)
+		return problem.Refuse(http.StatusBadRequest, "%v", err)
 	case errors.Is(err, store.ErrDamaged): // the service's own
 		return err
 	}
-	if failureOf(err).code != http.StatusInternalServerError {
+	if problem.Of(err).Code != http.StatusInternalServerError {
 		return err
 	}
-	return &failure{code: http.StatusBadRequest, message: fmt.Sprintf("the snapshot cannot be restored, nothing was changed: %v", err), cause: err}
+	return &problem.Failure{Code: http.StatusBadRequest, Message: fmt.Sprintf("the snapshot cannot be restored, nothing was changed: %v", err), Cause: err}
 }

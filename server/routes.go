@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // handler answers one call; an error becomes a failure.
@@ -150,7 +151,7 @@ func (s *Server) route() {
 			s.refuseCall(w, r, wrongMethod(r, allowed))
 			return
 		}
-		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; the API is below %s", BasePath))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; the API is below %s", BasePath))
 	})
 	s.routeOutside(mux)
 	s.routeControl(mux)
@@ -170,9 +171,9 @@ func allowedMethods(mux *http.ServeMux, r *http.Request) string {
 }
 
 // wrongMethod is the 405 of a path that has other methods.
-func wrongMethod(r *http.Request, allowed string) *failure {
-	f := refuse(http.StatusMethodNotAllowed, "%s is not possible here; allowed are %s", r.Method, allowed)
-	f.allow = allowed
+func wrongMethod(r *http.Request, allowed string) *problem.Failure {
+	f := problem.Refuse(http.StatusMethodNotAllowed, "%s is not possible here; allowed are %s", r.Method, allowed)
+	f.Allow = allowed
 	return f
 }
 

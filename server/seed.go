@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // seedDocument is a seed: what a service is filled with, in YAML. Things refer
@@ -185,7 +186,7 @@ func readSeed(file string, src []byte) (document seedDocument, err error) {
 		return document, seedUnreadable(err)
 	}
 	if len(document.Organizations)+len(document.Connectors) == 0 {
-		return document, refuse(http.StatusBadRequest, "%s: a seed needs organizations or connectors", file)
+		return document, problem.Refuse(http.StatusBadRequest, "%s: a seed needs organizations or connectors", file)
 	}
 	for i, d := range document.Connectors {
 		if d == nil {
@@ -196,8 +197,8 @@ func readSeed(file string, src []byte) (document seedDocument, err error) {
 			problems[j].Field = fmt.Sprintf("connectors[%d].%s", i, problems[j].Field)
 		}
 		if len(problems) > 0 {
-			told := invalid(problems)
-			told.message = file + ": " + told.message
+			told := problem.Invalid(problems)
+			told.Message = file + ": " + told.Message
 			return document, told
 		}
 	}
@@ -208,9 +209,9 @@ func readSeed(file string, src []byte) (document seedDocument, err error) {
 func seedUnreadable(err error) error {
 	var mistake *yamldoc.Error
 	if errors.As(err, &mistake) {
-		return refuse(http.StatusBadRequest, "%s", mistake.Brief())
+		return problem.Refuse(http.StatusBadRequest, "%s", mistake.Brief())
 	}
-	return refuse(http.StatusBadRequest, "%v", err)
+	return problem.Refuse(http.StatusBadRequest, "%v", err)
 }
 
 // sow makes the organizations one after the other; an error undoes all.
@@ -247,10 +248,10 @@ func (s *Server) controlSeed(c *controlCall) (any, error) {
 // named refuses names that cannot be referred to.
 func named[V any](taken map[string]V, name string) error {
 	if problems := checkName("name", name); len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	if _, twice := taken[name]; twice {
-		return invalid([]api.Problem{{Field: "name", Message: "stands twice; names must differ, since things refer to them"}})
+		return problem.Invalid([]api.Problem{{Field: "name", Message: "stands twice; names must differ, since things refer to them"}})
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -14,7 +15,7 @@ func (p *planter) workspaceNamed(name string) (*store.Workspace, error) {
 	if w := p.workspaces[name]; w != nil {
 		return w, nil
 	}
-	return nil, invalidField("workspaces", "the organization has no workspace %q%s", clip(name, 60), meant(name, sortedKeys(p.workspaces)))
+	return nil, problem.InvalidField("workspaces", "the organization has no workspace %q%s", clip(name, 60), meant(name, sortedKeys(p.workspaces)))
 }
 
 var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, api.RoleViewer}
@@ -38,7 +39,7 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 		}
 	}
 	if len(problems) > 0 {
-		return made, invalid(problems)
+		return made, problem.Invalid(problems)
 	}
 	u := &store.User{OrganizationID: p.organizationID, Email: wanted.Email, Role: wanted.Role, Notifications: true}
 	if wanted.Notifications != nil {

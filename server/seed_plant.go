@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -30,15 +31,15 @@ func (p *planter) at(place, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	told := *failureOf(err)
+	told := *problem.Of(err)
 	where := p.place + place
 	if name != "" {
 		where += fmt.Sprintf(" (%s)", clip(name, 60))
 	}
-	told.message = fmt.Sprintf("%s: %s: %s", p.file, where, told.message)
-	told.problems = slices.Clone(told.problems)
-	for i := range told.problems {
-		told.problems[i].Field = strings.TrimSuffix(p.place+place+"."+told.problems[i].Field, ".")
+	told.Message = fmt.Sprintf("%s: %s: %s", p.file, where, told.Message)
+	told.Problems = slices.Clone(told.Problems)
+	for i := range told.Problems {
+		told.Problems[i].Field = strings.TrimSuffix(p.place+place+"."+told.Problems[i].Field, ".")
 	}
 	return &told
 }
@@ -111,7 +112,7 @@ func (p *planter) begin(wanted seedOrganization, made *SeededOrganization) error
 	if wanted.First {
 		// Refused, since both would be ignored.
 		if wanted.Name != "" || wanted.Email != "" {
-			return invalidField("first", "the first organization exists: it has a name and an admin already")
+			return problem.InvalidField("first", "the first organization exists: it has a name and an admin already")
 		}
 		return p.takeFirst(made)
 	}
@@ -144,7 +145,7 @@ func (p *planter) takeFirst(made *SeededOrganization) error {
 			return err
 		}
 		if id == 0 {
-			return refuse(http.StatusNotFound, "the first organization was deleted")
+			return problem.Refuse(http.StatusNotFound, "the first organization was deleted")
 		}
 		o, err := tx.Organization(id)
 		if err != nil {
@@ -200,7 +201,7 @@ func (p *planter) inside(w *store.Workspace) principal {
 // prepareWorkspace makes a workspace unless it is there, and sets its addresses.
 func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
 	if problems := checkName("name", wanted.Name); len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	body := map[string]any{"name": wanted.Name}
 	if wanted.NotificationEmails != nil {

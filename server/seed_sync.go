@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -21,10 +22,10 @@ func (b *bed) syncs(wanted seedWorkspace) error {
 	return each(b, "syncs", wanted.Syncs, label("label"), func(entry map[string]any) error {
 		name := label("label")(entry)
 		if name == "" {
-			return invalidField("label", "is required in a seed; the answer names the sync by it")
+			return problem.InvalidField("label", "is required in a seed; the answer names the sync by it")
 		}
 		if _, twice := b.seeded.Syncs[name]; twice {
-			return invalidField("label", "stands twice in the workspace")
+			return problem.InvalidField("label", "stands twice in the workspace")
 		}
 		body, err := b.syncBody(entry)
 		if err != nil {
@@ -49,7 +50,7 @@ func take(body map[string]any, key string) (name string, given bool, err error) 
 	delete(body, key)
 	name, ok := value.(string)
 	if !ok || name == "" {
-		return "", false, invalidField(key, "must be a name")
+		return "", false, problem.InvalidField(key, "must be a name")
 	}
 	return name, true, nil
 }
@@ -111,7 +112,7 @@ func (b *bed) sequence(body map[string]any) error {
 func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 	given, ok := value.(map[string]any)
 	if !ok {
-		return nil, invalidField("source_object", "must be one of {table: …}, {dataset: …}, {model: …}, {topic: …}")
+		return nil, problem.InvalidField("source_object", "must be one of {table: …}, {dataset: …}, {model: …}, {topic: …}")
 	}
 	kinds := map[string]map[string]int64{
 		api.ObjectDataset: b.seeded.Datasets, api.ObjectModel: b.seeded.Models, api.ObjectTopic: b.seeded.Topics,
@@ -122,7 +123,7 @@ func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 			continue
 		}
 		if len(given) != 1 {
-			return nil, invalidField("source_object", "must have nothing beside %s", kind)
+			return nil, problem.InvalidField("source_object", "must have nothing beside %s", kind)
 		}
 		id, err := reference(kind, kinds[kind], name)
 		return map[string]any{"type": kind, "id": id}, err
@@ -134,7 +135,7 @@ func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error) {
 	for key, value := range given {
 		if _, ok := value.(string); !ok || !slices.Contains([]string{"table", "schema", "catalog"}, key) {
-			return nil, invalidField("source_object."+key, "must be one of table, schema, catalog, dataset, model, topic, with a name")
+			return nil, problem.InvalidField("source_object."+key, "must be one of table, schema, catalog, dataset, model, topic, with a name")
 		}
 	}
 	var fitting []*store.SourceTable
@@ -152,7 +153,7 @@ func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error
 		return nil, err
 	}
 	if len(fitting) != 1 {
-		return nil, invalidField("source_object.table", "%d tables of the source are called %q%s", len(fitting), clip(fmt.Sprint(given["table"]), 60), hint(len(fitting)))
+		return nil, problem.InvalidField("source_object.table", "%d tables of the source are called %q%s", len(fitting), clip(fmt.Sprint(given["table"]), 60), hint(len(fitting)))
 	}
 	t := fitting[0]
 	return map[string]any{"type": api.ObjectTable, "table_catalog": t.Catalog, "table_schema": t.Schema, "table_name": t.Name}, nil

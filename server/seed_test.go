@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 func exampleSeed(t testing.TB) string {
@@ -144,7 +146,7 @@ func FuzzSeed(f *testing.F) {
 	f.Fuzz(func(t *testing.T, seed []byte) {
 		seeded, err := w.s.Seed(t.Context(), "seed", seed)
 		if err != nil {
-			require.Less(t, failureOf(err).code, 500, "%v\n%s", err, seed)
+			require.Less(t, problem.Of(err).Code, 500, "%v\n%s", err, seed)
 			return
 		}
 		_, err = json.Marshal(seeded)

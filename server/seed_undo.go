@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -61,8 +62,8 @@ func (u *seedUndo) run(cause error) error {
 	if err == nil {
 		return cause
 	}
-	told := *failureOf(cause)
-	told.message += fmt.Sprintf("; of what the seed had made before, this stays: %v", err)
+	told := *problem.Of(cause)
+	told.Message += fmt.Sprintf("; of what the seed had made before, this stays: %v", err)
 	return &told
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -56,7 +57,7 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 	if id, ok := made[name]; ok {
 		return id, nil
 	}
-	return 0, invalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), clip(name, 60), meant(name, sortedKeys(made)))
+	return 0, problem.InvalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), clip(name, 60), meant(name, sortedKeys(made)))
 }
 
 // sources makes each source with its models and topics: both are named below
@@ -166,7 +167,7 @@ func (b *bed) topic(path map[string]int64, t seedTopic) error {
 	messages := make([]json.RawMessage, len(t.Messages))
 	for i, message := range t.Messages {
 		if messages[i], err = json.Marshal(message); err != nil {
-			return invalidField(fmt.Sprintf("messages[%d]", i), "cannot be written as JSON")
+			return problem.InvalidField(fmt.Sprintf("messages[%d]", i), "cannot be written as JSON")
 		}
 	}
 	return b.s.store.Update(b.ctx, func(tx *store.Tx) error {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -67,7 +68,7 @@ func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condi
 	defer cancel()
 	src, err := a.open(ctx)
 	if err != nil {
-		return nil, invalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
+		return nil, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
 	}
 	defer src.Close()
 	before, part := whereSegment(query, condition)
@@ -83,9 +84,9 @@ func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condi
 		case errors.As(err, &refused):
 			own := *refused
 			own.Position = max(own.Position-utf8.RuneCountInString(text.before), 0)
-			return nil, invalidField("query", "the source refuses the condition: %s", a.clean(own.Error()))
+			return nil, problem.InvalidField("query", "the source refuses the condition: %s", a.clean(own.Error()))
 		case err != nil:
-			return nil, invalidField("query", "cannot be checked: %s", a.clean(err.Error()))
+			return nil, problem.InvalidField("query", "cannot be checked: %s", a.clean(err.Error()))
 		}
 	}
 	return countRows(ctx, src, part), nil
@@ -104,9 +105,9 @@ func (s *Server) fitSegments(c *call, a sourceAccess, d *store.Dataset) error {
 	}
 	for _, g := range segments {
 		if _, err := s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
-			var f *failure
-			if errors.As(err, &f) && len(f.problems) > 0 {
-				return invalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, clipped(g.Name), f.problems[0].Message)
+			var f *problem.Failure
+			if errors.As(err, &f) && len(f.Problems) > 0 {
+				return problem.InvalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, clipped(g.Name), f.Problems[0].Message)
 			}
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -93,7 +94,7 @@ func (s *Server) createFilterSegment(c *call) (*reply, error) {
 		return nil, err
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	g.DatasetID = d.ID
 	if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
@@ -106,7 +107,7 @@ func (s *Server) createFilterSegment(c *call) (*reply, error) {
 			return err
 		}
 		if _, more, err := datasetFor(tx, src, &g.DatasetID); err != nil || len(more) > 0 {
-			return cmp.Or(err, error(invalid(more)))
+			return cmp.Or(err, error(problem.Invalid(more)))
 		}
 		return tx.CreateSegment(g)
 	})
@@ -169,7 +170,7 @@ func (s *Server) updateFilterSegment(c *call) (*reply, error) {
 		problems = append(problems, api.Problem{Field: "dataset_id", Message: fmt.Sprintf("cannot be changed from %d; create another segment", g.DatasetID)})
 	}
 	if len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	if body.Query != nil {
 		if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {

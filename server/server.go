@@ -25,6 +25,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -303,7 +304,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	// The mux answers // and /../ with a page that redirects; clients of an API
 	// get JSON.
 	if at := r.URL.EscapedPath(); at != "" && strings.TrimSuffix(path.Clean(at), "/") != strings.TrimSuffix(at, "/") {
-		s.refuseCall(w, r, refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; write it without //, /./ and /../"))
 		return
 	}
 	if len(s.broken) > 0 && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
@@ -311,7 +312,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.config.Role == RoleWorker && strings.HasPrefix(r.URL.Path, path.Dir(BasePath)) {
-		s.refuseCall(w, r, refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
+		s.refuseCall(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -321,7 +322,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // from all others: one for each test. It takes milliseconds.
 func (s *Server) NewOrganization(ctx context.Context, name string) (made *Tokens, err error) {
 	if problems := checkName("name", name); len(problems) > 0 {
-		return nil, invalid(problems)
+		return nil, problem.Invalid(problems)
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
 		made, err = newOrganization(tx, name, "owner@example.com", "Main")

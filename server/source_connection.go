@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -31,7 +32,7 @@ func (c *call) connection() (sourceBody, error) {
 		return sourceBody{}, err
 	}
 	if body.Connection == nil {
-		return sourceBody{}, invalidField("connection", "is required")
+		return sourceBody{}, problem.InvalidField("connection", "is required")
 	}
 	err := c.decode(&keys)
 	return sourceBody{*body.Connection, keys.Connection}, err
@@ -70,7 +71,7 @@ func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) err
 		problems = append(problems, applyRetention(b, src, described)...)
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	src.Details = a.types.Details(src.Type, a.credentials)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -51,7 +52,7 @@ func (s *Server) checkSync(c *call, y *store.Sync, before columnsOrigin, existin
 		return err
 	}
 	if problems = append(problems, more...); len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	acceptColumns(before, y)
 	generate(y, subject.Object, &shape)
@@ -73,9 +74,9 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 	// From the cache where it can be: a check should not wait for a
 	// destination.
 	objects, err := s.objects(c.ctx, d)
-	var f *failure
-	if errors.As(err, &f) && f.code == http.StatusBadGateway {
-		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.message}}, nil
+	var f *problem.Failure
+	if errors.As(err, &f) && f.Code == http.StatusBadGateway {
+		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.Message}}, nil
 	}
 	if errors.Is(err, store.ErrNotFound) { // it was there a moment ago
 		return nil, fmt.Errorf("check sync: %w", store.ErrGone)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -32,7 +33,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 		return nil, err
 	}
 	if s.forgotten(run) {
-		return nil, refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
+		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
 	}
 	query, event := c.r.URL.Query(), eventField(y)
 	filter := ledger.Filter{Operation: query.Get("operation")}
@@ -62,10 +63,10 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	switch {
 	case errors.Is(err, ledger.ErrDamaged):
 		s.log.Error("the log of a run is damaged", "run", run.ID, "sync", run.SyncID, "error", err)
-		return nil, refuse(http.StatusGone, "the records of this run cannot be read any more: the file of its log is damaged")
+		return nil, problem.Refuse(http.StatusGone, "the records of this run cannot be read any more: the file of its log is damaged")
 	case !errors.Is(err, ledger.ErrNoRun):
 	case run.Run.RecordsProcessed != nil && *run.Run.RecordsProcessed > 0:
-		return nil, refuse(http.StatusGone, "the records of this run are not kept any more: the sync has another identifier or object since, or its ledger was lost")
+		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more: the sync has another identifier or object since, or its ledger was lost")
 	default: // it ended before there was anything to write down
 		err = nil
 	}

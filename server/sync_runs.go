@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -53,7 +54,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 			return err
 		}
 		if force && executor.SentOnce(&y.Config) {
-			return invalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
+			return problem.InvalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
 		}
 		run.SyncID = y.ID
 		return s.queue(tx, run, force, api.TriggerReason{UITag: reasonManual, UIDetail: "Manually triggered through the API"})
@@ -113,7 +114,7 @@ func (s *Server) cancelSyncRun(c *call) (*reply, error) {
 			return err
 		}
 		if run.Run.Status != api.RunQueued && run.Run.Status != api.RunWorking {
-			return refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
+			return problem.Refuse(http.StatusConflict, "the run is over (%s); only a queued or working one can be cancelled", run.Run.Status)
 		}
 		// The engine writes its end, here or in another process.
 		if s.engine.cancel(run.ID) || s.fleet != nil && run.Run.Status == api.RunWorking {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -246,7 +247,7 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 		}
 		run, err := tx.ActiveRun(y.ID)
 		if err == nil {
-			return refuse(http.StatusConflict, "sync run %d is %s; cancel it first", run.ID, run.Run.Status)
+			return problem.Refuse(http.StatusConflict, "sync run %d is %s; cancel it first", run.ID, run.Run.Status)
 		}
 		if !errors.Is(err, store.ErrNotFound) {
 			return err

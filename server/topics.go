@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -44,7 +45,7 @@ func (b topicBody) apply(c *call, t *store.Topic) error {
 		problems = append(problems, api.Problem{Field: "sample_message", Message: "is required: one message as an object"})
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }
@@ -128,7 +129,7 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 		}
 		// Before the body: nothing in it could be right here.
 		if !s.sourceType(src.Type).Streaming {
-			return refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
+			return problem.Refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
 		t.SourceID = src.ID
 		if err := body.apply(c, t); err != nil {

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/pem"
 	"net/http"
+
+	"github.com/destkit/destkit/server/internal/problem"
 )
 
 // maxTrusted bounds the certificates that an installation keeps, in bytes.
@@ -20,7 +22,7 @@ func (s *Server) controlTrust(c *controlCall) (any, error) {
 	}
 	n, err := s.gate.Trust(text)
 	if err != nil {
-		return nil, refuse(http.StatusBadRequest, "%v", err)
+		return nil, problem.Refuse(http.StatusBadRequest, "%v", err)
 	}
 	if s.settings == nil {
 		s.forks.trust(text)
@@ -38,7 +40,7 @@ func (s *Server) controlTrust(c *controlCall) (any, error) {
 			}
 		}
 		if len(kept) > maxTrusted {
-			return nil, refuse(http.StatusConflict, "the installation has %d MiB of certificates; name them at the start of each process instead", maxTrusted>>20)
+			return nil, problem.Refuse(http.StatusConflict, "the installation has %d MiB of certificates; name them at the start of each process instead", maxTrusted>>20)
 		}
 		return kept, nil
 	})

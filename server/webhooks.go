@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -40,7 +41,7 @@ func (b webhookBody) apply(c *call, w *store.Webhook) error {
 		w.Events, problems = events, append(problems, more...)
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }

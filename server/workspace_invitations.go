@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -84,7 +85,7 @@ func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
 // checkEmails refuses an empty list and an address given twice.
 func checkEmails(emails []string) error {
 	if len(emails) == 0 {
-		return invalidField("emails", "must name at least one address")
+		return problem.InvalidField("emails", "must name at least one address")
 	}
 	var problems []api.Problem
 	seen := map[string]bool{}
@@ -96,7 +97,7 @@ func checkEmails(emails []string) error {
 		seen[key] = true
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }
@@ -106,7 +107,7 @@ func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n 
 	i := &store.WorkspaceInvitation{WorkspaceID: w.ID, Email: email, Role: role, CreatedByID: c.who.User.ID}
 	open, err := tx.OpenWorkspaceInvitation(w.ID, email)
 	if err == nil {
-		return nil, conflictField(fmt.Sprintf("emails[%d]", n), "invitation %d for this address is still open; change or delete it", open.ID)
+		return nil, problem.ConflictField(fmt.Sprintf("emails[%d]", n), "invitation %d for this address is still open; change or delete it", open.ID)
 	}
 	if !errors.Is(err, store.ErrNotFound) {
 		return nil, err
@@ -158,7 +159,7 @@ func (s *Server) updateWorkspaceInvitation(c *call) (*reply, error) {
 			return err
 		}
 		if i.ClaimedByID != nil {
-			return refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
+			return problem.Refuse(http.StatusConflict, "the invitation was claimed; its role can no longer be changed")
 		}
 		i.Role = body.Role
 		if err := tx.SaveWorkspaceInvitation(i); err != nil {

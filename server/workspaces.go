@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -30,7 +31,7 @@ func (b workspaceBody) apply(w *store.Workspace) error {
 		w.NotificationEmails = append([]string{}, *b.NotificationEmails...)
 	}
 	if len(problems) > 0 {
-		return invalid(problems)
+		return problem.Invalid(problems)
 	}
 	return nil
 }
@@ -124,7 +125,7 @@ func (c *call) may(tx *store.Tx, workspaceID int64, roles ...string) error {
 	if err == nil && slices.Contains(roles, m.Role) {
 		return nil
 	}
-	return refuse(http.StatusForbidden, "only admins of the organization and %s of the workspace may do this", strings.Join(roles, "s and ")+"s")
+	return problem.Refuse(http.StatusForbidden, "only admins of the organization and %s of the workspace may do this", strings.Join(roles, "s and ")+"s")
 }
 
 // fetchWorkspace shows one of the organization's.

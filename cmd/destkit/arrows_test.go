@@ -54,6 +54,7 @@ var arrows = map[string][]string{
 	"server/internal/cluster/quota":     {"server/internal/sync/pace"},
 	"server/internal/cluster/shelf":     {"server/internal/cluster/lease", "server/internal/sync/ledger"},
 	"server/internal/descriptors":       {},
+	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
 	"server/internal/store":             {"server/api", "internal/handles", "internal/keepalive"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
