@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"runtime/debug"
 	"sync"
+
+	"github.com/destkit/destkit/server/internal/store"
 )
 
 // background is the work that outlives the call that asked for it. Settle of
@@ -15,12 +17,12 @@ type background struct {
 	work sync.WaitGroup
 }
 
-// later runs fn beside the call.
+// later runs fn beside the call. Somebody waits for what it changes.
 func (s *Server) later(name string, fn func(context.Context)) {
 	done := s.clock.Busy(name)
 	s.background.work.Go(func() {
 		defer done()
-		fn(s.background.ctx)
+		fn(store.WithUrgency(s.background.ctx, store.Urgent))
 	})
 }
 

@@ -124,12 +124,11 @@ func (c *call) keys() map[string]bool {
 func (c *call) view(fn func(*store.Tx) error) error { return c.s.store.View(c.ctx, fn) }
 
 // update stores all of what fn does or, on an error, nothing.
-// It comes before what runs record: a client waits.
 func (c *call) update(fn func(*store.Tx) error) error {
 	if before := c.s.config.before; before != nil {
 		before()
 	}
-	return c.s.store.Update(store.WithUrgency(c.ctx, store.Urgent), fn)
+	return c.s.store.Update(c.ctx, fn)
 }
 
 // The envelopes of spec 2.1 by what was done: ok is for reading, and for what

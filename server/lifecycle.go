@@ -92,6 +92,14 @@ func (l *lifecycle) queued(ctx context.Context, run *store.SyncRun) {
 	if run.Run.Status != api.RunQueued {
 		return
 	}
+	asked := false
+	err := l.s.store.View(context.WithoutCancel(ctx), func(tx *store.Tx) (err error) {
+		asked, err = asksFor(tx, run.WorkspaceID, eventTriggered)
+		return err
+	})
+	if err == nil && !asked { // most of the time: no change that waits for its turn
+		return
+	}
 	l.change(ctx, run, func(tx *store.Tx) error {
 		return l.tell(tx, lifecycleBody{WorkspaceID: run.WorkspaceID, SyncID: run.SyncID, SyncRunID: run.ID, Event: eventTriggered})
 	})
@@ -170,7 +178,7 @@ func (l *lifecycle) change(ctx context.Context, run *store.SyncRun, change func(
 	})
 	switch {
 	case err == nil:
-		l.webhooks.wake()
+		l.webhooks.wakeForNews(context.WithoutCancel(ctx))
 	case !errors.Is(err, store.ErrNotFound): // deleted meanwhile: nobody to tell of
 		l.s.runLog(run).Error("what happens to a run cannot be told", "error", err)
 	}

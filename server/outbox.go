@@ -54,6 +54,26 @@ func (o *outbox) wake() {
 	}
 }
 
+// wakeForNews wakes the outbox where there is something new. It is called after the
+// change that may have made it, and reads only.
+func (o *outbox) wakeForNews(ctx context.Context) {
+	if !o.s.leads() {
+		return
+	}
+	news := false
+	err := o.s.store.View(ctx, func(tx *store.Tx) error {
+		o.mu.Lock()
+		seen := o.seen
+		o.mu.Unlock()
+		list, err := o.open(tx, seen)
+		news = len(list) > 0
+		return err
+	})
+	if news || err != nil {
+		o.wake()
+	}
+}
+
 // tell lets the process know that sends, when tx is committed; wake as well.
 func (o *outbox) tell(tx *store.Tx) error { return o.s.tellLeader(tx, topicLook, o.name) }
 

@@ -315,7 +315,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, problem.Refuse(http.StatusServiceUnavailable, "this process only runs syncs (role %s); ask one with the role %s or %s", RoleWorker, RoleAPI, RoleAll))
 		return
 	}
-	s.mux.ServeHTTP(w, r)
+	// A client waits: what its call changes comes before what runs record.
+	s.mux.ServeHTTP(w, r.WithContext(store.WithUrgency(r.Context(), store.Urgent)))
 }
 
 // NewOrganization makes an organization with one admin and one workspace, apart

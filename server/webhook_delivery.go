@@ -47,6 +47,12 @@ type alertBody struct {
 	FollowupURL string `json:"followup_url"`
 }
 
+// asksFor reports whether a webhook of the workspace asks for an event.
+func asksFor(tx *store.Tx, workspaceID int64, event string) (bool, error) {
+	hooks, _, err := tx.Webhooks(workspaceID, store.Page{Ascending: true})
+	return slices.ContainsFunc(hooks, func(w *store.Webhook) bool { return slices.Contains(w.Events, event) }), err
+}
+
 // tell stores an event for every webhook of the workspace that asks for it.
 func (l *lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
 	hooks, _, err := tx.Webhooks(body.WorkspaceID, store.Page{Ascending: true})
