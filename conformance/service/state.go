@@ -37,31 +37,19 @@ type account struct{ organization, workspace, user optional[int64] }
 
 // text returns what a name stands for, and whether it stands for anything.
 func (n *namedThings) text(name string) (string, bool) {
-	var id optional[int64]
 	switch name {
-	case "organization":
-		id = n.organization
-	case "workspace":
-		id = n.workspace
-	case "user":
-		id = n.user
-	case "second_workspace":
-		id = n.secondWorkspace
-	case "dataset":
-		id = n.dataset
-	case "invitation":
-		id = n.invitation
-	case "workspace_invitation":
-		id = n.workspaceInvitation
-	case "made":
-		id = n.made
-	case "foreign_workspace":
-		id = n.foreignWorkspace
 	case "member":
 		return n.member.get()
 	case "foreign_organization":
 		return n.foreignOrganization.get()
-	default:
+	}
+	id, known := map[string]optional[int64]{
+		"organization": n.organization, "workspace": n.workspace, "user": n.user,
+		"second_workspace": n.secondWorkspace, "foreign_workspace": n.foreignWorkspace,
+		"invitation": n.invitation, "workspace_invitation": n.workspaceInvitation,
+		"dataset": n.dataset, "made": n.made,
+	}[name]
+	if !known {
 		text, known := n.fixed[name]
 		return text, known
 	}
