@@ -17,7 +17,7 @@ type background struct {
 	work sync.WaitGroup
 }
 
-// later runs fn beside the call. Somebody waits for what it changes.
+// later runs fn beside the call. Its changes come first, since a client often waits for them.
 func (s *Server) later(name string, fn func(context.Context)) {
 	done := s.clock.Busy(name)
 	s.background.work.Go(func() {

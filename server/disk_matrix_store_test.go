@@ -46,7 +46,7 @@ func damagedCopy() []diskHarm {
 		{"of two days, half and half", func(now, earlier []byte) []byte {
 			return append(bytes.Clone(earlier[:min(len(earlier), len(now)/2)]), now[min(len(earlier), len(now)/2):]...)
 		}},
-		{"something else", func([]byte, []byte) []byte { return []byte("id,name\n1,what somebody has put there\n") }},
+		{"something else", func([]byte, []byte) []byte { return []byte("id,name\n1,a table of another program\n") }},
 	}
 	for _, sixteenth := range []int{0, 2, 5, 8, 11, 14, 16} {
 		harms = append(harms, flipped(sixteenth))
@@ -289,7 +289,7 @@ func servedCells() (cells []diskCellOfService) {
 					said++
 				}
 			}
-			require.Positive(t, said, "nobody was told")
+			require.Positive(t, said, "the damage was not reported")
 			_ = w.s.Close()
 			require.ErrorIs(t, w.start(), ErrDamaged)
 		}})

@@ -199,7 +199,7 @@ func (tx *Tx) beginSession() error {
 	return nil
 }
 
-// session reads the name of the session, for a store that nobody uses any more; "":
+// session reads the name of the session, for a store that is no longer in use; "":
 // it cannot be read.
 func (s *Store) session() (name string) {
 	if _, ok := s.onDisk(); !ok || s.writing == nil || s.damaged.Load() {
