@@ -1,0 +1,78 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	pageLink    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	pageHeading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the anchors that GitHub makes of the headings of a page.
+func anchors(page string) map[string]bool {
+	prose := ""
+	for i, part := range strings.Split(page, "```") {
+		if i%2 == 0 {
+			prose += part
+		}
+	}
+	out := map[string]bool{}
+	for _, heading := range pageHeading.FindAllStringSubmatch(prose, -1) {
+		text := notInAnchor.ReplaceAllString(strings.ToLower(heading[1]), "")
+		out[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	return out
+}
+
+// TestPageLinks: each relative link of a page leads to a file that exists and, where it
+// names one, to a heading of it.
+func TestPageLinks(t *testing.T) {
+	out, err := exec.Command("git", "-C", repository, "ls-files", "*.md").Output()
+	if err != nil {
+		t.Skip("which pages there are is asked of git")
+	}
+	links := 0
+	for _, page := range strings.Fields(string(out)) {
+		text, err := os.ReadFile(filepath.Join(repository, page))
+		require.NoError(t, err)
+		for _, link := range pageLink.FindAllStringSubmatch(string(text), -1) {
+			if strings.Contains(link[1], "://") || strings.HasPrefix(link[1], "mailto:") {
+				continue
+			}
+			file, anchor, named := strings.Cut(link[1], "#")
+			target, there := page, text
+			if file != "" {
+				target = filepath.Join(filepath.Dir(page), file)
+			}
+			info, err := os.Stat(filepath.Join(repository, target))
+			if err != nil {
+				t.Errorf("%s: %s leads to no file", page, link[1])
+				continue
+			}
+			links++
+			if !named || info.IsDir() {
+				continue
+			}
+			there, err = os.ReadFile(filepath.Join(repository, target))
+			require.NoError(t, err)
+			if !anchors(string(there))[anchor] {
+				t.Errorf("%s: %s has no heading #%s", page, target, anchor)
+			}
+		}
+	}
+	require.Greater(t, links, 50)
+}
+
+func TestAnchors(t *testing.T) {
+	require.Equal(t, map[string]bool{"faults-a-bad-day": true, "get_sync_speed-and-limits": true},
+		anchors("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n"))
+}
