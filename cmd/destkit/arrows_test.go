@@ -92,6 +92,7 @@ var arrows = map[string][]string{
 	"conformance/internal/zoo":                {}, // wrong apart from everything of ours
 	"conformance/internal/zoo/golang":         {},
 	"internal/crowd":                          {"openapi"},
+	"internal/diskfault":                      {"internal/handles"},
 	"internal/matrixtest":                     {},
 	"internal/postgrestest":                   {},
 	"internal/redact/redacttest":              {},
@@ -123,7 +124,7 @@ var testArrows = map[string][]string{
 }
 
 // testHelpers are what every test may import.
-var testHelpers = []string{"internal/crowd", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
+var testHelpers = []string{"internal/crowd", "internal/diskfault", "internal/matrixtest", "internal/postgrestest", "internal/redact/redacttest"}
 
 // doors are the packages by which a module enters, mostly one alone. What
 // people write in YAML is decoded by internal/yamldoc; the program takes the tree
