@@ -14,13 +14,16 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
-// TestPipelineCommands looks at every command line of destkit in the guide, the
+// TestPipelineCommands looks at every command line of destkit in the pages, the
 // examples and the README: the command and its flags must exist.
 func TestPipelineCommands(t *testing.T) {
 	files, err := filepath.Glob(pipeline("*"))
 	require.NoError(t, err)
 	require.Len(t, files, 3)
-	files = append(files, filepath.Join(repository, "docs", "ci.md"), filepath.Join(repository, "docs", "service-scaling.md"), filepath.Join(repository, "docs", "guide-failures.md"), filepath.Join(repository, "README.md"))
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	require.NoError(t, err)
+	files = append(append(files, pages...), filepath.Join(repository, "README.md"))
+	found := 0
 	for _, file := range files {
 		b, err := os.ReadFile(file)
 		require.NoError(t, err)
@@ -30,9 +33,7 @@ func TestPipelineCommands(t *testing.T) {
 		}
 		commands := commandLines(text)
 		t.Logf("%s: %d commands", filepath.Base(file), len(commands))
-		if !strings.HasSuffix(file, "github-workflow.yml") {
-			require.NotEmpty(t, commands, file)
-		}
+		found += len(commands)
 		for _, line := range commands {
 			words, err := splitCommand(line)
 			require.NoError(t, err, line)
@@ -42,6 +43,7 @@ func TestPipelineCommands(t *testing.T) {
 			requireCommand(t, words[1:])
 		}
 	}
+	require.Greater(t, found, 100)
 }
 
 // TestReadmeCountsChecks: the number of checks in the README is that of the catalogue.
@@ -85,7 +87,7 @@ func commandLines(text string) []string {
 	var out []string
 	for _, m := range invocation.FindAllStringSubmatch(text, -1) {
 		line, _, _ := strings.Cut(m[1], " #")
-		line = regexp.MustCompile(`\s*(?:[;|]|&&|&$|\d?>).*$`).ReplaceAllString(line, "")
+		line = regexp.MustCompile(`(?:\s*(?:[;|]|&&|&$)|\s\d?>).*$`).ReplaceAllString(line, "")
 		out = append(out, line)
 	}
 	return out
