@@ -88,7 +88,7 @@ func (a *against) rate(part string) row {
 		refused, records = refused+l.ErrorsByKind["record_refused"], records+l.Records
 	}
 	return spreadOf(a.rates["destkit load"]).called(part, "requests per second", "requests/s").figure().
-		with("every result checked; %s records written, %s refused as they had to be", grouped(records), grouped(refused))
+		with("every result checked; %s records written, %s refused as intended", grouped(records), grouped(refused))
 }
 
 // than is the row of the ratio to a peer.
@@ -101,14 +101,14 @@ func (a *against) than(part, name string, want float64) row {
 		with("%s: %s requests/s", name, digits(median(a.rates[name])))
 }
 
-// there is the row of what it is with keys that are there. What a peer writes is
+// there is the row of what it is with existing keys. What a peer writes is
 // there after its first request, so that the simulator updates the same records from
 // then on, and finds them in its cache; this says how much of the difference is that.
 func (a *against) there(part string) []row {
 	if a.w.tools["wrk"] == "" {
 		return nil
 	}
-	return []row{ratioOf(a.rates[again], a.rates["wrk"]).called(part, "the same × wrk, keys that are there", "×").figure().
+	return []row{ratioOf(a.rates[again], a.rates["wrk"]).called(part, "× wrk, existing keys", "×").figure().
 		with("destkit load: %s requests/s", digits(median(a.rates[again])))}
 }
 
@@ -135,7 +135,7 @@ func measureLoadOne(w *workshop) ([]row, error) {
 		return nil, err
 	}
 	rows := []row{a.rate(part), a.client(part), a.than(part, "wrk", 0.95), a.than(part, "fortio", 1), a.than(part, "hey", 3), a.than(part, "k6", 7)}
-	return slices.Concat(rows, a.there(part), a.beside(part, "h2load")), nil
+	return slices.Concat(rows, a.there(part), a.compared(part, "h2load")), nil
 }
 
 func measureLoadOneTLS(w *workshop) ([]row, error) {
@@ -168,19 +168,19 @@ func measureLoadBatches(w *workshop) ([]row, error) {
 
 // client1000 says what else took processor time.
 func client1000(kernel, simulator, wrk float64) string {
-	text := fmt.Sprintf("start and end included, %s in the kernel, which takes the bytes over; the simulator took %s", digits(kernel), digits(simulator))
+	text := fmt.Sprintf("start and end included; %s in the kernel, which copies the bytes; the simulator took %s", digits(kernel), digits(simulator))
 	if wrk > 0 {
 		text += fmt.Sprintf(", wrk %s", digits(wrk))
 	}
 	return text
 }
 
-// beside is a peer that there is no goal for.
-func (a *against) beside(part, name string) []row {
+// compared is a peer that there is no goal for.
+func (a *against) compared(part, name string) []row {
 	if a.w.tools[name] == "" {
 		return nil
 	}
 	r := a.than(part, name, 1).figure()
-	r.goal = "beside: " + name
+	r.goal = "for comparison: " + name
 	return []row{r}
 }

@@ -40,11 +40,11 @@ func (w *workshop) sustained(secure bool, kind string) ([]row, error) {
 	return []row{
 		one(l.RequestsPerSecond/sustainedRate).called(part, "≥ 0.999 of the rate", "").atLeast(0.999).
 			with("%s requests/s, %s never sent", digits(l.RequestsPerSecond), grouped(l.Generator.Unsent)),
-		one(float64(l.bad())).called(part, "none bad", "").most(0).
-			with("of %s; %s records refused as they had to be", grouped(l.Records), grouped(l.ErrorsByKind["record_refused"])),
+		one(float64(l.bad())).called(part, "no bad result", "").most(0).
+			with("of %s; %s records refused as intended", grouped(l.Records), grouped(l.ErrorsByKind["record_refused"])),
 		one(l.Latency.P99).called(part, "p99 ≤ 2 ms from the intended time", "ms").most(2).
 			with("p50 %s, service time p99 %s ms", digits(l.Latency.P50), digits(l.ServiceTime.P99)),
-		one(l.Latency.P999).called(part, "p99.9 ≤ 5 ms from the intended time", "ms").most(5).with("most %s ms", digits(l.Latency.Max)),
+		one(l.Latency.P999).called(part, "p99.9 ≤ 5 ms from the intended time", "ms").most(5).with("maximum %s ms", digits(l.Latency.Max)),
 		one((l.cpu+l.bySim)/seconds).called(part, "≤ 1.3 cores for both sides", "cores").most(1.3).
 			with("load %s, simulator %s", digits(l.cpu/seconds), digits(l.bySim/seconds)),
 	}, nil
@@ -82,8 +82,8 @@ func measureStall(w *workshop) ([]row, error) {
 	}
 	one := func(v float64) row { return spreadOf([]float64{v}) }
 	return []row{
-		one(l.Latency.Max).called(part, "somebody waits ≥ 1,000 ms", "ms").atLeast(1000).with("%s requests, %s requests/s", grouped(l.Requests), digits(l.RequestsPerSecond)),
-		one(l.Latency.P99).called(part, "one in a hundred waits ≥ 900 ms", "ms").atLeast(900).with("950 ms by arithmetic; p90 %s", digits(l.Latency.P90)),
-		one(l.ServiceTime.P99).called(part, "service time p99, which hides it", "ms").figure(),
+		one(l.Latency.Max).called(part, "maximum latency ≥ 1,000 ms", "ms").atLeast(1000).with("%s requests, %s requests/s", grouped(l.Requests), digits(l.RequestsPerSecond)),
+		one(l.Latency.P99).called(part, "p99 latency ≥ 900 ms", "ms").atLeast(900).with("950 ms by arithmetic; p90 %s", digits(l.Latency.P90)),
+		one(l.ServiceTime.P99).called(part, "service time p99, which hides the stall", "ms").figure(),
 	}, nil
 }

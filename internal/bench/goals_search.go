@@ -20,7 +20,7 @@ func takesSearch(o options) time.Duration {
 // measureSearch looks for the maximum that closed loops reach: some before and
 // some after, since a shared machine changes.
 func measureSearch(w *workshop) ([]row, error) {
-	const part = "load, search of the maximum, f1"
+	const part = "load, search for the maximum, f1"
 	sim, err := w.startSimulator(false)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func takesKnown(o options) time.Duration {
 
 // measureKnown searches ten limits that are known.
 func measureKnown(w *workshop) ([]row, error) {
-	const part = "load, search of a known limit"
+	const part = "load, search for a known limit"
 	off := make([]float64, len(known))
 	failures := make([]error, len(known))
 	free := make(chan struct{}, lanes)
@@ -118,7 +118,7 @@ func measureKnown(w *workshop) ([]row, error) {
 	}
 	return []row{
 		spreadOf([]float64{found}).called(part, fmt.Sprintf("%d of %d within 5 %%", len(known), len(known)), "found").atLeast(float64(len(known))).
-			with("the furthest was off by %.1f %%", 100*worst),
+			with("largest deviation %.1f %%", 100*worst),
 	}, nil
 }
 

@@ -41,7 +41,7 @@ func between(page, text string) (string, error) {
 
 // page is what is written.
 func (r report) page(now time.Time) string {
-	return fmt.Sprintf("Measured on %s in %s, in one go: medians of %d runs of %d s, in turns.\n%s.\n%s\n\n%s",
+	return fmt.Sprintf("Measured on %s in %s, in one session: medians of %d runs of %d s each, contenders alternating.\n%s.\n%s\n\n%s",
 		now.UTC().Format("2 January 2006"), r.took.Round(time.Second), r.options.rounds, r.options.seconds, r.machine.text(), r.sum(), r.table()) + r.peers()
 }
 

@@ -20,7 +20,7 @@ type report struct {
 // table is the table in Markdown; its columns are as wide as their content, so
 // that it is read as it is printed, too.
 func (r report) table() string {
-	lines := [][]string{{"part", "goal", "measured (median)", "spread", "met", "beside"}}
+	lines := [][]string{{"part", "goal", "measured (median)", "spread", "met", "notes"}}
 	part := ""
 	for _, row := range r.rows {
 		// The name of a part stands once.

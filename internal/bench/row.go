@@ -17,7 +17,7 @@ type row struct {
 	runs             int
 	want             float64
 	atMost           bool   // the goal is an upper bound
-	beside           bool   // no goal: a figure that explains others
+	context          bool   // no goal: a figure that explains others
 	absent           string // why there is no figure
 	note             string
 }
@@ -68,7 +68,7 @@ func (r row) called(part, goal, unit string) row {
 
 func (r row) atLeast(want float64) row { r.want, r.atMost = want, false; return r }
 func (r row) most(want float64) row    { r.want, r.atMost = want, true; return r }
-func (r row) figure() row              { r.beside = true; return r }
+func (r row) figure() row              { r.context = true; return r }
 func (r row) with(format string, args ...any) row {
 	r.note = fmt.Sprintf(format, args...)
 	return r
@@ -83,7 +83,7 @@ func (r row) met() bool {
 }
 
 // counts reports whether there is a goal and a figure for it.
-func (r row) counts() bool { return r.absent == "" && !r.beside }
+func (r row) counts() bool { return r.absent == "" && !r.context }
 
 func (r row) measured() string {
 	if r.absent != "" {
@@ -114,7 +114,7 @@ func (r row) verdict() string {
 	switch {
 	case r.absent != "":
 		return r.absent
-	case r.beside:
+	case r.context:
 		return ""
 	case r.met():
 		return "met"
@@ -123,7 +123,7 @@ func (r row) verdict() string {
 		return "missed by " + digits(r.shown) + r.suffix()
 	}
 	if r.atMost && r.shown > 2*r.want {
-		return fmt.Sprintf("missed %s times over", digits(r.shown/r.want))
+		return fmt.Sprintf("missed by a factor of %s", digits(r.shown/r.want))
 	}
 	return fmt.Sprintf("missed by %.1f %%", 100*math.Abs(r.shown-r.want)/r.want)
 }
