@@ -23,9 +23,11 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
-		"conformance", "conformance/report", "conformance/service", "destsim", "loadgen", "server", "server/api",
+		"clients/skeletons", "conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "loadgen", "server", "server/api",
 		"internal/foreign", "internal/loopback", "internal/redact", "internal/suggest", "internal/yamldoc",
 	},
+
+	"clients/skeletons": {"destsim/rpc"},
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign"},
 	"conformance/internal/hook":                {},
@@ -103,7 +105,6 @@ var arrows = map[string][]string{
 // testArrows are what tests may import beyond that; all may import the helpers of
 // tests.
 var testArrows = map[string][]string{
-	"cmd/destkit":                       {"destsim/rpc"},
 	"conformance":                       {"destsim", "conformance/report"},
 	"conformance/internal/wire":         {"destsim"},
 	"conformance/internal/zoo":          {"conformance", "conformance/internal/zoo/golang"},

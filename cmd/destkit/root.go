@@ -17,7 +17,9 @@ func newRoot() *cobra.Command {
 within seconds, which rules hold, which are broken and how to mend them, and
 which cannot be decided without more evidence. It also stands in for such a
 destination (destsim) and for the service that calls it (serve, sync).`,
-		Example: `  destkit conform https://example.com/destination --token-env TOKEN
+		Example: `  destkit init my-destination --lang python
+      an endpoint to start from, which passes
+  destkit conform https://example.com/destination --token-env TOKEN
       judge an endpoint; nothing is written
   destkit plan https://example.com/destination --write --object contact
       say first what would be sent, and what would stay undecided
@@ -55,6 +57,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newSync(),
 		newExplainRecord(),
 		newLoad(),
+		newInit(),
 		newDemo(),
 		newVersion(),
 	)

@@ -44,6 +44,7 @@ func TestScript(t *testing.T) {
 		Setup: func(env *testscript.Env) error {
 			tour, err := filepath.Abs(filepath.Join("..", "..", "docs", "tour.sh"))
 			env.Setenv("TOUR", tour)
+			env.Setenv("WORKFLOW", filepath.Join(filepath.Dir(tour), "ci", "github-workflow.yml"))
 			return err
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){

@@ -1,0 +1,93 @@
+// Tests of the endpoint over HTTP: node --test
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { parse, stringify } from './json.js';
+import { speed } from './schema.js';
+import { start } from './server.js';
+
+const token = 'test-token';
+let endpoint;
+
+before(async () => (endpoint = await start({ token, port: 0, hooksPort: 0, log: () => {} })));
+after(() => endpoint.close());
+
+async function post(body, headers = { authorization: `Bearer ${token}` }) {
+  const response = await fetch(endpoint.url, { method: 'POST', headers, body });
+  return { status: response.status, ...parse(await response.text()) };
+}
+
+const call = (method, params = {}) => post(stringify({ jsonrpc: '2.0', method, params, id: '1' }));
+
+const sync = (object, operation, key, records) =>
+  call('sync_batch', {
+    sync_plan: {
+      object: { object_api_name: object, label: object },
+      operation,
+      schema: Object.fromEntries(Object.keys(records[0]).map((name) => [name, { active_identifier: name === key }])),
+    },
+    records,
+  });
+
+async function stored(object, key, identifiers) {
+  const body = stringify({ object, identifier_field: key, identifiers });
+  const response = await fetch(`${endpoint.hooksUrl}/readback`, { method: 'POST', body });
+  return parse(await response.text()).records.map((record) => record.fields);
+}
+
+const outcomes = (reply) => reply.result.record_results.map((result) => result.success);
+
+test('planning', async () => {
+  assert.deepEqual((await call('test_connection')).result, { success: true });
+  const { objects } = (await call('list_objects')).result;
+  for (const object of objects) {
+    const { fields } = (await call('list_fields', { object })).result;
+    assert.ok(fields.some((field) => field.identifier && field.required));
+    assert.ok((await call('supported_operations', { object })).result.operations.includes('upsert'));
+  }
+  assert.deepEqual((await call('get_sync_speed')).result, speed);
+});
+
+test('errors have the codes of JSON-RPC', async () => {
+  assert.equal((await post('{"jsonrpc"')).error.code, -32700);
+  assert.equal((await post('{"id":"1"}')).error.code, -32600);
+  assert.equal((await call('toString')).error.code, -32601);
+  assert.equal((await call('list_fields')).error.code, -32602);
+});
+
+test('the token is needed', async () => {
+  for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: `Basic ${token}` }]) {
+    assert.equal((await post('{}', headers)).status, 401);
+  }
+});
+
+test('each operation does what its name says', async () => {
+  const ada = { email: 'ada@example.com', name: 'Ada' };
+  assert.deepEqual(outcomes(await sync('contact', 'update', 'email', [ada])), [false]);
+  assert.deepEqual(outcomes(await sync('contact', 'insert', 'email', [ada, ada])), [true, false]);
+  assert.deepEqual(outcomes(await sync('contact', 'update', 'email', [{ email: ada.email, age: 36 }])), [true]);
+  const [record] = await stored('contact', 'email', [ada.email]);
+  assert.deepEqual([record.name, record.age], ['Ada', 36]);
+  assert.deepEqual(outcomes(await sync('contact', 'upsert', 'email', [{ email: ada.email, name: null }])), [true]);
+  assert.equal((await stored('contact', 'email', [ada.email]))[0].name, null);
+  assert.deepEqual(outcomes(await sync('contact', 'delete', 'email', [ada])), [true]);
+  assert.deepEqual(await stored('contact', 'email', [ada.email]), []);
+});
+
+test('a bad record does not stop the others', async () => {
+  const records = [{ email: 'a@example.com', birthday: '2023-02-30' }, { email: 'b@example.com', birthday: '2024-02-29' }];
+  assert.deepEqual(outcomes(await sync('contact', 'upsert', 'email', records)), [false, true]);
+  assert.equal((await stored('contact', 'email', records.map((r) => r.email))).length, 1);
+});
+
+test('integers of 64 bits are kept', async () => {
+  const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n, -9223372036854775808n];
+  const reply = await sync('account', 'upsert', 'account_id', ids.map((id) => ({ account_id: id, employees: id })));
+  assert.deepEqual(reply.result.record_results.map((result) => result.identifier), ids);
+  assert.deepEqual((await stored('account', 'account_id', ids)).map((record) => record.employees), ids);
+});
+
+test('limits are held', async () => {
+  const records = Array.from({ length: speed.maximum_batch_size + 1 }, (_, i) => ({ account_id: i }));
+  assert.equal((await sync('account', 'upsert', 'account_id', records)).error.code, -32602);
+  assert.equal((await post(' '.repeat(17 * 1024 * 1024))).status, 413);
+});

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/destkit/destkit/clients/skeletons"
+	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// existing is an endpoint that is there already, and how to get in.
+type existing struct {
+	url     string
+	token   tokenFlag
+	headers []string
+	roots   string
+	timeout time.Duration
+}
+
+func (e *existing) register(f *pflag.FlagSet) {
+	f.StringVar(&e.url, "existing", "", "`URL` of an endpoint that exists: ask it, and write what judging it needs")
+	e.token.register(f)
+	f.StringArrayVar(&e.headers, "header", nil, "with --existing: send a further header, `'Name: value'`, with every call (repeatable)")
+	f.StringVar(&e.roots, "tls-roots", "", "with --existing: PEM `FILE` of root certificates that replace the public ones")
+	f.DurationVar(&e.timeout, "planning-timeout", 10*time.Second, "with --existing: deadline of a planning call")
+}
+
+// fromExisting asks the endpoint and writes what judging it needs.
+func (i *initialising) fromExisting(cmd *cobra.Command, folder string) error {
+	if err := checkChoice("ci", i.choice.Pipeline, skeletons.Pipelines); err != nil {
+		return err
+	}
+	client, err := i.existing.client()
+	if err != nil {
+		return err
+	}
+	w := cmd.OutOrStdout()
+	foreign.Printf(w, "%s\n", withoutSecrets(i.existing.url))
+	endpoint, err := askEndpoint(cmd.Context(), w, client, i.existing.timeout)
+	if err != nil {
+		return untested(fmt.Errorf("ask the endpoint: %w", err))
+	}
+	endpoint.TokenEnv = i.existing.token.variable
+	files, err := existingFiles(endpoint, i.choice.Pipeline)
+	if err != nil {
+		return untested(err)
+	}
+	foreign.Println(w)
+	if err := writeFiles(w, folder, files, i.force); err != nil {
+		return err
+	}
+	printCommands(w, "Judge it; nothing is written into it until destkit.yaml permits that:", folder, i.existing.judgeCommands())
+	return nil
+}
+
+// client calls the endpoint, following no redirects.
+func (e *existing) client() (*rpc.Client, error) {
+	if err := checkURL("--existing", e.url); err != nil {
+		return nil, usageError(err)
+	}
+	if e.timeout <= 0 {
+		return nil, usagef("--planning-timeout must be longer than nothing, not %s", e.timeout)
+	}
+	token, err := e.token.read()
+	if err != nil {
+		return nil, err
+	}
+	named, err := parseHeaders(e.headers)
+	if err != nil {
+		return nil, err
+	}
+	header := http.Header{}
+	for name, value := range named {
+		header.Set(name, value)
+	}
+	roots, err := readRoots(e.roots)
+	if err != nil {
+		return nil, err
+	}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
+	return &rpc.Client{URL: e.url, Token: token, Header: header, HTTP: &http.Client{
+		Transport:     transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// judgeCommands judge the endpoint with what was written. A URL that may carry a
+// secret goes into the environment.
+func (e *existing) judgeCommands() []string {
+	var all []string
+	if e.token.variable != "" {
+		all = append(all, "export "+e.token.variable+"=…")
+	}
+	target := shellWord(e.url)
+	if withoutSecrets(e.url) != e.url {
+		all, target = append(all, "export "+urlVariable+"=… # the URL, with its secrets"), ""
+	}
+	return append(all, strings.Join(strings.Fields("destkit conform "+target+" --config destkit.yaml"), " "))
+}
+
+// withoutSecrets is a URL without the parts that may be secret.
+func withoutSecrets(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "(a URL that cannot be read)"
+	}
+	if u.User == nil && u.RawQuery == "" {
+		return text
+	}
+	shown := u.Scheme + "://" + u.Host + u.EscapedPath()
+	if u.RawQuery != "" {
+		shown += "?…"
+	}
+	return shown
+}
+
+// askEndpoint makes the planning calls and shows each answer as it comes.
+func askEndpoint(ctx context.Context, w io.Writer, client *rpc.Client, timeout time.Duration) (skeletons.Endpoint, error) {
+	var endpoint skeletons.Endpoint
+	ask := func(method string, call func(context.Context) error) error {
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		if err := call(ctx); err != nil {
+			return fmt.Errorf("%s: %w", method, err)
+		}
+		return nil
+	}
+	var health rpc.TestResult
+	var speed rpc.Speed
+	var objects []rpc.Object
+	err := ask(rpc.MethodTestConnection, func(ctx context.Context) (err error) { health, err = client.TestConnection(ctx); return err })
+	if err != nil {
+		return endpoint, err
+	}
+	foreign.Printf(w, "test_connection: %s\n", healthWords(health))
+	err = ask(rpc.MethodGetSyncSpeed, func(ctx context.Context) (err error) { speed, err = client.GetSyncSpeed(ctx); return err })
+	if err != nil {
+		return endpoint, err
+	}
+	foreign.Printf(w, "get_sync_speed: %d records in a batch, %d batches at once, %d records/s\n",
+		speed.MaximumBatchSize, speed.MaximumParallelBatches, speed.MaximumRecordsPerSecond)
+	err = ask(rpc.MethodListObjects, func(ctx context.Context) (err error) { objects, err = client.ListObjects(ctx); return err })
+	if err != nil {
+		return endpoint, err
+	}
+	for _, object := range objects {
+		o := skeletons.Object{Object: object}
+		err := ask(rpc.MethodSupportedOperations+" of "+object.APIName, func(ctx context.Context) (err error) {
+			o.Operations, err = client.SupportedOperations(ctx, object.Ref())
+			return err
+		})
+		if err != nil {
+			return endpoint, err
+		}
+		err = ask(rpc.MethodListFields+" of "+object.APIName, func(ctx context.Context) (err error) {
+			o.Fields, err = client.ListFields(ctx, object.Ref())
+			return err
+		})
+		if err != nil {
+			return endpoint, err
+		}
+		printObject(w, o)
+		endpoint.Objects = append(endpoint.Objects, o)
+	}
+	return endpoint, nil
+}
+
+func healthWords(health rpc.TestResult) string {
+	if health.Success {
+		return "healthy"
+	}
+	return "unhealthy: " + health.ErrorMessage
+}
+
+// printObject shows an object with its fields.
+func printObject(w io.Writer, o skeletons.Object) {
+	foreign.Printf(w, "\n%s (%s): %s\n", o.APIName, o.Label, strings.Join(o.Operations, ", "))
+	for _, f := range o.Fields {
+		kind := f.Type
+		if f.Array {
+			kind += ", a list"
+		}
+		for _, property := range []struct {
+			holds bool
+			word  string
+		}{
+			{f.Identifier, "identifier"},
+			{f.Required, "required"},
+			{!f.Createable, "not written on create"},
+			{!f.Updateable, "not written on update"},
+		} {
+			if property.holds {
+				kind += ", " + property.word
+			}
+		}
+		foreign.Printf(w, "  %-24s %s\n", f.APIName, kind)
+	}
+}
+
+// existingFiles are those to write.
+func existingFiles(endpoint skeletons.Endpoint, pipeline string) ([]skeletons.File, error) {
+	configuration, err := endpoint.Configuration()
+	if err != nil {
+		return nil, err
+	}
+	hooks, err := skeletons.Hooks()
+	if err != nil {
+		return nil, err
+	}
+	files := []skeletons.File{configuration, hooks}
+	file, ok, err := skeletons.Pipeline(pipeline)
+	if ok {
+		files = append(files, file)
+	}
+	return files, err
+}

@@ -1,0 +1,194 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/clients/skeletons"
+	"github.com/destkit/destkit/internal/matrixtest"
+	"github.com/destkit/destkit/internal/postgrestest"
+)
+
+// TestInit does what the printed commands say, in fresh shells, for the two
+// languages that need nothing installed. What it needs of a machine it says.
+func TestInit(t *testing.T) {
+	for _, language := range []string{"node"} {
+		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory") })
+	}
+}
+
+// TestMatrixInit does it for every language and store.
+func TestMatrixInit(t *testing.T) {
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		t.Skip("skeletons that need packages or compilers are judged with DESTKIT_TIER=matrix")
+	}
+	for _, language := range skeletons.Languages {
+		for _, store := range skeletons.Stores {
+			t.Run(language+"/"+store, func(t *testing.T) { initAndJudge(t, language, store) })
+		}
+	}
+}
+
+// complaints are the lines of a verdict that a skeleton must not cause.
+var complaints = regexp.MustCompile(`(?m)^ *(FAIL|FLAKY|WARN|HARNESS_ERROR) .*$`)
+
+func initAndJudge(t *testing.T, language, store string) {
+	needRuntime(t, language, store)
+	folder, port := filepath.Join(t.TempDir(), "my destination"), freePorts(t)
+	out, err := exec.Command("destkit", "init", folder, "--lang", language, "--store", store, "--port", fmt.Sprint(port)).CombinedOutput()
+	require.NoError(t, err, string(out))
+	start, judge := printedCommands(t, string(out))
+
+	commands, err := skeletons.CommandsOf(skeletons.Choice{Language: language, Store: store, Pipeline: "none", Port: port})
+	require.NoError(t, err)
+	test := freshShell(t, store, append([]string{"cd '" + folder + "'"}, commands.Test...))
+	out, err = test.CombinedOutput()
+	require.NoError(t, err, string(out))
+
+	stop := startSkeleton(t, freshShell(t, store, start))
+	begun := time.Now()
+	out, err = freshShell(t, store, judge).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Empty(t, complaints.FindAllString(string(out), -1), string(out))
+	require.Contains(t, string(out), "0 records left behind; tier semantics")
+	t.Logf("%s/%s judged in %s", language, store, time.Since(begun).Round(time.Millisecond))
+	require.NotContains(t, stop(), skeletons.Token, "the log holds the token")
+}
+
+// printedCommands are the two blocks of commands that init has printed.
+func printedCommands(t *testing.T, out string) (start, judge []string) {
+	_, rest, found := strings.Cut(out, "\nStart the endpoint:\n")
+	require.True(t, found, out)
+	first, second, found := strings.Cut(rest, "\nJudge it, in another terminal:\n")
+	require.True(t, found, out)
+	return strings.Split(strings.TrimSpace(first), "\n"), strings.Split(strings.TrimSpace(second), "\n")
+}
+
+// freshShell is a shell with nothing but what every shell has, and the database.
+func freshShell(t *testing.T, store string, lines []string) *exec.Cmd {
+	cmd := exec.Command("sh", "-e", "-c", strings.Join(lines, "\n"))
+	cmd.Dir = t.TempDir()
+	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "CGO_ENABLED"} {
+		if value, set := os.LookupEnv(name); set {
+			cmd.Env = append(cmd.Env, name+"="+value)
+		}
+	}
+	if store == "postgres" {
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+testDatabase(t))
+	}
+	return cmd
+}
+
+// testDatabase is a server of this test run; each skeleton makes the same tables.
+func testDatabase(t *testing.T) string {
+	server := postgrestest.Start(t)
+	at := url.URL{
+		Scheme: "postgres", User: url.UserPassword(postgrestest.User, postgrestest.Password),
+		Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(server.Port)), Path: "/postgres",
+	}
+	return at.String()
+}
+
+// startSkeleton waits until the endpoint listens. stop ends it and gives what it
+// has printed.
+func startSkeleton(t *testing.T, cmd *exec.Cmd) (stop func() string) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	var stderr, printed bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	context.AfterFunc(ctx, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) })
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() && !strings.HasPrefix(lines.Text(), "hooks ") {
+		printed.WriteString(lines.Text() + "\n")
+	}
+	require.Contains(t, lines.Text(), "hooks http://127.0.0.1:", "%s%s", printed.String(), &stderr)
+	drained := make(chan struct{})
+	go func() {
+		defer close(drained)
+		for lines.Scan() {
+			printed.WriteString(lines.Text() + "\n")
+		}
+	}()
+	return func() string {
+		cancel()
+		<-drained
+		_ = cmd.Wait() // the shell dies of the signal, too
+		return printed.String() + stderr.String()
+	}
+}
+
+// freePorts is a port that is free with the one after it.
+func freePorts(t *testing.T) int {
+	for range 100 {
+		port, err := postgrestest.FreePort()
+		require.NoError(t, err)
+		next, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port+1)))
+		if err == nil {
+			require.NoError(t, next.Close())
+			return port
+		}
+	}
+	t.Fatal("no two free ports in a row")
+	return 0
+}
+
+// runtimes are the programs that a skeleton runs with, each with words that say
+// whether it is new enough.
+var runtimes = map[string][]string{
+	"node":       {"node", "npm"},
+	"typescript": {"node", "npm"},
+	"python":     {"python3"},
+	"go":         {"go"},
+}
+
+// needRuntime skips the test on a machine without the language; a pipeline fails.
+func needRuntime(t *testing.T, language, _ string) {
+	for _, name := range runtimes[language] {
+		if _, err := exec.LookPath(name); err == nil {
+			continue
+		}
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("%s is not installed, and CI=true asks for every test", name)
+		}
+		t.Skipf("%s is not installed: the skeleton in %s is not judged", name, language)
+	}
+}
+
+// TestInitNeverOverwrites: what is there stays, and nothing else is written.
+func TestInitNeverOverwrites(t *testing.T) {
+	folder := t.TempDir()
+	mine := filepath.Join(folder, "README.md")
+	require.NoError(t, os.WriteFile(mine, []byte("mine"), 0o600))
+	out, err := exec.Command("destkit", "init", folder, "--lang", "node").CombinedOutput()
+	require.Error(t, err)
+	require.Contains(t, string(out), "README.md exists already in "+folder)
+	entries, err := os.ReadDir(folder)
+	require.NoError(t, err)
+	require.Len(t, entries, 1)
+
+	out, err = exec.Command("destkit", "init", folder, "--lang", "node", "--force").CombinedOutput()
+	require.NoError(t, err, string(out))
+	content, err := os.ReadFile(mine)
+	require.NoError(t, err)
+	require.NotEqual(t, "mine", string(content))
+}
