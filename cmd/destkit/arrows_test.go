@@ -23,7 +23,7 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
-		"clients/skeletons", "conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "loadgen", "server", "server/api",
+		"clients/skeletons", "conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "server", "server/api",
 		"internal/foreign", "internal/loopback", "internal/redact", "internal/suggest", "internal/yamldoc",
 	},
 

@@ -17,7 +17,7 @@ import (
 	"github.com/destkit/destkit/conformance/report"
 )
 
-var updatePicture = flag.Bool("update", false, "write docs/terminal.svg again")
+var updateFiles = flag.Bool("update", false, "write what is made here in docs/ again")
 
 const (
 	pictureColumns = 84 // of the window; the report has 80
@@ -52,7 +52,7 @@ func TestTerminalPicture(t *testing.T) {
 
 	screen := pictureScreen(strings.ReplaceAll(coloured.String(), address, "127.0.0.1:8080"))
 	picture := filepath.Join(repository, "docs", "terminal.svg")
-	if *updatePicture {
+	if *updateFiles {
 		require.NoError(t, os.WriteFile(picture, []byte(drawTerminal(screen)), 0o644))
 	}
 	drawn, err := os.ReadFile(picture)

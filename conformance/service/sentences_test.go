@@ -18,6 +18,7 @@ import (
 // sentence is one row of features/service/sentences.yaml.
 type sentence struct {
 	At       string   `yaml:"at"`
+	Rule     string   `yaml:"rule"`
 	Says     string   `yaml:"says"`
 	By       []string `yaml:"by"`
 	Excluded string   `yaml:"excluded"`
@@ -94,13 +95,15 @@ func TestSentencesTable(t *testing.T) {
 		"Every sentence and every table row of the specification, and the checks of\n" +
 		"`destkit conform service` that judge it. Some bind no service: they say what a custom\n" +
 		"destination has to do, what something is, or that something is not shown. What binds a\n" +
-		"service and cannot be judged from outside has its reason.\n" +
+		"service and cannot be judged from outside has its reason. Where a sentence opens a\n" +
+		"numbered rule, the number is in brackets: checks and comments in the code cite it, such\n" +
+		"as \"spec 4.1.1\".\n" +
 		"Written by `go test ./conformance/service -run TestSentencesTable -update`.\n")
 	for _, section := range loadSentences(t).Sections {
 		if len(section.Sentences) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s %s\n\n| | sentence | checks |\n|---|---|---|\n", section.Section, section.Title)
+		fmt.Fprintf(&b, "\n<a id=\"%s\"></a>\n\n## %s %s\n\n| | sentence | checks |\n|---|---|---|\n", conformance.SectionAnchor(section.Section), section.Section, section.Title)
 		for _, s := range section.Sentences {
 			what := strings.Join(s.By, ", ")
 			switch s.Unbound {
@@ -114,7 +117,11 @@ func TestSentencesTable(t *testing.T) {
 			if s.Excluded != "" {
 				what = "not judged: " + s.Excluded
 			}
-			fmt.Fprintf(&b, "| %s | %s | %s |\n", s.At, cell(s.Says), cell(what))
+			at := s.At
+			if s.Rule != "" {
+				at += fmt.Sprintf(` <a id="%s"></a>(%s)`, conformance.SectionAnchor(s.Rule), s.Rule)
+			}
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", at, cell(s.Says), cell(what))
 		}
 	}
 	if *update {

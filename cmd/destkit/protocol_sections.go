@@ -1,0 +1,102 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/features"
+	"github.com/destkit/destkit/internal/yamldoc"
+)
+
+// specSection is one section of the specification that checks of a destination cite.
+type specSection struct {
+	Number, Title string
+	Sentences     []specSentence
+	Checks        []string // that cite the section itself, not a rule of it
+}
+
+// specSentence is one sentence; Rule is the number of the rule that it opens, such
+// as "4.2.1", with the checks that cite it.
+type specSentence struct {
+	At, Says, Rule string
+	Checks         []string
+}
+
+// specDocument is the part of features/service/sentences.yaml that is shown here.
+// What judges a service is on the page of that suite.
+type specDocument struct {
+	Sections []struct {
+		Section   string `yaml:"section"`
+		Title     string `yaml:"title"`
+		Sentences []struct {
+			At       string   `yaml:"at"`
+			Says     string   `yaml:"says"`
+			Rule     string   `yaml:"rule"`
+			By       []string `yaml:"by"`
+			Excluded string   `yaml:"excluded"`
+			Unbound  string   `yaml:"unbound"`
+		} `yaml:"sentences"`
+	} `yaml:"sections"`
+}
+
+// citedSections are the sections that a check cites, whole or by one of their rules.
+func citedSections(checks []*conformance.Check) ([]specSection, error) {
+	var doc specDocument
+	if err := yamldoc.Decode("features/service/sentences.yaml", []byte(features.ServiceSentences), &doc); err != nil {
+		return nil, err
+	}
+	citing := map[string][]string{}
+	for _, c := range checks {
+		for _, number := range c.Sections {
+			citing[number] = append(citing[number], c.ID)
+		}
+	}
+	var sections []specSection
+	for _, s := range doc.Sections {
+		section := specSection{Number: s.Section, Title: s.Title, Checks: citing[s.Section]}
+		cited := len(section.Checks) > 0
+		for _, sentence := range s.Sentences {
+			section.Sentences = append(section.Sentences, specSentence{sentence.At, sentence.Says, sentence.Rule, citing[sentence.Rule]})
+			cited = cited || sentence.Rule != "" && len(citing[sentence.Rule]) > 0
+		}
+		if cited {
+			sections = append(sections, section)
+		}
+	}
+	slices.SortStableFunc(sections, func(a, b specSection) int { return cmp.Compare(a.Number, b.Number) })
+	return sections, nil
+}
+
+// idRanges writes ids shortly: "RES-002, SEM-001 to SEM-003".
+func idRanges(ids []string) string {
+	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
+	var parts []string
+	for i := 0; i < len(ids); {
+		last := i
+		for last+1 < len(ids) && follows(ids[last], ids[last+1]) {
+			last++
+		}
+		switch last - i {
+		case 0:
+			parts = append(parts, ids[i])
+		case 1:
+			parts = append(parts, ids[i], ids[last])
+		default:
+			parts = append(parts, ids[i]+" to "+ids[last])
+		}
+		i = last + 1
+	}
+	return strings.Join(parts, ", ")
+}
+
+// follows reports whether b is the id after a in the same area.
+func follows(a, b string) bool {
+	areaA, numberA, _ := strings.Cut(a, "-")
+	areaB, numberB, _ := strings.Cut(b, "-")
+	one, errA := strconv.Atoi(numberA)
+	two, errB := strconv.Atoi(numberB)
+	return errA == nil && errB == nil && areaA == areaB && one+1 == two
+}
