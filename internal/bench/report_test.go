@@ -19,7 +19,7 @@ func TestVerdicts(t *testing.T) {
 		{"median and spread", spreadOf([]float64{3, 1, 2}).called("p", "g", "×").atLeast(2), "2 ×", "1 to 3", "met"},
 		{"too little", spreadOf([]float64{0.9, 0.9}).called("p", "g", "×").atLeast(1), "0.90 ×", "0.90 to 0.90", "missed by 10.0 %"},
 		{"too much", spreadOf([]float64{2.5}).called("p", "g", "ms").most(2), "2.50 ms", "one run", "missed by 25.0 %"},
-		{"far too much", spreadOf([]float64{2000}).called("p", "g", "ms").most(2), "2,000 ms", "one run", "missed 1,000 times over"},
+		{"far too much", spreadOf([]float64{2000}).called("p", "g", "ms").most(2), "2,000 ms", "one run", "missed by a factor of 1,000"},
 		{"none allowed", spreadOf([]float64{3}).called("p", "g", "").most(0), "3", "one run", "missed by 3"},
 		{"just enough", spreadOf([]float64{0.999}).called("p", "g", "").atLeast(0.999), "0.999", "one run", "met"},
 		{"beside", spreadOf([]float64{51234.4}).called("p", "g", "requests/s").figure(), "51,234 requests/s", "one run", ""},
