@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unsafe"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -22,7 +23,7 @@ type batch struct {
 	from, to   int // records from..to-1 are applied
 
 	order   []*column // of the members of the record before
-	unit    unit
+	unit    store.Unit
 	results []result
 	record  record
 	outcome result
@@ -128,7 +129,7 @@ func (b *batch) run() error {
 	err := b.attempt(false)
 	// Nothing of an attempt that met another batch is stored. After a few of them
 	// the store is asked to keep the others away.
-	for tries := 1; tries < attempts && errors.Is(err, errAgain); tries++ {
+	for tries := 1; tries < attempts && errors.Is(err, store.ErrAgain); tries++ {
 		b.results, b.failed = b.results[:0], nil
 		err = b.attempt(tries > attempts/2)
 	}
@@ -174,7 +175,7 @@ func (b *batch) attempt(exclusive bool) error {
 // preloader is a unit of a store behind a network: it is told beforehand what
 // will be looked for.
 type preloader interface {
-	Preload(t *table, field []byte, keys [][]byte) error
+	Preload(t *store.Table, field []byte, keys [][]byte) error
 	Exclusive()
 }
 
@@ -206,12 +207,12 @@ func (b *batch) preload(p preloader) error {
 // renewable is a unit that can serve the next batch after its end.
 type renewable interface {
 	// Again is Begin of the store that the unit is of; false for another one.
-	Again(in store) bool
+	Again(in store.Store) bool
 }
 
 // effect is what happens to the record under the lock of its key.
-func (b *batch) effect() func(rows) error {
-	return func(rows rows) error {
+func (b *batch) effect() func(store.Rows) error {
+	return func(rows store.Rows) error {
 		for _, f := range b.call.sim.seams.rows {
 			rows = f(b.call, &b.record, rows)
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -113,7 +114,7 @@ func TestValues(t *testing.T) {
 		} {
 			record := `{"email":"k","last_name":"x","` + c.field + `":` + c.sent + `}`
 			require.Equal(t, []string{"ok"}, write(t, s, "contact", "upsert", record), record)
-			kept, ok := member([]byte(stored(t, s, "contact", "email", `"k"`)), quote(c.field))
+			kept, ok := store.Member([]byte(stored(t, s, "contact", "email", `"k"`)), store.Quote(c.field))
 			require.True(t, ok)
 			require.Equal(t, c.kept, string(kept))
 		}

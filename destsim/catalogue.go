@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -22,7 +23,7 @@ type object struct {
 	fields     []*field
 	byName     map[string]*field
 	required   []*field
-	table      *table // its rows; uniques follow the fields
+	table      *store.Table // its rows; uniques follow the fields
 }
 
 // field is one field of an object with what the wire does not show.
@@ -84,21 +85,21 @@ func newField(fc FieldConfig) *field {
 			Updateable: fc.Updateable == nil || *fc.Updateable,
 			Type:       fc.Type, Array: fc.Array,
 		},
-		quoted: quote(fc.Name), unique: fc.Unique || fc.Identifier, maxLength: fc.MaxLength,
+		quoted: store.Quote(fc.Name), unique: fc.Unique || fc.Identifier, maxLength: fc.MaxLength,
 	}
 }
 
 // link fills what follows from the fields.
 func (o *object) link() {
 	o.byName = make(map[string]*field, len(o.fields))
-	o.table, o.required = &table{name: o.APIName}, nil
+	o.table, o.required = &store.Table{Name: o.APIName}, nil
 	for _, f := range o.fields {
 		o.byName[f.APIName] = f
 		if f.Required {
 			o.required = append(o.required, f)
 		}
 		if f.unique {
-			o.table.uniques = append(o.table.uniques, f.quoted)
+			o.table.Uniques = append(o.table.Uniques, f.quoted)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -60,8 +61,8 @@ func checkStore(name string, bad func(place, format string, args ...any)) {
 	case sqlite && file == "":
 		bad("store", "sqlite needs a file: sqlite:FILE")
 	case sqlite || name == "memory":
-	case isPostgres(name):
-		if _, _, err := parsePostgres(name); err != nil {
+	case store.IsURL(name):
+		if err := store.CheckURL(name); err != nil {
 			bad("store", "%w", err)
 		}
 	case strings.Contains(name, "://") || strings.Contains(name, "@"):

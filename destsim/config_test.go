@@ -93,5 +93,5 @@ func TestDefaultPreset(t *testing.T) {
 	require.Equal(t, 2, arrays)
 	require.Equal(t, "on_write", c.byName["event"].CanCreateFields)
 	require.Equal(t, []string{"insert", "upsert"}, c.byName["event"].operations)
-	require.Len(t, c.byName["order"].table.uniques, 2)
+	require.Len(t, c.byName["order"].table.Uniques, 2)
 }

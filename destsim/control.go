@@ -225,7 +225,7 @@ func (s *Sim) Records(object string, after int64, limit int) ([]StoredRecord, in
 	rows, total, err := s.store.Scan(object, after, limit)
 	list := make([]StoredRecord, len(rows))
 	for i, row := range rows {
-		list[i] = StoredRecord{row.id, row.data}
+		list[i] = StoredRecord{row.ID, row.Data}
 	}
 	return list, total, err
 }

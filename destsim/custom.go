@@ -4,13 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
 // customTable keeps the fields that were created on write, so that a store
 // that survives a restart brings them back. No object can have this name in a
 // request that is a C string, and no index is needed.
-var customTable = &table{name: "\x00fields", wide: true}
+var customTable = &store.Table{Name: "\x00fields", Wide: true}
 
 type customField struct {
 	Object string    `json:"object"`
@@ -19,7 +20,7 @@ type customField struct {
 
 // createField adds a field on write (can_create_fields). Two batches
 // may try at once; the first wins and the second must agree with it.
-func (s *Sim) createField(u unit, name string, f *field) (problem string, err error) {
+func (s *Sim) createField(u store.Unit, name string, f *field) (problem string, err error) {
 	if problem, exists := s.agrees(name, f); exists {
 		return problem, nil
 	}
@@ -41,7 +42,7 @@ func (s *Sim) createField(u unit, name string, f *field) (problem string, err er
 		return problem, err
 	}
 	data := encode(customField{name, f.Field})
-	return "", u.With(customTable, nil, nil, func(r rows) error { return r.Put(nil, data) })
+	return "", u.With(customTable, nil, nil, func(r store.Rows) error { return r.Put(nil, data) })
 }
 
 // agrees reports whether the field exists, and what is wrong if it is another.
@@ -62,13 +63,13 @@ func (s *Sim) agrees(name string, f *field) (problem string, exists bool) {
 
 // restoreFields adds the custom fields of the store to a fresh catalogue.
 func (s *Sim) restoreFields(c *catalogue) (*catalogue, error) {
-	kept, _, err := s.store.Scan(customTable.name, 0, 1<<20)
+	kept, _, err := s.store.Scan(customTable.Name, 0, 1<<20)
 	if err != nil {
 		return nil, fmt.Errorf("restore custom fields: %w", err)
 	}
 	fields := make([]customField, len(kept))
 	for i, r := range kept {
-		if err := json.Unmarshal(r.data, &fields[i]); err != nil {
+		if err := json.Unmarshal(r.Data, &fields[i]); err != nil {
 			return nil, fmt.Errorf("restore custom fields: %w", err)
 		}
 	}
@@ -97,7 +98,7 @@ func (c *catalogue) withCustom(fields []customField) (*catalogue, error) {
 			continue // the configuration has changed since
 		}
 		if c, err = c.edit(cf.Object, func(o *object) error {
-			o.fields = append(o.fields, &field{Field: cf.Field, quoted: quote(cf.Field.APIName), custom: true})
+			o.fields = append(o.fields, &field{Field: cf.Field, quoted: store.Quote(cf.Field.APIName), custom: true})
 			return nil
 		}); err != nil {
 			return nil, err

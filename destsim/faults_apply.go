@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -183,7 +184,7 @@ func faultResults(c *call, rs []result) []result {
 				}
 				dropped[at] = true
 			case "wrong_identifiers":
-				rs[at].identifier = quote(fmt.Sprintf("zz-wrong-%d-%d", f.turn, from+at))
+				rs[at].identifier = store.Quote(fmt.Sprintf("zz-wrong-%d-%d", f.turn, from+at))
 			case "repeated_results":
 				more = append(more, rs[at])
 			case "contradictory_results":
@@ -213,7 +214,7 @@ func faultResults(c *call, rs []result) []result {
 func (f *firing) invented(b *batch) []result {
 	list := make([]result, max(f.Records, 1))
 	for i := range list {
-		id := quote(fmt.Sprintf("zz-unasked-%d-%d", f.turn, i))
+		id := store.Quote(fmt.Sprintf("zz-unasked-%d-%d", f.turn, i))
 		if b.identifier.Type == rpc.TypeInteger {
 			id = strconv.AppendInt(nil, 9100000000000000+1000*f.turn+int64(i), 10)
 		}

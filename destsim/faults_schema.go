@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -130,7 +131,7 @@ func (d *Drift) batch(b *batch) {
 	}
 	changed := &field{
 		Field:  rpc.Field{APIName: d.Field, Label: d.Field, Type: cmp.Or(d.Type, rpc.TypeString), Createable: true, Updateable: true},
-		quoted: quote(d.Field),
+		quoted: store.Quote(d.Field),
 	}
 	if f := b.object.byName[d.Field]; f != nil {
 		*changed = *f

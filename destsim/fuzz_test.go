@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -62,7 +63,7 @@ func FuzzValue(f *testing.F) {
 		require.Empty(t, problem)
 		require.Equal(t, string(value), string(again))
 		data := encodeCells([]cell{{column: &column{field: field}, raw: value}})
-		got, ok := member(data, field.quoted)
+		got, ok := store.Member(data, field.quoted)
 		require.True(t, ok)
 		require.Equal(t, string(value), string(got))
 	})

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/internal/postgrestest"
 )
@@ -98,21 +99,21 @@ func answerWithMaps(w http.ResponseWriter, r *http.Request) {
 }
 
 // forgetful is a store without records: what it costs to check and to answer.
-type forgetful struct{ store }
+type forgetful struct{ store.Store }
 
-func (forgetful) Begin() (unit, error) { return forgetful{}, nil }
-func (forgetful) Commit() error        { return nil }
-func (forgetful) Rollback()            {}
-func (forgetful) With(_ *table, _, _ []byte, fn func(rows) error) error {
+func (forgetful) Begin() (store.Unit, error) { return forgetful{}, nil }
+func (forgetful) Commit() error              { return nil }
+func (forgetful) Rollback()                  {}
+func (forgetful) With(_ *store.Table, _, _ []byte, fn func(store.Rows) error) error {
 	return fn(forgetful{})
 }
-func (forgetful) Find(_, _ []byte) ([]*row, error) { return nil, nil }
-func (forgetful) Put(*row, []byte) error           { return nil }
-func (forgetful) Remove(*row) error                { return nil }
-func (forgetful) Shape([]*column) *shape           { return &shape{} }
-func (forgetful) Upsert(_ *table, list []upsert) {
+func (forgetful) Find(_, _ []byte) ([]*store.Row, error) { return nil, nil }
+func (forgetful) Put(*store.Row, []byte) error           { return nil }
+func (forgetful) Remove(*store.Row) error                { return nil }
+func (forgetful) Shape([]*column) *store.Shape           { return &store.Shape{} }
+func (forgetful) Upsert(_ *store.Table, list []store.Upsert) {
 	for i := range list {
-		list[i].verdict = verdictStored
+		list[i].Verdict = store.Stored
 	}
 }
 

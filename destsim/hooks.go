@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+
+	"github.com/destkit/destkit/destsim/internal/store"
 )
 
 // hookNames are the hooks that an author can give to a judge, beside the
@@ -34,7 +36,7 @@ func HooksFile(baseURL, controlToken string) []byte {
 	}
 	for _, name := range hookNames {
 		at := strings.TrimSuffix(baseURL, "/") + "/_control/hooks/" + name + query
-		fmt.Fprintf(&b, "%s:\n  url: %s\n", name, quote(at)) // a JSON string is a YAML string
+		fmt.Fprintf(&b, "%s:\n  url: %s\n", name, store.Quote(at)) // a JSON string is a YAML string
 	}
 	b.WriteString("timeout: 10s\n")
 	return []byte(b.String())
@@ -101,7 +103,7 @@ func (s *Sim) hookCleanup(q hookRequest) (any, error) {
 		if key == nil {
 			continue
 		}
-		err := u.With(o.table, f.quoted, key, func(rows rows) error {
+		err := u.With(o.table, f.quoted, key, func(rows store.Rows) error {
 			found, err := rows.Find(f.quoted, key)
 			for _, r := range found {
 				if err = rows.Remove(r); err != nil {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -87,7 +88,7 @@ func (p *plan) column(name string, mapped rpc.SchemaField) *column {
 			APIName: name, Label: cmp.Or(mapped.Field.Label, name), Type: mapped.Field.Type, Array: mapped.Field.Array,
 			Createable: true, Updateable: true,
 		},
-		quoted: quote(name), custom: true,
+		quoted: store.Quote(name), custom: true,
 	}
 	col := &column{field: f, pending: true}
 	switch {

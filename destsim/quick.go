@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -14,9 +15,9 @@ import (
 // not goes the long way by itself, so the effect is the same.
 type quickBatch struct {
 	form  *form // of the record before, nil: it cannot take this way
-	store upserter
+	store store.Upserter
 	// wait holds records for the store; all before sent have been there.
-	wait []upsert
+	wait []store.Upsert
 	sent int
 	// outcomes has an entry for each record: a number in wait, or one in the
 	// results of the batch, counted down from -1.
@@ -33,9 +34,9 @@ func (b *batch) quick() bool {
 	if !p.quick || s.seams.filled != s.base || c.touch != nil || s.broken.Load() {
 		return false
 	}
-	store, ok := b.unit.(upserter)
+	unit, ok := b.unit.(store.Upserter)
 	q := &b.fast
-	q.store, q.form, q.succeeded, q.failed = store, nil, 0, 0
+	q.store, q.form, q.succeeded, q.failed = unit, nil, 0, 0
 	q.wait, q.sent, q.outcomes = q.wait[:0], 0, q.outcomes[:0]
 	return ok
 }
@@ -44,7 +45,7 @@ func (b *batch) quick() bool {
 // without looking at other rows or at the field that it sets.
 func (p *plan) canBeQuick() bool {
 	o := p.object
-	if p.operation == rpc.OperationDelete || o.table.wide || len(o.table.uniques) != 1 || !bytes.Equal(o.table.uniques[0], p.identifier.quoted) {
+	if p.operation == rpc.OperationDelete || o.table.Wide || len(o.table.Uniques) != 1 || !bytes.Equal(o.table.Uniques[0], p.identifier.quoted) {
 		return false
 	}
 	for _, col := range p.columns {
@@ -71,8 +72,8 @@ func (b *batch) runQuick() error {
 		n := len(q.wait)
 		q.wait = q.wait[:n+1]
 		if u := &q.wait[n]; q.form != nil && q.form.take(record, &members, u) {
-			u.create, u.change = create, change
-			u.data, u.record = record.Raw(), int32(i)
+			u.Create, u.Change = create, change
+			u.Data, u.Record = record.Raw(), int32(i)
 			q.outcomes = append(q.outcomes, int32(n))
 			continue
 		}
@@ -110,10 +111,10 @@ func (b *batch) flush() error {
 	}
 	q.store.Upsert(b.object.table, list)
 	for i := range list {
-		if list[i].verdict != verdictOther {
+		if list[i].Verdict != store.Other {
 			continue
 		}
-		if err := b.long(int(list[i].record)); err != nil {
+		if err := b.long(int(list[i].Record)); err != nil {
 			return err
 		}
 	}
@@ -147,11 +148,11 @@ func (b *batch) answerQuick() {
 			q.append(&b.results[-1-outcome])
 			continue
 		}
-		switch u := &q.wait[outcome]; u.verdict {
-		case verdictStored:
+		switch u := &q.wait[outcome]; u.Verdict {
+		case store.Stored:
 			q.succeeded++
-			q.reply = append(append(append(q.reply, `{"identifier":`...), u.key...), `,"success":true}`...)
-		case verdictPresent:
+			q.reply = append(append(append(q.reply, `{"identifier":`...), u.Key...), `,"success":true}`...)
+		case store.Present:
 			b.skipQuick(i, alreadyPresent)
 		default:
 			b.skipQuick(i, notPresent)
@@ -184,7 +185,7 @@ type form struct {
 	// as they would be stored.
 	expected rpc.Expectation
 	active   int // the index of the identifier among them
-	shape    *shape
+	shape    *store.Shape
 }
 
 // want is what a value of the column has to be: what it takes, canonical would
@@ -211,7 +212,7 @@ func (f *form) is(members *rpc.Members) bool {
 
 // take reports whether every value is good and stands as it would be stored, and
 // finds the key. As a rule the scan has seen that already.
-func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *upsert) bool {
+func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *store.Upsert) bool {
 	if !record.As(&f.expected) {
 		if !record.Tight() {
 			return false
@@ -222,8 +223,8 @@ func (f *form) take(record rpc.RawRecord, members *rpc.Members, u *upsert) bool 
 			}
 		}
 	}
-	u.shape, u.key, u.keyAt = f.shape, members.Value(f.active), members.Offset(f.active)
-	return u.key[0] != 'n'
+	u.Shape, u.Key, u.KeyAt = f.shape, members.Value(f.active), members.Offset(f.active)
+	return u.Key[0] != 'n'
 }
 
 // formOf finds or makes the form of a record.
@@ -251,6 +252,7 @@ func (q *quickBatch) formOf(p *plan, record rpc.RawRecord, members *rpc.Members)
 // not canonical, not in the plan or repeated, or without a required field.
 func (q *quickBatch) newForm(p *plan, members *rpc.Members) *form {
 	f := &form{active: -1}
+	names := make([][]byte, 0, members.Len())
 	for j := range members.Len() {
 		name := members.Name(j)
 		col := p.columns[string(name[1:len(name)-1])] // one with an escape is none
@@ -261,13 +263,14 @@ func (q *quickBatch) newForm(p *plan, members *rpc.Members) *form {
 			f.active = j
 		}
 		f.columns, f.expected.Wants = append(f.columns, col), append(f.expected.Wants, col.want())
+		names = append(names, col.quoted)
 	}
 	for _, required := range p.object.required {
 		if !slices.ContainsFunc(f.columns, func(col *column) bool { return col.field == required }) {
 			return nil
 		}
 	}
-	if f.shape = q.store.Shape(f.columns); f.shape == nil || f.active < 0 {
+	if f.shape = q.store.Shape(names); f.shape == nil || f.active < 0 {
 		return nil
 	}
 	return f

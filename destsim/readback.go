@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -53,10 +54,10 @@ func (s *Sim) readback(q readbackRequest) (any, error) {
 		if key == nil {
 			continue
 		}
-		err := u.With(o.table, f.quoted, key, func(rows rows) error {
+		err := u.With(o.table, f.quoted, key, func(rows store.Rows) error {
 			found, err := rows.Find(f.quoted, key)
 			if len(found) > 0 {
-				out.Records = append(out.Records, readbackRecord{identifier, len(found), bytes.Clone(found[0].data)})
+				out.Records = append(out.Records, readbackRecord{identifier, len(found), bytes.Clone(found[0].Data)})
 			}
 			return err
 		})
@@ -80,7 +81,7 @@ func lookupKey(identifier []byte) []byte {
 		if err != nil {
 			return nil
 		}
-		return quote(text)
+		return store.Quote(text)
 	case string(identifier) == "-0":
 		return []byte("0")
 	case string(identifier) == "null":

@@ -3,6 +3,7 @@ package destsim
 import (
 	"bytes"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -22,11 +23,11 @@ type record struct {
 	cells []cell
 	key   []byte // canonical value of the active identifier
 
-	run func(rows) error // the effect under the lock of the key
+	run func(store.Rows) error // the effect under the lock of the key
 }
 
 // reset makes the record ready for the next one of its batch.
-func (r *record) reset(b *batch, i int, run func(rows) error) {
+func (r *record) reset(b *batch, i int, run func(store.Rows) error) {
 	*r = record{
 		batch: b, index: i, raw: b.Record(i), object: b.object, operation: b.operation,
 		active: b.identifier, cells: r.cells[:0], run: run,
@@ -47,10 +48,10 @@ func (r *record) apply() result {
 	}
 	t := r.object.table
 	for _, f := range s.seams.table {
-		t = t.renamed(f(b.call, t.name))
+		t = t.Renamed(f(b.call, t.Name))
 	}
-	if s.seams.wide && !t.wide {
-		t = &table{name: t.name, uniques: t.uniques, wide: true}
+	if s.seams.wide && !t.Wide {
+		t = &store.Table{Name: t.Name, Uniques: t.Uniques, Wide: true}
 	}
 	if err := b.unit.With(t, r.active.quoted, r.key, r.run); err != nil {
 		b.failed = err
@@ -114,7 +115,7 @@ func (r *record) changeCells() {
 func (r *record) take(at int, name, raw []byte) string {
 	col := r.batch.column(at, name)
 	if col == nil {
-		return "field " + string(quote(clip(string(name)))) + " is not in the sync plan"
+		return "field " + string(store.Quote(clip(string(name)))) + " is not in the sync plan"
 	}
 	if col.problem != "" {
 		return col.problem
@@ -137,7 +138,7 @@ func (r *record) take(at int, name, raw []byte) string {
 }
 
 // effect reads and changes the rows of the key; the lock is held.
-func (r *record) effect(rows rows) (result, error) {
+func (r *record) effect(rows store.Rows) (result, error) {
 	found, err := rows.Find(r.active.quoted, r.key)
 	if err != nil {
 		return result{}, err
@@ -163,7 +164,7 @@ func (r *record) effect(rows rows) (result, error) {
 }
 
 // create stores a new row.
-func (r *record) create(rows rows) (result, error) {
+func (r *record) create(rows store.Rows) (result, error) {
 	for i := range r.cells {
 		if col := r.cells[i].column; !col.Createable {
 			return r.fail("field %s cannot be set when a record is created", col.quoted), nil
@@ -190,7 +191,7 @@ func (r *record) has(f *field) bool {
 }
 
 // modify changes what the record names and leaves the rest untouched.
-func (r *record) modify(rows rows, found []*row) (result, error) {
+func (r *record) modify(rows store.Rows, found []*store.Row) (result, error) {
 	for i := range r.cells {
 		if col := r.cells[i].column; !col.Updateable && col.field != r.active.field {
 			return r.fail("field %s cannot be changed", col.quoted), nil
@@ -200,7 +201,7 @@ func (r *record) modify(rows rows, found []*row) (result, error) {
 		return r.fail("%s", problem), err
 	}
 	for _, old := range found {
-		if err := rows.Put(old, mergeCells(old.data, r.cells)); err != nil {
+		if err := rows.Put(old, mergeCells(old.Data, r.cells)); err != nil {
 			return result{}, err
 		}
 	}
@@ -209,7 +210,7 @@ func (r *record) modify(rows rows, found []*row) (result, error) {
 
 // prepare refuses values that another row holds in a unique field, and creates
 // the custom fields that the record is the first to carry.
-func (r *record) prepare(rows rows, own []*row) (string, error) {
+func (r *record) prepare(rows store.Rows, own []*store.Row) (string, error) {
 	for i := range r.cells {
 		cell := &r.cells[i]
 		if cell.column.pending {
@@ -217,7 +218,7 @@ func (r *record) prepare(rows rows, own []*row) (string, error) {
 				return problem, err
 			}
 		}
-		if !cell.column.unique || cell.column.field == r.active.field || bytes.Equal(cell.raw, jsonNull) {
+		if !cell.column.unique || cell.column.field == r.active.field || bytes.Equal(cell.raw, store.Null) {
 			continue
 		}
 		others, err := rows.Find(cell.column.quoted, cell.raw)
@@ -233,9 +234,9 @@ func (r *record) prepare(rows rows, own []*row) (string, error) {
 	return "", nil
 }
 
-func contains(own []*row, r *row) bool {
+func contains(own []*store.Row, r *store.Row) bool {
 	for _, o := range own {
-		if o.id == r.id {
+		if o.ID == r.ID {
 			return true
 		}
 	}

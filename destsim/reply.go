@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -98,7 +99,7 @@ func (c *call) encode() []byte {
 func (c *call) encodeEnvelope() []byte {
 	id := c.id
 	if id == nil {
-		id = jsonNull
+		id = store.Null
 	}
 	e := &envelope{members: []envelopeMember{{"jsonrpc", []byte(`"2.0"`)}, {"id", id}}}
 	if c.err == nil {

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -29,7 +30,7 @@ func (s *Sim) Restore(r io.Reader) error {
 }
 
 func (s *Sim) restore(r io.Reader) error {
-	a, ok := s.store.(archive)
+	a, ok := s.store.(store.Archive)
 	if !ok {
 		return fmt.Errorf("store %T cannot be replaced", s.store)
 	}
@@ -79,7 +80,7 @@ func (s *Sim) putIntoForce(set *savedSettings) {
 // restoring is a snapshot on its way in.
 type restoring struct {
 	in    *bufio.Reader
-	stage stage
+	stage store.Stage
 	line  int // of the last line read, from 1
 
 	lastID   int64

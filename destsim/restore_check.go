@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -23,7 +24,7 @@ func (r *restoring) record(text []byte) error {
 	if err != nil {
 		return fmt.Errorf("record %d: %w", saved.ID, err)
 	}
-	if saved.Table == customTable.name {
+	if saved.Table == customTable.Name {
 		var cf customField
 		if err := json.Unmarshal(data, &cf); err != nil {
 			return fmt.Errorf("record %d is no created field: %w", saved.ID, err)
@@ -31,7 +32,7 @@ func (r *restoring) record(text []byte) error {
 	}
 	r.seen = saved.ID
 	r.records++
-	return r.stage.Put(saved.Table, row{id: saved.ID, data: data})
+	return r.stage.Put(saved.Table, store.Row{ID: saved.ID, Data: data})
 }
 
 // set checks the settings.
@@ -94,7 +95,7 @@ func canonicalData(text []byte) ([]byte, error) {
 	}
 	data, seen := []byte{'{'}, map[string]bool{}
 	var problem error
-	eachMember(compact.Bytes(), func(name, value []byte) bool {
+	store.EachMember(compact.Bytes(), func(name, value []byte) bool {
 		var text string
 		if text, problem = rpc.StringText(name); problem != nil {
 			return false
@@ -107,7 +108,7 @@ func canonicalData(text []byte) ([]byte, error) {
 		if value, problem = canonicalText(value); problem != nil {
 			return false
 		}
-		data = appendMember(data, quote(text), value)
+		data = store.AppendMember(data, store.Quote(text), value)
 		return true
 	})
 	return append(data, '}'), problem
@@ -118,11 +119,11 @@ func canonicalText(value []byte) ([]byte, error) {
 	switch value[0] {
 	case '"':
 		text, err := rpc.StringText(value)
-		return quote(text), err
+		return store.Quote(text), err
 	case '[':
 		list := []byte{'['}
 		for i := 1; i < len(value)-1; {
-			end := skipTrusted(value, i)
+			end := store.SkipValue(value, i)
 			item, err := canonicalText(value[i:end])
 			if err != nil {
 				return nil, err

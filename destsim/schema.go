@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -130,7 +131,7 @@ func (q schemaChange) editObject(o *object) error {
 			if q.To == "" || o.byName[q.To] != nil {
 				return fmt.Errorf("to: %q is empty or taken", q.To)
 			}
-			f.APIName, f.quoted = q.To, quote(q.To)
+			f.APIName, f.quoted = q.To, store.Quote(q.To)
 			return nil
 		})
 	case "change_field":

@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"github.com/destkit/destkit/destsim/internal/store"
 )
 
 // TestServerStops: calls under way are answered, connections that wait are
@@ -65,14 +67,14 @@ func TestServerStops(t *testing.T) {
 
 // slowStore lets a test stop every batch at its beginning.
 type slowStore struct {
-	store
+	store.Store
 	entered, leave chan struct{}
 }
 
-func (s slowStore) Begin() (unit, error) {
+func (s slowStore) Begin() (store.Unit, error) {
 	s.entered <- struct{}{}
 	<-s.leave
-	return s.store.Begin()
+	return s.Store.Begin()
 }
 
 // TestServerIsNotHeldUp: who sends a part of a head, or nothing, is cut off; who
@@ -119,6 +121,6 @@ func (l lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-type brokenStore struct{ store }
+type brokenStore struct{ store.Store }
 
-func (brokenStore) Begin() (unit, error) { panic("store on fire") }
+func (brokenStore) Begin() (store.Unit, error) { panic("store on fire") }

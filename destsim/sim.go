@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -33,7 +34,7 @@ type Sim struct {
 	// business of net/http.
 	systemClock, dressed, framed bool
 	chance                       *chance
-	store                        store
+	store                        store.Store
 	seams                        chain
 	base                         int // how many seams the extensions fill; more are violations
 	limits                       atomic.Pointer[limits]
@@ -109,7 +110,7 @@ func New(config Config) (*Sim, error) {
 	if err := s.arm(config.Violate); err != nil {
 		return nil, err
 	}
-	if s.store, err = openStore(config.Store); err != nil {
+	if s.store, err = store.Open(config.Store); err != nil {
 		return nil, err
 	}
 	if err = s.initial(); err == nil {
@@ -121,17 +122,6 @@ func New(config Config) (*Sim, error) {
 	}
 	s.control = s.controlRoutes()
 	return s, nil
-}
-
-// openStore opens memory, sqlite:FILE or the URL of a PostgreSQL database.
-func openStore(name string) (store, error) {
-	if isPostgres(name) {
-		return openPostgres(name)
-	}
-	if file, ok := strings.CutPrefix(name, "sqlite:"); ok {
-		return openSQLite(file)
-	}
-	return newMemoryStore(), nil
 }
 
 // initial sets everything that the control endpoints may have changed, and

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -80,7 +81,7 @@ func (s *Sim) Snapshot(w io.Writer) error {
 }
 
 func (s *Sim) snapshot(w io.Writer) error {
-	a, ok := s.store.(archive)
+	a, ok := s.store.(store.Archive)
 	if !ok {
 		return fmt.Errorf("store %T cannot be copied", s.store)
 	}
@@ -98,7 +99,7 @@ func (s *Sim) snapshot(w io.Writer) error {
 		head = s.snapshotHead(lastID)
 		end.Objects = len(head) - 2
 		unlock()
-	}, func(table string, r row) error {
+	}, func(table string, r store.Row) error {
 		for _, l := range head {
 			if err := line(l); err != nil {
 				return err
@@ -106,7 +107,7 @@ func (s *Sim) snapshot(w io.Writer) error {
 		}
 		head = nil
 		end.Records++
-		return line(snapshotLine{Record: encode(savedRecord{r.id, table, r.data})})
+		return line(snapshotLine{Record: encode(savedRecord{r.ID, table, r.Data})})
 	})
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -72,7 +73,7 @@ func TestSnapshotRoundTrip(t *testing.T) {
 // randomStep changes records, the schema or a setting.
 func randomStep(t *testing.T, rt *rapid.T, s *Sim) {
 	key := func() string { return fmt.Sprintf("k%d", rapid.IntRange(0, 5).Draw(rt, "key")) }
-	value := string(quote(rapid.StringN(0, 4, -1).Draw(rt, "value")))
+	value := string(store.Quote(rapid.StringN(0, 4, -1).Draw(rt, "value")))
 	control := func(path, body string) { ask(s, "POST", "/_control/"+path, body) }
 	switch rapid.IntRange(0, 8).Draw(rt, "kind") {
 	case 0, 1, 2:
@@ -232,8 +233,8 @@ func TestRestoreSurvivesARestart(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, to.Restore(strings.NewReader(text(t, from))))
 	require.NoError(t, to.Close())
-	require.ErrorContains(t, to.Restore(strings.NewReader(text(t, from))), errClosed.Error())
-	require.ErrorContains(t, to.Snapshot(io.Discard), errClosed.Error())
+	require.ErrorContains(t, to.Restore(strings.NewReader(text(t, from))), store.ErrClosed.Error())
+	require.ErrorContains(t, to.Snapshot(io.Discard), store.ErrClosed.Error())
 	again := newSim(t, config)
 	require.JSONEq(t, `{"event_id":"e","made":"on write"}`, stored(t, again, "event", "event_id", `"e"`))
 	require.NotNil(t, again.catalogue.Load().byName["event"].byName["made"])
@@ -352,7 +353,7 @@ func FuzzRestore(f *testing.F) {
 			params := `{"object":` + string(encode(o.Ref())) + `}`
 			require.NotEmpty(t, invoke(s, rpc.MethodListFields, params))
 			for _, field := range o.fields {
-				ask(s, "POST", "/_control/readback", `{"object":`+string(quote(o.APIName))+`,"identifier_field":`+string(field.quoted)+`,"identifiers":["a"]}`)
+				ask(s, "POST", "/_control/readback", `{"object":`+string(store.Quote(o.APIName))+`,"identifier_field":`+string(field.quoted)+`,"identifiers":["a"]}`)
 			}
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -42,7 +43,7 @@ func TestSemanticsAgainstModel(t *testing.T) {
 			for _, email := range []string{`"a"`, `"A"`, `"\u0000"`, `"é"`, `""`} {
 				got := map[string]string{}
 				if data := stored(t, s, "contact", "email", email); data != "" {
-					eachMember([]byte(data), func(name, value []byte) bool {
+					store.EachMember([]byte(data), func(name, value []byte) bool {
 						got[string(name[1:len(name)-1])] = string(value)
 						return true
 					})
@@ -174,7 +175,7 @@ func TestCopies(t *testing.T) {
 			u, err := s.store.Begin()
 			require.NoError(t, err)
 			defer u.Rollback()
-			require.NoError(t, u.With(table, quote("email"), quote("a"), func(r rows) error { return r.Put(nil, []byte(data)) }))
+			require.NoError(t, u.With(table, store.Quote("email"), store.Quote("a"), func(r store.Rows) error { return r.Put(nil, []byte(data)) }))
 			require.NoError(t, u.Commit())
 		}
 		put(`{"email":"a","last_name":"1"}`)
@@ -189,19 +190,4 @@ func TestCopies(t *testing.T) {
 		require.NoError(t, err)
 		require.Zero(t, total)
 	})
-}
-
-// TestRowsOutsideTheLock: a violation that forgets wide is told so.
-func TestRowsOutsideTheLock(t *testing.T) {
-	s := newSim(t, Config{})
-	table := s.catalogue.Load().byName["contact"].table
-	u, err := s.store.Begin()
-	require.NoError(t, err)
-	err = u.With(table, quote("email"), quote("a"), func(r rows) error {
-		_, err := r.Find(quote("email"), nil)
-		return err
-	})
-	require.ErrorIs(t, err, errOutsideLock)
-	err = u.With(table, quote("email"), quote("a"), func(r rows) error { return r.Put(nil, []byte(`{"last_name":"x"}`)) })
-	require.ErrorIs(t, err, errOutsideLock)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -17,7 +18,7 @@ import (
 // valid JSON. problem is "" or a sentence for the record's error_message.
 func (f *field) canonical(raw []byte) (value []byte, problem string) {
 	if raw[0] == 'n' { // null is legal for every type
-		return jsonNull, ""
+		return store.Null, ""
 	}
 	if !f.Array {
 		return f.scalar(raw)
@@ -45,9 +46,9 @@ func (f *field) canonical(raw []byte) (value []byte, problem string) {
 	return append(value, ']'), ""
 }
 
-// skipElement is skipTrusted for text with white space in it.
+// skipElement is store.SkipValue for text with white space in it.
 func skipElement(raw []byte, i int) int {
-	end := skipTrusted(raw, i)
+	end := store.SkipValue(raw, i)
 	return i + len(bytes.TrimRight(raw[i:end], " \t\r\n"))
 }
 
@@ -115,7 +116,7 @@ func (f *field) text(raw []byte) ([]byte, string) {
 		if err != nil {
 			return nil, fmt.Sprintf("field %q is not Unicode text: %v", f.APIName, err)
 		}
-		raw = quote(text)
+		raw = store.Quote(text)
 	}
 	inner := raw[1 : len(raw)-1]
 	switch f.Type {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -89,20 +90,20 @@ func nullViolations() []violation {
 				}
 			}}),
 		breaks("DAT-003.2", "null in a field of an existing record leaves the old value",
-			seams{rows: func(_ *call, r *record, rows rows) rows { return nullSkippingRows{rows, r} }}),
+			seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows { return nullSkippingRows{rows, r} }}),
 	}
 }
 
 // nullSkippingRows forget the nulls of a record as soon as it is found.
 type nullSkippingRows struct {
-	rows
+	store.Rows
 	record *record
 }
 
-func (n nullSkippingRows) Find(field, key []byte) ([]*row, error) {
-	found, err := n.rows.Find(field, key)
+func (n nullSkippingRows) Find(field, key []byte) ([]*store.Row, error) {
+	found, err := n.Rows.Find(field, key)
 	if r := n.record; len(found) > 0 && bytes.Equal(field, r.active.quoted) {
-		r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return bytes.Equal(c.raw, jsonNull) })
+		r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return bytes.Equal(c.raw, store.Null) })
 	}
 	return found, err
 }
@@ -123,7 +124,7 @@ func numberViolations() []violation {
 			if err != nil || significant(text) <= 15 {
 				return nil
 			}
-			return quote(strconv.FormatFloat(v, 'f', -1, 64))
+			return store.Quote(strconv.FormatFloat(v, 'f', -1, 64))
 		}),
 		crashes("DAT-006", "a number in a float field that overflows to infinity closes the connection without a response", rpc.TypeFloat, func(raw []byte) bool {
 			v, _ := strconv.ParseFloat(string(raw), 64)
@@ -160,15 +161,15 @@ func shapeViolations() []violation {
 			if err != nil || at.Month() < time.March || at.Month() > time.October {
 				return nil
 			}
-			return quote(at.Add(-2 * time.Hour).Format(time.RFC3339Nano))
+			return store.Quote(at.Add(-2 * time.Hour).Format(time.RFC3339Nano))
 		}),
 		alters("DAT-009", `booleans are stored as the texts "true" and "false"`, rpc.TypeBoolean, func(raw []byte) []byte {
-			return quote(string(raw))
+			return store.Quote(string(raw))
 		}),
 		breaks("DAT-010", "arrays are stored as one string with the items joined by commas",
 			seams{value: func(_ *call, _ *record, cell *cell) {
 				if cell.column.Array && cell.raw[0] == '[' {
-					cell.raw = quote(joined(cell.raw))
+					cell.raw = store.Quote(joined(cell.raw))
 				}
 			}}),
 		breaks("DAT-012", "a request body of more than 100 KB and fewer than 1000 records is answered 413",

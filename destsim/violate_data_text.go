@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -17,7 +18,7 @@ func altersText(id, changes string, change func(text string) string) violation {
 		if err != nil {
 			return nil
 		}
-		return quote(change(text))
+		return store.Quote(change(text))
 	})
 }
 
@@ -61,7 +62,7 @@ func textViolations() []violation {
 				}
 				raw, _ := r.raw.Field(cell.column.APIName)
 				if text, err := rpc.StringText(literalEscapes(raw)); err == nil {
-					cell.raw = quote(text)
+					cell.raw = store.Quote(text)
 				}
 			}}),
 	}

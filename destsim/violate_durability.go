@@ -6,6 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -30,7 +31,7 @@ func lateViolations() []violation {
 		{
 			Violation: Violation{ID: "DUR-001", Changes: "batches of 50 or more records are written Delays.Write after they are acknowledged"},
 			arm: func(s *Sim) seams {
-				return seams{rows: func(_ *call, r *record, rows rows) rows {
+				return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 					if r.batch.Len() >= lateBatch {
 						return s.late(r, rows)
 					}
@@ -39,9 +40,9 @@ func lateViolations() []violation {
 			},
 		},
 		breaks("DUR-001.2", "every 50th record of a batch is acknowledged and not written",
-			unwritten(func(r *record, _ *row) bool { return r.index%lostRecord == lostRecord-1 })),
+			unwritten(func(r *record, _ *store.Row) bool { return r.index%lostRecord == lostRecord-1 })),
 		breaks("DUR-001.3", "the last record of a batch of 50 or more is acknowledged and not written",
-			unwritten(func(r *record, _ *row) bool { n := r.batch.Len(); return n >= lateBatch && r.index == n-1 })),
+			unwritten(func(r *record, _ *store.Row) bool { n := r.batch.Len(); return n >= lateBatch && r.index == n-1 })),
 		{
 			Violation: Violation{ID: "DUR-002", Changes: "batches of one record are written Delays.Write after they are acknowledged when eight or more batches of their sync run are in flight or were answered within Delays.Meet"},
 			arm:       lateWhenBusy,
@@ -49,7 +50,7 @@ func lateViolations() []violation {
 		breaks("DUR-003", "a restart empties the store",
 			seams{restart: func(s *Sim) {
 				for _, o := range s.catalogue.Load().objects {
-					_ = s.store.Drop(o.table.name) // a store that fails has lost its records, too
+					_ = s.store.Drop(o.table.Name) // a store that fails has lost its records, too
 				}
 			}}),
 		breaks("DUR-005", "strings of 256 to 4096 characters are cut to 255 and acknowledged",
@@ -60,21 +61,21 @@ func lateViolations() []violation {
 				}
 				text, err := rpc.StringText(c.raw)
 				if n := utf8.RuneCountInString(text); err == nil && n > columnLength && n <= longestColumn {
-					c.raw = quote(string([]rune(text)[:columnLength]))
+					c.raw = store.Quote(string([]rune(text)[:columnLength]))
 				}
 			}}),
 	}
 }
 
 // late puts off what is done to the rows of a record.
-func (s *Sim) late(r *record, rows rows) rows {
+func (s *Sim) late(r *record, rows store.Rows) store.Rows {
 	write := func(data []byte) {
 		s.putLater(s.delays.Write, r.object.table, r.active.quoted, r.key, data)
 	}
 	return changedRows{
-		rows:   rows,
-		put:    func(_ *row, data []byte) error { write(data); return nil },
-		remove: func(*row) error { write(nil); return nil },
+		Rows:   rows,
+		put:    func(_ *store.Row, data []byte) error { write(data); return nil },
+		remove: func(*store.Row) error { write(nil); return nil },
 	}
 }
 
@@ -137,7 +138,7 @@ func lateWhenBusy(s *Sim) seams {
 			runs.enter(c, b)
 			return nil
 		},
-		rows: func(c *call, r *record, rows rows) rows {
+		rows: func(c *call, r *record, rows store.Rows) store.Rows {
 			if runs.late(c, r.batch) {
 				return s.late(r, rows)
 			}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -51,7 +52,7 @@ type delivery struct {
 // undo is how a record is left: as it was before, or, when it was not there,
 // with its identifier alone.
 type undo struct {
-	table            *table
+	table            *store.Table
 	field, key, data []byte
 }
 
@@ -111,7 +112,7 @@ func (d *delivery) wait(c *call) bool {
 func (s *Sim) leaving() time.Duration { return 4 * s.delays.Meet }
 
 // rows notes how the second half stood, and does not find what was cut before.
-func (k *cutReplies) rows(c *call, r *record, rows rows) rows {
+func (k *cutReplies) rows(c *call, r *record, rows store.Rows) store.Rows {
 	if k.again.get(c) && r.operation != rpc.OperationUpdate && r.operation != rpc.OperationDelete {
 		return blindRows{rows, r}
 	}
@@ -123,16 +124,16 @@ func (k *cutReplies) rows(c *call, r *record, rows rows) rows {
 		d.undo = append(d.undo, undo{r.object.table, r.active.quoted, bytes.Clone(r.key), bytes.Clone(data)})
 	}
 	return changedRows{
-		rows: rows,
-		put: func(old *row, data []byte) error {
+		Rows: rows,
+		put: func(old *store.Row, data []byte) error {
 			if old != nil {
-				note(old.data)
+				note(old.Data)
 			} else {
 				note(encodeCells([]cell{{r.active, r.key}}))
 			}
 			return rows.Put(old, data)
 		},
-		remove: func(old *row) error { note(old.data); return rows.Remove(old) },
+		remove: func(old *store.Row) error { note(old.Data); return rows.Remove(old) },
 	}
 }
 
@@ -171,7 +172,7 @@ func (s *Sim) restoreRows(list []undo) {
 	}
 	defer u.Rollback()
 	for _, before := range slices.Backward(list) {
-		err = u.With(before.table, before.field, before.key, func(rows rows) error {
+		err = u.With(before.table, before.field, before.key, func(rows store.Rows) error {
 			found, err := rows.Find(before.field, before.key)
 			if err != nil {
 				return err

@@ -153,6 +153,6 @@ func (c *call) ofEmpty() bool {
 	if o == nil {
 		return false
 	}
-	_, count, err := c.sim.store.Scan(o.table.name, 0, 0)
+	_, count, err := c.sim.store.Scan(o.table.Name, 0, 0)
 	return err == nil && count == 0
 }

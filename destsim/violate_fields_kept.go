@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -24,7 +25,7 @@ func keptFieldViolations() []violation {
 		breaks("FLD-014.2", "boolean fields keep their old values when upsert or update writes an existing record",
 			keepsOld(func(_ *object, f *field) bool { return f.Type == rpc.TypeBoolean && !f.Array }, nil)),
 		breaks("DAT-003.3", "null in the last optional field of an existing record leaves the old value",
-			keepsOld(isLast(optional), jsonNull)),
+			keepsOld(isLast(optional), store.Null)),
 	}
 }
 
@@ -58,15 +59,15 @@ func (o *object) firstTwo(typ string) (first, second *field) {
 // keepsOld lets the fields that are meant keep what an existing row has in
 // them. With a value in only they do so when that one is to be written.
 func keepsOld(meant func(o *object, f *field) bool, only []byte) seams {
-	return seams{rows: func(_ *call, r *record, rows rows) rows {
-		return changedRows{rows: rows, put: func(old *row, data []byte) error {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 			if old == nil {
 				return rows.Put(nil, data)
 			}
 			for _, f := range r.object.fields {
-				value, ok := member(data, f.quoted)
+				value, ok := store.Member(data, f.quoted)
 				if ok && meant(r.object, f) && (only == nil || bytes.Equal(value, only)) {
-					was, _ := member(old.data, f.quoted)
+					was, _ := store.Member(old.Data, f.quoted)
 					data = withMember(data, f.quoted, was)
 				}
 			}
@@ -79,12 +80,12 @@ func keepsOld(meant func(o *object, f *field) bool, only []byte) seams {
 // drops the field.
 func withMember(data, quoted, value []byte) []byte {
 	changed := append(make([]byte, 0, len(data)+len(value)), '{')
-	eachMember(data, func(name, have []byte) bool {
+	store.EachMember(data, func(name, have []byte) bool {
 		if bytes.Equal(name, quoted) {
 			have = value
 		}
 		if have != nil {
-			changed = appendMember(changed, name, have)
+			changed = store.AppendMember(changed, name, have)
 		}
 		return true
 	})
@@ -92,8 +93,8 @@ func withMember(data, quoted, value []byte) []byte {
 }
 
 // dropsSecond is FLD-011.2.
-func dropsSecond(_ *call, r *record, rows rows) rows {
-	return changedRows{rows: rows, put: func(old *row, data []byte) error {
+func dropsSecond(_ *call, r *record, rows store.Rows) store.Rows {
+	return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 		if _, second := r.object.firstTwo(rpc.TypeString); old == nil && second != nil {
 			data = withMember(data, second.quoted, nil)
 		}
@@ -109,7 +110,7 @@ func (r *record) repeatFirst() {
 			continue
 		}
 		from, to := r.cell(first), r.cell(second)
-		if from != nil && to != nil && (!second.Required || !bytes.Equal(from.raw, jsonNull)) {
+		if from != nil && to != nil && (!second.Required || !bytes.Equal(from.raw, store.Null)) {
 			to.raw = from.raw
 		}
 	}

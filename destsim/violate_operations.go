@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -61,7 +62,7 @@ func (c *cell) quoteSmall() {
 		return
 	}
 	if n, err := strconv.ParseInt(string(c.raw), 10, 64); err == nil && -999 <= n && n <= -1 {
-		c.raw = quote(strconv.FormatInt(n, 10))
+		c.raw = store.Quote(strconv.FormatInt(n, 10))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -176,7 +177,7 @@ func raceViolations() []violation {
 						}
 						return nil
 					},
-					rows: func(c *call, r *record, rows rows) rows {
+					rows: func(c *call, r *record, rows store.Rows) store.Rows {
 						if _, is := blind.Load(c); is {
 							return blindRows{rows, r}
 						}

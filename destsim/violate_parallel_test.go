@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -61,7 +62,7 @@ func meets(keys string, steps ...step) glance {
 	}
 }
 
-func quoted(text string) string { return string(quote(text)) }
+func quoted(text string) string { return string(store.Quote(text)) }
 
 // timed tells how long calls at once take, shortest first.
 func timed(method string, n int) glance {

@@ -3,6 +3,7 @@ package destsim
 import (
 	"encoding/json"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -17,7 +18,7 @@ func repeatViolations() []violation {
 				return nil
 			}}),
 		breaks("DUP-002", "upsert of a record that is stored with the same values adds a second copy",
-			doubled(func(r *record, old *row) bool { return r.same(old.data) })),
+			doubled(func(r *record, old *store.Row) bool { return r.same(old.Data) })),
 		breaks("DUP-003", "upsert of one existing record with the same values, alone in its batch, is reported as failed",
 			seams{batch: func(c *call, b *batch) *rpc.Error {
 				if b.operation == rpc.OperationUpsert && b.Len() == 1 && b.standings()[0].same {

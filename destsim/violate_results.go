@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -106,7 +107,7 @@ func echoedText(change func(text string) string) seams {
 		if err != nil || change(text) == text {
 			return nil // what does not change keeps its very bytes
 		}
-		return quote(change(text))
+		return store.Quote(change(text))
 	})
 }
 
@@ -119,7 +120,7 @@ func identifierViolations() []violation {
 		breaks("RES-017", "upsert answers integer identifiers as strings",
 			echoed(func(identifier []byte) []byte {
 				if len(identifier) > 0 && isNumber(identifier) {
-					return quote(string(identifier))
+					return store.Quote(string(identifier))
 				}
 				return nil
 			})),
@@ -139,7 +140,7 @@ func rounded(identifier []byte) []byte {
 	}
 	back := strconv.FormatFloat(n, 'f', 0, 64)
 	if len(digits) < len(identifier) {
-		return quote(back)
+		return store.Quote(back)
 	}
 	return []byte(back)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -100,7 +101,7 @@ func (b *batch) rehearse() string {
 	}
 	defer unit.Rollback()
 	b.unit = unit
-	effect := func(rows rows) error {
+	effect := func(rows store.Rows) error {
 		r := &b.record
 		// A field that is not there yet would be created for good.
 		r.cells = slices.DeleteFunc(r.cells, func(c cell) bool { return c.column.pending })
@@ -123,7 +124,7 @@ func (b *batch) rehearse() string {
 }
 
 // frozen are rows that stay as they are.
-type frozen struct{ rows }
+type frozen struct{ store.Rows }
 
-func (frozen) Put(*row, []byte) error { return nil }
-func (frozen) Remove(*row) error      { return nil }
+func (frozen) Put(*store.Row, []byte) error { return nil }
+func (frozen) Remove(*store.Row) error      { return nil }

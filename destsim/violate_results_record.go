@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -21,7 +22,7 @@ func recordViolations() []violation {
 				return next(r)
 			}}),
 		breaks("RES-014", "upsert of a record that is present sets the fields that the plan does not map to null",
-			seams{rows: func(_ *call, r *record, rows rows) rows {
+			seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 				if r.operation == rpc.OperationUpsert {
 					return forgetting{rows, r.batch.plan}
 				}
@@ -76,24 +77,24 @@ func (r *record) lacksRequired() bool {
 
 // forgetting are rows of which a change keeps only what the plan maps.
 type forgetting struct {
-	rows
+	store.Rows
 	plan *plan
 }
 
-func (f forgetting) Put(old *row, data []byte) error {
+func (f forgetting) Put(old *store.Row, data []byte) error {
 	if old == nil {
-		return f.rows.Put(nil, data)
+		return f.Rows.Put(nil, data)
 	}
 	kept := make([]byte, 0, len(data)+16)
 	kept = append(kept, '{')
-	eachMember(data, func(name, value []byte) bool {
+	store.EachMember(data, func(name, value []byte) bool {
 		if !f.plan.maps(name) {
-			value = jsonNull
+			value = store.Null
 		}
-		kept = appendMember(kept, name, value)
+		kept = store.AppendMember(kept, name, value)
 		return true
 	})
-	return f.rows.Put(old, append(kept, '}'))
+	return f.Rows.Put(old, append(kept, '}'))
 }
 
 // maps reports whether the plan maps the field of that quoted name.

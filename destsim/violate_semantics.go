@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -62,11 +63,11 @@ func insertViolations() []violation {
 	const insert = rpc.OperationInsert
 	return []violation{
 		breaks("SEM-001", "insert of an absent record is acknowledged and not written",
-			unwritten(func(r *record, _ *row) bool { return r.operation == insert })),
+			unwritten(func(r *record, _ *store.Row) bool { return r.operation == insert })),
 		breaks("SEM-002", "insert of an existing record overwrites it and reports success", turned(insert, rpc.OperationUpsert)),
 		breaks("SEM-002.2", "insert of an existing record overwrites it and reports the skip", writtenThough(insert)),
 		breaks("SEM-003", "insert of an existing record makes a second copy",
-			seams{rows: func(_ *call, r *record, rows rows) rows {
+			seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 				if r.operation == insert {
 					return blindRows{rows, r}
 				}
@@ -113,7 +114,7 @@ func updateViolations() []violation {
 	const update = rpc.OperationUpdate
 	return []violation{
 		breaks("SEM-004", "update of an existing record is acknowledged and not written",
-			unwritten(func(r *record, _ *row) bool { return r.operation == update })),
+			unwritten(func(r *record, _ *store.Row) bool { return r.operation == update })),
 		breaks("SEM-005", "update of an absent record creates it and reports success", turned(update, rpc.OperationUpsert)),
 		breaks("SEM-005.2", "update of an absent record creates it and reports the skip", writtenThough(update),
 			Also{"SEM-015", "the second update finds the record that the first has created, and succeeds"}),
@@ -126,11 +127,11 @@ func upsertViolations() []violation {
 	const upsert = rpc.OperationUpsert
 	return []violation{
 		breaks("SEM-006", "upsert of an absent record is acknowledged and not written",
-			unwritten(func(r *record, old *row) bool { return r.operation == upsert && old == nil })),
+			unwritten(func(r *record, old *store.Row) bool { return r.operation == upsert && old == nil })),
 		breaks("SEM-007", "upsert of an existing record is acknowledged and not written",
-			unwritten(func(r *record, old *row) bool { return r.operation == upsert && old != nil })),
+			unwritten(func(r *record, old *store.Row) bool { return r.operation == upsert && old != nil })),
 		breaks("SEM-008", "upsert of an existing record with changed values adds a second copy",
-			doubled(func(r *record, old *row) bool { return !r.same(old.data) })),
+			doubled(func(r *record, old *store.Row) bool { return !r.same(old.Data) })),
 		{
 			Violation: Violation{ID: "SEM-008.2", Changes: "upsert of a record that another sync upserted last adds a second copy"},
 			arm:       func(*Sim) seams { return copiedBySync() },
@@ -146,7 +147,7 @@ func upsertViolations() []violation {
 func copiedBySync() seams {
 	var mu sync.Mutex
 	owners := map[storedKey]int64{}
-	return seams{rows: func(_ *call, r *record, rows rows) rows {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 		if r.operation != rpc.OperationUpsert {
 			return rows
 		}
@@ -185,8 +186,8 @@ func knownKeys(answer func(r *record, done result) result) seams {
 			known[r.place()] = true
 			return done
 		},
-		rows: func(_ *call, r *record, rows rows) rows {
-			return changedRows{rows: rows, put: func(old *row, data []byte) error {
+		rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+			return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 				if isKnown(r) {
 					return nil
 				}

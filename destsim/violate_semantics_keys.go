@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -13,8 +14,8 @@ import (
 func deleteViolations() []violation {
 	return []violation{
 		breaks("SEM-009", "delete is acknowledged and removes nothing",
-			seams{rows: func(_ *call, _ *record, rows rows) rows {
-				return changedRows{rows: rows, remove: func(*row) error { return nil }}
+			seams{rows: func(_ *call, _ *record, rows store.Rows) store.Rows {
+				return changedRows{Rows: rows, remove: func(*store.Row) error { return nil }}
 			}}),
 		breaks("SEM-009.2", "delete writes the record like upsert", turned(rpc.OperationDelete, rpc.OperationUpsert)),
 		{
@@ -101,8 +102,8 @@ func deletesMore(meant func(deleted, other string) bool) seams {
 	}}
 }
 
-func removeAll(u unit, t *table, field, key []byte) error {
-	return u.With(t, field, key, func(rows rows) error {
+func removeAll(u store.Unit, t *store.Table, field, key []byte) error {
+	return u.With(t, field, key, func(rows store.Rows) error {
 		found, err := rows.Find(field, key)
 		for _, old := range found {
 			if err = rows.Remove(old); err != nil {
@@ -118,16 +119,16 @@ func removeAll(u unit, t *table, field, key []byte) error {
 func softDelete() seams {
 	var mu sync.Mutex
 	graves := map[storedKey][]byte{}
-	return seams{rows: func(_ *call, r *record, rows rows) rows {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 		return changedRows{
-			rows: rows,
-			remove: func(old *row) error {
+			Rows: rows,
+			remove: func(old *store.Row) error {
 				mu.Lock()
 				defer mu.Unlock()
-				graves[r.place()] = bytes.Clone(old.data)
+				graves[r.place()] = bytes.Clone(old.Data)
 				return rows.Remove(old)
 			},
-			put: func(old *row, data []byte) error {
+			put: func(old *store.Row, data []byte) error {
 				mu.Lock()
 				defer mu.Unlock()
 				if grave := graves[r.place()]; old == nil && grave != nil && r.operation == rpc.OperationUpsert && !r.same(grave) {
@@ -175,7 +176,7 @@ func firstKeyOnly() seams {
 			r.object = &lenient
 			return next(r)
 		},
-		rows: func(_ *call, r *record, rows rows) rows {
+		rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 			if active := r.batch.identifier; active.field != r.object.firstIdentifier() {
 				return withoutIndex{rows, active.quoted}
 			}
@@ -186,15 +187,15 @@ func firstKeyOnly() seams {
 
 // withoutIndex finds nothing by one field.
 type withoutIndex struct {
-	rows
+	store.Rows
 	field []byte
 }
 
-func (w withoutIndex) Find(field, key []byte) ([]*row, error) {
+func (w withoutIndex) Find(field, key []byte) ([]*store.Row, error) {
 	if bytes.Equal(field, w.field) {
 		return nil, nil
 	}
-	return w.rows.Find(field, key)
+	return w.Rows.Find(field, key)
 }
 
 // foldedKeys fold what differs only by case within one batch. The results carry
@@ -213,7 +214,7 @@ func foldedKeys() seams {
 				return
 			}
 			if text, err := rpc.StringText(cell.raw); err == nil && twins.get(c)[strings.ToLower(text)] {
-				cell.raw = quote(strings.ToLower(text))
+				cell.raw = store.Quote(strings.ToLower(text))
 			}
 		},
 		answered: func(c *call) { twins.take(c) },
@@ -282,12 +283,12 @@ func deletedEverywhere(c *call, r *record, next next) result {
 // the value of its first identifier.
 func (r *record) createIn(o *object) {
 	first, b := o.firstIdentifier(), r.batch
-	err := b.unit.With(o.table, first.quoted, r.key, func(rows rows) error {
+	err := b.unit.With(o.table, first.quoted, r.key, func(rows store.Rows) error {
 		found, err := rows.Find(first.quoted, r.key)
 		if err != nil || len(found) > 0 {
 			return err
 		}
-		return rows.Put(nil, append(appendMember([]byte{'{'}, first.quoted, r.key), '}'))
+		return rows.Put(nil, append(store.AppendMember([]byte{'{'}, first.quoted, r.key), '}'))
 	})
 	if err != nil {
 		b.failed = err

@@ -3,6 +3,7 @@ package destsim
 import (
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -102,10 +103,10 @@ func (r *record) copyTo(key []byte) error {
 			plain = append(plain, c)
 		}
 	}
-	return r.batch.unit.With(r.object.table, r.active.quoted, key, func(rows rows) error {
+	return r.batch.unit.With(r.object.table, r.active.quoted, key, func(rows store.Rows) error {
 		found, err := rows.Find(r.active.quoted, key)
 		for _, old := range found {
-			if err = rows.Put(old, mergeCells(old.data, plain)); err != nil {
+			if err = rows.Put(old, mergeCells(old.Data, plain)); err != nil {
 				return err
 			}
 		}

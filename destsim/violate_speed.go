@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -86,7 +87,7 @@ func keptSpeedViolations() []violation {
 				return nil
 			}}),
 		breaks("SPD-006.2", "the last record of a batch of maximum_batch_size is acknowledged and not written",
-			unwritten(func(r *record, _ *row) bool {
+			unwritten(func(r *record, _ *store.Row) bool {
 				n := r.batch.Len()
 				return int64(n) >= r.batch.call.sim.speed.Load().MaximumBatchSize && n > 1 && r.index == n-1
 			})),

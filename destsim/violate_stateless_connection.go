@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -64,7 +65,7 @@ func (w *firstWriter) Write(body []byte) (int, error) {
 
 // firstUnwritten is STA-002.2: what the first call of a connection sends is lost.
 func firstUnwritten() violation {
-	lost := unwritten(func(r *record, _ *row) bool {
+	lost := unwritten(func(r *record, _ *store.Row) bool {
 		n := r.batch.Len()
 		return r.batch.call.isFirst() && 7 <= n && n <= 9
 	})

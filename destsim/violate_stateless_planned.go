@@ -3,6 +3,7 @@ package destsim
 import (
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -20,7 +21,7 @@ func strayBatches() seams {
 				astray.set(c, o)
 			}
 		},
-		rows: func(c *call, _ *record, rows rows) rows {
+		rows: func(c *call, _ *record, rows store.Rows) store.Rows {
 			if astray.get(c) == nil {
 				return rows
 			}

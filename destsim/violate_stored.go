@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -15,29 +16,29 @@ import (
 // changedRows are rows with another way to put or to remove; nil is the clean
 // one.
 type changedRows struct {
-	rows
-	put    func(old *row, data []byte) error
-	remove func(old *row) error
+	store.Rows
+	put    func(old *store.Row, data []byte) error
+	remove func(old *store.Row) error
 }
 
-func (c changedRows) Put(old *row, data []byte) error {
+func (c changedRows) Put(old *store.Row, data []byte) error {
 	if c.put != nil {
 		return c.put(old, data)
 	}
-	return c.rows.Put(old, data)
+	return c.Rows.Put(old, data)
 }
 
-func (c changedRows) Remove(old *row) error {
+func (c changedRows) Remove(old *store.Row) error {
 	if c.remove != nil {
 		return c.remove(old)
 	}
-	return c.rows.Remove(old)
+	return c.Rows.Remove(old)
 }
 
 // unwritten drops the writes that are meant; old is nil for a new record.
-func unwritten(meant func(r *record, old *row) bool) seams {
-	return seams{rows: func(_ *call, r *record, rows rows) rows {
-		return changedRows{rows: rows, put: func(old *row, data []byte) error {
+func unwritten(meant func(r *record, old *store.Row) bool) seams {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
+		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 			if meant(r, old) {
 				return nil
 			}
@@ -48,13 +49,13 @@ func unwritten(meant func(r *record, old *row) bool) seams {
 
 // doubled adds one more copy to an upsert of an existing record where it is
 // meant. The copies that are there have the new values first.
-func doubled(meant func(r *record, old *row) bool) seams {
-	return seams{rows: func(_ *call, r *record, rows rows) rows {
+func doubled(meant func(r *record, old *store.Row) bool) seams {
+	return seams{rows: func(_ *call, r *record, rows store.Rows) store.Rows {
 		if r.operation != rpc.OperationUpsert {
 			return rows
 		}
 		put := false
-		return changedRows{rows: rows, put: func(old *row, data []byte) error {
+		return changedRows{Rows: rows, put: func(old *store.Row, data []byte) error {
 			more := !put && old != nil && meant(r, old) // asked before old gets the new values
 			put = true
 			if err := rows.Put(old, data); err != nil || !more {
@@ -68,14 +69,14 @@ func doubled(meant func(r *record, old *row) bool) seams {
 // blindRows do not find the rows of the record itself, so that it is created
 // once more. A value that belongs to another record is still found.
 type blindRows struct {
-	rows
+	store.Rows
 	r *record
 }
 
-func (b blindRows) Find(field, key []byte) ([]*row, error) {
-	found, err := b.rows.Find(field, key)
-	return slices.DeleteFunc(slices.Clone(found), func(o *row) bool {
-		own, ok := member(o.data, b.r.active.quoted)
+func (b blindRows) Find(field, key []byte) ([]*store.Row, error) {
+	found, err := b.Rows.Find(field, key)
+	return slices.DeleteFunc(slices.Clone(found), func(o *store.Row) bool {
+		own, ok := store.Member(o.Data, b.r.active.quoted)
 		return ok && bytes.Equal(own, b.r.key)
 	}), err
 }
@@ -83,7 +84,7 @@ func (b blindRows) Find(field, key []byte) ([]*row, error) {
 // same reports whether a row holds every value of the record.
 func (r *record) same(data []byte) bool {
 	for i := range r.cells {
-		value, ok := member(data, r.cells[i].column.quoted)
+		value, ok := store.Member(data, r.cells[i].column.quoted)
 		if !ok || !bytes.Equal(value, r.cells[i].raw) {
 			return false
 		}
@@ -111,19 +112,19 @@ func (b *batch) standings() []standing {
 	return all
 }
 
-func (b *batch) standing(u unit, i int) (s standing) {
+func (b *batch) standing(u store.Unit, i int) (s standing) {
 	raw, _ := b.Record(i).Field(b.identifier.APIName)
 	if len(raw) == 0 {
 		return standing{}
 	}
 	key, problem := b.identifier.canonical(raw)
-	if problem != "" || bytes.Equal(key, jsonNull) {
+	if problem != "" || bytes.Equal(key, store.Null) {
 		return standing{}
 	}
-	err := u.With(b.object.table, b.identifier.quoted, key, func(rows rows) error {
+	err := u.With(b.object.table, b.identifier.quoted, key, func(rows store.Rows) error {
 		found, err := rows.Find(b.identifier.quoted, key)
 		if err == nil && len(found) > 0 {
-			s = standing{true, b.repeated(i, found[0].data)}
+			s = standing{true, b.repeated(i, found[0].Data)}
 		}
 		return err
 	})
@@ -143,7 +144,7 @@ func (b *batch) repeated(i int, data []byte) bool {
 			return false
 		}
 		value, problem := col.canonical(raw)
-		stored, ok := member(data, col.quoted)
+		stored, ok := store.Member(data, col.quoted)
 		if problem != "" || !ok || !bytes.Equal(stored, value) {
 			return false
 		}

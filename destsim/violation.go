@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -136,7 +137,7 @@ type seams struct {
 	value    func(c *call, r *record, cell *cell)
 	cells    func(c *call, r *record)
 	table    func(c *call, name string) string
-	rows     func(c *call, r *record, rows rows) rows
+	rows     func(c *call, r *record, rows store.Rows) store.Rows
 	results  func(c *call, rs []result) []result
 	answered func(c *call)
 	failure  func(c *call, e any) any
@@ -163,7 +164,7 @@ type chain struct {
 	value    []func(c *call, r *record, cell *cell)
 	cells    []func(c *call, r *record)
 	table    []func(c *call, name string) string
-	rows     []func(c *call, r *record, rows rows) rows
+	rows     []func(c *call, r *record, rows store.Rows) store.Rows
 	results  []func(c *call, rs []result) []result
 	answered []func(c *call)
 	failure  []func(c *call, e any) any

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
@@ -66,7 +67,7 @@ func everySeam() seams {
 		value:    func(*call, *record, *cell) {},
 		cells:    func(*call, *record) {},
 		table:    func(_ *call, name string) string { return name },
-		rows:     func(_ *call, _ *record, rows rows) rows { return rows },
+		rows:     func(_ *call, _ *record, rows store.Rows) store.Rows { return rows },
 		results:  func(_ *call, rs []result) []result { return rs },
 		answered: func(*call) {},
 		result:   func(_ *call, raw []byte) []byte { return raw },
@@ -321,12 +322,12 @@ func TestSeamsChangeOnePlace(t *testing.T) {
 			require.NoError(t, err)
 			require.Equal(t, 1, n)
 		}},
-		"deletes all": {seams{wide: true, rows: func(_ *call, _ *record, rows rows) rows { return deleteAll{rows} }}, func(t *testing.T, s *Sim) {
+		"deletes all": {seams{wide: true, rows: func(_ *call, _ *record, rows store.Rows) store.Rows { return deleteAll{rows} }}, func(t *testing.T, s *Sim) {
 			write(t, s, "contact", "upsert", a, `{"email":"B","last_name":"x"}`)
 			require.Equal(t, []string{"ok"}, write(t, s, "contact", "delete", `{"email":"A"}`))
 			require.Empty(t, stored(t, s, "contact", "email", `"B"`))
 		}},
-		"written later": {seams{rows: func(c *call, r *record, rows rows) rows { return laterRows{rows, c.sim, r} }}, func(t *testing.T, s *Sim) {
+		"written later": {seams{rows: func(c *call, r *record, rows store.Rows) store.Rows { return laterRows{rows, c.sim, r} }}, func(t *testing.T, s *Sim) {
 			require.Equal(t, []string{"ok"}, write(t, s, "contact", "upsert", a))
 			require.Empty(t, stored(t, s, "contact", "email", `"A"`))
 			s.end() // what is late is written before the end
@@ -389,12 +390,12 @@ func TestSeamsChangeOnePlace(t *testing.T) {
 	}
 }
 
-type deleteAll struct{ rows }
+type deleteAll struct{ store.Rows }
 
-func (d deleteAll) Remove(*row) error {
+func (d deleteAll) Remove(*store.Row) error {
 	all, err := d.Find(nil, nil)
 	for _, r := range all {
-		if err = d.rows.Remove(r); err != nil {
+		if err = d.Rows.Remove(r); err != nil {
 			return err
 		}
 	}
@@ -402,12 +403,12 @@ func (d deleteAll) Remove(*row) error {
 }
 
 type laterRows struct {
-	rows
+	store.Rows
 	s *Sim
 	r *record
 }
 
-func (l laterRows) Put(_ *row, data []byte) error {
+func (l laterRows) Put(_ *store.Row, data []byte) error {
 	l.s.putLater(time.Hour, l.r.object.table, l.r.active.quoted, l.r.key, data)
 	return nil
 }

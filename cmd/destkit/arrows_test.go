@@ -39,11 +39,12 @@ var arrows = map[string][]string{
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":     {"destsim/rpc", "internal/handles", "internal/keepalive", "internal/loopback", "internal/rawconn"},
-	"destsim/rpc": {},
-	"features":    {},
-	"loadgen":     {"destsim/rpc", "internal/foreign", "internal/redact", "internal/rawconn", "internal/source"},
-	"openapi":     {},
+	"destsim":                {"destsim/rpc", "destsim/internal/...", "internal/loopback", "internal/rawconn"},
+	"destsim/internal/store": {"destsim/rpc", "internal/handles", "internal/keepalive"},
+	"destsim/rpc":            {},
+	"features":               {},
+	"loadgen":                {"destsim/rpc", "internal/foreign", "internal/redact", "internal/rawconn", "internal/source"},
+	"openapi":                {},
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
@@ -137,7 +138,7 @@ var doors = map[string][]string{
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit", "server/internal/sync/mapping"},
 	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},
 	"github.com/hashicorp/":       {"server/internal/sync/destination"},
-	"github.com/jackc/pgx/":       {"destsim", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store"},
+	"github.com/jackc/pgx/":       {"destsim/internal/store", "server/internal/cluster/chronicle", "server/internal/cluster/jobs", "server/internal/cluster/lease", "server/internal/cluster/quota", "server/internal/cluster/shelf", "server/internal/cluster/shelf/shelftest", "internal/source", "server/internal/store"},
 	"github.com/emersion/":        {"server"},
 	"github.com/osteele/":         {"internal/liquid"},
 	"github.com/netresearch/":     {"server/internal/sync/mapping"},
@@ -146,7 +147,7 @@ var doors = map[string][]string{
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit"},
 	"github.com/wneessen/":        {"server"},
-	"zombiezen.com/go/sqlite":     {"destsim", "internal/handles", "server/internal/store", "internal/source"},
+	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
 }
 
 type goPackage struct {

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -54,7 +54,7 @@ type postgresUnit struct {
 
 // postgresTable is what a unit knows of a table.
 type postgresTable struct {
-	*table
+	*Table
 	number  int32
 	indexed []byte // the unique fields, as the server has them
 	locked  bool   // shared with other units
@@ -66,7 +66,7 @@ type postgresTable struct {
 
 // postgresRow is a row on its way.
 type postgresRow struct {
-	row
+	Row
 	before  []byte // what is stored, nil for a new row
 	removed bool
 	touched bool
@@ -81,7 +81,7 @@ type bucket struct {
 }
 
 // Begin waits for one of the connections for batches.
-func (s *postgresStore) Begin() (unit, error) {
+func (s *postgresStore) Begin() (Unit, error) {
 	ctx, cancel := s.patient()
 	select {
 	case s.slots <- struct{}{}:
@@ -108,30 +108,30 @@ func (u *postgresUnit) fail(err error) error {
 		return nil
 	}
 	again := lost(err)
-	if err = explainPostgres(err); again && !errors.Is(err, errAgain) {
-		err = fmt.Errorf("%w: %w", errAgain, err)
+	if err = explainPostgres(err); again && !errors.Is(err, ErrAgain) {
+		err = fmt.Errorf("%w: %w", ErrAgain, err)
 	}
 	u.failed = err
 	return err
 }
 
 // open finds a table and how it is to be locked; nothing is sent for it yet.
-func (u *postgresUnit) open(want *table) (*postgresTable, error) {
+func (u *postgresUnit) open(want *Table) (*postgresTable, error) {
 	if u.done {
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	if u.failed != nil {
 		return nil, u.failed
 	}
-	if t := u.tables[want.name]; t != nil && slices.EqualFunc(t.uniques, want.uniques, bytes.Equal) {
+	if t := u.tables[want.Name]; t != nil && slices.EqualFunc(t.Uniques, want.Uniques, bytes.Equal) {
 		return t, nil
 	}
 	number, indexed, err := u.s.ensure(want)
 	if err != nil {
 		return nil, u.fail(err)
 	}
-	t := &postgresTable{table: want, number: number, indexed: indexed, rows: map[int64]*postgresRow{}, buckets: map[digest]*bucket{}}
-	u.tables[want.name] = t
+	t := &postgresTable{Table: want, number: number, indexed: indexed, rows: map[int64]*postgresRow{}, buckets: map[digest]*bucket{}}
+	u.tables[want.Name] = t
 	return t, nil
 }
 
@@ -162,8 +162,8 @@ func (u *postgresUnit) ask(t *postgresTable, whole bool) *pgx.Batch {
 			return err
 		}
 		if !bytes.Equal(have, t.indexed) {
-			u.s.forget(t.name) // another process has changed the schema since
-			return errAgain
+			u.s.forget(t.Name) // another process has changed the schema since
+			return ErrAgain
 		}
 		return nil
 	})
@@ -182,7 +182,7 @@ func (u *postgresUnit) send(q *pgx.Batch) error {
 // that two batches never wait for each other.
 func (u *postgresUnit) load(t *postgresTable, keys []digest) error {
 	keys = slices.DeleteFunc(keys, func(d digest) bool { return t.buckets[d] != nil })
-	q := u.ask(t, u.exclusive || t.wide || len(t.uniques) != 1)
+	q := u.ask(t, u.exclusive || t.Wide || len(t.Uniques) != 1)
 	if len(keys) > 0 {
 		q.Queue(`SELECT k.digest, k.copy, r.id, r.data FROM keys k JOIN records r ON r.tbl = k.tbl AND r.id = k.id
 			WHERE k.digest = ANY($1) ORDER BY k.digest, k.copy FOR UPDATE OF r`, keys).Query(func(rows pgx.Rows) error {
@@ -204,15 +204,15 @@ func (t *postgresTable) collect(rows pgx.Rows) error {
 		var d digest
 		var number int32
 		r := postgresRow{}
-		if err := rows.Scan(&d, &number, &r.id, &r.data); err != nil {
+		if err := rows.Scan(&d, &number, &r.ID, &r.Data); err != nil {
 			return err
 		}
 		b := t.bucket(d)
 		b.stored, b.last = b.stored+1, max(b.last, number)
-		have := t.rows[r.id]
+		have := t.rows[r.ID]
 		if have == nil {
-			r.before, have = r.data, &r
-			t.rows[r.id] = have
+			r.before, have = r.Data, &r
+			t.rows[r.ID] = have
 		}
 		if !have.touched {
 			b.add(have)
@@ -233,7 +233,7 @@ func (t *postgresTable) bucket(d digest) *bucket {
 
 // add keeps the order of ids: the first copy of a key stays the first.
 func (b *bucket) add(r *postgresRow) {
-	at, is := slices.BinarySearchFunc(b.rows, r.id, func(o *postgresRow, id int64) int { return int(o.id - id) })
+	at, is := slices.BinarySearchFunc(b.rows, r.ID, func(o *postgresRow, id int64) int { return int(o.ID - id) })
 	if !is {
 		b.rows = slices.Insert(b.rows, at, r)
 	}
@@ -252,12 +252,12 @@ func (u *postgresUnit) loadWhole(t *postgresTable) error {
 	q.Queue("SELECT id, data FROM records WHERE tbl = $1 ORDER BY id", t.number).Query(func(rows pgx.Rows) error {
 		for rows.Next() {
 			r := postgresRow{}
-			if err := rows.Scan(&r.id, &r.data); err != nil {
+			if err := rows.Scan(&r.ID, &r.Data); err != nil {
 				return err
 			}
-			if t.rows[r.id] == nil {
-				r.before = r.data
-				t.rows[r.id] = &r
+			if t.rows[r.ID] == nil {
+				r.before = r.Data
+				t.rows[r.ID] = &r
 			}
 		}
 		return rows.Err()
@@ -267,7 +267,7 @@ func (u *postgresUnit) loadWhole(t *postgresTable) error {
 }
 
 // Preload reads the rows of many keys of one field at once.
-func (u *postgresUnit) Preload(want *table, field []byte, keys [][]byte) error {
+func (u *postgresUnit) Preload(want *Table, field []byte, keys [][]byte) error {
 	t, err := u.open(want)
 	if err != nil {
 		return err
@@ -281,12 +281,12 @@ func (u *postgresUnit) Preload(want *table, field []byte, keys [][]byte) error {
 
 // With locks by the rows that it finds; what is not there is guarded by the
 // unique index, at the commit.
-func (u *postgresUnit) With(want *table, field, key []byte, fn func(rows) error) error {
+func (u *postgresUnit) With(want *Table, field, key []byte, fn func(Rows) error) error {
 	t, err := u.open(want)
 	if err != nil {
 		return err
 	}
-	narrow := !want.wide && key != nil && len(t.uniques) == 1 && bytes.Equal(t.uniques[0], field)
+	narrow := !want.Wide && key != nil && len(t.Uniques) == 1 && bytes.Equal(t.Uniques[0], field)
 	if !narrow {
 		if err := u.send(u.ask(t, true)); err != nil {
 			return err

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -48,14 +48,14 @@ func (t *memoryTable) abandon(s *memoryShard, r *memoryRow) {
 		return
 	}
 	r.owned = false
-	if s.room.waste += cap(r.data); s.room.waste > littleWaste && 2*s.room.waste > s.room.given {
+	if s.room.waste += cap(r.Data); s.room.waste > littleWaste && 2*s.room.waste > s.room.given {
 		t.wasteful.Store(true)
 	}
 }
 
-// shape is a list of names in order. Rows that have the same one have the same
+// Shape is a list of names in order. Rows that have the same one have the same
 // members, so that one can take the place of the other without being read.
-type shape struct{ names []byte } // quoted, with commas between
+type Shape struct{ names []byte } // quoted, with commas between
 
 // shapesKept bounds how many are known; records of others take the long way.
 const shapesKept = 4096
@@ -63,19 +63,13 @@ const shapesKept = 4096
 // shapes knows each shape once.
 type shapes struct {
 	mu    sync.Mutex
-	known map[string]*shape
-	last  atomic.Pointer[shape]
+	known map[string]*Shape
+	last  atomic.Pointer[Shape]
 }
 
-// of gives the shape of the columns, nil when there are too many.
-func (s *shapes) of(columns []*column) *shape {
-	var names []byte
-	for i, col := range columns {
-		if i > 0 {
-			names = append(names, ',')
-		}
-		names = append(names, col.quoted...)
-	}
+// of gives the shape of the quoted names, nil when there are too many.
+func (s *shapes) of(list [][]byte) *Shape {
+	names := bytes.Join(list, []byte{','})
 	if last := s.last.Load(); last != nil && bytes.Equal(last.names, names) {
 		return last
 	}
@@ -87,9 +81,9 @@ func (s *shapes) of(columns []*column) *shape {
 			return nil
 		}
 		if s.known == nil {
-			s.known = map[string]*shape{}
+			s.known = map[string]*Shape{}
 		}
-		found = &shape{names}
+		found = &Shape{names}
 		s.known[string(names)] = found
 	}
 	s.last.Store(found)
@@ -97,10 +91,10 @@ func (s *shapes) of(columns []*column) *shape {
 }
 
 // fits reports whether data has these names in this order.
-func (s *shape) fits(data []byte) bool {
+func (s *Shape) fits(data []byte) bool {
 	rest, first := s.names, true
 	same := true
-	eachMember(data, func(name, _ []byte) bool {
+	EachMember(data, func(name, _ []byte) bool {
 		if !first {
 			rest, same = bytes.CutPrefix(rest, []byte{','})
 		}

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -101,15 +101,15 @@ func (s *sqliteStore) Restart() error {
 	return s.open()
 }
 
-var errClosed = errors.New("the store is closed")
+var ErrClosed = errors.New("the store is closed")
 
 // Begin waits for the batch before; IMMEDIATE makes another process that holds
 // the file fail here and not at the commit.
-func (s *sqliteStore) Begin() (unit, error) {
+func (s *sqliteStore) Begin() (Unit, error) {
 	s.mu.Lock()
 	if s.conn == nil {
 		s.mu.Unlock()
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	if err := s.exec("BEGIN IMMEDIATE"); err != nil {
 		s.mu.Unlock()
@@ -129,16 +129,16 @@ func (s *sqliteStore) query(query string, row func(*sqlite.Stmt) error, args ...
 }
 
 // Scan sees what is committed.
-func (s *sqliteStore) Scan(name string, after int64, limit int) ([]row, int, error) {
+func (s *sqliteStore) Scan(name string, after int64, limit int) ([]Row, int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == nil {
-		return nil, 0, errClosed
+		return nil, 0, ErrClosed
 	}
-	var found []row
+	var found []Row
 	total := 0
 	err := s.query("SELECT id, data FROM records WHERE tbl = ? AND id > ? ORDER BY id LIMIT ?", func(stmt *sqlite.Stmt) error {
-		found = append(found, row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 1)})
+		found = append(found, Row{ID: stmt.ColumnInt64(0), Data: columnBytes(stmt, 1)})
 		return nil
 	}, name, after, limit)
 	if err == nil {
@@ -208,9 +208,9 @@ func (u *sqliteUnit) Commit() error {
 func (u *sqliteUnit) Rollback() { _ = u.finish("ROLLBACK") }
 
 // With needs no lock of its own: the unit is the only one that runs.
-func (u *sqliteUnit) With(t *table, _, _ []byte, fn func(rows) error) error {
+func (u *sqliteUnit) With(t *Table, _, _ []byte, fn func(Rows) error) error {
 	if u.done {
-		return errClosed
+		return ErrClosed
 	}
 	if err := u.index(t); err != nil {
 		return err
@@ -220,9 +220,9 @@ func (u *sqliteUnit) With(t *table, _, _ []byte, fn func(rows) error) error {
 
 // index builds the keys of a table anew when its unique fields have changed
 // since they were written.
-func (u *sqliteUnit) index(t *table) error {
-	want := bytes.Join(t.uniques, []byte{0})
-	seen := t.name + "\x00" + string(want)
+func (u *sqliteUnit) index(t *Table) error {
+	want := bytes.Join(t.Uniques, []byte{0})
+	seen := t.Name + "\x00" + string(want)
 	if u.seen[seen] {
 		return nil
 	}
@@ -231,7 +231,7 @@ func (u *sqliteUnit) index(t *table) error {
 	err := u.s.query("SELECT uniques FROM tables WHERE name = ?", func(stmt *sqlite.Stmt) error {
 		have, known = columnBytes(stmt, 0), true
 		return nil
-	}, t.name)
+	}, t.Name)
 	if err != nil {
 		return err
 	}
@@ -248,86 +248,86 @@ func (u *sqliteUnit) index(t *table) error {
 }
 
 // reindex reads the table once; it runs after a change of the schema only.
-func (u *sqliteUnit) reindex(t *table, want []byte) error {
-	if err := u.s.exec("DELETE FROM keys WHERE tbl = ?", t.name); err != nil {
+func (u *sqliteUnit) reindex(t *Table, want []byte) error {
+	if err := u.s.exec("DELETE FROM keys WHERE tbl = ?", t.Name); err != nil {
 		return err
 	}
-	var all []row
+	var all []Row
 	err := u.s.query("SELECT id, data FROM records WHERE tbl = ?", func(stmt *sqlite.Stmt) error {
-		all = append(all, row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 1)})
+		all = append(all, Row{ID: stmt.ColumnInt64(0), Data: columnBytes(stmt, 1)})
 		return nil
-	}, t.name)
+	}, t.Name)
 	if err != nil {
 		return err
 	}
 	r := sqliteRows{u.s, t}
 	for i := range all {
-		if err := r.link(all[i].id, all[i].data); err != nil {
+		if err := r.link(all[i].ID, all[i].Data); err != nil {
 			return err
 		}
 	}
-	return u.s.exec("INSERT INTO tables (name, uniques) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET uniques = ?2", t.name, want)
+	return u.s.exec("INSERT INTO tables (name, uniques) VALUES (?1, ?2) ON CONFLICT (name) DO UPDATE SET uniques = ?2", t.Name, want)
 }
 
 // sqliteRows are the rows of one table within a transaction.
 type sqliteRows struct {
 	s *sqliteStore
-	t *table
+	t *Table
 }
 
 // Find orders by id, so that the first copy of a key stays the first.
-func (r sqliteRows) Find(field, key []byte) ([]*row, error) {
-	var found []*row
+func (r sqliteRows) Find(field, key []byte) ([]*Row, error) {
+	var found []*Row
 	collect := func(stmt *sqlite.Stmt) error {
 		data := columnBytes(stmt, 1)
-		if v, ok := member(data, field); key == nil || ok && bytes.Equal(v, key) {
-			found = append(found, &row{id: stmt.ColumnInt64(0), data: data})
+		if v, ok := Member(data, field); key == nil || ok && bytes.Equal(v, key) {
+			found = append(found, &Row{ID: stmt.ColumnInt64(0), Data: data})
 		}
 		return nil
 	}
-	indexed := slices.ContainsFunc(r.t.uniques, func(u []byte) bool { return bytes.Equal(u, field) })
+	indexed := slices.ContainsFunc(r.t.Uniques, func(u []byte) bool { return bytes.Equal(u, field) })
 	if key != nil && indexed {
 		err := r.s.query(`SELECT r.id, r.data FROM keys k JOIN records r ON r.id = k.id
-			WHERE k.tbl = ? AND k.field = ? AND k.key = ? ORDER BY r.id`, collect, r.t.name, field, key)
+			WHERE k.tbl = ? AND k.field = ? AND k.key = ? ORDER BY r.id`, collect, r.t.Name, field, key)
 		return found, err
 	}
-	err := r.s.query("SELECT id, data FROM records WHERE tbl = ? ORDER BY id", collect, r.t.name)
+	err := r.s.query("SELECT id, data FROM records WHERE tbl = ? ORDER BY id", collect, r.t.Name)
 	return found, err
 }
 
 // Put touches the index only when a key has changed.
-func (r sqliteRows) Put(old *row, data []byte) error {
+func (r sqliteRows) Put(old *Row, data []byte) error {
 	if old == nil {
-		if err := r.s.exec("INSERT INTO records (tbl, data) VALUES (?, ?)", r.t.name, data); err != nil {
+		if err := r.s.exec("INSERT INTO records (tbl, data) VALUES (?, ?)", r.t.Name, data); err != nil {
 			return err
 		}
 		return r.link(r.s.conn.LastInsertRowID(), data)
 	}
-	if err := r.s.exec("UPDATE records SET data = ? WHERE id = ?", data, old.id); err != nil {
+	if err := r.s.exec("UPDATE records SET data = ? WHERE id = ?", data, old.ID); err != nil {
 		return err
 	}
-	for _, field := range r.t.uniques {
-		if !bytes.Equal(keyOf(old.data, field), keyOf(data, field)) {
+	for _, field := range r.t.Uniques {
+		if !bytes.Equal(keyOf(old.Data, field), keyOf(data, field)) {
 			if err := r.unlink(old); err != nil {
 				return err
 			}
-			return r.link(old.id, data)
+			return r.link(old.ID, data)
 		}
 	}
 	return nil
 }
 
-func (r sqliteRows) Remove(old *row) error {
+func (r sqliteRows) Remove(old *Row) error {
 	if err := r.unlink(old); err != nil {
 		return err
 	}
-	return r.s.exec("DELETE FROM records WHERE id = ?", old.id)
+	return r.s.exec("DELETE FROM records WHERE id = ?", old.ID)
 }
 
 func (r sqliteRows) link(id int64, data []byte) error {
-	for _, field := range r.t.uniques {
+	for _, field := range r.t.Uniques {
 		if key := keyOf(data, field); key != nil {
-			if err := r.s.exec("INSERT INTO keys (tbl, field, key, id) VALUES (?, ?, ?, ?)", r.t.name, field, key, id); err != nil {
+			if err := r.s.exec("INSERT INTO keys (tbl, field, key, id) VALUES (?, ?, ?, ?)", r.t.Name, field, key, id); err != nil {
 				return err
 			}
 		}
@@ -335,10 +335,10 @@ func (r sqliteRows) link(id int64, data []byte) error {
 	return nil
 }
 
-func (r sqliteRows) unlink(old *row) error {
-	for _, field := range r.t.uniques {
-		if key := keyOf(old.data, field); key != nil {
-			if err := r.s.exec("DELETE FROM keys WHERE tbl = ? AND field = ? AND key = ? AND id = ?", r.t.name, field, key, old.id); err != nil {
+func (r sqliteRows) unlink(old *Row) error {
+	for _, field := range r.t.Uniques {
+		if key := keyOf(old.Data, field); key != nil {
+			if err := r.s.exec("DELETE FROM keys WHERE tbl = ? AND field = ? AND key = ? AND id = ?", r.t.Name, field, key, old.ID); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 // What a batch does is decided here, on rows that it has locked, and written in
 // one transaction: the lock of a key is the lock of its row. Two batches that
 // create one key at the same time meet at a unique index, and the later one is
-// applied again (errAgain).
+// applied again (ErrAgain).
 type postgresStore struct {
 	pool   *pgxpool.Pool
 	schema string
@@ -71,12 +71,18 @@ const (
 	lockTable = 16
 )
 
-// errAgain says that another batch was in the way: apply this one again.
-var errAgain = errors.New("another batch has changed the same records")
+// ErrAgain says that another batch was in the way: apply this one again.
+var ErrAgain = errors.New("another batch has changed the same records")
 
-// isPostgres reports whether a store is one.
-func isPostgres(name string) bool {
+// IsURL reports whether a store is one.
+func IsURL(name string) bool {
 	return strings.HasPrefix(name, "postgres://") || strings.HasPrefix(name, "postgresql://")
+}
+
+// CheckURL looks at the URL of a database without connecting.
+func CheckURL(name string) error {
+	_, _, err := parsePostgres(name)
+	return err
 }
 
 // parsePostgres reads the URL. No error repeats it, since it holds a password.
@@ -93,7 +99,7 @@ func parsePostgres(name string) (*pgxpool.Config, string, error) {
 	schema := cmp.Or(params["schema"], params["search_path"], defaultSchema)
 	delete(params, "schema")
 	if len(schema) > 63 || strings.HasPrefix(schema, "pg_") || strings.ContainsAny(schema, "\x00") {
-		return nil, "", fmt.Errorf("schema %q cannot be one: use up to 63 characters, not beginning with pg_", clip(schema))
+		return nil, "", fmt.Errorf("schema %.64q cannot be one: use up to 63 characters, not beginning with pg_", schema)
 	}
 	params["search_path"] = pgx.Identifier{schema}.Sanitize()
 	params["application_name"] = cmp.Or(params["application_name"], "destkit destsim")
@@ -150,15 +156,15 @@ func classOf(schema string) int32 {
 	return int32(h.Sum32())
 }
 
-// ErrStoreAway marks errors of New where a database does not answer, starts, or has no
-// connection left: the same configuration may do later.
-var ErrStoreAway = errors.New("the database does not answer")
+// ErrAway marks errors of a database that does not answer, starts, or has no
+// connection left.
+var ErrAway = errors.New("the database does not answer")
 
 // away is an error of that kind with words of its own.
 type away struct{ error }
 
 func (a away) Unwrap() error      { return a.error }
-func (away) Is(target error) bool { return target == ErrStoreAway }
+func (away) Is(target error) bool { return target == ErrAway }
 
 // awayClasses are the classes of SQLSTATE that pass: connections, resources, a server
 // that comes or goes.
@@ -170,7 +176,7 @@ func explainPostgres(err error) error {
 	var server *pgconn.PgError
 	var network *net.OpError
 	switch {
-	case err == nil || errors.Is(err, errAgain) || errors.Is(err, errClosed):
+	case err == nil || errors.Is(err, ErrAgain) || errors.Is(err, ErrClosed):
 		return err
 	case errors.As(err, &server):
 		said := fmt.Errorf("PostgreSQL says: %s (SQLSTATE %s)", server.Message, server.Code)
@@ -183,7 +189,7 @@ func explainPostgres(err error) error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return away{fmt.Errorf("PostgreSQL did not answer within %s", postgresPatience)}
 	case errors.Is(err, context.Canceled):
-		return errClosed
+		return ErrClosed
 	case pgconn.Timeout(err):
 		return away{errors.New("PostgreSQL did not answer in time")}
 	}
@@ -199,7 +205,7 @@ func explainPostgres(err error) error {
 func lost(err error) bool {
 	var server *pgconn.PgError
 	if !errors.As(err, &server) {
-		return errors.Is(err, errAgain) || pgconn.SafeToRetry(err)
+		return errors.Is(err, ErrAgain) || pgconn.SafeToRetry(err)
 	}
 	switch server.Code {
 	case "23505", // somebody has created the key meanwhile
@@ -233,7 +239,7 @@ func (s *postgresStore) Restart() error {
 }
 
 // Scan sees what is committed.
-func (s *postgresStore) Scan(name string, after int64, limit int) ([]row, int, error) {
+func (s *postgresStore) Scan(name string, after int64, limit int) ([]Row, int, error) {
 	ctx, cancel := s.patient()
 	defer cancel()
 	found, total, err := s.scan(ctx, name, after, limit)
@@ -243,7 +249,7 @@ func (s *postgresStore) Scan(name string, after int64, limit int) ([]row, int, e
 	return found, total, nil
 }
 
-func (s *postgresStore) scan(ctx context.Context, name string, after int64, limit int) (found []row, total int, err error) {
+func (s *postgresStore) scan(ctx context.Context, name string, after int64, limit int) (found []Row, total int, err error) {
 	ask := &pgx.Batch{}
 	if limit > 0 {
 		ask.Queue(`SELECT id, data FROM records WHERE tbl = (SELECT num FROM tables WHERE name = $1) AND id > $2 ORDER BY id LIMIT $3`,
@@ -257,8 +263,8 @@ func (s *postgresStore) scan(ctx context.Context, name string, after int64, limi
 	return found, total, s.pool.SendBatch(ctx, ask).Close()
 }
 
-func scanRow(r pgx.CollectableRow) (out row, err error) {
-	err = r.Scan(&out.id, &out.data)
+func scanRow(r pgx.CollectableRow) (out Row, err error) {
+	err = r.Scan(&out.ID, &out.Data)
 	return out, err
 }
 
@@ -310,10 +316,10 @@ func (s *postgresStore) transaction(fn func(ctx context.Context, tx pgx.Tx) erro
 
 // ensure gives the number of a table and indexes it anew when its unique fields
 // are not those that it is indexed by.
-func (s *postgresStore) ensure(t *table) (int32, []byte, error) {
-	want := append([]byte{byte(len(t.uniques))}, bytes.Join(t.uniques, []byte{0})...)
+func (s *postgresStore) ensure(t *Table) (int32, []byte, error) {
+	want := append([]byte{byte(len(t.Uniques))}, bytes.Join(t.Uniques, []byte{0})...)
 	s.mu.Lock()
-	known, is := s.known[t.name]
+	known, is := s.known[t.Name]
 	s.mu.Unlock()
 	if is && bytes.Equal(known.uniques, want) {
 		return known.number, want, nil
@@ -327,7 +333,7 @@ func (s *postgresStore) ensure(t *table) (int32, []byte, error) {
 		return 0, nil, err
 	}
 	s.mu.Lock()
-	s.known[t.name] = knownTable{number, want}
+	s.known[t.Name] = knownTable{number, want}
 	s.mu.Unlock()
 	return number, want, nil
 }
@@ -340,12 +346,12 @@ func (s *postgresStore) forget(name string) {
 }
 
 // index makes a table known to all, and its index agree with its unique fields.
-func (s *postgresStore) index(ctx context.Context, tx pgx.Tx, t *table, want []byte) (number int32, err error) {
+func (s *postgresStore) index(ctx context.Context, tx pgx.Tx, t *Table, want []byte) (number int32, err error) {
 	ask := &pgx.Batch{}
 	ask.Queue("SET LOCAL lock_timeout = '5s'") // a batch may hold the table and wait for this process
 	ask.Queue("SELECT pg_advisory_xact_lock_shared($1, $2)", s.class, lockWorld)
-	ask.Queue("INSERT INTO tables (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", []byte(t.name))
-	ask.Queue("SELECT num FROM tables WHERE name = $1", []byte(t.name)).QueryRow(func(r pgx.Row) error { return r.Scan(&number) })
+	ask.Queue("INSERT INTO tables (name) VALUES ($1) ON CONFLICT (name) DO NOTHING", []byte(t.Name))
+	ask.Queue("SELECT num FROM tables WHERE name = $1", []byte(t.Name)).QueryRow(func(r pgx.Row) error { return r.Scan(&number) })
 	if err := tx.SendBatch(ctx, ask).Close(); err != nil {
 		return 0, err
 	}
@@ -367,9 +373,9 @@ func (s *postgresStore) index(ctx context.Context, tx pgx.Tx, t *table, want []b
 }
 
 // fillIndex reads a table once, a page at a time.
-func (s *postgresStore) fillIndex(ctx context.Context, tx pgx.Tx, t *table, number int32) error {
+func (s *postgresStore) fillIndex(ctx context.Context, tx pgx.Tx, t *Table, number int32) error {
 	copies := map[digest]int32{}
-	for after := int64(0); len(t.uniques) > 0; {
+	for after := int64(0); len(t.Uniques) > 0; {
 		rows, err := tx.Query(ctx, "SELECT id, data FROM records WHERE tbl = $1 AND id > $2 ORDER BY id LIMIT 5000", number, after)
 		if err != nil {
 			return err
@@ -378,11 +384,11 @@ func (s *postgresStore) fillIndex(ctx context.Context, tx pgx.Tx, t *table, numb
 		if err != nil || len(page) == 0 {
 			return err
 		}
-		after = page[len(page)-1].id
+		after = page[len(page)-1].ID
 		var links [][]any
 		for _, r := range page {
-			for _, d := range digestsOf(number, t.uniques, r.data) {
-				links = append(links, []any{d, copies[d], number, r.id})
+			for _, d := range digestsOf(number, t.Uniques, r.Data) {
+				links = append(links, []any{d, copies[d], number, r.ID})
 				copies[d]++
 			}
 		}

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -66,8 +66,8 @@ const slabRows = 64
 // memoryRow is a row and what the store knows of it. Without data it was
 // removed. Rows fill a cache line each.
 type memoryRow struct {
-	row
-	shape *shape // the names of its members, nil: not known
+	Row
+	shape *Shape // the names of its members, nil: not known
 	keyAt uint32 // where the key in the first unique field begins, 0: there is none
 	owned bool   // data lies in an arena
 }
@@ -82,7 +82,7 @@ func newMemoryStore() *memoryStore {
 }
 
 // Begin keeps snapshots away; the unit carries what its records reuse.
-func (m *memoryStore) Begin() (unit, error) {
+func (m *memoryStore) Begin() (Unit, error) {
 	m.cut.RLock()
 	return &memoryUnit{m: m}, nil
 }
@@ -101,7 +101,7 @@ func (m *memoryStore) Drop(name string) error {
 
 // Scan copies the rows of one page. Rows of a shard are in order, so that a
 // page costs no more at the end of a table than at its beginning.
-func (m *memoryStore) Scan(name string, after int64, limit int) ([]row, int, error) {
+func (m *memoryStore) Scan(name string, after int64, limit int) ([]Row, int, error) {
 	m.mu.RLock()
 	t := m.tables[name]
 	m.mu.RUnlock()
@@ -113,9 +113,9 @@ func (m *memoryStore) Scan(name string, after int64, limit int) ([]row, int, err
 	}
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	var found []row
+	var found []Row
 	t.each(after, func(r *memoryRow) bool {
-		found = append(found, row{id: r.id, data: bytes.Clone(r.data)})
+		found = append(found, Row{ID: r.ID, Data: bytes.Clone(r.Data)})
 		return len(found) < limit
 	})
 	return found, int(t.size.Load()), nil
@@ -132,9 +132,9 @@ func (t *memoryTable) each(after int64, fn func(r *memoryRow) bool) {
 	var cursors []cursor
 	for i := range t.shards {
 		s := &t.shards[i]
-		at := sort.Search(s.count, func(i int) bool { return s.row(i).id > after })
+		at := sort.Search(s.count, func(i int) bool { return s.row(i).ID > after })
 		if at < s.count {
-			cursors = append(cursors, cursor{s, at, s.row(at).id})
+			cursors = append(cursors, cursor{s, at, s.row(at).ID})
 		}
 	}
 	for len(cursors) > 0 {
@@ -145,22 +145,22 @@ func (t *memoryTable) each(after int64, fn func(r *memoryRow) bool) {
 			}
 		}
 		c := &cursors[least]
-		if r := c.shard.row(c.at); r.data != nil && !fn(r) {
+		if r := c.shard.row(c.at); r.Data != nil && !fn(r) {
 			return
 		}
 		if c.at++; c.at == c.shard.count {
 			cursors = slices.Delete(cursors, least, least+1)
 			continue
 		}
-		c.id = c.shard.row(c.at).id
+		c.id = c.shard.row(c.at).ID
 	}
 }
 
 // all gives every row in ascending order of id; gate is held.
-func (t *memoryTable) all() []*row {
-	list := make([]*row, 0, t.size.Load())
+func (t *memoryTable) all() []*Row {
+	list := make([]*Row, 0, t.size.Load())
 	t.each(0, func(r *memoryRow) bool {
-		list = append(list, &r.row)
+		list = append(list, &r.Row)
 		return true
 	})
 	return list
@@ -175,16 +175,16 @@ func (t *memoryTable) at(ref rowRef) *memoryRow {
 }
 
 // table finds or makes a table.
-func (m *memoryStore) table(want *table) *memoryTable {
+func (m *memoryStore) table(want *Table) *memoryTable {
 	m.mu.RLock()
-	t := m.tables[want.name]
+	t := m.tables[want.Name]
 	m.mu.RUnlock()
 	if t == nil {
 		m.mu.Lock()
-		if t = m.tables[want.name]; t == nil {
+		if t = m.tables[want.Name]; t == nil {
 			t = &memoryTable{}
-			t.reindex(m, want.uniques)
-			m.tables[want.name] = t
+			t.reindex(m, want.Uniques)
+			m.tables[want.Name] = t
 		}
 		m.mu.Unlock()
 	}
@@ -206,11 +206,11 @@ func (t *memoryTable) reindex(m *memoryStore, uniques [][]byte) {
 	}
 	for i := range all {
 		r := &all[i]
-		shard, data := t.home(m, t.firstKey(r.data)), r.data
+		shard, data := t.home(m, t.firstKey(r.Data)), r.Data
 		if r.owned {
 			data = t.shards[shard].room.keep(data)
 		}
-		added := t.append(shard, r.id, data, r.shape)
+		added := t.append(shard, r.ID, data, r.shape)
 		added.owned = r.owned
 		t.link(m, added)
 	}
@@ -229,12 +229,12 @@ func (t *memoryTable) home(m *memoryStore, key []byte) int {
 	return int(m.hash(key) % shardCount)
 }
 
-var jsonNull = []byte("null")
+var Null = []byte("null")
 
 // keyOf is the value of a unique field, nil when it is absent or null.
 func keyOf(data, field []byte) []byte {
-	key, ok := member(data, field)
-	if !ok || bytes.Equal(key, jsonNull) {
+	key, ok := Member(data, field)
+	if !ok || bytes.Equal(key, Null) {
 		return nil
 	}
 	return key
@@ -253,7 +253,7 @@ type memoryUnit struct {
 	rows memoryRows // of the shard that is locked, reused
 	done bool
 
-	want *table // the table of the record before, and what it is here
+	want *Table // the table of the record before, and what it is here
 	have *memoryTable
 }
 
@@ -264,7 +264,7 @@ func (u *memoryUnit) Commit() error {
 
 // Again begins the next batch of a store with a unit that has ended, which
 // saves making one; false: it is another store's.
-func (u *memoryUnit) Again(in store) bool {
+func (u *memoryUnit) Again(in Store) bool {
 	if m, ok := in.(*memoryStore); !ok || m != u.m || !u.done {
 		return false
 	}
@@ -283,7 +283,7 @@ func (u *memoryUnit) Rollback() {
 
 // table is the table in memory. It is packed here, where no lock is held, once
 // half of it is waste.
-func (u *memoryUnit) table(want *table) *memoryTable {
+func (u *memoryUnit) table(want *Table) *memoryTable {
 	if u.want != want {
 		u.want, u.have = want, u.m.table(want)
 	}
@@ -299,12 +299,12 @@ func (u *memoryUnit) table(want *table) *memoryTable {
 
 // With takes the narrow lock when one shard holds all rows of the key, and the
 // whole table otherwise.
-func (u *memoryUnit) With(want *table, field, key []byte, fn func(rows) error) error {
+func (u *memoryUnit) With(want *Table, field, key []byte, fn func(Rows) error) error {
 	t := u.table(want)
-	narrow := !want.wide && key != nil && len(want.uniques) == 1 && bytes.Equal(want.uniques[0], field)
+	narrow := !want.Wide && key != nil && len(want.Uniques) == 1 && bytes.Equal(want.Uniques[0], field)
 	if narrow {
 		t.gate.RLock()
-		if slices.EqualFunc(t.uniques, want.uniques, bytes.Equal) {
+		if slices.EqualFunc(t.uniques, want.Uniques, bytes.Equal) {
 			defer t.gate.RUnlock()
 			at := u.m.hash(key) % shardCount
 			t.shards[at].mu.Lock()
@@ -316,8 +316,8 @@ func (u *memoryUnit) With(want *table, field, key []byte, fn func(rows) error) e
 	}
 	t.gate.Lock()
 	defer t.gate.Unlock()
-	if !slices.EqualFunc(t.uniques, want.uniques, bytes.Equal) {
-		t.reindex(u.m, want.uniques)
+	if !slices.EqualFunc(t.uniques, want.Uniques, bytes.Equal) {
+		t.reindex(u.m, want.Uniques)
 	}
 	return fn(&memoryRows{m: u.m, t: t, shard: -1})
 }

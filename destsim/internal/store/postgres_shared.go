@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"errors"

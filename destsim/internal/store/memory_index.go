@@ -1,4 +1,4 @@
-package destsim
+package store
 
 // memoryIndex finds rows by the hash of a key: open addressing over words
 // without pointers, which a garbage collector passes by. A word is the upper

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"errors"
@@ -36,7 +36,7 @@ func (s *sqliteStore) second() (*sqlite.Conn, error) {
 
 // Dump reads on a connection of its own, in one transaction: SQLite keeps what
 // it sees apart from what batches write meanwhile.
-func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r row) error) (err error) {
+func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r Row) error) (err error) {
 	conn, err := s.cutAt(fixed)
 	if err != nil {
 		return fmt.Errorf("read store: %w", err)
@@ -44,7 +44,7 @@ func (s *sqliteStore) Dump(fixed func(lastID int64), each func(table string, r r
 	defer func() { err = errors.Join(err, handles.Close(conn)) }() // ends the transaction too
 	return sqlitex.Execute(conn, "SELECT id, tbl, data FROM records ORDER BY id", &sqlitex.ExecOptions{
 		ResultFunc: func(stmt *sqlite.Stmt) error {
-			return each(stmt.ColumnText(1), row{id: stmt.ColumnInt64(0), data: columnBytes(stmt, 2)})
+			return each(stmt.ColumnText(1), Row{ID: stmt.ColumnInt64(0), Data: columnBytes(stmt, 2)})
 		},
 	})
 }
@@ -54,7 +54,7 @@ func (s *sqliteStore) cutAt(fixed func(lastID int64)) (*sqlite.Conn, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.conn == nil {
-		return nil, errClosed
+		return nil, ErrClosed
 	}
 	conn, err := s.second()
 	if err != nil {
@@ -85,7 +85,7 @@ type sqliteStage struct {
 	close func() error
 }
 
-func (s *sqliteStore) Stage() (stage, error) {
+func (s *sqliteStore) Stage() (Stage, error) {
 	conn, err := s.second()
 	if err != nil {
 		return nil, fmt.Errorf("stage store: %w", err)
@@ -104,9 +104,9 @@ func (s *sqliteStore) Stage() (stage, error) {
 	return st, nil
 }
 
-func (st *sqliteStage) Put(name string, r row) error {
+func (st *sqliteStage) Put(name string, r Row) error {
 	return sqlitex.Execute(st.conn, "INSERT INTO staged.rows (id, tbl, data) VALUES (?, ?, ?)",
-		&sqlitex.ExecOptions{Args: []any{r.id, name, r.data}})
+		&sqlitex.ExecOptions{Args: []any{r.ID, name, r.Data}})
 }
 
 // Commit moves everything in one transaction. The index is built by the first
@@ -116,7 +116,7 @@ func (st *sqliteStage) Commit(lastID int64) (err error) {
 	st.s.mu.Lock()
 	defer st.s.mu.Unlock()
 	if st.s.conn == nil {
-		return errClosed
+		return ErrClosed
 	}
 	for _, q := range []string{
 		"COMMIT",

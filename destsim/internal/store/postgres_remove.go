@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"context"
@@ -8,15 +8,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// RemoveStore deletes a destination whose store is the URL of a database
-// (Config.Store), with its schema and every record. Simulators that still run on it
-// fail from then on. One that is not there is no error; a schema that holds
-// something else is refused, and so is a store that is no database.
-func RemoveStore(store string) error {
-	if !isPostgres(store) {
+// Remove deletes the schema of a store that is the URL of a database.
+func Remove(name string) error {
+	if !IsURL(name) {
 		return errors.New("remove store: only the one in a database can be removed; a file is its owner's")
 	}
-	config, schema, err := parsePostgres(store)
+	config, schema, err := parsePostgres(name)
 	if err != nil {
 		return fmt.Errorf("remove store: %w", err)
 	}

@@ -1,32 +1,32 @@
-package destsim
+package store
 
 import "bytes"
 
-// upserter is a unit that can take records by their text alone. Stores that
+// Upserter is a unit that can take records by their text alone. Stores that
 // cannot are given rows by With.
-type upserter interface {
-	// Shape gives the shape of records with these columns in this order; nil:
+type Upserter interface {
+	// Shape gives the shape of records with these quoted names in this order; nil:
 	// they have to go by With.
-	Shape(columns []*column) *shape
+	Shape(names [][]byte) *Shape
 	// Upsert does to a table with one unique field what the list says and fills
 	// the verdicts. Records of one key are taken in their order, and so are ids
-	// given. After a verdictOther no later record of its key has been stored, and
+	// given. After a Other no later record of its key has been stored, and
 	// none at all was created.
 	// Nothing of the list is kept.
-	Upsert(t *table, list []upsert)
+	Upsert(t *Table, list []Upsert)
 }
 
-// upsert is one record that was checked and found to be canonical as it was
+// Upsert is one record that was checked and found to be canonical as it was
 // sent.
-type upsert struct {
-	shape *shape
-	data  []byte // the whole record
-	key   []byte // the value of the unique field, which stands at data[keyAt]
-	keyAt int
+type Upsert struct {
+	Shape *Shape
+	Data  []byte // the whole record
+	Key   []byte // the value of the unique field, which stands at data[keyAt]
+	KeyAt int
 	// Whether a record may be created, and one that is there be changed.
-	create, change bool
-	verdict        verdict
-	record         int32 // its number in the batch
+	Create, Change bool
+	Verdict        Verdict
+	Record         int32 // its number in the batch
 
 	// What the store notes down: the hash of the key, the next record of the same
 	// shard, how many rows may be meant, and the first of them.
@@ -36,34 +36,34 @@ type upsert struct {
 	row  *memoryRow
 }
 
-// verdict is what became of an upsert.
-type verdict uint8
+// Verdict is what became of an upsert.
+type Verdict uint8
 
 const (
-	verdictStored  verdict = iota
-	verdictPresent         // and must not be changed
-	verdictAbsent          // and must not be created
-	verdictOther           // it has to go by With
+	Stored  Verdict = iota
+	Present         // and must not be changed
+	Absent          // and must not be created
+	Other           // it has to go by With
 )
 
 // Shape implements upserter.
-func (u *memoryUnit) Shape(columns []*column) *shape { return u.m.shapes.of(columns) }
+func (u *memoryUnit) Shape(names [][]byte) *Shape { return u.m.shapes.of(names) }
 
 // Upsert implements upserter. It goes shard by shard: that costs one lock for
 // many records, and the memory of all of them is fetched at once.
-func (u *memoryUnit) Upsert(want *table, list []upsert) {
+func (u *memoryUnit) Upsert(want *Table, list []Upsert) {
 	t := u.table(want)
 	t.gate.RLock()
 	defer t.gate.RUnlock()
-	if len(t.uniques) != 1 || !bytes.Equal(t.uniques[0], want.uniques[0]) {
+	if len(t.uniques) != 1 || !bytes.Equal(t.uniques[0], want.Uniques[0]) {
 		for i := range list {
-			list[i].verdict = verdictOther // which indexes the table anew
+			list[i].Verdict = Other // which indexes the table anew
 		}
 		return
 	}
 	var heads [shardCount]int32 // the first record of each shard, from 1
 	for i := len(list) - 1; i >= 0; i-- {
-		hash := u.m.hash(list[i].key)
+		hash := u.m.hash(list[i].Key)
 		list[i].hash, list[i].next, heads[hash%shardCount] = hash, heads[hash%shardCount], int32(i+1)
 	}
 	place := u.m.dumps.Load() == 0
@@ -81,18 +81,18 @@ func (u *memoryUnit) Upsert(want *table, list []upsert) {
 	other := false
 	for i := range list {
 		q := &list[i]
-		if q.verdict == verdictAbsent && q.create {
-			if q.verdict = verdictOther; !other {
-				q.verdict = u.create(t, q, place)
+		if q.Verdict == Absent && q.Create {
+			if q.Verdict = Other; !other {
+				q.Verdict = u.create(t, q, place)
 			}
 		}
-		other = other || q.verdict == verdictOther
+		other = other || q.Verdict == Other
 	}
 }
 
 // changeAll changes the rows of one shard that are there. It reports whether some
 // are not.
-func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place bool) (missing bool) {
+func (t *memoryTable) changeAll(s *memoryShard, list []Upsert, head int32, place bool) (missing bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t.fetch(s, list, head)
@@ -101,12 +101,12 @@ func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place
 		q := &list[at-1]
 		at = q.next
 		if other {
-			q.verdict = verdictOther
+			q.Verdict = Other
 			continue
 		}
-		q.verdict = t.change(s, q, place)
-		other = q.verdict == verdictOther
-		missing = missing || q.verdict == verdictAbsent
+		q.Verdict = t.change(s, q, place)
+		other = q.Verdict == Other
+		missing = missing || q.Verdict == Absent
 	}
 	return missing
 }
@@ -115,7 +115,7 @@ func (t *memoryTable) changeAll(s *memoryShard, list []upsert, head int32, place
 // change looks at: the words of the index, the rows, their data. Each walk is of
 // loads that do not wait for each other, nor for a store before them; on a large
 // table this waiting is what storing costs.
-func (t *memoryTable) fetch(s *memoryShard, list []upsert, head int32) {
+func (t *memoryTable) fetch(s *memoryShard, list []Upsert, head int32) {
 	words := s.index[0].words
 	mask, sum := uint64(len(words)-1), uint64(0)
 	for at := head; at > 0 && len(words) > 0; {
@@ -138,7 +138,7 @@ func (t *memoryTable) fetch(s *memoryShard, list []upsert, head int32) {
 		if q.rows == 0 {
 			continue
 		}
-		data := q.row.data
+		data := q.row.Data
 		for i := 0; i < len(data); i += cacheLine {
 			sum += uint64(data[i])
 		}
@@ -151,37 +151,37 @@ const cacheLine = 64
 
 // change changes the row of a key that fetch has looked for; the lock of the
 // shard is held.
-func (t *memoryTable) change(s *memoryShard, q *upsert, place bool) verdict {
+func (t *memoryTable) change(s *memoryShard, q *Upsert, place bool) Verdict {
 	have := q.row
 	switch q.rows {
 	case 0:
-		return verdictAbsent
+		return Absent
 	case 1:
-		if !t.hasKey(have, 0, q.key) {
-			return verdictAbsent
+		if !t.hasKey(have, 0, q.Key) {
+			return Absent
 		}
 	default:
-		found := t.find(0, q.hash, q.key, nil)
+		found := t.find(0, q.hash, q.Key, nil)
 		if len(found) == 0 {
-			return verdictAbsent
+			return Absent
 		}
 		if len(found) > 1 {
-			return verdictOther // several rows with one key
+			return Other // several rows with one key
 		}
 		have = t.at(found[0].where)
 	}
 	switch {
-	case !q.change:
-		return verdictPresent
-	case have.shape != q.shape && !q.shape.fits(have.data):
-		return verdictOther // what q does not name has to stay
+	case !q.Change:
+		return Present
+	case have.shape != q.Shape && !q.Shape.fits(have.Data):
+		return Other // what q does not name has to stay
 	}
 	have.replace(t, s, q, place)
-	return verdictStored
+	return Stored
 }
 
 // create adds a row, unless the batch has brought its key before.
-func (u *memoryUnit) create(t *memoryTable, q *upsert, place bool) verdict {
+func (u *memoryUnit) create(t *memoryTable, q *Upsert, place bool) Verdict {
 	shard := int(q.hash % shardCount)
 	s := &t.shards[shard]
 	s.mu.Lock()
@@ -190,25 +190,25 @@ func (u *memoryUnit) create(t *memoryTable, q *upsert, place bool) verdict {
 	if ref, q.rows = s.index[0].look(q.hash); q.rows > 0 {
 		q.row = t.at(ref)
 	}
-	if v := t.change(s, q, place); v != verdictAbsent {
+	if v := t.change(s, q, place); v != Absent {
 		return v
 	}
-	r := t.append(shard, u.m.ids.Add(1), s.room.keep(q.data), q.shape)
-	r.owned, r.keyAt = true, uint32(q.keyAt)
+	r := t.append(shard, u.m.ids.Add(1), s.room.keep(q.Data), q.Shape)
+	r.owned, r.keyAt = true, uint32(q.KeyAt)
 	s.index[0].add(q.hash, r.where)
 	t.size.Add(1)
-	return verdictStored
+	return Stored
 }
 
 // replace puts the data of q into the place of that of a row, if it fits in and
 // nobody reads there.
-func (r *memoryRow) replace(t *memoryTable, s *memoryShard, q *upsert, place bool) {
-	r.shape, r.keyAt = q.shape, uint32(q.keyAt)
-	if place && r.owned && len(q.data) <= cap(r.data) {
-		r.data = r.data[:len(q.data)]
-		copy(r.data, q.data)
+func (r *memoryRow) replace(t *memoryTable, s *memoryShard, q *Upsert, place bool) {
+	r.shape, r.keyAt = q.Shape, uint32(q.KeyAt)
+	if place && r.owned && len(q.Data) <= cap(r.Data) {
+		r.Data = r.Data[:len(q.Data)]
+		copy(r.Data, q.Data)
 		return
 	}
 	t.abandon(s, r)
-	r.data, r.owned = s.room.keep(q.data), true
+	r.Data, r.owned = s.room.keep(q.Data), true
 }

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 // replaced as a whole and never edited, so that holding the slice is holding
 // the record.
 type dumpedRow struct {
-	row
+	Row
 	table string
 }
 
 // Dump holds up batches only while it notes down the rows: some fifty bytes
 // for each, the records themselves are not copied.
-func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r row) error) error {
+func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r Row) error) error {
 	m.cut.Lock()
 	m.dumps.Add(1)
 	defer m.dumps.Add(-1)
@@ -23,16 +23,16 @@ func (m *memoryStore) Dump(fixed func(lastID int64), each func(table string, r r
 	var rows []dumpedRow
 	for name, t := range m.tables {
 		t.each(0, func(r *memoryRow) bool {
-			rows = append(rows, dumpedRow{r.row, name})
+			rows = append(rows, dumpedRow{r.Row, name})
 			return true
 		})
 	}
 	m.mu.RUnlock()
 	fixed(m.ids.Load())
 	m.cut.Unlock()
-	slices.SortFunc(rows, func(a, b dumpedRow) int { return int(a.id - b.id) })
+	slices.SortFunc(rows, func(a, b dumpedRow) int { return int(a.ID - b.ID) })
 	for _, r := range rows {
-		if err := each(r.table, r.row); err != nil {
+		if err := each(r.table, r.Row); err != nil {
 			return err
 		}
 	}
@@ -45,18 +45,18 @@ type memoryStage struct {
 	tables map[string]*memoryTable
 }
 
-func (m *memoryStore) Stage() (stage, error) {
+func (m *memoryStore) Stage() (Stage, error) {
 	return &memoryStage{m: m, tables: map[string]*memoryTable{}}, nil
 }
 
 // Put leaves the index to the first batch, which knows the unique fields.
-func (st *memoryStage) Put(name string, r row) error {
+func (st *memoryStage) Put(name string, r Row) error {
 	t := st.tables[name]
 	if t == nil {
 		t = &memoryTable{}
 		st.tables[name] = t
 	}
-	t.append(0, r.id, bytes.Clone(r.data), nil)
+	t.append(0, r.ID, bytes.Clone(r.Data), nil)
 	t.size.Add(1)
 	return nil
 }

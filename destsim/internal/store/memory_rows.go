@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -10,7 +10,7 @@ type memoryRows struct {
 	m     *memoryStore
 	t     *memoryTable
 	shard int
-	found []*row // room for the answer of Find
+	found []*Row // room for the answer of Find
 }
 
 // holds reports whether the lock covers a row with that data.
@@ -23,7 +23,7 @@ func (r *memoryRows) holds(data []byte) bool {
 }
 
 // Find looks into the index, or through the table for a field without one.
-func (r *memoryRows) Find(field, key []byte) ([]*row, error) {
+func (r *memoryRows) Find(field, key []byte) ([]*Row, error) {
 	if key != nil {
 		for j, unique := range r.t.uniques {
 			if !bytes.Equal(unique, field) {
@@ -47,14 +47,14 @@ func (r *memoryRows) Find(field, key []byte) ([]*row, error) {
 	if key == nil {
 		return all, nil
 	}
-	return slices.DeleteFunc(all, func(o *row) bool {
-		v, ok := member(o.data, field)
+	return slices.DeleteFunc(all, func(o *Row) bool {
+		v, ok := Member(o.Data, field)
 		return !ok || !bytes.Equal(v, key)
 	}), nil
 }
 
 // find appends the rows with a key in unique field j, in ascending order of id.
-func (t *memoryTable) find(j int, hash uint64, key []byte, found []*row) []*row {
+func (t *memoryTable) find(j int, hash uint64, key []byte, found []*Row) []*Row {
 	index := &t.shards[hash%shardCount].index[j]
 	for p := index.probe(hash); ; {
 		ref, ok := p.next()
@@ -62,11 +62,11 @@ func (t *memoryTable) find(j int, hash uint64, key []byte, found []*row) []*row 
 			break
 		}
 		if r := t.at(ref); t.hasKey(r, j, key) {
-			found = append(found, &r.row)
+			found = append(found, &r.Row)
 		}
 	}
 	if len(found) > 1 {
-		slices.SortFunc(found, func(a, b *row) int { return int(a.id - b.id) })
+		slices.SortFunc(found, func(a, b *Row) int { return int(a.ID - b.ID) })
 	}
 	return found
 }
@@ -74,18 +74,18 @@ func (t *memoryTable) find(j int, hash uint64, key []byte, found []*row) []*row 
 // hasKey reports whether a row has the key in unique field j.
 func (t *memoryTable) hasKey(r *memoryRow, j int, key []byte) bool {
 	if j > 0 {
-		return bytes.Equal(keyOf(r.data, t.uniques[j]), key)
+		return bytes.Equal(keyOf(r.Data, t.uniques[j]), key)
 	}
 	at := int(r.keyAt)
 	end := at + len(key)
 	// A longer value would go on; in canonical text a value ends here or there.
-	return at > 0 && end < len(r.data) && (r.data[end] == ',' || r.data[end] == '}') && string(r.data[at:end]) == string(key)
+	return at > 0 && end < len(r.Data) && (r.Data[end] == ',' || r.Data[end] == '}') && string(r.Data[at:end]) == string(key)
 }
 
 // Put replaces data as a whole, so that a reader that took it under the lock
 // keeps a consistent record.
-func (r *memoryRows) Put(old *row, data []byte) error {
-	if !r.holds(data) || old != nil && !r.holds(old.data) {
+func (r *memoryRows) Put(old *Row, data []byte) error {
+	if !r.holds(data) || old != nil && !r.holds(old.Data) {
 		return errOutsideLock
 	}
 	if old == nil {
@@ -96,13 +96,13 @@ func (r *memoryRows) Put(old *row, data []byte) error {
 	}
 	have := r.t.at(old.where)
 	moved := slices.ContainsFunc(r.t.uniques, func(field []byte) bool {
-		return !bytes.Equal(keyOf(old.data, field), keyOf(data, field))
+		return !bytes.Equal(keyOf(old.Data, field), keyOf(data, field))
 	})
 	if moved {
 		r.t.unlink(r.m, have)
 	}
 	r.t.abandon(r.home(have), have)
-	have.data, have.shape = data, nil
+	have.Data, have.shape = data, nil
 	if moved {
 		r.t.link(r.m, have)
 		return nil
@@ -119,15 +119,15 @@ func (r *memoryRows) home(have *memoryRow) *memoryShard {
 	return &r.t.shards[have.where/rowsPerShard]
 }
 
-func (r *memoryRows) Remove(old *row) error {
-	if !r.holds(old.data) {
+func (r *memoryRows) Remove(old *Row) error {
+	if !r.holds(old.Data) {
 		return errOutsideLock
 	}
 	have := r.t.at(old.where)
 	r.t.unlink(r.m, have)
 	s := r.home(have)
 	r.t.abandon(s, have)
-	have.data, have.shape, have.keyAt = nil, nil, 0
+	have.Data, have.shape, have.keyAt = nil, nil, 0
 	r.t.size.Add(-1)
 	if s.gone++; s.gone > s.count/2+slabRows {
 		r.t.wasteful.Store(true)
@@ -136,13 +136,13 @@ func (r *memoryRows) Remove(old *row) error {
 }
 
 // append adds a row to a shard that is locked.
-func (t *memoryTable) append(shard int, id int64, data []byte, shape *shape) *memoryRow {
+func (t *memoryTable) append(shard int, id int64, data []byte, shape *Shape) *memoryRow {
 	s := &t.shards[shard]
 	if s.count == len(s.slabs)*slabRows {
 		s.slabs = append(s.slabs, new(slab))
 	}
 	r := s.row(s.count)
-	*r = memoryRow{row: row{id, data, rowRef(shard*rowsPerShard + s.count)}, shape: shape}
+	*r = memoryRow{Row: Row{id, data, rowRef(shard*rowsPerShard + s.count)}, shape: shape}
 	s.count++
 	return r
 }
@@ -151,7 +151,7 @@ func (t *memoryTable) append(shard int, id int64, data []byte, shape *shape) *me
 func (t *memoryTable) link(m *memoryStore, r *memoryRow) {
 	r.place(t)
 	for j, field := range t.uniques {
-		if key := keyOf(r.data, field); key != nil {
+		if key := keyOf(r.Data, field); key != nil {
 			hash := m.hash(key)
 			t.shards[hash%shardCount].index[j].add(hash, r.where)
 		}
@@ -162,7 +162,7 @@ func (t *memoryTable) link(m *memoryStore, r *memoryRow) {
 func (r *memoryRow) place(t *memoryTable) {
 	r.keyAt = 0
 	if len(t.uniques) > 0 {
-		if start, _, ok := memberAt(r.data, t.uniques[0]); ok && r.data[start] != 'n' {
+		if start, _, ok := memberAt(r.Data, t.uniques[0]); ok && r.Data[start] != 'n' {
 			r.keyAt = uint32(start)
 		}
 	}
@@ -171,7 +171,7 @@ func (r *memoryRow) place(t *memoryTable) {
 // unlink takes a row out of every index.
 func (t *memoryTable) unlink(m *memoryStore, r *memoryRow) {
 	for j, field := range t.uniques {
-		if key := keyOf(r.data, field); key != nil {
+		if key := keyOf(r.Data, field); key != nil {
 			hash := m.hash(key)
 			t.shards[hash%shardCount].index[j].remove(hash, r.where)
 		}

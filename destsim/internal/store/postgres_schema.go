@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -109,8 +109,8 @@ func (s *postgresStore) checkVersion(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// errOtherBase: two configurations cannot be one destination.
-var errOtherBase = errors.New("another simulator runs on this schema with other objects, speed or limits: start all of them with the same configuration, or give this one a schema of its own, ?schema=NAME")
+// ErrOtherBase: two configurations cannot be one destination.
+var ErrOtherBase = errors.New("another simulator runs on this schema with other objects, speed or limits: start all of them with the same configuration, or give this one a schema of its own, ?schema=NAME")
 
 // Join makes this process one of those that are the destination, until Close.
 // The first one calls first, and starts from its configuration base; a further
@@ -152,7 +152,7 @@ func (s *postgresStore) join(ctx context.Context, conn *pgx.Conn, base []byte, f
 			return err
 		}
 		if !bytes.Equal(have, base) {
-			return errOtherBase
+			return ErrOtherBase
 		}
 	}
 	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1, $2)", s.class, lockAlive); err != nil {

@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ type postgresRows struct {
 }
 
 // Find asks the server for what the unit has not read yet.
-func (r postgresRows) Find(field, key []byte) ([]*row, error) {
-	indexed := slices.ContainsFunc(r.t.uniques, func(u []byte) bool { return bytes.Equal(u, field) })
+func (r postgresRows) Find(field, key []byte) ([]*Row, error) {
+	indexed := slices.ContainsFunc(r.t.Uniques, func(u []byte) bool { return bytes.Equal(u, field) })
 	if key == nil || !indexed {
 		return r.findAll(field, key)
 	}
@@ -26,9 +26,9 @@ func (r postgresRows) Find(field, key []byte) ([]*row, error) {
 	if err := r.u.look(r.t, d); err != nil {
 		return nil, err
 	}
-	found := make([]*row, len(r.t.buckets[d].rows))
+	found := make([]*Row, len(r.t.buckets[d].rows))
 	for i, have := range r.t.buckets[d].rows {
-		found[i] = &have.row
+		found[i] = &have.Row
 	}
 	return found, nil
 }
@@ -42,43 +42,43 @@ func (u *postgresUnit) look(t *postgresTable, keys ...digest) error {
 }
 
 // findAll goes through the table.
-func (r postgresRows) findAll(field, key []byte) ([]*row, error) {
+func (r postgresRows) findAll(field, key []byte) ([]*Row, error) {
 	if r.narrow {
 		return nil, errOutsideLock
 	}
 	if err := r.u.loadWhole(r.t); err != nil {
 		return nil, err
 	}
-	var found []*row
+	var found []*Row
 	for _, have := range r.t.rows {
 		if have.removed {
 			continue
 		}
-		if v, ok := member(have.data, field); key == nil || ok && bytes.Equal(v, key) {
-			found = append(found, &have.row)
+		if v, ok := Member(have.Data, field); key == nil || ok && bytes.Equal(v, key) {
+			found = append(found, &have.Row)
 		}
 	}
-	slices.SortFunc(found, func(a, b *row) int { return int(a.id - b.id) })
+	slices.SortFunc(found, func(a, b *Row) int { return int(a.ID - b.ID) })
 	return found, nil
 }
 
 // Put keeps what is to be written.
-func (r postgresRows) Put(old *row, data []byte) error {
+func (r postgresRows) Put(old *Row, data []byte) error {
 	t := r.t
-	if err := r.u.look(t, digestsOf(t.number, t.uniques, data)...); err != nil {
+	if err := r.u.look(t, digestsOf(t.number, t.Uniques, data)...); err != nil {
 		return err
 	}
 	if old == nil {
 		r.u.create(t, data)
 		return nil
 	}
-	have := t.rows[old.id]
-	before := digestsOf(t.number, t.uniques, have.data)
+	have := t.rows[old.ID]
+	before := digestsOf(t.number, t.Uniques, have.Data)
 	if err := r.u.look(t, before...); err != nil {
 		return err
 	}
-	have.data, have.touched = data, true
-	t.relink(have, before, digestsOf(t.number, t.uniques, data))
+	have.Data, have.touched = data, true
+	t.relink(have, before, digestsOf(t.number, t.Uniques, data))
 	return nil
 }
 
@@ -88,14 +88,14 @@ const newRows = int64(1) << 60
 // create adds a row, whose keys have been looked for.
 func (u *postgresUnit) create(t *postgresTable, data []byte) {
 	u.fresh++
-	have := &postgresRow{row: row{id: newRows + u.fresh, data: data}, touched: true}
-	t.rows[have.id] = have
-	t.relink(have, nil, digestsOf(t.number, t.uniques, data))
+	have := &postgresRow{Row: Row{ID: newRows + u.fresh, Data: data}, touched: true}
+	t.rows[have.ID] = have
+	t.relink(have, nil, digestsOf(t.number, t.Uniques, data))
 }
 
-func (r postgresRows) Remove(old *row) error {
-	have := r.t.rows[old.id]
-	before := digestsOf(r.t.number, r.t.uniques, have.data)
+func (r postgresRows) Remove(old *Row) error {
+	have := r.t.rows[old.ID]
+	before := digestsOf(r.t.number, r.t.Uniques, have.Data)
 	if err := r.u.look(r.t, before...); err != nil {
 		return err
 	}
@@ -181,18 +181,18 @@ func (t *postgresTable) changes() *changes {
 		}
 		var before, now []digest
 		if r.before != nil {
-			before = digestsOf(t.number, t.uniques, r.before)
+			before = digestsOf(t.number, t.Uniques, r.before)
 		}
 		if !r.removed {
-			now = digestsOf(t.number, t.uniques, r.data)
+			now = digestsOf(t.number, t.Uniques, r.Data)
 		}
 		switch {
 		case r.removed:
-			c.gone = append(c.gone, r.id)
+			c.gone = append(c.gone, r.ID)
 		case r.before == nil:
-			c.created = append(c.created, r.data)
+			c.created = append(c.created, r.Data)
 		default:
-			c.changed, c.data = append(c.changed, r.id), append(c.data, r.data)
+			c.changed, c.data = append(c.changed, r.ID), append(c.data, r.Data)
 		}
 		if !slices.Equal(before, now) {
 			t.move(c, r, before, now)
@@ -208,7 +208,7 @@ func (t *postgresTable) move(c *changes, r *postgresRow, before, now []digest) {
 		if slices.Contains(now, d) {
 			continue
 		}
-		c.unlinked, c.unlinkedID = append(c.unlinked, d), append(c.unlinkedID, r.id)
+		c.unlinked, c.unlinkedID = append(c.unlinked, d), append(c.unlinkedID, r.ID)
 		if b := t.buckets[d]; b.stored > 0 {
 			if b.stored--; b.stored == 0 {
 				b.last = -1 // the key is free again
@@ -219,7 +219,7 @@ func (t *postgresTable) move(c *changes, r *postgresRow, before, now []digest) {
 		if slices.Contains(before, d) {
 			continue
 		}
-		l := newLink{digest: d, id: r.id}
+		l := newLink{digest: d, id: r.ID}
 		if r.before == nil {
 			l.fresh = int32(len(c.created))
 		}

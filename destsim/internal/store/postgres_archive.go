@@ -1,4 +1,4 @@
-package destsim
+package store
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // Dump reads in one transaction, which sees one moment: PostgreSQL keeps it
 // apart from what batches write meanwhile. Only what replaces everything waits.
-func (s *postgresStore) Dump(fixed func(lastID int64), each func(table string, r row) error) error {
+func (s *postgresStore) Dump(fixed func(lastID int64), each func(table string, r Row) error) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	var refused error
 	err := pgx.BeginTxFunc(s.life, s.pool, options, func(tx pgx.Tx) error {
@@ -34,8 +34,8 @@ func (s *postgresStore) Dump(fixed func(lastID int64), each func(table string, r
 		defer rows.Close()
 		for rows.Next() {
 			var name []byte
-			var r row
-			if err := rows.Scan(&name, &r.id, &r.data); err != nil {
+			var r Row
+			if err := rows.Scan(&name, &r.ID, &r.Data); err != nil {
 				return err
 			}
 			if refused = each(string(name), r); refused != nil {
@@ -68,7 +68,7 @@ const stagedAtOnce = 2000
 
 const postgresStaging = "CREATE TEMPORARY TABLE staged (name bytea NOT NULL, id bigint NOT NULL, data bytea NOT NULL)"
 
-func (s *postgresStore) Stage() (stage, error) {
+func (s *postgresStore) Stage() (Stage, error) {
 	conn, err := s.pool.Acquire(s.life)
 	if err != nil {
 		return nil, fmt.Errorf("stage store: %w", explainPostgres(err))
@@ -85,8 +85,8 @@ func (s *postgresStore) Stage() (stage, error) {
 	return st, nil
 }
 
-func (st *postgresStage) Put(name string, r row) error {
-	st.pending = append(st.pending, []any{[]byte(name), r.id, append([]byte(nil), r.data...)})
+func (st *postgresStage) Put(name string, r Row) error {
+	st.pending = append(st.pending, []any{[]byte(name), r.ID, append([]byte(nil), r.Data...)})
 	if len(st.pending) < stagedAtOnce {
 		return nil
 	}
