@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
+	"syscall"
 )
 
 // preflight discovers the endpoint and keeps apart what is no verdict: there is
@@ -94,8 +96,15 @@ func (s *session) unreachable(ctx context.Context, first *reply) *Problem {
 		Message: s.redactor.String(noResponse(first) + " from the endpoint: " + first.failure()),
 		Fix:     "check the URL, that the endpoint runs, and that this machine may reach it",
 	}
-	if _, plain := errors.AsType[tls.RecordHeaderError](first.Err); plain {
-		p.Fix = "no TLS is spoken on this port: if the endpoint has none, begin its URL with http://"
+	if record, other := errors.AsType[tls.RecordHeaderError](first.Err); other {
+		p.Message, p.Fix = "no TLS is spoken on this port, and the URL begins with https://", "look at the port"
+		if string(record.RecordHeader[:]) == "HTTP/" {
+			p.Message, p.Fix = "plain http is spoken on this port, and the URL begins with https://", "begin the URL with http://"
+		}
+	}
+	if closed := errors.Is(first.Err, io.EOF) || errors.Is(first.Err, syscall.ECONNRESET); closed && first.Received == 0 {
+		p.Message = "no HTTP response from the endpoint: the server closed the connection without responding"
+		p.Fix = "look into its log; is this the port of an HTTP server, and http or https as it should be?"
 	}
 	if s.speaksTLS(ctx) {
 		p.Message = s.redactor.String("no HTTP response from the endpoint, since TLS is spoken on this port and the URL begins with http://: " + first.failure())

@@ -61,7 +61,7 @@ func TestNothingToJudge(t *testing.T) {
 		kind    string
 		words   []string
 	}{
-		{"401 and no token", everyCall(401, "text/plain", "no"), "", "unauthorized", []string{"HTTP status 401", "no token was given", "--token-env NAME"}},
+		{"401 and no token", everyCall(401, "text/plain", "no"), "", "unauthorized", []string{"HTTP status 401", "no token was sent", "--token-env NAME"}},
 		{"401 and an envelope", everyCall(401, "application/json", fmt.Sprintf(rpc, "who are you?")), "", "unauthorized", []string{"HTTP status 401", "--token-env NAME"}},
 		{"403 and a token", everyCall(403, "application/json", `{"message":"Forbidden"}`), "a-wrong-token", "unauthorized", []string{"HTTP status 403", "the token that was given is refused", "--token-env"}},
 		{"an error with status 200", everyCall(200, "application/json", fmt.Sprintf(rpc, "Unauthorized: missing bearer token")), "", "unauthorized", []string{`the message "Unauthorized: missing bearer token"`, "--token-env NAME"}},

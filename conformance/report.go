@@ -272,4 +272,6 @@ type Waiver struct {
 	Owner     string `json:"owner,omitempty" yaml:"owner"`
 	Until     string `json:"until,omitempty" yaml:"until"` // YYYY-MM-DD, the last day
 	Issue     string `json:"issue,omitempty" yaml:"issue"`
+	// Source is where the waiver was read, FILE:LINE, for messages; it may be "".
+	Source string `json:"-" yaml:"-"`
 }

@@ -1,6 +1,11 @@
 package conformance
 
-import "slices"
+import (
+	"slices"
+	"strings"
+
+	"github.com/destkit/destkit/internal/suggest"
+)
 
 // selectChecks applies --select and --skip and adds what the selected checks
 // build on, so that a verdict never rests on an unjudged rule.
@@ -45,9 +50,39 @@ func matching(cat *Catalogue, flag, glob string) ([]*Check, error) {
 		return nil, usage("%s %q is not a pattern: use an id such as RES-002 or a glob such as RES-*", flag, glob)
 	}
 	if len(found) == 0 {
-		return nil, usage("%s %q matches no check: destkit checks lists them", flag, glob)
+		if meant := meantCheck(cat, glob); meant != "" {
+			return nil, usage("%s %q matches no check: did you mean '%s'? 'destkit checks' lists them", flag, glob, meant)
+		}
+		return nil, usage("%s %q matches no check: 'destkit checks' lists them", flag, glob)
 	}
 	return found, nil
+}
+
+// meantCheck is the pattern or the id that a slip was probably meant to be: an
+// area without the star, small letters, a missing zero; "" when there is none.
+func meantCheck(cat *Catalogue, word string) string {
+	upper := strings.ToUpper(strings.TrimSpace(word))
+	for _, glob := range []string{upper, upper + "-*", strings.TrimRight(upper, "-*") + "-*"} {
+		if found, err := cat.Match(glob); err == nil && len(found) > 0 {
+			return glob
+		}
+	}
+	var ids []string
+	for _, c := range cat.Checks {
+		ids = append(ids, c.ID)
+		if area, _, ok := strings.Cut(c.ID, "-"); ok && !slices.Contains(ids, area+"-*") {
+			ids = append(ids, area+"-*")
+		}
+	}
+	if area, number, ok := strings.Cut(upper, "-"); ok && len(number) < 3 {
+		if padded := area + "-" + strings.Repeat("0", 3-len(number)) + number; slices.Contains(ids, padded) {
+			return padded
+		}
+	}
+	if near := suggest.Word(upper, ids); suggest.Distance(upper, near) == 1 {
+		return near
+	}
+	return ""
 }
 
 // addWithNeeds chooses a check and, transitively, the checks that it builds on.

@@ -137,11 +137,11 @@ func statusOfAll(planning []*reply, status int) bool {
 func (s *session) explainRefusal(p *Problem, r *reply) {
 	switch {
 	case s.target.Token == "" && len(s.target.Headers) > 0:
-		p.Message += ", no token was given, and the headers that were given are not enough"
+		p.Message = "no token was sent, the headers that were given are not enough, and " + p.Message
 		p.Fix = "give the token of the connection with --token-env NAME (NAME is the environment variable that holds it), or correct --header"
 	case s.target.Token == "":
-		p.Message += ", and no token was given"
-		p.Fix = "give the token of the connection with --token-env NAME (NAME is the environment variable that holds it)"
+		p.Message = "no token was sent, and " + p.Message
+		p.Fix = "run 'export DESTKIT_TOKEN=…' with the token of the connection, or give --token-env NAME (NAME is the environment variable that holds it)"
 	default:
 		p.Message += ": the token that was given is refused"
 		p.Fix = "look at the variable that --token-env names: the token is sent as Authorization: Bearer TOKEN"

@@ -10,16 +10,24 @@ import (
 func (o *Options) checkWaivers() error {
 	for i, w := range o.Waivers {
 		if w.Check == "" || w.Reason == "" {
-			return usage("waiver %d needs a check and a reason", i+1)
+			return usage("%swaiver %d needs a check and a reason", w.place(), i+1)
 		}
 		if w.Until == "" {
 			continue
 		}
 		if _, err := time.Parse(time.DateOnly, w.Until); err != nil {
-			return usage("waiver of %s: until %q is no date: use YYYY-MM-DD", w.Check, w.Until)
+			return usage("%swaiver of %s: until %q is no date: use YYYY-MM-DD", w.place(), w.Check, w.Until)
 		}
 	}
 	return nil
+}
+
+// place begins a message about the waiver.
+func (w Waiver) place() string {
+	if w.Source == "" {
+		return ""
+	}
+	return w.Source + ": "
 }
 
 func (w Waiver) expired(now time.Time) bool {
@@ -71,11 +79,15 @@ func (o *Options) staleWaivers(r *Report, cat *Catalogue) {
 	}
 	for _, w := range o.Waivers {
 		if _, ok := cat.Check(w.Check); !ok {
-			problem("the waiver of %s names no check of the catalogue", w.Check)
+			meant := ""
+			if id := meantCheck(cat, w.Check); id != "" {
+				meant = fmt.Sprintf("; did you mean %s?", id)
+			}
+			problem("%sthe waiver of %s names no check of the catalogue%s", w.place(), w.Check, meant)
 			continue
 		}
 		if w.expired(time.Now()) {
-			problem("the waiver of %s expired on %s", w.Check, w.Until)
+			problem("%sthe waiver of %s expired on %s", w.place(), w.Check, w.Until)
 			continue
 		}
 		for _, c := range r.Checks {
@@ -87,7 +99,7 @@ func (o *Options) staleWaivers(r *Report, cat *Catalogue) {
 				used = used || w.covers(f)
 			}
 			if !used && (c.Status == Pass || c.Status == Fail || c.Status == Flaky || c.Status == Warn || c.Status == Waived) {
-				problem("the waiver of %s is stale: nothing that it covers failed", w.Check)
+				problem("%sthe waiver of %s is stale: nothing that it covers failed", w.place(), w.Check)
 			}
 		}
 	}

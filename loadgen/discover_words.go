@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
@@ -14,15 +15,40 @@ import (
 func (e *endpoint) planningError(err error) error {
 	var status *rpc.StatusError
 	if errors.As(err, &status) {
-		if status.Status == 401 || status.Status == 403 {
+		if refused := status.Status == 401 || status.Status == 403; refused && !e.tokenSent() {
+			return fmt.Errorf("no token was sent, and the endpoint answers HTTP %d: %s", status.Status, giveToken)
+		} else if refused {
 			return fmt.Errorf("the endpoint refuses the token (HTTP %d): is --token-env right?", status.Status)
+		}
+		if status.Status == 400 && speaksOfTLS(status.Body) {
+			return fmt.Errorf("%s: %s", called(err), tlsPort)
 		}
 		return fmt.Errorf("%s: %s", called(err), e.redact(statusText(status.Status, []byte(status.Body))))
 	}
 	if words := e.lineWords(err); words != "" {
 		return fmt.Errorf("%s: %s", called(err), e.redact(words))
 	}
+	var refused *rpc.Error
+	if errors.As(err, &refused) && !e.tokenSent() && authentication.MatchString(refused.Message) {
+		return fmt.Errorf("%s; no token was sent: %s", e.redact(err.Error()), giveToken)
+	}
 	return errors.New(e.redact(err.Error()))
+}
+
+// giveToken is what to do where the endpoint wants a token.
+const giveToken = "run 'export DESTKIT_TOKEN=…', or give --token-env NAME (NAME is the environment variable that holds it)"
+
+// authentication is how messages speak of a caller who is not known.
+var authentication = regexp.MustCompile(`(?i)authenticat|authori[sz]|credential|token|api[ _-]?key|forbidden|denied`)
+
+// tokenSent reports whether the requests carry a token.
+func (e *endpoint) tokenSent() bool { return e.header.Get("Authorization") != "" }
+
+// speaksOfTLS recognises the page by which servers refuse plain http on a port of
+// TLS: that of Go and that of nginx.
+func speaksOfTLS(body string) bool {
+	lower := strings.ToLower(body)
+	return strings.Contains(lower, "http request to an https server") || strings.Contains(lower, "plain http request was sent to https port")
 }
 
 // lineWords sorts what went wrong before there was a whole reply; "" for the rest,
@@ -36,9 +62,11 @@ func (e *endpoint) lineWords(err error) string {
 	case timedOut(err):
 		return fmt.Sprintf("no whole reply in %s (--planning-timeout)", e.transport.PlanningTimeout)
 	case strings.Contains(text, "HTTP response to HTTPS client"):
-		return "the port does not speak TLS: is the URL to be http://?"
+		return plainPort
 	case strings.Contains(text, "tls: "), strings.Contains(text, "x509: "):
 		return tlsFailure(err).Message
+	case strings.Contains(text, `malformed HTTP response "\x15\x03`): // an alert of TLS
+		return tlsPort
 	case strings.Contains(text, "malformed HTTP"):
 		return "the reply is not HTTP: is the port right?"
 	case strings.Contains(text, ": send request: "):

@@ -72,6 +72,12 @@ func dialFailure(err error) *Failure {
 	return failf(KindConnect, "connect: %v", bare(err))
 }
 
+// What a URL with the wrong scheme meets.
+const (
+	plainPort = "plain http is spoken on this port, and the URL begins with https://: begin it with http://"
+	tlsPort   = "TLS is spoken on this port, and the URL begins with http://: begin it with https://"
+)
+
 // tlsFailure sorts an error of the handshake.
 func tlsFailure(err error) *Failure {
 	var certificate *tls.CertificateVerificationError
@@ -83,7 +89,10 @@ func tlsFailure(err error) *Failure {
 	case errors.As(err, &certificate):
 		return failf(KindTLS, "the certificate does not verify: %v", certificate.Err)
 	case errors.As(err, &record):
-		return failf(KindTLS, "the port does not speak TLS: is the URL to be http://?")
+		if string(record.RecordHeader[:]) != "HTTP/" {
+			return failf(KindTLS, "no TLS is spoken on this port, and the URL begins with https://: look at the port")
+		}
+		return failf(KindTLS, plainPort)
 	case timedOut(err):
 		return failf(KindTimeout, "the TLS handshake took too long")
 	}
@@ -101,7 +110,7 @@ func callFailure(err error, begun bool) *Failure {
 	case errors.Is(err, io.EOF) && begun, errors.Is(err, io.ErrUnexpectedEOF):
 		return failf(KindTruncated, "the connection closed in the middle of a reply")
 	case errors.Is(err, io.EOF):
-		return failf(KindClosed, "the target closed the connection without a reply")
+		return failf(KindClosed, "the server closed the connection without responding")
 	case errors.Is(err, context.Canceled), errors.Is(err, net.ErrClosed):
 		return failf(KindInterrupted, "the run ended before the reply")
 	}

@@ -97,7 +97,7 @@ func TestHostileTargets(t *testing.T) {
 		answer            func(conn net.Conn, id string, keys []string) bool
 	}{
 		{"hangs", KindTimeout, "no whole reply in time", func(net.Conn, string, []string) bool { select {} }},
-		{"closes", KindClosed, "without a reply", func(net.Conn, string, []string) bool { return false }},
+		{"closes", KindClosed, "without responding", func(net.Conn, string, []string) bool { return false }},
 		{"resets", KindReset, "reset", func(conn net.Conn, _ string, _ []string) bool {
 			_ = conn.(*net.TCPConn).SetLinger(0)
 			return false
@@ -243,7 +243,7 @@ func TestPlanningInWords(t *testing.T) {
 		"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n":                             "the endpoint refuses the token (HTTP 401)",
 		"SSH-2.0-OpenSSH_9.2p1\r\n\r\n":                                                      "call list_objects: the reply is not HTTP",
 		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>":                                 "call list_objects: decode response: not the start of a value",
-		"":     "call list_objects: the target closed the connection without a reply",
+		"":     "call list_objects: the server closed the connection without responding",
 		"hang": "call list_objects: no whole reply in 200ms (--planning-timeout)",
 	} {
 		ln, err := net.Listen("tcp", "127.0.0.1:0")

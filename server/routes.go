@@ -151,7 +151,7 @@ func (s *Server) route() {
 			s.refuseCall(w, r, wrongMethod(r, allowed))
 			return
 		}
-		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is nothing at this path; the API is below %s", BasePath))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "%s", nothingAt(r.URL.Path)))
 	})
 	s.routeOutside(mux)
 	s.routeControl(mux)

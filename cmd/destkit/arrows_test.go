@@ -29,7 +29,7 @@ var arrows = map[string][]string{
 
 	"clients/skeletons": {"destsim/rpc"},
 
-	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign"},
+	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/suggest"},
 	"conformance/internal/hook":                {},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/redact"},

@@ -97,8 +97,10 @@ func flagKind(f *pflag.Flag) string {
 		return "a duration such as 10s or 2m"
 	case "bool":
 		return "true or false"
-	case "int", "uint64":
+	case "int", "int64", "uint64":
 		return "a whole number"
+	case "float64":
+		return "a number"
 	default:
 		return "a " + f.Value.Type()
 	}

@@ -136,6 +136,9 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 // resolve reads the configuration file, the tokens and the files that flags name.
 func (j *serviceJudging) resolve(cmd *cobra.Command, url string) (service.Options, error) {
 	var o service.Options
+	if err := likelyURL("service", url); err != nil {
+		return o, err
+	}
 	j.target.BaseURL = url
 	if j.config != "" {
 		if _, err := applyConfig(cmd, j.config); err != nil {
@@ -184,7 +187,7 @@ func (j *serviceJudging) resolveTokens() (err error) {
 
 // listen serves the judge's destinations on a port of this program.
 func (j *serviceJudging) listen(config *tls.Config, h http.Handler) (string, func(), error) {
-	port := &listener{addr: j.simulatorAt, handler: h, tls: config}
+	port := &listener{addr: j.simulatorAt, flag: "--simulator-listen", handler: h, tls: config}
 	if config != nil {
 		port.addr = "127.0.0.1:0" // one more port, beside the ordinary one
 	}

@@ -35,6 +35,7 @@ func (c *connection) register(cmd *cobra.Command, options *conformance.Options) 
 func (c *connection) resolve(url string, options *conformance.Options) (conformance.Target, error) {
 	target := conformance.Target{URL: url}
 	var err error
+	c.token.fallBack()
 	if target.Token, err = c.token.read(); err != nil {
 		return target, err
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // urlVariable is the environment variable that stands in a report for the URL
@@ -16,10 +18,13 @@ const urlVariable = "DESTKIT_URL"
 // process can read it. An argument wins.
 func endpointURL(cmd *cobra.Command, args []string) (string, error) {
 	if len(args) > 0 {
-		return args[0], nil
+		if on := cmd.Flags().Lookup("write"); on != nil && on.Changed && !likeURL(args[0]) {
+			return "", writeTakesNoValue(args[0])
+		}
+		return args[0], likelyURL("endpoint", args[0])
 	}
 	if url := os.Getenv(urlVariable); url != "" {
-		return url, nil
+		return url, likelyURL("endpoint", url)
 	}
 	return "", usagef("missing the URL of the endpoint; give it, or set $%s\nusage: %s", urlVariable, cmd.UseLine())
 }
@@ -35,4 +40,27 @@ func replicaURLs(named []string) []string {
 		return named
 	}
 	return strings.Fields(os.Getenv(replicasVariable))
+}
+
+// likelyURL refuses a URL without a scheme, and says which was probably meant.
+// The rest of the rules are the libraries'. The URL may carry a secret, so no
+// message repeats its path or its query.
+func likelyURL(what, raw string) error {
+	lower := strings.ToLower(raw)
+	if raw == "" || strings.HasPrefix(lower, "http://") || strings.HasPrefix(lower, "https://") {
+		return nil
+	}
+	problem := "the URL of the " + what + " must start with https:// (or http:// in development)"
+	if meant := suggest.URL(raw); meant != "" {
+		return usagef("%s: did you mean %s?", problem, meant)
+	}
+	return usagef("%s", problem)
+}
+
+// likeURL reports whether a word can be a URL, be it one without a scheme.
+func likeURL(word string) bool { return strings.ContainsAny(word, ":/.") || word == "localhost" }
+
+// writeTakesNoValue is for those who name the object behind --write.
+func writeTakesNoValue(word string) error {
+	return usagef("--write takes no value: use --write --object %s", word)
 }

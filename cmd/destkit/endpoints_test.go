@@ -83,6 +83,8 @@ func endpointHandler(kind string) (http.Handler, func(), error) {
 	switch kind {
 	case "proxy": // the page of a proxy in front of nothing
 		return fixed(502, "text/html", "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"), func() {}, nil
+	case "silent": // reads the request and closes
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), func() {}, nil
 	case "text":
 		return fixed(200, "text/plain", "it works!"), func() {}, nil
 	case "guarded": // refuses every caller

@@ -1,7 +1,11 @@
 package main
 
 import (
+	"fmt"
 	"os"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/token"
 
 	"github.com/destkit/destkit/conformance"
 )
@@ -13,8 +17,71 @@ func readWaivers(file string) ([]conformance.Waiver, error) {
 	var content struct {
 		Waivers []conformance.Waiver `yaml:"waivers"`
 	}
-	err := readYAML(file, &content)
-	return content.Waivers, err
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return nil, usagef("read waivers: %w", err)
+	}
+	if err := decodeYAML(file, src, &content); err != nil {
+		return nil, err
+	}
+	body, err := parseYAML(file, src)
+	if err != nil {
+		return nil, err
+	}
+	return content.Waivers, placeWaivers(file, src, body, content.Waivers)
+}
+
+// placeWaivers notes the line of each waiver for messages, and refuses one that
+// lacks what each must have, where it stands in the file.
+func placeWaivers(file string, src []byte, body ast.Node, waivers []conformance.Waiver) error {
+	var places []*token.Token
+	ast.Walk(visitor(func(node ast.Node) bool {
+		list, ok := node.(*ast.SequenceNode)
+		if ok {
+			for _, item := range list.Values {
+				places = append(places, firstKey(item))
+			}
+		}
+		return !ok
+	}), body)
+	if len(places) != len(waivers) {
+		return nil // an alias stands for the list
+	}
+	for i, place := range places {
+		w := &waivers[i]
+		w.Source = fmt.Sprintf("%s:%d", file, place.Position.Line)
+		switch {
+		case w.Check == "":
+			return positionError(file, src, place, "the waiver has no check, such as check: RES-002")
+		case w.Reason == "":
+			return positionError(file, src, place, "the waiver of "+w.Check+" has no reason, such as reason: mended in the next release")
+		}
+	}
+	return nil
+}
+
+// visitor walks into a node while it returns true.
+type visitor func(ast.Node) bool
+
+func (v visitor) Visit(node ast.Node) ast.Visitor {
+	if v(node) {
+		return v
+	}
+	return nil
+}
+
+// firstKey is where a mapping begins: its own token is the colon behind its first
+// key.
+func firstKey(node ast.Node) *token.Token {
+	switch n := node.(type) {
+	case *ast.MappingNode:
+		if len(n.Values) > 0 {
+			return n.Values[0].Key.GetToken()
+		}
+	case *ast.MappingValueNode:
+		return n.Key.GetToken()
+	}
+	return node.GetToken()
 }
 
 // readHooks reads the file of the author's hooks. Each has a URL or a command.

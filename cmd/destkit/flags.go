@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/suggest"
 )
 
 // judging holds what `conform` and `plan` have in common: the target and the
@@ -124,6 +125,9 @@ func (j *judging) resolveHooks() error {
 // checkURL demands an absolute http or https URL with a host. The URL may carry
 // a secret, so no message repeats it.
 func checkURL(what, raw string) error {
+	if meant := suggest.URL(raw); meant != "" && !strings.HasPrefix(raw, "http://") && !strings.HasPrefix(raw, "https://") {
+		return usagef("%s: the URL must begin with http:// or https://: did you mean %s?", what, meant)
+	}
 	u, err := url.Parse(raw)
 	switch {
 	case err != nil:

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/destkit/destkit/destsim"
@@ -21,6 +23,7 @@ const stopGrace = 5 * time.Second
 // listener is one port that a command serves.
 type listener struct {
 	addr    string // HOST:PORT; port 0 lets the system choose
+	flag    string // that gave the address, "" for --addr
 	handler http.Handler
 	tls     *tls.Config // nil: plain http
 	// alsoPlain answers plain http on the TLS port with the same handler.
@@ -37,6 +40,10 @@ func (s *listener) listen() (net.Listener, string, error) {
 		if errors.As(err, &op) {
 			err = op.Err
 		}
+		if _, port, _ := net.SplitHostPort(s.addr); inUse(err) {
+			flag := cmp.Or(s.flag, "--addr")
+			return nil, "", untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.addr, port, flag))
+		}
 		err = fmt.Errorf("listen on %s: %w", s.addr, err)
 		var refused *os.SyscallError
 		if errors.As(err, &refused) {
@@ -49,6 +56,13 @@ func (s *listener) listen() (net.Listener, string, error) {
 		scheme = "https"
 	}
 	return ln, scheme + "://" + reachable(ln.Addr()), nil
+}
+
+// inUse reports whether another program listens at the address; Windows has a
+// number of its own for it, WSAEADDRINUSE.
+func inUse(err error) bool {
+	var number syscall.Errno
+	return errors.As(err, &number) && (number == syscall.EADDRINUSE || number == 10048)
 }
 
 // reachable is the address with which this machine gets there: a port that is

@@ -62,7 +62,7 @@ func serveLoadMetrics(ctx context.Context, addr, otlp string, screen io.Writer) 
 	profiles := forThisMachine(http.HandlerFunc(serveProfile))
 	mux.Handle("GET /debug/pprof", profiles)
 	mux.Handle("GET /debug/pprof/", profiles)
-	port := &listener{addr: addr, handler: mux}
+	port := &listener{addr: addr, flag: "--prometheus", handler: mux}
 	ln, url, err := port.listen()
 	if err != nil {
 		return nil, err

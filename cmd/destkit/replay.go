@@ -58,9 +58,6 @@ reply or none could be sent, 0 when every reply has changed. To know whether the
 			if options.MaxRecords < 1 {
 				return usagef("--max-records must be 1 or more, not %d", options.MaxRecords)
 			}
-			if conn.token.variable == "" && os.Getenv(tokenVariable) != "" {
-				conn.token.variable = tokenVariable
-			}
 			old, err := readReport(args[0])
 			if err != nil {
 				return err

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -121,7 +122,16 @@ func (e *restError) Error() string {
 // unreachable is a call that got no answer.
 type unreachable struct{ cause error }
 
-func (e *unreachable) Error() string { return "reach the service: " + e.cause.Error() }
+func (e *unreachable) Error() string {
+	text := e.cause.Error()
+	switch {
+	case strings.Contains(text, "HTTP response to HTTPS client"):
+		text = "plain http is spoken on its port, and the URL begins with https://: begin it with http://"
+	case errors.Is(e.cause, io.EOF), errors.Is(e.cause, syscall.ECONNRESET):
+		text = "the server closed the connection without responding"
+	}
+	return "reach the service: " + text
+}
 func (e *unreachable) Unwrap() error { return e.cause }
 
 // call sends body as JSON, nil for none, and decodes the whole answer into into,
@@ -174,6 +184,9 @@ func refusal(answer *http.Response, text []byte) error {
 		Message string `json:"message"`
 	}
 	_ = json.Unmarshal(text, &body) // a proxy's page has no message
+	if answer.StatusCode == http.StatusBadRequest && bytes.Contains(text, []byte("HTTP request to an HTTPS server")) {
+		body.Message = "TLS is spoken on its port, and the URL begins with http://: begin it with https://"
+	}
 	return &restError{answer.StatusCode, body.Message, answer.Header.Get("Retry-After")}
 }
 

@@ -90,6 +90,9 @@ func arguments(least, most int, what string) cobra.PositionalArgs {
 		case len(args) < least:
 			return usagef("missing %s\nusage: %s", what, cmd.UseLine())
 		case most >= 0 && len(args) > most:
+			if err := valueOfSwitch(cmd, args); err != nil {
+				return err
+			}
 			return usagef("too many arguments: %q is one more than %s\nusage: %s", args[most], what, cmd.UseLine())
 		}
 		return nil

@@ -3,13 +3,16 @@ package service
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/destkit/destkit/conformance"
@@ -203,7 +206,11 @@ func (r *run) open(ctx context.Context, report *conformance.Report) error {
 	case err != nil:
 		return nil // the run has ended; the report says so
 	case !first.OK() && first.Status == 0:
-		problem("unreachable", "no HTTP response from the service: "+first.Err.Error(), "check the base URL, that the service runs, and that this machine may reach it")
+		message, fix := noResponse(first.Err)
+		problem("unreachable", message, fix)
+		return nil
+	case first.OK() && first.Status == http.StatusBadRequest && first.json == nil && strings.Contains(string(first.Body), "HTTPS server"):
+		problem("unreachable", "TLS is spoken on this port, and the URL begins with http://", "begin the base URL with https://")
 		return nil
 	case !first.OK() || first.json == nil:
 		problem("no-api", "the service answers "+first.short()+", and that is no JSON", "check the base URL: it is what stands before /syncs")
@@ -260,3 +267,17 @@ func (r *run) tier() conformance.Tier {
 }
 
 const cleanUpTime = 60 * time.Second
+
+// noResponse says why the first call got no response, and what to do.
+func noResponse(err error) (message, fix string) {
+	record, other := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case other && string(record.RecordHeader[:]) == "HTTP/":
+		return "plain http is spoken on this port, and the base URL begins with https://", "begin the base URL with http://"
+	case other:
+		return "no TLS is spoken on this port, and the base URL begins with https://", "look at the port"
+	case errors.Is(err, io.EOF), errors.Is(err, syscall.ECONNRESET):
+		return "no HTTP response from the service: the server closed the connection without responding", "look into its log; is this the port of an HTTP server?"
+	}
+	return "no HTTP response from the service: " + err.Error(), "check the base URL, that the service runs, and that this machine may reach it"
+}

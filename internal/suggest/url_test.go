@@ -1,0 +1,28 @@
+package suggest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestURL(t *testing.T) {
+	for raw, want := range map[string]string{
+		"127.0.0.1:8080":              "http://127.0.0.1:8080",
+		"127.0.0.1:8080/":             "http://127.0.0.1:8080",
+		"//localhost:8080":            "http://localhost:8080",
+		"localhost":                   "http://localhost",
+		"192.168.1.7:80/d":            "http://192.168.1.7:80/…",
+		"[::1]:8080":                  "http://[::1]:8080",
+		"example.com/hook?key=s3cr3t": "https://example.com/…",
+		"crm:8443":                    "https://crm:8443",
+		"htps://example.com":          "https://example.com",
+		"HTTP//example.com":           "",
+		"ftp://example.com":           "",
+		"me:pw@example.com":           "",
+		"word":                        "",
+		"":                            "",
+	} {
+		require.Equal(t, want, URL(raw), raw)
+	}
+}
