@@ -96,7 +96,9 @@ type Report struct {
 	Suite         string `json:"suite" redact:"-"` // "destination" or "service"
 	Target        string `json:"target"`
 	// Replicas are the further URLs of the destination that got calls in turn.
-	Replicas   []string  `json:"replicas,omitempty"`
+	Replicas []string `json:"replicas,omitempty"`
+	// Objects are the first hundred that the destination lists.
+	Objects    []string  `json:"objects,omitempty"`
 	RunID      string    `json:"run_id" redact:"-"`
 	Seed       uint64    `json:"seed"`
 	Started    time.Time `json:"started"`

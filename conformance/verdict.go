@@ -3,7 +3,6 @@ package conformance
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -107,10 +106,15 @@ func (s *session) decide(r *Report) {
 	}
 	if s.catalog != nil {
 		r.Settings.DeclaredRateLimit = s.catalog.rateLimit
+		names := s.catalog.names()
+		r.Objects = names[:min(len(names), mostObjects)]
 	}
 	r.Calls, r.Records = s.replicas.calls(), s.budget.sent
 	s.opts.decide(r, s.cat)
 }
+
+// mostObjects is how many objects of the destination a report names.
+const mostObjects = 100
 
 // decide is the part of the verdict that no side of the protocol knows better.
 func (o *Options) decide(r *Report, cat *Catalogue) {
@@ -232,89 +236,4 @@ func exitStatus(problems []Problem) int {
 		}
 	}
 	return 0
-}
-
-// summary is the one line that a person repeats to a colleague.
-func summary(r *Report) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: ", r.Verdict)
-	untested := false
-	for _, p := range r.Problems {
-		if p.ExitStatus == 3 {
-			fmt.Fprintf(&b, "%s; ", p.Message)
-			untested = true
-		}
-	}
-	if untested && !r.looked() {
-		b.WriteString("nothing was judged; ")
-		if r.Records > 0 {
-			b.WriteString(r.Residue.summary(r.leftovers()) + "; ")
-		}
-		fmt.Fprintf(&b, "%.1f s", r.DurationMS/1000)
-		return b.String()
-	}
-	kind := "MUSTs"
-	if r.Profile == ProfileStrict {
-		kind = "gated checks"
-	}
-	if len(r.Failed) > 0 {
-		fmt.Fprintf(&b, "%d of %d %s failed (%s)", len(r.Failed), r.Musts, kind, list(r.Failed))
-	} else {
-		fmt.Fprintf(&b, "no %s of %d failed", strings.TrimSuffix(kind, "s"), r.Musts)
-	}
-	if n := r.Counts[Warn]; n > 0 {
-		fmt.Fprintf(&b, "; %s", counted(n, "warning"))
-	}
-	if n := len(r.Undecided); n > 0 {
-		fmt.Fprintf(&b, "; %s undecided%s", counted(n, "MUST"), deciders(r))
-	}
-	if len(r.Settings.Selected)+len(r.Settings.Skipped) > 0 {
-		fmt.Fprintf(&b, "; only %d checks were selected", len(r.Checks))
-	}
-	fmt.Fprintf(&b, "; %s; tier %s; %.1f s", r.Residue.summary(r.leftovers()), r.Tier, r.DurationMS/1000)
-	return b.String()
-}
-
-// summary says how many are left behind: none is said only when that was seen.
-func (res *Residue) summary(what string) string {
-	left := len(res.Refused) + len(res.Unknown)
-	said := fmt.Sprintf("%d %s left behind", left, what)
-	if res.Unverified == 0 {
-		return said
-	}
-	only := fmt.Sprintf("%d %s deleted by acknowledgement only (not verified)", res.Unverified, what)
-	if left == 0 {
-		return only
-	}
-	return said + ", " + only
-}
-
-// looked reports whether some check got as far as looking.
-func (r *Report) looked() bool {
-	return slices.ContainsFunc(r.Checks, func(c CheckResult) bool { return c.Status != NotRun || len(c.BlockedBy) > 0 })
-}
-
-// counted is "1 warning" or "2 warnings".
-func counted(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return fmt.Sprintf("%d %s", n, noun)
-}
-
-// deciders names what would decide most of the undecided MUSTs.
-func deciders(r *Report) string {
-	var names []string
-	for _, c := range r.Checks {
-		if c.Level == Must && (c.Status == NotRun || c.Status == Inconclusive) && c.Decider != "" && !slices.Contains(names, c.Decider) {
-			names = append(names, c.Decider)
-		}
-	}
-	if len(names) == 0 {
-		return ""
-	}
-	if len(names) > 4 {
-		names = append(names[:3], "more")
-	}
-	return " without " + strings.Join(names, ", ")
 }

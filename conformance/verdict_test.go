@@ -162,7 +162,7 @@ func TestSummaryCounts(t *testing.T) {
 	require.Zero(t, r.ExitStatus)
 	require.Equal(t, []string{"C-001", "D-001"}, r.Undecided)
 	require.Contains(t, r.Summary, "no MUST of 3 failed")
-	require.Contains(t, r.Summary, "2 MUSTs undecided without readback")
+	require.Contains(t, r.Summary, "conformant in part: 1 of 2 undecided MUSTs needs a read-back hook (--readback-url URL); no MUST")
 	require.Contains(t, r.Summary, "0 records left behind")
 
 	r = decided(t, Options{}, nil, 1, gated("A-001", Fail), gated("B-001", Flaky), open)
@@ -170,6 +170,33 @@ func TestSummaryCounts(t *testing.T) {
 	require.Contains(t, r.Summary, "non-conformant: 2 of 3 MUSTs failed (A-001, B-001)")
 	require.Contains(t, r.Summary, "1 records left behind")
 	require.Equal(t, map[Status]int{Fail: 1, Flaky: 1, Inconclusive: 1}, r.Counts)
+}
+
+// TestSummaryNamesWhatDecidesMost: the first clause is what a reader can do about
+// most of the open checks, and which failure stands in the way of most others.
+func TestSummaryNamesWhatDecidesMost(t *testing.T) {
+	open := func(id, decider string) CheckResult {
+		r := gated(id, NotRun)
+		r.Decider = decider
+		return r
+	}
+	r := decided(t, Options{}, nil, 0, gated("A-001", Pass), open("B-001", "hook restart"), open("B-002", "--write"),
+		open("B-003", "--write"), open("B-004", "hook alter_schema"), open("B-005", "--write"), open("B-006", "fixtures"),
+		open("B-007", "--load"))
+	r.Objects = []string{"two words", "lead"}
+	require.Equal(t, "conformant in part: 3 of 7 undecided MUSTs need --write --object lead, 2 need hooks (--hooks FILE), "+
+		"1 needs fixtures (--config FILE), and more; no MUST of 8 failed; 0 records left behind; tier protocol; 0.0 s", summary(r))
+	r.Objects = []string{"two words"}
+	require.Contains(t, summary(r), "--write --object NAME,", "what needs quotes is no part of a line to paste")
+
+	blocked := func(id string, by ...string) CheckResult {
+		r := gated(id, NotRun)
+		r.BlockedBy = by
+		return r
+	}
+	r = decided(t, Options{}, nil, 0, gated("A-001", Fail), gated("A-002", Fail), blocked("B-001", "A-002"),
+		blocked("B-002", "A-001", "A-002"))
+	require.Contains(t, r.Summary, "2 of 4 MUSTs failed (A-001, A-002); fix A-002 first: 2 checks build on it; 2 MUSTs undecided; ")
 }
 
 func TestTiers(t *testing.T) {
