@@ -24,7 +24,7 @@ const module = "github.com/destkit/destkit/"
 var arrows = map[string][]string{
 	"cmd/destkit": {
 		"clients/skeletons", "conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "server", "server/api",
-		"internal/foreign", "internal/loopback", "internal/redact", "internal/suggest", "internal/yamldoc",
+		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/suggest", "internal/yamldoc",
 	},
 
 	"clients/skeletons": {"destsim/rpc"},
@@ -33,7 +33,7 @@ var arrows = map[string][]string{
 	"conformance/internal/hook":                {},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/redact"},
-	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign"},
+	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/page"},
 	"conformance/service":                      {"conformance", "conformance/internal/...", "conformance/service/internal/...", "destsim/rpc", "openapi", "features"},
 	"conformance/service/internal/certificate": {},
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"destsim/internal/store": {"destsim/rpc", "internal/handles", "internal/keepalive"},
 	"destsim/rpc":            {},
 	"features":               {},
-	"loadgen":                {"destsim/rpc", "internal/foreign", "internal/redact", "internal/rawconn", "internal/source"},
+	"loadgen":                {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
 	"openapi":                {},
 
 	"server": {
@@ -85,6 +85,7 @@ var arrows = map[string][]string{
 	"internal/liquid":    {},
 	"internal/loopback":  {}, // who may use a control endpoint
 	"internal/rawconn":   {}, // sockets without futile reads
+	"internal/page":      {}, // the look of HTML pages
 	"internal/reach":     {}, // files and hosts that may be reached
 	"internal/redact":    {}, // secrets in text from outside
 	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},

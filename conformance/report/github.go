@@ -36,7 +36,7 @@ func writeGitHub(w io.Writer, r *c.Report) error {
 	}
 	if n := len(filter(r.Checks, isUndecided)); n > 0 {
 		var lines []string
-		for _, g := range openGroups(r.Checks) {
+		for _, g := range openGroups(r) {
 			lines = append(lines, strings.TrimSuffix(g.What+" ("+g.How+")", " ()")+": "+strings.Join(ids(g.Checks), " "))
 		}
 		say("notice", fmt.Sprintf("destkit: %s undecided", plural(n, "check")), strings.Join(lines, "\n"))

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"os/user"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -111,7 +112,11 @@ func tags(b []byte) []string {
 func TestHostileHTML(t *testing.T) {
 	b := render(t, HTML, poisoned(hostile))
 	requirePrintable(t, string(b))
-	require.Equal(t, tags(render(t, HTML, poisoned(harmless))), tags(b))
+	// Which lines of a response are marked follows from its text.
+	unmarked := func(b []byte) []string {
+		return slices.DeleteFunc(tags(b), func(s string) bool { return strings.HasSuffix(s, "mark") })
+	}
+	require.Equal(t, unmarked(render(t, HTML, poisoned(harmless))), unmarked(b))
 }
 
 func TestHostileMarkdown(t *testing.T) {

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"html/template"
 	"io"
-	"slices"
 	"strings"
 	"sync"
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	pagestyle "github.com/destkit/destkit/internal/page"
 )
 
 var (
@@ -31,17 +31,20 @@ const maxHTMLBody = 64 << 10
 // page is what the template sees: the report, grouped for reading.
 type page struct {
 	*c.Report
-	Tone     string // of the verdict: good, part, bad, open
-	Counts   []htmlCount
-	Failures []htmlResult
-	Warnings []htmlResult
-	Waived   []htmlResult
-	OwnFull  []htmlResult
-	Open     []openGroup
-	Areas    []area
-	Reasons  []c.Problem
-	Choices  []setting
-	AllNotes []setting
+	Tone      string // of the verdict: good, part, bad, open
+	Counts    []htmlCount
+	Index     []htmlEntry // failures and warnings at a glance
+	IndexMore []htmlEntry
+	IndexSays string
+	Failures  []htmlResult
+	Warnings  []htmlResult
+	Waived    []htmlResult
+	OwnFull   []htmlResult
+	Open      []openGroup
+	Areas     []area
+	Reasons   []c.Problem
+	Choices   []setting
+	AllNotes  []setting
 }
 
 // htmlCount is one status with its share of all checks.
@@ -50,42 +53,21 @@ type htmlCount struct {
 	N      int
 }
 
-// htmlResult is a result with its findings. Again tells that it can be sent
-// again and explained, which needs an exchange and a place in the catalogue.
-type htmlResult struct {
-	c.CheckResult
-	Again string
-}
-
-// htmlResults prepares results for the template. known tells that they stand
-// in the catalogue, unlike checks of the author.
-func htmlResults(of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
-	var out []htmlResult
-	for _, r := range checks {
-		command := ""
-		if known {
-			command = again(of, r, "REPORT")
-		}
-		r.Findings = terse(r)
-		out = append(out, htmlResult{r, command})
-	}
-	return out
-}
-
 // htmlTemplate is parsed once. Style and script are put into the page before
 // the parsing: they are ours and constant, everything else is escaped.
 var htmlTemplate = sync.OnceValue(func() *template.Template {
 	// The page allows exactly this script to run, so that no text of an
 	// endpoint can become one.
 	sum := sha256.Sum256([]byte(htmlScript))
-	source := strings.NewReplacer("/*STYLE*/", htmlStyle, "/*SCRIPT*/", htmlScript,
+	source := strings.NewReplacer("/*STYLE*/", pagestyle.Style+htmlStyle, "/*SCRIPT*/", htmlScript,
 		"SCRIPT-HASH", "sha256-"+base64.StdEncoding.EncodeToString(sum[:])).Replace(htmlPage)
 	return template.Must(template.New("report").Funcs(template.FuncMap{
+		"said": said, "short": func(s string) bool { return len(s) < shortCommand },
 		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
 		"word": word, "rank": rank, "place": place, "duration": duration, "plural": plural,
-		"waiver": waiver, "leftover": leftover, "ids": ids, "tone": tone,
+		"waiver": waiver, "leftover": leftover, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
 		"note":    bodyNote,
@@ -102,13 +84,14 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 
 // writeHTML writes one page without any reference to the outside.
 func writeHTML(w io.Writer, r *c.Report) error {
-	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r.Checks), Areas: areas(r.Checks), Choices: settings(r), Reasons: problems(r),
+	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: areas(r.Checks), Choices: settings(r), Reasons: problems(r),
 		Failures: htmlResults(r, failures(r.Checks), true),
 		Warnings: htmlResults(r, filter(r.Checks, isWarning), true),
 		Waived:   htmlResults(r, filter(r.Checks, hasStatus(c.Waived)), true),
 		OwnFull:  htmlResults(r, r.Own, false)}
 	all := area{Checks: r.Checks}
-	for _, s := range slices.Backward(statusOrder) {
+	p.index()
+	for _, s := range statusOrder {
 		if n := all.Count(s); n > 0 {
 			p.Counts = append(p.Counts, htmlCount{s, n})
 		}

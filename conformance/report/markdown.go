@@ -171,7 +171,7 @@ func (m *markdown) open(r *c.Report) {
 		return
 	}
 	defer m.fold(fmt.Sprintf("Undecided (%d)", n))()
-	for _, g := range openGroups(r.Checks) {
+	for _, g := range openGroups(r) {
 		how := ""
 		if g.How != "" {
 			how = " (`" + g.How + "`)"

@@ -100,13 +100,13 @@ func (t *terminal) paint(color, s string) string {
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
 }
 
-// verdictColor follows the exit status where the verdict alone looks good: a
-// stale waiver or residue is no green matter.
+// verdictColor is green for a verdict without a reservation only: what holds in
+// part, a stale waiver and residue are no green matters.
 func (t *terminal) verdictColor() string {
 	switch {
 	case t.r.Verdict == c.NonConformant:
 		return red + ";" + bold
-	case t.r.ExitStatus != 0 || t.r.Verdict == c.Unknown:
+	case t.r.ExitStatus != 0 || t.r.Verdict != c.Conformant:
 		return yellow + ";" + bold
 	}
 	return green + ";" + bold

@@ -37,59 +37,116 @@ func (t *terminal) title(r c.CheckResult, indent int) {
 
 const bodyIndent = 6
 
-// result writes a check that did not pass, with all its findings. known tells
-// that it stands in the catalogue.
+// excerptRoom is how much of a response is shown in a terminal.
+var excerptRoom = room{around: 2, lines: 14}
+
+// result writes a check that did not pass, with its findings by their cause. known
+// reports whether it is in the catalogue.
 func (t *terminal) result(r c.CheckResult, known bool) {
 	t.printf("")
 	t.title(r, 0)
 	if len(r.Findings) == 0 {
 		t.para(bodyIndent, "", line(r.Reason))
 	}
-	// One command stands at the end, where it is found at a glance; several
-	// stand with what they show.
-	several := len(r.Findings) > 1
-	before := c.Finding{}
-	for i, f := range terse(r) {
+	most := maxExamples
+	if t.opt.Verbose {
+		most = len(r.Findings)
+	}
+	groups := findingGroups(r, most, excerptRoom)
+	// One command comes last, where it is found at a glance; several come with what
+	// they show.
+	several := len(groups) > 1
+	exchanges := map[int]bool{}
+	for i, g := range groups {
 		if several {
-			t.printf("%s%s", strings.Repeat(" ", bodyIndent), t.paint(dim, fmt.Sprintf("%d of %d", i+1, len(r.Findings))))
+			t.printf("%s%s", strings.Repeat(" ", bodyIndent), t.paint(dim, fmt.Sprintf("cause %d of %d", i+1, len(groups))))
 		}
-		t.finding(r, f, before, i == 0)
-		if several && f.Curl != before.Curl {
-			t.curl(f.Curl)
+		reason := ""
+		if i == 0 {
+			reason = line(r.Reason)
 		}
-		before = f
+		t.findings(g, reason, exchanges)
+		if several {
+			t.curl(g.First.Curl)
+		}
 	}
 	if known {
 		t.again(r)
 	}
-	if !several && len(r.Findings) == 1 {
-		t.curl(r.Findings[0].Curl)
+	if len(groups) == 1 {
+		t.curl(groups[0].First.Curl)
 	}
 }
 
-// finding writes one breach. What the finding before it has said already is
-// not said again.
-func (t *terminal) finding(r c.CheckResult, f, before c.Finding, first bool) {
-	if p := place(f); p != "" {
-		t.para(bodyIndent, "", p)
+// findings writes the findings of one cause.
+func (t *terminal) findings(g findingGroup, reason string, exchanges map[int]bool) {
+	for _, e := range g.Examples {
+		t.para(bodyIndent, "", e.Place)
+		t.example(e)
+		if !t.opt.Verbose {
+			continue
+		}
+		for _, x := range e.Exchanges {
+			if !exchanges[x.ID] {
+				exchanges[x.ID] = true
+				t.exchange(x)
+			}
+		}
 	}
-	if f.Expected != before.Expected {
-		t.value("expected  ", f.Expected)
+	if g.More > 0 {
+		t.para(bodyIndent, "", fmt.Sprintf("and %d more, which --verbose lists", g.More))
 	}
-	t.value("actual    ", f.Actual)
-	if first && r.Reason != "" {
-		t.para(bodyIndent, "", line(r.Reason))
+	if !t.opt.Verbose {
+		t.excerpt(g.Excerpt)
 	}
-	t.para(bodyIndent, "", line(f.Rule))
-	if f.Cause != "" {
-		t.para(bodyIndent, f.CauseLabel()+": ", line(f.Cause))
+	t.para(bodyIndent, "", reason)
+	t.para(bodyIndent, "", line(g.First.Rule))
+	if g.First.Cause != "" {
+		t.para(bodyIndent, g.First.CauseLabel()+": ", line(g.First.Cause))
 	}
-	if f.Fix != "" {
-		t.para(bodyIndent, "Fix: ", line(f.Fix))
+	if g.First.Fix != "" {
+		t.para(bodyIndent, "Fix: ", line(g.First.Fix))
 	}
-	if t.opt.Verbose {
-		for _, x := range f.Exchanges {
-			t.exchange(x)
+}
+
+// example writes what was expected and what was seen, with a mark under the part
+// of a value that differs.
+func (t *terminal) example(e findingExample) {
+	if e.Expected != "" {
+		t.value("expected  ", e.Expected)
+	}
+	actual := e.Actual
+	if e.Times > 1 {
+		actual += fmt.Sprintf(" (%d times)", e.Times)
+	}
+	t.value("actual    ", actual)
+	_, at, ok := differ(e.Expected, e.Actual)
+	const label = 10
+	if !ok || at[0] == at[1] || e.Actual != line(e.Actual) || bodyIndent+label+columns(actual) > t.opt.Width {
+		return
+	}
+	t.printf("%s%s", strings.Repeat(" ", bodyIndent+label+columns(e.Actual[:at[0]])),
+		t.paint(red, strings.Repeat("^", columns(e.Actual[at[0]:at[1]]))))
+}
+
+// excerpt writes the response that shows a finding; what is wrong in it has a mark
+// in the margin.
+func (t *terminal) excerpt(x *excerpt) {
+	if x == nil {
+		return
+	}
+	head := x.Head
+	if x.Wrong {
+		head = t.paint(red+";"+bold, head)
+	}
+	in := strings.Repeat(" ", bodyIndent)
+	t.printf("%s%s%s", in, t.paint(dim, "response  "), head)
+	for _, l := range x.Lines {
+		switch {
+		case l.Marked:
+			t.printf("%s%s", in, t.paint(red+";"+bold, "> "+l.Text))
+		default:
+			t.printf("%s%s", in, t.paint(dim, "  "+l.Text))
 		}
 	}
 }

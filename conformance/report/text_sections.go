@@ -10,7 +10,7 @@ import (
 
 // open lists what is undecided, by what would decide it.
 func (t *terminal) open() {
-	groups := openGroups(t.r.Checks)
+	groups := openGroups(t.r)
 	if len(groups) == 0 {
 		return
 	}
@@ -19,7 +19,11 @@ func (t *terminal) open() {
 		n += len(g.Checks)
 		musts += g.Musts()
 	}
-	t.section(fmt.Sprintf("Undecided: %s, %d of them MUST", plural(n, "check"), musts))
+	title := fmt.Sprintf("Undecided: %s, %d of them MUST", plural(n, "check"), musts)
+	if !t.opt.Verbose {
+		title += " (--verbose lists them)"
+	}
+	t.section(title)
 	for _, g := range groups {
 		head := g.What
 		if g.How != "" {
@@ -30,9 +34,7 @@ func (t *terminal) open() {
 			for _, r := range g.Checks {
 				t.para(7, pad(line(r.ID), 9)+" ", rank(r)+" · "+line(r.Title)+" — "+line(r.Reason))
 			}
-			continue
 		}
-		t.para(7, "", line(strings.Join(ids(g.Checks), " ")))
 	}
 }
 

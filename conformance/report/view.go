@@ -202,12 +202,12 @@ func (g openGroup) Musts() int {
 
 // openGroups sorts undecided checks by what would decide them: the groups
 // that a choice of the reader decides first and by size, blocked ones after.
-func openGroups(checks []c.CheckResult) []openGroup {
+func openGroups(of *c.Report) []openGroup {
 	var deciders, rest []openGroup
-	for _, r := range filter(checks, isUndecided) {
+	for _, r := range filter(of.Checks, isUndecided) {
 		if r.Decider != "" {
-			what, how := decider(r.Decider)
-			deciders = addOpen(deciders, "decided by "+what, how, r)
+			what, how := of.Deciding(r.Decider)
+			deciders = addOpen(deciders, "decided by "+line(what), line(how), r)
 			continue
 		}
 		what := "open: " + line(orWord(r.Reason, "no reason was given"))
@@ -229,45 +229,6 @@ func addOpen(groups []openGroup, what, how string, r c.CheckResult) []openGroup 
 		}
 	}
 	return append(groups, openGroup{What: what, How: how, Checks: []c.CheckResult{r}})
-}
-
-// decider puts the word of a result into a phrase and the flag that grants it.
-// The word may be a flag itself; one that is not known stands for itself.
-func decider(word string) (what, how string) {
-	word = line(word)
-	if hook, ok := strings.CutPrefix(word, "hook "); ok {
-		return "the author's hook " + hook, "--hooks FILE"
-	}
-	name, _, _ := strings.Cut(strings.TrimPrefix(word, "--"), " ")
-	switch name {
-	case "write":
-		return "permission to write", "--write --object NAME"
-	case "object":
-		return "the name of an object", "--object NAME"
-	case "readback":
-		return "a read-back hook", "--readback-url URL or --readback-command CMD"
-	case "load":
-		return "permission to send at declared speed", "--load"
-	case "skip-convention":
-		return "a declared skip convention", "--skip-convention failure|success|success-with-message"
-	case "max-records":
-		return "a larger budget of records", "--max-records N"
-	case "key-range":
-		return "a range of integer keys", "--key-range FROM:TO"
-	case "timeout":
-		return "more time", "--timeout D"
-	case "token", "token-env":
-		return "a token of the connection", "--token-env NAME"
-	case "url-secret":
-		return "the place of the secret in the URL", "--url-secret query:NAME|path:INDEX"
-	case "probe-plain-http":
-		return "permission to probe plain http", "--probe-plain-http PORT"
-	case "development", "tls-roots", "https", "tls":
-		return "https with public or given roots", "--development off or --tls-roots FILE"
-	case "fixtures":
-		return "fixtures in the configuration file", "--config FILE"
-	}
-	return word, ""
 }
 
 // rank is level, authority and section of a rule, "MUST · spec 7.2.4".

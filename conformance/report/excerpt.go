@@ -1,0 +1,282 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// excerpt is the part of a response that shows what is wrong.
+type excerpt struct {
+	Head   string // "HTTP 200 to sync_batch"
+	Wrong  bool   // the status itself is what is wrong
+	Lines  []excerptLine
+	source string // the body that it is of
+}
+
+// excerptLine is a line of a response as it is shown. A gap stands for lines that
+// are left out.
+type excerptLine struct {
+	Text        string
+	Marked, Gap bool
+}
+
+// Bounds of an excerpt, in lines and in characters of one line.
+const (
+	maxExcerptLine = 300
+	maxMarks       = 6       // more of them mark nothing
+	maxPretty      = 1 << 20 // bytes of a body that is laid out
+)
+
+// room is how much of a response is shown: lines around a marked one, and in all.
+type room struct{ around, lines int }
+
+// decisive is the response that shows a finding, nil without one. It is the one
+// that the finding quotes, else the first in which something can be marked.
+func decisive(f c.Finding, r room) *excerpt {
+	var best *excerpt
+	rank := -1
+	for _, x := range f.Exchanges {
+		if x.Response == nil {
+			continue
+		}
+		lines := layOut(x.Response.Body)
+		actual, quoted := withoutBody(f.Actual, x.Response.Body)
+		absent := absentFrom(f, x.Response.Body.Text)
+		marked := make([]bool, len(lines))
+		if absent == "" {
+			marked = mark(lines, f.Expected, actual)
+		}
+		is := 0
+		switch {
+		case quoted:
+			is = 2
+		case slices.Contains(marked, true):
+			is = 1
+		}
+		if is <= rank {
+			continue
+		}
+		rank = is
+		best = &excerpt{Head: responseHead(x), Wrong: strings.Contains(actual, fmt.Sprintf("HTTP %d", x.Response.Status)),
+			Lines: window(lines, marked, r), source: x.Response.Body.Text}
+		if absent != "" {
+			best.Lines = append(best.Lines, excerptLine{Text: absent, Marked: true})
+		}
+	}
+	return best
+}
+
+// responseHead says which response it is.
+func responseHead(x wire.Exchange) string {
+	head := fmt.Sprintf("HTTP %d", x.Response.Status)
+	if x.RPC != "" {
+		head += " to " + line(x.RPC)
+	}
+	if note := bodyNote(x.Response.Body); note != "" {
+		head += " (" + note + ")"
+	}
+	return head
+}
+
+// layOut writes a body as lines, JSON with one member on each.
+func layOut(b wire.Body) []string {
+	s := b.Text
+	var pretty bytes.Buffer
+	if len(s) <= maxPretty && json.Indent(&pretty, []byte(s), "", "  ") == nil {
+		s = pretty.String()
+	}
+	return block(s)
+}
+
+// below stands for a response that is shown itself.
+const below = "the response below"
+
+// withoutBody takes a response out of what was seen: it is shown below, laid out.
+func withoutBody(actual string, b wire.Body) (rest string, quoted bool) {
+	body := strings.TrimSpace(b.Text)
+	if len(body) < 40 {
+		return actual, false
+	}
+	before, after, found := strings.Cut(actual, body[:40])
+	if !found {
+		return actual, false
+	}
+	quote := body[:40] + after
+	if short, cut := strings.CutSuffix(quote, "…"); cut && strings.HasPrefix(body, short) {
+		return before + below, true
+	}
+	if rest, whole := strings.CutPrefix(quote, body); whole {
+		return before + below + rest, true
+	}
+	return actual, false
+}
+
+// member is one line of JSON that is laid out: the name, the value as it is written.
+var member = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)": )?(.*?),?$`)
+
+// mark finds the lines that what was expected and what was seen speak of. The values
+// that were seen decide; where none is there the members that were expected, then
+// the values that were expected.
+func mark(lines []string, expected, actual string) []bool {
+	for _, speaks := range []func(name, value string) bool{
+		func(name, value string) bool { return quotes(actual, name, value) },
+		func(name, _ string) bool {
+			return name != "" && (strings.Contains(expected, `"`+name+`"`) || len(name) > 3 && name != "result" && hasWord(expected, name))
+		},
+		func(name, value string) bool { return quotes(expected, name, value) },
+		func(name, value string) bool { return name == "error" && value == "{" && hasWord(expected, "result") },
+	} {
+		marked := make([]bool, len(lines))
+		n := 0
+		for i, l := range lines {
+			if parts := member.FindStringSubmatch(l); parts != nil && speaks(parts[1], parts[2]) {
+				marked[i] = true
+				n++
+			}
+		}
+		if n > 0 && n <= maxMarks {
+			return marked
+		}
+	}
+	return make([]bool, len(lines))
+}
+
+// quotes reports whether a text holds the value of a member.
+func quotes(s, name, value string) bool {
+	text, is := strings.CutPrefix(value, `"`)
+	text = strings.TrimSuffix(text, `"`)
+	switch {
+	case is:
+		return text != "" && strings.Contains(s, `"`+text+`"`) || len(text) >= 8 && strings.Contains(s, text)
+	case value == "true" || value == "false" || value == "null":
+		return name != "" && strings.Contains(s, `"`+name+`"`) && hasWord(s, value)
+	}
+	return len(value) >= 3 && hasWord(s, value)
+}
+
+// hasWord reports whether s holds word with no letter or digit next to it.
+func hasWord(s, word string) bool {
+	part := func(b byte) bool {
+		return b == '_' || b >= '0' && b <= '9' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z'
+	}
+	for at := 0; ; {
+		i := strings.Index(s[at:], word)
+		if i < 0 {
+			return false
+		}
+		from, to := at+i, at+i+len(word)
+		if (from == 0 || !part(s[from-1])) && (to == len(s) || !part(s[to])) {
+			return true
+		}
+		at = to
+	}
+}
+
+// window keeps the marked lines with some around them.
+func window(lines []string, marked []bool, r room) (out []excerptLine) {
+	keep := make([]bool, len(lines))
+	kept := 0
+	take := func(i int) {
+		if i >= 0 && i < len(lines) && !keep[i] && kept < r.lines {
+			keep[i] = true
+			kept++
+		}
+	}
+	for i := range lines {
+		if marked[i] {
+			take(i)
+		}
+	}
+	for away := 1; away <= r.around; away++ {
+		for i := range lines {
+			if marked[i] {
+				take(i - away)
+				take(i + away)
+			}
+		}
+	}
+	if kept == 0 || len(lines) <= r.lines {
+		for i := range lines {
+			take(i)
+		}
+	}
+	indent := commonIndent(lines, keep)
+	for i, l := range lines {
+		switch {
+		case keep[i]:
+			out = append(out, excerptLine{Text: foreign.Clip(l[min(indent, len(l)):], maxExcerptLine), Marked: marked[i]})
+		case len(out) == 0 || !out[len(out)-1].Gap:
+			out = append(out, excerptLine{Text: "…", Gap: true})
+		}
+	}
+	return out
+}
+
+// commonIndent is how many spaces all lines that are kept begin with.
+func commonIndent(lines []string, keep []bool) int {
+	indent := -1
+	for i, l := range lines {
+		if n := len(l) - len(strings.TrimLeft(l, " ")); keep[i] && l != "" && (indent < 0 || n < indent) {
+			indent = n
+		}
+	}
+	return max(indent, 0)
+}
+
+// absence and typed introduce what should be in a response.
+var (
+	absence = regexp.MustCompile(`missing ((?:"(?:[^"\\]|\\.)*"(?:, )?)+)`)
+	typed   = regexp.MustCompile(`^("[a-z_]+") as `)
+)
+
+// absentFrom is the line for what is not in a response though it should be.
+func absentFrom(f c.Finding, body string) string {
+	found := absence.FindStringSubmatch(f.Actual)
+	if found == nil {
+		found = typed.FindStringSubmatch(f.Expected)
+	}
+	if found == nil || strings.Contains(body, found[1]) {
+		return ""
+	}
+	return "missing: " + foreign.Clip(line(found[1]), maxExcerptLine)
+}
+
+// literal is a value of JSON in a text, as far as it is worth comparing.
+var literal = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|\[[^\]]*\]|-?[0-9][0-9.eE+-]*|true|false|null`)
+
+// differ finds in what was expected and what was seen the parts of their values
+// that differ: "stored as X" and "it is Y". The parts are byte ranges.
+func differ(expected, actual string) (in, at [2]int, ok bool) {
+	all, seen := literal.FindAllStringIndex(expected, -1), literal.FindStringIndex(actual)
+	if len(all) == 0 || seen == nil || seen[1] != len(actual) {
+		return in, at, false
+	}
+	wanted := all[len(all)-1]
+	if wanted[1] != len(expected) {
+		return in, at, false
+	}
+	a, b := []rune(expected[wanted[0]:wanted[1]]), []rune(actual[seen[0]:seen[1]])
+	from := 0
+	for from < len(a) && from < len(b) && a[from] == b[from] {
+		from++
+	}
+	to := 0
+	for to < len(a)-from && to < len(b)-from && a[len(a)-1-to] == b[len(b)-1-to] {
+		to++
+	}
+	if from+to == 0 || from+to >= max(len(a), len(b)) {
+		return in, at, false // nothing in common, or nothing that differs
+	}
+	span := func(r []rune, start int) [2]int {
+		return [2]int{start + len(string(r[:from])), start + len(string(r[:len(r)-to]))}
+	}
+	return span(a, wanted[0]), span(b, seen[0]), true
+}

@@ -1,0 +1,135 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/internal/wire"
+)
+
+// answered is a finding whose first exchange has that response.
+func answered(expected, actual string, bodies ...string) c.Finding {
+	f := c.Finding{Expected: expected, Actual: actual, Cause: "one cause", Fix: "mend it", Curl: "curl 1"}
+	for i, b := range bodies {
+		f.Exchanges = append(f.Exchanges, wire.Exchange{ID: i + 1, RPC: "sync_batch", Response: &wire.Response{Status: 200, Body: wire.Body{Text: b, Size: int64(len(b))}}})
+	}
+	return f
+}
+
+// shownText is a failed check with the findings as text.
+func shownText(t *testing.T, opt Options, findings ...c.Finding) string {
+	t.Helper()
+	r := sample()
+	r.Checks = r.Checks[3:4]
+	r.Checks[0].Findings = findings
+	var b strings.Builder
+	require.NoError(t, WriteText(&b, r, opt))
+	return b.String()
+}
+
+// TestFindingsAreGrouped: one block for each cause, three examples in it, and one
+// command.
+func TestFindingsAreGrouped(t *testing.T) {
+	var findings []c.Finding
+	for i := range 8 {
+		findings = append(findings, answered(fmt.Sprintf("value %d", i), "nothing", fmt.Sprintf(`{"i":%d}`, i)))
+	}
+	other := answered("value 8", "something")
+	other.Cause, other.Curl = "another cause", "curl 2"
+	text := shownText(t, Options{}, append(findings, other)...)
+	for want, n := range map[string]int{
+		"value 2": 1, "value 3": 0, "and 5 more, which --verbose lists": 1, "Possible cause: one cause": 1, "Possible cause: another cause": 1,
+		"curl 1": 1, "curl 2": 1, "Fix: mend it": 2, "cause 1 of 2": 1, "response  HTTP 200 to sync_batch": 1, "value 8": 1,
+	} {
+		require.Equal(t, n, strings.Count(text, want), "%s\n%s", want, text)
+	}
+	require.Less(t, strings.Index(text, "response  HTTP"), strings.Index(text, "curl 1"))
+
+	text = shownText(t, Options{Verbose: true}, findings...)
+	for i := range 8 {
+		require.Contains(t, text, fmt.Sprintf("value %d", i))
+	}
+	require.NotContains(t, text, "more, which")
+	require.Equal(t, 1, strings.Count(text, "* exchange 1,"), "the same exchange is shown once")
+}
+
+// TestTheSameIsSaidOnce: findings that differ in the id of a call are the same.
+func TestTheSameIsSaidOnce(t *testing.T) {
+	a := answered("a result", "id 0123456789abcdef0123456789abcdef")
+	b := answered("a result", "id fedcba9876543210fedcba9876543210")
+	text := shownText(t, Options{}, a, b)
+	require.Equal(t, 1, strings.Count(text, "actual  "))
+	require.Contains(t, text, "abcdef (2 times)")
+}
+
+func TestExcerpt(t *testing.T) {
+	long := make([]string, 40)
+	for i := range long {
+		long[i] = fmt.Sprintf(`{"identifier":"key-%02d","success":true}`, i)
+	}
+	results := `{"jsonrpc":"2.0","result":{"record_results":[` + strings.Join(long, ",") + `]}}`
+	for name, tc := range map[string]struct {
+		f      c.Finding
+		marked []string
+	}{
+		"a value that was seen":          {answered(`"success" as a boolean`, `"key-07" has no`, results), []string{`"identifier": "key-07",`}},
+		"a member that was expected":     {answered(`an error with the code -32601`, "the wrong one", `{"error":{"code":-32000,"message":"no"}}`), []string{`"error": {`, `"code": -32000,`}},
+		"a value that was expected":      {answered(`age of "key-39" stored as 3`, "it is 4", results), []string{`"identifier": "key-39",`}},
+		"an error for a result":          {answered("a result", "none", `{"error":{"text":1}}`), []string{`"error": {`}},
+		"what is not there":              {answered("3 results", `2 results; missing "key-77"`, results), []string{`missing: "key-77"`}},
+		"a member that is not there":     {answered(`"success" as true or false`, "none", `{"result":{}}`), []string{`missing: "success"`}},
+		"the second response":            {answered("the same", `"key-two" came`, `{"a":"key-one"}`, `{"a":"key-two"}`), []string{`"a": "key-two"`}},
+		"what is in every line":          {answered(`"success"`, "nothing", results), nil},
+		"text that is no JSON":           {answered("JSON", "HTML", "<html>\n<body>busy"), nil},
+		"a number is no part of another": {answered("1", "it is 100", `{"a":1000,"b":100}`), []string{`"b": 100`}},
+	} {
+		x := decisive(tc.f, room{around: 2, lines: 10})
+		require.NotNil(t, x, name)
+		var marked []string
+		for _, l := range x.Lines {
+			if l.Marked {
+				marked = append(marked, strings.TrimSpace(l.Text))
+			}
+		}
+		require.Equal(t, tc.marked, marked, name)
+		require.LessOrEqual(t, len(x.Lines), 13, "%s: ten lines with gaps around them and what is missing", name)
+	}
+	require.Nil(t, decisive(answered("a", "b"), excerptRoom), "without a response")
+}
+
+// TestTheResponseIsNotSaidTwice: where what was seen is the response, laid out.
+func TestTheResponseIsNotSaidTwice(t *testing.T) {
+	body := `{"jsonrpc":"2.0","id":"0123456789abcdef","result":{"success":"true"}}`
+	for actual, want := range map[string]string{
+		"test_connection: " + body: "actual    test_connection: the response below\n",
+		body[:50] + "…":            "actual    the response below\n",
+		"HTTP 200 " + body + "!":   "actual    HTTP 200 the response below!\n",
+		body[:39]:                  "actual    " + body[:39] + "\n",
+	} {
+		require.Contains(t, shownText(t, Options{}, answered(`"success" as true or false`, actual, body)), want)
+	}
+}
+
+func TestDiffer(t *testing.T) {
+	for name, tc := range map[string]struct{ expected, actual, in, at string }{
+		"moments":           {`a of "k" stored as "2021-03-29T16:32Z"`, `it is "2021-03-29T14:32Z"`, "6", "4"},
+		"numbers":           {"stored as 9007199254740993", "it is 9007199254740992", "3", "2"},
+		"a part is lost":    {`stored as "ends\n"`, `it is "ends"`, `\n`, ""},
+		"letters of others": {`stored as "café"`, `it is "cafè"`, "é", "è"},
+	} {
+		in, at, ok := differ(tc.expected, tc.actual)
+		require.True(t, ok, name)
+		require.Equal(t, tc.in, tc.expected[in[0]:in[1]], name)
+		require.Equal(t, tc.at, tc.actual[at[0]:at[1]], name)
+	}
+	for expected, actual := range map[string]string{"stored as 1": "it is 2", "stored as null": `it is "null" or so`, "text": "it is 3", `as "a"`: `is "a"`, "": ""} {
+		_, _, ok := differ(expected, actual)
+		require.False(t, ok, "%s: %s", expected, actual)
+	}
+	text := shownText(t, Options{}, answered(`stored as "2021-03-29T16:32Z"`, `it is "2021-03-29T14:32Z"`))
+	require.Contains(t, text, "actual    it is \"2021-03-29T14:32Z\"\n                                   ^\n")
+}

@@ -1,0 +1,80 @@
+package report
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	c "github.com/destkit/destkit/conformance"
+)
+
+// pageOf is the HTML report of r.
+func pageOf(t *testing.T, r *c.Report) string {
+	t.Helper()
+	return string(render(t, HTML, r))
+}
+
+// TestPageShowsFailuresFirst: the counts begin with the failures, and an index leads
+// to every failure and warning before the first of them is shown.
+func TestPageShowsFailuresFirst(t *testing.T) {
+	html := pageOf(t, sample())
+	require.Less(t, strings.Index(html, "</b> FAIL<"), strings.Index(html, "</b> PASS<"))
+	index, _, found := strings.Cut(html[strings.Index(html, `<h2 id="findings">`):], "</nav>")
+	require.True(t, found)
+	require.Contains(t, index, "3 failures, 2 warnings")
+	for _, id := range []string{"RES-002", "SEM-005", "STA-001", "RPC-009", "TIM-001"} {
+		require.Contains(t, index, `<a href="#`+id+`">`)
+		require.Contains(t, html, `id="`+id+`"`)
+	}
+	require.Contains(t, index, "blocks 1 check")
+	require.NotContains(t, pageOf(t, conformant()), `id="findings"`)
+}
+
+// TestPageOfManyFindings: the index folds what does not fit a screen, and a cause
+// shows three findings and one command.
+func TestPageOfManyFindings(t *testing.T) {
+	r := sample()
+	one := r.Checks[3]
+	r.Checks = nil
+	for i := range 40 {
+		check := one
+		check.ID, check.Findings = fmt.Sprintf("MANY-%03d", i), nil
+		for n := range 25 {
+			check.Findings = append(check.Findings, answered(fmt.Sprintf("value %d", n), "nothing", fmt.Sprintf(`{"i":%d}`, i)))
+		}
+		r.Checks = append(r.Checks, check)
+	}
+	html := pageOf(t, r)
+	require.Contains(t, html, "<summary>and 20 more</summary>")
+	require.Equal(t, 40, strings.Count(html, "<summary>and 22 more</summary>"))
+	require.Equal(t, 40, strings.Count(html, "<code>curl 1</code>"))
+	require.Equal(t, 40, strings.Count(html, "<details class=\"exchange\">"), "the same exchange is shown once")
+}
+
+// TestPageMarks: what is wrong in the response, and what differs in two values.
+func TestPageMarks(t *testing.T) {
+	r := sample()
+	r.Checks[3].Findings = []c.Finding{
+		answered(`"identifier" as a boolean`, `field 1 has "true"`, `{"identifier":"true","required":true}`),
+		answered(`stored as "16:32"`, `it is "14:32"`),
+	}
+	html := pageOf(t, r)
+	require.Contains(t, html, "\n<mark>  &#34;identifier&#34;: &#34;true&#34;,</mark>\n")
+	require.Contains(t, html, "stored as &#34;1<mark>6</mark>:32&#34;")
+	require.Contains(t, html, "it is &#34;1<mark>4</mark>:32&#34;")
+}
+
+// TestTones: green is for a verdict without a reservation.
+func TestTones(t *testing.T) {
+	r := conformant()
+	require.Equal(t, "good", verdictTone(r))
+	require.Equal(t, green+";"+bold, (&terminal{r: r}).verdictColor())
+	r.Verdict = c.ConformantInPart
+	require.Equal(t, "part", verdictTone(r))
+	require.Equal(t, yellow+";"+bold, (&terminal{r: r}).verdictColor())
+	r.Verdict = c.NonConformant
+	require.Equal(t, "bad", verdictTone(r))
+	require.Equal(t, red+";"+bold, (&terminal{r: r}).verdictColor())
+}
