@@ -41,9 +41,9 @@ func withPathSecret(cfg destsim.Config, id string) destsim.Config {
 
 const killFront = `# Kill matrix
 
-Each violation of the simulated destination changes one behaviour; the check that it is named for
-must see it (FAIL, or WARN below the gate). What else the same behaviour breaks is listed with its
-reason and compared exactly. Written by ` + "`make docs`" + `.`
+Each violation of the simulated destination changes one behaviour. The check that it is named for must
+detect it: FAIL, or WARN where the profile does not count the rule. The table lists, with the reason,
+what else the same behaviour breaks; the test compares it exactly. ` + "`make docs`" + ` writes this page.`
 
 // TestKillMatrix breaks one rule at a time: the named check fails, what else
 // trips is listed with its reason, and nothing more.

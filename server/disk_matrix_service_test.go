@@ -18,18 +18,18 @@ const (
 	diskPage = "../docs/disk-matrix-service.md"
 	diskHead = `# Disk fault matrix of the service
 
-What a disk can do to the files of a service beside the ledger, which has
-[a matrix of its own](disk-matrix.md): the database, its log and the checksum of its last stop, the
-journal of a file that rows are appended to, backups and snapshots. Each cell harms one file, or takes
-the room or the right to write away, and does what reads or writes the file. Refused means: with an
-error that names the file or its folder and says what to do, and with every file as it was; what it
-says to do is then done, every answer of the API is what it was, and the next run brings the
-destination to what the operation promises, which an audit confirms. Written by ` + "`make docs`" + `.
+Each cell damages one file of a service, or removes free space or the right to write, and performs the
+operation that reads or writes the file: the database, its log, the checksum of its last stop, the
+journal of a file that rows are appended to, backups and snapshots. The ledger has
+[its own matrix](disk-matrix.md). Refused: an error names the file or its folder and the remedy, and
+every file is unchanged. The test then applies the remedy, every response of the API is as before, and
+the next run brings the destination to what the operation promises; an audit confirms it. ` + "`make docs`" + `
+writes this page.
 
-SQLite has no checksums of pages. Two things stay unseen, therefore: a changed byte within a value of a
-database whose process was killed, or that is being served; and the log of a killed process that is
-cut off, which looks like the torn end that a kill may leave (a run in what was cut off is missed by
-the ledger, and the start is refused). A backup is compared with the checksum in it.
+SQLite pages have no checksums, so two kinds of damage are not detected: a changed byte within a value
+of a database whose process was killed or is running; and a truncated log of a killed process, which
+looks like the incomplete end that a kill can leave (if a run was in the lost part, the ledger misses
+it and the start is refused). A backup is compared with its own checksum.
 
 | file | harm | operation | outcome |
 |---|---|---|---|

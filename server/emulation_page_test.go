@@ -93,7 +93,7 @@ func sampleTables(w *world) string {
 }
 
 func emulatedDestinations() string {
-	out := "\n## Destinations\n\nFields that are required are in bold; `custom` stands where syncs can make new fields.\n\n" +
+	out := "\n## Destinations\n\nRequired fields are bold. `custom`: syncs can create new fields.\n\n" +
 		"| type | object | operations | fields | fails |\n|---|---|---|---|---|\n"
 	for _, e := range destination.BuiltIn() {
 		for i, o := range e.Objects {

@@ -206,9 +206,9 @@ func mutationScore(rows []Fidelity, results map[string]mutation, judged map[stri
 		states = append(states, fmt.Sprintf("%d %s", bare[state], state))
 	}
 	all := proven + byJudge
-	return fmt.Sprintf("%d of %d claims are proven by something that fails when they are broken (%d %%): %d by their own\n"+
-		"tests, %d by a check of `destkit conform service`, which `make test` runs against this service.\n"+
-		"%d survived: they can be broken and nothing fails. %d have no mutation: %s.",
+	return fmt.Sprintf("%d of %d claims have something that fails when they are broken (%d %%): for %d it is their\n"+
+		"tests, for %d a check of `destkit conform service`, which `make test` runs against this service.\n"+
+		"For %d nothing fails. %d have no mutation: %s.",
 		all, len(rows), 100*all/len(rows), proven, byJudge, survived, len(rows)-all-survived, strings.Join(states, ", "))
 }
 

@@ -134,24 +134,25 @@ func fidelityTable(rows []Fidelity, proofs map[string][]string, results map[stri
 	}
 	fmt.Fprintf(&b, `# Fidelity
 
-Every rule of sections 2 to 9 of the specification that concerns the REST API,
-how well it is founded, and the tests that stand for it. The running service shows
-the rules at `+"`GET /_control/fidelity`"+`. This page is generated.
+Every rule of sections 2 to 9 of the specification that concerns the REST API, its
+basis, and the tests that prove it. The running service shows the rules at
+`+"`GET /_control/fidelity`"+`. This page is generated.
 
 %s
 
 `+"`make mutations`"+` runs the tests of each claim against a service that breaks it on
-purpose: by a violation, or by another value in its answers. "Proven" stands in the
-column "broken once" only where they then fail, under each that contradicts the
-sentence; "by the judge" where they pass and the check of that name fails
-(service-kill-matrix.md). What neither notices is named.
+purpose, by a violation or by another value in its responses. The column "broken
+once" says "proven" if these tests fail under every mutation that contradicts the
+rule, and "by the judge" if they pass and the check of that name fails
+([service-kill-matrix.md](service-kill-matrix.md)). It names every mutation that
+neither detects.
 
 | state | rows | meaning |
 |---|---|---|
 | specified | %d | the specification says so |
-| published | %d | it does not, published pages or clients do |
-| assumed | %d | nobody does; it is our choice |
-| unknown | %d | nobody does; do not rely on what is done here |
+| published | %d | not in the specification; published pages or clients say so |
+| assumed | %d | no source says so; a choice of this service |
+| unknown | %d | no source says so; do not rely on this behaviour |
 `, mutationScore(rows, results, judged), counts[StateSpecified], counts[StatePublished], counts[StateAssumed], counts[StateUnknown])
 	section := ""
 	for _, row := range rows {

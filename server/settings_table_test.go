@@ -157,9 +157,9 @@ func TestSettings(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString(`# Settings
 
-Every key of the request bodies of the REST API, what it does, and the test that sees
-it. What only replies have is not listed: a request may send it back, and it is ignored.
-This page is generated.
+Every key of the request bodies of the REST API, its effect, and the test that observes
+it. Keys that only responses have are not listed: a request can send them back, and the
+service ignores them. This page is generated.
 `)
 	for _, part := range document.Settings {
 		require.Contains(t, keys, part.Resource, "no request has this resource")

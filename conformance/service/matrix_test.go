@@ -21,9 +21,10 @@ var update = flag.Bool("update", false, "write docs/service-kill-matrix.md and d
 
 const killFront = `# Kill matrix of the service suite
 
-Each violation of the reference service (` + "`destkit serve --violate ID`" + `) changes one behaviour; the
-check that it is named for must see it (FAIL, or WARN below the gate). What else the same behaviour
-breaks in its area is listed with its reason and compared exactly. Written by ` + "`make docs`" + `.`
+Each violation of the reference service (` + "`destkit serve --violate ID`" + `) changes one behaviour. The
+check that it is named for must detect it: FAIL, or WARN where the profile does not count the rule.
+The table lists, with the reason, what else the same behaviour breaks in its area; the test compares
+it exactly. ` + "`make docs`" + ` writes this page.`
 
 // TestServiceKillMatrix breaks one rule at a time: the named check fails, what
 // else trips is listed with its reason, and nothing more.

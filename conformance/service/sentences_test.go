@@ -92,13 +92,13 @@ const sentencesTable = "../../docs/service-sentences.md"
 func TestSentencesTable(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("# The sentences of the specification and their checks\n\n" +
-		"Every sentence and every table row of the specification, and the checks of\n" +
-		"`destkit conform service` that judge it. Some bind no service: they say what a custom\n" +
-		"destination has to do, what something is, or that something is not shown. What binds a\n" +
-		"service and cannot be judged from outside has its reason. Where a sentence opens a\n" +
+		"Every sentence and every table row of the specification, with the checks of\n" +
+		"`destkit conform service` that judge it. Some sentences do not bind a service: they bind\n" +
+		"a custom destination, define a term, or say that something is not shown. A sentence that\n" +
+		"binds a service and cannot be judged from outside has a reason. Where a sentence opens a\n" +
 		"numbered rule, the number is in brackets: checks and comments in the code cite it, such\n" +
 		"as \"spec 4.1.1\".\n" +
-		"Written by `go test ./conformance/service -run TestSentencesTable -update`.\n")
+		"`go test ./conformance/service -run TestSentencesTable -update` writes this page.\n")
 	for _, section := range loadSentences(t).Sections {
 		if len(section.Sentences) == 0 {
 			continue

@@ -132,26 +132,26 @@ func (c *collected) summary() string {
 
 const front = `# Endpoint zoo
 
-Custom destinations as authors write them, in plain Node, Python and Go: each has one honest
-mistake, or one habit that is right and unusual. The judge runs against every one, without and with
-a read-back hook. The kill matrix breaks rules by lying; the zoo is wrong without knowing it. The
-servers are in ` + "`conformance/internal/zoo`" + `; ` + "`make zoo`" + ` judges them, ` + "`make docs`" + ` writes this page.
+Custom destinations as authors write them, in plain Node, Python and Go. Each has one typical mistake,
+or one habit that is correct and unusual. The judge runs against each, without and with a read-back
+hook. The kill matrix breaks rules on purpose; the zoo breaks them by mistake. The servers are in
+` + "`conformance/internal/zoo`" + `; ` + "`make zoo`" + ` judges them, ` + "`make docs`" + ` writes this page.
 
-A check counts as finding a mistake only when its sentence is about that mistake.
+A check counts as finding a mistake only if its sentence is about that mistake.
 `
 
 func (c *collected) page() string {
 	var b strings.Builder
 	b.WriteString(front)
-	c.mistakeTable(&b, "Mistakes against a rule", "With read-back at least 95 % end in a FAIL, none in silence.", false)
-	c.mistakeTable(&b, "Mistakes against a recommendation", "The protocol leaves these open or only recommends the right way: a warning is what an author needs.", true)
-	b.WriteString("\n## Habits\n\nThese are right: no check fails, whatever the judge knows.\n\n| habit | language | what is unusual | without read-back | with read-back |\n|---|---|---|---|---|\n")
+	c.mistakeTable(&b, "Mistakes against a rule", "With read-back, at least 95 % end in a FAIL.", false)
+	c.mistakeTable(&b, "Mistakes against a recommendation", "The protocol leaves these open or only recommends the right way, so the author gets a warning.", true)
+	b.WriteString("\n## Habits\n\nThese are correct: no check fails, without or with read-back.\n\n| habit | language | what is unusual | without read-back | with read-back |\n|---|---|---|---|---|\n")
 	for _, h := range zoo.Habits() {
 		o := c.habits[keyOf(h.Language, h.Name)]
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", h.Name, h.Language, cell(h.Sentence), o[false], o[true])
 	}
 	both, pairs := c.bothFound()
-	fmt.Fprintf(&b, "\n## Pairs\n\nTwo of ten common mistakes in one server, judged once, with read-back. Both are found in %d of %d pairs.\n\n| first | found | second | found | seconds |\n|---|---|---|---|---|\n", both, pairs)
+	fmt.Fprintf(&b, "\n## Pairs\n\nTwo of ten common mistakes in one server, judged once, with read-back. The judge finds both in %d of %d pairs.\n\n| first | found | second | found | seconds |\n|---|---|---|---|---|\n", both, pairs)
 	common := zoo.Common()
 	for i, first := range common {
 		for _, second := range common[i+1:] {

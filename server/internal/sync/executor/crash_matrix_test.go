@@ -304,13 +304,12 @@ func TestCrashMatrixOnPostgreSQL(t *testing.T) {
 
 const crashHead = `# Crash matrix
 
-A process that makes the run of a sync is killed (kill -9) at a named point, for the first, a middle and
-the last time that it passes there. Another process goes on with the run. What the destination holds is
-then what the operation promises, nothing of it twice, and every counter is that of a run that was not
-interrupted; the run after it finds nothing left to do. "acknowledged" is what the books had when the
-process was dead, "sent" what the resumed run sent. Where "source" says changed, rows went back to what
-they were, others went and others came while the process was dead: no other run can be compared with that
-one, and its counters only have to add up. Written by ` + "`make docs`" + `.
+Each cell kills the process that executes a run (kill -9) at a named point, when it passes there for the
+first, a middle or the last time. Another process continues the run. Then the destination holds what the
+operation promises, nothing twice, and every counter is that of an uninterrupted run; the next run has
+nothing to do. "acknowledged": what the ledger held after the kill. "sent": what the resumed run sent. Where
+"source" is "changed", rows were restored, removed and added between the kill and the resumption; such a run
+has no counterpart to compare with, and its counters only have to add up. ` + "`make docs`" + ` writes this page.
 
 | point | operation | killed at | source | resumed | records | verdict |
 |---|---|---|---|---|---|---|

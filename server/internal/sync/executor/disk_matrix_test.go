@@ -168,13 +168,13 @@ func TestDiskMatrix(t *testing.T) {
 
 const diskHead = `# Disk fault matrix
 
-The ledger of a sync is on a disk that fails, at the first, a middle and the last use of its kind in a
-run, or a file of it is harmed while no process has it. The run either comes to its end as if nothing
-had been, or fails and says why; the run after it, with a good disk, brings the destination to what the
-operation promises, and the one after that finds nothing left to do. After a harm the next run says what
-was lost; where it does not know every key any more it says that deletes are unknown, and only then may a
-record stay that has left the source. The other files of a service are in
-[disk-matrix-service.md](disk-matrix-service.md). Written by ` + "`make docs`" + `.
+Each cell injects a disk failure under the ledger of a sync, at the first, a middle or the last use of its
+kind in a run, or damages a ledger file while no process uses it. The run completes as usual, or fails and
+says why. The next run, with a good disk, brings the destination to what the operation promises; the run
+after that has nothing to do. After damage, the next run reports what was lost. If it no longer knows every
+key, it reports that deletes are unknown; only then can a record stay that has left the source.
+[disk-matrix-service.md](disk-matrix-service.md) covers the other files of a service. ` + "`make docs`" + ` writes
+this page.
 
 | disk or file | operation | at | the run | the run after it |
 |---|---|---|---|---|

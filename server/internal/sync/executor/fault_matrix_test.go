@@ -299,13 +299,13 @@ func (f *faultTable) add(c faultCell, said string) {
 
 const faultHead = `# Fault matrix
 
-Each fault of the simulated destination meets a run of each operation: 2,000 records in twenty batches, four
-of them at once, and 20,000 records for the faults with commit phases. "repaired" means that the run itself
-has delivered everything; a code is the error_code with which it failed; "named" are the records that it
-reports as failed, with their messages. In every cell a model compares what the destination stores with
-what the run says: what it calls sent is stored, nothing is stored twice, the counters are those of the
-books; and the next run, without the fault, delivers what was left, nothing else, and leaves nothing to do.
-A destination that lies (acknowledge_unstored) can only be found by reading back. Written by ` + "`make docs`" + `.
+Each cell combines a fault of the simulated destination with a run of an operation: 2,000 records in twenty
+batches, four in parallel, and 20,000 records for faults with commit phases. "repaired": the run itself
+delivered everything. A code: the run failed with this error_code. "named": the run reports these records as
+failed, with their messages. A model compares the destination with the run in every cell: what the run calls
+sent is stored, nothing is stored twice, and the counters are those of the ledger. The next run, without the
+fault, delivers exactly what was left. Only a read-back detects a destination that acknowledges what it does
+not store (acknowledge_unstored). ` + "`make docs`" + ` writes this page.
 
 `
 
