@@ -224,7 +224,7 @@ func restoreRefused(err error) error {
 		return problem.Refuse(http.StatusConflict, "the snapshot was sealed under another master key; start this service with that key")
 	case errors.Is(err, store.ErrNewer), errors.Is(err, errNoSnapshot), errors.Is(err, store.ErrNotACopy):
 		return problem.Refuse(http.StatusBadRequest, "%v", err)
-	case errors.Is(err, store.ErrDamaged): // the service's own
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, store.ErrDisk): // the service's own
 		return err
 	}
 	if problem.Of(err).Code != http.StatusInternalServerError {

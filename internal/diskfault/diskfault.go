@@ -11,9 +11,11 @@
 package diskfault
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -124,6 +126,28 @@ func (d *Disk) Met() int {
 // PowerLost copies the folder as it is after the power is lost now: of the databases in it
 // what was synced, of all other files what is there.
 func (d *Disk) PowerLost(to string) error {
+	return d.copied(to, func(f *file, path string) error { return os.WriteFile(path, f.durable, 0o600) })
+}
+
+// Killed copies the folder as it is after the process is killed now, onto a disk of the
+// same state: all that was written is there, and what was not synced or could not be is
+// not durable.
+func (d *Disk) Killed(t testing.TB, to string) *Disk {
+	t.Helper()
+	after := Under(t, to)
+	err := d.copied(to, func(f *file, path string) error {
+		info, err := os.Stat(path)
+		after.files = append(after.files, &file{path: path, info: info, durable: bytes.Clone(f.durable), pending: slices.Clone(f.pending)})
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return after
+}
+
+// copied copies the folder, and calls each for the files of databases.
+func (d *Disk) copied(to string, each func(f *file, path string) error) error {
 	if err := os.CopyFS(to, os.DirFS(d.dir)); err != nil {
 		return err
 	}
@@ -137,8 +161,9 @@ func (d *Disk) PowerLost(to string) error {
 		if err != nil {
 			return err
 		}
+		copied := filepath.Join(to, rest)
 		if strings.HasSuffix(path, "-shm") { // memory that processes share
-			return os.Remove(filepath.Join(to, rest))
+			return os.Remove(copied)
 		}
 		info, err := entry.Info()
 		if err != nil {
@@ -146,7 +171,7 @@ func (d *Disk) PowerLost(to string) error {
 		}
 		for _, f := range d.files {
 			if os.SameFile(f.info, info) && f.holds(info) {
-				return os.WriteFile(filepath.Join(to, rest), f.durable, 0o600)
+				return each(f, copied)
 			}
 		}
 		return nil

@@ -105,6 +105,8 @@ func Of(err error) *Failure {
 		return &Failure{Code: http.StatusInternalServerError, Message: "a file of the ledger is damaged; the next run of its sync says what is lost", Cause: err}
 	case errors.Is(err, store.ErrDamaged):
 		return &Failure{Code: http.StatusInternalServerError, Message: "the service's database is damaged; start it from a backup", Cause: err}
+	case errors.Is(err, store.ErrDisk):
+		return &Failure{Code: http.StatusInternalServerError, Message: "the disk of the service's database fails; what was acknowledged is kept: see to the disk, then look what is there and try again", Cause: err}
 	case errors.Is(err, store.ErrNewer):
 		return &Failure{Code: http.StatusServiceUnavailable, Message: "a newer version of the service has changed the database; this process works no more: replace it by one of that version", Cause: err}
 	case errors.Is(err, store.ErrWrongKey):

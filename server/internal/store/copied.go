@@ -112,7 +112,7 @@ func markFile(path string) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(c.markBackup(), c.close()); err != nil {
+	if err := errors.Join(c.markBackup(), c.empty(), c.close()); err != nil {
 		return fmt.Errorf("mark copy: %w", err)
 	}
 	return nil

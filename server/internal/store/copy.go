@@ -42,7 +42,7 @@ func (f *files) copy(ctx context.Context, reader conn, w io.Writer) error {
 		return err
 	}
 	temp := filepath.Join(f.dir, rand.Text()+leftover)
-	defer os.Remove(temp)
+	defer removeDatabase(temp)
 	if err := reader.(*lite).backup(ctx, temp); err != nil {
 		return err
 	}
@@ -122,12 +122,15 @@ func backup(ctx context.Context, dir, to string) error {
 	} else if inside {
 		return ErrInside
 	}
+	if err := leftWhole(dir, path+"-wal"); err != nil {
+		return err
+	}
 	// A checksum of what is damaged already would vouch for it.
 	if _, err := (&files{dir: dir, path: path}).unchanged(); err != nil {
 		return err
 	}
 	temp := to + "." + rand.Text() + leftover
-	defer os.Remove(temp)
+	defer removeDatabase(temp)
 	if err := vacuum(ctx, path, temp); err != nil {
 		return err
 	}

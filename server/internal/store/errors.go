@@ -16,6 +16,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	ErrConflict = errors.New("changed meanwhile")
 	ErrFull     = errors.New("no space left for the database")
+	ErrDisk     = errors.New("the disk of the database fails")
 	ErrNewer    = errors.New("made by a newer version of the program")
 	ErrWrongKey = errors.New("wrong master key")
 	ErrDamaged  = errors.New("the database is damaged")
@@ -88,6 +89,8 @@ func translate(err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull:
 		return fmt.Errorf("%w: %w", ErrFull, err)
+	case sqlite.ResultIOErr:
+		return fmt.Errorf("%w: %w", ErrDisk, err)
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
@@ -125,7 +128,7 @@ func harmless(err error) bool {
 // but that the store cannot be used at this moment: it is away, locked or full, or its
 // disk fails, or a newer program has taken this one's place.
 func Passing(err error) bool {
-	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) || errors.Is(err, ErrNewer) {
+	if errors.Is(err, ErrUnavailable) || errors.Is(err, ErrFull) || errors.Is(err, ErrDisk) || errors.Is(err, ErrNewer) {
 		return true
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {

@@ -56,7 +56,9 @@ func wholeLog(path string) error {
 }
 
 // lostChanges reads a log and reports whether there are whole changes after a place at
-// which SQLite ends to read it.
+// which SQLite ends to read it. Frames that follow each other there were written one after
+// the other; what a refused change has left, and a later one did not overwrite, is one
+// change that nothing follows, and the next such rest begins anew.
 func lostChanges(r io.Reader) (bool, error) {
 	head := make([]byte, logHeader)
 	if _, err := io.ReadFull(r, head); err != nil {
@@ -76,21 +78,36 @@ func lostChanges(r io.Reader) (bool, error) {
 	}
 	frame := make([]byte, frameHeader+int(size))
 	bad, changes := false, 0
+	stored := sum // what the frame before says
 	for {
 		if _, err := io.ReadFull(r, frame); err != nil {
-			return changes > 1, unlessEnded(err)
+			return false, unlessEnded(err)
 		}
 		ours := string(frame[8:16]) == string(head[16:24]) // frames of an earlier round are others
-		if !bad {
-			sum.add(frame[:8])
-			sum.add(frame[frameHeader:])
-			bad = !ours || !sum.is(frame[16:])
+		follows := sum.next(frame)
+		if !follows && bad {
+			follows = stored.next(frame)
+			sum = stored
 		}
+		if bad && !follows {
+			changes = 0
+		}
+		bad = bad || !ours || !follows
 		// The first is that of the bad frame itself, which the process may not have ended.
 		if bad && ours && binary.BigEndian.Uint32(frame[4:]) != 0 {
-			changes++
+			if changes++; changes > 1 {
+				return true, nil
+			}
 		}
+		stored.a, stored.b = binary.BigEndian.Uint32(frame[16:]), binary.BigEndian.Uint32(frame[20:])
 	}
+}
+
+// next adds a frame, and reports whether it says so itself.
+func (s *logSum) next(frame []byte) bool {
+	s.add(frame[:8])
+	s.add(frame[frameHeader:])
+	return s.is(frame[16:])
 }
 
 // unlessEnded takes the end of a log for no error.

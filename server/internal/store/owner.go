@@ -34,7 +34,7 @@ func own(dir, text string) (*owner, error) {
 	}
 	db, err := handles.Open(path, sqlite.OpenReadWrite)
 	if err != nil {
-		return nil, fmt.Errorf("lock: %w", err)
+		return nil, fmt.Errorf("lock: %w", translate(err))
 	}
 	db.SetBusyTimeout(0)
 	o := &owner{dir: dir, lock: &lite{db}}

@@ -25,11 +25,16 @@ func (s *Store) adopt(c *lite) error {
 	if err != nil {
 		return notACopy(err)
 	}
-	faults := 0
-	err = c.query("SELECT 1 FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 1 FROM pragma_foreign_key_check",
-		func(cells) error { faults++; return nil })
+	first, faults := "", 0
+	err = c.query("SELECT quick_check FROM pragma_quick_check WHERE quick_check <> 'ok' UNION ALL SELECT 'a reference to nothing' FROM pragma_foreign_key_check",
+		func(c cells) error {
+			if faults++; faults == 1 {
+				first = c.text(0)
+			}
+			return nil
+		})
 	if err == nil && faults > 0 {
-		err = fmt.Errorf("%w: it has %d faults", ErrNotACopy, faults)
+		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults", ErrNotACopy, faults))
 	}
 	if err != nil {
 		return notACopy(err)
@@ -76,12 +81,12 @@ func notACopy(err error) error {
 // unpack makes the database file of a new directory from a copy.
 func (s *Store) unpack(ctx context.Context, path string, from io.Reader) error {
 	temp := path + leftover
-	defer os.Remove(temp)
+	defer removeDatabase(temp)
 	staged, err := s.stageFile(ctx, from, temp)
 	if err != nil {
 		return err
 	}
-	if err := staged.close(); err != nil {
+	if err := errors.Join(staged.empty(), staged.close()); err != nil {
 		return err
 	}
 	if err := syncFile(temp); err != nil {
@@ -259,7 +264,7 @@ func (s *Store) stage(ctx context.Context, from io.Reader) (staged *lite, remove
 		return staged, func() {}, err
 	}
 	temp := filepath.Join(s.dir, rand.Text()+leftover)
-	remove = func() { _ = os.Remove(temp) }
+	remove = func() { removeDatabase(temp) }
 	if staged, err = s.stageFile(ctx, from, temp); err != nil {
 		remove()
 	}

@@ -57,6 +57,9 @@ func (s *Store) openDatabase(ctx context.Context, o Options) (err error) {
 		if err := wholeLog(f.path + "-wal"); err != nil {
 			return err
 		}
+		if err := renewLog(f.path + "-wal"); err != nil {
+			return err
+		}
 		if whole, err = f.unchanged(); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/hex"
 	"encoding/json"
@@ -136,7 +137,7 @@ func (c *lite) holdsTogether() error {
 		return nil
 	})
 	if err == nil && faults > 0 {
-		err = fmt.Errorf("%w: it has %d faults, the first: %s", ErrDamaged, faults, first)
+		err = cmp.Or(unreadPage(first), fmt.Errorf("%w: it has %d faults, the first: %s", ErrDamaged, faults, first))
 	}
 	if err != nil {
 		return err
@@ -192,11 +193,15 @@ func (tx *Tx) beginSession() error {
 	if err := tx.SetSetting(settingSession, rand.Text()); err != nil {
 		return err
 	}
-	if err := f.forgetSum(); err != nil {
-		return err
+	return f.forgetSum()
+}
+
+// begunSession notes that the session has its name, which the first commit that succeeds
+// gives it.
+func (tx *Tx) begunSession() {
+	if f, ok := tx.store.onDisk(); ok && tx.changed {
+		f.session = true
 	}
-	f.session = true
-	return nil
 }
 
 // session reads the name of the session, for a store that is no longer in use; "":

@@ -81,9 +81,11 @@ func (s *Store) change(ctx context.Context, change func(*Tx) error) error {
 		return fmt.Errorf("commit change: %w", err)
 	}
 	if err := tx.commit(); err != nil {
+		tx.withdraw()
 		return fmt.Errorf("commit change: %w", err)
 	}
 	c = nil // nothing is left to undo
+	tx.begunSession()
 	s.keys.add(tx.keys, tx.epoch)
 	return nil
 }
