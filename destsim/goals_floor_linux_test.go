@@ -256,7 +256,13 @@ func (h *hammer) receive(c *hammered) (bool, error) {
 	if at < 0 || !bytes.HasPrefix(got, statusOK) {
 		return false, fmt.Errorf("reply %q", got[:end])
 	}
-	_, length, _ := digitsAt(got, at+len(contentLength))
+	length := 0
+	for _, digit := range got[at+len(contentLength) : end] {
+		if digit < '0' || digit > '9' {
+			break
+		}
+		length = 10*length + int(digit-'0')
+	}
 	body := got[end+len(endOfHead):]
 	if len(body) < length {
 		return false, nil

@@ -2,13 +2,14 @@ package destsim
 
 import (
 	"context"
-	"errors"
+	"crypto/tls"
 	"log"
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
+
+	"github.com/destkit/destkit/destsim/internal/httpfront"
 )
 
 // Server serves one simulator on listeners that it is handed. Calls of the
@@ -32,154 +33,74 @@ type Server struct {
 	// ErrorLog takes what net/http complains about; nil: the log package.
 	ErrorLog *log.Logger
 
-	look time.Duration // see lookAgain, which 0 stands for
-
-	once sync.Once
-	http *http.Server
-
-	mu      sync.Mutex
-	conns   map[*fastConn]struct{}
-	fronts  map[*handedListener]struct{}
-	closing atomic.Bool
-	empty   chan struct{} // closed when closing and the last connection has gone
-	date    atomic.Pointer[dateText]
+	once  sync.Once
+	front httpfront.Server
 }
 
 // init makes what a zero Server lacks.
-func (s *Server) init() {
+func (s *Server) init() *httpfront.Server {
 	s.once.Do(func() {
-		s.http = &http.Server{
-			Handler: s.Handler, ErrorLog: s.ErrorLog,
-			ReadHeaderTimeout: s.ReadHeaderTimeout, IdleTimeout: s.IdleTimeout,
+		s.front = httpfront.Server{
+			Endpoint: frontEndpoint{s.Sim}, MaxBody: s.Sim.config.MaxBody, Handler: s.Handler,
+			ReadHeaderTimeout: s.ReadHeaderTimeout, IdleTimeout: s.IdleTimeout, ErrorLog: s.ErrorLog,
 		}
 		if s.Handler == nil {
-			s.http.Handler = s.Sim
+			s.front.Handler = s.Sim
 		}
-		s.conns, s.fronts = map[*fastConn]struct{}{}, map[*handedListener]struct{}{}
-		s.empty = make(chan struct{})
 	})
+	return &s.front
 }
 
 // Serve answers on ln until it fails or the server is shut down, and closes it.
 // The error is never nil; after Shutdown and Close it is http.ErrServerClosed.
-func (s *Server) Serve(ln net.Listener) error {
-	s.init()
-	front := &handedListener{Listener: ln, conns: make(chan net.Conn), done: make(chan struct{})}
-	s.mu.Lock()
-	if s.closing.Load() {
-		s.mu.Unlock()
-		return errors.Join(http.ErrServerClosed, ln.Close())
-	}
-	s.fronts[front] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		delete(s.fronts, front)
-	}()
-	var accepting sync.WaitGroup
-	accepting.Go(func() { s.accept(front) })
-	err := s.http.Serve(front) // closes front, and so ln
-	accepting.Wait()
-	if s.closing.Load() {
-		return http.ErrServerClosed
-	}
-	return err
-}
-
-// accept starts a goroutine for each connection of the inner listener.
-func (s *Server) accept(front *handedListener) {
-	pause := time.Duration(0)
-	for {
-		conn, err := front.Listener.Accept()
-		if err != nil {
-			// Too many open files pass; net/http waits in the same way.
-			var soft interface{ Temporary() bool }
-			if errors.As(err, &soft) && soft.Temporary() && !s.closing.Load() {
-				pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-				select {
-				case <-time.After(pause):
-				case <-front.done:
-				}
-				continue
-			}
-			front.end(err)
-			return
-		}
-		pause = 0
-		c := newFastConn(s, front, conn)
-		if !s.add(c) {
-			_ = conn.Close()
-			continue
-		}
-		go c.serve()
-	}
-}
-
-// add counts a connection in; false once the server is closing.
-func (s *Server) add(c *fastConn) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing.Load() {
-		return false
-	}
-	s.conns[c] = struct{}{}
-	return true
-}
-
-// remove counts a connection out that has ended or was handed over.
-func (s *Server) remove(c *fastConn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.conns, c)
-	s.check()
-}
-
-// check reports that nothing is left; mu is held.
-func (s *Server) check() {
-	if s.closing.Load() && len(s.conns) == 0 {
-		select {
-		case <-s.empty:
-		default:
-			close(s.empty)
-		}
-	}
-}
+func (s *Server) Serve(ln net.Listener) error { return s.init().Serve(ln) }
 
 // Shutdown closes the listeners and the connections without a call under way,
 // and waits until the other calls are answered or ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error {
-	s.init()
-	s.stop(false)
-	err := s.http.Shutdown(ctx)
-	select {
-	case <-s.empty:
-	case <-ctx.Done():
-		err = errors.Join(err, ctx.Err())
-	}
-	return err
-}
+func (s *Server) Shutdown(ctx context.Context) error { return s.init().Shutdown(ctx) }
 
 // Close closes the listeners and every connection.
-func (s *Server) Close() error {
-	s.init()
-	s.stop(true)
-	return s.http.Close()
+func (s *Server) Close() error { return s.init().Close() }
+
+// TLSListener serves TLS on the connections of inner, which Close closes. A
+// client that speaks plain http gets what net/http gives on a TLS port, status
+// 400, unless plainToo (violation TLS-007): then a connection whose first byte
+// begins no TLS handshake is handed on as it is, so that the same handler
+// answers plain http on the same port.
+func TLSListener(inner net.Listener, cfg *tls.Config, plainToo bool) net.Listener {
+	return httpfront.TLSListener(inner, cfg, plainToo)
 }
 
-// stop keeps new connections away, and closes those that wait for a call, or
-// all.
-func (s *Server) stop(all bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.closing.Store(true)
-	for front := range s.fronts {
-		_ = front.Close()
+// frontEndpoint is a simulator as the front sees it.
+type frontEndpoint struct{ sim *Sim }
+
+func (e frontEndpoint) Usual() bool             { return e.sim.usual() }
+func (e frontEndpoint) Apart(path string) bool  { return apart(path) }
+func (e frontEndpoint) NewCall() httpfront.Call { return &frontCall{sim: e.sim} }
+
+// frontCall is the call of one connection, reused from request to request.
+type frontCall struct {
+	sim  *Sim
+	call call
+}
+
+// Run answers a call on the fast path.
+func (f *frontCall) Run(r *http.Request, body []byte) httpfront.Reply {
+	s, c := f.sim, &f.call
+	s.run(c, r, body)
+	reply := httpfront.Reply{Status: c.reply.status, Header: c.reply.header, Body: c.reply.sent}
+	if reply.Header == nil {
+		reply.RateLimit = s.rateLimit.Load() // spec 8
 	}
-	for c := range s.conns {
-		if all || c.state.CompareAndSwap(connIdle, connClosed) {
-			_ = c.conn.Close()
-		}
+	if s.systemClock {
+		reply.At = c.start
 	}
-	s.check()
+	return reply
+}
+
+// Finish implements httpfront.Call.
+func (f *frontCall) Finish() {
+	if f.call.sim != nil && f.call.end.IsZero() {
+		f.sim.finish(&f.call)
+	}
 }

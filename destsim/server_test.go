@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/destsim/internal/httpfront"
 )
 
 // served runs a Server until the test ends and gives its address.
@@ -132,7 +134,7 @@ func conversations(s *Sim) map[string][]string {
 		"NUL in a header":      {strings.Replace(usual, "Host: h", "X: a\x00b\r\nHost: h", 1)},
 		"no body":              {request("/", "")},
 		"empty lines before":   {usual, "\r\n\r\n" + usual},
-		"long head":            {request("/", ask, "X-Long", strings.Repeat("x", headLimit)), usual},
+		"long head":            {request("/", ask, "X-Long", strings.Repeat("x", httpfront.HeadLimit)), usual},
 		"much too long head":   {request("/", ask, "X-Long", strings.Repeat("x", 2<<20))},
 		"body too long":        {usual, request("/", strings.Repeat(" ", 100001)), usual},
 		"body longest":         {usual, request("/", strings.Repeat(" ", 100000)), usual},

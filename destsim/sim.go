@@ -207,6 +207,12 @@ func (s *Sim) TLS() string {
 	return s.seams.tls[len(s.seams.tls)-1]
 }
 
+// TLSViolation is the id of the armed violation that the listener has to carry
+// out, "" when there is none: the argument of Certificates.TLSConfig. Two of
+// them need no bad certificate. TLS-001 asks for plain http although TLS was
+// wanted; TLS-007 for TLSListener with plainToo.
+func (s *Sim) TLSViolation() string { return s.TLS() }
+
 // later runs fn after d, or at once when the simulator is closed before; Close
 // waits for it.
 func (s *Sim) later(d time.Duration, fn func()) {

@@ -39,12 +39,14 @@ var arrows = map[string][]string{
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":                {"destsim/rpc", "destsim/internal/...", "internal/loopback", "internal/rawconn"},
-	"destsim/internal/store": {"destsim/rpc", "internal/handles", "internal/keepalive"},
-	"destsim/rpc":            {},
-	"features":               {},
-	"loadgen":                {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
-	"openapi":                {},
+	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/loopback"},
+	"destsim/internal/httpfront": {"internal/rawconn"},
+	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive"},
+	"destsim/rpc":                {},
+
+	"features": {},
+	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
+	"openapi":  {},
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",

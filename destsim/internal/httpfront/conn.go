@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bytes"
@@ -42,7 +42,7 @@ type fastConn struct {
 	from int
 	to   int
 	head headMemo
-	call call
+	call Call
 	out  []byte
 	last time.Time // of the last reply
 	raw  rawConn
@@ -50,6 +50,9 @@ type fastConn struct {
 
 func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
 	c := &fastConn{server: s, front: front, conn: conn, begun: time.Now()}
+	if s.Endpoint != nil {
+		c.call, c.head.apart = s.Endpoint.NewCall(), s.Endpoint.Apart
+	}
 	c.raw.conn, c.raw.take = rawconn.Of(conn), c.takeRaw
 	if c.raw.tls = socketOf(conn); c.raw.tls != nil {
 		c.raw.conn = c.raw.tls.raw
@@ -61,7 +64,7 @@ func newFastConn(s *Server, front *handedListener, conn net.Conn) *fastConn {
 func (c *fastConn) serve() {
 	defer c.server.remove(c)
 	defer c.recover()
-	if !c.server.Sim.usual() || !c.handshake() {
+	if !c.server.Endpoint.Usual() || !c.handshake() {
 		c.front.give(c.conn)
 		return
 	}
@@ -96,9 +99,7 @@ func (c *fastConn) recover() {
 		return
 	}
 	defer c.conn.Close()
-	if c.call.sim != nil && c.call.end.IsZero() {
-		c.call.sim.finish(&c.call)
-	}
+	c.call.Finish()
 	if err == http.ErrAbortHandler {
 		return
 	}
@@ -206,7 +207,7 @@ func (c *fastConn) readHead() (length int, verdict int) {
 		}
 		n, length, verdict := c.head.match(c.buf[c.from:c.to])
 		if verdict != headPartial {
-			if verdict == headUsual && (int64(length) > c.server.Sim.config.MaxBody || !c.server.Sim.usual()) {
+			if verdict == headUsual && (int64(length) > c.server.MaxBody || !c.server.Endpoint.Usual()) {
 				verdict = headForeign
 			}
 			if verdict == headUsual {
@@ -221,7 +222,7 @@ func (c *fastConn) readHead() (length int, verdict int) {
 			c.deadline(time.Now().Add(d))
 		}
 		slow = true
-		switch err := c.more(headLimit); err {
+		switch err := c.more(HeadLimit); err {
 		case nil:
 		case io.EOF:
 			return 0, headForeign // half a head has an answer too
@@ -273,14 +274,13 @@ func (c *fastConn) answer() bool {
 	length := int(c.head.request.ContentLength)
 	body := c.buf[c.from : c.from+length : c.from+length]
 	c.from += length
-	s := c.server.Sim
-	s.run(&c.call, c.head.request, body)
-	if c.last = c.call.start; !s.systemClock {
+	reply := c.call.Run(c.head.request, body)
+	if c.last = reply.At; c.last.IsZero() {
 		c.last = time.Now()
 	}
 	closing := c.server.closing.Load()
-	c.out = c.server.appendReply(c.out[:0], &c.call, c.last, closing)
-	s.finish(&c.call) // before the client can know of it
+	c.out = c.server.appendReply(c.out[:0], &reply, c.last, closing)
+	c.call.Finish() // before the client can know of it
 	err := c.write(c.out)
 	if cap(c.out) > keptBuffer {
 		c.out = nil

@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bufio"
@@ -9,17 +9,8 @@ import (
 	"time"
 )
 
-// TLSViolation is the id of the armed violation that the listener has to carry
-// out, "" when there is none: the argument of Certificates.TLSConfig. Two of
-// them need no bad certificate. TLS-001 asks for plain http although TLS was
-// wanted; TLS-007 for TLSListener with plainToo.
-func (s *Sim) TLSViolation() string { return s.TLS() }
-
-// TLSListener serves TLS on the connections of inner, which Close closes. A
-// client that speaks plain http gets what net/http gives on a TLS port, status
-// 400, unless plainToo (violation TLS-007): then a connection whose first byte
-// begins no TLS handshake is handed on as it is, so that the same handler
-// answers plain http on the same port.
+// TLSListener serves TLS on the connections of inner, which Close closes; with
+// plainToo also plain http, to clients that begin with it.
 func TLSListener(inner net.Listener, cfg *tls.Config, plainToo bool) net.Listener {
 	if !plainToo {
 		return tls.NewListener(socketListener{inner}, cfg)

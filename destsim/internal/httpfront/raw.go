@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"errors"
@@ -144,7 +144,7 @@ func (c *fastConn) untrust() {
 // steps behind its head.
 func (c *fastConn) whole() bool {
 	n, length, verdict := c.head.match(c.buf[:c.to])
-	if verdict != headUsual || c.to-n < length || int64(length) > c.server.Sim.config.MaxBody || !c.server.Sim.usual() {
+	if verdict != headUsual || c.to-n < length || int64(length) > c.server.MaxBody || !c.server.Endpoint.Usual() {
 		return false
 	}
 	c.from = n

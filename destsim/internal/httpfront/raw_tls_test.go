@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bufio"
@@ -51,7 +51,7 @@ func TestManyRequestsOverTLS(t *testing.T) {
 	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		t.Run(tls.VersionName(version), func(t *testing.T) {
 			t.Parallel()
-			server := &Server{Sim: newSim(t, Config{}), look: time.Hour, IdleTimeout: 2 * time.Hour, ErrorLog: quietly()}
+			server := &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: time.Hour, IdleTimeout: 2 * time.Hour, ErrorLog: quietly()}
 			address, trust := overTLS(t, server)
 			plain := &withholding{Conn: dialed(t, address)}
 			conn := tls.Client(plain, &tls.Config{RootCAs: trust, ServerName: "127.0.0.1", MaxVersion: version})

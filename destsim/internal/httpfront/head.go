@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bufio"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// headLimit is the longest head that the fast path reads.
-const headLimit = 8 << 10
+// HeadLimit is the longest head that the fast path reads.
+const HeadLimit = 8 << 10
 
 // headPartial says that the end of the head has not come yet.
 const headPartial = headEnded + 1
@@ -18,6 +18,7 @@ const headPartial = headEnded + 1
 type headMemo struct {
 	before, after []byte        // the head around the digits of Content-Length
 	request       *http.Request // with an empty body
+	apart         func(path string) bool
 
 	text   bytes.Reader
 	reader *bufio.Reader
@@ -37,9 +38,9 @@ func (m *headMemo) match(text []byte) (n, length, verdict int) {
 	if !strings.HasPrefix(start, string(text[:min(len(text), len(start))])) {
 		return 0, 0, headForeign
 	}
-	end := bytes.Index(text[:min(len(text), headLimit)], []byte("\r\n\r\n"))
+	end := bytes.Index(text[:min(len(text), HeadLimit)], []byte("\r\n\r\n"))
 	if end < 0 {
-		if len(text) >= headLimit {
+		if len(text) >= HeadLimit {
 			return 0, 0, headForeign
 		}
 		return 0, 0, headPartial
@@ -70,7 +71,7 @@ func (m *headMemo) learn(head []byte) (n, length, verdict int) {
 	m.text.Reset(head)
 	m.reader.Reset(&m.text)
 	request, err := http.ReadRequest(m.reader)
-	if err != nil || apart(request.URL.Path) {
+	if err != nil || m.apart(request.URL.Path) {
 		return 0, 0, headForeign
 	}
 	end, length, ok := digitsAt(head, at)
@@ -165,6 +166,6 @@ func plainHost(host []byte) bool {
 }
 
 func allDigits(value []byte) bool {
-	n, rest := digits(value)
-	return n > 0 && n <= 15 && len(rest) == 0
+	end, _, ok := digitsAt(value, 0)
+	return ok && end == len(value)
 }

@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bytes"
@@ -8,30 +8,29 @@ import (
 )
 
 // appendReply appends the bytes that net/http would send.
-func (s *Server) appendReply(dst []byte, c *call, now time.Time, closing bool) []byte {
-	h := &c.reply
+func (s *Server) appendReply(dst []byte, r *Reply, now time.Time, closing bool) []byte {
 	dst = append(dst, "HTTP/1.1 "...)
-	dst = strconv.AppendInt(dst, int64(h.status), 10)
-	dst = append(append(append(dst, ' '), http.StatusText(h.status)...), "\r\n"...)
-	if h.header == nil {
+	dst = strconv.AppendInt(dst, int64(r.Status), 10)
+	dst = append(append(append(dst, ' '), http.StatusText(r.Status)...), "\r\n"...)
+	if r.Header == nil {
 		dst = append(dst, "Content-Length: "...)
-		dst = strconv.AppendInt(dst, int64(len(h.sent)), 10)
+		dst = strconv.AppendInt(dst, int64(len(r.Body)), 10)
 		dst = append(dst, "\r\nContent-Type: application/json\r\n"...)
-		if limit := c.sim.rateLimit.Load(); limit > 0 {
+		if r.RateLimit > 0 {
 			dst = append(dst, "X-Ratelimit-Limit: "...) // spec 8
-			dst = append(strconv.AppendInt(dst, limit, 10), "\r\n"...)
+			dst = append(strconv.AppendInt(dst, r.RateLimit, 10), "\r\n"...)
 		}
 	} else {
-		h.header.Set("Content-Length", strconv.Itoa(len(h.sent)))
+		r.Header.Set("Content-Length", strconv.Itoa(len(r.Body)))
 		b := bytes.NewBuffer(dst)
-		_ = h.header.Write(b) // sorted, as there
+		_ = r.Header.Write(b) // sorted, as there
 		dst = b.Bytes()
 	}
 	dst = append(append(append(dst, "Date: "...), s.dateAt(now)...), "\r\n"...)
 	if closing {
 		dst = append(dst, "Connection: close\r\n"...)
 	}
-	return append(append(dst, "\r\n"...), h.sent...)
+	return append(append(dst, "\r\n"...), r.Body...)
 }
 
 // dateText is the Date header of one second.

@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"crypto/tls"

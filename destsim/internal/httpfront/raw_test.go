@@ -1,4 +1,4 @@
-package destsim
+package httpfront
 
 import (
 	"bufio"
@@ -41,7 +41,7 @@ func whole(text string) []string { return []string{text} }
 func TestManyRequests(t *testing.T) {
 	for name, look := range map[string]time.Duration{"as ever": 0, "always looking again": 1} {
 		t.Run(name, func(t *testing.T) {
-			address := served(t, &Server{Sim: newSim(t, Config{}), look: look, IdleTimeout: time.Hour, ErrorLog: quietly()}, nil)
+			address := served(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: look, IdleTimeout: time.Hour, ErrorLog: quietly()}, nil)
 			conn := dialed(t, address)
 			defer conn.Close()
 			in := bufio.NewReader(conn)
@@ -65,7 +65,7 @@ func TestManyRequests(t *testing.T) {
 // TestHalfClosed: a client that ends its side together with its last request
 // gets the answer and then the end, whatever the poller tells.
 func TestHalfClosed(t *testing.T) {
-	address := served(t, &Server{Sim: newSim(t, Config{}), look: time.Millisecond, ErrorLog: quietly()}, nil)
+	address := served(t, &Server{Endpoint: echo{}, MaxBody: 1 << 20, look: time.Millisecond, ErrorLog: quietly()}, nil)
 	for range 20 {
 		conn := dialed(t, address)
 		in := bufio.NewReader(conn)
