@@ -13,31 +13,60 @@ type page struct {
 	StoreWords string // where the records are
 }
 
-// language is how one is started and tested.
+// language is how one is started and tested. What differs between stores is under
+// their names, the rest under "".
 type language struct {
-	Title   string            // its name
-	Needs   map[string]string // what must be installed, by store
-	Setup   map[string]string // command before the first start, by store; "" is none
-	Start   string            // command that starts the endpoint
-	Test    string            // command of its own test
-	Image   string            // container image of a pipeline
-	Ending  string            // of source files
-	Install string            // step of a GitHub workflow that installs the runtime
+	Title  string              // its name
+	Ending string              // of source files
+	Image  string              // container image of a pipeline
+	Action string              // step of a GitHub workflow that installs the runtime
+	Task   string              // step of an Azure pipeline that does
+	needs  map[string]string   // what must be installed
+	setup  map[string][]string // commands before the first start
+	start  map[string]string   // command that starts the endpoint
+	test   map[string]string   // command of its own test
 }
-
-const (
-	everyStore  = "every store"
-	nodeInstall = "actions/setup-node@v4\n        with: {node-version: 24}"
-)
 
 var languages = map[string]language{
 	"node": {
-		Title: "Node", Ending: "js", Image: "node:24", Install: nodeInstall,
-		Needs: map[string]string{"memory": "Node 20 or newer", "sqlite": "Node 22.13 or newer, which has node:sqlite", "postgres": "Node 20 or newer"},
-		Setup: map[string]string{"postgres": "npm install"},
-		Start: "node main.js", Test: "npm test",
+		Title: "Node", Ending: "js", Image: "node:24",
+		Action: "actions/setup-node@v4\n        with: {node-version: 24}",
+		Task:   "UseNode@1\n    inputs: {version: 24.x}",
+		needs:  map[string]string{"": "Node 20 or newer", "sqlite": "Node 22.13 or newer, which has node:sqlite"},
+		setup:  map[string][]string{"postgres": {"npm install"}},
+		start:  map[string]string{"": "node main.js"},
+		test:   map[string]string{"": "npm test"},
+	},
+	"python": {
+		Title: "Python", Ending: "py", Image: "python:3.13",
+		Action: "actions/setup-python@v5\n        with: {python-version: '3.13'}",
+		Task:   "UsePythonVersion@0\n    inputs: {versionSpec: '3.13'}",
+		needs: map[string]string{
+			"":         "Python 3.9 or newer and no package",
+			"postgres": "Python 3.9 or newer with venv (python3-venv on Debian)",
+		},
+		setup: map[string][]string{"postgres": {
+			"python3 -m venv --system-site-packages .venv",
+			".venv/bin/python -c 'import psycopg_pool' 2>/dev/null || .venv/bin/pip install -r requirements.txt",
+		}},
+		start: map[string]string{"": "python3 main.py", "postgres": ".venv/bin/python main.py"},
+		test:  map[string]string{"": "python3 -m unittest", "postgres": ".venv/bin/python -m unittest"},
 	},
 }
+
+// of is the entry of a store, or else the one of all stores.
+func of[V any](m map[string]V, store string) V {
+	if v, ok := m[store]; ok {
+		return v
+	}
+	return m[""]
+}
+
+// Needs, Setup, Start and Test are those of the store.
+func (p *page) Needs() string   { return of(p.needs, p.Store) }
+func (p *page) Setup() []string { return of(p.setup, p.Store) }
+func (p *page) Start() string   { return of(p.start, p.Store) }
+func (p *page) Test() string    { return of(p.test, p.Store) }
 
 var storeWords = map[string]string{
 	"memory":   "in memory, for trying things out: they are gone when it stops",
@@ -82,27 +111,30 @@ func CommandsOf(c Choice) (Commands, error) {
 	if err != nil {
 		return Commands{}, err
 	}
-	var test []string
-	if setup := p.Setup[p.Store]; setup != "" {
-		test = append(test, setup)
-	}
-	return Commands{append(test, p.Test), p.StartCommands(), p.JudgeCommands()}, nil
+	return Commands{append(p.TestSettings(), p.Test()), p.StartCommands(), p.JudgeCommands()}, nil
 }
 
 // Token is the token of the commands that are for trying things out.
 const Token = "try-me"
 
+// database is the setting of a database that has to be there.
+const database = "DATABASE_URL=${DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}"
+
+// TestSettings come before the endpoint's own test.
+func (p *page) TestSettings() []string {
+	if p.Store != "postgres" {
+		return p.Setup()
+	}
+	return append(slices.Clone(p.Setup()), "export "+database)
+}
+
 // StartCommands start the endpoint.
 func (p *page) StartCommands() []string {
-	var all []string
-	if setup := p.Setup[p.Store]; setup != "" {
-		all = append(all, setup)
-	}
 	settings := fmt.Sprintf("export DESTINATION_TOKEN=%s PORT=%d HOOKS_PORT=%d", Token, p.Port, p.HooksPort())
 	if p.Store == "postgres" {
-		settings += " DATABASE_URL=${DATABASE_URL:-postgres://postgres@127.0.0.1:5432/postgres}"
+		settings += " " + database
 	}
-	return append(all, settings, p.Start)
+	return append(slices.Clone(p.Setup()), settings, p.Start())
 }
 
 // JudgeCommands judge it.

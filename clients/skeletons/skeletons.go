@@ -20,13 +20,13 @@ import (
 // after a store hold the files that differ. Go files carry .txt at the end of
 // their names here, so that they are no part of this module.
 //
-//go:embed all:common all:node
+//go:embed all:common all:node all:python
 var tree embed.FS
 
 // Languages, Stores and Pipelines are the choices, the default first.
 var (
-	Languages = []string{"node"}
-	Stores    = []string{"memory"}
+	Languages = []string{"node", "python"}
+	Stores    = []string{"memory", "sqlite", "postgres"}
 	Pipelines = []string{"github", "gitlab", "azure", "none"}
 )
 

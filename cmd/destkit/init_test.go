@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ import (
 // TestInit does what the printed commands say, in fresh shells, for the two
 // languages that need nothing installed. What it needs of a machine it says.
 func TestInit(t *testing.T) {
-	for _, language := range []string{"node"} {
+	for _, language := range []string{"node", "python"} {
 		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory") })
 	}
 }
@@ -49,7 +50,7 @@ func TestMatrixInit(t *testing.T) {
 var complaints = regexp.MustCompile(`(?m)^ *(FAIL|FLAKY|WARN|HARNESS_ERROR) .*$`)
 
 func initAndJudge(t *testing.T, language, store string) {
-	needRuntime(t, language, store)
+	path := needRuntime(t, language, store)
 	folder, port := filepath.Join(t.TempDir(), "my destination"), freePorts(t)
 	out, err := exec.Command("destkit", "init", folder, "--lang", language, "--store", store, "--port", fmt.Sprint(port)).CombinedOutput()
 	require.NoError(t, err, string(out))
@@ -57,13 +58,13 @@ func initAndJudge(t *testing.T, language, store string) {
 
 	commands, err := skeletons.CommandsOf(skeletons.Choice{Language: language, Store: store, Pipeline: "none", Port: port})
 	require.NoError(t, err)
-	test := freshShell(t, store, append([]string{"cd '" + folder + "'"}, commands.Test...))
+	test := freshShell(t, path, store, append([]string{"cd '" + folder + "'"}, commands.Test...))
 	out, err = test.CombinedOutput()
 	require.NoError(t, err, string(out))
 
-	stop := startSkeleton(t, freshShell(t, store, start))
+	stop := startSkeleton(t, freshShell(t, path, store, start))
 	begun := time.Now()
-	out, err = freshShell(t, store, judge).CombinedOutput()
+	out, err = freshShell(t, path, store, judge).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Empty(t, complaints.FindAllString(string(out), -1), string(out))
 	require.Contains(t, string(out), "0 records left behind; tier semantics")
@@ -80,15 +81,17 @@ func printedCommands(t *testing.T, out string) (start, judge []string) {
 	return strings.Split(strings.TrimSpace(first), "\n"), strings.Split(strings.TrimSpace(second), "\n")
 }
 
-// freshShell is a shell with nothing but what every shell has, and the database.
-func freshShell(t *testing.T, store string, lines []string) *exec.Cmd {
+// freshShell is a shell that knows nothing of a skeleton but where its database is.
+func freshShell(t *testing.T, path, store string, lines []string) *exec.Cmd {
 	cmd := exec.Command("sh", "-e", "-c", strings.Join(lines, "\n"))
 	cmd.Dir = t.TempDir()
-	for _, name := range []string{"PATH", "HOME", "GOCACHE", "GOMODCACHE", "GOPROXY", "GOFLAGS", "CGO_ENABLED"} {
-		if value, set := os.LookupEnv(name); set {
-			cmd.Env = append(cmd.Env, name+"="+value)
+	for _, setting := range os.Environ() {
+		name, _, _ := strings.Cut(setting, "=")
+		if !slices.Contains([]string{"DESTINATION_TOKEN", "PORT", "HOOKS_PORT", "HOST", "DATABASE", "DATABASE_URL", "PATH"}, name) {
+			cmd.Env = append(cmd.Env, setting)
 		}
 	}
+	cmd.Env = append(cmd.Env, "PATH="+path)
 	if store == "postgres" {
 		cmd.Env = append(cmd.Env, "DATABASE_URL="+testDatabase(t))
 	}
@@ -152,26 +155,51 @@ func freePorts(t *testing.T) int {
 	return 0
 }
 
-// runtimes are the programs that a skeleton runs with, each with words that say
-// whether it is new enough.
-var runtimes = map[string][]string{
-	"node":       {"node", "npm"},
-	"typescript": {"node", "npm"},
-	"python":     {"python3"},
-	"go":         {"go"},
+// needRuntime gives the path on which the runtime of a skeleton is.
+func needRuntime(t *testing.T, language, store string) string {
+	path := os.Getenv("PATH")
+	switch language {
+	case "node", "typescript":
+		needProgram(t, language, "npm")
+		if store == "sqlite" && exec.Command("node", "-e", "require('node:sqlite')").Run() != nil {
+			return newerNode(t) + string(filepath.ListSeparator) + path
+		}
+	case "python":
+		needProgram(t, language, "python3")
+		const driver = "import psycopg_pool, venv, ensurepip"
+		if store != "postgres" || exec.Command("python3", "-c", driver).Run() == nil {
+			return path
+		}
+		if exec.Command("/usr/bin/python3", "-c", driver).Run() != nil {
+			skipWithout(t, "python3-psycopg-pool and python3-venv are not installed: the skeleton in python with postgres is not judged")
+		}
+		return "/usr/bin" + string(filepath.ListSeparator) + path
+	default:
+		needProgram(t, language, "go")
+	}
+	return path
 }
 
-// needRuntime skips the test on a machine without the language; a pipeline fails.
-func needRuntime(t *testing.T, language, _ string) {
-	for _, name := range runtimes[language] {
-		if _, err := exec.LookPath(name); err == nil {
-			continue
-		}
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("%s is not installed, and CI=true asks for every test", name)
-		}
-		t.Skipf("%s is not installed: the skeleton in %s is not judged", name, language)
+// newerNode is the folder of a Node with node:sqlite, where the installed one has none.
+func newerNode(t *testing.T) string {
+	folder := t.TempDir()
+	out, err := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node@24").CombinedOutput()
+	require.NoError(t, err, string(out))
+	return filepath.Join(folder, "node_modules", ".bin")
+}
+
+func needProgram(t *testing.T, language, name string) {
+	if _, err := exec.LookPath(name); err != nil {
+		skipWithout(t, fmt.Sprintf("%s is not installed: the skeleton in %s is not judged", name, language))
 	}
+}
+
+// skipWithout skips the test on a machine that lacks something; a pipeline fails.
+func skipWithout(t *testing.T, message string) {
+	if os.Getenv("CI") == "true" {
+		t.Fatal(message + ", and CI=true asks for every test")
+	}
+	t.Skip(message)
 }
 
 // TestInitNeverOverwrites: what is there stays, and nothing else is written.

@@ -1,15 +1,25 @@
 // Tests of the endpoint over HTTP: node --test
 import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { parse, stringify } from './json.js';
 import { speed } from './schema.js';
 import { start } from './server.js';
 
 const token = 'test-token';
+const folder = mkdtempSync(join(tmpdir(), 'destination-'));
 let endpoint;
 
-before(async () => (endpoint = await start({ token, port: 0, hooksPort: 0, log: () => {} })));
-after(() => endpoint.close());
+before(async () => {
+  process.env.DATABASE = join(folder, 'test.db'); // the records of a store with a file
+  endpoint = await start({ token, port: 0, hooksPort: 0, log: () => {} });
+});
+after(async () => {
+  await endpoint.close();
+  rmSync(folder, { recursive: true });
+});
 
 async function post(body, headers = { authorization: `Bearer ${token}` }) {
   const response = await fetch(endpoint.url, { method: 'POST', headers, body });
@@ -77,13 +87,16 @@ test('a bad record does not stop the others', async () => {
   const records = [{ email: 'a@example.com', birthday: '2023-02-30' }, { email: 'b@example.com', birthday: '2024-02-29' }];
   assert.deepEqual(outcomes(await sync('contact', 'upsert', 'email', records)), [false, true]);
   assert.equal((await stored('contact', 'email', records.map((r) => r.email))).length, 1);
+  assert.deepEqual(outcomes(await sync('contact', 'delete', 'email', records.map(({ email }) => ({ email })))), [true, true]);
 });
 
 test('integers of 64 bits are kept', async () => {
   const ids = [9007199254740992n, 9007199254740993n, 9223372036854775807n, -9223372036854775808n];
-  const reply = await sync('account', 'upsert', 'account_id', ids.map((id) => ({ account_id: id, employees: id })));
+  const records = ids.map((id) => ({ account_id: id, employees: id }));
+  const reply = await sync('account', 'upsert', 'account_id', records);
   assert.deepEqual(reply.result.record_results.map((result) => result.identifier), ids);
   assert.deepEqual((await stored('account', 'account_id', ids)).map((record) => record.employees), ids);
+  assert.deepEqual(outcomes(await sync('account', 'delete', 'account_id', records)), [true, true, true, true]);
 });
 
 test('limits are held', async () => {

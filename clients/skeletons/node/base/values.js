@@ -24,7 +24,7 @@ function scalar(field, name, value) {
   if (field.identifier && typeof value === 'string' && (value === '' || value.length > MOST_IDENTIFIER)) {
     throw new Refused(`${name} must have 1 to ${MOST_IDENTIFIER} characters`);
   }
-  return value;
+  return field.type === 'float' ? Number(value) : value;
 }
 
 const kinds = {
