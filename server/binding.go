@@ -156,7 +156,7 @@ func (s *Server) bind(ctx context.Context, next bound) error {
 		return nil
 	}
 	if err := s.store.Update(ctx, next.keep); err != nil {
-		return fmt.Errorf("bind the ledger: %w", err)
+		return fmt.Errorf("bind the ledger of data directory %s: %w", s.config.Dir, err)
 	}
 	return s.settleCopy(ctx, next)
 }
@@ -177,7 +177,7 @@ func (s *Server) settleCopy(ctx context.Context, next bound) error {
 		return next.keep(tx)
 	})
 	if err != nil {
-		return fmt.Errorf("bind the ledger: %w", err)
+		return fmt.Errorf("bind the ledger of data directory %s: %w", s.config.Dir, err)
 	}
 	return nil
 }

@@ -55,7 +55,7 @@ func TestDiskMatrixOfTheService(t *testing.T) {
 		t.Skip("matrices do not run with -short")
 	}
 	var cells []diskCellOfService
-	for _, some := range [][]diskCellOfService{storeCells(), servedCells(), logCells(), copyCells(), journalCells(), roomCells()} {
+	for _, some := range [][]diskCellOfService{storeCells(), servedCells(), logCells(), copyCells(), journalCells(), roomCells(), beneathCells()} {
 		cells = append(cells, some...)
 	}
 	table := &matrixtest.Table[int]{}
