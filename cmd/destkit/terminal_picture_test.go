@@ -21,7 +21,7 @@ var updateFiles = flag.Bool("update", false, "write what is made here in docs/ a
 
 const (
 	pictureColumns = 84 // of the window; the report has 80
-	pictureFailure = 14 // lines of the first failure that are shown, at most up to its curl line
+	pictureFailure = 16 // lines of the first failure that are shown, at most
 )
 
 // TestTerminalPicture runs the two commands of docs/terminal.svg and holds what they
@@ -86,11 +86,27 @@ func pictureScreen(text string) []string {
 	}
 	screen = append(screen, lines[:tableEnd]...)
 	screen = append(screen, "", elided, "")
-	for i := failure; i < failure+pictureFailure && !strings.Contains(plain[i], " curl "); i++ {
-		screen = append(screen, lines[i])
-	}
+	screen = append(screen, firstFailure(lines[failure:], plain[failure:])...)
 	screen = append(screen, "      "+elided, "")
 	return append(screen, wrapColoured(lines[len(lines)-1], pictureColumns)...)
+}
+
+// firstFailure is a failure up to its curl line, without the body of the response.
+func firstFailure(lines, plain []string) (shown []string) {
+	inBody := false
+	for i, line := range plain {
+		switch deeper := strings.HasPrefix(line, "        "); {
+		case strings.HasPrefix(line, "      curl "), len(shown) == pictureFailure:
+			return shown
+		case inBody && deeper:
+			continue
+		case inBody:
+			shown = append(shown, "        "+elided)
+		}
+		inBody = strings.HasPrefix(line, "      response")
+		shown = append(shown, lines[i])
+	}
+	return shown
 }
 
 const (
