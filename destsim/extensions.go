@@ -1,13 +1,15 @@
 package destsim
 
+import "github.com/destkit/destkit/destsim/internal/meter"
+
 // extensions lists what stands beside the protocol in every simulator. The
 // meter comes first, so that it counts what faults answer by themselves.
 func extensions(s *Sim) []extension {
-	s.meter = newMeter(s.clock)
-	s.faults = &faultBoard{seed: s.config.Seed, fired: s.meter.faultFired}
+	s.meter = meter.New(s.clock)
+	s.faults = &faultBoard{seed: s.config.Seed, fired: s.meter.FaultFired}
 	s.journal = &callJournal{}
 	return []extension{
-		{seams: s.meter.seams(), done: s.meter.done, routes: s.meter.routes(s), endpoints: meterEndpoints, reset: s.meter.reset},
+		s.metered(),
 		{seams: s.faults.seams(), routes: s.faults.routes, endpoints: faultEndpoints, reset: s.faults.reset},
 		{done: s.journal.add, routes: s.journal.routes, endpoints: journalEndpoints, reset: s.journal.reset},
 	}

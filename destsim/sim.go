@@ -18,6 +18,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/destsim/internal/meter"
 	"github.com/destkit/destkit/destsim/internal/store"
 	"github.com/destkit/destkit/destsim/rpc"
 )
@@ -43,7 +44,7 @@ type Sim struct {
 	extensions []extension
 	faults     *faultBoard
 	journal    *callJournal
-	meter      *meter
+	meter      *meter.Meter
 
 	catalogueLock sync.Mutex // serialises editors; readers load the snapshot
 	catalogue     atomic.Pointer[catalogue]

@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 
 	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/loopback"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
+	"destsim/internal/meter":     {"destsim/rpc"},
 	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive"},
 	"destsim/rpc":                {},
 

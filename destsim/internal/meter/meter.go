@@ -1,4 +1,7 @@
-package destsim
+// Package meter adds up the calls of one simulated destination: how many there
+// were, how long they took, and how many ran at once. It knows calls by what was
+// answered, and nothing of how.
+package meter
 
 import (
 	"maps"
@@ -11,13 +14,13 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 )
 
-// meter adds up what happens to the calls of one simulator. Figures and
-// metrics are two views of it.
-type meter struct {
+// Meter adds up what happens to the calls of one simulator. Figures and
+// Handler are two views of it.
+type Meter struct {
 	clock   func() time.Time
 	calls   level
 	batches level
-	methods map[string]*methodMeter // read-only; unknown methods share "other"
+	methods map[string]*method // read-only; unknown methods share "other"
 
 	mu     sync.Mutex
 	since  time.Time
@@ -28,16 +31,16 @@ type meter struct {
 // clients choose the names.
 const otherMethod = "other"
 
-// methodMeter adds up the calls of one method.
-type methodMeter struct {
+// method adds up the calls of one method.
+type method struct {
 	mu sync.Mutex
-	methodSums
+	sums
 	slots [rateSlots]slot
 	peak  slot
 }
 
-// methodSums are the sums that are copied for a reader.
-type methodSums struct {
+// sums are what is counted, and copied for a reader.
+type sums struct {
 	calls, errors              int64
 	records, succeeded, failed int64
 	bytesIn, bytesOut          int64
@@ -57,17 +60,18 @@ const (
 	fineBits  = 4  // 16 buckets for each power of two: within 6.25 %
 )
 
-func newMeter(clock func() time.Time) *meter {
-	m := &meter{clock: clock, methods: map[string]*methodMeter{}}
+// New makes a meter that takes the time from clock.
+func New(clock func() time.Time) *Meter {
+	m := &Meter{clock: clock, methods: map[string]*method{}}
 	for _, name := range append(rpc.Methods(), otherMethod) {
-		m.methods[name] = &methodMeter{}
+		m.methods[name] = &method{}
 	}
-	m.reset()
+	m.Reset()
 	return m
 }
 
-// reset forgets all but the calls that are under way.
-func (m *meter) reset() {
+// Reset forgets all but the calls that are under way.
+func (m *Meter) Reset() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.since, m.faults = m.clock(), map[string]int64{}
@@ -75,64 +79,60 @@ func (m *meter) reset() {
 	m.batches.rest()
 	for _, one := range m.methods {
 		one.mu.Lock()
-		one.methodSums = methodSums{statuses: map[int]int64{}}
+		one.sums = sums{statuses: map[int]int64{}}
 		one.slots, one.peak = [rateSlots]slot{}, slot{}
 		one.mu.Unlock()
 	}
 }
 
-// seams note the beginning of calls and of batches.
-func (m *meter) seams() seams {
-	return seams{
-		http: func(c *call) bool {
-			m.calls.up()
-			return false
-		},
-		parsed: func(c *call) {
-			if c.method == rpc.MethodSyncBatch {
-				c.metered = true
-				m.batches.up()
-			}
-		},
-	}
+// Call is a call that has ended.
+type Call struct {
+	Method  string
+	Batch   bool // BeginBatch was called for it
+	Refused bool // it has no result
+	Status  int  // HTTP status; 0: the connection ended without an answer
+	// Records as they were sent, and as they were answered.
+	Records, Succeeded, Failed int
+	BytesIn, BytesOut          int
+	Start, End                 time.Time
 }
 
-// done notes a finished call.
-func (m *meter) done(c *call) {
+// Begin notes the beginning of a call.
+func (m *Meter) Begin() { m.calls.up() }
+
+// BeginBatch notes that the call under way is a batch.
+func (m *Meter) BeginBatch() { m.batches.up() }
+
+// Done notes the end of a call.
+func (m *Meter) Done(c *Call) {
 	m.calls.down()
-	if c.metered {
+	if c.Batch {
 		m.batches.down()
 	}
-	one := m.methods[c.method]
+	one := m.methods[c.Method]
 	if one == nil {
 		one = m.methods[otherMethod]
 	}
-	records := 0 // as sent; refused batches count too
-	if c.isBatchText() {
-		records = c.batch.Len()
-	}
-	succeeded, failed := c.recordCounts()
-	status := c.answeredStatus()
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.calls++
-	if c.err != nil || status < 200 || status > 299 {
+	if c.Refused || c.Status < 200 || c.Status > 299 {
 		one.errors++
 	}
-	one.records += int64(records)
-	one.succeeded += int64(succeeded)
-	one.failed += int64(failed)
-	one.bytesIn += int64(len(c.body))
-	if status != 0 {
-		one.bytesOut += int64(len(c.reply.sent))
+	one.records += int64(c.Records)
+	one.succeeded += int64(c.Succeeded)
+	one.failed += int64(c.Failed)
+	one.bytesIn += int64(c.BytesIn)
+	if c.Status != 0 {
+		one.bytesOut += int64(c.BytesOut)
 	}
-	one.statuses[status]++
-	one.observe(max(c.end.Sub(c.start), 0))
-	one.tick(c.end.Unix(), int64(records))
+	one.statuses[c.Status]++
+	one.observe(max(c.End.Sub(c.Start), 0))
+	one.tick(c.End.Unix(), int64(c.Records))
 }
 
 // observe adds one duration; the lock is held.
-func (one *methodMeter) observe(d time.Duration) {
+func (one *method) observe(d time.Duration) {
 	one.seconds += d.Seconds()
 	one.longest = max(one.longest, d)
 	one.fine[fineBucket(d)]++
@@ -146,7 +146,7 @@ func (one *methodMeter) observe(d time.Duration) {
 
 // tick counts one call in its second; the lock is held. The most in a second
 // shows whether a client kept to the speed that was declared (spec 8).
-func (one *methodMeter) tick(second, records int64) {
+func (one *method) tick(second, records int64) {
 	s := &one.slots[uint64(second)%rateSlots]
 	if s.second != second {
 		*s = slot{second: second}
@@ -170,7 +170,7 @@ func bucketEnd(bucket int) time.Duration {
 }
 
 // quantile is the value that the share q of the calls does not exceed.
-func (s *methodSums) quantile(q float64) time.Duration {
+func (s *sums) quantile(q float64) time.Duration {
 	rank, seen := int64(math.Ceil(q*float64(s.calls))), int64(0)
 	for bucket, n := range s.fine {
 		if seen += int64(n); n > 0 && seen >= rank {
@@ -181,27 +181,28 @@ func (s *methodSums) quantile(q float64) time.Duration {
 }
 
 // snapshot copies the sums of every method that was called.
-func (m *meter) snapshot() map[string]methodSums {
-	out := map[string]methodSums{}
+func (m *Meter) snapshot() map[string]sums {
+	out := map[string]sums{}
 	for name, one := range m.methods {
 		one.mu.Lock()
 		if one.calls > 0 {
-			sums := one.methodSums
-			sums.statuses = maps.Clone(sums.statuses)
-			out[name] = sums
+			copied := one.sums
+			copied.statuses = maps.Clone(copied.statuses)
+			out[name] = copied
 		}
 		one.mu.Unlock()
 	}
 	return out
 }
 
-func (m *meter) faultFired(kind string) {
+// FaultFired counts a fault that has struck.
+func (m *Meter) FaultFired(kind string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.faults[kind]++
 }
 
-func (m *meter) firedFaults() map[string]int64 {
+func (m *Meter) firedFaults() map[string]int64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return maps.Clone(m.faults)

@@ -1,6 +1,7 @@
-package destsim
+package meter
 
 import (
+	"iter"
 	"net/http"
 	"strconv"
 
@@ -8,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// The metrics of a simulator, collected from its meter when somebody asks.
+// The metrics of a simulator, collected from its meter when they are asked for.
 var (
 	callsDesc     = prometheus.NewDesc("destsim_calls_total", "Calls of the endpoint by method and HTTP status; none: the connection ended without an answer.", []string{"method", "status"}, nil)
 	errorsDesc    = prometheus.NewDesc("destsim_call_errors_total", "Calls without a result.", []string{"method"}, nil)
@@ -23,7 +24,18 @@ var (
 )
 
 // collector shows the meter of one simulator to its own registry.
-type collector struct{ sim *Sim }
+type collector struct {
+	meter  *Meter
+	stored iter.Seq2[string, int]
+}
+
+// Handler answers a scrape of Prometheus. stored gives each object with the number
+// of its records.
+func (m *Meter) Handler(stored iter.Seq2[string, int]) http.Handler {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collector{m, stored})
+	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
+}
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(ch chan<- *prometheus.Desc) {
@@ -39,7 +51,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	count := func(d *prometheus.Desc, kind prometheus.ValueType, v float64, labels ...string) {
 		ch <- prometheus.MustNewConstMetric(d, kind, v, labels...)
 	}
-	m := c.sim.meter
+	m := c.meter
 	var in, out, succeeded, failed, unanswered int64
 	for name, s := range m.snapshot() {
 		for status, n := range s.statuses {
@@ -70,27 +82,7 @@ func (c collector) Collect(ch chan<- prometheus.Metric) {
 	for kind, n := range m.firedFaults() {
 		count(faultsDesc, prometheus.CounterValue, float64(n), kind)
 	}
-	for _, name := range c.sim.catalogue.Load().names() {
-		if _, n, err := c.sim.store.Scan(name, 0, 0); err == nil {
-			count(storedDesc, prometheus.GaugeValue, float64(n), name)
-		}
-	}
-}
-
-// meterEndpoints are the control endpoints of figures and metrics.
-var meterEndpoints = []endpoint{
-	{"GET", "/_control/figures", "rates, latencies and parallelism by method"},
-	{"GET", "/_control/metrics", "the same for Prometheus"},
-}
-
-func (m *meter) routes(s *Sim) func(*http.ServeMux) {
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(collector{s})
-	scrape := promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
-	return func(mux *http.ServeMux) {
-		mux.Handle("GET /_control/metrics", scrape)
-		mux.HandleFunc("GET /_control/figures", func(w http.ResponseWriter, _ *http.Request) {
-			reply(w, http.StatusOK, s.Figures())
-		})
+	for name, n := range c.stored {
+		count(storedDesc, prometheus.GaugeValue, float64(n), name)
 	}
 }
