@@ -101,6 +101,8 @@ func answerWithMaps(w http.ResponseWriter, r *http.Request) {
 // forgetful is a store without records: what it costs to check and to answer.
 type forgetful struct{ store.Store }
 
+var _ store.Upserter = forgetful{} // or batches would take the long way
+
 func (forgetful) Begin() (store.Unit, error) { return forgetful{}, nil }
 func (forgetful) Commit() error              { return nil }
 func (forgetful) Rollback()                  {}
@@ -110,7 +112,7 @@ func (forgetful) With(_ *store.Table, _, _ []byte, fn func(store.Rows) error) er
 func (forgetful) Find(_, _ []byte) ([]*store.Row, error) { return nil, nil }
 func (forgetful) Put(*store.Row, []byte) error           { return nil }
 func (forgetful) Remove(*store.Row) error                { return nil }
-func (forgetful) Shape([]*column) *store.Shape           { return &store.Shape{} }
+func (forgetful) Shape([][]byte) *store.Shape            { return &store.Shape{} }
 func (forgetful) Upsert(_ *store.Table, list []store.Upsert) {
 	for i := range list {
 		list[i].Verdict = store.Stored
