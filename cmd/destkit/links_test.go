@@ -14,10 +14,12 @@ import (
 var (
 	pageLink    = regexp.MustCompile(`\]\(([^()\s]+)\)`)
 	pageHeading = regexp.MustCompile(`(?m)^#{1,6} +(.+?) *$`)
+	pageAnchor  = regexp.MustCompile(`<a id="([^"]+)"`)
 	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// anchors returns the anchors that GitHub makes of the headings of a page.
+// anchors returns the anchors that GitHub makes of the headings of a page, and those
+// that are written.
 func anchors(page string) map[string]bool {
 	prose := ""
 	for i, part := range strings.Split(page, "```") {
@@ -29,6 +31,9 @@ func anchors(page string) map[string]bool {
 	for _, heading := range pageHeading.FindAllStringSubmatch(prose, -1) {
 		text := notInAnchor.ReplaceAllString(strings.ToLower(heading[1]), "")
 		out[strings.ReplaceAll(text, " ", "-")] = true
+	}
+	for _, id := range pageAnchor.FindAllStringSubmatch(prose, -1) {
+		out[id[1]] = true
 	}
 	return out
 }
@@ -73,6 +78,20 @@ func TestPageLinks(t *testing.T) {
 }
 
 func TestAnchors(t *testing.T) {
-	require.Equal(t, map[string]bool{"faults-a-bad-day": true, "get_sync_speed-and-limits": true},
-		anchors("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n"))
+	require.Equal(t, map[string]bool{"faults-a-bad-day": true, "get_sync_speed-and-limits": true, "spec-4.1": true},
+		anchors("# Faults: a bad day\n```sh\n# no heading\n```\n### `get_sync_speed` and limits\n<a id=\"spec-4.1\"></a>\n"))
+}
+
+// TestIndexNamesEveryPage: each page of docs/ has its line in the index.
+func TestIndexNamesEveryPage(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join(repository, "docs", "README.md"))
+	require.NoError(t, err)
+	pages, err := filepath.Glob(filepath.Join(repository, "docs", "*.md"))
+	require.NoError(t, err)
+	require.Greater(t, len(pages), 20)
+	for _, page := range pages {
+		if name := filepath.Base(page); name != "README.md" {
+			require.Contains(t, string(index), "]("+name+")", "add docs/%s to docs/README.md", name)
+		}
+	}
 }

@@ -30,10 +30,9 @@ func TestTerminalPicture(t *testing.T) {
 	folder := t.TempDir()
 	g := &guide{t: t, folder: folder, env: append(os.Environ(), "HOME="+folder)}
 	address := g.background("breaking", "destsim", "--addr", "127.0.0.1:0", "--violate", "RES-002")
-	file := filepath.Join(folder, "report.json")
 	// A seed makes the keys and the number of open checks those of every run.
 	cmd := exec.Command("destkit", "conform", "http://"+address+"/", "--write", "--object", "contact",
-		"--readback-url", "http://"+address+"/_control/readback", "--seed", "7", "--report", "json="+file)
+		"--readback-url", "http://"+address+"/_control/readback", "--seed", "7", "--report", "json=report.json")
 	cmd.Dir, cmd.Env = g.folder, g.env
 	printed, err := cmd.Output()
 	var exit *exec.ExitError
@@ -41,13 +40,13 @@ func TestTerminalPicture(t *testing.T) {
 	require.Equal(t, 1, exit.ExitCode())
 
 	// What the program prints on a terminal is the same text with colours.
-	read, err := os.Open(file)
+	read, err := os.Open(filepath.Join(folder, "report.json"))
 	require.NoError(t, err)
 	defer func() { _ = read.Close() }()
 	judged, err := report.Read(read)
 	require.NoError(t, err)
 	var coloured bytes.Buffer
-	require.NoError(t, report.WriteText(&coloured, judged, report.Options{Color: true, ReportFile: file}))
+	require.NoError(t, report.WriteText(&coloured, judged, report.Options{Color: true, ReportFile: "report.json"}))
 	require.Equal(t, string(printed), colourCode.ReplaceAllString(coloured.String(), ""))
 
 	screen := pictureScreen(strings.ReplaceAll(coloured.String(), address, "127.0.0.1:8080"))
@@ -82,7 +81,7 @@ func pictureScreen(text string) []string {
 		"breaking RES-002: upsert leaves out the result of the last record of a batch",
 		"  of three or more",
 		prompt + `destkit conform http://127.0.0.1:8080/ --write --object contact \`,
-		"    --readback-url http://127.0.0.1:8080/_control/readback",
+		"    --readback-url http://127.0.0.1:8080/_control/readback --report json=report.json",
 	}
 	screen = append(screen, lines[:tableEnd]...)
 	screen = append(screen, "", elided, "")
