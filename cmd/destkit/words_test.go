@@ -50,3 +50,31 @@ func TestBannedWords(t *testing.T) {
 		}
 	}
 }
+
+// generatedPages hold sentences of catalogues and tables.
+var generatedPages = map[string]bool{
+	"kill-matrix.md": true, "service-kill-matrix.md": true, "zoo.md": true, "fidelity.md": true,
+	"service-sentences.md": true, "protocol.md": true, "settings.md": true,
+}
+
+// riddles are phrases that pages say in other words: the actor, or what something does.
+var riddles = regexp.MustCompile(`(?i)\b(nobody|somebody|whoever|of (its|their) own|all the same|as ever|the books)\b`)
+
+// TestPlainPages looks at the prose of the pages that are written by hand.
+func TestPlainPages(t *testing.T) {
+	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "*.md"))
+	require.NoError(t, err)
+	require.Greater(t, len(pages), 20)
+	for _, page := range append(pages, filepath.Join("..", "..", "README.md"), filepath.Join("..", "..", "CONTRIBUTING.md")) {
+		if generatedPages[filepath.Base(page)] {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		require.NoError(t, err)
+		for i, part := range strings.Split(string(text), "```") {
+			if found := riddles.FindString(part); i%2 == 0 && found != "" {
+				t.Errorf("%s: %q: name the actor or say what happens", page, found)
+			}
+		}
+	}
+}
