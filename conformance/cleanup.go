@@ -209,6 +209,16 @@ func JournalSuite(file string) (string, error) {
 	return j.Header().Suite, nil
 }
 
+// JournalTarget returns the URL of the run that wrote a journal, as far as it holds no
+// secret; placeholders such as $DESTKIT_URL stand for what does.
+func JournalTarget(file string) (string, error) {
+	j, err := journal.Read(file)
+	if err != nil {
+		return "", err
+	}
+	return j.Header().Target, nil
+}
+
 // Clean resumes the clean-up of an earlier run from its journal: it deletes only
 // journalled keys that carry the run of the journal, and says exactly what is left
 // behind.

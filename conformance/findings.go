@@ -1,8 +1,10 @@
 package conformance
 
 import (
+	"encoding/base64"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/destkit/destkit/conformance/internal/wire"
 )
@@ -61,6 +63,28 @@ func (found *Findings) add(f Finding, where []Exchange) {
 		f.Curl = wire.Curl(f.Exchanges[0])
 	}
 	found.findings = append(found.findings, f)
+}
+
+// BodyFiles are the files that the command of a finding names, by their path from the
+// folder of the run, with the secrets taken out.
+func (f Finding) BodyFiles() map[string][]byte {
+	files := map[string][]byte{}
+	for _, x := range f.Exchanges {
+		name := wire.CurlBodyFile(x)
+		if name == "" || !strings.Contains(f.Curl, name) {
+			continue
+		}
+		body := []byte(x.Request.Body.Text)
+		if x.Request.Body.Base64 != "" {
+			binary, err := base64.StdEncoding.DecodeString(x.Request.Body.Base64)
+			if err != nil {
+				continue
+			}
+			body = binary
+		}
+		files[name] = body
+	}
+	return files
 }
 
 // Held ends a Then: nil when nothing was found.

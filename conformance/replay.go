@@ -16,6 +16,8 @@ type ReplayResult struct {
 	// Same reports whether status and body are as they were, but for nothing.
 	Same    bool   `json:"same"`
 	Skipped string `json:"skipped,omitempty"` // why it was not sent
+	// Verdict is what the caller found when the check was judged again.
+	Verdict string `json:"verdict,omitempty"`
 }
 
 // Replay sends the exchanges of a report's findings again, those of the given

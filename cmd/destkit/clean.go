@@ -16,6 +16,7 @@ func newClean() *cobra.Command {
 	var hooks string
 	var read reading
 	var keys ownKeys
+	var url string
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that an interrupted run left behind",
@@ -30,13 +31,16 @@ each record, and the exit status is 5.
 That records are gone is said when it was seen: by the read-back hook, or by
 updates that are skipped. Without either they count as deleted by acknowledgement
 only: the exit status is 0, and the journal keeps them for a clean-up with a hook.
-The URL can stand in $DESTKIT_URL instead.`,
-		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson https://example.com/destination
+
+The URL is that of --url, of the argument, of $DESTKIT_URL or of the journal, the
+first that is there. A journal is a file that may have been changed: the token of
+$DESTKIT_TOKEN goes to a public address that it names only with --token-env.`,
+		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson
   destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination
   destkit clean --journal run.ndjson --readback-url https://example.com/readback https://example.com/destination`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			url, err := endpointURL(cmd, args)
+			url, err := cleanedURL(cmd, url, args, options.Journal)
 			if err != nil {
 				return err
 			}
@@ -66,6 +70,7 @@ The URL can stand in $DESTKIT_URL instead.`,
 		},
 	}
 	cmd.Flags().StringVar(&options.Journal, "journal", "", "write-ahead journal `FILE` of the run")
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the endpoint (default: that of the journal, unless it holds a secret)")
 	cmd.Flags().StringVar(&hooks, "hooks", "", "YAML `FILE` with the hook cleanup")
 	keys.register(cmd)
 	read.register(cmd, &options)

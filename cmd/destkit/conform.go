@@ -27,6 +27,8 @@ type verdicts struct {
 	reports   []string
 	noColor   bool
 	profiling profiling
+
+	access, rerun string // of the commands that are shown, see hints.go
 }
 
 func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left string) {
@@ -113,6 +115,7 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
+	j.access, j.rerun = accessWords(cmd), rerunWords(cmd, url)
 	outputs, err := parseOutputs(j.reports)
 	if err != nil {
 		return err
@@ -171,6 +174,11 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outpu
 	}
 	options := report.Options{
 		Color: colourful(screen, v.noColor), Width: width(screen), Verbose: verbose, ReportFile: outputs.file(report.JSON),
+		Access: v.access, Rerun: v.rerun,
+	}
+	if err := writeBodies(result); err != nil {
+		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
+		status = worst(status, statusUntested)
 	}
 	if err := report.WriteText(screen, result, options); err != nil {
 		return untested(fmt.Errorf("print report: %w", err))

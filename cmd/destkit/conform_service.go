@@ -103,6 +103,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
+	j.rerun = rerunWords(cmd, url)
 	outputs, err := parseOutputs(j.reports)
 	if err != nil {
 		return err

@@ -26,13 +26,17 @@ func newReplay() *cobra.Command {
 	var profiles profiling
 	var keys ownKeys
 	cmd := &cobra.Command{
-		Use:   "replay REPORT.json [ID...]",
+		Use:   "replay REPORT.json [URL] [ID...]",
 		Short: "Send the exchanges of a report's findings again",
 		Long: `Send the requests of the findings in a JSON report again, those of the named
-checks or all, and show what comes back now beside what came back then.
+checks or all, and show what comes back now beside what came back then. Then the
+checks are judged again, and the last line says what is fixed and what is still
+broken.
 
-A report holds no secrets: the URL is taken from --url or $DESTKIT_URL, the token
-from --token-env or $DESTKIT_TOKEN, and nothing is sent anywhere else.
+The URL is that of --url, of the argument, of $DESTKIT_URL or of the report, the first
+that is there; a report leaves out a URL that holds a secret. The token comes from
+--token-env or $DESTKIT_TOKEN; to a public address that only the report names it goes
+with --token-env alone.
 
 A report is a file that may have been changed. What a request does is read from its
 body, and only what 'destkit conform' sends itself is sent. Requests that write
@@ -40,18 +44,13 @@ records are sent only with --write, into the objects of the run or those of
 --object, and only where every identifier is one that the run has made; for a run
 with keys of its own give its --key-template or --key-range. What they write stays.
 
-The exit status is 1 when a reply is still the same, 3 when a request got no complete
-reply or none could be sent, 0 when every reply has changed. To know whether the rule holds now, judge again: destkit conform.`,
-		Example: `  DESTKIT_URL=https://example.com/destination destkit replay r.json
+The exit status is 1 when a check is still broken, 3 when none could be decided or a
+request got no complete response, 0 when all are fixed.`,
+		Example: `  destkit replay r.json
+  destkit replay r.json RES-002 --write --token-env TOKEN
   destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,
 		Args: arguments(1, -1, "the JSON report of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if url == "" {
-				url = os.Getenv(urlVariable)
-			}
-			if url == "" {
-				return usagef("the endpoint is missing: give --url URL or set %s; the report does not say where to send", urlVariable)
-			}
 			if err := keys.resolve(&options); err != nil {
 				return err
 			}
@@ -65,6 +64,10 @@ reply or none could be sent, 0 when every reply has changed. To know whether the
 			if old.Suite == conformance.SuiteService {
 				return usagef("%s is the report of a service, whose findings come from whole scenarios: judge again with destkit conform service --select ID; the report has a curl command for single calls", args[0])
 			}
+			ids, url, err := replayedURL(cmd, url, args, old)
+			if err != nil {
+				return err
+			}
 			target, err := conn.resolve(url, &options)
 			if err != nil {
 				return err
@@ -74,23 +77,27 @@ reply or none could be sent, 0 when every reply has changed. To know whether the
 				return err
 			}
 			defer stopProfile()
-			results, err := conformance.Replay(cmd.Context(), target, options, old, args[1:])
+			results, err := conformance.Replay(cmd.Context(), target, options, old, ids)
+			if err != nil {
+				return judgeError(err)
+			}
+			verdicts, err := judgeAgain(cmd.Context(), target, options, old, results)
 			if err != nil {
 				return judgeError(err)
 			}
 			if asJSON {
 				err = printJSON(cmd.OutOrStdout(), results)
 			} else {
-				printReplay(cmd.OutOrStdout(), results)
+				printReplay(cmd.OutOrStdout(), results, verdicts)
 			}
 			if err != nil {
 				return err
 			}
-			return exitWith(replayStatus(results))
+			return exitWith(replayStatus(results, verdicts))
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+")")
+	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+", else that of the report)")
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
 	f.StringSliceVar(&options.Objects, "object", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
 	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")
@@ -101,29 +108,9 @@ reply or none could be sent, 0 when every reply has changed. To know whether the
 	return cmd
 }
 
-// replayStatus is 1 when any reply is as it was, 3 when a request was sent and got
-// no complete reply, or nothing was sent. A reply that is the same is a rule that is
-// still broken; a different one is not yet a pass, but the next run will tell.
-func replayStatus(results []conformance.ReplayResult) int {
-	answered, lost := false, false
-	for _, r := range results {
-		if r.Same {
-			return statusGate
-		}
-		if r.Skipped != "" {
-			continue
-		}
-		complete := r.After.Response != nil && r.After.Error == ""
-		answered, lost = answered || complete, lost || !complete
-	}
-	if lost || !answered {
-		return statusUntested
-	}
-	return statusOK
-}
-
-// printReplay shows then and now under each other, since the eye compares lines.
-func printReplay(w io.Writer, results []conformance.ReplayResult) {
+// printReplay shows then and now under each other, since the eye compares lines, and
+// last what became of each check.
+func printReplay(w io.Writer, results []conformance.ReplayResult, verdicts []replayed) {
 	for _, r := range results {
 		foreign.Printf(w, "%s  %s\n", foreign.Clip(r.Check, 60), foreign.Clip(r.Before.RPC, 60))
 		if r.Skipped != "" {
@@ -135,6 +122,13 @@ func printReplay(w io.Writer, results []conformance.ReplayResult) {
 			foreign.Printf(w, "  the same\n")
 		} else {
 			foreign.Printf(w, "  different\n")
+		}
+	}
+	for _, word := range []string{notDecided, nowFixed, stillBroken} {
+		for _, v := range verdicts {
+			if v.word == word {
+				foreign.Printf(w, "%s: %s%s\n", v.word, foreign.Clip(v.check, 60), v.why)
+			}
 		}
 	}
 }

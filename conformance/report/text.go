@@ -21,6 +21,12 @@ type Options struct {
 	// ReportFile is the JSON report of this run, named in the lines that say
 	// how to send a finding again; REPORT stands there when it is empty.
 	ReportFile string
+	// Access is what a command adds to get in where this run did, such as
+	// "--token-env TOKEN".
+	Access string
+	// Rerun is the command of this run, without what it selected and reported; where
+	// there is no report to replay, a check is judged again with it.
+	Rerun string
 }
 
 // Bounds of what the short form shows; the JSON report has all.

@@ -167,6 +167,12 @@ func (t *terminal) again(r c.CheckResult) {
 	}
 	in := strings.Repeat(" ", bodyIndent)
 	command := again(t.r, r, file)
+	switch {
+	case t.opt.Rerun != "" && (t.opt.ReportFile == "" || t.r.Suite == c.SuiteService):
+		command = line(t.opt.Rerun) + " --select " + line(r.ID)
+	case command != "" && t.r.Suite != c.SuiteService:
+		command += t.access()
+	}
 	replay := "again:  " + command
 	explain := "explain:  destkit explain " + line(r.ID)
 	if command == "" {

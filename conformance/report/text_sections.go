@@ -111,8 +111,16 @@ func (t *terminal) residue() {
 	}
 	t.para(2, "journal  ", line(res.Journal))
 	if len(res.Refused)+len(res.Unknown)+res.Unverified > 0 {
-		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))+ownKeys(t.r.Settings)))
+		t.para(2, "again    ", glue("destkit clean --journal "+shellWord(line(res.Journal))+ownKeys(t.r.Settings)+t.access()))
 	}
+}
+
+// access is what a command that calls the endpoint ends with.
+func (t *terminal) access() string {
+	if words := line(t.opt.Access); words != "" {
+		return " " + words
+	}
+	return ""
 }
 
 // ownKeys are the flags by which clean recognises the author's own form of keys.
@@ -205,7 +213,7 @@ func (t *terminal) failures() {
 		return
 	}
 	title := "Failures"
-	if t.opt.ReportFile == "" {
+	if t.opt.ReportFile == "" && t.opt.Rerun == "" {
 		title += " (REPORT is a file written with --report json=FILE)"
 	}
 	t.section(title)

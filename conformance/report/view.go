@@ -137,7 +137,11 @@ func again(r *c.Report, check c.CheckResult, file string) string {
 		}
 		return command
 	case slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 }):
-		return "destkit replay " + file + " " + line(check.ID)
+		command := "destkit replay " + file + " " + line(check.ID)
+		if r.Settings.Write {
+			command += " --write"
+		}
+		return command
 	}
 	return ""
 }

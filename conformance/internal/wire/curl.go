@@ -19,21 +19,17 @@ var curlOwn = map[string]bool{
 var placeholderName = regexp.MustCompile(`\$(?:DESTKIT_[A-Z0-9_]+|\{DESTKIT_[A-Z0-9_]+\})`)
 
 // Curl gives a command for a POSIX shell that sends the exchange again. Secrets
-// stand as $DESTKIT_URL, $DESTKIT_TOKEN and the like, to be set by whoever runs
-// it; a long or binary body as a file, see CurlBodyFile.
+// stand as $DESTKIT_TOKEN and the like, to be set by whoever runs it, and so does a
+// URL that holds one; a long or binary body as a file, see CurlBodyFile.
 func Curl(e Exchange) string {
-	if e.Incoming {
-		return "" // the service sent it, not the judge
+	if e.Incoming || e.Request.Body.Truncated {
+		return "" // the service sent it, not the judge; or only its beginning is known
 	}
 	words := []string{"curl -sS"}
 	if e.Request.Method != "POST" || e.Request.Body.Size == 0 {
 		words = append(words, "-X "+shellQuote(e.Request.Method))
 	}
-	target := `"$DESTKIT_URL"`
-	if e.Request.OtherURL {
-		target = shellQuote(e.Request.URL)
-	}
-	words = append(words, target)
+	words = append(words, shellQuote(e.Request.URL))
 	typed := false
 	for _, h := range e.Request.Header {
 		name := strings.ToLower(h.Name)
@@ -62,6 +58,9 @@ func headerWord(h Header) string {
 	return h.Name + ": " + h.Value
 }
 
+// BodyFolder is the folder of the files that Curl refers to, in that of the run.
+const BodyFolder = "destkit-bodies"
+
 // CurlBodyFile gives the name of the file that Curl refers to and the body that
 // belongs there, or "" when the command holds the body itself.
 func CurlBodyFile(e Exchange) string {
@@ -73,7 +72,7 @@ func CurlBodyFile(e Exchange) string {
 	if check == "" {
 		check = "preflight"
 	}
-	return fmt.Sprintf("%s-%d.json", check, e.ID)
+	return fmt.Sprintf("%s/%s-%d.json", BodyFolder, check, e.ID)
 }
 
 func curlBody(e Exchange) string {
