@@ -214,7 +214,7 @@ func printChecks(w io.Writer, checks []*conformance.Check) {
 		foreign.Printf(w, "  %-9s %-6s  %s\n", c.ID, c.Level, c.Title)
 		foreign.Printf(w, "  %-9s %-6s  %s · spec %s · needs %s\n", "", "", authorityWords(c), sectionWords(c), checkNeed(c))
 	}
-	foreign.Printf(w, "\n%d checks; 'destkit explain ID' explains one\n", len(checks))
+	foreign.Printf(w, "\n%d checks; 'destkit explain %s' explains the first\n", len(checks), checks[0].ID)
 }
 
 // printChecksMarkdown prints a table for each area, to be kept beside a project.

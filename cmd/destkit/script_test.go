@@ -60,6 +60,7 @@ func TestScript(t *testing.T) {
 			"mailserver": cmdMailserver,
 			"mail":       cmdMail,
 			"private":    cmdPrivate,
+			"hints":      cmdHints,
 		},
 	})
 }

@@ -136,19 +136,19 @@ func TestCurlCommands(t *testing.T) {
 		want string
 	}{
 		{"plain", Call{Body: []byte(`{"a":"it's $HOME"}`)},
-			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --compressed -H "Authorization: Bearer $DESTKIT_TOKEN" -H "X-Team: $DESTKIT_HEADER_X_TEAM" -d '{"a":"it'\''s $HOME"}'`},
+			`curl -sS 'http://endpoint.test/rpc' -H 'Content-Type: application/json' --compressed -H "Authorization: Bearer $DESTKIT_TOKEN" -H "X-Team: $DESTKIT_HEADER_X_TEAM" -d '{"a":"it'\''s $HOME"}'`},
 		{"no token", Call{Body: []byte(`{}`), Header: http.Header{"Authorization": nil, "X-Team": nil, "Content-Type": nil, "X-E": {""}}},
-			`curl -sS "$DESTKIT_URL" --compressed -H 'X-E;' -H 'Content-Type:' -d '{}'`},
+			`curl -sS 'http://endpoint.test/rpc' --compressed -H 'X-E;' -H 'Content-Type:' -d '{}'`},
 		{"secret in the body", Call{Body: []byte("{\"a\":\"tok'en$1`x\",\"b\":\"`\\\\\"}"), Header: http.Header{"X-Team": nil}},
-			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --compressed -H "Authorization: Bearer $DESTKIT_TOKEN" -d "{\"a\":\"$DESTKIT_TOKEN\",\"b\":\"` + "\\`" + `\\\\\"}"`},
+			`curl -sS 'http://endpoint.test/rpc' -H 'Content-Type: application/json' --compressed -H "Authorization: Bearer $DESTKIT_TOKEN" -d "{\"a\":\"$DESTKIT_TOKEN\",\"b\":\"` + "\\`" + `\\\\\"}"`},
 		{"other method and URL", Call{HTTPMethod: "GET", URL: "http://endpoint.test/x?k=v", Header: http.Header{"X-Team": nil, "Authorization": nil}},
 			`curl -sS -X GET 'http://endpoint.test/x?k=v' -H 'Content-Type: application/json' --compressed`},
 		{"file", Call{Check: "RES-002", Body: bytes.Repeat([]byte("1"), 3000), Header: http.Header{"X-Team": nil, "Authorization": nil}},
-			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --compressed -d @RES-002-5.json`},
+			`curl -sS 'http://endpoint.test/rpc' -H 'Content-Type: application/json' --compressed -d @destkit-bodies/RES-002-5.json`},
 		{"binary", Call{Body: []byte{0xff}, Header: http.Header{"X-Team": nil, "Authorization": nil, "Accept-Encoding": nil}},
-			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --data-binary @preflight-6.json`},
+			`curl -sS 'http://endpoint.test/rpc' -H 'Content-Type: application/json' --data-binary @destkit-bodies/preflight-6.json`},
 		{"at sign", Call{Body: []byte("@file"), Header: http.Header{"X-Team": nil, "Authorization": nil}, Chunked: true},
-			`curl -sS "$DESTKIT_URL" -H 'Content-Type: application/json' --compressed -H 'Transfer-Encoding: chunked' --data-raw '@file'`},
+			`curl -sS 'http://endpoint.test/rpc' -H 'Content-Type: application/json' --compressed -H 'Transfer-Encoding: chunked' --data-raw '@file'`},
 	}
 	for _, test := range tests {
 		e := c.Do(t.Context(), test.call).Exchange()

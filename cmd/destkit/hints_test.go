@@ -1,0 +1,115 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/spf13/cobra"
+	"github.com/stretchr/testify/require"
+)
+
+// hint is a command that a line of output offers, with the words before it.
+var hint = regexp.MustCompile(`^\s*(?:(?:again|explain|replay|next|run|try|see|data|verify|judge):?\s+)?((?:destkit|curl) .*)$`)
+
+// inWords is a command in the middle of a sentence.
+var inWords = regexp.MustCompile(`'(destkit [a-z][^']*)'`)
+
+// hintsIn lists the commands that an output offers. A line that ends with a backslash
+// goes on in the next.
+func hintsIn(output string) []string {
+	var all []string
+	output = strings.ReplaceAll(output, "\\\n", "")
+	for line := range strings.Lines(output) {
+		line = strings.TrimRight(line, "\n")
+		if m := hint.FindStringSubmatch(line); m != nil {
+			// Two that share a line are far apart.
+			for part := range strings.SplitSeq(m[1], "    explain:  ") {
+				all = append(all, strings.TrimSpace(part))
+			}
+			continue
+		}
+		for _, m := range inWords.FindAllStringSubmatch(line, -1) {
+			all = append(all, m[1])
+		}
+	}
+	return all
+}
+
+// cmdHints is `hints LEAST`: every command that the last output offers, at least so
+// many, is run by a new shell in the folder of the script, with nothing of the
+// environment but PATH and HOME. Status 0 or 1 (a finding) is what each must have.
+func cmdHints(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hints LEAST")
+	}
+	least, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	hints := hintsIn(ts.ReadFile("stdout") + ts.ReadFile("stderr"))
+	for _, command := range hints {
+		cmd := exec.Command("sh", "-c", command)
+		cmd.Dir = ts.MkAbs(".")
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + cmd.Dir}
+		out, err := cmd.CombinedOutput()
+		ts.Logf("%.200s: %v", command, err)
+		if status := cmd.ProcessState.ExitCode(); status != 0 && (status != 1 || strings.HasPrefix(command, "curl")) {
+			ts.Fatalf("pasted %q: exit status %d\n%s", command, status, out)
+		}
+	}
+	if len(hints) < least {
+		ts.Fatalf("%d commands are offered, not %d", len(hints), least)
+	}
+}
+
+func TestHintsAreFound(t *testing.T) {
+	require.Equal(t, []string{
+		"destkit replay r.json RES-002", "destkit explain RES-002", "curl -sS 'http://x'   -d '{}'",
+		"destkit clean --journal j", "destkit checks",
+	}, hintsIn("  again:  destkit replay r.json RES-002    explain:  destkit explain RES-002\n  curl -sS 'http://x' \\\n  -d '{}'\n"+
+		"  again    destkit clean --journal j\nmatches no check: 'destkit checks' lists them\nsee above\n"))
+}
+
+func TestRerunWordsHoldNoSecret(t *testing.T) {
+	var words, access string
+	j := &judgement{}
+	cmd := conformCommand(j)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		words, access = rerunWords(cmd, args[0]), accessWords(cmd)
+		return nil
+	}
+	cmd.SetArgs([]string{
+		"https://example.com/d?key=s3cr3t", "--write", "--object", "a b", "--object", "c", "--token-env", "TOK", "--select", "RES-*", "--report", "json=r.json",
+		"--header", "X-Key: s3cr3t", "--readback-url", "https://example.com/rb?key=s3cr3t", "--batch-timeout", "5s",
+	})
+	require.NoError(t, cmd.Execute())
+	require.Equal(t, ` --token-env TOK --header "X-Key: $DESTKIT_HEADER_X_KEY"`, access)
+	require.Equal(t, `conform --write --object 'a b' --object c --token-env TOK --batch-timeout 5s --header "X-Key: $DESTKIT_HEADER_X_KEY"`, words)
+}
+
+// A report and a journal may have been changed by those who want the token.
+func TestATokenDoesNotFollowAFileToAPublicAddress(t *testing.T) {
+	t.Setenv(urlVariable, "")
+	t.Setenv(tokenVariable, "s3cr3t")
+	from := func(named string, flags ...string) (string, error) {
+		cmd := newClean()
+		require.NoError(t, cmd.ParseFlags(flags))
+		return urlOrOf(cmd, "", "r.json", named)
+	}
+	_, err := from("https://example.com/d")
+	require.ErrorContains(t, err, "r.json names the endpoint https://example.com/d, and $DESTKIT_TOKEN would go there")
+	require.NotContains(t, err.Error(), "s3cr3t")
+	for _, c := range []struct {
+		named string
+		flags []string
+	}{{"https://example.com/d", []string{"--token-env", "DESTKIT_TOKEN"}}, {"http://127.0.0.1:8080/", nil}, {"http://localhost:8080/", nil}} {
+		got, err := from(c.named, c.flags...)
+		require.NoError(t, err)
+		require.Equal(t, c.named, got)
+	}
+	_, err = from("$DESTKIT_URL")
+	require.ErrorContains(t, err, "the URL of the endpoint is missing")
+}
