@@ -37,6 +37,15 @@ var languages = map[string]language{
 		start:  map[string]string{"": "node main.js"},
 		test:   map[string]string{"": "npm test"},
 	},
+	"typescript": {
+		Title: "TypeScript", Ending: "ts", Image: "node:24",
+		Action: "actions/setup-node@v4\n        with: {node-version: 24}",
+		Task:   "UseNode@1\n    inputs: {version: 24.x}",
+		needs:  map[string]string{"": "Node 22.18 or newer, which runs TypeScript as it is"},
+		setup:  map[string][]string{"postgres": {"npm install"}},
+		start:  map[string]string{"": "node main.ts"},
+		test:   map[string]string{"": "npm install && npm test"},
+	},
 	"python": {
 		Title: "Python", Ending: "py", Image: "python:3.13",
 		Action: "actions/setup-python@v5\n        with: {python-version: '3.13'}",
@@ -51,6 +60,14 @@ var languages = map[string]language{
 		}},
 		start: map[string]string{"": "python3 main.py", "postgres": ".venv/bin/python main.py"},
 		test:  map[string]string{"": "python3 -m unittest", "postgres": ".venv/bin/python -m unittest"},
+	},
+	"go": {
+		Title: "Go", Ending: "go", Image: "golang:1.26",
+		Action: "actions/setup-go@v5\n        with: {go-version-file: go.mod}",
+		Task:   "GoTool@0\n    inputs: {version: '1.26'}",
+		needs:  map[string]string{"": "Go 1.24 or newer", "postgres": "Go 1.25 or newer"},
+		start:  map[string]string{"": "go run ."},
+		test:   map[string]string{"": "go test ./..."},
 	},
 }
 

@@ -20,12 +20,12 @@ import (
 // after a store hold the files that differ. Go files carry .txt at the end of
 // their names here, so that they are no part of this module.
 //
-//go:embed all:common all:node all:python
+//go:embed all:common all:go all:node all:python all:typescript
 var tree embed.FS
 
 // Languages, Stores and Pipelines are the choices, the default first.
 var (
-	Languages = []string{"node", "python"}
+	Languages = []string{"node", "typescript", "python", "go"}
 	Stores    = []string{"memory", "sqlite", "postgres"}
 	Pipelines = []string{"github", "gitlab", "azure", "none"}
 )

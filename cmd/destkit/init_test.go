@@ -161,7 +161,7 @@ func needRuntime(t *testing.T, language, store string) string {
 	switch language {
 	case "node", "typescript":
 		needProgram(t, language, "npm")
-		if store == "sqlite" && exec.Command("node", "-e", "require('node:sqlite')").Run() != nil {
+		if (store == "sqlite" || language == "typescript") && exec.Command("node", "-e", newNode).Run() != nil {
 			return newerNode(t) + string(filepath.ListSeparator) + path
 		}
 	case "python":
@@ -180,7 +180,10 @@ func needRuntime(t *testing.T, language, store string) string {
 	return path
 }
 
-// newerNode is the folder of a Node with node:sqlite, where the installed one has none.
+// newNode fails in a Node that has no node:sqlite or does not run TypeScript.
+const newNode = "require('node:sqlite'); process.exit(process.features.typescript ? 0 : 1)"
+
+// newerNode is the folder of a Node that is new enough, where the installed one is not.
 func newerNode(t *testing.T) string {
 	folder := t.TempDir()
 	out, err := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node@24").CombinedOutput()

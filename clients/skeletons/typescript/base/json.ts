@@ -1,0 +1,28 @@
+// JSON without loss. JSON.parse rounds integers beyond 2^53, and two records would
+// get one identifier. Here such integers become BigInt, and are written as numbers
+// again.
+import { randomUUID } from 'node:crypto';
+
+// What was parsed has any shape until it is checked.
+// eslint-disable-next-line @typescript-eslint/no-explicit-any
+export type Json = any;
+
+// Integers are carried past JSON.parse and JSON.stringify as strings with this
+// mark. It is made anew in each process, so no text from outside can begin with it.
+const MARK = `${randomUUID()}:`;
+const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+const LARGE = /^-?[1-9]\d{15,}$/;
+const MARKED = new RegExp(`"${MARK}(-?\\d+)"`, 'g');
+
+export function parse(text: string): Json {
+  const value: Json = JSON.parse(text); // what is not JSON ends here
+  if (!/\d{16}/.test(text)) return value;
+  const marked = text.replace(TOKEN, (token) => (LARGE.test(token) ? `"${MARK}${token}"` : token));
+  return JSON.parse(marked, (_, v: Json) => (typeof v === 'string' && v.startsWith(MARK) ? exact(v.slice(MARK.length)) : v));
+}
+
+export function stringify(value: unknown): string {
+  return JSON.stringify(value, (_, v: unknown) => (typeof v === 'bigint' ? MARK + v : v)).replace(MARKED, '$1');
+}
+
+const exact = (digits: string): number | bigint => (Number.isSafeInteger(Number(digits)) ? Number(digits) : BigInt(digits));
