@@ -128,8 +128,7 @@ func comparisonCharts(sides []side) (list []chart) {
 			stalls = append(stalls, band{s.from, s.to, "no reply came, " + sides[i].Name, "stall " + sides[i].Class})
 		}
 	}
-	over := func(why, title, unit string, area bool, y func(Point) float64) {
-		p := overTime(stalls, title, unit)
+	over := func(why string, p plot, area bool, y func(Point) float64) {
 		for _, s := range sides {
 			p.curves = append(p.curves, curveOf(s.Result, s.Name, s.Class, area, y))
 		}
@@ -139,13 +138,13 @@ func comparisonCharts(sides []side) (list []chart) {
 		list = append(list, comparedThroughput(sides, stalls))
 		if sides[0].timed() || sides[1].timed() {
 			over("Half of the requests took no longer, from the moment at which they were to be sent.",
-				"Latency over time, p50", "milliseconds", false, timeOf(func(p Point) float64 { return p.P50 }))
-			over("One in a hundred took longer.", "Latency over time, p99", "milliseconds", false, timeOf(func(p Point) float64 { return p.P99 }))
+				timesOver(stalls, "Latency over time, p50"), false, timeOf(func(p Point) float64 { return p.P50 }))
+			over("One in a hundred took longer.", timesOver(stalls, "Latency over time, p99"), false, timeOf(func(p Point) float64 { return p.P99 }))
 		}
 	}
 	list = append(list, comparedPercentiles(sides)...)
 	if sides[0].Errors+sides[1].Errors > 0 && len(list) > 0 {
-		over("Failed requests, and records that were refused or got no result.", "Errors", "in each interval", false,
+		over("Failed requests, and records that were refused or got no result.", overTime(stalls, "Errors", "in each interval"), false,
 			func(p Point) float64 { return float64(p.Errors) })
 	}
 	return list

@@ -49,7 +49,7 @@ func TestComparedPage(t *testing.T) {
 	}
 	require.NotContains(t, html, "Service time by percentile", "in a closed loop it is the latency")
 	require.NotContains(t, html, "Not the same load")
-	require.Contains(t, html, "<h1>contact at https://a.example.com</h1>")
+	require.Contains(t, html, `<p class="target">contact at https://a.example.com</p>`)
 	require.Contains(t, html, `<rect class="stall c1"`)
 	require.NotContains(t, html, `<rect class="stall c3"`)
 	require.Contains(t, html, "no reply came, after")

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/page"
 )
 
 //go:embed html/*.gohtml
@@ -21,8 +22,9 @@ var pageFiles embed.FS
 var pages = template.Must(template.New("pages").Funcs(template.FuncMap{
 	"grouped": grouped, "rate": rateText, "ms": msText, "percent": func(v float64) string { return fmt.Sprintf("%.3g %%", v*100) },
 	"timed": (*Result).timed,
-	"shown": foreign.Line,
-	"join":  func(s []Share) string { return foreign.Line(strings.Join(names(s), ", ")) },
+	"shown": foreign.Line, "policy": func() string { return page.Policy },
+	"look": func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
+	"join": func(s []Share) string { return foreign.Line(strings.Join(names(s), ", ")) },
 }).ParseFS(pageFiles, "html/*.gohtml"))
 
 // view is what the page shows.

@@ -122,6 +122,17 @@ func overTime(bands []band, title, unit string, curves ...curve) plot {
 	return plot{title: title, unit: unit, xTitle: "time since the start", timed: true, fromZero: true, curves: curves, bands: bands}
 }
 
+// timesOver is a plot of times over time. Its axis is logarithmic: half of the requests
+// and the slowest of them are often a hundred times apart.
+func timesOver(bands []band, title string, curves ...curve) plot {
+	p := overTime(bands, title, logUnit, curves...)
+	p.log = true
+	return p
+}
+
+// logUnit is what the heading of a plot of times says of its axis.
+const logUnit = "milliseconds, logarithmic"
+
 func recordsRate(p Point) float64 { return p.RecordsPerSecond }
 
 // asked is the rate that a run was to have; without points where it had none to
@@ -150,8 +161,8 @@ func throughputChart(r *Result) chart {
 }
 
 func latencyChart(r *Result) chart {
-	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", overTime(silences(r),
-		"Latency over time", "milliseconds",
+	return charted("From the moment at which a request was to be sent. Where it lies above the service time, requests waited to be sent.", timesOver(silences(r),
+		"Latency over time",
 		curveOf(r, "max", "c4", false, timeOf(func(p Point) float64 { return p.Max })),
 		curveOf(r, "p99", "c3", false, timeOf(func(p Point) float64 { return p.P99 })),
 		curveOf(r, "p95", "c2", false, timeOf(func(p Point) float64 { return p.P95 })),
@@ -163,7 +174,7 @@ func latencyChart(r *Result) chart {
 // percentilePlot has the nines along x, at equal distances. Histograms that are
 // empty or cannot be read have no curve.
 func percentilePlot(title string, curves ...curve) plot {
-	p := plot{title: title, unit: "milliseconds", xTitle: "share of the requests that took no longer"}
+	p := plot{title: title, unit: logUnit, log: true, nines: true, xTitle: "share of the requests that took no longer"}
 	for _, nines := range []struct {
 		p     float64
 		label string

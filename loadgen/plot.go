@@ -24,6 +24,8 @@ type plot struct {
 	ticks               []tickAt // along x; nil: chosen
 	timed, fromZero     bool     // x is seconds since the start
 	whole               bool     // x counts things
+	nines               bool     // x is a share of requests, see nineScale
+	log                 bool     // y is a time in milliseconds, on a logarithmic axis
 }
 
 // band is a part of the x axis that is marked over the whole height. Without a
@@ -47,12 +49,13 @@ type frame struct {
 	class         string
 	width, height float64
 	ticks         int
+	places        int // at which values can be read
 }
 
-var frames = []frame{{"wide", 880, 280, 10}, {"small", 420, 240, 5}}
+var frames = []frame{{"wide", 880, 280, 10, 60}, {"small", 340, 240, 4, 30}}
 
 const (
-	padLeft, padRight = 58.0, 14.0
+	padLeft, padRight = 60.0, 14.0
 	padTop, padBottom = 12.0, 48.0
 	mostPoints        = 600 // drawn of a curve
 	letter            = 6.7 // about the width of one, in the units of the drawing
@@ -74,19 +77,31 @@ func (p plot) draw(b *strings.Builder, f frame) {
 	bottom := f.height - padBottom
 	scaleX := func(v float64) float64 { return padLeft + (v-fromX)/(toX-fromX)*(f.width-padLeft-padRight) }
 	scaleY := func(v float64) float64 { return bottom - v/toY*(bottom-padTop) }
+	ticks := niceTicks(0, toY, 5)
+	if p.log {
+		var low float64
+		low, toY = p.decades()
+		scaleY = func(v float64) float64 {
+			return bottom - math.Log(max(v, low)/low)/math.Log(toY/low)*(bottom-padTop)
+		}
+		ticks = logTicks(low, toY, bottom-padTop)
+	}
 	for _, band := range p.bands {
 		from, to := scaleX(max(fromX, band.from)), scaleX(min(toX, band.to))
 		fmt.Fprintf(b, `<rect class="%s" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, band.look(), from, padTop, max(1, to-from), bottom-padTop)
 	}
-	for _, t := range niceTicks(0, toY, 5) {
+	for _, t := range ticks {
 		y := scaleY(t.at)
-		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/><text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`,
-			padLeft, f.width-padRight, y, y, padLeft-8, y+4, t.label)
+		fmt.Fprintf(b, `<line class="grid" x1="%.1f" x2="%.1f" y1="%.1f" y2="%.1f"/>`, padLeft, f.width-padRight, y, y)
+		if t.label != "" {
+			fmt.Fprintf(b, `<text class="tick" x="%.1f" y="%.1f" text-anchor="end">%s</text>`, padLeft-8, y+4, t.label)
+		}
 	}
 	p.drawX(b, f, fromX, toX, scaleX)
 	for _, c := range p.curves {
 		c.draw(b, scaleX, scaleY)
 	}
+	p.drawValues(b, f, fromX, toX, scaleX)
 	b.WriteString("</svg>")
 }
 
@@ -143,6 +158,48 @@ func (p plot) extent() (fromX, toX, toY float64) {
 		toY = 1
 	}
 	return fromX, toX, toY * 1.05
+}
+
+// decades is the range of a logarithmic axis: from a round value below the smallest
+// that is drawn to one above the largest.
+func (p plot) decades() (low, high float64) {
+	low, high = math.Inf(1), 0
+	for _, c := range p.curves {
+		for _, y := range c.y {
+			if y > 0 && !math.IsInf(y, 0) {
+				low, high = min(low, y), max(high, y)
+			}
+		}
+	}
+	if high == 0 {
+		return 1, 10
+	}
+	low, high = roundDown(low), roundUp(high)
+	if low == high {
+		high = roundUp(high * 1.5)
+	}
+	return low, high
+}
+
+// roundDown and roundUp are the nearest of 1, 2 and 5 times a power of ten.
+func roundDown(v float64) float64 {
+	size := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{5, 2} {
+		if m*size <= v*1.0000001 {
+			return m * size
+		}
+	}
+	return size
+}
+
+func roundUp(v float64) float64 {
+	size := math.Pow(10, math.Floor(math.Log10(v)))
+	for _, m := range []float64{1, 2, 5} {
+		if m*size >= v*0.9999999 {
+			return m * size
+		}
+	}
+	return 10 * size
 }
 
 // draw adds the parts of a line between its gaps.
@@ -217,6 +274,37 @@ func niceTicks(from, to float64, n int) []tickAt {
 		}
 	}
 	return ticksOf(from, to, size, func(v float64) string { return axisLabel(v, to) })
+}
+
+// logTicks are 1, 2 and 5 times each power of ten of a range. Where labels of all of
+// them would touch in that height, only the powers have one.
+func logTicks(low, high, height float64) (list []tickAt) {
+	few := height*math.Log10(2)/math.Log10(high/low) >= lineHeight
+	for size := math.Pow(10, math.Floor(math.Log10(low)+1e-9)); size <= high*1.0000001; size *= 10 {
+		for _, m := range []float64{1, 2, 5} {
+			v := m * size
+			if v < low*0.9999999 || v > high*1.0000001 {
+				continue
+			}
+			t := tickAt{at: v}
+			if few || m == 1 {
+				t.label = timeLabel(v)
+			}
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// timeLabel is a round number of milliseconds in the unit that suits it.
+func timeLabel(ms float64) string {
+	switch {
+	case ms >= 999.9:
+		return fmt.Sprintf("%.4g s", ms/1000)
+	case ms < 0.099:
+		return fmt.Sprintf("%.4g µs", ms*1000)
+	}
+	return fmt.Sprintf("%.4g ms", ms)
 }
 
 func ticksOf(from, to, size float64, label func(float64) string) (list []tickAt) {
