@@ -52,7 +52,8 @@ that it holds are compared with what they must be. An audit reads every record b
 and holds it against the table and the ledger. Then the destination is judged
 with writes, a read-back hook and all other hooks, and once more with the rule
 ` + demoBroken + ` broken, to show how a finding looks. At the end it is loaded for two seconds.
-All of it is on one page, ` + demoReport + `, which links to that of the load.
+All of it is on one page, ` + demoReport + `, which links to the reports of the two
+judgements and of the load.
 Nothing outside this machine is called.`,
 		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
 		Args:    arguments(0, 0, "no argument"),

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"path/filepath"
 
@@ -15,7 +14,7 @@ import (
 type judged struct {
 	Title  string
 	Report *conformance.Report
-	Page   string // its whole HTML report
+	Page   string // the file of its HTML report, beside the page of the demo
 	Want   int    // exit status
 }
 
@@ -74,18 +73,15 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	return result, nil
 }
 
-// deliver shows one judgement, keeps its page, and writes it as JSON for
+// deliver shows one judgement and writes it as a page and as JSON for
 // 'destkit replay'.
 func (d *demo) deliver(name string, one *judged) error {
 	data := filepath.Join(d.dir, name+".json")
-	if err := (outputs{{report.JSON, data}}).write(d.out, one.Report); err != nil {
+	one.Page = name + ".html"
+	written := outputs{{report.JSON, data}, {report.HTML, filepath.Join(d.dir, one.Page)}}
+	if err := written.write(d.out, one.Report); err != nil {
 		return untested(err)
 	}
-	var page bytes.Buffer
-	if err := report.Write(report.HTML, &page, one.Report); err != nil {
-		return untested(err)
-	}
-	one.Page = page.String()
 	err := report.WriteText(d.out, one.Report, report.Options{
 		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data,
 	})

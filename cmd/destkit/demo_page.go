@@ -6,24 +6,51 @@ import (
 	"fmt"
 	"html/template"
 	"os"
+	"strings"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/page"
 )
 
 //go:embed html/demo.gohtml
 var demoPageText string
 
-var demoPage = template.Must(template.New("demo").Funcs(template.FuncMap{"grouped": grouped, "figure": figure, "short": short}).Parse(demoPageText))
+var demoPage = template.Must(template.New("demo").Funcs(template.FuncMap{
+	"grouped": grouped, "figure": figure, "short": short, "tone": demoTone, "summary": demoSummary,
+	"policy": func() string { return page.Policy },
+	"look":   func() template.CSS { return template.CSS(page.Style) }, // ours, and constant
+}).Parse(demoPageText))
+
+// demoTone is the colour of a judgement, as its own page has it.
+func demoTone(r *conformance.Report) string {
+	switch r.Verdict {
+	case conformance.Conformant:
+		return "good"
+	case conformance.ConformantInPart:
+		return "part"
+	case conformance.NonConformant:
+		return "bad"
+	}
+	return "open"
+}
+
+// demoSummary is the summary behind the verdict.
+func demoSummary(r *conformance.Report) template.HTML {
+	return page.Sentence(foreign.Line(strings.TrimPrefix(r.Summary, string(r.Verdict)+": ")))
+}
 
 // writePage writes the one page with everything: runs, audit, judgements.
 func (d *demo) writePage(file string) error {
-	var page bytes.Buffer
-	err := demoPage.Execute(&page, map[string]any{
+	var b bytes.Buffer
+	err := demoPage.Execute(&b, map[string]any{
 		"Rows": grouped(d.rows), "Runs": d.runs, "Audit": d.audit, "Judgements": d.judgements, "Problems": d.problems,
 		"Load": d.load, "LoadPage": demoLoadReport,
 	})
 	if err != nil {
 		return untested(fmt.Errorf("write %s: %w", demoReport, err))
 	}
-	if err := os.WriteFile(file, page.Bytes(), 0o644); err != nil {
+	if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
 		return untested(fmt.Errorf("write %s: %w", demoReport, err))
 	}
 	return nil

@@ -62,7 +62,9 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 	source := strings.NewReplacer("/*STYLE*/", pagestyle.Style+htmlStyle, "/*SCRIPT*/", htmlScript,
 		"SCRIPT-HASH", "sha256-"+base64.StdEncoding.EncodeToString(sum[:])).Replace(htmlPage)
 	return template.Must(template.New("report").Funcs(template.FuncMap{
-		"said": said, "short": func(s string) bool { return len(s) < shortCommand },
+		"first": func(r []htmlResult) []htmlResult { return r[:min(len(r), maxIndex)] },
+		"rest":  func(r []htmlResult) []htmlResult { return r[min(len(r), maxIndex):] },
+		"said":  said, "short": func(s string) bool { return len(s) < shortCommand },
 		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },

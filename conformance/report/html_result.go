@@ -1,11 +1,12 @@
 package report
 
 import (
-	"fmt"
+	"html/template"
 	"strings"
 
 	c "github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/internal/wire"
+	pagestyle "github.com/destkit/destkit/internal/page"
 )
 
 // htmlResult is a result with its findings by their cause. Again is the command that
@@ -131,6 +132,6 @@ func (p *page) index() {
 }
 
 // said is the summary without the verdict, which is the heading already.
-func said(summary string, verdict c.Verdict) string {
-	return line(strings.TrimPrefix(summary, fmt.Sprintf("%s: ", verdict)))
+func said(summary string, verdict c.Verdict) template.HTML {
+	return pagestyle.Sentence(line(strings.TrimPrefix(summary, string(verdict)+": ")))
 }

@@ -48,6 +48,7 @@ func TestPageOfManyFindings(t *testing.T) {
 	}
 	html := pageOf(t, r)
 	require.Contains(t, html, "<summary>and 20 more</summary>")
+	require.Contains(t, html, "<summary>and 20 more failures</summary>")
 	require.Equal(t, 40, strings.Count(html, "<summary>and 22 more</summary>"))
 	require.Equal(t, 40, strings.Count(html, "<code>curl 1</code>"))
 	require.Equal(t, 40, strings.Count(html, "<details class=\"exchange\">"), "the same exchange is shown once")

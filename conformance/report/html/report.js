@@ -63,7 +63,7 @@
   }
   addEventListener("hashchange", reveal);
   addEventListener("beforeprint", function () {
-    areas.forEach(function (a) { a.open = true; });
+    [].slice.call(document.querySelectorAll("details.area, details.fold")).forEach(function (d) { d.open = true; });
   });
   apply();
   reveal();
