@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -29,6 +30,9 @@ import (
 // TestInit does what the printed commands say, in fresh shells, for the two
 // languages that need nothing installed. What it needs of a machine it says.
 func TestInit(t *testing.T) {
+	if testing.Short() {
+		t.Skip("skeletons are not judged with -short")
+	}
 	for _, language := range []string{"node", "python"} {
 		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory") })
 	}
@@ -39,6 +43,7 @@ func TestMatrixInit(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
 		t.Skip("skeletons that need packages or compilers are judged with DESTKIT_TIER=matrix")
 	}
+	t.Cleanup(func() { _ = os.RemoveAll(nodeFolder()) })
 	for _, language := range skeletons.Languages {
 		for _, store := range skeletons.Stores {
 			t.Run(language+"/"+store, func(t *testing.T) { initAndJudge(t, language, store) })
@@ -183,13 +188,27 @@ func needRuntime(t *testing.T, language, store string) string {
 // newNode fails in a Node that has no node:sqlite or does not run TypeScript.
 const newNode = "require('node:sqlite'); process.exit(process.features.typescript ? 0 : 1)"
 
-// newerNode is the folder of a Node that is new enough, where the installed one is not.
+// newerNode is the folder of a Node that is new enough, where the installed one is
+// not. The first test that asks installs it.
 func newerNode(t *testing.T) string {
-	folder := t.TempDir()
-	out, err := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node@24").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return filepath.Join(folder, "node_modules", ".bin")
+	folder, err := installNode()
+	require.NoError(t, err)
+	return folder
 }
+
+// nodeFolder is removed after the matrix.
+func nodeFolder() string {
+	return filepath.Join(os.TempDir(), fmt.Sprintf("destkit-test-node-%d", os.Getpid()))
+}
+
+var installNode = sync.OnceValues(func() (string, error) {
+	folder := nodeFolder()
+	out, err := exec.Command("npm", "install", "--no-audit", "--no-fund", "--prefix", folder, "node@24").CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("install a newer Node: %w: %s", err, out)
+	}
+	return filepath.Join(folder, "node_modules", ".bin"), nil
+})
 
 func needProgram(t *testing.T, language, name string) {
 	if _, err := exec.LookPath(name); err != nil {
