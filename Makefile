@@ -108,7 +108,7 @@ docs: ## write the generated tables in docs/ again
 	$(GO) test -count=1 -run '^Test(FidelityLedger|Settings|EmulationPage|Outcomes)$$' ./server -update
 	DESTKIT_TIER=matrix $(GO) test -count=1 -timeout 20m -parallel 8 -run '^TestDiskMatrixOfTheService$$' ./server -update
 	$(GO) test -count=1 -run '^TestSentencesTable$$' ./conformance/service -update
-	$(GO) test -count=1 -run '^Test(ProtocolPage|TerminalPicture)$$' ./cmd/destkit -update
+	$(GO) test -count=1 -run '^Test(ProtocolPage|Schemas|TerminalPicture)$$' ./cmd/destkit -update
 
 bench: ## measure the goals, against the peers that are installed; UPDATE=1 writes docs/performance.md
 	$(GO) run ./internal/bench $(if $(UPDATE),-update) $(BENCH)

@@ -143,7 +143,8 @@ func TestHooks(t *testing.T) {
 }
 
 func TestHooksFile(t *testing.T) {
-	require.Equal(t, `cleanup:
+	require.Equal(t, `# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/docs/schemas/hooks.json
+cleanup:
   url: "http://127.0.0.1:1/_control/hooks/cleanup"
 restart:
   url: "http://127.0.0.1:1/_control/hooks/restart"

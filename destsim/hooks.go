@@ -25,11 +25,15 @@ type hookRequest struct {
 	Identifiers     []json.RawMessage `json:"identifiers"`
 }
 
+// hooksSchema is the line by which an editor knows the keys of the file.
+const hooksSchema = "# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/docs/schemas/hooks.json\n"
+
 // HooksFile is the YAML that tells a judge where the hooks of the simulator at
 // baseURL ("http://127.0.0.1:8080") are. A control token travels in the URLs,
 // so the file is as secret as the token.
 func HooksFile(baseURL, controlToken string) []byte {
 	var b strings.Builder
+	b.WriteString(hooksSchema)
 	query := ""
 	if controlToken != "" {
 		query = "?control_token=" + url.QueryEscape(controlToken)

@@ -10,13 +10,16 @@ import (
 	"github.com/destkit/destkit/conformance"
 )
 
+// waiverFile is a file of accepted failures.
+type waiverFile struct {
+	Waivers []conformance.Waiver `yaml:"waivers"`
+}
+
 // readWaivers reads a waiver file: a list under `waivers:`. What a waiver must
 // say, and whether its check exists and still fails, is for the judge to look
 // at.
 func readWaivers(file string) ([]conformance.Waiver, error) {
-	var content struct {
-		Waivers []conformance.Waiver `yaml:"waivers"`
-	}
+	var content waiverFile
 	src, err := os.ReadFile(file)
 	if err != nil {
 		return nil, usagef("read waivers: %w", err)

@@ -60,6 +60,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newLoad(),
 		newInit(),
 		newDemo(),
+		newSchema(),
 		newVersion(),
 	)
 	root.InitDefaultCompletionCmd()
