@@ -2,6 +2,7 @@ package main
 
 import (
 	"io"
+	"path"
 	"slices"
 	"strings"
 
@@ -111,6 +112,7 @@ func (e explanation) print(w io.Writer) {
 			foreign.Printf(w, "%s\n%s\n", part.head, part.text)
 		}
 	}
+	e.printPlaces(w)
 	if len(e.Needs) > 0 {
 		foreign.Printf(w, "Builds on\n  %s\n", strings.Join(e.Needs, ", "))
 	}
@@ -126,6 +128,19 @@ func (e explanation) print(w io.Writer) {
 			foreign.Printf(w, "Broken on purpose by\n")
 		}
 		foreign.Printf(w, "  %s%s\n%s\n", v.command, v.ID, indent("  "+v.Changes))
+	}
+}
+
+// printPlaces says where the method and the sentences of the specification are.
+func (e explanation) printPlaces(w io.Writer) {
+	suite := path.Dir(e.File)
+	if suite == conformance.SuiteDestination {
+		foreign.Printf(w, "Read\n  %s\n", strings.TrimSpace("destkit protocol "+e.Method()))
+	} else if len(e.Sections) > 0 {
+		foreign.Printf(w, "Read\n")
+	}
+	for _, section := range e.Sections {
+		foreign.Printf(w, "  %s\n", conformance.SectionURL(suite, section))
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -240,4 +241,25 @@ func TestLayoutJSON(t *testing.T) {
 func TestIDRanges(t *testing.T) {
 	require.Equal(t, "A-001, A-003 to A-005, B-006, B-007", idRanges([]string{"B-007", "A-001", "A-004", "A-003", "A-005", "B-006", "A-001"}))
 	require.Empty(t, idRanges(nil))
+}
+
+// TestCitedSectionsHaveAnchors: each number that a check cites leads to an anchor.
+func TestCitedSectionsHaveAnchors(t *testing.T) {
+	checks, err := catalogues("")
+	require.NoError(t, err)
+	pages := map[string]string{}
+	for _, c := range checks {
+		for _, section := range c.Sections {
+			url := conformance.SectionURL(path.Dir(c.File), section)
+			page, anchor, found := strings.Cut(path.Base(url), "#")
+			require.True(t, found, url)
+			if pages[page] == "" {
+				text, err := os.ReadFile(filepath.Join(repository, "docs", page))
+				require.NoError(t, err)
+				pages[page] = string(text)
+			}
+			require.Contains(t, pages[page], `<a id="`+anchor+`"></a>`, "%s cites spec %s", c.ID, section)
+		}
+	}
+	require.Len(t, pages, 2)
 }

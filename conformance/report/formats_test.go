@@ -103,7 +103,7 @@ func TestSARIFResults(t *testing.T) {
 	require.Equal(t, map[string][]string{"RES-002": {"error", "error"}, "SEM-005": {"error"},
 		"RPC-009": {"warning"}, "TIM-001": {"warning"}, "RES-010": {"warning"}}, got)
 	require.False(t, run.Invocations[0].Notifications == nil)
-	require.NotContains(t, string(render(t, SARIF, sample())), "helpUri")
+	require.Contains(t, string(render(t, SARIF, sample())), `"helpUri": "https://github.com/destkit/destkit/blob/main/docs/protocol.md#spec-7.2.4"`)
 
 	again := sample()
 	again.RunID = "ffff"

@@ -60,6 +60,7 @@ type (
 		Short      sarifMessage   `json:"shortDescription"`
 		Full       sarifMessage   `json:"fullDescription"`
 		Help       sarifMessage   `json:"help"`
+		HelpURI    string         `json:"helpUri,omitempty"`
 		Default    sarifLevel     `json:"defaultConfiguration"`
 		Properties map[string]any `json:"properties"`
 	}
@@ -118,7 +119,7 @@ func writeSARIF(w io.Writer, r *c.Report) error {
 		run.Properties["replicas"] = r.Replicas
 	}
 	for i, check := range r.Checks {
-		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(check))
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(r.Suite, check))
 		switch check.Status {
 		case c.Fail, c.Warn, c.Flaky, c.Waived:
 			run.Results = append(run.Results, sarifResults(r, check, i)...)
@@ -149,9 +150,9 @@ func sarifInvoke(r *c.Report) sarifInvocation {
 	return inv
 }
 
-// newSARIFRule describes a check. There is no helpUri: the explanation is in
-// the program, for the very version that judged.
-func newSARIFRule(r c.CheckResult) sarifRule {
+// newSARIFRule describes a check. Its helpUri is the section of the specification;
+// the explanation is in the program, for the very version that judged.
+func newSARIFRule(suite string, r c.CheckResult) sarifRule {
 	tags := []string{"destkit", strings.ToLower(string(r.Level))}
 	for _, a := range r.Authority {
 		tags = append(tags, string(a))
@@ -159,8 +160,13 @@ func newSARIFRule(r c.CheckResult) sarifRule {
 	level := sarifRuleLevel(r.Level)
 	severity := map[string]string{"error": "error", "warning": "warning", "note": "recommendation"}[level]
 	help := fmt.Sprintf("%s. Run \"destkit explain %s\" for the reason, a good and a bad exchange.", rank(r), r.ID)
+	where := ""
+	if len(r.Sections) > 0 {
+		where = c.SectionURL(suite, line(r.Sections[0]))
+	}
 	return sarifRule{
-		ID: r.ID, Short: message(r.Title), Full: message(r.Title + " (" + rank(r) + ")"), Help: message(help),
+		HelpURI: where,
+		ID:      r.ID, Short: message(r.Title), Full: message(r.Title + " (" + rank(r) + ")"), Help: message(help),
 		Default:    sarifLevel{level},
 		Properties: map[string]any{"tags": slices.Compact(tags), "problem.severity": severity, "precision": "very-high"},
 	}
