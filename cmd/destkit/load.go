@@ -107,7 +107,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.Int64Var(&o.MaxRecords, "max-records", 0, "write at most `N` records in the whole run (0: no bound)")
 	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
 	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
-	f.StringArrayVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` is broken, for example 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable)")
+	f.StringArrayVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable)")
 	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
 
 	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
@@ -269,10 +269,30 @@ func (l *loading) thresholds() ([]loadgen.Threshold, error) {
 			if err != nil {
 				return nil, usagef("--fail-if %w", err)
 			}
+			if err := checkDirection(t); err != nil {
+				return nil, err
+			}
 			all = append(all, t)
 		}
 	}
 	return all, nil
+}
+
+// checkDirection refuses a limit that only a good result breaks: other tools write the
+// condition that must hold, --fail-if the one that must not.
+func checkDirection(t loadgen.Threshold) error {
+	wrong := "<" // of times and losses
+	switch t.Metric {
+	case "requests", "records":
+		return nil // too few is a failure, and so can be too many
+	case "rate", "records-rate":
+		wrong = ">"
+	}
+	if !strings.HasPrefix(t.Op, wrong) {
+		return nil
+	}
+	swapped := strings.NewReplacer("<", ">", ">", "<").Replace(t.Text)
+	return usagef("--fail-if '%s' would fail a good result: it names what must not happen, so give '%s'", t.Text, swapped)
 }
 
 // readTemplate reads the file of --template.
