@@ -1,9 +1,7 @@
 package server
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +16,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // reply is what a handler answers. Raw, when set, is the finished body, and
@@ -69,7 +68,7 @@ func (s *Server) settle(header http.Header, c *call) (code int, body []byte, rel
 	if err == nil {
 		code, body = got.code, got.raw
 		if body == nil {
-			body, err = encode(got.body)
+			body, err = strictjson.Encode(got.body)
 		}
 		s.markDeprecated(header, c, got)
 	}
@@ -252,7 +251,7 @@ func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
 	if f.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
 	}
-	body, err := encode(s.dialect.failure(f))
+	body, err := strictjson.Encode(s.dialect.failure(f))
 	if err != nil {
 		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
 	}
@@ -281,19 +280,8 @@ func (s *Server) verify(c *call, code int, header http.Header, body []byte) (int
 		return code, body
 	}
 	s.log.Error("reply breaks the OpenAPI document", "operation", c.op.ID, "error", err)
-	text, _ := encode(s.dialect.failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	text, _ := strictjson.Encode(s.dialect.failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
 	return http.StatusInternalServerError, text
-}
-
-// encode is JSON without the escapes that only browsers need.
-func encode(v any) ([]byte, error) {
-	var buffer bytes.Buffer
-	encoder := json.NewEncoder(&buffer)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		return nil, fmt.Errorf("encode reply: %w", err)
-	}
-	return buffer.Bytes(), nil
 }
 
 // organizationDeprecated is when the published pages deprecated users and

@@ -16,6 +16,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // call is one request on its way through the service.
@@ -88,7 +89,7 @@ func (c *call) decode(v any) error {
 	}
 	body := c.body
 	if len(c.warnings) > 0 { // some of its fields are unknown
-		body = exactKeys(body, reflect.TypeOf(v))
+		body = strictjson.ExactKeys(body, reflect.TypeOf(v))
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		var typed *json.UnmarshalTypeError

@@ -9,11 +9,13 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -51,7 +53,7 @@ func (d *declaration) check() (problems []api.Problem) {
 	if d.Source != nil {
 		under("source", d.Source.Check())
 		for i, alias := range d.Source.Aliases {
-			under("source", []api.Problem{{Field: fmt.Sprintf("aliases[%d]", i), Message: fmt.Sprintf("%q: only the types of the service have other spellings", clip(alias, 60))}})
+			under("source", []api.Problem{{Field: fmt.Sprintf("aliases[%d]", i), Message: fmt.Sprintf("%q: only the types of the service have other spellings", foreign.Clip(alias, 60))}})
 		}
 		if _, known := source.Type(d.Source.ServiceName); known {
 			under("source", nameTaken)
@@ -102,7 +104,7 @@ func (s *Server) loadConnectors(ctx context.Context) error {
 	known := map[string]knownConnector{}
 	var destinations []*destination.Entry
 	var sources []*source.Entry
-	for _, key := range sortedKeys(texts) {
+	for _, key := range strictjson.SortedKeys(texts) {
 		name, text := strings.TrimPrefix(key, connectorSettings), texts[key]
 		// What stays the same stays in place: others hold it.
 		if known[name] = s.connectors.known[name]; known[name].text != text {
@@ -304,7 +306,7 @@ func (s *Server) controlConnectors(c *controlCall) (any, error) {
 	list := []connectorShown{}
 	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
 		texts, err := tx.Settings(connectorSettings)
-		for _, key := range sortedKeys(texts) {
+		for _, key := range strictjson.SortedKeys(texts) {
 			shown, err := showConnector(tx, strings.TrimPrefix(key, connectorSettings), texts[key])
 			if err != nil {
 				return err
@@ -320,7 +322,7 @@ func (s *Server) controlUndeclare(c *controlCall) (any, error) {
 	name := c.r.PathValue("name")
 	err := s.undeclare(c.r.Context(), name, "")
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, gone("declared type", clip(name, 60))
+		return nil, gone("declared type", foreign.Clip(name, 60))
 	}
 	if err != nil {
 		return nil, err
@@ -334,7 +336,7 @@ func (s *Server) declareAll(ctx context.Context, file string, list []*declaratio
 		before, changed, err := s.declare(ctx, d)
 		if err != nil {
 			told := *problem.Of(err)
-			told.Message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, clip(d.name(), 60), told.Message)
+			told.Message = fmt.Sprintf("%s: connectors[%d] (%s): %s", file, i, foreign.Clip(d.name(), 60), told.Message)
 			return nil, &told
 		}
 		if changed {

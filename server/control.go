@@ -13,6 +13,7 @@ import (
 
 	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // controlPath is where everything stands that an emulation needs beside the API.
@@ -154,7 +155,7 @@ func writeControl(w http.ResponseWriter, code int, value any, err error) {
 			w.Header().Set("Retry-After", f.Retry)
 		}
 	}
-	text, err := encode(value)
+	text, err := strictjson.Encode(value)
 	if err != nil {
 		code, text = http.StatusInternalServerError, []byte(`{"status":"error","message":"the answer cannot be written","errors":[]}`+"\n")
 	}

@@ -2,20 +2,18 @@ package server
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // maxControlBody bounds the bodies of control calls but those of snapshots.
@@ -48,129 +46,7 @@ func (c *controlCall) body(v any) error {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil
 	}
-	return decodeStrictly(text, v)
-}
-
-// decodeStrictly fills v, a pointer, from JSON. Errors say line and column, or
-// the field.
-func decodeStrictly(text []byte, v any) error {
-	// Syntax first and apart from v: only then the offset is one in the text.
-	if err := json.Unmarshal(text, new(any)); err != nil {
-		var syntax *json.SyntaxError
-		if errors.As(err, &syntax) {
-			before := text[:min(int(syntax.Offset), len(text))]
-			line := bytes.Count(before, []byte("\n")) + 1
-			return problem.Refuse(http.StatusBadRequest, "the body is no JSON: line %d, column %d: %v", line, len(before)-bytes.LastIndexByte(before, '\n')-1, err)
-		}
-		return problem.Refuse(http.StatusBadRequest, "the body cannot be read: %v", err)
-	}
-	if problems := unknownKeys(text, reflect.TypeOf(v), ""); len(problems) > 0 {
-		return problem.Invalid(problems)
-	}
-	err := json.Unmarshal(text, v)
-	var mistyped *json.UnmarshalTypeError
-	var f *problem.Failure
-	switch {
-	case errors.As(err, &f):
-		return f
-	case errors.As(err, &mistyped):
-		return problem.InvalidField(mistyped.Field, "must be %s, not %s", jsonWord(mistyped.Type), mistyped.Value)
-	case err != nil:
-		return problem.Refuse(http.StatusBadRequest, "the body does not fit: %v", err)
-	}
-	return nil
-}
-
-// jsonWord is how a reader of JSON calls a Go type.
-func jsonWord(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.String:
-		return "a string"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Slice, reflect.Array:
-		return "a list"
-	case reflect.Map, reflect.Struct:
-		return "an object"
-	case reflect.Float32, reflect.Float64:
-		return "a number"
-	case reflect.Pointer:
-		return jsonWord(t.Elem())
-	}
-	return "an integer that fits"
-}
-
-var unmarshaler = reflect.TypeFor[json.Unmarshaler]()
-
-// unknownKeys finds the keys of valid JSON that a type does not have, at any
-// depth.
-func unknownKeys(text json.RawMessage, t reflect.Type, place string) (problems []api.Problem) {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	// Such a type reads its text by itself and knows its own keys.
-	if reflect.PointerTo(t).Implements(unmarshaler) {
-		return nil
-	}
-	switch t.Kind() {
-	case reflect.Slice:
-		var items []json.RawMessage
-		_ = json.Unmarshal(text, &items) // what is no list is found later
-		for i, item := range items {
-			problems = append(problems, unknownKeys(item, t.Elem(), place+"["+strconv.Itoa(i)+"]")...)
-		}
-	case reflect.Struct:
-		var members map[string]json.RawMessage
-		_ = json.Unmarshal(text, &members)
-		known := keysOf(t)
-		for _, key := range sortedKeys(members) {
-			field := strings.TrimPrefix(place+"."+key, ".")
-			if next, ok := known[key]; ok {
-				problems = append(problems, unknownKeys(members[key], next, field)...)
-				continue
-			}
-			problems = append(problems, api.Problem{Field: clip(field, 200), Message: "is not known" + meant(key, sortedKeys(known))})
-		}
-	}
-	return problems
-}
-
-// keysOf are the JSON keys of a struct with the types of their values.
-func keysOf(t reflect.Type) map[string]reflect.Type {
-	keys := map[string]reflect.Type{}
-	for field := range t.Fields() {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous && name == "":
-			for key, kind := range keysOf(field.Type) {
-				keys[key] = kind
-			}
-		case name != "" && name != "-":
-			keys[name] = field.Type
-		}
-	}
-	return keys
-}
-
-// sortedKeys makes messages and replies the same every time.
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
-}
-
-// meant says which word was probably meant, or which there are.
-func meant(word string, known []string) string {
-	if near := suggest.Word(word, known); near != "" {
-		return fmt.Sprintf("; did you mean %q?", near)
-	}
-	if len(known) > 0 && len(known) <= 20 {
-		return "; known are " + strings.Join(known, ", ")
-	}
-	return ""
+	return strictjson.Decode(text, v)
 }
 
 // query gives the parameters and refuses unknown ones: a filter with a typing
@@ -181,9 +57,9 @@ func (c *controlCall) query(known ...string) (url.Values, error) {
 		return nil, problem.Refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
 	}
 	var problems []api.Problem
-	for _, name := range sortedKeys(values) {
+	for _, name := range strictjson.SortedKeys(values) {
 		if !slices.Contains(known, name) {
-			problems = append(problems, api.Problem{Field: clip(name, 60), Message: "is not known" + meant(name, known)})
+			problems = append(problems, api.Problem{Field: foreign.Clip(name, 60), Message: "is not known" + suggest.Phrase(name, known)})
 		}
 	}
 	if len(problems) > 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // topicRoutes are what producers and operators of a log have.
@@ -34,7 +35,7 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 	text = bytes.TrimSpace(text)
 	var list []json.RawMessage
 	if len(text) > 0 && text[0] == '[' {
-		if err := decodeStrictly(text, &list); err != nil {
+		if err := strictjson.Decode(text, &list); err != nil {
 			return nil, err
 		}
 	} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -38,7 +39,7 @@ func (j *finishedJob) check() []api.Problem {
 		j.Status = jobSucceeded
 	case jobSucceeded, jobFailed:
 	default:
-		return []api.Problem{{Field: "status", Message: fmt.Sprintf("unknown value %q: must be %s or %s", clipped(j.Status), jobSucceeded, jobFailed)}}
+		return []api.Problem{{Field: "status", Message: fmt.Sprintf("unknown value %q: must be %s or %s", foreign.Clip(j.Status, 64), jobSucceeded, jobFailed)}}
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -136,7 +137,7 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 	}
 	problems = append(problems, checkName("name", d.Name)...)
 	if b.Type != nil && *b.Type != datasetSQL {
-		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", clipped(*b.Type), datasetSQL)})
+		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", foreign.Clip(*b.Type, 64), datasetSQL)})
 	}
 	if c.has("description") { // null takes it away
 		d.Description = b.Description

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -114,7 +115,7 @@ func (c *call) forgive(typ string, credentials map[string]json.RawMessage) map[s
 		credentials = maps.Clone(credentials)
 		for _, name := range c.s.gate.Unknown(typ, credentials) {
 			delete(credentials, name)
-			c.warnings = append(c.warnings, "unknown field service_connection.credentials."+clip(name, 200)+" was ignored")
+			c.warnings = append(c.warnings, "unknown field service_connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
 	if c.s.dialect.CredentialsCoerced {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -142,11 +143,11 @@ func (w *schemaWatch) refuse(y *store.Sync, columns []api.Column) error {
 	}
 	lines := make([]string, len(missing))
 	for i, m := range missing {
-		lines[i] = fmt.Sprintf("%s: the source has no column %q any more", m.Field, clip(m.Column, 100))
+		lines[i] = fmt.Sprintf("%s: the source has no column %q any more", m.Field, foreign.Clip(m.Column, 100))
 	}
 	return &planError{
 		code:    errorColumnGone,
-		message: fmt.Sprintf("the source no longer has the column %q, which %s reads: bring the column back, or change the sync", clip(missing[0].Column, 100), strings.TrimSuffix(missing[0].Field, ".from.data")),
+		message: fmt.Sprintf("the source no longer has the column %q, which %s reads: bring the column back, or change the sync", foreign.Clip(missing[0].Column, 100), strings.TrimSuffix(missing[0].Field, ".from.data")),
 		detail:  strings.Join(lines, "\n"),
 	}
 }
@@ -211,7 +212,7 @@ func generatedField(made []api.Mapping, column string) (to string, found bool) {
 func changesText(changes []api.SchemaChange) string {
 	parts := make([]string, len(changes))
 	for i, c := range changes {
-		parts[i] = fmt.Sprintf("%q %s", clip(c.Column, 100), c.Change)
+		parts[i] = fmt.Sprintf("%q %s", foreign.Clip(c.Column, 100), c.Change)
 		if c.Change == api.ColumnRetyped {
 			parts[i] += fmt.Sprintf(" from %s to %s", *c.Before, *c.After)
 		}

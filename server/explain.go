@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/http"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -137,9 +138,9 @@ func (s *Server) Explain(ctx context.Context, syncID, runID int64, identifier st
 	}
 	if x.found == nil {
 		if x.sourceFault != "" {
-			return nil, problem.Refuse(http.StatusNotFound, "the ledger of sync %d has no %s, and its source cannot be asked: %s", x.sync.ID, clip(identifier, 100), x.sourceFault)
+			return nil, problem.Refuse(http.StatusNotFound, "the ledger of sync %d has no %s, and its source cannot be asked: %s", x.sync.ID, foreign.Clip(identifier, 100), x.sourceFault)
 		}
-		return nil, problem.Refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, clip(identifier, 100))
+		return nil, problem.Refuse(http.StatusNotFound, "neither the source nor the ledger of sync %d has %s", x.sync.ID, foreign.Clip(identifier, 100))
 	}
 	return x.tell(ctx)
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -159,7 +160,7 @@ func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err er
 	err = f.change(ctx, func(b *board) error {
 		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
 		if at < 0 {
-			return problem.Refuse(http.StatusNotFound, "there is no fault %q", clip(id, 40))
+			return problem.Refuse(http.StatusNotFound, "there is no fault %q", foreign.Clip(id, 40))
 		}
 		gone = *b.list[at]
 		gone.Armed = false
@@ -358,12 +359,4 @@ func (a *ArmedFault) failure(now time.Time) error {
 		f.Retry = a.Fault.RetryAfter.header(now)
 	}
 	return f
-}
-
-// clip shortens a text that a client chose.
-func clip(text string, most int) string {
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most]) + "…"
-	}
-	return text
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 )
@@ -187,5 +189,5 @@ func (t *Trigger) checkOperation(s *Server, add func(field, format string, args 
 		ids = append(ids, id)
 	}
 	slices.Sort(ids)
-	add("operation", "no operation is called %q%s", clip(t.Operation, 60), meant(t.Operation, ids))
+	add("operation", "no operation is called %q%s", foreign.Clip(t.Operation, 60), suggest.Phrase(t.Operation, ids))
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -110,7 +111,7 @@ func chooseFidelity(query url.Values) ([]Fidelity, error) {
 		}
 	}
 	if len(chosen) == 0 && section != "" && state == "" {
-		return nil, problem.InvalidField("section", "there is no section %q", clip(section, 20))
+		return nil, problem.InvalidField("section", "there is no section %q", foreign.Clip(section, 20))
 	}
 	return chosen, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/stretchr/testify/require"
 )
 
@@ -126,7 +127,7 @@ func tried(t *testing.T, program string, rows []Fidelity, proofs map[string][]st
 	close(trials)
 	workers.Wait()
 	for _, text := range broke {
-		t.Log("the tests broke off, which counts as survived: ", clip(text, 2000))
+		t.Log("the tests broke off, which counts as survived: ", foreign.Clip(text, 2000))
 	}
 	return failed
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/cluster/jobs"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/cluster/quota"
@@ -86,7 +87,7 @@ func (c *Config) completeFleet() error {
 	switch c.Role = cmp.Or(c.Role, RoleAll); c.Role {
 	case RoleAll, RoleAPI, RoleWorker:
 	default:
-		return fmt.Errorf("unknown role %q: must be one of %s, %s, %s", clipped(c.Role), RoleAll, RoleAPI, RoleWorker)
+		return fmt.Errorf("unknown role %q: must be one of %s, %s, %s", foreign.Clip(c.Role, 64), RoleAll, RoleAPI, RoleWorker)
 	}
 	if c.Role != RoleAll && c.Store == "" {
 		return fmt.Errorf("the role %s needs a store that several processes share: postgres://…", c.Role)

@@ -12,7 +12,9 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -213,7 +215,7 @@ func (s *Server) serveFork(w http.ResponseWriter, r *http.Request) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, forksPath), "/")
 	fork := s.forks.get(name)
 	if fork == nil {
-		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is no fork %q", clip(name, 63)))
+		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is no fork %q", foreign.Clip(name, 63)))
 		return
 	}
 	http.StripPrefix(strings.TrimSuffix(forksPath, "/")+"/"+name, fork).ServeHTTP(w, r)
@@ -266,7 +268,7 @@ func (s *Server) controlForks(c *controlCall) (any, error) {
 	open := maps.Clone(s.forks.open)
 	s.forks.mu.Unlock()
 	maps.DeleteFunc(open, func(_ string, fork *Server) bool { return fork == nil })
-	names := sortedKeys(open)
+	names := strictjson.SortedKeys(open)
 	list := []forkShown{}
 	for _, name := range names {
 		list = append(list, shownFork(c.r, name))
@@ -285,7 +287,7 @@ func (s *Server) controlEndFork(c *controlCall) (any, error) {
 	}
 	s.forks.mu.Unlock()
 	if fork == nil {
-		return nil, gone("fork", clip(name, 63))
+		return nil, gone("fork", foreign.Clip(name, 63))
 	}
 	if err := fork.end(); err != nil {
 		return nil, fmt.Errorf("end fork %s: %w", name, err)

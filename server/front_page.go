@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"github.com/destkit/destkit/server/internal/strictjson"
 	"html/template"
 	"mime"
 	"net/http"
@@ -83,7 +84,7 @@ func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
 		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, page)
 		body = b.Bytes()
 	} else {
-		body, err = encode(page)
+		body, err = strictjson.Encode(page)
 	}
 	if err != nil {
 		s.log.Error("front page cannot be written", "error", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // book is one journal: a ring in the memory of this process or, where several
@@ -166,7 +167,7 @@ func (b *book[T]) batch(now time.Time) *chronicle.Batch {
 	size = 0
 	for i := range list {
 		b.shown(&list[i])
-		text, err := encode(&list[i])
+		text, err := strictjson.Encode(&list[i])
 		if err != nil {
 			batch.Lost++
 			continue

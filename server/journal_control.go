@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
@@ -105,7 +106,7 @@ func (j *journal) requestAt(ctx context.Context, id string) (int64, error) {
 	}
 	entry, err := j.requests.find(ctx, id)
 	if err == nil && entry == nil {
-		err = problem.InvalidField("after", "the journal has no request %s", clip(id, 40))
+		err = problem.InvalidField("after", "the journal has no request %s", foreign.Clip(id, 40))
 	}
 	if err != nil {
 		return 0, err

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // hidden stands wherever a secret was.
@@ -259,7 +260,7 @@ func (w *maskWalk) emit(token []byte, s scope) {
 
 // quoted is a string as JSON.
 func quoted(text string) []byte {
-	out, err := encode(text)
+	out, err := strictjson.Encode(text)
 	if err != nil {
 		return []byte(`"` + hidden + `"`)
 	}

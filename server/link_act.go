@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // actOnLink does what a person has allowed, through the API as the workspace, and
@@ -187,7 +188,7 @@ func (s *Server) changeSyncsByForm(ctx context.Context, l *openLink, form url.Va
 // changeSegmentsByForm deletes segments and creates one.
 func (s *Server) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
-	for _, name := range sortedKeys(form) {
+	for _, name := range strictjson.SortedKeys(form) {
 		var sourceID, id int64
 		if _, err := fmt.Sscanf(name, "delete.%d.%d", &sourceID, &id); err != nil || form.Get(name) != "true" {
 			continue

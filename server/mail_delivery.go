@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -80,18 +81,18 @@ func (c SMTP) Check() error {
 	}
 	host, port, err := net.SplitHostPort(c.Addr)
 	if err != nil || host == "" {
-		return fmt.Errorf("mail server: the address %q is not host:port", clipped(c.Addr))
+		return fmt.Errorf("mail server: the address %q is not host:port", foreign.Clip(c.Addr, 64))
 	}
 	if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-		return fmt.Errorf("mail server: the port of %q is not 1 to 65535", clipped(c.Addr))
+		return fmt.Errorf("mail server: the port of %q is not 1 to 65535", foreign.Clip(c.Addr, 64))
 	}
 	if from, err := mail.ParseAddress(c.From); err != nil || from.Address != c.From {
-		return fmt.Errorf("mail server: the sender %q is not an address such as alerts@example.com", clipped(c.From))
+		return fmt.Errorf("mail server: the sender %q is not an address such as alerts@example.com", foreign.Clip(c.From, 64))
 	}
 	switch c.TLS {
 	case "", SMTPStartTLS, SMTPImplicit, SMTPPlain:
 	default:
-		return fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", clipped(c.TLS), SMTPStartTLS, SMTPImplicit, SMTPPlain)
+		return fmt.Errorf("mail server: unknown way of TLS %q: must be one of %s, %s, %s", foreign.Clip(c.TLS, 64), SMTPStartTLS, SMTPImplicit, SMTPPlain)
 	}
 	if c.Timeout < 0 {
 		return fmt.Errorf("mail server: the deadline must be longer than nothing, not %s", c.Timeout)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // perform runs an operation of the API as somebody, past authentication, faults and
@@ -22,7 +23,7 @@ func (s *Server) perform(ctx context.Context, who principal, id string, path map
 	var text []byte
 	if body != nil {
 		var err error
-		if text, err = encode(body); err != nil {
+		if text, err = strictjson.Encode(body); err != nil {
 			return nil, err
 		}
 	}
@@ -51,5 +52,5 @@ func (s *Server) perform(ctx context.Context, who principal, id string, path map
 	if got.raw != nil {
 		return got.raw, nil
 	}
-	return encode(got.body)
+	return strictjson.Encode(got.body)
 }

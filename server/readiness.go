@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // readyPatience bounds one question for readiness: whoever asks has a deadline of
@@ -35,7 +36,7 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.Header().Set("Cache-Control", "no-store")
-	text, _ := encode(answer) // two texts can always be written
+	text, _ := strictjson.Encode(answer) // two texts can always be written
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
 	_, _ = w.Write(text)

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // rendered keeps the JSON of syncs by id and version, and which syncs stand on a
@@ -127,7 +128,7 @@ func (c *call) listRendered(page store.Page, total int64, rows [][]byte) (*reply
 	if err != nil {
 		return nil, err
 	}
-	head, err := encode(envelope.body)
+	head, err := strictjson.Encode(envelope.body)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // loggedRequest follows one request to the line that the log gets of it. What the
@@ -70,7 +72,7 @@ func (l *loggedRequest) end() {
 	if query := l.masks.query(l.r.URL); query != "" {
 		path += "?" + query
 	}
-	l.s.log.Log(context.Background(), level, "request", "method", clip(l.r.Method, 20), "path", path, "status", l.code,
+	l.s.log.Log(context.Background(), level, "request", "method", foreign.Clip(l.r.Method, 20), "path", path, "status", l.code,
 		"ms", float64(time.Since(l.began).Microseconds())/1000, "by", l.who.kind())
 }
 

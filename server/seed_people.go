@@ -5,9 +5,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // workspaceNamed finds a workspace that something refers to.
@@ -15,7 +18,7 @@ func (p *planter) workspaceNamed(name string) (*store.Workspace, error) {
 	if w := p.workspaces[name]; w != nil {
 		return w, nil
 	}
-	return nil, problem.InvalidField("workspaces", "the organization has no workspace %q%s", clip(name, 60), meant(name, sortedKeys(p.workspaces)))
+	return nil, problem.InvalidField("workspaces", "the organization has no workspace %q%s", foreign.Clip(name, 60), suggest.Phrase(name, strictjson.SortedKeys(p.workspaces)))
 }
 
 var workspaceRoles = []string{api.RoleOwner, api.RoleEditor, api.RoleOperator, api.RoleViewer}
@@ -49,7 +52,7 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 		if err := tx.CreateUser(u); err != nil {
 			return err
 		}
-		for _, name := range sortedKeys(wanted.Workspaces) {
+		for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
 			m := &store.Membership{WorkspaceID: p.workspaces[name].ID, UserID: u.ID, Role: wanted.Workspaces[name]}
 			if err := tx.PutMembership(m); err != nil {
 				return err
@@ -68,7 +71,7 @@ func (p *planter) user(wanted seedUser) (made SeededUser, err error) {
 // invite drives the API's own invitation.
 func (p *planter) invite(wanted seedInvitation) (int64, error) {
 	workspaces, roles := []map[string]any{}, map[int64]string{}
-	for _, name := range sortedKeys(wanted.Workspaces) {
+	for _, name := range strictjson.SortedKeys(wanted.Workspaces) {
 		w, err := p.workspaceNamed(name)
 		if err != nil {
 			return 0, err

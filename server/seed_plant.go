@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -34,7 +35,7 @@ func (p *planter) at(place, name string, err error) error {
 	told := *problem.Of(err)
 	where := p.place + place
 	if name != "" {
-		where += fmt.Sprintf(" (%s)", clip(name, 60))
+		where += fmt.Sprintf(" (%s)", foreign.Clip(name, 60))
 	}
 	told.Message = fmt.Sprintf("%s: %s: %s", p.file, where, told.Message)
 	told.Problems = slices.Clone(told.Problems)

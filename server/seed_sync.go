@@ -5,9 +5,11 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // syncs makes syncs. An entry is the body of POST /syncs, in which source,
@@ -117,7 +119,7 @@ func (b *bed) sourceObject(sourceID int64, value any) (map[string]any, error) {
 	kinds := map[string]map[string]int64{
 		api.ObjectDataset: b.seeded.Datasets, api.ObjectModel: b.seeded.Models, api.ObjectTopic: b.seeded.Topics,
 	}
-	for _, kind := range sortedKeys(kinds) {
+	for _, kind := range strictjson.SortedKeys(kinds) {
 		name, isKind := given[kind].(string)
 		if !isKind {
 			continue
@@ -153,7 +155,7 @@ func (b *bed) table(sourceID int64, given map[string]any) (map[string]any, error
 		return nil, err
 	}
 	if len(fitting) != 1 {
-		return nil, problem.InvalidField("source_object.table", "%d tables of the source are called %q%s", len(fitting), clip(fmt.Sprint(given["table"]), 60), hint(len(fitting)))
+		return nil, problem.InvalidField("source_object.table", "%d tables of the source are called %q%s", len(fitting), foreign.Clip(fmt.Sprint(given["table"]), 60), hint(len(fitting)))
 	}
 	t := fitting[0]
 	return map[string]any{"type": api.ObjectTable, "table_catalog": t.Catalog, "table_schema": t.Schema, "table_name": t.Name}, nil

@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // bed is a workspace that is being filled.
@@ -57,7 +60,7 @@ func reference(kind string, made map[string]int64, name string) (int64, error) {
 	if id, ok := made[name]; ok {
 		return id, nil
 	}
-	return 0, problem.InvalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), clip(name, 60), meant(name, sortedKeys(made)))
+	return 0, problem.InvalidField(kind, "the workspace has no %s %q in this seed%s", strings.ReplaceAll(kind, "_", " "), foreign.Clip(name, 60), suggest.Phrase(name, strictjson.SortedKeys(made)))
 }
 
 // sources makes each source with its models and topics: both are named below

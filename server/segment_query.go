@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -107,7 +108,7 @@ func (s *Server) fitSegments(c *call, a sourceAccess, d *store.Dataset) error {
 		if _, err := s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
 			var f *problem.Failure
 			if errors.As(err, &f) && len(f.Problems) > 0 {
-				return problem.InvalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, clipped(g.Name), f.Problems[0].Message)
+				return problem.InvalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, foreign.Clip(g.Name, 64), f.Problems[0].Message)
 			}
 			return err
 		}

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // spool is a stream on its way: a file in the data directory, or memory where
@@ -148,7 +150,7 @@ func (a *archive) open() error {
 			return err
 		}
 		if at+header.Size > whole.Size() {
-			return fmt.Errorf("%w: it was cut off in %q", errNoSnapshot, clip(header.Name, 60))
+			return fmt.Errorf("%w: it was cut off in %q", errNoSnapshot, foreign.Clip(header.Name, 60))
 		}
 		a.parts[header.Name] = io.NewSectionReader(whole, at, header.Size)
 	}
@@ -208,7 +210,7 @@ func (a *archive) intact() error {
 			return err
 		}
 		if sums[name] != hex.EncodeToString(sum.Sum(nil)) {
-			return fmt.Errorf("%w: the checksum of %s is wrong, so it was changed or damaged since it was made", errNoSnapshot, clip(name, 60))
+			return fmt.Errorf("%w: the checksum of %s is wrong, so it was changed or damaged since it was made", errNoSnapshot, foreign.Clip(name, 60))
 		}
 	}
 	return nil

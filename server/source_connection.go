@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -108,7 +109,7 @@ func (c *call) applyType(b sourceBody, src *store.Source) (source.Description, [
 	}
 	described, ok := c.s.sourceTypes().Type(src.Type)
 	if !ok {
-		return bad("unknown type %q: must be one of %s", clipped(src.Type), known)
+		return bad("unknown type %q: must be one of %s", foreign.Clip(src.Type, 64), known)
 	}
 	return described, nil
 }
@@ -125,7 +126,7 @@ func (c *call) readCredentials(typ string, sent map[string]json.RawMessage) (map
 		sent = maps.Clone(sent)
 		for _, name := range types.Unknown(typ, sent) {
 			delete(sent, name)
-			c.warnings = append(c.warnings, "unknown field connection.credentials."+clip(name, 200)+" was ignored")
+			c.warnings = append(c.warnings, "unknown field connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
 	return types.Read(typ, sent, c.s.dialect.CredentialsCoerced)
@@ -151,7 +152,7 @@ func (c *call) applyEngine(b sourceBody, src *store.Source, described source.Des
 			c.warnings = append(c.warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
 			return nil
 		}
-		return bad("%s sources support %s, not %q", described.ServiceName, strings.Join(described.SupportedSyncEngines, " and "), clipped(*b.SyncEngine))
+		return bad("%s sources support %s, not %q", described.ServiceName, strings.Join(described.SupportedSyncEngines, " and "), foreign.Clip(*b.SyncEngine, 64))
 	default:
 		src.Engine = *b.SyncEngine
 	}

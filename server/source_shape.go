@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/store"
@@ -85,7 +86,7 @@ func (s *Server) shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttribute
 	if !ok {
 		return found, []api.Problem{{
 			Field:   objectField + ".type",
-			Message: fmt.Sprintf("unknown type %q: must be one of table, dataset, model, topic", clipped(at.Object.Type)),
+			Message: fmt.Sprintf("unknown type %q: must be one of table, dataset, model, topic", foreign.Clip(at.Object.Type, 64)),
 		}}, nil
 	}
 	problems, err := resolve(tx, at.Object)
@@ -129,7 +130,7 @@ func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 		return nil, err
 	case t == nil:
 		return absent(".table_name", "source %d has no table %s.%s.%s; see /sources/%[1]d/objects, or refresh its tables",
-			f.Source.ID, clipped(*o.TableCatalog), clipped(*o.TableSchema), clipped(*o.TableName)), nil
+			f.Source.ID, foreign.Clip(*o.TableCatalog, 64), foreign.Clip(*o.TableSchema, 64), foreign.Clip(*o.TableName, 64)), nil
 	}
 	f.setTable(t)
 	return nil, nil
@@ -209,7 +210,7 @@ func (f *shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api
 	case o.Name != nil:
 		m, err := tx.ModelByName(f.Source.ID, *o.Name)
 		if errors.Is(err, store.ErrNotFound) {
-			return nil, absent(".name", "source %d has no model named %q", f.Source.ID, clipped(*o.Name)), nil
+			return nil, absent(".name", "source %d has no model named %q", f.Source.ID, foreign.Clip(*o.Name, 64)), nil
 		}
 		return m, nil, err
 	}

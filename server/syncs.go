@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
@@ -70,7 +71,7 @@ func (s *Server) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) 
 	if err != nil {
 		return nil, err
 	}
-	text, err := encode(s.syncOf(y, false))
+	text, err := strictjson.Encode(s.syncOf(y, false))
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // storedTopics hands the topics of one source to its readers.
@@ -81,7 +82,7 @@ func misfits(schema map[string]string, first int64, list []json.RawMessage) []mi
 		if json.Unmarshal(message, &fields) != nil {
 			continue // refused before
 		}
-		for _, name := range sortedKeys(fields) {
+		for _, name := range strictjson.SortedKeys(fields) {
 			is, want := typeOfJSON(fields[name]), schema[name]
 			problem := ""
 			switch {

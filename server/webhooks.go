@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
@@ -78,7 +79,7 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 		if !slices.Contains(api.WebhookEvents, event) {
 			problems = append(problems, api.Problem{
 				Field:   fmt.Sprintf("events[%d]", i),
-				Message: fmt.Sprintf("unknown event %q: must be one of %s", clipped(event), strings.Join(api.WebhookEvents, ", ")),
+				Message: fmt.Sprintf("unknown event %q: must be one of %s", foreign.Clip(event, 64), strings.Join(api.WebhookEvents, ", ")),
 			})
 		}
 	}
@@ -91,11 +92,6 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 		}
 	}
 	return chosen, problems
-}
-
-// clipped is a value that a message may repeat: at most 64 runes of it.
-func clipped(value string) string {
-	return clip(value, 64)
 }
 
 // newSecret makes the key that signs the calls of a webhook: 32

@@ -52,7 +52,7 @@ var arrows = map[string][]string{
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
-		"internal/liquid", "internal/loopback", "internal/reach", "internal/source", "internal/suggest", "internal/yamldoc",
+		"internal/foreign", "internal/liquid", "internal/loopback", "internal/reach", "internal/source", "internal/suggest", "internal/yamldoc",
 	},
 	"server/api":                        {},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
@@ -63,6 +63,7 @@ var arrows = map[string][]string{
 	"server/internal/descriptors":       {},
 	"server/internal/problem":           {"server/api", "server/internal/descriptors", "server/internal/store", "server/internal/sync/ledger"},
 	"server/internal/store":             {"server/api", "internal/handles", "internal/keepalive"},
+	"server/internal/strictjson":        {"server/api", "server/internal/problem", "internal/foreign", "internal/suggest"},
 	"server/internal/sync/audit": {
 		"server/api", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 		"internal/source", "destsim/rpc",
@@ -70,14 +71,14 @@ var arrows = map[string][]string{
 	"server/internal/sync/clock": {},
 	"server/internal/sync/destination": {
 		"server/api", "server/internal/descriptors", "server/internal/sync/clock", "server/internal/sync/pace",
-		"internal/connector", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
+		"internal/connector", "internal/foreign", "internal/loopback", "internal/reach", "internal/yamldoc", "destsim/rpc",
 	},
 	"server/internal/sync/executor": {
 		"server/api", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/ledger",
 		"server/internal/sync/mapping", "server/internal/sync/pace", "internal/source", "destsim/rpc",
 	},
 	"server/internal/sync/ledger":  {},
-	"server/internal/sync/mapping": {"server/api", "internal/suggest", "internal/liquid"},
+	"server/internal/sync/mapping": {"server/api", "internal/foreign", "internal/suggest", "internal/liquid"},
 	"server/internal/sync/pace":    {},
 	"server/internal/violation":    {"server/api", "server/internal/store", "server/internal/sync/executor", "server/internal/sync/mapping", "destsim/rpc", "internal/liquid", "internal/suggest"},
 

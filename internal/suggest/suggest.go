@@ -1,5 +1,5 @@
-// Package suggest owns the guess of what a mistyped name was meant to be. It
-// refuses to know what the names are, and how the guess is worded.
+// Package suggest owns the guess of what a mistyped name was meant to be, and the
+// words in which a message says so. It refuses to know what the names are.
 package suggest
 
 // Word returns the candidate that is most like word, or "" when none is

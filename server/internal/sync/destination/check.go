@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -129,7 +130,7 @@ func (c *check) failed(name string) bool {
 // otherwise be an open endpoint.
 func (c *check) unknown() {
 	for _, name := range c.gate.Unknown(c.kind.connector.ServiceName, c.given) {
-		c.bad(clip(name, 64), "unknown credential; %s takes %s", c.kind.connector.ServiceName, strings.Join(c.kind.names(), ", "))
+		c.bad(foreign.Clip(name, 64), "unknown credential; %s takes %s", c.kind.connector.ServiceName, strings.Join(c.kind.names(), ", "))
 	}
 }
 

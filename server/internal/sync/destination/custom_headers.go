@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/connector"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/loopback"
 	"github.com/destkit/destkit/server/api"
 )
@@ -118,7 +119,7 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 	h := api.CustomHeader{IsSecret: had && stored.IsSecret}
 	for _, key := range slices.Sorted(maps.Keys(members)) {
 		if key != "value" && key != "is_secret" {
-			c.bad(headerPlace(name)+"."+clip(key, 64), "unknown member; a header has value and is_secret")
+			c.bad(headerPlace(name)+"."+foreign.Clip(key, 64), "unknown member; a header has value and is_secret")
 		}
 	}
 	if secret, given := members["is_secret"]; given && !isNull(secret) {
@@ -145,9 +146,9 @@ func (c *check) header(name string, raw json.RawMessage, old map[string]api.Cust
 // headerPlace names a header in a problem; what is no token is quoted.
 func headerPlace(name string) string {
 	if isToken(name) {
-		return "custom_headers." + clip(name, 64)
+		return "custom_headers." + foreign.Clip(name, 64)
 	}
-	return fmt.Sprintf("custom_headers[%q]", clip(name, 64))
+	return fmt.Sprintf("custom_headers[%q]", foreign.Clip(name, 64))
 }
 
 // findHeader looks a header up in any case.

@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/reach"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
@@ -341,7 +342,7 @@ func (g *Gate) kindOf(typ string) (*kind, error) {
 	if k := g.kind(typ); k != nil {
 		return k, nil
 	}
-	return nil, fmt.Errorf("unknown type %q; use one of %s", clip(typ, 64), strings.Join(g.kinds.Load().order, ", "))
+	return nil, fmt.Errorf("unknown type %q; use one of %s", foreign.Clip(typ, 64), strings.Join(g.kinds.Load().order, ", "))
 }
 
 // Open gives the connection of a destination. Connections of one id share

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/reach"
 )
 
@@ -47,7 +48,7 @@ func (e *CallError) Reached() bool {
 // Error names the call and the cause.
 func (e *CallError) Error() string {
 	if e.Object != "" {
-		return fmt.Sprintf("call %s of object %q: %s", e.Method, clip(e.Object, 64), e.Message)
+		return fmt.Sprintf("call %s of object %q: %s", e.Method, foreign.Clip(e.Object, 64), e.Message)
 	}
 	return fmt.Sprintf("call %s: %s", e.Method, e.Message)
 }

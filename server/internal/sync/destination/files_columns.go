@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // column is what a file tells about one of its columns.
@@ -38,7 +39,7 @@ func csvColumns(head []byte) ([]column, error) {
 			return nil, fmt.Errorf("read header line: column %d has no name", i+1)
 		}
 		if slices.ContainsFunc(columns, func(c column) bool { return c.name == name }) {
-			return nil, fmt.Errorf("read header line: the column %q stands twice", clip(name, 64))
+			return nil, fmt.Errorf("read header line: the column %q stands twice", foreign.Clip(name, 64))
 		}
 		columns = append(columns, column{name: name, typ: rpc.TypeString})
 	}

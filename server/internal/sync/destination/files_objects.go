@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -90,7 +91,7 @@ func (c *filesConnection) describe(root *os.Root, name string) *api.DestinationO
 	}
 	columns, err := c.columns(root, name)
 	if err != nil {
-		upsert.Notes = api.Ptr(clip("This object cannot be written to: "+err.Error(), maxForeign))
+		upsert.Notes = api.Ptr(foreign.Clip("This object cannot be written to: "+err.Error(), maxForeign))
 		mirror.Notes = upsert.Notes
 	}
 	d.CanBeSyncDestination = err == nil

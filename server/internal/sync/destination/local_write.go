@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // filesIdentifier is the member by which records of local_files are told apart
@@ -80,7 +81,7 @@ func (s *filesSender) Send(ctx context.Context, plan *Plan, records [][]byte) (R
 	if plan.Operation != rpc.OperationInsert {
 		return Reply{}, &CallError{
 			Method: rpc.MethodSyncBatch, Outcome: OutcomeRPCError, Code: rpc.CodeInvalidParams,
-			Message: fmt.Sprintf("rows of a file cannot be found again, so %s is not possible: append, or replace the file", clip(plan.Operation, 32)),
+			Message: fmt.Sprintf("rows of a file cannot be found again, so %s is not possible: append, or replace the file", foreign.Clip(plan.Operation, 32)),
 		}
 	}
 	rows, err := readRows(plan, records)

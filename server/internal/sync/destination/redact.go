@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 const (
@@ -89,7 +91,7 @@ func (r *redactor) foreign(s string) string {
 		}
 		return c
 	}, strings.ToValidUTF8(s, "\uFFFD"))
-	return clip(strings.TrimSpace(r.clean(s)), maxForeign)
+	return foreign.Clip(strings.TrimSpace(r.clean(s)), maxForeign)
 }
 
 // find gives the stretches that hold a secret. A base64 match takes its whole

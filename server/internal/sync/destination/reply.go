@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -155,7 +156,7 @@ func (o *wireObject) readFields(result json.RawMessage, room *atomic.Int64) {
 		case problem != "":
 			o.deviate("list_fields: result.fields[%d]%s", i, problem)
 		case seen[f.APIName]:
-			o.deviate("list_fields names the field %q twice", clip(f.APIName, 64))
+			o.deviate("list_fields names the field %q twice", foreign.Clip(f.APIName, 64))
 		default:
 			if room.Add(-int64(fieldSize+len(f.APIName)+len(f.Label))) < 0 {
 				o.deviate("list_fields: the fields of all objects take more than %d bytes, which is the most that is kept", maxDescribed)
@@ -196,7 +197,7 @@ func decodeField(raw json.RawMessage) (f rpc.Field, problem string) {
 		return f, ".field_api_name is empty"
 	}
 	if !slices.Contains(rpc.FieldTypes(), f.Type) {
-		return f, fmt.Sprintf(".type is %q, which is none of the seven types", clip(f.Type, 64))
+		return f, fmt.Sprintf(".type is %q, which is none of the seven types", foreign.Clip(f.Type, 64))
 	}
 	return f, ""
 }
@@ -230,7 +231,7 @@ func (o *wireObject) readOperations(result json.RawMessage) {
 		case slices.Contains(known, name):
 			o.operations = append(o.operations, name)
 		default:
-			o.deviate("supported_operations names %q, which is no operation", clip(name, 64))
+			o.deviate("supported_operations names %q, which is no operation", foreign.Clip(name, 64))
 		}
 	}
 }

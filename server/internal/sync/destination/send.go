@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Sender makes the calls of a run (spec 4.2, phase execution), without retries
@@ -63,7 +64,7 @@ func (g *Gate) Sender(id int64, typ string, credentials Credentials) (Sender, er
 	case *filesConnection:
 		return newFilesSender(g, c), nil
 	}
-	return nil, fmt.Errorf("open destination %d: nothing can be sent to type %s", id, clip(typ, 64))
+	return nil, fmt.Errorf("open destination %d: nothing can be sent to type %s", id, foreign.Clip(typ, 64))
 }
 
 // HiddenIdentifier names the field by which an object tells records apart where

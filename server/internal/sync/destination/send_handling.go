@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // Handling is what an application does with a mapped value beside storing it. The
@@ -61,12 +62,12 @@ func (s *emulatedSender) eachRecord(object string, fn func(id int64, fields map[
 		return err
 	}
 	if store.Records == nil {
-		return fmt.Errorf("list records of %q: the store does not show them", clip(object, 64))
+		return fmt.Errorf("list records of %q: the store does not show them", foreign.Clip(object, 64))
 	}
 	for after := int64(0); ; {
 		page, _, err := store.Records(object, after, swapPage)
 		if err != nil {
-			return fmt.Errorf("list records of %q: %w", clip(object, 64), err)
+			return fmt.Errorf("list records of %q: %w", foreign.Clip(object, 64), err)
 		}
 		for _, text := range page {
 			var record struct {
@@ -74,7 +75,7 @@ func (s *emulatedSender) eachRecord(object string, fn func(id int64, fields map[
 				Fields map[string]json.RawMessage `json:"fields"`
 			}
 			if err := json.Unmarshal(text, &record); err != nil {
-				return fmt.Errorf("read record of %q: %w", clip(object, 64), err)
+				return fmt.Errorf("read record of %q: %w", foreign.Clip(object, 64), err)
 			}
 			after = max(after, record.ID)
 			fn(record.ID, record.Fields)
@@ -266,9 +267,9 @@ func (s *emulatedSender) refer(plan *Plan, name string, h Handling, raw []byte) 
 		return nil, "", err
 	case len(ids) == 0:
 		s.seen.missed = true
-		return nil, fmt.Sprintf("field %q: no record of %q has this %s", clip(name, 64), clip(h.LookupObject, 64), clip(h.LookupField, 64)), nil
+		return nil, fmt.Sprintf("field %q: no record of %q has this %s", foreign.Clip(name, 64), foreign.Clip(h.LookupObject, 64), foreign.Clip(h.LookupField, 64)), nil
 	case len(ids) > 1:
-		return nil, fmt.Sprintf("field %q: %d records of %q have this %s", clip(name, 64), len(ids), clip(h.LookupObject, 64), clip(h.LookupField, 64)), nil
+		return nil, fmt.Sprintf("field %q: %d records of %q have this %s", foreign.Clip(name, 64), len(ids), foreign.Clip(h.LookupObject, 64), foreign.Clip(h.LookupField, 64)), nil
 	}
 	id = ids[0]
 	if plan.Schema[name].Field.Type == rpc.TypeString && id[0] != '"' {

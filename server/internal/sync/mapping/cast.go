@@ -12,6 +12,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -63,7 +64,7 @@ func castOne(value any, fieldType string) (any, error) {
 	case api.TypeDate, api.TypeDateTime:
 		out, err = castTime(value, fieldType)
 	default:
-		err = fmt.Errorf("unknown type %q", clip(fieldType))
+		err = fmt.Errorf("unknown type %q", foreign.Clip(fieldType, 80))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cast to %s: %w", fieldType, err)
@@ -160,7 +161,7 @@ func castBoolean(value any) (any, error) {
 func describe(value any) string {
 	switch v := value.(type) {
 	case string:
-		return strconv.Quote(clip(v))
+		return strconv.Quote(foreign.Clip(v, 80))
 	case []byte:
 		return fmt.Sprintf("a value of %d bytes", len(v))
 	case []any:
@@ -170,5 +171,5 @@ func describe(value any) string {
 	case time.Time:
 		return formatMoment(v)
 	}
-	return clip(fmt.Sprint(value))
+	return foreign.Clip(fmt.Sprint(value), 80)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -32,7 +33,7 @@ func castNumber(value any, fieldType string) (any, error) {
 	case api.TypeInteger:
 		whole, fraction, _ := strings.Cut(digits, ".")
 		if strings.Trim(fraction, "0") != "" {
-			return nil, fmt.Errorf("%s is not a whole number", clip(digits))
+			return nil, fmt.Errorf("%s is not a whole number", foreign.Clip(digits, 80))
 		}
 		// An integer has no sign of zero; a float keeps it.
 		if whole == "-0" {
@@ -48,14 +49,14 @@ func castNumber(value any, fieldType string) (any, error) {
 func castFloat(digits string) (any, error) {
 	f, err := strconv.ParseFloat(digits, 64)
 	if err != nil || math.IsInf(f, 0) {
-		return nil, fmt.Errorf("%s is out of the range of a float", clip(digits))
+		return nil, fmt.Errorf("%s is out of the range of a float", foreign.Clip(digits, 80))
 	}
 	// Exact fractions tell 0.1, whose shortest float reads the same again, from
 	// a number that the float only comes near to.
 	exact, _ := new(big.Rat).SetString(digits)
 	shortest := strconv.FormatFloat(f, 'f', -1, 64)
 	if back, _ := new(big.Rat).SetString(shortest); exact == nil || back.Cmp(exact) != 0 {
-		return nil, fmt.Errorf("%s has more digits than a float keeps", clip(digits))
+		return nil, fmt.Errorf("%s has more digits than a float keeps", foreign.Clip(digits, 80))
 	}
 	return json.Number(strconv.FormatFloat(f, floatForm(f), -1, 64)), nil
 }
@@ -103,13 +104,13 @@ func plainDigits(number string) (string, error) {
 	}
 	whole, fraction, _ := strings.Cut(mantissa, ".")
 	if whole+fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" {
-		return "", fmt.Errorf("%s is not a number", strconv.Quote(clip(number)))
+		return "", fmt.Errorf("%s is not a number", strconv.Quote(foreign.Clip(number, 80)))
 	}
 	shift := 0
 	if hasExponent {
 		var err error
 		if shift, err = strconv.Atoi(exponent); err != nil {
-			return "", fmt.Errorf("%s is not a number", strconv.Quote(clip(number)))
+			return "", fmt.Errorf("%s is not a number", strconv.Quote(foreign.Clip(number, 80)))
 		}
 	}
 	if len(whole)+len(fraction) > longestNumber || shift > longestNumber || shift < -longestNumber {

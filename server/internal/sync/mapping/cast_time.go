@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -29,7 +30,7 @@ func parseMoment(s string) (moment time.Time, dateOnly bool, err error) {
 			return moment, form == time.DateOnly, nil
 		}
 	}
-	return time.Time{}, false, fmt.Errorf("%s is not a time such as 2021-03-29T16:32:23Z", strconv.Quote(clip(s)))
+	return time.Time{}, false, fmt.Errorf("%s is not a time such as 2021-03-29T16:32:23Z", strconv.Quote(foreign.Clip(s, 80)))
 }
 
 // castTime: dates are 2021-03-29, moments are in UTC with a trailing Z. A moment

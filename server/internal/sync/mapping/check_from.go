@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
@@ -195,7 +196,7 @@ func (c *checker) checkTemplate(at string, data json.RawMessage) {
 	}
 	for _, column := range template.Columns() {
 		if !slices.Contains(names, column) {
-			c.bad(at, "%v%s", liquid.UnknownColumn(clip(column)), didYouMean(column, names))
+			c.bad(at, "%v%s", liquid.UnknownColumn(foreign.Clip(column, 80)), didYouMean(column, names))
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -53,7 +54,7 @@ func (c *checker) checkMapping(at string, m *api.Mapping) {
 		return
 	}
 	if whole := closed(c.Object, c.DestinationType, m.To); whole != nil {
-		c.bad(at+".to", "the field %q is %s and holds no object, so %q names nothing within it: map the field itself", whole.FullName, fieldTypeName(whole), clip(m.To))
+		c.bad(at+".to", "the field %q is %s and holds no object, so %q names nothing within it: map the field itself", whole.FullName, fieldTypeName(whole), foreign.Clip(m.To, 80))
 		return
 	}
 	if !known && !c.mayCreate(m) {
@@ -139,15 +140,15 @@ func (c *checker) unknownField(field, to string) {
 		names[i] = c.Object.Fields[i].FullName
 	}
 	if emptySegment(to) {
-		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", clip(to))
+		c.bad(field, "%q has an empty part: nested names are parts with single dots between them", foreign.Clip(to, 80))
 		return
 	}
 	if first, _, nested := strings.Cut(to, "."); nested && c.Object.Field(first) != nil {
 		c.bad(field, "the object %q declares no field %q, and custom destinations know no objects within a field: map %q, or declare the whole name in list_fields",
-			c.Object.FullName, clip(to), clip(first))
+			c.Object.FullName, foreign.Clip(to, 80), foreign.Clip(first, 80))
 		return
 	}
-	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, clip(to), didYouMean(to, names))
+	c.bad(field, "the object %q has no field %q%s", c.Object.FullName, foreign.Clip(to, 80), didYouMean(to, names))
 }
 
 // checkNewField: a field that is created on write, or the inner part of one
@@ -158,7 +159,7 @@ func (c *checker) checkNewField(at string, m *api.Mapping, inside bool) {
 	}
 	c.checkLookup(at, m, &api.DestinationField{FullName: m.To})
 	if m.PreserveValues {
-		c.bad(at+".preserve_values", "the field %q does not support it (preserve_values_supported): set it to false", clip(m.To))
+		c.bad(at+".preserve_values", "the field %q does not support it (preserve_values_supported): set it to false", foreign.Clip(m.To, 80))
 	}
 	if !inside {
 		c.checkArrayOperation(at, m, m.ArrayField, []string{"merge", "overwrite"})
@@ -204,7 +205,7 @@ func (c *checker) checkArrayOperation(at string, m *api.Mapping, array bool, off
 	}
 	switch {
 	case !array:
-		c.bad(at+".operation", "is only for arrays, and the field %q is none: leave it out", clip(m.To))
+		c.bad(at+".operation", "is only for arrays, and the field %q is none: leave it out", foreign.Clip(m.To, 80))
 	case !slices.Contains(offered, *m.Operation):
 		c.bad(at+".operation", "the field %q does not offer %s: it offers %s", m.To, *m.Operation, listed(offered))
 	}
@@ -218,17 +219,17 @@ func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationF
 	case object == "" && by == "":
 		return
 	case by == "":
-		c.bad(at+".lookup_field", "is required beside lookup_object: the field of %q that holds the value", clip(object))
+		c.bad(at+".lookup_field", "is required beside lookup_object: the field of %q that holds the value", foreign.Clip(object, 80))
 		return
 	case object == "":
-		c.bad(at+".lookup_object", "is required beside lookup_field: the object that %q is looked up in", clip(by))
+		c.bad(at+".lookup_object", "is required beside lookup_field: the object that %q is looked up in", foreign.Clip(by, 80))
 		return
 	}
 	if field != nil && field.LookupObject != object {
 		if field.LookupObject == "" {
-			c.bad(at+".lookup_object", "the field %q is not a reference to another object: leave lookup_object and lookup_field out", clip(m.To))
+			c.bad(at+".lookup_object", "the field %q is not a reference to another object: leave lookup_object and lookup_field out", foreign.Clip(m.To, 80))
 		} else {
-			c.bad(at+".lookup_object", "the field %q refers to %q, not to %q", clip(m.To), field.LookupObject, clip(object))
+			c.bad(at+".lookup_object", "the field %q refers to %q, not to %q", foreign.Clip(m.To, 80), field.LookupObject, foreign.Clip(object, 80))
 		}
 		return
 	}
@@ -249,7 +250,7 @@ func (c *checker) checkLookup(at string, m *api.Mapping, field *api.DestinationF
 	}
 	switch {
 	case other.Field(by) == nil:
-		c.bad(at+".lookup_field", "the object %q has no field %q%s", other.FullName, clip(by), didYouMean(by, keys))
+		c.bad(at+".lookup_field", "the object %q has no field %q%s", other.FullName, foreign.Clip(by, 80), didYouMean(by, keys))
 	case !slices.Contains(keys, by):
 		c.bad(at+".lookup_field", "records of %q cannot be looked up by %q (can_be_reference_key): use %s", other.FullName, by, listed(keys))
 	}
@@ -276,7 +277,7 @@ func (c *checker) checkTwice() {
 			continue
 		}
 		if before, twice := first[fold(to)]; twice {
-			c.bad(fmt.Sprintf("mappings[%d].to", i), "the field %q is already written by mappings[%d]: keep one of them", clip(to), before)
+			c.bad(fmt.Sprintf("mappings[%d].to", i), "the field %q is already written by mappings[%d]: keep one of them", foreign.Clip(to, 80), before)
 			continue
 		}
 		first[fold(to)] = i
@@ -287,7 +288,7 @@ func (c *checker) checkTwice() {
 		for end := strings.LastIndexByte(to, '.'); end > 0; end = strings.LastIndexByte(to[:end], '.') {
 			outer, both := first[fold(to[:end])]
 			if both && (c.Object == nil || c.Object.Field(to) == nil) {
-				c.bad(fmt.Sprintf("mappings[%d].to", i), "%q is a part of the field that mappings[%d] writes as a whole: keep one of them", clip(to), outer)
+				c.bad(fmt.Sprintf("mappings[%d].to", i), "%q is a part of the field that mappings[%d] writes as a whole: keep one of them", foreign.Clip(to, 80), outer)
 				break
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -54,7 +55,7 @@ func (c *checker) checkDestination() {
 	case d.Object == "":
 		c.bad("destination_attributes.object", "is required: the full_name of a destination object")
 	case c.Object != nil && !c.Object.CanBeSyncDestination:
-		c.bad("destination_attributes.object", "the object %q cannot be the destination of a sync%s", clip(d.Object), whyNot(c.Object))
+		c.bad("destination_attributes.object", "the object %q cannot be the destination of a sync%s", foreign.Clip(d.Object, 80), whyNot(c.Object))
 	}
 }
 
@@ -204,9 +205,9 @@ func (c *checker) checkHighWaterMark() {
 	case deprecated.UseHighWaterMark && column == "":
 		c.bad(old+".column_name", "is required when use_high_water_mark_diff_type is true")
 	case deprecated.UseHighWaterMark && name != "" && name != column:
-		c.bad(old, "contradicts high_water_mark_attribute (%q against %q): leave the deprecated field out", clip(column), clip(name))
+		c.bad(old, "contradicts high_water_mark_attribute (%q against %q): leave the deprecated field out", foreign.Clip(column, 80), foreign.Clip(name, 80))
 	case !deprecated.UseHighWaterMark && name != "":
-		c.bad(old, "contradicts high_water_mark_attribute (%q): leave the deprecated field out", clip(name))
+		c.bad(old, "contradicts high_water_mark_attribute (%q): leave the deprecated field out", foreign.Clip(name, 80))
 	case deprecated.UseHighWaterMark && name == "":
 		c.checkWaterMarkColumn(old, old+".column_name", column)
 	}
@@ -233,7 +234,7 @@ func (c *checker) checkWaterMarkColumn(key, field, name string) {
 	switch column.Kind {
 	case api.KindDate, api.KindDateTime, api.KindAny, "":
 	default:
-		c.bad(field, "the column %q is of type %s: a high-water mark needs a timestamp or a date", clip(name), column.Kind)
+		c.bad(field, "the column %q is of type %s: a high-water mark needs a timestamp or a date", foreign.Clip(name, 80), column.Kind)
 	}
 }
 
@@ -249,7 +250,7 @@ func (c *checker) column(field, name string) *api.Column {
 		}
 		names[i] = c.Columns[i].Name
 	}
-	c.bad(field, "the source has no column %q%s", clip(name), didYouMean(name, names))
+	c.bad(field, "the source has no column %q%s", foreign.Clip(name, 80), didYouMean(name, names))
 	return nil
 }
 

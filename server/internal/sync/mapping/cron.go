@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/netresearch/go-cron"
 )
 
@@ -46,14 +47,14 @@ func ParseCron(expression string) (cron.Schedule, error) {
 	switch {
 	// The library would take a zone (TZ=…), which schedules do not have.
 	case strings.HasPrefix(expression, "@") || strings.Contains(expression, "="):
-		return nil, fmt.Errorf("must be a cron expression of five fields in UTC, without names or time zones, not %q", clip(expression))
+		return nil, fmt.Errorf("must be a cron expression of five fields in UTC, without names or time zones, not %q", foreign.Clip(expression, 80))
 	case len(fields) != 5:
-		return nil, fmt.Errorf("must be a cron expression of five fields in UTC (minute hour day month weekday), and %q has %d", clip(expression), len(fields))
+		return nil, fmt.Errorf("must be a cron expression of five fields in UTC (minute hour day month weekday), and %q has %d", foreign.Clip(expression, 80), len(fields))
 	}
 	for i, field := range fields {
 		// The library takes ranges, the published service does not.
 		if low, rest, isRange := strings.Cut(field, "-"); isRange && low != "" {
-			return nil, fmt.Errorf("ranges are not supported in %q: write a list, such as 1,2,3 for 1-3 (%s-%s)", clip(field), clip(low), clip(rest))
+			return nil, fmt.Errorf("ranges are not supported in %q: write a list, such as 1,2,3 for 1-3 (%s-%s)", foreign.Clip(field, 80), foreign.Clip(low, 80), foreign.Clip(rest, 80))
 		}
 		parts := strings.Split(field, ",")
 		for k, part := range parts {
@@ -71,7 +72,7 @@ func ParseCron(expression string) (cron.Schedule, error) {
 	}
 	// From a leap year on, so that the 29th of February counts.
 	if schedule.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, fmt.Errorf("the cron expression %q never falls due", clip(expression))
+		return nil, fmt.Errorf("the cron expression %q never falls due", foreign.Clip(expression, 80))
 	}
 	return utcSchedule{schedule}, nil
 }
@@ -87,7 +88,7 @@ func spelledOut(part string, within cronBounds) (string, error) {
 	if !anything {
 		n, known := within.number(start)
 		if !known {
-			return "", fmt.Errorf("%q is not a number from %d to %d", clip(part), within.low, within.high)
+			return "", fmt.Errorf("%q is not a number from %d to %d", foreign.Clip(part, 80), within.low, within.high)
 		}
 		first = n
 	}
@@ -99,7 +100,7 @@ func spelledOut(part string, within cronBounds) (string, error) {
 	}
 	by, err := strconv.ParseUint(step, 10, 31)
 	if err != nil || by == 0 {
-		return "", fmt.Errorf("the step in %q is not a number above 0", clip(part))
+		return "", fmt.Errorf("the step in %q is not a number above 0", foreign.Clip(part, 80))
 	}
 	var numbers []string
 	for n := first; n <= within.high; n += int(by) {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -86,7 +87,7 @@ func (c *checker) oneOf(field, value string, known ...string) bool {
 	if value == "" {
 		c.bad(field, "is required: one of %s", strings.Join(known, ", "))
 	} else {
-		c.bad(field, "unknown value %q: must be one of %s", clip(value), strings.Join(known, ", "))
+		c.bad(field, "unknown value %q: must be one of %s", foreign.Clip(value, 80), strings.Join(known, ", "))
 	}
 	return false
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -134,7 +135,7 @@ func (p *Plan) see(row [][]byte) (map[string]any, error) {
 	for _, at := range p.reads {
 		value, err := decodeValue(row[at])
 		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", clip(p.columns[at]), err)
+			return nil, fmt.Errorf("column %q: %w", foreign.Clip(p.columns[at], 80), err)
 		}
 		record[p.columns[at]] = value
 	}
@@ -170,7 +171,7 @@ func (p *Plan) appendTemplate(dst []byte, s *planStep, row [][]byte, templates *
 // invalid finds the key of a row that cannot be sent. A missing identifier is
 // the greater fault of the two.
 func (p *Plan) invalid(dst []byte, row [][]byte, s *planStep, err error) (record, key []byte, invalid string) {
-	invalid = fmt.Sprintf("field %q: %v", clip(s.name), err)
+	invalid = fmt.Sprintf("field %q: %v", foreign.Clip(s.name, 80), err)
 	if p.keyStep < 0 || s == &p.steps[p.keyStep] {
 		return dst, nil, invalid
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/liquid"
 	"github.com/destkit/destkit/server/api"
 )
@@ -111,7 +112,7 @@ func (k *compiler) mappings() []placed {
 			continue
 		case taken:
 			k.bad("field_normalization", "the columns %q and %q both become the field %q: choose another normalization, or map one of them",
-				clip(before), clip(column), clip(to))
+				foreign.Clip(before, 80), foreign.Clip(column, 80), foreign.Clip(to, 80))
 			continue
 		}
 		written[to] = column
@@ -210,7 +211,7 @@ func (k *compiler) value(m placed, one *member) api.Kind {
 		}
 		place, known := k.place(name)
 		if !known {
-			k.bad(at, "the source has no column %q%s", clip(name), didYouMean(name, k.columnNames()))
+			k.bad(at, "the source has no column %q%s", foreign.Clip(name, 80), didYouMean(name, k.columnNames()))
 			return api.KindAny
 		}
 		one.source, one.step.kind, one.step.column = name, stepColumn, place
@@ -225,7 +226,7 @@ func (k *compiler) value(m placed, one *member) api.Kind {
 	case api.FromSegmentMembership:
 		return k.membership(at, m, one)
 	}
-	k.bad(m.at+".from.type", "values of type %q cannot be made", clip(m.From.Type))
+	k.bad(m.at+".from.type", "values of type %q cannot be made", foreign.Clip(m.From.Type, 80))
 	return api.KindAny
 }
 
@@ -240,7 +241,7 @@ func (k *compiler) template(at string, m placed, one *member) {
 	}
 	for _, column := range one.step.template.Columns() {
 		if _, known := k.place(column); !known {
-			k.bad(at, "%v%s", liquid.UnknownColumn(clip(column)), didYouMean(column, k.columnNames()))
+			k.bad(at, "%v%s", liquid.UnknownColumn(foreign.Clip(column, 80)), didYouMean(column, k.columnNames()))
 		}
 	}
 }

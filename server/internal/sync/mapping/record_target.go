@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
 )
 
@@ -21,7 +22,7 @@ func (k *compiler) target(m placed, one *member) {
 	one.path = []string{to}
 	field := k.object.Field(to)
 	if whole := closed(k.object, k.env.DestinationType, to); whole != nil {
-		k.bad(m.at+".to", "the field %q is %s and holds no object, so %q names nothing within it", whole.FullName, fieldTypeName(whole), clip(to))
+		k.bad(m.at+".to", "the field %q is %s and holds no object, so %q names nothing within it", whole.FullName, fieldTypeName(whole), foreign.Clip(to, 80))
 		return
 	}
 	// The whole name is a field, whatever dots it has, and always on a custom
@@ -35,7 +36,7 @@ func (k *compiler) target(m placed, one *member) {
 		for i := range k.object.Fields {
 			names[i] = k.object.Fields[i].FullName
 		}
-		k.bad(m.at+".to", "the object %q has no field %q%s", k.object.FullName, clip(to), didYouMean(to, names))
+		k.bad(m.at+".to", "the object %q has no field %q%s", k.object.FullName, foreign.Clip(to, 80), didYouMean(to, names))
 		return
 	}
 	if one.top.New = field == nil; !one.top.New {

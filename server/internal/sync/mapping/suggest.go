@@ -5,26 +5,18 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 )
-
-// clip keeps a quoted value of a payload short enough for a message.
-func clip(s string) string {
-	const longest = 80
-	if utf8.RuneCountInString(s) <= longest {
-		return s
-	}
-	return string([]rune(s)[:longest]) + "…"
-}
 
 // didYouMean gives ` (did you mean "x"?)` for the nearest of the known names, or
 // all of them when they are few and none is near.
 func didYouMean(name string, known []string) string {
-	name = clip(name)
+	name = foreign.Clip(name, 80)
 	// At most half of the letters may differ, or it is another word.
 	best, distance := "", utf8.RuneCountInString(name)/2+1
 	for _, k := range known {
-		if d := suggest.Distance(strings.ToLower(name), strings.ToLower(clip(k))); d < distance {
+		if d := suggest.Distance(strings.ToLower(name), strings.ToLower(foreign.Clip(k, 80))); d < distance {
 			best, distance = k, d
 		}
 	}
