@@ -251,7 +251,7 @@ func (s *Server) fail(header http.Header, c *call, err error) (int, []byte) {
 	if f.Code == http.StatusUnauthorized {
 		header.Set("WWW-Authenticate", `Bearer realm="destkit"`)
 	}
-	body, err := strictjson.Encode(s.dialect.failure(f))
+	body, err := strictjson.Encode(s.dialect.Failure(f))
 	if err != nil {
 		return http.StatusInternalServerError, []byte(`{"status":"error","message":"the service failed","errors":[]}`)
 	}
@@ -280,7 +280,7 @@ func (s *Server) verify(c *call, code int, header http.Header, body []byte) (int
 		return code, body
 	}
 	s.log.Error("reply breaks the OpenAPI document", "operation", c.op.ID, "error", err)
-	text, _ := strictjson.Encode(s.dialect.failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
+	text, _ := strictjson.Encode(s.dialect.Failure(problem.Refuse(http.StatusInternalServerError, "the reply breaks the OpenAPI document: %v", err)))
 	return http.StatusInternalServerError, text
 }
 

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/loopback"
+	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -150,7 +151,7 @@ func survive(handle controlHandler, c *controlCall) (value any, err error) {
 func writeControl(w http.ResponseWriter, code int, value any, err error) {
 	if err != nil {
 		f := problem.Of(err)
-		code, value = f.Code, switches{}.failure(f)
+		code, value = f.Code, dialect.Switches{}.Failure(f)
 		if f.Retry != "" {
 			w.Header().Set("Retry-After", f.Retry)
 		}

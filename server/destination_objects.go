@@ -22,7 +22,7 @@ func (s *Server) listDestinationObjects(c *call) (*reply, error) {
 	page := c.page()
 	shown := []*api.DestinationObject{}
 	for _, o := range slicePage(objects, page) {
-		shown = append(shown, s.dialect.object(o))
+		shown = append(shown, s.dialect.Object(o))
 	}
 	return c.list(page, int64(len(objects)), shown)
 }
@@ -37,7 +37,7 @@ func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
 	name := c.r.PathValue("object_full_name")
 	for _, o := range objects {
 		if o.FullName == name {
-			return ok(s.dialect.object(o))
+			return ok(s.dialect.Object(o))
 		}
 	}
 	return nil, problem.Refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)

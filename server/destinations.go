@@ -71,7 +71,7 @@ func (s *Server) destinationOf(d *store.Destination, credentials map[string]json
 	if shown.ConnectionDetails == nil {
 		shown.ConnectionDetails = map[string]any{}
 	}
-	s.dialect.destination(shown, update)
+	s.dialect.Destination(shown, update)
 	return shown
 }
 
@@ -306,7 +306,7 @@ func (s *Server) listConnectors(c *call) (*reply, error) {
 	shown := []api.Connector{}
 	for _, t := range slicePage(all, page) {
 		t.CreatableViaConnectLink = t.CreatableViaAPI && linkable(t.ConfigurationFields)
-		t.ConfigurationFields.Fields = s.dialect.fields(t.ConfigurationFields.Fields)
+		t.ConfigurationFields.Fields = s.dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}
 	return c.list(page, int64(len(all)), shown)

@@ -1,12 +1,10 @@
 package server
 
 import (
-	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/destkit/destkit/openapi"
-	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/dialect"
 )
 
 // Dialect says whom the service resembles where its two authorities differ.
@@ -19,136 +17,17 @@ const (
 	DialectLive Dialect = "live"
 )
 
-// switches are all places where the dialects differ; the names stand in
-// x-differences of the OpenAPI document, and a test holds the two together.
-type switches struct {
-	SyncStatusCase         bool `switch:"sync-status-case"`
-	PartialSyncUpdate      bool `switch:"partial-sync-update"`
-	ErrorStatusInteger     bool `switch:"error-status-integer"`
-	ErrorProblems          bool `switch:"error-problems"`
-	RulesAsList            bool `switch:"rules-as-list"`
-	NextInEveryList        bool `switch:"next-in-every-list"`
-	BareKeys               bool `switch:"bare-keys"`
-	UpdateOnlyProperties   bool `switch:"update-only-properties"`
-	UnknownFields          bool `switch:"unknown-fields"`
-	OrganizationDeprecated bool `switch:"organization-endpoints-deprecated"`
-	IDsAsText              bool `switch:"ids-as-text"`
-	QueryBooleans          bool `switch:"query-booleans"`
-	UnsetRetention         bool `switch:"unset-retention"`
-	SchedulePlaceholders   bool `switch:"schedule-placeholders"`
-	UpdateNeedsIdentifier  bool `switch:"update-needs-identifier-only"`
-	FailedRunNulls         bool `switch:"failed-run-nulls"`
-	ManualRunUnscheduled   bool `switch:"manual-run-unscheduled"`
-	EngineOfAnyType        bool `switch:"engine-of-any-type"`
-	CredentialsCoerced     bool `switch:"credentials-coerced"`
-}
-
-// switched returns the switches of a dialect; true is the live behaviour.
-func (d Dialect) switched() (switches, error) {
-	switch d {
-	case "", DialectSpec:
-		return switches{}, nil
-	case DialectLive:
-		// Without names, so that a new switch does not compile until it stands
-		// here.
-		return switches{
-			true, true, true, true, true, true, true, true, true, true,
-			true, true, true, true, true, true, true, true, true,
-		}, nil
-	}
-	return switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
-}
-
 // Differences lists where the dialects differ, in the order of the OpenAPI
 // document.
 func Differences() []openapi.Difference { return openapi.Differences() }
 
-// syncStatus is a status as the dialect writes it.
-func (s switches) syncStatus(status string) string {
-	if s.SyncStatusCase {
-		return status
+// switched returns the switches of a dialect.
+func (d Dialect) switched() (dialect.Switches, error) {
+	switch d {
+	case "", DialectSpec:
+		return dialect.Switches{}, nil
+	case DialectLive:
+		return dialect.Live(), nil
 	}
-	return strings.ToLower(status)
-}
-
-// fields sets the form of every rule.
-func (s switches) fields(fields []api.ConfigField) []api.ConfigField {
-	out := make([]api.ConfigField, len(fields))
-	for i, f := range fields {
-		f.Rules.AsList = s.RulesAsList
-		if f.PossibleValues == nil {
-			f.PossibleValues = []string{}
-		}
-		out[i] = f
-	}
-	return out
-}
-
-// destination leaves out what the specification shows in update replies only
-// (spec 2.2, 2.3). The objects are copied, since they are shared with a cache.
-func (s switches) destination(d *api.Destination, update bool) {
-	if update || s.UpdateOnlyProperties {
-		return
-	}
-	d.IsFileSystemDestination = nil
-	for i, o := range d.Objects {
-		d.Objects[i] = s.object(o)
-	}
-}
-
-// object is the same for one destination object. One that no sync can write to keeps
-// the notes that say why.
-func (s switches) object(o *api.DestinationObject) *api.DestinationObject {
-	if s.UpdateOnlyProperties {
-		return o
-	}
-	shown := *o
-	if o.CanBeSyncDestination {
-		shown.PrimaryIdentifierMappingAttributes = nil
-	}
-	shown.SupportedCustomFieldTypes = nil
-	shown.IsAudienceDestination = nil
-	return &shown
-}
-
-// publishedSync shows the schedule of a sync in full: some clients read its
-// parts without looking whether they are there.
-type publishedSync struct {
-	*api.Sync
-	ScheduleDay    *string `json:"schedule_day"`
-	ScheduleHour   *int64  `json:"schedule_hour"`
-	ScheduleMinute *int64  `json:"schedule_minute"`
-	CronExpression *string `json:"cron_expression"`
-}
-
-// sync is a sync as the dialect writes it.
-func (s switches) sync(y *api.Sync) any {
-	if !s.SchedulePlaceholders {
-		return y
-	}
-	y.ResourceIdentifier = json.RawMessage("null")
-	return publishedSync{y, y.ScheduleDay, y.ScheduleHour, y.ScheduleMinute, y.CronExpression}
-}
-
-// run is a sync run as the dialect writes it. What a failed run has done so far
-// stays in its records, and a run that was cancelled keeps its end: no source
-// says otherwise.
-func (s switches) run(r api.SyncRun) api.SyncRun {
-	if s.FailedRunNulls && r.Status == api.RunFailed && !r.Canceled {
-		r.CompletedAt = nil
-		r.SourceRecordCount, r.SourceRecordUpdates, r.SourceRecordDeletes, r.SourceRecordInvalids = nil, nil, nil, nil
-		r.RecordsProcessed, r.RecordsUpdated, r.RecordsFailed, r.RecordsInvalid = nil, nil, nil, nil
-	}
-	if s.ManualRunUnscheduled && r.TriggerReason != nil && r.TriggerReason.UITag == reasonManual {
-		r.ScheduledExecutionTime = nil
-	}
-	return r
-}
-
-// retention is the days of a writeback log; a client fails on a null.
-func (s switches) retention(days *int64) json.RawMessage {
-	if days == nil && s.UnsetRetention {
-		return nil
-	}
-	return api.Raw(days)
+	return dialect.Switches{}, fmt.Errorf("choose dialect: %q is neither %s nor %s", string(d), DialectSpec, DialectLive)
 }

@@ -94,7 +94,7 @@ func (e *engine) show(run int64, at executor.Progress) {
 func (e *engine) shown(run *store.SyncRun) api.SyncRun {
 	out := syncRunOf(run)
 	if out.Status != api.RunWorking {
-		return e.s.dialect.run(out)
+		return e.s.dialect.Run(out)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -105,5 +105,5 @@ func (e *engine) shown(run *store.SyncRun) api.SyncRun {
 			countersOf(&out, at.Counters)
 		}
 	}
-	return e.s.dialect.run(out)
+	return e.s.dialect.Run(out)
 }

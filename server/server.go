@@ -25,6 +25,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/dialect"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -169,7 +170,7 @@ type Config struct {
 // Server is the service. It is safe for parallel use.
 type Server struct {
 	config     Config
-	dialect    switches
+	dialect    dialect.Switches
 	log        *slog.Logger
 	clock      *clock.Clock
 	store      *store.Store

@@ -11,7 +11,7 @@ func (s *Server) listSourceTypes(c *call) (*reply, error) {
 	page, types := c.page(), s.sourceTypes().Types()
 	shown := []api.SourceType{}
 	for _, t := range slicePage(types, page) {
-		t.ConfigurationFields = api.ConfigFields{Fields: s.dialect.fields(t.ConfigurationFields.Fields)}
+		t.ConfigurationFields = api.ConfigFields{Fields: s.dialect.Fields(t.ConfigurationFields.Fields)}
 		t.CreatableViaConnectLink = linkable(t.ConfigurationFields) && s.homeless(t.ServiceName) == nil
 		shown = append(shown, t)
 	}

@@ -21,7 +21,7 @@ func (s *Server) sourceOf(src *store.Source) api.Source {
 		ID: src.ID, Name: src.Name, Label: src.Name, Type: s.typeName(src.Type), SyncEngine: src.Engine,
 		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
 		ConnectionDetails: details, ReadOnlyConnection: s.worksAs(src) == api.EngineBasic,
-		WritebackRetention: s.dialect.retention(src.WritebackRetention),
+		WritebackRetention: s.dialect.Retention(src.WritebackRetention),
 	}
 }
 

@@ -57,7 +57,7 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 			return problem.InvalidField("force_full_sync", "append syncs and event-based activation have no full sync: each row is sent once")
 		}
 		run.SyncID = y.ID
-		return s.queue(tx, run, force, api.TriggerReason{UITag: reasonManual, UIDetail: "Manually triggered through the API"})
+		return s.queue(tx, run, force, api.TriggerReason{UITag: api.ReasonManual, UIDetail: "Manually triggered through the API"})
 	})
 	if err != nil {
 		return nil, err
@@ -65,9 +65,6 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 	s.launch(run)
 	return ok(map[string]int64{"sync_run_id": run.ID})
 }
-
-// reasonManual is the ui_tag of a run that a client has triggered.
-const reasonManual = "Manual"
 
 // launch hands a queued run to the engine; one that was skipped stays so.
 func (s *Server) launch(run *store.SyncRun) {

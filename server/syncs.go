@@ -17,14 +17,14 @@ import (
 // (spec 2.6).
 func (s *Server) syncOf(y *store.Sync, update bool) any {
 	shown := &api.Sync{
-		ID: y.ID, Status: s.dialect.syncStatus(y.Status), SyncConfig: y.Config,
+		ID: y.ID, Status: s.dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
 	shown.Mappings, shown.SourceAttributes = shownMappings(y), segmentSource(y.Config.SourceAttributes)
 	if update || s.dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
-	return s.dialect.sync(shown)
+	return s.dialect.Sync(shown)
 }
 
 // listSyncs answers from rendered replies: 100 syncs are much text, and most

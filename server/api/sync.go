@@ -351,6 +351,9 @@ const (
 	RecordDuplicate = "DUPLICATE"
 )
 
+// ReasonManual is the ui_tag of a run that a client has triggered.
+const ReasonManual = "Manual"
+
 // TriggerReason says why a run was started (spec 2.9).
 type TriggerReason struct {
 	UITag    string `json:"ui_tag"`

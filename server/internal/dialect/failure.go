@@ -1,4 +1,4 @@
-package server
+package dialect
 
 import (
 	"net/http"
@@ -7,8 +7,8 @@ import (
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// failure is the body of a failure as the dialect writes it.
-func (s switches) failure(f *problem.Failure) any {
+// Failure is the body of a failure as the dialect writes it.
+func (s Switches) Failure(f *problem.Failure) any {
 	var status any = api.StatusError
 	if f.Code == http.StatusNotFound {
 		status = api.StatusNotFound
