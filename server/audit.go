@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/audit"
@@ -41,15 +42,15 @@ type AuditHook struct {
 const maxFindings = 10_000
 
 // auditRoutes prove what runs have claimed.
-func (s *Server) auditRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/audit", "sync_id, readback (url, headers), limit, ledger_only, skips_acknowledged: holds what a destination has stored against the ledger and the source", func(c *controlCall) (any, error) {
+func (s *Server) auditRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/audit", "sync_id, readback (url, headers), limit, ledger_only, skips_acknowledged: holds what a destination has stored against the ledger and the source", func(c *call.Control) (any, error) {
 			var q AuditRequest
-			if err := c.body(&q); err != nil {
+			if err := c.Body(&q); err != nil {
 				return nil, err
 			}
-			return s.Audit(c.r.Context(), q)
-		}},
+			return s.Audit(c.R.Context(), q)
+		}),
 	}
 }
 
@@ -96,7 +97,7 @@ func (s *Server) Audit(ctx context.Context, q AuditRequest) (*audit.Report, erro
 		return nil, err
 	}
 	var report *audit.Report
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		report, err = audit.Audit(ctx, job)
 		return err
 	})
@@ -187,7 +188,7 @@ func (s *Server) syncWithRuns(ctx context.Context, id int64) (y *store.Sync, run
 			return err
 		}
 		if len(found) == 0 || found[0].ID != id {
-			return gone("sync", id)
+			return call.Gone("sync", id)
 		}
 		y = found[0]
 		runs, _, err = tx.SyncRuns(id, store.Page{Ascending: true})

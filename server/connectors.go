@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -195,7 +196,7 @@ func (s *Server) spreadConnectors(ctx context.Context) error {
 	if s.settings == nil {
 		return s.loadConnectors(ctx)
 	}
-	return s.settings.set(ctx, settingConnectors, func([]byte) ([]byte, error) { return []byte("changed"), nil })
+	return s.settings.Set(ctx, settingConnectors, func([]byte) ([]byte, error) { return []byte("changed"), nil })
 }
 
 // followConnectors does so when another process has changed them.
@@ -236,11 +237,11 @@ func unused(tx *store.Tx, name string) error {
 }
 
 // connectorRoutes declare types of one's own.
-func (s *Server) connectorRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/connectors", "body: a type of destinations, of sources or of both as YAML or JSON, see docs/emulation.md; replaces one that is not in use", s.controlDeclare},
-		{"GET", "/connectors", "lists the declared types with what uses them", s.controlConnectors},
-		{"DELETE", "/connectors/{name}", "takes a declared type away that no connection uses", s.controlUndeclare},
+func (s *Server) connectorRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/connectors", "body: a type of destinations, of sources or of both as YAML or JSON, see docs/emulation.md; replaces one that is not in use", s.controlDeclare),
+		call.Route("GET", "/connectors", "lists the declared types with what uses them", s.controlConnectors),
+		call.Route("DELETE", "/connectors/{name}", "takes a declared type away that no connection uses", s.controlUndeclare),
 	}
 }
 
@@ -271,8 +272,8 @@ func showConnector(tx *store.Tx, name, text string) (connectorShown, error) {
 
 // controlDeclare answers 201 for what is new or changed, and 200 for what was
 // there.
-func (s *Server) controlDeclare(c *controlCall) (any, error) {
-	text, err := c.text(maxDeclaration)
+func (s *Server) controlDeclare(c *call.Control) (any, error) {
+	text, err := c.Text(maxDeclaration)
 	if err != nil {
 		return nil, err
 	}
@@ -280,7 +281,7 @@ func (s *Server) controlDeclare(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, changed, err := s.declare(c.r.Context(), d)
+	_, changed, err := s.declare(c.R.Context(), d)
 	if err != nil {
 		return nil, err
 	}
@@ -289,22 +290,22 @@ func (s *Server) controlDeclare(c *controlCall) (any, error) {
 		code = http.StatusCreated
 	}
 	var shown connectorShown
-	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
+	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
 		kept, err := tx.Setting(connectorSettings + d.name())
 		if err == nil {
 			shown, err = showConnector(tx, d.name(), kept)
 		}
 		return err
 	})
-	return controlReply{code, shown}, err
+	return call.Status(code, shown), err
 }
 
 // maxDeclaration bounds a declaration in bytes.
 const maxDeclaration = 1 << 20
 
-func (s *Server) controlConnectors(c *controlCall) (any, error) {
+func (s *Server) controlConnectors(c *call.Control) (any, error) {
 	list := []connectorShown{}
-	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
+	err := s.store.View(c.R.Context(), func(tx *store.Tx) error {
 		texts, err := tx.Settings(connectorSettings)
 		for _, key := range strictjson.SortedKeys(texts) {
 			shown, err := showConnector(tx, strings.TrimPrefix(key, connectorSettings), texts[key])
@@ -318,16 +319,16 @@ func (s *Server) controlConnectors(c *controlCall) (any, error) {
 	return map[string]any{"connectors": list}, err
 }
 
-func (s *Server) controlUndeclare(c *controlCall) (any, error) {
-	name := c.r.PathValue("name")
-	err := s.undeclare(c.r.Context(), name, "")
+func (s *Server) controlUndeclare(c *call.Control) (any, error) {
+	name := c.R.PathValue("name")
+	err := s.undeclare(c.R.Context(), name, "")
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, gone("declared type", foreign.Clip(name, 60))
+		return nil, call.Gone("declared type", foreign.Clip(name, 60))
 	}
 	if err != nil {
 		return nil, err
 	}
-	return done, nil
+	return call.Done, nil
 }
 
 // declareAll makes the types of a seed; undo takes them back.

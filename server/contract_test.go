@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // TestContractRoutes holds routes and document together in both directions.
@@ -75,7 +76,7 @@ func (w *world) unanswered() (missing []string) {
 func contractFailures(w *world) {
 	for _, op := range openapi.Operations() {
 		token, wrong := w.key, w.pat
-		if op.Auth == authOrganization {
+		if op.Auth == call.AuthOrganization {
 			token, wrong = w.pat, w.key
 		}
 		path := concrete(op.Path)

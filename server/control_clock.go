@@ -7,34 +7,35 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
 // clockRoutes are the routes of the virtual clock.
-func (s *Server) clockRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/clock", "shows the service's clock", func(*controlCall) (any, error) { return s.shownClock(nil), nil }},
-		{"POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, s.controlClock},
-		{"POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *controlCall) (any, error) {
-			if err := s.settled(c.r.Context()); err != nil {
+func (s *Server) clockRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/clock", "shows the service's clock", func(*call.Control) (any, error) { return s.shownClock(nil), nil }),
+		call.Route("POST", "/clock", `one of {"advance":"24h"}, {"freeze":true}, {"freeze":false}, {"set":"2026-12-01T00:00:00Z"}; advance answers when all that fell due has run, and nothing runs that could end by itself`, s.controlClock),
+		call.Route("POST", "/settle", "answers when nothing runs that could end by itself, and nothing is due", func(c *call.Control) (any, error) {
+			if err := s.settled(c.R.Context()); err != nil {
 				return nil, err
 			}
 			return s.shownClock(nil), nil
-		}},
+		}),
 	}
 }
 
 // settled waits until all is quiet, for a call that holds the world: it lets go
 // of it meanwhile.
 func (s *Server) settled(ctx context.Context) error {
-	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.Settle) })
+	return s.latch.Aside(ctx, func(ctx context.Context) error { return s.latch.Passages.Through(ctx, s.Settle) })
 }
 
 // lulled waits in the same way until nothing runs at this moment. Runs that wait for
 // another attempt are ended by who asks.
 func (s *Server) lulled(ctx context.Context) error {
-	return s.aside(ctx, func(ctx context.Context) error { return s.passages.through(ctx, s.clock.Lull) })
+	return s.latch.Aside(ctx, func(ctx context.Context) error { return s.latch.Passages.Through(ctx, s.clock.Lull) })
 }
 
 // clockShown is the clock as the control API shows it.
@@ -52,13 +53,13 @@ func (s *Server) shownClock(ran *clock.Report) clockShown {
 
 // controlClock changes one thing at a time: the order of two changes would
 // matter and could not be told from a JSON object.
-func (s *Server) controlClock(c *controlCall) (any, error) {
+func (s *Server) controlClock(c *call.Control) (any, error) {
 	var body struct {
 		Advance *string   `json:"advance"`
 		Freeze  *bool     `json:"freeze"`
 		Set     *api.Time `json:"set"`
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	given := 0
@@ -70,17 +71,17 @@ func (s *Server) controlClock(c *controlCall) (any, error) {
 	if given != 1 {
 		return nil, problem.Refuse(http.StatusBadRequest, "the body must have exactly one of advance, freeze and set")
 	}
-	release, err := s.alone(c.r.Context())
+	release, err := s.alone(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer release()
 	shown, err := s.changeClock(c, body.Advance, body.Freeze, body.Set)
-	return shown, errors.Join(err, s.fleet.keepClock(c.r.Context()))
+	return shown, errors.Join(err, s.fleet.keepClock(c.R.Context()))
 }
 
 // changeClock makes the one change that is given.
-func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set *api.Time) (any, error) {
+func (s *Server) changeClock(c *call.Control, advance *string, freeze *bool, set *api.Time) (any, error) {
 	switch {
 	case freeze != nil:
 		s.clock.Freeze(*freeze)
@@ -90,7 +91,7 @@ func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set 
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
 		// lies before the old one.
-		if err := s.schedule.again(c.r.Context()); err != nil {
+		if err := s.schedule.again(c.R.Context()); err != nil {
 			return nil, err
 		}
 	default:
@@ -99,8 +100,8 @@ func (s *Server) changeClock(c *controlCall, advance *string, freeze *bool, set 
 			return nil, problem.InvalidField("advance", "must be a duration such as 24h or 90m")
 		}
 		var report clock.Report
-		err = s.aside(c.r.Context(), func(ctx context.Context) error {
-			return s.passages.through(ctx, func(ctx context.Context) (err error) {
+		err = s.latch.Aside(c.R.Context(), func(ctx context.Context) error {
+			return s.latch.Passages.Through(ctx, func(ctx context.Context) (err error) {
 				report, err = s.clock.Advance(ctx, d)
 				return err
 			})

@@ -9,16 +9,17 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // dataRoutes stand at both ends of a sync: they make source data, and show what
 // a destination has got.
-func (s *Server) dataRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", s.controlExecute},
-		{"GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", s.controlRecords},
+func (s *Server) dataRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/sources/{id}/execute", "runs sql on an emulated warehouse, all of it or nothing", s.controlExecute),
+		call.Route("GET", "/destinations/{id}/records", "?object=&after=&limit= lists what an emulated destination has stored", s.controlRecords),
 	}
 }
 
@@ -37,27 +38,27 @@ func among[T any](tx *store.Tx, find func(*outside) (T, error)) (T, error) {
 
 // pageAfter reads ?after=&limit=, by which long lists are read piece by piece.
 func pageAfter(query url.Values, most int64) (after, limit int64, err error) {
-	if after, err = integer(query, "after", 0, 0, 1<<62); err == nil {
-		limit, err = integer(query, "limit", 1000, 1, most)
+	if after, err = call.Integer(query, "after", 0, 0, 1<<62); err == nil {
+		limit, err = call.Integer(query, "limit", 1000, 1, most)
 	}
 	return after, limit, err
 }
 
 // controlExecute changes what an emulated warehouse holds, as its owner would.
-func (s *Server) controlExecute(c *controlCall) (any, error) {
+func (s *Server) controlExecute(c *call.Control) (any, error) {
 	var body struct {
 		SQL string `json:"sql"`
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	if strings.TrimSpace(body.SQL) == "" {
 		return nil, problem.InvalidField("sql", "is required")
 	}
-	if err := s.execute(c.r.Context(), c.id(), body.SQL); err != nil {
+	if err := s.execute(c.R.Context(), call.IDOf(c), body.SQL); err != nil {
 		return nil, err
 	}
-	return done, nil
+	return call.Done, nil
 }
 
 // execute runs statements on an emulated warehouse.
@@ -73,7 +74,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 			return nil, store.ErrNotFound
 		})
 		if errors.Is(err, store.ErrNotFound) {
-			return gone("source", id)
+			return call.Gone("source", id)
 		}
 		if err == nil {
 			access, err = s.sourceAccess(tx, src)
@@ -104,8 +105,8 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 }
 
 // controlRecords shows what arrived, so that a test can look at the other end.
-func (s *Server) controlRecords(c *controlCall) (any, error) {
-	query, err := c.query("object", "after", "limit")
+func (s *Server) controlRecords(c *call.Control) (any, error) {
+	query, err := c.Query("object", "after", "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +118,7 @@ func (s *Server) controlRecords(c *controlCall) (any, error) {
 	if query.Get("object") == "" {
 		return nil, problem.InvalidField("object", "is required")
 	}
-	d, err := s.anyDestination(c.r.Context(), c.id())
+	d, err := s.anyDestination(c.R.Context(), call.IDOf(c))
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +153,7 @@ func (s *Server) anyDestination(ctx context.Context, id int64) (found *store.Des
 			return nil, store.ErrNotFound
 		})
 		if errors.Is(err, store.ErrNotFound) {
-			return gone("destination", id)
+			return call.Gone("destination", id)
 		}
 		return err
 	})

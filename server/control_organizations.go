@@ -9,18 +9,19 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // organizationRoutes give each test a world of its own within one service.
-func (s *Server) organizationRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", s.controlNewOrganization},
-		{"GET", "/organizations", "lists organizations", s.controlOrganizations},
-		{"DELETE", "/organizations/{id}", "deletes an organization with everything in it", s.controlDeleteOrganization},
-		{"POST", "/organizations/{id}/reset", "takes an organization back to how it was made; its tokens stay", s.controlResetOrganization},
-		{"POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset},
+func (s *Server) organizationRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/organizations", "makes an organization with an admin, workspaces and all tokens: name, email, workspaces (names)", s.controlNewOrganization),
+		call.Route("GET", "/organizations", "lists organizations", s.controlOrganizations),
+		call.Route("DELETE", "/organizations/{id}", "deletes an organization with everything in it", s.controlDeleteOrganization),
+		call.Route("POST", "/organizations/{id}/reset", "takes an organization back to how it was made; its tokens stay", s.controlResetOrganization),
+		call.Route("POST", "/reset", "takes the service back to its first organization; journals, faults and mailbox are emptied, the clock runs on", s.controlReset),
 	}
 }
 
@@ -88,19 +89,19 @@ func checkAddress(field, email string) []api.Problem {
 }
 
 // controlNewOrganization answers with everything that a test needs to begin.
-func (s *Server) controlNewOrganization(c *controlCall) (any, error) {
+func (s *Server) controlNewOrganization(c *call.Control) (any, error) {
 	var wish organizationWish
-	if err := c.body(&wish); err != nil {
+	if err := c.Body(&wish); err != nil {
 		return nil, err
 	}
 	if err := wish.check(); err != nil {
 		return nil, err
 	}
-	made, err := s.makeOrganization(c.r.Context(), wish)
+	made, err := s.makeOrganization(c.R.Context(), wish)
 	if err != nil {
 		return nil, err
 	}
-	return controlReply{http.StatusCreated, made}, nil
+	return call.Status(http.StatusCreated, made), nil
 }
 
 // makeOrganization makes an organization in one transaction.
@@ -140,14 +141,14 @@ func (s *Server) makeOrganization(ctx context.Context, wish organizationWish) (m
 
 // controlOrganizations lists all of them; their tokens were shown when they
 // were made.
-func (s *Server) controlOrganizations(c *controlCall) (any, error) {
+func (s *Server) controlOrganizations(c *call.Control) (any, error) {
 	type shown struct {
 		ID        int64    `json:"id"`
 		Name      string   `json:"name"`
 		CreatedAt api.Time `json:"created_at"`
 	}
 	list := []shown{}
-	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
+	err := s.store.View(c.R.Context(), func(tx *store.Tx) error {
 		rows, err := store.Every(tx.Organizations)
 		for _, o := range rows {
 			list = append(list, shown{o.ID, o.Name, api.Time{Time: o.CreatedAt}})
@@ -161,8 +162,8 @@ func (s *Server) controlOrganizations(c *controlCall) (any, error) {
 }
 
 // controlDeleteOrganization deletes any organization, also the first one.
-func (s *Server) controlDeleteOrganization(c *controlCall) (any, error) {
-	if err := s.deleteOrganization(c.r.Context(), c.id()); err != nil {
+func (s *Server) controlDeleteOrganization(c *call.Control) (any, error) {
+	if err := s.deleteOrganization(c.R.Context(), call.IDOf(c)); err != nil {
 		return nil, err
 	}
 	return map[string]string{"status": api.StatusDeleted}, nil
@@ -175,13 +176,13 @@ func (s *Server) deleteOrganization(ctx context.Context, id int64) error {
 
 // controlResetOrganization keeps what was there at the beginning, so that a
 // client goes on with the tokens it has.
-func (s *Server) controlResetOrganization(c *controlCall) (any, error) {
-	id := c.id()
-	err := s.clearOrganization(c.r.Context(), id, func(tx *store.Tx) error { return tx.ResetOrganization(id) })
+func (s *Server) controlResetOrganization(c *call.Control) (any, error) {
+	id := call.IDOf(c)
+	err := s.clearOrganization(c.R.Context(), id, func(tx *store.Tx) error { return tx.ResetOrganization(id) })
 	if err != nil {
 		return nil, err
 	}
-	return done, nil
+	return call.Done, nil
 }
 
 // clearOrganization runs a change that deletes, then drops what stood outside.
@@ -205,8 +206,8 @@ func (s *Server) clearOrganization(ctx context.Context, id int64, change func(*s
 }
 
 // controlReset goes back to the first organization, as after the first start.
-func (s *Server) controlReset(c *controlCall) (any, error) {
-	ctx := c.r.Context()
+func (s *Server) controlReset(c *call.Control) (any, error) {
+	ctx := c.R.Context()
 	release, err := s.alone(ctx)
 	if err != nil {
 		return nil, err
@@ -247,11 +248,11 @@ func (s *Server) controlReset(c *controlCall) (any, error) {
 	// What they hold is about things that are gone. So it goes, whether the caller is
 	// still there or not.
 	ctx = context.WithoutCancel(ctx)
-	_, err = s.faults.forget(ctx)
-	if err := errors.Join(err, s.journal.forget(ctx), left.drop(s)); err != nil {
+	_, err = s.faults.Forget(ctx)
+	if err := errors.Join(err, s.journal.Forget(ctx), left.drop(s)); err != nil {
 		return nil, err
 	}
-	return done, nil
+	return call.Done, nil
 }
 
 // firstOrganization is the organization that the first start made, 0 when it

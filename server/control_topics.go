@@ -11,18 +11,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // topicRoutes are what producers and operators of a log have.
-func (s *Server) topicRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/topics/{id}", "shows what a topic holds, its retention, and how far each sync has read", s.controlTopic},
-		{"PATCH", "/topics/{id}", `{"retention":{"age":"168h","messages":1000}} says what is kept; what a sync has still to send always is`, s.controlRetention},
-		{"POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line; live syncs run", s.controlAppend},
-		{"GET", "/topics/{id}/messages", "?after=&limit= lists messages, oldest first; next goes on", s.controlMessages},
+func (s *Server) topicRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/topics/{id}", "shows what a topic holds, its retention, and how far each sync has read", s.controlTopic),
+		call.Route("PATCH", "/topics/{id}", `{"retention":{"age":"168h","messages":1000}} says what is kept; what a sync has still to send always is`, s.controlRetention),
+		call.Route("POST", "/topics/{id}/messages", "appends messages: a list of objects, or one object on each line; live syncs run", s.controlAppend),
+		call.Route("GET", "/topics/{id}/messages", "?after=&limit= lists messages, oldest first; next goes on", s.controlMessages),
 	}
 }
 
@@ -71,19 +72,19 @@ func messagesIn(text []byte) ([]json.RawMessage, error) {
 	return list, nil
 }
 
-// topic finds the topic of the path in any organization.
-func (c *controlCall) topic(tx *store.Tx) (*store.Topic, error) {
-	topic, err := tx.AnyTopic(c.id())
+// controlledTopic finds the topic of the path in any organization.
+func controlledTopic(c *call.Control, tx *store.Tx) (*store.Topic, error) {
+	topic, err := tx.AnyTopic(call.IDOf(c))
 	if errors.Is(err, store.ErrNotFound) {
-		return nil, gone("topic", c.id())
+		return nil, call.Gone("topic", call.IDOf(c))
 	}
 	return topic, err
 }
 
 // controlAppend does for a topic what a producer would (spec 2.12), and starts
 // the runs of live syncs.
-func (s *Server) controlAppend(c *controlCall) (any, error) {
-	text, err := c.text(maxControlBody)
+func (s *Server) controlAppend(c *call.Control) (any, error) {
+	text, err := c.Text(call.MaxControlBody)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +99,8 @@ func (s *Server) controlAppend(c *controlCall) (any, error) {
 		Misfits []misfit `json:"misfits,omitempty"`
 	}{}
 	var runs []*store.SyncRun
-	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := c.topic(tx)
+	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
 		}
@@ -119,12 +120,12 @@ func (s *Server) controlAppend(c *controlCall) (any, error) {
 	for _, run := range runs {
 		s.launch(run)
 	}
-	return controlReply{http.StatusCreated, made}, nil
+	return call.Status(http.StatusCreated, made), nil
 }
 
 // controlMessages shows what a topic holds, which the API never does.
-func (s *Server) controlMessages(c *controlCall) (any, error) {
-	query, err := c.query("after", "limit")
+func (s *Server) controlMessages(c *call.Control) (any, error) {
+	query, err := c.Query("after", "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -142,8 +143,8 @@ func (s *Server) controlMessages(c *controlCall) (any, error) {
 		Total    int64   `json:"total"` // of those kept
 		Next     *int64  `json:"next"`  // the after of the next page; null on the last one
 	}{Messages: []shown{}}
-	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := c.topic(tx)
+	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
+		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
 		}
@@ -212,10 +213,10 @@ func (s *Server) stateOf(tx *store.Tx, topic *store.Topic) (state topicState, er
 }
 
 // controlTopic shows the counters of a topic.
-func (s *Server) controlTopic(c *controlCall) (any, error) {
+func (s *Server) controlTopic(c *call.Control) (any, error) {
 	var state topicState
-	err := s.store.View(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := c.topic(tx)
+	err := s.store.View(c.R.Context(), func(tx *store.Tx) error {
+		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
 		}
@@ -230,11 +231,11 @@ func (s *Server) controlTopic(c *controlCall) (any, error) {
 
 // controlRetention sets what is kept, and drops the rest at once and with each
 // message that comes.
-func (s *Server) controlRetention(c *controlCall) (any, error) {
+func (s *Server) controlRetention(c *call.Control) (any, error) {
 	var body struct {
 		Retention *topicRetention `json:"retention"`
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	if body.Retention == nil {
@@ -249,8 +250,8 @@ func (s *Server) controlRetention(c *controlCall) (any, error) {
 		return nil, problem.InvalidField("retention.messages", "must be 0 (no bound) or more")
 	}
 	var state topicState
-	err := s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		topic, err := c.topic(tx)
+	err := s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+		topic, err := controlledTopic(c, tx)
 		if err != nil {
 			return err
 		}

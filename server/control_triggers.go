@@ -7,16 +7,17 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // triggerRoutes say that a job of another product has finished, which starts the
 // syncs that wait for it (dbt_cloud, fivetran).
-func (s *Server) triggerRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"} is a finished dbt Cloud job: syncs with that trigger run`, s.controlDBTJob},
-		{"POST", "/triggers/fivetran", `{"job_id":"a","job_name":"Nightly","status":"success"} is a finished Fivetran job, by its id, its name or both: syncs with that trigger run`, s.controlFivetranJob},
+func (s *Server) triggerRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/triggers/dbt_cloud", `{"project_id":"11","job_id":"12","status":"success"} is a finished dbt Cloud job: syncs with that trigger run`, s.controlDBTJob),
+		call.Route("POST", "/triggers/fivetran", `{"job_id":"a","job_name":"Nightly","status":"success"} is a finished Fivetran job, by its id, its name or both: syncs with that trigger run`, s.controlFivetranJob),
 	}
 }
 
@@ -60,13 +61,13 @@ type startedRun struct {
 }
 
 // controlDBTJob fires the trigger dbt_cloud.
-func (s *Server) controlDBTJob(c *controlCall) (any, error) {
+func (s *Server) controlDBTJob(c *call.Control) (any, error) {
 	var body struct {
 		ProjectID string `json:"project_id"`
 		JobID     string `json:"job_id"`
 		finishedJob
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	problems := body.check()
@@ -82,18 +83,18 @@ func (s *Server) controlDBTJob(c *controlCall) (any, error) {
 		return t.DBTCloud != nil && *t.DBTCloud == api.DBTTrigger{ProjectID: body.ProjectID, JobID: body.JobID}
 	}
 	reason := api.TriggerReason{UITag: "dbt Cloud", UIDetail: fmt.Sprintf("dbt Cloud: job %s of project %s has finished", body.JobID, body.ProjectID)}
-	return s.fire(c.r.Context(), body.finishedJob, fits, reason)
+	return s.fire(c.R.Context(), body.finishedJob, fits, reason)
 }
 
 // controlFivetranJob fires the trigger fivetran. A trigger without a name is met by
 // the id alone.
-func (s *Server) controlFivetranJob(c *controlCall) (any, error) {
+func (s *Server) controlFivetranJob(c *call.Control) (any, error) {
 	var body struct {
 		JobID   string `json:"job_id"`
 		JobName string `json:"job_name"`
 		finishedJob
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	problems := body.check()
@@ -118,7 +119,7 @@ func (s *Server) controlFivetranJob(c *controlCall) (any, error) {
 	case body.JobName != "":
 		job += " (" + body.JobName + ")"
 	}
-	return s.fire(c.r.Context(), body.finishedJob, fits, api.TriggerReason{UITag: "Fivetran", UIDetail: fmt.Sprintf("Fivetran: job %s has finished", job)})
+	return s.fire(c.R.Context(), body.finishedJob, fits, api.TriggerReason{UITag: "Fivetran", UIDetail: fmt.Sprintf("Fivetran: job %s has finished", job)})
 }
 
 // fire queues a run of each sync whose triggers fit a job that has succeeded: all

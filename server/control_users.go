@@ -5,18 +5,19 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // userRoutes do what people do outside of the API: accept an invitation, change
 // settings, make tokens.
-func (s *Server) userRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", s.controlClaim},
-		{"POST", "/workspace_invitations/{id}/claim", "claims an invitation to a workspace: email", s.controlClaimWorkspace},
-		{"PATCH", "/users/{id}", "changes notifications_enabled and role of a user", s.controlChangeUser},
-		{"POST", "/users/{id}/token", "makes a new personal access token of a user", s.controlToken},
+func (s *Server) userRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/invitations/{id}/claim", "claims an invitation to an organization: email (that of the invitation by default)", s.controlClaim),
+		call.Route("POST", "/workspace_invitations/{id}/claim", "claims an invitation to a workspace: email", s.controlClaimWorkspace),
+		call.Route("PATCH", "/users/{id}", "changes notifications_enabled and role of a user", s.controlChangeUser),
+		call.Route("POST", "/users/{id}/token", "makes a new personal access token of a user", s.controlToken),
 	}
 }
 
@@ -31,10 +32,10 @@ type claimBody struct {
 	Email string `json:"email"`
 }
 
-// claimBody reads an optional address; what it leaves out is up to the
+// readClaim reads an optional address; what it leaves out is up to the
 // invitation.
-func (c *controlCall) claimBody() (body claimBody, err error) {
-	if err := c.body(&body); err != nil {
+func readClaim(c *call.Control) (body claimBody, err error) {
+	if err := c.Body(&body); err != nil {
 		return body, err
 	}
 	if body.Email != "" {
@@ -69,18 +70,18 @@ type claimed struct {
 // controlClaim does what the invited person would do on a page of the service:
 // the person becomes a user of the organization and a member of each workspace
 // of the invitation, with the roles there (spec 2.13, 3, 4.1.6).
-func (s *Server) controlClaim(c *controlCall) (any, error) {
-	body, err := c.claimBody()
+func (s *Server) controlClaim(c *call.Control) (any, error) {
+	body, err := readClaim(c)
 	if err != nil {
 		return nil, err
 	}
 	var answer claimed
-	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
 		i, err := store.Everywhere(tx, func(organizationID int64) (*store.Invitation, error) {
-			return tx.Invitation(organizationID, c.id())
+			return tx.Invitation(organizationID, call.IDOf(c))
 		})
 		if errors.Is(err, store.ErrNotFound) {
-			return gone("invitation", c.id())
+			return call.Gone("invitation", call.IDOf(c))
 		}
 		if err != nil {
 			return err
@@ -116,16 +117,16 @@ func (s *Server) controlClaim(c *controlCall) (any, error) {
 
 // controlClaimWorkspace does the same for an invitation to one workspace; who
 // comes into the organization by it is a member there.
-func (s *Server) controlClaimWorkspace(c *controlCall) (any, error) {
-	body, err := c.claimBody()
+func (s *Server) controlClaimWorkspace(c *call.Control) (any, error) {
+	body, err := readClaim(c)
 	if err != nil {
 		return nil, err
 	}
 	var answer claimed
-	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		i, organizationID, err := anyWorkspaceInvitation(tx, c.id())
+	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+		i, organizationID, err := anyWorkspaceInvitation(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
-			return gone("invitation to a workspace", c.id())
+			return call.Gone("invitation to a workspace", call.IDOf(c))
 		}
 		if err != nil {
 			return err
@@ -187,22 +188,22 @@ type userShown struct {
 
 // controlChangeUser changes what the API has no endpoint for: the switch that
 // the alerts of spec 2.6 ask for, and the role in the organization.
-func (s *Server) controlChangeUser(c *controlCall) (any, error) {
+func (s *Server) controlChangeUser(c *call.Control) (any, error) {
 	var body struct {
 		Notifications *bool   `json:"notifications_enabled"`
 		Role          *string `json:"role"`
 	}
-	if err := c.body(&body); err != nil {
+	if err := c.Body(&body); err != nil {
 		return nil, err
 	}
 	if body.Role != nil && *body.Role != api.RoleAdmin && *body.Role != api.RoleMember {
 		return nil, problem.InvalidField("role", "must be admin or member")
 	}
 	var shown userShown
-	err := s.store.Update(c.r.Context(), func(tx *store.Tx) error {
-		u, err := anyUser(tx, c.id())
+	err := s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+		u, err := anyUser(tx, call.IDOf(c))
 		if errors.Is(err, store.ErrNotFound) {
-			return gone("user", c.id())
+			return call.Gone("user", call.IDOf(c))
 		}
 		if err != nil {
 			return err
@@ -224,12 +225,12 @@ func (s *Server) controlChangeUser(c *controlCall) (any, error) {
 
 // controlToken makes a token beside the user's others, as the settings page of
 // the service would (spec 5.1).
-func (s *Server) controlToken(c *controlCall) (any, error) {
+func (s *Server) controlToken(c *call.Control) (any, error) {
 	var token string
 	var u *store.User
-	err := s.store.Update(c.r.Context(), func(tx *store.Tx) (err error) {
-		if u, err = anyUser(tx, c.id()); errors.Is(err, store.ErrNotFound) {
-			return gone("user", c.id())
+	err := s.store.Update(c.R.Context(), func(tx *store.Tx) (err error) {
+		if u, err = anyUser(tx, call.IDOf(c)); errors.Is(err, store.ErrNotFound) {
+			return call.Gone("user", call.IDOf(c))
 		}
 		if err == nil {
 			token, err = tx.NewAccessToken(u.ID, "control")
@@ -239,5 +240,5 @@ func (s *Server) controlToken(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return controlReply{http.StatusCreated, map[string]any{"user_id": u.ID, "email": u.Email, "personal_access_token": token}}, nil
+	return call.Status(http.StatusCreated, map[string]any{"user_id": u.ID, "email": u.Email, "personal_access_token": token}), nil
 }

@@ -31,7 +31,7 @@ func (q checkedQuery) set(tx *store.Tx, d *store.Dataset) {
 // checkQuery asks the source whether it can run a query, and what comes out. A
 // query that cannot be checked is refused: nobody could map its columns.
 func (s *Server) checkQuery(ctx context.Context, a sourceAccess, query string) (found checkedQuery, err error) {
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		found, err = s.askForQuery(ctx, a, query)
 		return err
 	})

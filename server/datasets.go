@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -38,26 +39,26 @@ func datasetOf(d *store.Dataset) api.Dataset {
 }
 
 // listDatasets lists the datasets of the workspace, those behind models too.
-func (s *Server) listDatasets(c *call) (*reply, error) {
-	if wanted := c.r.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
+func (s *Server) listDatasets(c *call.Call) (*call.Reply, error) {
+	if wanted := c.R.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
 		return nil, problem.InvalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
 	}
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Dataset, int64, error) {
-		return tx.Datasets(c.who.WorkspaceID, page)
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Dataset, int64, error) {
+		return tx.Datasets(c.Who.WorkspaceID, page)
 	}, datasetOf)
 }
 
 // createDataset stores a query whose columns its source has named.
-func (s *Server) createDataset(c *call) (*reply, error) {
+func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 	var body datasetBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	d := &store.Dataset{WorkspaceID: c.who.WorkspaceID}
+	d := &store.Dataset{WorkspaceID: c.Who.WorkspaceID}
 	problems := body.apply(c, d)
 	problems = append(problems, checkQueryText("query", body.Query)...)
 	var a sourceAccess
-	more, err := c.sourceFor(body.SourceID, &a)
+	more, err := s.sourceFor(c, body.SourceID, &a)
 	if err != nil {
 		return nil, err
 	}
@@ -65,12 +66,12 @@ func (s *Server) createDataset(c *call) (*reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	// Only a payload that is right so far is worth a question to the source.
-	checked, err := s.checkQuery(c.ctx, a, *body.Query)
+	checked, err := s.checkQuery(c.Ctx, a, *body.Query)
 	if err != nil {
 		return nil, err
 	}
 	d.SourceID = a.id
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		if err := nameIsFree(tx, d); err != nil {
 			return err
 		}
@@ -82,18 +83,18 @@ func (s *Server) createDataset(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created(datasetOf(d))
+	return call.Created(datasetOf(d))
 }
 
 // sourceFor finds the source that a body names, and how to open it.
-func (c *call) sourceFor(id *int64, a *sourceAccess) ([]api.Problem, error) {
+func (s *Server) sourceFor(c *call.Call, id *int64, a *sourceAccess) ([]api.Problem, error) {
 	if id == nil {
 		return []api.Problem{{Field: "source_id", Message: "is required: the id of a source with SQL"}}, nil
 	}
 	var src *store.Source
-	err := c.view(func(tx *store.Tx) (err error) {
-		if src, err = tx.Source(c.who.WorkspaceID, *id); err == nil {
-			*a, err = c.s.sourceAccess(tx, src)
+	err := c.View(func(tx *store.Tx) (err error) {
+		if src, err = tx.Source(c.Who.WorkspaceID, *id); err == nil {
+			*a, err = s.sourceAccess(tx, src)
 		}
 		return err
 	})
@@ -103,7 +104,7 @@ func (c *call) sourceFor(id *int64, a *sourceAccess) ([]api.Problem, error) {
 	case err != nil:
 		return nil, err
 	}
-	if err := c.s.checkSQL(src); err != nil {
+	if err := s.checkSQL(src); err != nil {
 		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
 	}
 	return nil, nil
@@ -130,7 +131,7 @@ func createDatasetOf(tx *store.Tx, d *store.Dataset, checked checkedQuery) error
 }
 
 // apply sets name, description and query, and names what is wrong with them.
-func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
+func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 	var problems []api.Problem
 	if b.Name != nil {
 		d.Name = strings.TrimSpace(*b.Name)
@@ -139,7 +140,7 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 	if b.Type != nil && *b.Type != datasetSQL {
 		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", foreign.Clip(*b.Type, 64), datasetSQL)})
 	}
-	if c.has("description") { // null takes it away
+	if c.Has("description") { // null takes it away
 		d.Description = b.Description
 	}
 	if b.Query != nil {
@@ -149,26 +150,26 @@ func (b datasetBody) apply(c *call, d *store.Dataset) []api.Problem {
 }
 
 // fetchDataset shows one dataset; its count is the one of the last check.
-func (s *Server) fetchDataset(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.Dataset, error) {
-		return tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
+func (s *Server) fetchDataset(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
+		return tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id"))
 	}, datasetOf)
 }
 
 // updateDataset changes a dataset and, when it belongs to a model, the model
 // with it.
-func (s *Server) updateDataset(c *call) (*reply, error) {
+func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 	var body datasetBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var d *store.Dataset
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) (err error) {
-		if d, err = tx.Dataset(c.who.WorkspaceID, c.id("dataset_id")); err != nil {
+	err := c.View(func(tx *store.Tx) (err error) {
+		if d, err = tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id")); err != nil {
 			return err
 		}
-		a, err = c.accessByID(tx, d.SourceID)
+		a, err = s.accessByID(c, tx, d.SourceID)
 		return err
 	})
 	if err != nil {
@@ -187,32 +188,32 @@ func (s *Server) updateDataset(c *call) (*reply, error) {
 	if _, err := s.saveDataset(c, a, d, body); err != nil {
 		return nil, err
 	}
-	return updated(datasetOf(d))
+	return call.Updated(datasetOf(d))
 }
 
 // accessByID is how to open a source of the caller's workspace.
-func (c *call) accessByID(tx *store.Tx, id int64) (sourceAccess, error) {
-	src, err := tx.Source(c.who.WorkspaceID, id)
+func (s *Server) accessByID(c *call.Call, tx *store.Tx, id int64) (sourceAccess, error) {
+	src, err := tx.Source(c.Who.WorkspaceID, id)
 	if err != nil {
 		return sourceAccess{}, err
 	}
-	return c.s.sourceAccess(tx, src)
+	return s.sourceAccess(tx, src)
 }
 
 // saveDataset asks the source about a new query, and stores a checked body in the
 // dataset, together with the model that it belongs to, which it returns; nil for
 // none.
-func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
+func (s *Server) saveDataset(c *call.Call, a sourceAccess, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
 	var checked checkedQuery
 	if body.Query != nil {
-		if checked, err = s.checkQuery(c.ctx, a, d.Query); err != nil {
+		if checked, err = s.checkQuery(c.Ctx, a, d.Query); err != nil {
 			return nil, err
 		}
 		if err := s.fitSegments(c, a, d); err != nil {
 			return nil, err
 		}
 	}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		// Another client may have changed it while the source was asked. The body is
 		// laid over what is stored now, so updates that come together follow one
 		// another and each keeps what the other has set.
@@ -244,12 +245,12 @@ func (s *Server) saveDataset(c *call, a sourceAccess, d *store.Dataset, body dat
 
 // deleteDataset refuses while a sync uses the dataset. A model goes with the
 // dataset behind it.
-func (s *Server) deleteDataset(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		return tx.DeleteDataset(c.who.WorkspaceID, c.id("dataset_id"))
+func (s *Server) deleteDataset(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		return tx.DeleteDataset(c.Who.WorkspaceID, c.ID("dataset_id"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -39,7 +39,7 @@ func (s *Server) hearObjects(text string) {
 		return
 	}
 	// Beside the bus: its records may be in a database that does not answer.
-	s.later(fmt.Sprintf("close destination %d", id), func(context.Context) {
+	s.background.Later(fmt.Sprintf("close destination %d", id), func(context.Context) {
 		if err := s.gate.Forget(id); err != nil {
 			s.log.Warn("a destination that is gone cannot be closed", "destination", id, "error", err)
 		}

@@ -8,48 +8,50 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
 // listDestinationObjects lists the objects with their fields (spec 2.3, 2.5).
-func (s *Server) listDestinationObjects(c *call) (*reply, error) {
+func (s *Server) listDestinationObjects(c *call.Call) (*call.Reply, error) {
 	_, objects, err := s.objectsOfPath(c)
 	if err != nil {
 		return nil, err
 	}
-	page := c.page()
+	page := c.Page()
 	shown := []*api.DestinationObject{}
-	for _, o := range slicePage(objects, page) {
+	for _, o := range call.SlicePage(objects, page) {
 		shown = append(shown, s.dialect.Object(o))
 	}
-	return c.list(page, int64(len(objects)), shown)
+	return c.List(page, int64(len(objects)), shown)
 }
 
 // fetchDestinationObject finds one by its full_name, the identifier in syncs
 // (spec 2.3).
-func (s *Server) fetchDestinationObject(c *call) (*reply, error) {
+func (s *Server) fetchDestinationObject(c *call.Call) (*call.Reply, error) {
 	d, objects, err := s.objectsOfPath(c)
 	if err != nil {
 		return nil, err
 	}
-	name := c.r.PathValue("object_full_name")
+	name := c.R.PathValue("object_full_name")
 	for _, o := range objects {
 		if o.FullName == name {
-			return ok(s.dialect.Object(o))
+			return call.OK(s.dialect.Object(o))
 		}
 	}
 	return nil, problem.Refuse(http.StatusNotFound, "destination %d has no object of that name", d.ID)
 }
 
 // objectsOfPath finds the destination of the path and its objects.
-func (s *Server) objectsOfPath(c *call) (*store.Destination, []*api.DestinationObject, error) {
-	d, err := s.destination(c, c.id("destination_id"))
+func (s *Server) objectsOfPath(c *call.Call) (*store.Destination, []*api.DestinationObject, error) {
+	d, err := s.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := s.objects(c.ctx, d)
+	objects, err := s.objects(c.Ctx, d)
 	return d, objects, err
 }
 
@@ -71,7 +73,7 @@ func (s *Server) objects(ctx context.Context, d *store.Destination) ([]*api.Dest
 		if errors.Is(err, store.ErrGone) || errors.Is(err, store.ErrNotFound) {
 			return nil, fmt.Errorf("read objects of destination %d: %w", d.ID, store.ErrNotFound)
 		}
-		if store.Passing(err) || errors.Is(err, store.ErrClosed) || errors.Is(err, errWorldReplaced) || ctx.Err() != nil {
+		if store.Passing(err) || errors.Is(err, store.ErrClosed) || errors.Is(err, latch.ErrReplaced) || ctx.Err() != nil {
 			return nil, err
 		}
 		if !cached.FetchedAt.IsZero() {
@@ -111,7 +113,7 @@ func keptObjects(tx *store.Tx, id int64) (*store.ObjectCache, error) {
 // refreshObjects asks the destination for its objects and keeps them. Calls
 // that come together share one attempt, which no single client can abort.
 func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error {
-	world := s.worlds.Load()
+	world := s.latch.States.Load()
 	fetch := func(ctx context.Context) error {
 		var credentials map[string]json.RawMessage
 		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
@@ -133,20 +135,20 @@ func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error
 		}
 		mapping.Define(d.Type, objects)
 		return s.store.Update(ctx, func(tx *store.Tx) error {
-			if s.worlds.Load() != world {
-				return errOtherWorld
+			if s.latch.States.Load() != world {
+				return latch.ErrOther
 			}
 			return tx.PutObjectCache(d.ID, &store.ObjectCache{FetchedAt: s.clock.Now(), Objects: objects})
 		})
 	}
-	return s.aside(ctx, func(ctx context.Context) error {
-		return s.plans.once(ctx, s.later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
+	return s.latch.Aside(ctx, func(ctx context.Context) error {
+		return s.plans.Once(ctx, s.background.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
 	})
 }
 
 // refreshDestinationObjects starts a refresh; its key asks for the status.
-func (s *Server) refreshDestinationObjects(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
+func (s *Server) refreshDestinationObjects(c *call.Call) (*call.Reply, error) {
+	d, err := s.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +157,8 @@ func (s *Server) refreshDestinationObjects(c *call) (*reply, error) {
 
 // fetchRefreshObjectsStatus tells how a refresh goes. The
 // destination is looked up so that a key of another workspace is a 404.
-func (s *Server) fetchRefreshObjectsStatus(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
+func (s *Server) fetchRefreshObjectsStatus(c *call.Call) (*call.Reply, error) {
+	d, err := s.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}

@@ -9,29 +9,31 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
 
-// serviceConnection is the body of POST and PATCH /destinations (spec 4).
-func (c *call) serviceConnection() (api.ServiceConnection, error) {
+// serviceConnectionIn is the body of POST and PATCH /destinations (spec 4).
+func serviceConnectionIn(c *call.Call) (api.ServiceConnection, error) {
 	var body struct {
 		Connection api.ServiceConnection `json:"service_connection"`
 	}
-	err := c.decode(&body)
+	err := c.Decode(&body)
 	return body.Connection, err
 }
 
 // listDestinations shows the objects of the cache only: a list must not wait
 // for every destination in it.
-func (s *Server) listDestinations(c *call) (*reply, error) {
-	page := c.page()
+func (s *Server) listDestinations(c *call.Call) (*call.Reply, error) {
+	page := c.Page()
 	shown := []*api.Destination{}
 	var total int64
-	err := c.view(func(tx *store.Tx) error {
-		rows, n, err := tx.Destinations(c.who.WorkspaceID, page)
+	err := c.View(func(tx *store.Tx) error {
+		rows, n, err := tx.Destinations(c.Who.WorkspaceID, page)
 		if err != nil {
 			return err
 		}
@@ -53,7 +55,7 @@ func (s *Server) listDestinations(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.list(page, total, shown)
+	return c.List(page, total, shown)
 }
 
 // destinationOf shows a destination; update is whether the reply is that of an
@@ -77,12 +79,12 @@ func (s *Server) destinationOf(d *store.Destination, credentials map[string]json
 
 // createDestination stores the connection, then tests it (spec 3). A test that
 // fails does not undo the creation: its steps say what is wrong.
-func (s *Server) createDestination(c *call) (*reply, error) {
-	given, err := c.serviceConnection()
+func (s *Server) createDestination(c *call.Call) (*call.Reply, error) {
+	given, err := serviceConnectionIn(c)
 	if err != nil {
 		return nil, err
 	}
-	d := &store.Destination{WorkspaceID: c.who.WorkspaceID}
+	d := &store.Destination{WorkspaceID: c.Who.WorkspaceID}
 	var problems []api.Problem
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
@@ -91,35 +93,35 @@ func (s *Server) createDestination(c *call) (*reply, error) {
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
-	given.Credentials = c.forgive(d.Type, given.Credentials)
+	given.Credentials = s.forgive(c, d.Type, given.Credentials)
 	credentials, more := s.gate.CheckConnection(d.Type, given.Credentials, nil)
 	if problems = append(problems, more...); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	if err := c.update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return tx.CreateDestination(d, credentials) }); err != nil {
 		return nil, err
 	}
 	// The connection exists from here on, whether or not its client still waits.
-	objects, err := s.testDestination(context.WithoutCancel(c.ctx), d, credentials)
+	objects, err := s.testDestination(context.WithoutCancel(c.Ctx), d, credentials)
 	if err != nil {
 		return nil, err
 	}
-	return created(s.destinationOf(d, credentials, objects, false))
+	return call.Created(s.destinationOf(d, credentials, objects, false))
 }
 
 // forgive gives the credentials that are meant. The live dialect reads each value
 // as its field means it, and keeps out what the type does not have, with a
 // warning.
-func (c *call) forgive(typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
-	if c.s.dialect.UnknownFields {
+func (s *Server) forgive(c *call.Call, typ string, credentials map[string]json.RawMessage) map[string]json.RawMessage {
+	if s.dialect.UnknownFields {
 		credentials = maps.Clone(credentials)
-		for _, name := range c.s.gate.Unknown(typ, credentials) {
+		for _, name := range s.gate.Unknown(typ, credentials) {
 			delete(credentials, name)
-			c.warnings = append(c.warnings, "unknown field service_connection.credentials."+foreign.Clip(name, 200)+" was ignored")
+			c.Warnings = append(c.Warnings, "unknown field service_connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	if c.s.dialect.CredentialsCoerced {
-		credentials = c.s.gate.Coerce(typ, credentials)
+	if s.dialect.CredentialsCoerced {
+		credentials = s.gate.Coerce(typ, credentials)
 	}
 	return credentials
 }
@@ -136,7 +138,7 @@ func (s *Server) testDestination(ctx context.Context, d *store.Destination, cred
 	// writers.
 	var objects []*api.DestinationObject
 	var passed, planned bool
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		results := conn.Test(ctx)
 		passed = destination.Succeeded(results)
 		planned = passed
@@ -185,31 +187,31 @@ func (s *Server) sealedURL(typ string, credentials map[string]json.RawMessage) s
 
 // fetchDestination shows a destination with its objects, which are read anew
 // when they are old.
-func (s *Server) fetchDestination(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
+func (s *Server) fetchDestination(c *call.Call) (*call.Reply, error) {
+	d, err := s.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}
 	// A destination that cannot be asked at the moment still exists.
-	objects, err := s.objects(c.ctx, d)
-	if errors.Is(err, errWorldReplaced) {
+	objects, err := s.objects(c.Ctx, d)
+	if errors.Is(err, latch.ErrReplaced) {
 		return nil, err
 	}
 	var credentials map[string]json.RawMessage
-	err = c.view(func(tx *store.Tx) error {
+	err = c.View(func(tx *store.Tx) error {
 		credentials, err = tx.DestinationCredentials(d.ID)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return ok(s.destinationOf(d, credentials, objects, false))
+	return call.OK(s.destinationOf(d, credentials, objects, false))
 }
 
 // destination finds a destination of the caller's workspace.
-func (s *Server) destination(c *call, id int64) (d *store.Destination, err error) {
-	err = c.view(func(tx *store.Tx) error {
-		d, err = tx.Destination(c.who.WorkspaceID, id)
+func (s *Server) destination(c *call.Call, id int64) (d *store.Destination, err error) {
+	err = c.View(func(tx *store.Tx) error {
+		d, err = tx.Destination(c.Who.WorkspaceID, id)
 		return err
 	})
 	return d, err
@@ -217,8 +219,8 @@ func (s *Server) destination(c *call, id int64) (d *store.Destination, err error
 
 // updateDestination changes name and credentials, then tests again. What is
 // left out stays; the type cannot change.
-func (s *Server) updateDestination(c *call) (*reply, error) {
-	given, err := c.serviceConnection()
+func (s *Server) updateDestination(c *call.Call) (*call.Reply, error) {
+	given, err := serviceConnectionIn(c)
 	if err != nil {
 		return nil, err
 	}
@@ -226,15 +228,15 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 	var credentials map[string]json.RawMessage
 	// One transaction reads and writes, so updates that come together follow
 	// one another.
-	err = c.update(func(tx *store.Tx) (err error) {
-		if d, err = tx.Destination(c.who.WorkspaceID, c.id("destination_id")); err != nil {
+	err = c.Update(func(tx *store.Tx) (err error) {
+		if d, err = tx.Destination(c.Who.WorkspaceID, c.ID("destination_id")); err != nil {
 			return err
 		}
 		stored, err := tx.DestinationCredentials(d.ID)
 		if err != nil {
 			return err
 		}
-		given.Credentials = c.forgive(d.Type, given.Credentials)
+		given.Credentials = s.forgive(c, d.Type, given.Credentials)
 		if credentials, err = s.changeConnection(d, given, stored); err != nil {
 			return err
 		}
@@ -253,12 +255,12 @@ func (s *Server) updateDestination(c *call) (*reply, error) {
 	if err := s.gate.Forget(d.ID); err != nil {
 		return nil, err
 	}
-	ctx := context.WithoutCancel(c.ctx)
+	ctx := context.WithoutCancel(c.Ctx)
 	objects, err := s.testDestination(ctx, d, credentials)
 	if err != nil {
 		return nil, err
 	}
-	return updated(s.destinationOf(d, credentials, objects, true))
+	return call.Updated(s.destinationOf(d, credentials, objects, true))
 }
 
 // changeConnection applies an update to d and gives the new credentials.
@@ -279,12 +281,12 @@ func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnect
 }
 
 // deleteDestination refuses while a sync uses it; the store knows.
-func (s *Server) deleteDestination(c *call) (*reply, error) {
-	d, err := s.destination(c, c.id("destination_id"))
+func (s *Server) deleteDestination(c *call.Call) (*call.Reply, error) {
+	d, err := s.destination(c, c.ID("destination_id"))
 	if err != nil {
 		return nil, err
 	}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		if err := tx.DeleteDestination(d.WorkspaceID, d.ID); err != nil {
 			return err
 		}
@@ -296,18 +298,18 @@ func (s *Server) deleteDestination(c *call) (*reply, error) {
 	if err := s.gate.Remove(d.ID, d.Type); err != nil {
 		s.log.Warn("records of a deleted destination stay", "destination", d.ID, "error", err)
 	}
-	return deleted()
+	return call.Deleted()
 }
 
 // listConnectors lists the destination types.
-func (s *Server) listConnectors(c *call) (*reply, error) {
-	page := c.page()
+func (s *Server) listConnectors(c *call.Call) (*call.Reply, error) {
+	page := c.Page()
 	all := s.gate.Types()
 	shown := []api.Connector{}
-	for _, t := range slicePage(all, page) {
+	for _, t := range call.SlicePage(all, page) {
 		t.CreatableViaConnectLink = t.CreatableViaAPI && linkable(t.ConfigurationFields)
 		t.ConfigurationFields.Fields = s.dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}
-	return c.list(page, int64(len(all)), shown)
+	return c.List(page, int64(len(all)), shown)
 }

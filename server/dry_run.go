@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -87,15 +88,15 @@ type DryRunFailure struct {
 const usualDrySample = 10
 
 // dryRunRoutes tell what a run would do.
-func (s *Server) dryRunRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/syncs/{id}/plan", "full, limit: what a run of the sync would create, change, delete and refuse; nothing is sent or written", func(c *controlCall) (any, error) {
+func (s *Server) dryRunRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/syncs/{id}/plan", "full, limit: what a run of the sync would create, change, delete and refuse; nothing is sent or written", func(c *call.Control) (any, error) {
 			var q DryRunRequest
-			if err := c.body(&q); err != nil {
+			if err := c.Body(&q); err != nil {
 				return nil, err
 			}
-			return s.DryRun(c.r.Context(), c.id(), q)
-		}},
+			return s.DryRun(c.R.Context(), call.IDOf(c), q)
+		}),
 	}
 }
 
@@ -142,7 +143,7 @@ func (s *Server) idle(ctx context.Context, id int64) (y *store.Sync, last int64,
 			return err
 		}
 		if len(found) == 0 || found[0].ID != id {
-			return gone("sync", id)
+			return call.Gone("sync", id)
 		}
 		y = found[0]
 		run, err := tx.ActiveRun(id)
@@ -183,7 +184,7 @@ func (s *Server) rehearse(ctx context.Context, y *store.Sync, full bool, most in
 	if clean, err = s.cleaner(ctx, y.DestinationID, job.DestinationType); err != nil {
 		return nil, nil, err
 	}
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		found, err = s.executor.DryRun(ctx, *job, most)
 		return err
 	})

@@ -70,14 +70,14 @@ func (e *engine) resume(ctx context.Context) error {
 // clock waits for it. While the engine is held it stays in the store, where
 // resume finds it.
 func (e *engine) start(workspaceID, runID int64) {
-	ctx, cancel := context.WithCancelCause(e.s.background.ctx)
+	ctx, cancel := context.WithCancelCause(e.s.background.Ctx)
 	working := e.enlist(runID, cancel, nil)
 	if working == nil {
 		cancel(nil)
 		return
 	}
 	ctx, done := e.s.clock.Work(ctx, fmt.Sprintf("sync run %d", runID))
-	e.s.background.work.Go(func() {
+	e.s.background.Run(func() {
 		defer done()
 		defer cancel(nil)
 		defer close(working.done)
@@ -86,7 +86,7 @@ func (e *engine) start(workspaceID, runID int64) {
 		e.leave(runID)
 		// Whoever held the runs may have given up while this one was on its way to its
 		// end, and found it still at work then.
-		if stopped(ctx) && e.s.background.ctx.Err() == nil {
+		if stopped(ctx) && e.s.background.Ctx.Err() == nil {
 			e.start(workspaceID, runID)
 		}
 		// A run whose sync was deleted meanwhile has nowhere to be recorded.
@@ -128,8 +128,8 @@ func (e *engine) cancel(runID int64) bool {
 		run.cancel(errCanceledByClient)
 		// Who asks the clock to settle waits for the end of the run, also when it
 		// slept as it was cancelled.
-		_, done := e.s.clock.Work(e.s.background.ctx, fmt.Sprintf("end of sync run %d", runID))
-		e.s.background.work.Go(func() {
+		_, done := e.s.clock.Work(e.s.background.Ctx, fmt.Sprintf("end of sync run %d", runID))
+		e.s.background.Run(func() {
 			defer done()
 			select {
 			case <-run.done:
@@ -173,7 +173,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 	progress := &runProgress{e: e, ctx: context.WithoutCancel(ctx)}
 	release, crowded := e.admit(ctx)
 	defer release()
-	if e.s.background.ctx.Err() != nil || stopped(ctx) {
+	if e.s.background.Ctx.Err() != nil || stopped(ctx) {
 		return true, nil // it is still queued
 	}
 	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
@@ -192,7 +192,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 		if crowded.Status == "" {
 			outcome, audience = e.execute(ctx, y, run, progress)
 		}
-		if e.s.background.ctx.Err() != nil || outcome.Status == api.RunWorking && !e.isCanceled(runID) {
+		if e.s.background.Ctx.Err() != nil || outcome.Status == api.RunWorking && !e.isCanceled(runID) {
 			return true, nil // stopped: the run goes on later
 		}
 		// It goes on from where it stood, with the sync as it is then.

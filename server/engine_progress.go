@@ -93,10 +93,10 @@ func (b *progressBook) note(run *store.SyncRun, at executor.Progress) {
 	if b.pending == nil {
 		b.pending = map[int64]progressNote{}
 	}
-	b.pending[run.ID] = progressNote{run, at, b.e.s.worlds.Load()}
+	b.pending[run.ID] = progressNote{run, at, b.e.s.latch.States.Load()}
 	if !b.writing {
 		b.writing = true
-		b.e.s.background.work.Go(b.write)
+		b.e.s.background.Run(b.write)
 	}
 }
 
@@ -109,7 +109,7 @@ func (b *progressBook) forget(runID int64) {
 
 // write writes until nothing is new.
 func (b *progressBook) write() {
-	ctx := store.WithUrgency(b.e.s.background.ctx, store.Patient)
+	ctx := store.WithUrgency(b.e.s.background.Ctx, store.Patient)
 	for {
 		if clock.Sleep(ctx, progressEvery) != nil {
 			return // the ledger knows the truth
@@ -132,7 +132,7 @@ func (b *progressBook) write() {
 func (b *progressBook) save(ctx context.Context, tx *store.Tx, notes map[int64]progressNote) error {
 	for _, id := range slices.Sorted(maps.Keys(notes)) {
 		n := notes[id]
-		if n.world != b.e.s.worlds.Load() || !b.e.worksOn(id) {
+		if n.world != b.e.s.latch.States.Load() || !b.e.worksOn(id) {
 			continue
 		}
 		err := b.e.guarded(ctx, id, func(tx *store.Tx) error {

@@ -26,7 +26,7 @@ const (
 func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) error) error {
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(e.s.background.ctx, cancel)()
+	defer context.AfterFunc(e.s.background.Ctx, cancel)()
 	defer context.AfterFunc(ctx, func() {
 		if stopped(ctx) {
 			cancel()

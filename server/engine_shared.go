@@ -18,7 +18,7 @@ import (
 // carry works on a run under the lease of o, which is kept as long as keeping
 // lasts. again: the run was stopped here, and goes on elsewhere.
 func (e *engine) carry(ctx context.Context, job jobs.Run, o *occupied, keeping context.Context) (again bool, err error) {
-	own, cancel := context.WithCancelCause(e.s.background.ctx)
+	own, cancel := context.WithCancelCause(e.s.background.Ctx)
 	defer cancel(nil)
 	// First and last: whoever waits for the clock must not find it quiet while the run
 	// is no more expected and not yet at work, nor between its end and the next one.

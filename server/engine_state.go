@@ -79,7 +79,7 @@ func (s *Server) dropState(a sourceAccess, syncID int64) {
 	if !a.keepsState() {
 		return
 	}
-	s.later(fmt.Sprintf("drop the state of sync %d", syncID), func(ctx context.Context) {
+	s.background.Later(fmt.Sprintf("drop the state of sync %d", syncID), func(ctx context.Context) {
 		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
 		defer cancel()
 		if err := s.tryDropState(ctx, a, syncID); err != nil {

@@ -176,7 +176,7 @@ func TestRunGoesOnAfterAStop(t *testing.T) {
 	run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", id), w.key, nil).want(200).id("data.sync_run_id")
 	<-reached
 	go func() {
-		<-w.s.background.ctx.Done()
+		<-w.s.background.Ctx.Done()
 		release()
 	}()
 	require.NoError(t, w.s.Close())

@@ -8,6 +8,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -96,18 +97,18 @@ const (
 )
 
 // explainRoutes tell what became of one record.
-func (s *Server) explainRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/explain", "?sync_run_id= or ?sync_id=, &identifier= tells one record's way through a run", func(c *controlCall) (any, error) {
-			query, err := c.query("sync_run_id", "sync_id", "identifier")
+func (s *Server) explainRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/explain", "?sync_run_id= or ?sync_id=, &identifier= tells one record's way through a run", func(c *call.Control) (any, error) {
+			query, err := c.Query("sync_run_id", "sync_id", "identifier")
 			if err != nil {
 				return nil, err
 			}
-			run, err := integer(query, "sync_run_id", 0, 1, 1<<62)
+			run, err := call.Integer(query, "sync_run_id", 0, 1, 1<<62)
 			if err != nil {
 				return nil, err
 			}
-			sync, err := integer(query, "sync_id", 0, 1, 1<<62)
+			sync, err := call.Integer(query, "sync_id", 0, 1, 1<<62)
 			if err != nil {
 				return nil, err
 			}
@@ -117,8 +118,8 @@ func (s *Server) explainRoutes() []controlRoute {
 			if query.Get("identifier") == "" {
 				return nil, problem.InvalidField("identifier", "is required: the primary identifier of a record, as text or as JSON")
 			}
-			return s.Explain(c.r.Context(), sync, run, query.Get("identifier"))
-		}},
+			return s.Explain(c.R.Context(), sync, run, query.Get("identifier"))
+		}),
 	}
 }
 
@@ -183,7 +184,7 @@ func (x *explaining) find(ctx context.Context, syncID, runID int64) error {
 				return problem.Refuse(http.StatusNotFound, "there is no sync %d, or it has never run", syncID)
 			}
 		} else if x.run, err = tx.AnySyncRun(runID); errors.Is(err, store.ErrNotFound) {
-			return gone("sync run", runID)
+			return call.Gone("sync run", runID)
 		}
 		if err != nil {
 			return err

@@ -148,7 +148,7 @@ func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt)
 	if len(attempts) == 0 {
 		return nil
 	}
-	if err := x.s.journal.gather(ctx); err != nil {
+	if err := x.s.journal.Gather(ctx); err != nil {
 		return err
 	}
 	for i := range attempts {
@@ -156,7 +156,7 @@ func (x *explaining) exchanges(ctx context.Context, attempts []ExplainedAttempt)
 		if a.Call == nil {
 			continue
 		}
-		entry, err := x.s.journal.calls.find(ctx, *a.Call)
+		entry, err := x.s.journal.Calls.Find(ctx, *a.Call)
 		if err != nil {
 			return err
 		}

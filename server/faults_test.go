@@ -1,12 +1,9 @@
 package server
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -140,37 +137,6 @@ func TestRetryAfter(t *testing.T) {
 		require.Equal(t, tc.want, a.header.Get("Retry-After"))
 		require.Equal(t, "error", a.at("status"))
 	}
-}
-
-// TestLatency: it is real time, adds up, is bounded, and ends with the caller.
-func TestLatency(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFaults(&Server{figures: newFigures(&Server{})})
-		arm := func(latency string) {
-			_, err := f.arm(t.Context(), Fault{Kind: "latency", Latency: latency})
-			require.NoError(t, err)
-		}
-		strike := func(ctx context.Context) (time.Duration, error) {
-			c := &call{ctx: ctx, r: httptest.NewRequest("GET", "/", nil)}
-			began := time.Now()
-			err := f.before(c)
-			return time.Since(began), err
-		}
-		arm("250ms")
-		arm("50ms")
-		took, err := strike(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, 300*time.Millisecond, took)
-		arm("1m")
-		took, err = strike(t.Context())
-		require.NoError(t, err)
-		require.Equal(t, maxLatency, took)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		took, err = strike(ctx)
-		require.ErrorIs(t, err, context.DeadlineExceeded)
-		require.Equal(t, time.Second, took)
-	})
 }
 
 func TestUnfiredFaults(t *testing.T) {

@@ -11,8 +11,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // fidelityMutations keeps what became of each claim that was broken.

@@ -88,7 +88,7 @@ func (s *Server) hearFleet() {
 		s.lookAtRuns(func(_ int64, run *workingRun) bool { return run.syncID == id })
 	}))
 	s.onNotice(topicClock, func(string) {
-		s.later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
+		s.background.Later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
 	})
 	for _, topic := range []string{topicSync, topicRetry, topicLive, topicLook} {
 		s.onNotice(topic, func(text string) {
@@ -105,7 +105,7 @@ func (s *Server) lookAtRuns(which func(id int64, run *workingRun) bool) {
 	defer s.engine.mu.Unlock()
 	for id, run := range s.engine.working {
 		if which(id, run) {
-			s.later("look whether a run is to end", func(ctx context.Context) { s.fleet.lookForCancel(ctx, id) })
+			s.background.Later("look whether a run is to end", func(ctx context.Context) { s.fleet.lookForCancel(ctx, id) })
 		}
 	}
 }

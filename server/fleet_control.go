@@ -6,12 +6,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // fleetRoutes show who works together.
-func (s *Server) fleetRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/processes", "lists the processes that share the store: id, role, version, address, started, seen, alive, leader", s.controlProcesses},
+func (s *Server) fleetRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/processes", "lists the processes that share the store: id, role, version, address, started, seen, alive, leader", s.controlProcesses),
 	}
 }
 
@@ -29,7 +30,7 @@ type processShown struct {
 }
 
 // controlProcesses lists this process alone where the store is not shared.
-func (s *Server) controlProcesses(c *controlCall) (any, error) {
+func (s *Server) controlProcesses(c *call.Control) (any, error) {
 	list := []processShown{}
 	if s.fleet == nil {
 		now := api.Time{Time: time.Now().UTC()}
@@ -38,11 +39,11 @@ func (s *Server) controlProcesses(c *controlCall) (any, error) {
 		})
 		return map[string]any{"processes": list}, nil
 	}
-	all, err := s.fleet.leases.Processes(c.r.Context())
+	all, err := s.fleet.leases.Processes(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
-	held, err := s.fleet.leases.Held(c.r.Context(), leaderLease)
+	held, err := s.fleet.leases.Held(c.R.Context(), leaderLease)
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/faults"
 )
 
 // TestGarbageInTheDatabase: others may write there, or give notices, which every role
@@ -44,7 +46,7 @@ func falseNotices(t *testing.T, w *world, worker *Server) {
 func unreadableFaults(t *testing.T, w *world, _ *Server) {
 	arm := func() { w.control("POST", "/faults", map[string]any{"kind": "status"}).want(http.StatusCreated) }
 	arm()
-	_, err := w.s.store.Pool().Exec(t.Context(), "UPDATE control SET state = '{' WHERE name = $1", settingFaults)
+	_, err := w.s.store.Pool().Exec(t.Context(), "UPDATE control SET state = '{' WHERE name = $1", faults.Setting)
 	require.NoError(t, err)
 	w.control("GET", "/faults", nil).want(http.StatusInternalServerError)
 	w.control("DELETE", "/faults", nil).want(http.StatusOK)

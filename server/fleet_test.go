@@ -56,7 +56,7 @@ func newFleet(t *testing.T, roles ...string) (*world, []*Server) {
 func (f *fleet) kill() {
 	f.dead.Store(true)
 	f.stop()
-	f.s.background.stop(executor.ErrStop)
+	f.s.background.Stop(executor.ErrStop)
 	f.work.Wait()
 }
 

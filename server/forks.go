@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -60,7 +61,7 @@ func (f *forks) closeAll() {
 func (s *Server) end() error {
 	defer s.forks.room.Add(1)
 	ctx := context.Background() // whoever has asked for it may be gone
-	unlock, err := s.stand(ctx)
+	unlock, err := s.latch.Stand(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,7 +145,7 @@ func (s *Server) makeFork(ctx context.Context, name, base string, r io.Reader) (
 	if err != nil {
 		return nil, err
 	}
-	leave, err := s.copies.enter(ctx)
+	leave, err := s.copies.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -236,13 +237,13 @@ func shownFork(r *http.Request, name string) forkShown {
 		scheme = "https"
 	}
 	root := scheme + "://" + r.Host + forksPath + name
-	return forkShown{name, root + BasePath, root + controlPath}
+	return forkShown{name, root + BasePath, root + call.ControlPath}
 }
 
 // controlFork takes the name in the body, or in the query when the body is a
 // snapshot.
-func (s *Server) controlFork(c *controlCall) (any, error) {
-	query, err := c.query("name")
+func (s *Server) controlFork(c *call.Control) (any, error) {
+	query, err := c.Query("name")
 	if err != nil {
 		return nil, err
 	}
@@ -251,19 +252,19 @@ func (s *Server) controlFork(c *controlCall) (any, error) {
 	}{query.Get("name")}
 	var from io.Reader
 	if body.Name != "" {
-		from = http.MaxBytesReader(c.w, c.r.Body, maxSnapshot)
-	} else if err := c.body(&body); err != nil {
+		from = http.MaxBytesReader(c.W, c.R.Body, maxSnapshot)
+	} else if err := c.Body(&body); err != nil {
 		return nil, err
 	}
-	shown := shownFork(c.r, body.Name)
-	if _, err := s.Fork(c.r.Context(), body.Name, shown.URL, from); err != nil {
+	shown := shownFork(c.R, body.Name)
+	if _, err := s.Fork(c.R.Context(), body.Name, shown.URL, from); err != nil {
 		return nil, restoreRefused(err)
 	}
-	return controlReply{http.StatusCreated, shown}, nil
+	return call.Status(http.StatusCreated, shown), nil
 }
 
 // controlForks lists the forks by name.
-func (s *Server) controlForks(c *controlCall) (any, error) {
+func (s *Server) controlForks(c *call.Control) (any, error) {
 	s.forks.mu.Lock()
 	open := maps.Clone(s.forks.open)
 	s.forks.mu.Unlock()
@@ -271,15 +272,15 @@ func (s *Server) controlForks(c *controlCall) (any, error) {
 	names := strictjson.SortedKeys(open)
 	list := []forkShown{}
 	for _, name := range names {
-		list = append(list, shownFork(c.r, name))
+		list = append(list, shownFork(c.R, name))
 	}
 	return map[string]any{"forks": list}, nil
 }
 
 // controlEndFork takes the name off first, so that no new call gets into a fork
 // that ends.
-func (s *Server) controlEndFork(c *controlCall) (any, error) {
-	name := c.r.PathValue("name")
+func (s *Server) controlEndFork(c *call.Control) (any, error) {
+	name := c.R.PathValue("name")
 	s.forks.mu.Lock()
 	fork := s.forks.open[name]
 	if fork != nil {
@@ -287,10 +288,10 @@ func (s *Server) controlEndFork(c *controlCall) (any, error) {
 	}
 	s.forks.mu.Unlock()
 	if fork == nil {
-		return nil, gone("fork", foreign.Clip(name, 63))
+		return nil, call.Gone("fork", foreign.Clip(name, 63))
 	}
 	if err := fork.end(); err != nil {
 		return nil, fmt.Errorf("end fork %s: %w", name, err)
 	}
-	return done, nil
+	return call.Done, nil
 }

@@ -6,12 +6,14 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"fmt"
-	"github.com/destkit/destkit/server/internal/strictjson"
 	"html/template"
 	"mime"
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // frontPage answers who opens the service's address with where things are: a person
@@ -76,7 +78,7 @@ func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
 	}
 	page := frontPage{
 		Name: "destkit", Version: s.config.Version, Dialect: string(dialect), API: root + BasePath, OpenAPI: root + "/openapi.yaml",
-		Control: root + controlPath, Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
+		Control: root + call.ControlPath, Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
 	}
 	kind, body, err := "application/json; charset=utf-8", []byte(nil), error(nil)
 	if wantsPage(r) {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // FuzzAPI sends any bytes to every operation: never a 500, never a panic, and
@@ -52,7 +53,7 @@ func FuzzAPI(f *testing.F) {
 			path = before + value + after
 		}
 		token := w.key
-		if op.Auth == authOrganization {
+		if op.Auth == call.AuthOrganization {
 			token = w.pat
 		}
 		r := httptest.NewRequest(op.Method, BasePath+"/", bytes.NewReader(body))

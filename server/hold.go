@@ -3,10 +3,7 @@ package server
 import (
 	"context"
 	"errors"
-	"net/http"
-	"sync"
 
-	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -29,7 +26,7 @@ func (e *engine) hold(ctx context.Context) (release func(), err error) {
 		close(e.released)
 		e.mu.Unlock()
 		// The context of a caller who gives up must not leave runs behind.
-		if err := e.resume(e.s.background.ctx); err != nil && e.s.background.ctx.Err() == nil {
+		if err := e.resume(e.s.background.Ctx); err != nil && e.s.background.Ctx.Err() == nil {
 			e.s.log.Error("stopped runs cannot be read", "error", err)
 		}
 		busy()
@@ -56,125 +53,3 @@ func (e *engine) hold(ctx context.Context) (release func(), err error) {
 
 // stopped tells that a run was told to stop and go on later.
 func stopped(ctx context.Context) bool { return errors.Is(context.Cause(ctx), executor.ErrStop) }
-
-// worldKey marks the context of a call that holds the world.
-type worldKey struct{}
-
-// holding is the context of a call that has taken the world for reading.
-func holding(ctx context.Context) context.Context { return context.WithValue(ctx, worldKey{}, true) }
-
-// aside lets go of the world while fn waits for somebody else: a destination, a
-// source, the latency of a fault. So no snapshot waits for them. A call whose
-// world was replaced meanwhile ends with errWorldReplaced.
-func (s *Server) aside(ctx context.Context, fn func(ctx context.Context) error) error {
-	if ctx.Value(worldKey{}) != true {
-		return fn(ctx)
-	}
-	was := s.worlds.Load()
-	err := s.apart(ctx, fn)
-	if s.worlds.Load() != was {
-		return errWorldReplaced
-	}
-	return err
-}
-
-// errWorldReplaced says that the ids of a call mean other things by now. A call of the
-// API begins anew; of others their callers know best whether they still want them.
-var errWorldReplaced = problem.Refuse(http.StatusConflict, "the world was replaced while this call waited; make it again")
-
-// apart takes the world again whatever becomes of fn.
-func (s *Server) apart(ctx context.Context, fn func(ctx context.Context) error) error {
-	s.world.RUnlock()
-	defer s.world.RLock()
-	return fn(context.WithValue(ctx, worldKey{}, false))
-}
-
-// passages are the calls that wait for the clock to move. They hold no world, so
-// that a snapshot can be taken meanwhile, and end when it is replaced.
-type passages struct {
-	mu     sync.Mutex
-	closed bool
-	ends   map[*passage]bool
-}
-
-type passage struct {
-	cancel context.CancelFunc
-	done   chan struct{}
-}
-
-// errReplaced ends a passage.
-var errReplaced = errors.New("the world is replaced by a snapshot")
-
-// stand keeps all calls out and ends those that wait for the clock: for what
-// replaces or ends the world. Seeds end before; calls go on meanwhile.
-func (s *Server) stand(ctx context.Context) (release func(), err error) {
-	plant, err := s.planting.Lock(ctx)
-	if err != nil {
-		return nil, err
-	}
-	unlock, err := s.world.Lock(ctx)
-	if err != nil {
-		plant()
-		return nil, err
-	}
-	open, err := s.passages.stop(ctx)
-	if err != nil {
-		unlock()
-		plant()
-		return nil, err
-	}
-	return func() { open(); unlock(); plant() }, nil
-}
-
-// through runs fn until the world is replaced.
-func (p *passages) through(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	own := &passage{cancel, make(chan struct{})}
-	p.mu.Lock()
-	if p.closed {
-		p.mu.Unlock()
-		return errReplaced
-	}
-	if p.ends == nil {
-		p.ends = map[*passage]bool{}
-	}
-	p.ends[own] = true
-	p.mu.Unlock()
-	defer func() {
-		p.mu.Lock()
-		delete(p.ends, own)
-		p.mu.Unlock()
-		close(own.done)
-	}()
-	return fn(ctx)
-}
-
-// stop ends all of them and lets none begin until open is called. It does not wait
-// for them longer than ctx lasts.
-func (p *passages) stop(ctx context.Context) (open func(), err error) {
-	p.mu.Lock()
-	p.closed = true
-	var ends []*passage
-	for one := range p.ends {
-		ends = append(ends, one)
-	}
-	p.mu.Unlock()
-	for _, one := range ends {
-		one.cancel()
-	}
-	open = func() {
-		p.mu.Lock()
-		p.closed = false
-		p.mu.Unlock()
-	}
-	for _, one := range ends {
-		select {
-		case <-one.done:
-		case <-ctx.Done():
-			open()
-			return nil, ctx.Err()
-		}
-	}
-	return open, nil
-}

@@ -26,7 +26,7 @@ func (w *world) nothingHeld() {
 	release, err := w.s.engine.hold(w.t.Context())
 	require.NoError(w.t, err)
 	release()
-	unlock, err := w.s.world.Lock(w.t.Context())
+	unlock, err := w.s.latch.State.Lock(w.t.Context())
 	require.NoError(w.t, err, "a call holds the world")
 	unlock()
 }
@@ -73,9 +73,7 @@ func TestGivingUpAResetLeavesNoRunBehind(t *testing.T) {
 		ended <- w.send(r).code
 	}()
 	w.eventually(func() bool {
-		w.s.passages.mu.Lock()
-		defer w.s.passages.mu.Unlock()
-		return len(w.s.passages.ends) == 1
+		return w.s.latch.Passages.Waiting() == 1
 	})
 	giveUp()
 	require.GreaterOrEqual(t, <-ended, 400)

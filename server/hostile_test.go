@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"zombiezen.com/go/sqlite"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -162,8 +163,8 @@ func TestManyUnknownFields(t *testing.T) {
 		body[fmt.Sprintf("unknown_%d", i)] = i
 	}
 	warnings := w.do("PATCH", "/workspaces/1", w.pat, body).want(200).header.Values("Warning")
-	require.Len(t, warnings, maxWarnings+1)
-	require.Contains(t, warnings[maxWarnings], "more")
+	require.Len(t, warnings, call.MaxWarnings+1)
+	require.Contains(t, warnings[call.MaxWarnings], "more")
 	for _, warning := range w.do("PATCH", "/workspaces/1", w.pat, map[string]any{"Straße\u2028": 1}).want(200).header.Values("Warning") {
 		for _, b := range []byte(warning) {
 			require.True(t, b >= ' ' && b <= '~', "%q", warning)
@@ -311,7 +312,7 @@ func TestSnapshotsCountSensibly(t *testing.T) {
 func TestControlSurvivesPanics(t *testing.T) {
 	w := newWorld(t)
 	recorder := httptest.NewRecorder()
-	w.s.controlWorld(recorder, httptest.NewRequest("POST", "/_control/x", nil), func(*controlCall) (any, error) { panic("secret-word") })
+	w.s.controlWorld(recorder, httptest.NewRequest("POST", "/_control/x", nil), func(*call.Control) (any, error) { panic("secret-word") })
 	require.Equal(t, 500, recorder.Code)
 	require.True(t, json.Valid(recorder.Body.Bytes()))
 	require.NotContains(t, recorder.Body.String(), "secret-word")

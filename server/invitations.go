@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -35,30 +36,30 @@ func invitationOf(i *store.Invitation) api.Invitation {
 }
 
 // listInvitations shows claimed ones as well: they say who came by which.
-func (s *Server) listInvitations(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
-		return tx.Invitations(c.who.OrganizationID, page)
+func (s *Server) listInvitations(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
+		return tx.Invitations(c.Who.OrganizationID, page)
 	}, invitationOf)
 }
 
 // createInvitation invites to the organization and to the listed workspaces;
 // who is a member already is added to them at once (spec 4.1.5).
-func (s *Server) createInvitation(c *call) (*reply, error) {
-	if err := c.requireAdmin(); err != nil {
+func (s *Server) createInvitation(c *call.Call) (*call.Reply, error) {
+	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
 	var body invitationBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	i := &store.Invitation{
-		OrganizationID: c.who.OrganizationID, Email: strings.TrimSpace(body.Email),
-		Role: body.Role, CreatedByID: c.who.User.ID,
+		OrganizationID: c.Who.OrganizationID, Email: strings.TrimSpace(body.Email),
+		Role: body.Role, CreatedByID: c.Who.User.ID,
 	}
-	err := c.update(func(tx *store.Tx) error {
+	err := c.Update(func(tx *store.Tx) error {
 		// Within the transaction: a workspace must not go between the check and
 		// the invitation.
-		if err := c.invitedWorkspaces(tx, i, body); err != nil {
+		if err := invitedWorkspaces(c, tx, i, body); err != nil {
 			return err
 		}
 		// spec 4.1.5: who is in the organization already has nothing to claim.
@@ -72,7 +73,7 @@ func (s *Server) createInvitation(c *call) (*reply, error) {
 		case !errors.Is(err, store.ErrNotFound):
 			return err
 		default:
-			if err := c.refuseSecond(tx, i.Email); err != nil {
+			if err := refuseSecond(c, tx, i.Email); err != nil {
 				return err
 			}
 		}
@@ -87,17 +88,17 @@ func (s *Server) createInvitation(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ok(invitationOf(i))
+	return call.OK(invitationOf(i))
 }
 
 // invitedWorkspaces fills the associated invitations; every workspace must be
 // one of the organization, named once.
-func (c *call) invitedWorkspaces(tx *store.Tx, i *store.Invitation, body invitationBody) error {
+func invitedWorkspaces(c *call.Call, tx *store.Tx, i *store.Invitation, body invitationBody) error {
 	var problems []api.Problem
 	seen := map[int64]bool{}
 	for n, w := range body.Workspaces {
 		field := fmt.Sprintf("workspaces[%d].id", n)
-		_, err := tx.Workspace(c.who.OrganizationID, w.ID)
+		_, err := tx.Workspace(c.Who.OrganizationID, w.ID)
 		switch {
 		case errors.Is(err, store.ErrNotFound):
 			problems = append(problems, api.Problem{Field: field, Message: "there is no such workspace in the organization"})
@@ -119,8 +120,8 @@ func (c *call) invitedWorkspaces(tx *store.Tx, i *store.Invitation, body invitat
 }
 
 // refuseSecond refuses a second open invitation for one address.
-func (c *call) refuseSecond(tx *store.Tx, email string) error {
-	open, err := tx.OpenInvitation(c.who.OrganizationID, email)
+func refuseSecond(c *call.Call, tx *store.Tx, email string) error {
+	open, err := tx.OpenInvitation(c.Who.OrganizationID, email)
 	if errors.Is(err, store.ErrNotFound) {
 		return nil
 	}
@@ -180,24 +181,24 @@ func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID 
 }
 
 // fetchInvitation shows one of the organization's.
-func (s *Server) fetchInvitation(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.Invitation, error) {
-		return tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
+func (s *Server) fetchInvitation(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Invitation, error) {
+		return tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
 	}, invitationOf)
 }
 
 // updateInvitation changes the role while nobody has claimed it (spec 3).
-func (s *Server) updateInvitation(c *call) (*reply, error) {
-	if err := c.requireAdmin(); err != nil {
+func (s *Server) updateInvitation(c *call.Call) (*call.Reply, error) {
+	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
 	var body invitationBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var shown api.Invitation
-	err := c.update(func(tx *store.Tx) error {
-		i, err := tx.Invitation(c.who.OrganizationID, c.id("invitation_id"))
+	err := c.Update(func(tx *store.Tx) error {
+		i, err := tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
 		if err != nil {
 			return err
 		}
@@ -217,19 +218,19 @@ func (s *Server) updateInvitation(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updated(shown)
+	return call.Updated(shown)
 }
 
 // deleteInvitation takes an open one back; who has claimed it stays a member.
-func (s *Server) deleteInvitation(c *call) (*reply, error) {
-	if err := c.requireAdmin(); err != nil {
+func (s *Server) deleteInvitation(c *call.Call) (*call.Reply, error) {
+	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
-	err := c.update(func(tx *store.Tx) error {
-		return tx.DeleteInvitation(c.who.OrganizationID, c.id("invitation_id"))
+	err := c.Update(func(tx *store.Tx) error {
+		return tx.DeleteInvitation(c.Who.OrganizationID, c.ID("invitation_id"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -12,6 +12,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -36,7 +38,7 @@ const maxForm = 1 << 20
 // openLink is a link with the workspace whose page it opens.
 type openLink struct {
 	*store.Link
-	who principal
+	who call.Principal
 }
 
 // routeLinks serves the pages of links. Nobody sends a token in a header there: the
@@ -55,7 +57,7 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		var err error
-		patiently(w, r, func() {
+		call.Patiently(w, r, func() {
 			r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 			err = r.ParseForm()
 		})
@@ -65,9 +67,9 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 		}
 		form = r.PostForm
 	}
-	s.world.RLock()
-	defer s.world.RUnlock()
-	ctx := holding(r.Context())
+	s.latch.State.RLock()
+	defer s.latch.State.RUnlock()
+	ctx := latch.Holding(r.Context())
 	l, err := s.linkOfToken(ctx, r.PathValue("token"))
 	if err != nil {
 		s.showLinkFailure(w, l, err)
@@ -102,7 +104,7 @@ func (s *Server) linkOfToken(ctx context.Context, token string) (*openLink, erro
 		if err != nil {
 			return err
 		}
-		l.who = principal{Workspace: workspace, OrganizationID: workspace.OrganizationID, WorkspaceID: workspace.ID}
+		l.who = call.Principal{Workspace: workspace, OrganizationID: workspace.OrganizationID, WorkspaceID: workspace.ID}
 		return nil
 	})
 	switch {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -64,9 +65,9 @@ func checkRedirect(uri *string) []api.Problem {
 }
 
 // linkOf shows a link.
-func (c *call) linkOf(l *store.Link) api.Link {
+func linkOf(c *call.Call, l *store.Link) api.Link {
 	shown := api.Link{
-		ID: l.ID, URI: c.site() + linkPath + l.Token, RedirectURI: l.RedirectURI,
+		ID: l.ID, URI: c.Site() + linkPath + l.Token, RedirectURI: l.RedirectURI,
 		ExpiresAt: api.Time{Time: l.ExpiresAt}, UsedAt: api.At(l.UsedAt), CreatedAt: api.Time{Time: l.CreatedAt},
 	}
 	if l.Type != "" {
@@ -76,36 +77,36 @@ func (c *call) linkOf(l *store.Link) api.Link {
 }
 
 // listLinks lists the links of one kind in the workspace.
-func (s *Server) listLinks(kind string) handler {
-	return func(c *call) (*reply, error) {
-		return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Link, int64, error) {
-			return tx.Links(c.who.WorkspaceID, kind, nil, page)
-		}, c.linkOf)
+func (s *Server) listLinks(kind string) call.Handler {
+	return func(c *call.Call) (*call.Reply, error) {
+		return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Link, int64, error) {
+			return tx.Links(c.Who.WorkspaceID, kind, nil, page)
+		}, func(l *store.Link) api.Link { return linkOf(c, l) })
 	}
 }
 
 // createLink makes a link of a kind. target finds what it edits; nil: nothing.
-func (s *Server) createLink(kind string, target func(c *call, tx *store.Tx) (id int64, err error)) handler {
-	return func(c *call) (*reply, error) {
+func (s *Server) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
+	return func(c *call.Call) (*call.Reply, error) {
 		var body linkBody
-		if err := c.decode(&body); err != nil {
+		if err := c.Decode(&body); err != nil {
 			return nil, err
 		}
 		l, err := s.newLink(c, kind, body, target)
 		if err != nil {
 			return nil, err
 		}
-		return created(c.linkOf(l))
+		return call.Created(linkOf(c, l))
 	}
 }
 
-func (s *Server) newLink(c *call, kind string, body linkBody, target func(c *call, tx *store.Tx) (int64, error)) (*store.Link, error) {
-	l := &store.Link{WorkspaceID: c.who.WorkspaceID, Kind: kind, Type: body.Type}
+func (s *Server) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
+	l := &store.Link{WorkspaceID: c.Who.WorkspaceID, Kind: kind, Type: body.Type}
 	problems := append(s.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
 	if body.RedirectURI != nil {
 		l.RedirectURI = *body.RedirectURI
 	}
-	err := c.update(func(tx *store.Tx) error {
+	err := c.Update(func(tx *store.Tx) error {
 		// What is not there is 404, whatever the body says.
 		if target != nil {
 			id, err := target(c, tx)
@@ -152,37 +153,37 @@ func (s *Server) checkLinkType(kind, typ string) []api.Problem {
 
 // authorizeURL makes a link to the page on which a person allows the service to
 // write.
-func (s *Server) authorizeURL(c *call) (*reply, error) {
-	query := c.r.URL.Query()
+func (s *Server) authorizeURL(c *call.Call) (*call.Reply, error) {
+	query := c.R.URL.Query()
 	redirect := query.Get("redirect_uri")
 	l, err := s.newLink(c, linkAuthorize, linkBody{Type: query.Get("type"), RedirectURI: &redirect}, nil)
 	if err != nil {
 		return nil, err
 	}
-	return &reply{code: http.StatusOK, body: map[string]string{"authorize_url": c.linkOf(l).URI}}, nil
+	return &call.Reply{Code: http.StatusOK, Body: map[string]string{"authorize_url": linkOf(c, l).URI}}, nil
 }
 
 // linkHandlers are the operations that make and list links.
-func (s *Server) linkHandlers() map[string]handler {
-	source := func(c *call, tx *store.Tx) (int64, error) {
-		src, err := c.source(tx)
+func (s *Server) linkHandlers() map[string]call.Handler {
+	source := func(c *call.Call, tx *store.Tx) (int64, error) {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return 0, err
 		}
 		return src.ID, nil
 	}
-	destination := func(c *call, tx *store.Tx) (int64, error) {
-		d, err := tx.Destination(c.who.WorkspaceID, c.id("destination_id"))
+	destination := func(c *call.Call, tx *store.Tx) (int64, error) {
+		d, err := tx.Destination(c.Who.WorkspaceID, c.ID("destination_id"))
 		if err != nil {
 			return 0, err
 		}
 		return d.ID, nil
 	}
-	sync := func(c *call, tx *store.Tx) (int64, error) {
-		y, err := tx.SyncHead(c.who.WorkspaceID, c.id("sync_id"))
+	sync := func(c *call.Call, tx *store.Tx) (int64, error) {
+		y, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
 		return y.ID, err
 	}
-	return map[string]handler{
+	return map[string]call.Handler{
 		"listSourceConnectLinks":       s.listLinks(linkSource),
 		"createSourceConnectLink":      s.createLink(linkSource, nil),
 		"listDestinationConnectLinks":  s.listLinks(linkDestination),

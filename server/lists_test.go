@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -24,7 +25,7 @@ func TestPaginate(t *testing.T) {
 		{2, 10, 30, `{"total_records":30,"per_page":10,"prev_page":1,"page":2,"next_page":3,"last_page":3}`},
 		{9, 10, 30, `{"total_records":30,"per_page":10,"prev_page":null,"page":9,"next_page":null,"last_page":3}`},
 	} {
-		got, err := json.Marshal(paginate(store.Page{Number: one.page, PerPage: one.per}, one.total))
+		got, err := json.Marshal(call.Paginate(store.Page{Number: one.page, PerPage: one.per}, one.total))
 		require.NoError(t, err)
 		require.JSONEq(t, one.want, string(got))
 	}

@@ -122,7 +122,7 @@ func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
 func (l *live) begin(y *store.Sync) {
 	l.forget(y.ID)
 	if isLive(y) {
-		l.catchUp(l.s.background.ctx, y.WorkspaceID, y.ID)
+		l.catchUp(l.s.background.Ctx, y.WorkspaceID, y.ID)
 	}
 }
 

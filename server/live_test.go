@@ -252,7 +252,7 @@ func TestLiveGoesOnAfterAStop(t *testing.T) {
 	<-reached
 	w.control("POST", fmt.Sprintf("/topics/%d/messages", w.topic), `{"email":"eve@x.io","name":"Eve"}`).want(201)
 	go func() {
-		<-w.s.background.ctx.Done()
+		<-w.s.background.Ctx.Done()
 		release()
 	}()
 	require.NoError(t, w.s.Close())

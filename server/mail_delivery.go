@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -52,7 +53,7 @@ type mailer struct {
 	s          *Server
 	smtp       SMTP
 	host, port string
-	secrets    masks
+	secrets    journal.Masks
 	outbox     *outbox
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/wneessen/go-mail"
 
+	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -108,15 +109,15 @@ func (m *mailer) client(whole context.Context) (*mail.Client, error) {
 
 // passwordMasks hide the password as it is and as PLAIN and LOGIN write it, for
 // servers that repeat what they were told.
-func passwordMasks(smtp SMTP) (hide masks) {
+func passwordMasks(smtp SMTP) (hide journal.Masks) {
 	if smtp.Password == "" {
 		return hide
 	}
-	hide.know(smtp.Password)
+	hide.Know(smtp.Password)
 	for _, spoken := range []string{
 		smtp.Password, "\x00" + smtp.Username + "\x00" + smtp.Password, smtp.Username + "\x00" + smtp.Username + "\x00" + smtp.Password,
 	} {
-		hide.know(base64.StdEncoding.EncodeToString([]byte(spoken)))
+		hide.Know(base64.StdEncoding.EncodeToString([]byte(spoken)))
 	}
 	return hide
 }
@@ -125,7 +126,7 @@ func passwordMasks(smtp SMTP) (hide masks) {
 // password.
 func (m *mailer) clean(err error) string {
 	const longest = 500
-	said := []rune(m.secrets.text(oneLine(strings.ToValidUTF8(err.Error(), "\uFFFD"))))
+	said := []rune(m.secrets.Text(oneLine(strings.ToValidUTF8(err.Error(), "\uFFFD"))))
 	if len(said) > longest {
 		return string(said[:longest]) + "…"
 	}

@@ -7,14 +7,16 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // mailboxRoutes read and empty the mailbox.
-func (s *Server) mailboxRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", s.controlMailbox},
-		{"DELETE", "/mailbox", "?organization= empties it", s.controlEmptyMailbox},
+func (s *Server) mailboxRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", s.controlMailbox),
+		call.Route("DELETE", "/mailbox", "?organization= empties it", s.controlEmptyMailbox),
 	}
 }
 
@@ -39,20 +41,20 @@ type mailShown struct {
 
 // controlMailbox pages after filtering: a mailbox is small, and its total is that
 // of what was asked for.
-func (s *Server) controlMailbox(c *controlCall) (any, error) {
-	query, err := c.query("organization", "workspace", "to", "kind", "limit")
+func (s *Server) controlMailbox(c *call.Control) (any, error) {
+	query, err := c.Query("organization", "workspace", "to", "kind", "limit")
 	if err != nil {
 		return nil, err
 	}
-	limit, err := integer(query, "limit", 1000, 1, 10_000)
+	limit, err := call.Integer(query, "limit", 1000, 1, 10_000)
 	if err != nil {
 		return nil, err
 	}
-	workspace, err := integer(query, "workspace", 0, 1, 1<<62)
+	workspace, err := call.Integer(query, "workspace", 0, 1, 1<<62)
 	if err != nil {
 		return nil, err
 	}
-	mails, err := s.mails(c.r.Context(), query, workspace)
+	mails, err := s.mails(c.R.Context(), query, workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -74,7 +76,7 @@ func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) (
 			}
 			for _, m := range rows {
 				if workspace != 0 && (m.WorkspaceID == nil || *m.WorkspaceID != workspace) ||
-					!fits(query, "kind", m.Kind) || !addressed(m, query.Get("to")) {
+					!journal.Fits(query, "kind", m.Kind) || !addressed(m, query.Get("to")) {
 					continue
 				}
 				list = append(list, mailShown{
@@ -99,7 +101,7 @@ func addressed(m *store.Mail, address string) bool {
 
 // chosenOrganizations is the one of ?organization=, which must exist, or all.
 func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
-	id, err := integer(query, "organization", 0, 1, 1<<62)
+	id, err := call.Integer(query, "organization", 0, 1, 1<<62)
 	if err != nil {
 		return nil, err
 	}
@@ -119,12 +121,12 @@ func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
 
 // controlEmptyMailbox empties that of one organization, or all in one
 // transaction.
-func (s *Server) controlEmptyMailbox(c *controlCall) (any, error) {
-	query, err := c.query("organization")
+func (s *Server) controlEmptyMailbox(c *call.Control) (any, error) {
+	query, err := c.Query("organization")
 	if err != nil {
 		return nil, err
 	}
-	err = s.store.Update(c.r.Context(), func(tx *store.Tx) error {
+	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
 		organizations, err := chosenOrganizations(tx, query)
 		if err != nil {
 			return err
@@ -139,5 +141,5 @@ func (s *Server) controlEmptyMailbox(c *controlCall) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return done, nil
+	return call.Done, nil
 }

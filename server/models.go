@@ -2,6 +2,7 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -29,13 +30,13 @@ func modelOf(m *store.Model) api.Model {
 	}
 }
 
-// model finds the model of the path below the source of the path.
-func (c *call) model(tx *store.Tx) (*store.Source, *store.Model, error) {
-	src, err := c.source(tx)
+// ownModel finds the model of the path below the source of the path.
+func ownModel(c *call.Call, tx *store.Tx) (*store.Source, *store.Model, error) {
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := tx.Model(src.ID, c.id("model_id"))
+	m, err := tx.Model(src.ID, c.ID("model_id"))
 	return src, m, err
 }
 
@@ -47,9 +48,9 @@ func follow(m *store.Model, d *store.Dataset) {
 }
 
 // listModels lists the models of one source.
-func (s *Server) listModels(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
-		src, err := c.source(tx)
+func (s *Server) listModels(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -59,15 +60,15 @@ func (s *Server) listModels(c *call) (*reply, error) {
 
 // createModel makes a model and the dataset behind it, both or none. Name and
 // query are required, and the answer is 201: the specification says neither.
-func (s *Server) createModel(c *call) (*reply, error) {
+func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 	var body modelBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var src *store.Source
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) (err error) {
-		if src, err = c.source(tx); err == nil {
+	err := c.View(func(tx *store.Tx) (err error) {
+		if src, err = ownSource(c, tx); err == nil {
 			a, err = s.sourceAccess(tx, src)
 		}
 		return err
@@ -84,12 +85,12 @@ func (s *Server) createModel(c *call) (*reply, error) {
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	checked, err := s.checkQuery(c.ctx, a, d.Query)
+	checked, err := s.checkQuery(c.Ctx, a, d.Query)
 	if err != nil {
 		return nil, err
 	}
 	m := &store.Model{SourceID: src.ID}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		// The name is not checked: nothing says that models must not share one.
 		if err := createDatasetOf(tx, d, checked); err != nil {
 			return err
@@ -100,7 +101,7 @@ func (s *Server) createModel(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created(modelOf(m))
+	return call.Created(modelOf(m))
 }
 
 // dataset is the body as the dataset behind the model takes it.
@@ -109,25 +110,25 @@ func (b modelBody) dataset() datasetBody {
 }
 
 // fetchModel shows one model of the source in the path.
-func (s *Server) fetchModel(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.Model, error) {
-		_, m, err := c.model(tx)
+func (s *Server) fetchModel(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Model, error) {
+		_, m, err := ownModel(c, tx)
 		return m, err
 	}, modelOf)
 }
 
 // updateModel changes a model through the dataset behind it.
-func (s *Server) updateModel(c *call) (*reply, error) {
+func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 	var body modelBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var m *store.Model
 	var d *store.Dataset
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
-		if src, m, err = c.model(tx); err != nil {
+		if src, m, err = ownModel(c, tx); err != nil {
 			return err
 		}
 		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
@@ -149,14 +150,14 @@ func (s *Server) updateModel(c *call) (*reply, error) {
 	if m, err = s.saveDataset(c, a, d, body.dataset()); err != nil {
 		return nil, err
 	}
-	return updated(modelOf(m))
+	return call.Updated(modelOf(m))
 }
 
 // deleteModel removes a model and the dataset behind it, unless a sync uses
 // either.
-func (s *Server) deleteModel(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		src, m, err := c.model(tx)
+func (s *Server) deleteModel(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		src, m, err := ownModel(c, tx)
 		if err != nil {
 			return err
 		}
@@ -165,5 +166,5 @@ func (s *Server) deleteModel(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -66,10 +66,10 @@ func (s *Server) takeMoment(ctx context.Context) (*moment, error) {
 	if err := s.openOutside(ctx); err != nil {
 		return nil, err
 	}
-	if err := s.world.rlock(ctx); err != nil { // no restore meanwhile
+	if err := s.latch.State.RLockUntil(ctx); err != nil { // no restore meanwhile
 		return nil, err
 	}
-	defer s.world.RUnlock()
+	defer s.latch.State.RUnlock()
 	// In this order: some changes of the store look into the ledger.
 	thaw, err := s.store.Still(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (s *Server) note(ctx context.Context, m *moment) (err error) {
 	// restore.
 	m.meta = snapshotMeta{
 		Format: snapshotFormat, Version: s.config.Version, Dialect: s.config.Dialect, TakenAt: s.clock.Now(),
-		Clock: s.clock.State(), Requests: s.journal.ids.at(),
+		Clock: s.clock.State(), Requests: s.journal.IDs.At(),
 		Destinations: []snapshotPart{}, Warehouses: []snapshotPart{}, Ledgers: []snapshotPart{},
 	}
 	for _, id := range all.Syncs {

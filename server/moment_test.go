@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
@@ -90,16 +91,14 @@ func TestSnapshotsWaitInALine(t *testing.T) {
 	slow, begun, goOn := slowCopies(t)
 	w := newSyncWorld(t, slow)
 	w.emulated("google_sheets")
-	w.s.copies = newLine(1, 1)
+	w.s.copies = latch.NewLine(1, 1)
 	got := make(chan int, 2)
 	take := func() { got <- w.control("GET", "/snapshot", nil).code }
 	go take()
 	<-begun
 	go take()
 	w.eventually(func() bool {
-		w.s.copies.mu.Lock()
-		defer w.s.copies.mu.Unlock()
-		return w.s.copies.waiting == 1
+		return w.s.copies.Waiting() == 1
 	})
 	full := w.control("GET", "/snapshot", nil).want(http.StatusTooManyRequests)
 	require.Contains(t, string(full.text), "1 snapshots and forks are being made and 1 wait already")
@@ -215,9 +214,7 @@ func TestADeletedForkClosesItsSockets(t *testing.T) {
 	go func() { waits <- fork.control("POST", "/settle", nil).code }()
 	passages := func(n int) func() bool {
 		return func() bool {
-			fork.s.passages.mu.Lock()
-			defer fork.s.passages.mu.Unlock()
-			return len(fork.s.passages.ends) == n
+			return fork.s.latch.Passages.Waiting() == n
 		}
 	}
 	w.eventually(passages(1))

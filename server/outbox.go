@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -39,9 +40,6 @@ type outgoing struct {
 	id, receiver int64
 	at           time.Time
 }
-
-// errOtherWorld: the world was replaced while an attempt was under way.
-var errOtherWorld = errors.New("the world was replaced")
 
 // lookAgain is how long the outbox waits after the store has failed it.
 const lookAgain = time.Minute
@@ -156,7 +154,7 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		next, err := o.send(ctx, id, func(change func(*store.Tx) error) error { return o.keep(ctx, world, change) })
 		switch {
 		case err == nil:
-		case ctx.Err() != nil, errors.Is(err, errOtherWorld), errors.Is(err, store.ErrNotFound), errors.Is(err, lease.ErrLost):
+		case ctx.Err() != nil, errors.Is(err, latch.ErrOther), errors.Is(err, store.ErrNotFound), errors.Is(err, lease.ErrLost):
 			continue // the process stops or leads no more, or what was to be sent is gone
 		default:
 			o.s.log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
@@ -183,7 +181,7 @@ func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) e
 		same := o.world == world
 		o.mu.Unlock()
 		if !same {
-			return errOtherWorld
+			return latch.ErrOther
 		}
 		if err := o.s.fleet.leading(ctx, tx); err != nil {
 			return err

@@ -59,7 +59,7 @@ func (o *outside) drop(s *Server) error {
 	// All are tried: one that fails must not keep the others.
 	for _, d := range o.destinations {
 		failures = append(failures, s.gate.Remove(d.ID, d.Type),
-			s.store.Tell(s.background.ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
+			s.store.Tell(s.background.Ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
 	}
 	for _, src := range o.sources {
 		if s.sourceType(src.Type).Emulated {
@@ -82,7 +82,7 @@ func (s *Server) haltSync(id int64) error {
 	s.retries.drop(id)
 	s.engine.halt(id)
 	if s.fleet != nil {
-		return s.fleet.evict(s.background.ctx, id)
+		return s.fleet.evict(s.background.Ctx, id)
 	}
 	return s.ledger.Sync(id).Forget()
 }
@@ -90,7 +90,7 @@ func (s *Server) haltSync(id int64) error {
 // forgetSync drops what a deleted sync leaves behind.
 func (s *Server) forgetSync(id int64) error {
 	halted := s.haltSync(id)
-	err := s.store.Update(s.background.ctx, func(tx *store.Tx) error {
+	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
 		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
 			s.tell(tx, topicSync, id))
 	})

@@ -8,13 +8,14 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // perform runs an operation of the API as somebody, past authentication, faults and
 // journal: those belong to clients. It gives the reply as JSON.
-func (s *Server) perform(ctx context.Context, who principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+func (s *Server) perform(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
 	// By its id in the document, so that what comes is checked as a request would be.
 	op := s.ready[id]
 	if op == nil {
@@ -37,20 +38,20 @@ func (s *Server) perform(ctx context.Context, who principal, id string, path map
 	for name, value := range path {
 		r.SetPathValue(name, fmt.Sprint(value))
 	}
-	c := &call{s: s, ctx: ctx, r: r, op: op, who: who, began: s.clock.Now()}
-	c.body = text
-	if err := c.read(); err != nil {
+	c := &call.Call{Shared: s.shared, Ctx: ctx, R: r, Op: op, Who: who, Began: s.clock.Now()}
+	c.Body = text
+	if err := c.Read(); err != nil {
 		return nil, err
 	}
-	if len(c.warnings) > 0 { // a typing error is refused in every dialect
-		return nil, problem.Refuse(http.StatusBadRequest, "%s", strings.Join(c.warnings, "; "))
+	if len(c.Warnings) > 0 { // a typing error is refused in every dialect
+		return nil, problem.Refuse(http.StatusBadRequest, "%s", strings.Join(c.Warnings, "; "))
 	}
-	got, err := op.handle(c)
+	got, err := op.Handle(c)
 	if err != nil {
 		return nil, err
 	}
-	if got.raw != nil {
-		return got.raw, nil
+	if got.Raw != nil {
+		return got.Raw, nil
 	}
-	return strictjson.Encode(got.body)
+	return strictjson.Encode(got.Body)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -15,15 +16,15 @@ import (
 // another address) and for a table by its three names.
 
 // datasetTarget finds a dataset and how to open its source.
-type datasetTarget func(c *call, tx *store.Tx) (*store.Dataset, error)
+type datasetTarget func(c *call.Call, tx *store.Tx) (*store.Dataset, error)
 
 // datasetOfPath and datasetOfModel are the two ways to name one.
-func datasetOfPath(c *call, tx *store.Tx) (*store.Dataset, error) {
-	return tx.Dataset(c.who.WorkspaceID, c.id("dataset_id"))
+func datasetOfPath(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
+	return tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id"))
 }
 
-func datasetOfModel(c *call, tx *store.Tx) (*store.Dataset, error) {
-	src, m, err := c.model(tx)
+func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
+	src, m, err := ownModel(c, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -31,13 +32,13 @@ func datasetOfModel(c *call, tx *store.Tx) (*store.Dataset, error) {
 }
 
 // refreshDataset asks the source again what the query of a dataset gives.
-func (s *Server) refreshDataset(find datasetTarget) handler {
-	return func(c *call) (*reply, error) {
+func (s *Server) refreshDataset(find datasetTarget) call.Handler {
+	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
 		var a sourceAccess
-		err := c.view(func(tx *store.Tx) (err error) {
+		err := c.View(func(tx *store.Tx) (err error) {
 			if d, err = find(c, tx); err == nil {
-				a, err = c.accessByID(tx, d.SourceID)
+				a, err = s.accessByID(c, tx, d.SourceID)
 			}
 			return err
 		})
@@ -77,10 +78,10 @@ func (s *Server) reread(ctx context.Context, a sourceAccess, d *store.Dataset) e
 }
 
 // fetchDatasetRefresh tells how such a refresh goes.
-func (s *Server) fetchDatasetRefresh(find datasetTarget) handler {
-	return func(c *call) (*reply, error) {
+func (s *Server) fetchDatasetRefresh(find datasetTarget) call.Handler {
+	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
-		err := c.view(func(tx *store.Tx) (err error) {
+		err := c.View(func(tx *store.Tx) (err error) {
 			d, err = find(c, tx)
 			return err
 		})
@@ -93,7 +94,7 @@ func (s *Server) fetchDatasetRefresh(find datasetTarget) handler {
 
 // columnsStatus is refreshStatus where a refresh that failed is a 400 with the
 // reason.
-func (s *Server) columnsStatus(c *call, kind string, target int64) (*reply, error) {
+func (s *Server) columnsStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
 	r, err := s.refreshOf(c, kind, target)
 	if err != nil {
 		return nil, err
@@ -101,16 +102,16 @@ func (s *Server) columnsStatus(c *call, kind string, target int64) (*reply, erro
 	if r.Status == store.RefreshFailed {
 		return nil, problem.Refuse(http.StatusBadRequest, "the refresh failed: %s", r.Error)
 	}
-	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+	return &call.Reply{Code: http.StatusOK, Body: map[string]string{"status": r.Status}}, nil
 }
 
 // namedTable finds the table that a query names.
-func (c *call) namedTable(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := c.source(tx)
+func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
-	query := c.r.URL.Query()
+	query := c.R.URL.Query()
 	t, err := findTable(tx, src, query.Get("table_catalog"), query.Get("table_schema"), query.Get("table_name"))
 	if err == nil && t == nil {
 		err = problem.Refuse(http.StatusNotFound, "source %d has no such table; see its objects, or refresh its tables", src.ID)
@@ -119,15 +120,15 @@ func (c *call) namedTable(tx *store.Tx) (*store.Source, *store.SourceTable, erro
 }
 
 // refreshNamedTable reads the columns of one table again.
-func (s *Server) refreshNamedTable(c *call) (*reply, error) {
-	return s.refreshTable(c, c.namedTable)
+func (s *Server) refreshNamedTable(c *call.Call) (*call.Reply, error) {
+	return s.refreshTable(c, namedTable)
 }
 
 // fetchNamedTableRefresh tells how that goes.
-func (s *Server) fetchNamedTableRefresh(c *call) (*reply, error) {
+func (s *Server) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
 	var t *store.SourceTable
-	err := c.view(func(tx *store.Tx) (err error) {
-		_, t, err = c.namedTable(tx)
+	err := c.View(func(tx *store.Tx) (err error) {
+		_, t, err = namedTable(c, tx)
 		return err
 	})
 	if err != nil {
@@ -144,12 +145,12 @@ type columnList struct {
 
 // fetchTableColumns lists the columns of a table as the last reading saw them, in
 // their order.
-func (s *Server) fetchTableColumns(c *call) (*reply, error) {
+func (s *Server) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 	var t *store.SourceTable
 	var at time.Time
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
-		if src, t, err = c.namedTable(tx); err == nil {
+		if src, t, err = namedTable(c, tx); err == nil {
 			at, err = lastReading(tx, src, t)
 		}
 		return err
@@ -157,22 +158,22 @@ func (s *Server) fetchTableColumns(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	page := c.page()
+	page := c.Page()
 	page.Ascending = true // columns have an order of their own
 	shown := []api.DatasetColumn{}
-	for _, column := range slicePage(t.Columns, page) {
+	for _, column := range call.SlicePage(t.Columns, page) {
 		shown = append(shown, api.DatasetColumn{Name: column.Name, DataType: column.Type})
 	}
 	list := columnList{
-		api.List{Status: api.StatusSuccess, Pagination: paginate(page, int64(len(t.Columns))), Data: shown}, api.Time{Time: at},
+		api.List{Status: api.StatusSuccess, Pagination: call.Paginate(page, int64(len(t.Columns))), Data: shown}, api.Time{Time: at},
 	}
 	if !s.dialect.NextInEveryList {
-		return &reply{code: http.StatusOK, body: list}, nil
+		return &call.Reply{Code: http.StatusOK, Body: list}, nil
 	}
-	return &reply{code: http.StatusOK, body: struct {
+	return &call.Reply{Code: http.StatusOK, Body: struct {
 		columnList
 		Next *string `json:"next"`
-	}{list, c.next(page, list.Pagination)}}, nil
+	}{list, c.Next(page, list.Pagination)}}, nil
 }
 
 // lastReading is when the source was last asked for the columns of a table: by a

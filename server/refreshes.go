@@ -7,19 +7,20 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // startRefresh notes a refresh, runs it beside the call, and answers its key.
-func (s *Server) startRefresh(c *call, kind string, target int64, work func(context.Context) error) (*reply, error) {
-	r := &store.Refresh{WorkspaceID: c.who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
+func (s *Server) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
+	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
 	r.Error = s.refreshOwner()
-	if err := c.update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
 		return nil, err
 	}
 	// The client asks for the status; it need not wait for a slow destination.
-	s.later("refresh "+kind, func(ctx context.Context) {
+	s.background.Later("refresh "+kind, func(ctx context.Context) {
 		// A failure is noted as one: a client that waits must see an end.
 		r.Status, r.Error = store.RefreshCompleted, ""
 		if err := work(ctx); err != nil {
@@ -38,37 +39,37 @@ func (s *Server) startRefresh(c *call, kind string, target int64, work func(cont
 }
 
 // refreshReply is {"refresh_key": n}, bare in the live dialect.
-func (s *Server) refreshReply(key int64) (*reply, error) {
+func (s *Server) refreshReply(key int64) (*call.Reply, error) {
 	body := map[string]any{"refresh_key": key}
 	if !s.dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
-	return &reply{code: http.StatusOK, body: body}, nil
+	return &call.Reply{Code: http.StatusOK, Body: body}, nil
 }
 
 // refreshStatus answers {"status": "processing"} until the refresh has ended.
-func (s *Server) refreshStatus(c *call, kind string, target int64) (*reply, error) {
+func (s *Server) refreshStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
 	r, err := s.refreshOf(c, kind, target)
 	if err != nil {
 		return nil, err
 	}
-	return &reply{code: http.StatusOK, body: map[string]string{"status": r.Status}}, nil
+	return &call.Reply{Code: http.StatusOK, Body: map[string]string{"status": r.Status}}, nil
 }
 
 // refreshOf is the refresh of a target that the caller's key names.
-func (s *Server) refreshOf(c *call, kind string, target int64) (*store.Refresh, error) {
+func (s *Server) refreshOf(c *call.Call, kind string, target int64) (*store.Refresh, error) {
 	// Keys count on within a target, so one of another target is not found.
-	key, err := strconv.ParseInt(c.r.URL.Query().Get("refresh_key"), 10, 64)
+	key, err := strconv.ParseInt(c.R.URL.Query().Get("refresh_key"), 10, 64)
 	if err != nil {
 		return nil, problem.InvalidField("refresh_key", "must be the key that the refresh answered")
 	}
 	var r *store.Refresh
-	err = c.view(func(tx *store.Tx) error {
+	err = c.View(func(tx *store.Tx) error {
 		r, err = tx.Refresh(kind, target, key)
 		return err
 	})
 	if err == nil && r.Status == store.RefreshProcessing && s.settings != nil {
-		err = s.lookAfter(c.ctx, r)
+		err = s.lookAfter(c.Ctx, r)
 	}
 	return r, err
 }
@@ -84,7 +85,7 @@ func (s *Server) refreshOwner() string {
 
 // lookAfter fails a refresh whose process is gone: nobody else goes on with it.
 func (s *Server) lookAfter(ctx context.Context, r *store.Refresh) error {
-	lives, err := s.settings.all.Lives(ctx, r.Error)
+	lives, err := s.settings.All.Lives(ctx, r.Error)
 	if err != nil || lives {
 		return store.Explained(err)
 	}

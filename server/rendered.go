@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -121,20 +122,20 @@ func (r *rendered) forget() {
 }
 
 // listRendered is call.list for rows that are JSON already.
-func (c *call) listRendered(page store.Page, total int64, rows [][]byte) (*reply, error) {
+func listRendered(c *call.Call, page store.Page, total int64, rows [][]byte) (*call.Reply, error) {
 	// An empty list is encoded, and the rows are put into it as they are:
 	// encoding them again would cost more than all the rest.
-	envelope, err := c.list(page, total, []struct{}{})
+	envelope, err := c.List(page, total, []struct{}{})
 	if err != nil {
 		return nil, err
 	}
-	head, err := strictjson.Encode(envelope.body)
+	head, err := strictjson.Encode(envelope.Body)
 	if err != nil {
 		return nil, err
 	}
 	buffer := replyBuffers.Get().(*[]byte)
 	*buffer = fillData((*buffer)[:0], head, rows)
-	return &reply{code: http.StatusOK, raw: *buffer, release: func() { replyBuffers.Put(buffer) }}, nil
+	return &call.Reply{Code: http.StatusOK, Raw: *buffer, Release: func() { replyBuffers.Put(buffer) }}, nil
 }
 
 // emptyData is how encoding/json writes a list without rows.

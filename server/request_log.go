@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/journal"
 )
 
 // loggedRequest follows one request to the line that the log gets of it. What the
@@ -18,8 +20,8 @@ type loggedRequest struct {
 	r     *http.Request
 	began time.Time
 	code  int
-	who   principal
-	masks *masks // of the call of the API; nil: what the request itself tells
+	who   call.Principal
+	masks *journal.Masks // of the call of the API; nil: what the request itself tells
 }
 
 // WriteHeader notes the status.
@@ -45,9 +47,9 @@ func (l *loggedRequest) Unwrap() http.ResponseWriter { return l.ResponseWriter }
 func (l *loggedRequest) Flush() { _ = http.NewResponseController(l.ResponseWriter).Flush() }
 
 // called tells the line who made a call of the API, and what must not be shown of it.
-func called(w http.ResponseWriter, c *call) {
+func called(w http.ResponseWriter, c *call.Call) {
 	if l, ok := w.(*loggedRequest); ok {
-		l.who, l.masks = c.who, secretsOf(c)
+		l.who, l.masks = c.Who, journal.SecretsOf(c)
 	}
 }
 
@@ -61,28 +63,17 @@ func (l *loggedRequest) end() {
 		return
 	}
 	if l.masks == nil {
-		l.masks = &masks{}
+		l.masks = &journal.Masks{}
 		for _, value := range l.r.Header.Values("Authorization") {
 			if _, token, found := strings.Cut(strings.TrimSpace(value), " "); found {
-				l.masks.know(strings.TrimSpace(token))
+				l.masks.Know(strings.TrimSpace(token))
 			}
 		}
 	}
-	path := l.masks.path(l.r.URL)
-	if query := l.masks.query(l.r.URL); query != "" {
+	path := l.masks.Path(l.r.URL)
+	if query := l.masks.Query(l.r.URL); query != "" {
 		path += "?" + query
 	}
 	l.s.log.Log(context.Background(), level, "request", "method", foreign.Clip(l.r.Method, 20), "path", path, "status", l.code,
-		"ms", float64(time.Since(l.began).Microseconds())/1000, "by", l.who.kind())
-}
-
-// kind names who calls, and nothing that tells one from another.
-func (p principal) kind() string {
-	switch {
-	case p.Workspace != nil:
-		return "workspace key"
-	case p.User != nil:
-		return "personal token"
-	}
-	return "nobody"
+		"ms", float64(time.Since(l.began).Microseconds())/1000, "by", l.who.Kind())
 }

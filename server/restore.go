@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -32,7 +33,7 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 		return fmt.Errorf("restore: %w", err)
 	}
 	defer release() // starts the runs of the world that is there then
-	unlock, err := s.stand(ctx)
+	unlock, err := s.latch.Stand(ctx)
 	if err != nil {
 		return fmt.Errorf("restore: %w", err)
 	}
@@ -47,8 +48,8 @@ func (s *Server) Restore(ctx context.Context, r io.Reader) error {
 	if err := s.replaceWorld(ctx, a); err != nil {
 		return fmt.Errorf("restore: %w", errors.Join(err, s.undo(before)))
 	}
-	_, err = s.faults.forget(ctx)
-	return errors.Join(err, s.journal.forget(ctx))
+	_, err = s.faults.Forget(ctx)
+	return errors.Join(err, s.journal.Forget(ctx))
 }
 
 // undo puts the world back that was there.
@@ -78,7 +79,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
 		return errors.Join(err, s.schedule.goOn(ctx))
 	}
-	s.worlds.Add(1)
+	s.latch.States.Add(1)
 	s.replies.forget()
 	if err := s.store.Update(ctx, abandonRefreshes); err != nil {
 		return err
@@ -132,7 +133,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		}
 	}
 	// Ids of requests and moments go on as they did then.
-	s.journal.ids.restore(a.meta.Requests)
+	s.journal.IDs.Restore(a.meta.Requests, s.store.Shared())
 	if err := s.clock.Restore(a.meta.Clock); err != nil {
 		return err
 	}
@@ -146,7 +147,7 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *arc
 	if err != nil {
 		return err
 	}
-	s.store = opened
+	s.keepIn(opened)
 	// The store holds the directory's lock from here on.
 	err = s.books()
 	if err == nil {
@@ -166,42 +167,42 @@ func (s *Server) openSnapshot(ctx context.Context, options store.Options, a *arc
 
 // worldRoutes are those that take the world for themselves, and so must not
 // hold it already.
-func (s *Server) worldRoutes() []controlRoute {
-	return []controlRoute{
-		{"POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed},
-		{"GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.controlSnapshot},
-		{"POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore},
-		{"POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork},
-		{"GET", "/forks", "lists the forks", s.controlForks},
-		{"DELETE", "/forks/{name}", "ends a fork", s.controlEndFork},
+func (s *Server) worldRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("POST", "/seed", "body: a seed as YAML; makes all of it or nothing", s.controlSeed),
+		call.Route("GET", "/snapshot", "the whole world as a tar stream; calls and runs go on meanwhile; ?settle=true lets them end first", s.controlSnapshot),
+		call.Route("POST", "/restore", "body: a snapshot; replaces the whole world or changes nothing", s.controlRestore),
+		call.Route("POST", "/fork", "makes an independent copy of the world below /_forks/{name}: name; with ?name= the body is a snapshot to start from", s.controlFork),
+		call.Route("GET", "/forks", "lists the forks", s.controlForks),
+		call.Route("DELETE", "/forks/{name}", "ends a fork", s.controlEndFork),
 	}
 }
 
 // controlSnapshot sends what was spooled; a client that reads slowly holds
 // nothing up.
-func (s *Server) controlSnapshot(c *controlCall) (any, error) {
-	query, err := c.query("settle")
+func (s *Server) controlSnapshot(c *call.Control) (any, error) {
+	query, err := c.Query("settle")
 	if err != nil {
 		return nil, err
 	}
 	switch query.Get("settle") {
 	case "", "false":
 	case "true":
-		if err := s.Settle(c.r.Context()); err != nil {
+		if err := s.Settle(c.R.Context()); err != nil {
 			return nil, err
 		}
 	default:
 		return nil, problem.InvalidField("settle", "must be true or false")
 	}
-	spooled, err := s.takeSnapshot(c.r.Context())
+	spooled, err := s.takeSnapshot(c.R.Context())
 	if err != nil {
 		return nil, err
 	}
 	defer spooled.close()
-	c.w.Header().Set("Content-Type", "application/x-tar")
-	c.w.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
-	c.w.Header().Set("Content-Length", fmt.Sprint(spooled.size))
-	_, err = io.Copy(c.w, spooled.reader())
+	c.W.Header().Set("Content-Type", "application/x-tar")
+	c.W.Header().Set("Content-Disposition", `attachment; filename="destkit-snapshot.tar"`)
+	c.W.Header().Set("Content-Length", fmt.Sprint(spooled.size))
+	_, err = io.Copy(c.W, spooled.reader())
 	if err != nil {
 		s.log.Warn("snapshot was not read to its end", "error", err)
 	}
@@ -209,11 +210,11 @@ func (s *Server) controlSnapshot(c *controlCall) (any, error) {
 }
 
 // controlRestore answers once the other world is in place.
-func (s *Server) controlRestore(c *controlCall) (any, error) {
-	if err := s.Restore(c.r.Context(), http.MaxBytesReader(c.w, c.r.Body, maxSnapshot)); err != nil {
+func (s *Server) controlRestore(c *call.Control) (any, error) {
+	if err := s.Restore(c.R.Context(), http.MaxBytesReader(c.W, c.R.Body, maxSnapshot)); err != nil {
 		return nil, restoreRefused(err)
 	}
-	return done, nil
+	return call.Done, nil
 }
 
 // restoreRefused tells a stream that is no good from a service that failed.

@@ -57,7 +57,7 @@ func (k *retention) lookAt(at time.Time, replace bool) {
 		if !k.s.leads() {
 			return
 		}
-		if err := k.look(ctx); err != nil && k.s.background.ctx.Err() == nil {
+		if err := k.look(ctx); err != nil && k.s.background.Ctx.Err() == nil {
 			k.s.log.Error("records of old runs cannot be dropped", "error", err)
 		}
 	})

@@ -3,25 +3,18 @@ package server
 import (
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
-// handler answers one call; an error becomes a failure.
-type handler func(*call) (*reply, error)
-
-// operation is one operation of the document with the handler that serves it.
-type operation struct {
-	*openapi.Operation
-	handle handler
-}
-
 // handlers maps the operations of the OpenAPI document to their code. The
 // contract test holds the two together in both directions.
-func (s *Server) handlers() map[string]handler {
-	all := map[string]handler{
+func (s *Server) handlers() map[string]call.Handler {
+	all := map[string]call.Handler{
 		"fetchRoot": s.fetchRoot,
 
 		"listDestinations":          s.listDestinations,
@@ -127,7 +120,7 @@ func (s *Server) route() {
 		if !ok {
 			continue
 		}
-		op := &operation{Operation: described, handle: handle}
+		op := &call.Operation{Operation: described, Handle: handle}
 		pattern := BasePath + strings.TrimSuffix(described.Path, "/")
 		serve := func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, op) }
 		if described.ID == "fetchRoot" {
@@ -147,8 +140,8 @@ func (s *Server) route() {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		// Asked only when nothing fits, since it tries every method.
-		if allowed := allowedMethods(mux, r); allowed != "" {
-			s.refuseCall(w, r, wrongMethod(r, allowed))
+		if allowed := call.AllowedMethods(mux, r); allowed != "" {
+			s.refuseCall(w, r, call.WrongMethod(r, allowed))
 			return
 		}
 		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "%s", nothingAt(r.URL.Path)))
@@ -156,25 +149,6 @@ func (s *Server) route() {
 	s.routeOutside(mux)
 	s.routeControl(mux)
 	s.mux = mux
-}
-
-// allowedMethods are the methods that a path has, as the header Allow lists
-// them; "" when there is no such path. The mux's catch-all is "/".
-func allowedMethods(mux *http.ServeMux, r *http.Request) string {
-	var allowed []string
-	for _, method := range []string{"DELETE", "GET", "PATCH", "POST", "PUT"} {
-		if _, pattern := mux.Handler(&http.Request{Method: method, URL: r.URL, Host: r.Host}); strings.HasPrefix(pattern, method+" ") {
-			allowed = append(allowed, method)
-		}
-	}
-	return strings.Join(allowed, ", ")
-}
-
-// wrongMethod is the 405 of a path that has other methods.
-func wrongMethod(r *http.Request, allowed string) *problem.Failure {
-	f := problem.Refuse(http.StatusMethodNotAllowed, "%s is not possible here; allowed are %s", r.Method, allowed)
-	f.Allow = allowed
-	return f
 }
 
 // routeOutside serves what stands beside the API.
@@ -197,3 +171,6 @@ func (s *Server) routeOutside(mux *http.ServeMux) {
 	mux.HandleFunc("GET /openapi.json", document("application/json", openapi.RESTJSON()))
 	mux.Handle("GET /metrics", s.figures.handler())
 }
+
+// operations are the ids of the operations that are served, sorted.
+func (s *Server) operations() []string { return slices.Sorted(maps.Keys(s.ready)) }

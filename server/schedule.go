@@ -76,7 +76,7 @@ func (p *schedule) look() {
 		return
 	}
 	var first store.Due
-	err := p.s.store.View(p.s.background.ctx, func(tx *store.Tx) (err error) {
+	err := p.s.store.View(p.s.background.Ctx, func(tx *store.Tx) (err error) {
 		first, err = tx.FirstDue()
 		return err
 	})
@@ -89,7 +89,7 @@ func (p *schedule) look() {
 	case err == nil:
 		p.first = first
 		p.timer = p.s.clock.AtTurn(first.At, first.Turn, "schedule of sync", p.due)
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) || p.s.background.ctx.Err() != nil:
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) || p.s.background.Ctx.Err() != nil:
 	default:
 		p.s.log.Error("what falls due cannot be read", "error", err)
 		p.first = store.Due{}
@@ -133,7 +133,7 @@ func (p *schedule) due(ctx context.Context) {
 			}
 			break
 		}
-		if p.s.background.ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+		if p.s.background.Ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 			return
 		}
 		p.s.log.Error("scheduled runs cannot be queued", "error", err)
@@ -198,7 +198,7 @@ func (p *schedule) skip(ctx context.Context) {
 		}
 		return err
 	})
-	if err != nil && p.s.background.ctx.Err() == nil {
+	if err != nil && p.s.background.Ctx.Err() == nil {
 		p.s.log.Error("schedule of a sync cannot be given up", "error", err)
 	}
 }

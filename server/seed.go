@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
@@ -167,8 +168,8 @@ func (s *Server) seed(ctx context.Context, file string, src []byte, own bool) (*
 	if err != nil {
 		return nil, err
 	}
-	s.planting.RLock()
-	defer s.planting.RUnlock()
+	s.latch.Seeds.RLock()
+	defer s.latch.Seeds.RUnlock()
 	return s.sow(ctx, file, document, own)
 }
 
@@ -233,16 +234,16 @@ func (s *Server) sow(ctx context.Context, file string, document seedDocument, ow
 }
 
 // controlSeed seeds from the body; "seed" stands for the file in messages.
-func (s *Server) controlSeed(c *controlCall) (any, error) {
-	text, err := c.text(maxControlBody)
+func (s *Server) controlSeed(c *call.Control) (any, error) {
+	text, err := c.Text(call.MaxControlBody)
 	if err != nil {
 		return nil, err
 	}
-	seeded, err := s.seed(c.r.Context(), "seed", text, false)
+	seeded, err := s.seed(c.R.Context(), "seed", text, false)
 	if err != nil {
 		return nil, err
 	}
-	return controlReply{http.StatusCreated, seeded}, nil
+	return call.Status(http.StatusCreated, seeded), nil
 }
 
 // named refuses names that cannot be referred to.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -46,12 +47,12 @@ func (p *planter) at(place, name string, err error) error {
 }
 
 // drive runs an operation of the API as somebody (Server.perform).
-func (p *planter) drive(who principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+func (p *planter) drive(who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
 	return p.s.perform(p.ctx, who, id, path, body)
 }
 
 // create drives an operation that makes something and gives its id.
-func (p *planter) create(who principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
+func (p *planter) create(who call.Principal, id string, path map[string]int64, body any) (int64, json.RawMessage, error) {
 	// The id stands in data; a new sync is told in the published shape.
 	text, err := p.drive(who, id, path, body)
 	if err != nil {
@@ -190,13 +191,13 @@ func (p *planter) look(adminID int64) error {
 }
 
 // asAdmin and inside are who makes things.
-func (p *planter) asAdmin() principal {
-	return principal{User: p.admin, OrganizationID: p.organizationID}
+func (p *planter) asAdmin() call.Principal {
+	return call.Principal{User: p.admin, OrganizationID: p.organizationID}
 }
 
 // inside is a caller with the key of a workspace.
-func (p *planter) inside(w *store.Workspace) principal {
-	return principal{Workspace: w, OrganizationID: p.organizationID, WorkspaceID: w.ID}
+func (p *planter) inside(w *store.Workspace) call.Principal {
+	return call.Principal{Workspace: w, OrganizationID: p.organizationID, WorkspaceID: w.ID}
 }
 
 // prepareWorkspace makes a workspace unless it is there, and sets its addresses.

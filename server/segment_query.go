@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -57,7 +58,7 @@ func rowsOf(sh *shape) source.Object {
 // checkSegment asks the source whether a condition holds on a dataset, and how many
 // rows meet it; nil where that is not known.
 func (s *Server) checkSegment(ctx context.Context, a sourceAccess, query, condition string) (count *int64, err error) {
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		count, err = s.askForSegment(ctx, a, query, condition)
 		return err
 	})
@@ -95,9 +96,9 @@ func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condi
 
 // fitSegments asks the source whether the segments of a dataset hold on its new
 // query: the runs of their syncs would fail otherwise.
-func (s *Server) fitSegments(c *call, a sourceAccess, d *store.Dataset) error {
+func (s *Server) fitSegments(c *call.Call, a sourceAccess, d *store.Dataset) error {
 	var segments []*store.Segment
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		segments, err = tx.SegmentsOfDataset(d.ID)
 		return err
 	})
@@ -105,7 +106,7 @@ func (s *Server) fitSegments(c *call, a sourceAccess, d *store.Dataset) error {
 		return err
 	}
 	for _, g := range segments {
-		if _, err := s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+		if _, err := s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			var f *problem.Failure
 			if errors.As(err, &f) && len(f.Problems) > 0 {
 				return problem.InvalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, foreign.Clip(g.Name, 64), f.Problems[0].Message)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -14,9 +15,9 @@ const segmentField = "source_attributes.filter_segment_id"
 // foldSegment brings the places where a client may name a segment into one form: a
 // source object of type dataset, and the id in source_attributes and beside it at
 // the top. Replies show filter_segment_source, which may come back.
-func (s *Server) foldSegment(c *call, config *api.SyncConfig) ([]api.Problem, error) {
+func (s *Server) foldSegment(c *call.Call, config *api.SyncConfig) ([]api.Problem, error) {
 	at := &config.SourceAttributes
-	switch inside, top := c.has("source_attributes"), c.has("filter_segment_id"); {
+	switch inside, top := c.Has("source_attributes"), c.Has("filter_segment_id"); {
 	case inside && top && at.FilterSegmentID != nil && config.FilterSegmentID != nil && *at.FilterSegmentID != *config.FilterSegmentID:
 		return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("contradicts filter_segment_id (%d against %d): leave one of them out",
 			*at.FilterSegmentID, *config.FilterSegmentID)}}, nil
@@ -32,7 +33,7 @@ func (s *Server) foldSegment(c *call, config *api.SyncConfig) ([]api.Problem, er
 
 // namedSegment turns an object of type segment, or of the type that replies show,
 // into the dataset with the segment beside it.
-func (s *Server) namedSegment(c *call, at *api.SourceAttributes) ([]api.Problem, error) {
+func (s *Server) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Problem, error) {
 	o := &at.Object
 	if o.Type != api.ObjectSegment && o.Type != api.ObjectFilterSegment {
 		return nil, nil
@@ -44,7 +45,7 @@ func (s *Server) namedSegment(c *call, at *api.SourceAttributes) ([]api.Problem,
 		return absent(".id", "is required: the id of the segment"), nil
 	}
 	var g *store.Segment
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		g, err = tx.Segment(at.ConnectionID, *at.FilterSegmentID)
 		return err
 	})

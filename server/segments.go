@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -21,12 +22,12 @@ type segmentBody struct {
 }
 
 // apply sets what the body holds and names what is wrong with it.
-func (b segmentBody) apply(c *call, g *store.Segment) []api.Problem {
+func (b segmentBody) apply(c *call.Call, g *store.Segment) []api.Problem {
 	if b.Name != nil {
 		g.Name = strings.TrimSpace(*b.Name)
 	}
 	problems := checkName("name", g.Name)
-	if c.has("description") { // null takes it away
+	if c.Has("description") { // null takes it away
 		g.Description = b.Description
 	}
 	if b.Query != nil {
@@ -46,19 +47,19 @@ func segmentOf(g *store.Segment) api.FilterSegment {
 	}
 }
 
-// segment finds the segment of the path below the source of the path.
-func (c *call) segment(tx *store.Tx) (*store.Segment, error) {
-	src, err := c.source(tx)
+// ownSegment finds the segment of the path below the source of the path.
+func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
-	return tx.Segment(src.ID, c.id("segment_id"))
+	return tx.Segment(src.ID, c.ID("segment_id"))
 }
 
 // listFilterSegments lists the segments of a source.
-func (s *Server) listFilterSegments(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
-		src, err := c.source(tx)
+func (s *Server) listFilterSegments(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -67,17 +68,17 @@ func (s *Server) listFilterSegments(c *call) (*reply, error) {
 }
 
 // createFilterSegment stores a condition that the source has tried on its dataset.
-func (s *Server) createFilterSegment(c *call) (*reply, error) {
+func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	var body segmentBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	g := &store.Segment{}
 	problems := body.apply(c, g)
 	var d *store.Dataset
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+	err := c.View(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -97,12 +98,12 @@ func (s *Server) createFilterSegment(c *call) (*reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	g.DatasetID = d.ID
-	if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+	if g.CachedRecordCount, err = s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 		return nil, err
 	}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		// Both may have been deleted while the source was asked.
-		src, err := c.source(tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -114,7 +115,7 @@ func (s *Server) createFilterSegment(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return created(segmentOf(g))
+	return call.Created(segmentOf(g))
 }
 
 // datasetFor finds the dataset of a source that a body names.
@@ -138,28 +139,28 @@ func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []a
 }
 
 // fetchFilterSegment shows one segment; its count is the one of the last check.
-func (s *Server) fetchFilterSegment(c *call) (*reply, error) {
-	return oneOf(c, c.segment, segmentOf)
+func (s *Server) fetchFilterSegment(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, ownSegment, segmentOf)
 }
 
 // updateFilterSegment changes a segment. The next runs of its syncs send what is in
 // it then, and take what is no longer in it as gone.
-func (s *Server) updateFilterSegment(c *call) (*reply, error) {
+func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 	var body segmentBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var g *store.Segment
 	var d *store.Dataset
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) (err error) {
-		if g, err = c.segment(tx); err != nil {
+	err := c.View(func(tx *store.Tx) (err error) {
+		if g, err = ownSegment(c, tx); err != nil {
 			return err
 		}
-		if d, err = tx.Dataset(c.who.WorkspaceID, g.DatasetID); err != nil {
+		if d, err = tx.Dataset(c.Who.WorkspaceID, g.DatasetID); err != nil {
 			return err
 		}
-		a, err = c.accessByID(tx, g.SourceID)
+		a, err = s.accessByID(c, tx, g.SourceID)
 		return err
 	})
 	if err != nil {
@@ -173,27 +174,27 @@ func (s *Server) updateFilterSegment(c *call) (*reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	if body.Query != nil {
-		if g.CachedRecordCount, err = s.checkSegment(c.ctx, a, d.Query, g.Query); err != nil {
+		if g.CachedRecordCount, err = s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			return nil, err
 		}
 	}
-	if err := c.update(func(tx *store.Tx) error { return tx.SaveSegment(g) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return tx.SaveSegment(g) }); err != nil {
 		return nil, err
 	}
-	return updated(segmentOf(g))
+	return call.Updated(segmentOf(g))
 }
 
 // deleteFilterSegment refuses while a sync reads from the segment.
-func (s *Server) deleteFilterSegment(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+func (s *Server) deleteFilterSegment(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
-		return tx.DeleteSegment(src.ID, c.id("segment_id"))
+		return tx.DeleteSegment(src.ID, c.ID("segment_id"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -24,9 +24,15 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/descriptors"
 	"github.com/destkit/destkit/server/internal/dialect"
+	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -162,7 +168,7 @@ type Config struct {
 	files  *descriptors.Shares // tests: of open files; nil: those of the process
 	dirs   []string            // the data directories of this world and of those it was forked from
 	forked bool                // from another world, which delivers what was open there
-	copies *line               // of the first world
+	copies *latch.Line         // of the first world
 	world  *archive            // to start from; the caller's to close
 	before func()              // tests: runs before each change that a call makes
 }
@@ -171,6 +177,7 @@ type Config struct {
 type Server struct {
 	config     Config
 	dialect    dialect.Switches
+	shared     *call.Shared // by all calls
 	log        *slog.Logger
 	clock      *clock.Clock
 	store      *store.Store
@@ -180,18 +187,18 @@ type Server struct {
 	connectors connectors
 	mux        *http.ServeMux
 	first      *Tokens
-	journal    *journal
-	faults     *faults
-	settings   *settings
+	journal    *journal.Journal
+	faults     *faults.Faults
+	settings   *settings.Settings
 	trusted    int // bytes of the setting that are trusted already
 	figures    *figures
-	plans      flights
+	plans      background.Flights
 	forks      forks
 	broken     violation.Broken
-	ready      map[string]*operation
+	ready      map[string]*call.Operation
 	replies    *rendered
 	callers    callers
-	background background
+	background *background.Work
 	lifecycle  *lifecycle
 	mail       *mailer
 	ledger     *ledger.Ledger
@@ -206,14 +213,8 @@ type Server struct {
 	live       *live
 	retries    *retries
 
-	// world is held for reading by every request, and for writing by what replaces
-	// or ends everything: restore, the end of a fork. planting is the same for seeds,
-	// which take longer than a call may be kept waiting.
-	world    worldLock
-	planting worldLock
-	copies   *line // of the snapshots and forks that are being made
-	passages passages
-	worlds   atomic.Int64 // counts the worlds of this process
+	latch  *latch.Latch
+	copies *latch.Line // of the snapshots and forks that are being made
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
@@ -250,12 +251,12 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
 	s.forks.closeAll()
-	s.background.stop(executor.ErrStop)
+	s.background.Stop(executor.ErrStop)
 	var fleet error
 	if s.fleet != nil {
 		fleet = s.fleet.close()
 	}
-	s.background.work.Wait()
+	s.background.Wait()
 	s.leaveControl()
 	s.clock.Close()
 	s.gate.Close()

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -105,7 +106,7 @@ func TestSettingsThatWereMissed(t *testing.T) {
 	w := together(t, "one")[0]
 	bodies := func() any { return w.control("POST", "/journal", `{}`).want(200).at("bodies") }
 	for _, kept := range []bool{false, true} {
-		_, err := w.s.settings.all.Set(t.Context(), settingJournal, func([]byte) ([]byte, error) { return json.Marshal(keptBodies{kept}) })
+		_, err := w.s.settings.All.Set(t.Context(), journal.Setting, func([]byte) ([]byte, error) { return json.Marshal(journal.KeptBodies{Bodies: kept}) })
 		require.NoError(t, err)
 		for _, hear := range w.s.notices.of("") {
 			hear("")
@@ -121,22 +122,22 @@ func TestJournalsInTrouble(t *testing.T) {
 	one, other := list[0], list[1]
 	one.do("GET", "/users", one.pat, nil).want(200)
 	one.table("ALTER TABLE journal RENAME TO hidden")
-	require.Error(t, one.s.journal.calls.to.write(t.Context()))
+	require.Error(t, one.s.journal.Calls.To.Write(t.Context()))
 	one.do("GET", "/users", one.pat, nil).want(200)
 	one.control("GET", "/journal/requests", nil).want(500)
 	one.table("ALTER TABLE hidden RENAME TO journal")
 	require.EqualValues(t, 2, one.control("GET", "/journal/requests", nil).want(200).id("total"))
 
 	// What was committed without an answer is not written twice.
-	book := &one.s.journal.requests
+	book := &one.s.journal.Requests
 	one.do("GET", "/users", one.pat, nil).want(200)
-	book.turn.Lock()
-	book.next = book.batch(time.Now())
-	batch := *book.next
-	require.NoError(t, book.writeNext(t.Context()))
+	book.Turn.Lock()
+	book.Next = book.Batch(time.Now())
+	batch := *book.Next
+	require.NoError(t, book.WriteNext(t.Context()))
 	batch.Again = true
-	book.next = &batch
-	book.turn.Unlock()
+	book.Next = &batch
+	book.Turn.Unlock()
 	require.EqualValues(t, 3, one.control("GET", "/journal/requests", nil).want(200).id("total"))
 
 	// What is left when a process ends is written, too.
@@ -145,40 +146,24 @@ func TestJournalsInTrouble(t *testing.T) {
 	require.Equal(t, "other", one.control("GET", "/journal/requests", nil).want(200).at("entries.3.process"))
 }
 
-// TestPurse: a burst is written, and what comes without end is not.
-func TestPurse(t *testing.T) {
-	begin := time.Unix(0, 0)
-	p := &purse{}
-	entries, size := p.fill(begin, 7, 1<<20)
-	require.Equal(t, journalEntries, entries)
-	require.Equal(t, 1<<20, size)
-	p.pay(journalEntries, 2<<20)
-	entries, size = p.fill(begin.Add(time.Second), 7, 1<<20)
-	require.Equal(t, 7, entries)
-	require.Zero(t, size, "still in debt")
-	entries, size = p.fill(begin.Add(time.Hour), 7, 1<<20)
-	require.Equal(t, journalEntries, entries)
-	require.Equal(t, 1<<20, size)
-}
-
 // A block of ids follows another one without a wait.
 func (w *world) goOnWithIDs(t *testing.T) {
-	ids := &w.s.journal.ids
-	first := ids.next()
-	require.EqualValues(t, 0, (first-1)/requestBlock)
-	ids.mu.Lock()
-	ids.last = requestBlock - 3
-	ids.asking = true // as ask does
-	ids.mu.Unlock()
-	require.EqualValues(t, requestBlock-2, ids.next())
-	ids.ask()
-	require.EqualValues(t, requestBlock-1, ids.next())
-	require.EqualValues(t, requestBlock, ids.next())
-	next := ids.next()
-	require.EqualValues(t, 1, next%requestBlock)
-	require.Greater(t, next, int64(2*requestBlock), "the second block is that of the other process")
-	ids.restore(5)
-	require.EqualValues(t, next+1, ids.next(), "none is given twice")
+	ids := &w.s.journal.IDs
+	first := ids.Next()
+	require.EqualValues(t, 0, (first-1)/journal.RequestBlock)
+	ids.Mu.Lock()
+	ids.Last = journal.RequestBlock - 3
+	ids.Asking = true // as ask does
+	ids.Mu.Unlock()
+	require.EqualValues(t, journal.RequestBlock-2, ids.Next())
+	ids.Ask()
+	require.EqualValues(t, journal.RequestBlock-1, ids.Next())
+	require.EqualValues(t, journal.RequestBlock, ids.Next())
+	next := ids.Next()
+	require.EqualValues(t, 1, next%journal.RequestBlock)
+	require.Greater(t, next, int64(2*journal.RequestBlock), "the second block is that of the other process")
+	ids.Restore(5, true)
+	require.EqualValues(t, next+1, ids.Next(), "none is given twice")
 }
 
 func TestFaultsOfAllProcesses(t *testing.T) {
@@ -211,7 +196,7 @@ func TestFaultsOfAllProcesses(t *testing.T) {
 	require.Equal(t, []int{200, 200, 200, 200}, codes(4))
 	one.control("DELETE", "/faults/"+id, nil).want(404)
 	require.Len(t, one.control("DELETE", "/faults", nil).want(200).at("faults"), 1)
-	require.Zero(t, other.s.faults.armed.Load())
+	require.Zero(t, other.s.faults.Armed.Load())
 	require.Equal(t, "fault_1", other.fault(map[string]any{"kind": "latency", "latency": "1ms", "times": 1}))
 	require.Equal(t, []int{200, 200}, codes(2))
 	require.Empty(t, one.control("GET", "/faults/unfired", nil).want(200).at("faults"))
@@ -264,29 +249,6 @@ func faultsCountEachCallOnce(t *testing.T, list []*world) {
 	wg.Wait()
 	require.Equal(t, map[int]int{500: 10, 200: 20}, codes)
 	list[0].control("DELETE", "/faults", nil).want(200)
-}
-
-// TestFaultsSurviveTheirKeeping: a fault is the same when it was written and read.
-func TestFaultsSurviveTheirKeeping(t *testing.T) {
-	w := newWorld(t)
-	for _, body := range []string{
-		`{"kind":"latency","latency":"250ms","operation":"list*","every":3}`, `{"kind":"rate_limited","retry_after":"date:90"}`,
-		`{"kind":"rate_limited","retry_after":"Wed, 02 Dec 2026 08:00:00 GMT"}`, `{"kind":"status","retry_after":0,"message":"\u0000 é"}`,
-		`{"kind":"drop","phase":"after","probability":0.25,"seed":18446744073709551615,"organization_id":1,"workspace_id":2,"after_n":3,"first_n":4,"times":5}`,
-	} {
-		w.control("POST", "/faults", body).want(201)
-	}
-	b := &w.s.faults.board
-	for range 3 { // the draws go on from where they were
-		b.list[4].due()
-	}
-	text, err := b.text()
-	require.NoError(t, err)
-	again, err := readBoard(text)
-	require.NoError(t, err)
-	require.Equal(t, b, again)
-	_, err = readBoard([]byte("{"))
-	require.Error(t, err)
 }
 
 // TestTrustOfAllProcesses: certificates hold everywhere, and for who starts later.

@@ -70,7 +70,7 @@ func (s *Server) Snapshot(ctx context.Context, w io.Writer) error {
 // takeSnapshot waits for its turn and spools a snapshot, so that a slow reader holds
 // nothing up.
 func (s *Server) takeSnapshot(ctx context.Context) (*spool, error) {
-	leave, err := s.copies.enter(ctx)
+	leave, err := s.copies.Enter(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -21,48 +22,48 @@ type sourceBody struct {
 	keys map[string]json.RawMessage
 }
 
-// connection is what the body holds.
-func (c *call) connection() (sourceBody, error) {
+// connectionIn is what the body holds.
+func connectionIn(c *call.Call) (sourceBody, error) {
 	var body struct {
 		Connection *api.SourceConnection `json:"connection"`
 	}
 	var keys struct {
 		Connection map[string]json.RawMessage `json:"connection"`
 	}
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return sourceBody{}, err
 	}
 	if body.Connection == nil {
 		return sourceBody{}, problem.InvalidField("connection", "is required")
 	}
-	err := c.decode(&keys)
+	err := c.Decode(&keys)
 	return sourceBody{*body.Connection, keys.Connection}, err
 }
 
 // warnTest tells a client why the test failed: a source has no list of steps to
 // show it in, as a destination has.
-func (c *call) warnTest(why string) {
+func warnTest(c *call.Call, why string) {
 	if why != "" {
-		c.warnings = append(c.warnings, "the connection test failed at "+strings.Join(strings.Fields(why), " "))
+		c.Warnings = append(c.Warnings, "the connection test failed at "+strings.Join(strings.Fields(why), " "))
 	}
 }
 
 // applySource sets what the body holds, for a new source and for a stored one,
 // and names all that is wrong with it.
-func (c *call) applySource(b sourceBody, src *store.Source, a *sourceAccess) error {
+func (s *Server) applySource(c *call.Call, b sourceBody, src *store.Source, a *sourceAccess) error {
 	// Each part adds its problems, so that a client sees all of them at once;
 	// what depends on the type is looked at only where the type is known.
 	problems := applyName(b, src)
-	described, more := c.applyType(b, src)
+	described, more := s.applyType(c, b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
-		if err := c.s.homeless(described.ServiceName); err != nil {
+		if err := s.homeless(described.ServiceName); err != nil {
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
-		problems = append(problems, c.applyEngine(b, src, described)...)
+		problems = append(problems, s.applyEngine(c, b, src, described)...)
 		a.typ, a.engine = src.Type, src.Engine
 		a.options.Advanced = a.keepsState()
-		sent, twice := c.readCredentials(src.Type, b.Credentials)
+		sent, twice := s.readCredentials(c, src.Type, b.Credentials)
 		a.credentials = mergeCredentials(a.credentials, sent)
 		// The merged ones: an update has to leave something complete behind.
 		for _, p := range append(twice, a.types.CheckCredentials(src.Type, a.credentials)...) {
@@ -94,20 +95,20 @@ func applyName(b sourceBody, src *store.Source) []api.Problem {
 }
 
 // applyType takes the type of a new source; a stored one keeps its own.
-func (c *call) applyType(b sourceBody, src *store.Source) (source.Description, []api.Problem) {
+func (s *Server) applyType(c *call.Call, b sourceBody, src *store.Source) (source.Description, []api.Problem) {
 	bad := func(format string, args ...any) (source.Description, []api.Problem) {
 		return source.Description{}, []api.Problem{{Field: "connection.type", Message: fmt.Sprintf(format, args...)}}
 	}
-	known := strings.Join(c.s.sourceTypeNames(), ", ")
+	known := strings.Join(s.sourceTypeNames(), ", ")
 	switch {
-	case src.Type != "" && b.Type != nil && c.s.typeName(*b.Type) != c.s.typeName(src.Type):
+	case src.Type != "" && b.Type != nil && s.typeName(*b.Type) != s.typeName(src.Type):
 		return bad("cannot be changed from %s; create another source", src.Type)
 	case src.Type == "" && b.Type == nil:
 		return bad("is required: one of %s", known)
 	case b.Type != nil:
-		src.Type = c.s.typeName(*b.Type)
+		src.Type = s.typeName(*b.Type)
 	}
-	described, ok := c.s.sourceTypes().Type(src.Type)
+	described, ok := s.sourceTypes().Type(src.Type)
 	if !ok {
 		return bad("unknown type %q: must be one of %s", foreign.Clip(src.Type, 64), known)
 	}
@@ -120,22 +121,22 @@ func (s *Server) typeName(typ string) string { return s.sourceTypes().Name(typ) 
 // readCredentials gives what was sent as it is kept. The live dialect reads each
 // value as its field means it, and keeps out what the type does not have, with a
 // warning.
-func (c *call) readCredentials(typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
-	types := c.s.sourceTypes()
-	if c.s.dialect.UnknownFields {
+func (s *Server) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
+	types := s.sourceTypes()
+	if s.dialect.UnknownFields {
 		sent = maps.Clone(sent)
 		for _, name := range types.Unknown(typ, sent) {
 			delete(sent, name)
-			c.warnings = append(c.warnings, "unknown field connection.credentials."+foreign.Clip(name, 200)+" was ignored")
+			c.Warnings = append(c.Warnings, "unknown field connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	return types.Read(typ, sent, c.s.dialect.CredentialsCoerced)
+	return types.Read(typ, sent, s.dialect.CredentialsCoerced)
 }
 
 // applyEngine takes the sync engine, which is chosen at creation. A
 // client that sends advanced for every type gets it back in the live
 // dialect, and a warning where the type has no such engine.
-func (c *call) applyEngine(b sourceBody, src *store.Source, described source.Description) []api.Problem {
+func (s *Server) applyEngine(c *call.Call, b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	bad := func(format string, args ...any) []api.Problem {
 		return []api.Problem{{Field: "connection.sync_engine", Message: fmt.Sprintf(format, args...)}}
 	}
@@ -147,9 +148,9 @@ func (c *call) applyEngine(b sourceBody, src *store.Source, described source.Des
 	case src.Engine != "" && *b.SyncEngine != src.Engine:
 		return bad("cannot be changed from %s; create another source", src.Engine)
 	case !slices.Contains(described.SupportedSyncEngines, *b.SyncEngine):
-		if c.s.dialect.EngineOfAnyType {
+		if s.dialect.EngineOfAnyType {
 			src.Engine = *b.SyncEngine
-			c.warnings = append(c.warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
+			c.Warnings = append(c.Warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
 			return nil
 		}
 		return bad("%s sources support %s, not %q", described.ServiceName, strings.Join(described.SupportedSyncEngines, " and "), foreign.Clip(*b.SyncEngine, 64))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -29,11 +30,11 @@ type modelObject struct {
 
 // listSourceObjects lists tables and models together by their time of creation
 // (for a table: of its discovery).
-func (s *Server) listSourceObjects(c *call) (*reply, error) {
-	page, total := c.page(), int64(0)
+func (s *Server) listSourceObjects(c *call.Call) (*call.Reply, error) {
+	page, total := c.Page(), int64(0)
 	shown := []any{}
-	err := c.view(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+	err := c.View(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (s *Server) listSourceObjects(c *call) (*reply, error) {
 			return err
 		}
 		objects, err := objectsOf(tx, src)
-		for _, o := range slicePage(objects, page) {
+		for _, o := range call.SlicePage(objects, page) {
 			shown = append(shown, o.shown)
 		}
 		total = int64(len(objects))
@@ -59,7 +60,7 @@ func (s *Server) listSourceObjects(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.list(page, total, shown)
+	return c.List(page, total, shown)
 }
 
 // objectsOf gives all objects, oldest first.

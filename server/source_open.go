@@ -66,7 +66,7 @@ var warehousesInMemory sync.Map
 func (s *Server) warehouseKey(name string) string {
 	key := fmt.Sprintf("%p/%s", s, name)
 	if _, known := warehousesInMemory.LoadOrStore(key, true); !known {
-		context.AfterFunc(s.background.ctx, func() { forgetWarehouse(key) })
+		context.AfterFunc(s.background.Ctx, func() { forgetWarehouse(key) })
 	}
 	return key
 }
@@ -155,7 +155,7 @@ func (a sourceAccess) probe(ctx context.Context) (tables []api.Table, why string
 
 // probe lets go of the world while a source is tried.
 func (s *Server) probe(ctx context.Context, a sourceAccess) (tables []api.Table, why string, err error) {
-	err = s.aside(ctx, func(ctx context.Context) error {
+	err = s.latch.Aside(ctx, func(ctx context.Context) error {
 		tables, why = a.probe(ctx)
 		return nil
 	})

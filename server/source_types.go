@@ -3,19 +3,20 @@ package server
 import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // listSourceTypes lists the kinds of sources that can be created (spec 2.10).
 // They have no time of creation; the order of the catalogue stands for it.
-func (s *Server) listSourceTypes(c *call) (*reply, error) {
-	page, types := c.page(), s.sourceTypes().Types()
+func (s *Server) listSourceTypes(c *call.Call) (*call.Reply, error) {
+	page, types := c.Page(), s.sourceTypes().Types()
 	shown := []api.SourceType{}
-	for _, t := range slicePage(types, page) {
+	for _, t := range call.SlicePage(types, page) {
 		t.ConfigurationFields = api.ConfigFields{Fields: s.dialect.Fields(t.ConfigurationFields.Fields)}
 		t.CreatableViaConnectLink = linkable(t.ConfigurationFields) && s.homeless(t.ServiceName) == nil
 		shown = append(shown, t)
 	}
-	return c.list(page, int64(len(types)), shown)
+	return c.List(page, int64(len(types)), shown)
 }
 
 // sourceTypes are the types that there are at this moment: those of the program,

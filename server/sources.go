@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -35,21 +36,21 @@ func (s *Server) worksAs(src *store.Source) string {
 	return src.Engine
 }
 
-// source finds the source of the path in the caller's workspace.
-func (c *call) source(tx *store.Tx) (*store.Source, error) {
-	return tx.Source(c.who.WorkspaceID, c.id("source_id"))
+// ownSource finds the source of the path in the caller's workspace.
+func ownSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
+	return tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
 }
 
 // listSources lists the sources of the workspace.
-func (s *Server) listSources(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
-		return tx.Sources(c.who.WorkspaceID, page)
+func (s *Server) listSources(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
+		return tx.Sources(c.Who.WorkspaceID, page)
 	}, s.sourceOf)
 }
 
 // fetchSource shows one source; its credentials are never returned.
-func (s *Server) fetchSource(c *call) (*reply, error) {
-	return oneOf(c, c.source, s.sourceOf)
+func (s *Server) fetchSource(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, ownSource, s.sourceOf)
 }
 
 // newSources numbers the sources that are tried before they are stored.
@@ -57,28 +58,28 @@ var newSources atomic.Int64
 
 // createSource stores a connection whatever its test says, so that a source can
 // be set up before its network is; the result of the test tells.
-func (s *Server) createSource(c *call) (*reply, error) {
-	connection, err := c.connection()
+func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
+	connection, err := connectionIn(c)
 	if err != nil {
 		return nil, err
 	}
-	src := &store.Source{WorkspaceID: c.who.WorkspaceID}
+	src := &store.Source{WorkspaceID: c.Who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
 	a := sourceAccess{types: s.sourceTypes()}
 	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Files: s.reached.files, Network: &s.reached.network}
 	defer forgetWarehouse(a.options.Key)
-	if err := c.applySource(connection, src, &a); err != nil {
+	if err := s.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why, err := s.probe(c.ctx, a)
+	tables, why, err := s.probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ctx.Err(); err != nil {
+	if err := c.Ctx.Err(); err != nil {
 		return nil, err // nobody waits for the answer: leave nothing behind
 	}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
 		if err := tx.CreateSource(src, a.credentials); err != nil {
 			return err
@@ -92,23 +93,23 @@ func (s *Server) createSource(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.warnTest(why)
-	got, err := created(s.sourceOf(src))
-	got.deprecated = connection.Label != nil
+	warnTest(c, why)
+	got, err := call.Created(s.sourceOf(src))
+	got.Deprecated = connection.Label != nil
 	return got, err
 }
 
 // updateSource changes a connection and tests it again. The tables of a source
 // that does not answer stay as they were.
-func (s *Server) updateSource(c *call) (*reply, error) {
-	connection, err := c.connection()
+func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
+	connection, err := connectionIn(c)
 	if err != nil {
 		return nil, err
 	}
 	var src *store.Source
 	var a sourceAccess
-	err = c.view(func(tx *store.Tx) (err error) {
-		if src, err = c.source(tx); err == nil {
+	err = c.View(func(tx *store.Tx) (err error) {
+		if src, err = ownSource(c, tx); err == nil {
 			a, err = s.sourceAccess(tx, src)
 		}
 		return err
@@ -116,17 +117,17 @@ func (s *Server) updateSource(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.applySource(connection, src, &a); err != nil {
+	if err := s.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why, err := s.probe(c.ctx, a)
+	tables, why, err := s.probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.ctx.Err(); err != nil {
+	if err := c.Ctx.Err(); err != nil {
 		return nil, err
 	}
-	err = c.update(func(tx *store.Tx) error {
+	err = c.Update(func(tx *store.Tx) error {
 		// The version of src is the one that was read above: of two updates at
 		// the same time the second is a conflict, whatever its test took.
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
@@ -138,18 +139,18 @@ func (s *Server) updateSource(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.warnTest(why)
-	got, err := updated(s.sourceOf(src))
-	got.deprecated = connection.Label != nil
+	warnTest(c, why)
+	got, err := call.Updated(s.sourceOf(src))
+	got.Deprecated = connection.Label != nil
 	return got, err
 }
 
 // deleteSource refuses while syncs, datasets or models use the source. Tables
 // and topics without a sync go with it.
-func (s *Server) deleteSource(c *call) (*reply, error) {
+func (s *Server) deleteSource(c *call.Call) (*call.Reply, error) {
 	var a sourceAccess
-	err := c.update(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -170,5 +171,5 @@ func (s *Server) deleteSource(c *call) (*reply, error) {
 	if err := a.forget(); err != nil { // the source is gone all the same
 		s.log.Warn("tables of a deleted source are left over", "source", a.id, "error", err)
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -16,7 +16,12 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/descriptors"
+	"github.com/destkit/destkit/server/internal/faults"
+	"github.com/destkit/destkit/server/internal/journal"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -81,7 +86,7 @@ func assemble(config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, dialect: dialect, log: config.Log, ready: map[string]*operation{}, began: time.Now().UTC()}
+	s := &Server{latch: new(latch.Latch), config: config, dialect: dialect, log: config.Log, ready: map[string]*call.Operation{}, began: time.Now().UTC()}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -89,19 +94,21 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	config = s.config // a rule to break may be in it
+	s.shared = &call.Shared{Dialect: dialect, BaseURL: config.BaseURL, MaxBody: config.MaxBody, Before: config.before}
 	s.clock = clock.New(s.systemTime(config.SystemClock))
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {
 		s.log.Error("work on the clock failed", "name", name, "panic", value, "stack", string(stack))
 	})
-	s.background.ctx, s.background.stop = context.WithCancelCause(context.Background())
-	s.journal, s.faults, s.figures = newJournal(s), newFaults(s), newFigures(s)
+	s.background = background.NewWork(s.clock)
+	s.figures, s.journal = newFigures(s), journal.New(s.log, s.background, s.destinationsOf)
+	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.figures.fault, Operations: s.operations})
 	s.replies = newRendered()
 	s.sources.Store(source.BuiltIn())
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(int64(config.MaxForks))
 	if s.copies = config.copies; s.copies == nil {
-		s.copies = newLine(copiesAtOnce, copiesWaiting)
+		s.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
 	}
 	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
 	s.live, s.retries = newLive(s), newRetries(s)
@@ -120,11 +127,14 @@ func assemble(config Config) (*Server, error) {
 		CallTimeout:    config.CallTimeout,
 		BatchTimeout:   config.BatchTimeout,
 		Connections:    config.files.Connections,
-		Observe:        s.journal.observe,
-		Emulate:        config.Emulate,
-		FilesRoot:      s.below(filesFolder),
-		NoFiles:        s.noFiles(),
-		Limiter:        s.limiter,
+		Observe: func(x destination.Exchange) {
+			s.figures.call(x.Method, x.Outcome)
+			s.journal.Observe(x)
+		},
+		Emulate:   config.Emulate,
+		FilesRoot: s.below(filesFolder),
+		NoFiles:   s.noFiles(),
+		Limiter:   s.limiter,
 		Carry: s.broken.Carriers(func(ctx context.Context, network, address string) (net.Conn, error) {
 			return s.gate.DialContext(ctx, network, address)
 		}),
@@ -179,7 +189,6 @@ func (s *Server) open(ctx context.Context) error {
 			s.log.Warn("the clock of this machine differs from the database's, which counts", "seconds_ahead", ahead.Seconds())
 		},
 	}
-	var err error
 	// Before anything is made: a snapshot needs a store that holds nothing.
 	if err := s.unoccupied(); err != nil {
 		return err
@@ -195,9 +204,11 @@ func (s *Server) open(ctx context.Context) error {
 		defer a.spool.close()
 		return s.openSnapshot(ctx, options, a)
 	}
-	if s.store, err = store.Open(ctx, options); err != nil {
+	opened, err := store.Open(ctx, options)
+	if err != nil {
 		return err
 	}
+	s.keepIn(opened)
 	// Before the ledger is opened, which tidies it.
 	next, err := s.fits(ctx)
 	for _, step := range []func() error{s.books, func() error { return s.bind(ctx, next) }, func() error { return s.loadConnectors(ctx) }} {
@@ -305,8 +316,11 @@ func newOrganization(tx *store.Tx, name, email, workspace string) (*Tokens, erro
 }
 
 // fetchRoot says which version answers (spec 9).
-func (s *Server) fetchRoot(*call) (*reply, error) {
-	return ok(map[string]string{"version": "v1"})
+func (s *Server) fetchRoot(*call.Call) (*call.Reply, error) {
+	return call.OK(map[string]string{"version": "v1"})
 }
 
 var _ io.Closer = (*Server)(nil)
+
+// keepIn makes an opened store the one of this service and of its calls.
+func (s *Server) keepIn(opened *store.Store) { s.store, s.shared.Store = opened, opened }

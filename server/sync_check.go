@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -14,18 +15,18 @@ import (
 
 // checkSync holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
-func (s *Server) checkSync(c *call, y *store.Sync, before columnsOrigin, existingAlerts []int64) error {
+func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, existingAlerts []int64) error {
 	folded, err := s.foldSegment(c, &y.Config)
 	if err != nil {
 		return err
 	}
-	subject := mapping.Subject{Config: y.Config, Present: c.keys(), ExistingAlerts: existingAlerts}
+	subject := mapping.Subject{Config: y.Config, Present: c.Keys(), ExistingAlerts: existingAlerts}
 	// Both ends first: the rules about mappings need to know what is there.
 	problems, err := s.checkDestination(c, y, &subject)
 	if err != nil {
 		return err
 	}
-	shape, more, err := s.sourceShape(c.ctx, c.who.WorkspaceID, y.Config.SourceAttributes)
+	shape, more, err := s.sourceShape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,7 @@ func (s *Server) checkSync(c *call, y *store.Sync, before columnsOrigin, existin
 }
 
 // checkDestination finds the connection and the object that the sync writes to.
-func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
+func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.Subject) ([]api.Problem, error) {
 	at := y.Config.DestinationAttributes
 	d, err := s.destination(c, at.ConnectionID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -73,7 +74,7 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 	subject.UpdatesPart = s.dialect.UpdateNeedsIdentifier
 	// From the cache where it can be: a check should not wait for a
 	// destination.
-	objects, err := s.objects(c.ctx, d)
+	objects, err := s.objects(c.Ctx, d)
 	var f *problem.Failure
 	if errors.As(err, &f) && f.Code == http.StatusBadGateway {
 		return []api.Problem{{Field: "destination_attributes.connection_id", Message: f.Message}}, nil
@@ -100,7 +101,7 @@ func (s *Server) checkDestination(c *call, y *store.Sync, subject *mapping.Subje
 
 // checkSequence checks the parent of a sync that runs after another one: it is
 // in the workspace, and not the sync itself, directly or around a circle.
-func (s *Server) checkSequence(c *call, y *store.Sync) ([]api.Problem, error) {
+func (s *Server) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, error) {
 	parent := sequenceParent(&y.Config)
 	if parent == 0 {
 		return nil, nil
@@ -115,8 +116,8 @@ func (s *Server) checkSequence(c *call, y *store.Sync) ([]api.Problem, error) {
 		}
 		seen[at] = true
 		var before *store.Sync
-		err := c.view(func(tx *store.Tx) (err error) {
-			before, err = tx.Sync(c.who.WorkspaceID, at)
+		err := c.View(func(tx *store.Tx) (err error) {
+			before, err = tx.Sync(c.Who.WorkspaceID, at)
 			return err
 		})
 		if errors.Is(err, store.ErrNotFound) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -20,12 +21,12 @@ import (
 const recordsKept = 14 * 24 * time.Hour
 
 // fetchSyncRunRecords lists what became of each record of a run.
-func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
+func (s *Server) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 	var run *store.SyncRun
 	var y *store.Sync
-	err := c.view(func(tx *store.Tx) (err error) {
-		if run, err = tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id")); err == nil {
-			y, err = tx.Sync(c.who.WorkspaceID, run.SyncID)
+	err := c.View(func(tx *store.Tx) (err error) {
+		if run, err = tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id")); err == nil {
+			y, err = tx.Sync(c.Who.WorkspaceID, run.SyncID)
 		}
 		return err
 	})
@@ -35,7 +36,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	if s.forgotten(run) {
 		return nil, problem.Refuse(http.StatusGone, "the records of this run are not kept any more; they are for 14 days")
 	}
-	query, event := c.r.URL.Query(), eventField(y)
+	query, event := c.R.URL.Query(), eventField(y)
 	filter := ledger.Filter{Operation: query.Get("operation")}
 	if text := query.Get("primary_identifier"); text != "" {
 		key, other := identifierKeys(text)
@@ -51,7 +52,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 			filter.Verdict = verdict
 		}
 	}
-	page := c.page()
+	page := c.Page()
 	var records []ledger.Logged
 	var total int64
 	// A page so far away that its place overflows has nothing, as one past the end.
@@ -77,7 +78,7 @@ func (s *Server) fetchSyncRunRecords(c *call) (*reply, error) {
 	for i := range records {
 		shown[i] = recordOf(&records[i], event)
 	}
-	return c.list(page, total, shown)
+	return c.List(page, total, shown)
 }
 
 // forgotten reports whether the time of a run's records is over.

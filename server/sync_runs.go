@@ -5,15 +5,16 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
 // listSyncRuns lists the runs of one sync, which must be the caller's.
-func (s *Server) listSyncRuns(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.SyncRun, int64, error) {
-		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+func (s *Server) listSyncRuns(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.SyncRun, int64, error) {
+		y, err := tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
 		if err != nil {
 			return nil, 0, err
 		}
@@ -30,26 +31,26 @@ func syncRunOf(run *store.SyncRun) api.SyncRun {
 }
 
 // fetchSyncRun shows one run of any sync of the workspace.
-func (s *Server) fetchSyncRun(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.SyncRun, error) {
-		return tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+func (s *Server) fetchSyncRun(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SyncRun, error) {
+		return tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id"))
 	}, s.engine.shown)
 }
 
 // triggerSync queues a run. While an earlier one of the sync is active the new
 // one is skipped. Clients force a full sync in the query or in the
 // body.
-func (s *Server) triggerSync(c *call) (*reply, error) {
+func (s *Server) triggerSync(c *call.Call) (*call.Reply, error) {
 	var body struct {
 		Force bool `json:"force_full_sync"`
 	}
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	force := body.Force || c.flag("force_full_sync")
-	run := &store.SyncRun{WorkspaceID: c.who.WorkspaceID}
-	err := c.update(func(tx *store.Tx) error {
-		y, err := tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+	force := body.Force || c.Flag("force_full_sync")
+	run := &store.SyncRun{WorkspaceID: c.Who.WorkspaceID}
+	err := c.Update(func(tx *store.Tx) error {
+		y, err := tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
 		if err != nil {
 			return err
 		}
@@ -63,15 +64,15 @@ func (s *Server) triggerSync(c *call) (*reply, error) {
 		return nil, err
 	}
 	s.launch(run)
-	return ok(map[string]int64{"sync_run_id": run.ID})
+	return call.OK(map[string]int64{"sync_run_id": run.ID})
 }
 
 // launch hands a queued run to the engine; one that was skipped stays so.
 func (s *Server) launch(run *store.SyncRun) {
 	if run.ID != 0 && run.Run.Status == api.RunQueued {
-		s.lifecycle.queued(s.background.ctx, run)
+		s.lifecycle.queued(s.background.Ctx, run)
 		if s.fleet != nil {
-			s.engine.expect(s.background.ctx, run) // it is in the queue already
+			s.engine.expect(s.background.Ctx, run) // it is in the queue already
 			return
 		}
 		s.engine.start(run.WorkspaceID, run.ID)
@@ -102,11 +103,11 @@ const errorCanceled = "CANCELED"
 
 // cancelSyncRun ends a run that is not over. It counts as failed, with canceled
 // true; what was acknowledged stays.
-func (s *Server) cancelSyncRun(c *call) (*reply, error) {
+func (s *Server) cancelSyncRun(c *call.Call) (*call.Reply, error) {
 	var y *store.Sync
 	var ended *store.SyncRun
-	err := c.update(func(tx *store.Tx) error {
-		run, err := tx.SyncRun(c.who.WorkspaceID, c.id("sync_run_id"))
+	err := c.Update(func(tx *store.Tx) error {
+		run, err := tx.SyncRun(c.Who.WorkspaceID, c.ID("sync_run_id"))
 		if err != nil {
 			return err
 		}
@@ -130,7 +131,7 @@ func (s *Server) cancelSyncRun(c *call) (*reply, error) {
 		return nil, err
 	}
 	if ended != nil {
-		s.lifecycle.ended(c.ctx, y, ended)
+		s.lifecycle.ended(c.Ctx, y, ended)
 	}
-	return &reply{code: http.StatusOK, body: api.Reply{Status: api.StatusCancelled, Data: struct{}{}}}, nil
+	return &call.Reply{Code: http.StatusOK, Body: api.Reply{Status: api.StatusCancelled, Data: struct{}{}}}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
@@ -29,19 +30,19 @@ func (s *Server) syncOf(y *store.Sync, update bool) any {
 
 // listSyncs answers from rendered replies: 100 syncs are much text, and most
 // have not changed since they were last shown.
-func (s *Server) listSyncs(c *call) (*reply, error) {
-	at := syncPage{c.who.WorkspaceID, c.page()}
+func (s *Server) listSyncs(c *call.Call) (*call.Reply, error) {
+	at := syncPage{c.Who.WorkspaceID, c.Page()}
 	// Asked before the rows are read: a change in between makes the kept page
 	// useless, never wrong.
 	generation := s.store.Generation()
 	if l, ok := s.replies.listed(generation, at); ok {
 		if texts := s.replies.all(l.heads); texts != nil {
-			return c.listRendered(at.page, l.total, texts)
+			return listRendered(c, at.page, l.total, texts)
 		}
 	}
 	var l listedSyncs
 	var texts [][]byte
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		if l.heads, l.total, err = tx.SyncHeads(at.workspaceID, at.page); err != nil {
 			return err
 		}
@@ -58,7 +59,7 @@ func (s *Server) listSyncs(c *call) (*reply, error) {
 		return nil, err
 	}
 	s.replies.keepListed(generation, at, l)
-	return c.listRendered(at.page, l.total, texts)
+	return listRendered(c, at.page, l.total, texts)
 }
 
 // renderedSync is one sync as JSON, from the kept replies when its version is
@@ -82,12 +83,12 @@ func (s *Server) renderedSync(tx *store.Tx, workspaceID int64, head store.Head) 
 
 // fetchSync answers from the kept text: clients ask for one sync more often
 // than for anything else.
-func (s *Server) fetchSync(c *call) (*reply, error) {
+func (s *Server) fetchSync(c *call.Call) (*call.Reply, error) {
 	var text []byte
-	err := c.view(func(tx *store.Tx) error {
-		head, err := tx.SyncHead(c.who.WorkspaceID, c.id("sync_id"))
+	err := c.View(func(tx *store.Tx) error {
+		head, err := tx.SyncHead(c.Who.WorkspaceID, c.ID("sync_id"))
 		if err == nil {
-			text, err = s.renderedSync(tx, c.who.WorkspaceID, head)
+			text, err = s.renderedSync(tx, c.Who.WorkspaceID, head)
 		}
 		return err
 	})
@@ -96,7 +97,7 @@ func (s *Server) fetchSync(c *call) (*reply, error) {
 	}
 	raw := make([]byte, 0, len(text)+40)
 	raw = append(append(append(raw, `{"status":"success","data":`...), text...), "}\n"...)
-	return &reply{code: http.StatusOK, raw: raw}, nil
+	return &call.Reply{Code: http.StatusOK, Raw: raw}, nil
 }
 
 // deprecatedSyncFields are those of spec 9.
@@ -105,31 +106,31 @@ var deprecatedSyncFields = []string{
 	"failed_record_notifications_enabled", "failed_record_notifications_threshold_percent",
 }
 
-// deprecatedFields reports whether the body of the call has one of them.
-func (c *call) deprecatedFields() bool {
+// sentDeprecatedFields reports whether the body of the call has one of them.
+func sentDeprecatedFields(c *call.Call) bool {
 	for _, field := range deprecatedSyncFields {
-		if c.has(field) {
+		if c.Has(field) {
 			return true
 		}
 	}
 	return false
 }
 
-// validateOnly reports whether the call only asks (spec 4.1.2).
-func (c *call) validateOnly() bool {
-	return c.has("validate_only") && string(c.present["validate_only"]) == "true"
+// onlyValidates reports whether the call only asks (spec 4.1.2).
+func onlyValidates(c *call.Call) bool {
+	return c.Has("validate_only") && string(c.Present["validate_only"]) == "true"
 }
 
 // createSync stores a valid configuration; it starts nothing.
-func (s *Server) createSync(c *call) (*reply, error) {
-	y := &store.Sync{WorkspaceID: c.who.WorkspaceID, Status: api.SyncReady}
+func (s *Server) createSync(c *call.Call) (*call.Reply, error) {
+	y := &store.Sync{WorkspaceID: c.Who.WorkspaceID, Status: api.SyncReady}
 	if err := s.configure(c, y); err != nil {
 		return nil, err
 	}
-	if c.validateOnly() {
+	if onlyValidates(c) {
 		return s.validated(c, y)
 	}
-	if err := c.update(func(tx *store.Tx) error {
+	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
 		if err := tx.CreateSync(y); err != nil {
 			return err
@@ -139,13 +140,13 @@ func (s *Server) createSync(c *call) (*reply, error) {
 		return nil, err
 	}
 	s.schedule.put(y)
-	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
+	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
 }
 
 // validated answers a call with validate_only: the sync as it would be.
-func (s *Server) validated(c *call, y *store.Sync) (*reply, error) {
+func (s *Server) validated(c *call.Call, y *store.Sync) (*call.Reply, error) {
 	// As it would stand after the change.
 	now := s.clock.Now()
 	if y.ID == 0 {
@@ -163,15 +164,15 @@ func (s *Server) validated(c *call, y *store.Sync) (*reply, error) {
 		delete(fields, "id")
 		body.Data = fields
 	}
-	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: body}, nil
+	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: body}, nil
 }
 
 // updateSync changes what the body holds and keeps the rest (spec 4.1.1). Two
 // updates at once never mix: the later one is refused with 409.
-func (s *Server) updateSync(c *call) (*reply, error) {
+func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 	var y *store.Sync
-	err := c.view(func(tx *store.Tx) (err error) {
-		y, err = tx.Sync(c.who.WorkspaceID, c.id("sync_id"))
+	err := c.View(func(tx *store.Tx) (err error) {
+		y, err = tx.Sync(c.Who.WorkspaceID, c.ID("sync_id"))
 		return err
 	})
 	if err != nil {
@@ -180,10 +181,10 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 	if err := s.configure(c, y); err != nil {
 		return nil, err
 	}
-	if c.validateOnly() {
+	if onlyValidates(c) {
 		return s.validated(c, y)
 	}
-	if err := c.update(func(tx *store.Tx) error {
+	if err := c.Update(func(tx *store.Tx) error {
 		numberAlerts(y)
 		if err := tx.SaveSync(y); err != nil {
 			return err
@@ -193,18 +194,18 @@ func (s *Server) updateSync(c *call) (*reply, error) {
 		return nil, err
 	}
 	s.schedule.put(y)
-	return &reply{code: http.StatusOK, deprecated: c.deprecatedFields(), body: api.Reply{
+	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
 		Status: api.StatusUpdated, Data: s.syncOf(y, true),
 	}}, nil
 }
 
 // configure lays the body over the sync, checks the whole and completes it.
-func (s *Server) configure(c *call, y *store.Sync) error {
+func (s *Server) configure(c *call.Call, y *store.Sync) error {
 	// An update names by id the alerts that stay; ids of nobody are
 	// refused.
 	existing := alertIDs(&y.Config)
 	before := originOf(y)
-	if err := c.overlay(&y.Config); err != nil {
+	if err := overlay(c, &y.Config); err != nil {
 		return err
 	}
 	dropGenerated(y)
@@ -213,13 +214,13 @@ func (s *Server) configure(c *call, y *store.Sync) error {
 
 // overlay lays the body over the stored configuration: what it holds replaces
 // the stored value whole, null included, and what it leaves out stays.
-func (c *call) overlay(dst *api.SyncConfig) error {
+func overlay(c *call.Call, dst *api.SyncConfig) error {
 	before := *dst
-	mapping.Supersede(dst, c.keys())
-	if err := c.decode(dst); err != nil {
+	mapping.Supersede(dst, c.Keys())
+	if err := c.Decode(dst); err != nil {
 		return err
 	}
-	mapping.FollowDeprecated(&before, dst, c.keys())
+	mapping.FollowDeprecated(&before, dst, c.Keys())
 	return nil
 }
 
@@ -235,11 +236,11 @@ func numberAlerts(y *store.Sync) {
 }
 
 // deleteSync refuses while a run is active; finished runs go with the sync.
-func (s *Server) deleteSync(c *call) (*reply, error) {
-	id := c.id("sync_id")
+func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
+	id := c.ID("sync_id")
 	var from sourceAccess
-	err := c.update(func(tx *store.Tx) error {
-		y, err := tx.Sync(c.who.WorkspaceID, id)
+	err := c.Update(func(tx *store.Tx) error {
+		y, err := tx.Sync(c.Who.WorkspaceID, id)
 		if err != nil {
 			return err
 		}
@@ -262,5 +263,5 @@ func (s *Server) deleteSync(c *call) (*reply, error) {
 		s.log.Warn("books of a deleted sync stay", "sync", id, "error", err)
 	}
 	s.dropState(from, id)
-	return deleted()
+	return call.Deleted()
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -25,14 +26,14 @@ func tableNameOf(t *store.SourceTable) api.Table {
 	}
 }
 
-// table finds the table of the path. One that the source no longer has is not
+// ownTable finds the table of the path. One that the source no longer has is not
 // found; it comes back under the same id when the source has it again.
-func (c *call) table(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := c.source(tx)
+func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
-	t, err := tx.SourceTable(src.ID, c.id("table_id"))
+	t, err := tx.SourceTable(src.ID, c.ID("table_id"))
 	if err == nil && t.Gone {
 		err = fmt.Errorf("table %d is gone: %w", t.ID, store.ErrNotFound)
 	}
@@ -40,18 +41,18 @@ func (c *call) table(tx *store.Tx) (*store.Source, *store.SourceTable, error) {
 }
 
 // fetchSourceTable shows a table with the columns that the last refresh saw.
-func (s *Server) fetchSourceTable(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.SourceTable, error) {
-		_, t, err := c.table(tx)
+func (s *Server) fetchSourceTable(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
+		_, t, err := ownTable(c, tx)
 		return t, err
 	}, tableOf)
 }
 
 // refreshSourceTables discovers the tables again.
-func (s *Server) refreshSourceTables(c *call) (*reply, error) {
+func (s *Server) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	var a sourceAccess
-	err := c.view(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+	err := c.View(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err == nil {
 			a, err = s.sourceAccess(tx, src)
 		}
@@ -81,8 +82,8 @@ func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
 			return tx.PutSourceTables(a.id, tables)
 		})
 	}
-	return s.aside(ctx, func(ctx context.Context) error {
-		return s.plans.once(ctx, s.later, fmt.Sprintf("tables of source %d", a.id), discover)
+	return s.latch.Aside(ctx, func(ctx context.Context) error {
+		return s.plans.Once(ctx, s.background.Later, fmt.Sprintf("tables of source %d", a.id), discover)
 	})
 }
 
@@ -97,15 +98,17 @@ func (a sourceAccess) changed(tx *store.Tx) (bool, error) {
 }
 
 // refreshTableColumns reads the columns of one table again.
-func (s *Server) refreshTableColumns(c *call) (*reply, error) { return s.refreshTable(c, c.table) }
+func (s *Server) refreshTableColumns(c *call.Call) (*call.Reply, error) {
+	return s.refreshTable(c, ownTable)
+}
 
 // refreshTable does so for a table however the path names it.
-func (s *Server) refreshTable(c *call, find func(*store.Tx) (*store.Source, *store.SourceTable, error)) (*reply, error) {
+func (s *Server) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) (*call.Reply, error) {
 	var a sourceAccess
 	var t *store.SourceTable
-	err := c.view(func(tx *store.Tx) (err error) {
+	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
-		if src, t, err = find(tx); err == nil {
+		if src, t, err = find(c, tx); err == nil {
 			a, err = s.sourceAccess(tx, src)
 		}
 		return err
@@ -151,25 +154,25 @@ func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.Sourc
 }
 
 // fetchRefreshTablesStatus tells how a refresh of the tables goes.
-func (s *Server) fetchRefreshTablesStatus(c *call) (*reply, error) {
-	err := c.view(func(tx *store.Tx) error {
-		_, err := c.source(tx)
+func (s *Server) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
+	err := c.View(func(tx *store.Tx) error {
+		_, err := ownSource(c, tx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.refreshStatus(c, store.RefreshTables, c.id("source_id"))
+	return s.refreshStatus(c, store.RefreshTables, c.ID("source_id"))
 }
 
 // fetchRefreshColumnsStatus does so for the columns of one table.
-func (s *Server) fetchRefreshColumnsStatus(c *call) (*reply, error) {
-	err := c.view(func(tx *store.Tx) error {
-		_, _, err := c.table(tx)
+func (s *Server) fetchRefreshColumnsStatus(c *call.Call) (*call.Reply, error) {
+	err := c.View(func(tx *store.Tx) error {
+		_, _, err := ownTable(c, tx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.refreshStatus(c, store.RefreshColumns, c.id("table_id"))
+	return s.refreshStatus(c, store.RefreshColumns, c.ID("table_id"))
 }

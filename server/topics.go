@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -22,13 +23,13 @@ type topicBody struct {
 
 // apply sets what the body holds and names all that is wrong with it. A new
 // sample message makes a new schema (spec 4.1.8).
-func (b topicBody) apply(c *call, t *store.Topic) error {
+func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	var problems []api.Problem
 	if b.Name != nil {
 		t.Name = strings.TrimSpace(*b.Name)
 	}
 	problems = append(problems, checkName("name", t.Name)...)
-	if c.has("description") { // null takes it away
+	if c.Has("description") { // null takes it away
 		t.Description = b.Description
 	}
 	// null is the same as leaving it out: a topic always has a schema.
@@ -95,19 +96,19 @@ func topicOf(t *store.Topic) api.Topic {
 	}
 }
 
-// topic finds the topic of the path below the source of the path.
-func (c *call) topic(tx *store.Tx) (*store.Topic, error) {
-	src, err := c.source(tx)
+// ownTopic finds the topic of the path below the source of the path.
+func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
-	return tx.Topic(src.ID, c.id("topic_id"))
+	return tx.Topic(src.ID, c.ID("topic_id"))
 }
 
 // listTopics lists the topics of a source; one that does not stream has none.
-func (s *Server) listTopics(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
-		src, err := c.source(tx)
+func (s *Server) listTopics(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -116,14 +117,14 @@ func (s *Server) listTopics(c *call) (*reply, error) {
 }
 
 // createTopic adds a topic to a source that streams; other sources have tables.
-func (s *Server) createTopic(c *call) (*reply, error) {
+func (s *Server) createTopic(c *call.Call) (*call.Reply, error) {
 	var body topicBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	t := &store.Topic{}
-	if err := c.update(func(tx *store.Tx) error {
-		src, err := c.source(tx)
+	if err := c.Update(func(tx *store.Tx) error {
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -139,23 +140,23 @@ func (s *Server) createTopic(c *call) (*reply, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return created(topicOf(t))
+	return call.Created(topicOf(t))
 }
 
 // fetchTopic shows a topic; of its sample message only the schema is shown.
-func (s *Server) fetchTopic(c *call) (*reply, error) {
-	return oneOf(c, c.topic, topicOf)
+func (s *Server) fetchTopic(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, ownTopic, topicOf)
 }
 
 // updateTopic changes what the body holds; all of it is optional (spec 4).
-func (s *Server) updateTopic(c *call) (*reply, error) {
+func (s *Server) updateTopic(c *call.Call) (*call.Reply, error) {
 	var body topicBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var shown api.Topic
-	err := c.update(func(tx *store.Tx) error {
-		t, err := c.topic(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		t, err := ownTopic(c, tx)
 		if err != nil {
 			return err
 		}
@@ -171,13 +172,13 @@ func (s *Server) updateTopic(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updated(shown)
+	return call.Updated(shown)
 }
 
 // deleteTopic removes a topic with its messages, unless a sync reads it.
-func (s *Server) deleteTopic(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		t, err := c.topic(tx)
+func (s *Server) deleteTopic(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		t, err := ownTopic(c, tx)
 		if err != nil {
 			return err
 		}
@@ -189,5 +190,5 @@ func (s *Server) deleteTopic(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"net/http"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 )
 
@@ -15,8 +16,8 @@ const maxTrusted = 4 << 20
 // controlTrust adds authorities for destinations (spec 5.2.1). Where several
 // processes share an installation, they hold for all of them, and for those that
 // start later.
-func (s *Server) controlTrust(c *controlCall) (any, error) {
-	text, err := c.text(1 << 20)
+func (s *Server) controlTrust(c *call.Control) (any, error) {
+	text, err := c.Text(1 << 20)
 	if err != nil {
 		return nil, err
 	}
@@ -28,7 +29,7 @@ func (s *Server) controlTrust(c *controlCall) (any, error) {
 		s.forks.trust(text)
 		return map[string]int{"trusted": n}, nil
 	}
-	err = s.settings.set(c.r.Context(), settingTrust, func(kept []byte) ([]byte, error) {
+	err = s.settings.Set(c.R.Context(), settingTrust, func(kept []byte) ([]byte, error) {
 		for rest := text; ; {
 			var block *pem.Block
 			if block, rest = pem.Decode(rest); block == nil {

@@ -2,13 +2,14 @@ package server
 
 import (
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // listUsers lists the members of the organization (spec 2.14).
-func (s *Server) listUsers(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.User, int64, error) {
-		return tx.Users(c.who.OrganizationID, page)
+func (s *Server) listUsers(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.User, int64, error) {
+		return tx.Users(c.Who.OrganizationID, page)
 	}, func(u *store.User) api.User { return userOf(u, u.Role) })
 }
 

@@ -128,7 +128,7 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 		return time.Time{}, ctx.Err()
 	}
 	l.judge(d, made, err)
-	l.s.journal.webhook(workspace.OrganizationID, hook, d, time.Since(began))
+	l.s.journal.Webhook(workspace.OrganizationID, hook, d, time.Since(began))
 	if d.Status != store.DeliveryDelivered {
 		l.s.log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
 			"event", d.Event, "attempt", d.Attempts, "http_status", d.HTTPStatus, "error", d.Error)

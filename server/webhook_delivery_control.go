@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-func (s *Server) deliveryRoutes() []controlRoute {
-	return []controlRoute{
-		{"GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", s.controlDeliveries},
+func (s *Server) deliveryRoutes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", s.controlDeliveries),
 	}
 }
 
@@ -48,8 +49,8 @@ func (f deliveryFilter) fits(d *store.WebhookDelivery) bool {
 
 // controlDeliveries pages after filtering, as the mailbox does: its total is
 // that of what was asked for.
-func (s *Server) controlDeliveries(c *controlCall) (any, error) {
-	query, err := c.query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "limit")
+func (s *Server) controlDeliveries(c *call.Control) (any, error) {
+	query, err := c.Query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "limit")
 	if err != nil {
 		return nil, err
 	}
@@ -57,16 +58,16 @@ func (s *Server) controlDeliveries(c *controlCall) (any, error) {
 	for name, into := range map[string]*int64{
 		"workspace": &filter.workspace, "webhook": &filter.webhook, "sync": &filter.sync, "sync_run": &filter.run,
 	} {
-		if *into, err = integer(query, name, 0, 1, 1<<62); err != nil {
+		if *into, err = call.Integer(query, name, 0, 1, 1<<62); err != nil {
 			return nil, err
 		}
 	}
-	limit, err := integer(query, "limit", 1000, 1, 10_000)
+	limit, err := call.Integer(query, "limit", 1000, 1, 10_000)
 	if err != nil {
 		return nil, err
 	}
 	list := []deliveryShown{}
-	err = s.store.View(c.r.Context(), func(tx *store.Tx) error {
+	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
 		organizations, err := chosenOrganizations(tx, query)
 		if err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -24,7 +25,7 @@ type webhookBody struct {
 }
 
 // apply sets what the body holds and names all that is wrong with it.
-func (b webhookBody) apply(c *call, w *store.Webhook) error {
+func (b webhookBody) apply(c *call.Call, w *store.Webhook) error {
 	var problems []api.Problem
 	if b.Name != nil {
 		w.Name = strings.TrimSpace(*b.Name)
@@ -34,7 +35,7 @@ func (b webhookBody) apply(c *call, w *store.Webhook) error {
 		w.Endpoint = *b.Endpoint
 	}
 	problems = append(problems, checkEndpoint("endpoint", w.Endpoint)...)
-	if c.has("description") { // null takes it away
+	if c.Has("description") { // null takes it away
 		w.Description = b.Description
 	}
 	if b.Events != nil {
@@ -113,19 +114,19 @@ func webhookOf(w *store.Webhook) api.Webhook {
 }
 
 // listWebhooks lists the webhooks of the workspace, without their secrets.
-func (s *Server) listWebhooks(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
-		return tx.Webhooks(c.who.WorkspaceID, page)
+func (s *Server) listWebhooks(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
+		return tx.Webhooks(c.Who.WorkspaceID, page)
 	}, webhookOf)
 }
 
 // createWebhook answers with the secret, which is never shown again.
-func (s *Server) createWebhook(c *call) (*reply, error) {
+func (s *Server) createWebhook(c *call.Call) (*call.Reply, error) {
 	var body webhookBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	w := &store.Webhook{WorkspaceID: c.who.WorkspaceID, Events: slices.Clone(api.WebhookEvents)}
+	w := &store.Webhook{WorkspaceID: c.Who.WorkspaceID, Events: slices.Clone(api.WebhookEvents)}
 	if err := body.apply(c, w); err != nil {
 		return nil, err
 	}
@@ -133,30 +134,30 @@ func (s *Server) createWebhook(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.update(func(tx *store.Tx) error { return tx.CreateWebhook(w, secret) }); err != nil {
+	if err := c.Update(func(tx *store.Tx) error { return tx.CreateWebhook(w, secret) }); err != nil {
 		return nil, err
 	}
 	shown := webhookOf(w)
 	shown.Secret = &secret
-	return created(shown)
+	return call.Created(shown)
 }
 
 // fetchWebhook shows a webhook without its secret.
-func (s *Server) fetchWebhook(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.Webhook, error) {
-		return tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
+func (s *Server) fetchWebhook(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Webhook, error) {
+		return tx.Webhook(c.Who.WorkspaceID, c.ID("webhook_id"))
 	}, webhookOf)
 }
 
 // updateWebhook changes what the body holds; the secret stays for good.
-func (s *Server) updateWebhook(c *call) (*reply, error) {
+func (s *Server) updateWebhook(c *call.Call) (*call.Reply, error) {
 	var body webhookBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var shown api.Webhook
-	err := c.update(func(tx *store.Tx) error {
-		w, err := tx.Webhook(c.who.WorkspaceID, c.id("webhook_id"))
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := tx.Webhook(c.Who.WorkspaceID, c.ID("webhook_id"))
 		if err != nil {
 			return err
 		}
@@ -172,16 +173,16 @@ func (s *Server) updateWebhook(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updated(shown)
+	return call.Updated(shown)
 }
 
 // deleteWebhook removes a webhook; nothing else refers to it.
-func (s *Server) deleteWebhook(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		return tx.DeleteWebhook(c.who.WorkspaceID, c.id("webhook_id"))
+func (s *Server) deleteWebhook(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		return tx.DeleteWebhook(c.Who.WorkspaceID, c.ID("webhook_id"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

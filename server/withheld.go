@@ -70,7 +70,7 @@ func (s *Server) openFolders(own []string) ([]reach.Folder, error) {
 	if s.config.AllowFiles != nil || s.config.WorkFolder == "" {
 		return folders, nil
 	}
-	others, err := s.hasOthers(s.background.ctx)
+	others, err := s.hasOthers(s.background.Ctx)
 	if err != nil {
 		return nil, fmt.Errorf("look for organizations of others: %w", err)
 	}

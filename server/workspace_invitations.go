@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -27,19 +28,19 @@ func workspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation
 	}
 }
 
-// owned finds the workspace of the path and demands that the caller may invite.
-func (c *call) owned(tx *store.Tx) (*store.Workspace, error) {
-	w, err := c.workspace(tx)
+// ownedWorkspace finds the workspace of the path and demands that the caller may invite.
+func ownedWorkspace(c *call.Call, tx *store.Tx) (*store.Workspace, error) {
+	w, err := ownWorkspace(c, tx)
 	if err != nil {
 		return nil, err
 	}
-	return w, c.may(tx, w.ID, api.RoleOwner)
+	return w, requireRole(c, tx, w.ID, api.RoleOwner)
 }
 
 // listWorkspaceInvitations is open to every member, as the list of users is.
-func (s *Server) listWorkspaceInvitations(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.WorkspaceInvitation, int64, error) {
-		w, err := c.workspace(tx)
+func (s *Server) listWorkspaceInvitations(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.WorkspaceInvitation, int64, error) {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -49,17 +50,17 @@ func (s *Server) listWorkspaceInvitations(c *call) (*reply, error) {
 
 // createWorkspaceInvitation makes one invitation for each address; members of
 // the organization join at once (spec 4.1.5). data is the first invitation.
-func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
+func (s *Server) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	var body workspaceInvitationBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	if err := checkEmails(body.Emails); err != nil {
 		return nil, err
 	}
 	shown := []api.WorkspaceInvitation{}
-	err := c.update(func(tx *store.Tx) error {
-		w, err := c.owned(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := ownedWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
@@ -76,7 +77,7 @@ func (s *Server) createWorkspaceInvitation(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reply{code: http.StatusOK, body: struct {
+	return &call.Reply{Code: http.StatusOK, Body: struct {
 		api.Reply
 		Invitations []api.WorkspaceInvitation `json:"invitations"`
 	}{api.Reply{Status: api.StatusSuccess, Data: shown[0]}, shown}}, nil
@@ -103,8 +104,8 @@ func checkEmails(emails []string) error {
 }
 
 // inviteToWorkspace makes the n-th invitation of a call.
-func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n int, email, role string) (*store.WorkspaceInvitation, error) {
-	i := &store.WorkspaceInvitation{WorkspaceID: w.ID, Email: email, Role: role, CreatedByID: c.who.User.ID}
+func (s *Server) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Workspace, n int, email, role string) (*store.WorkspaceInvitation, error) {
+	i := &store.WorkspaceInvitation{WorkspaceID: w.ID, Email: email, Role: role, CreatedByID: c.Who.User.ID}
 	open, err := tx.OpenWorkspaceInvitation(w.ID, email)
 	if err == nil {
 		return nil, problem.ConflictField(fmt.Sprintf("emails[%d]", n), "invitation %d for this address is still open; change or delete it", open.ID)
@@ -131,30 +132,30 @@ func (s *Server) inviteToWorkspace(c *call, tx *store.Tx, w *store.Workspace, n 
 }
 
 // fetchWorkspaceInvitation shows one of the workspace in the path.
-func (s *Server) fetchWorkspaceInvitation(c *call) (*reply, error) {
-	return oneOf(c, func(tx *store.Tx) (*store.WorkspaceInvitation, error) {
-		w, err := c.workspace(tx)
+func (s *Server) fetchWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.WorkspaceInvitation, error) {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, err
 		}
-		return tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
+		return tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
 	}, workspaceInvitationOf)
 }
 
 // updateWorkspaceInvitation sets the role that the user gets when claiming
 // (spec 4.1.6); afterwards it cannot be changed here.
-func (s *Server) updateWorkspaceInvitation(c *call) (*reply, error) {
+func (s *Server) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	var body workspaceInvitationBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var shown api.WorkspaceInvitation
-	err := c.update(func(tx *store.Tx) error {
-		w, err := c.owned(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := ownedWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
-		i, err := tx.WorkspaceInvitation(w.ID, c.id("invitation_id"))
+		i, err := tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
 		if err != nil {
 			return err
 		}
@@ -171,21 +172,21 @@ func (s *Server) updateWorkspaceInvitation(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updated(shown)
+	return call.Updated(shown)
 }
 
 // deleteWorkspaceInvitation takes an open one back; who has claimed it stays a
 // member.
-func (s *Server) deleteWorkspaceInvitation(c *call) (*reply, error) {
-	err := c.update(func(tx *store.Tx) error {
-		w, err := c.owned(tx)
+func (s *Server) deleteWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := ownedWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
-		return tx.DeleteWorkspaceInvitation(w.ID, c.id("invitation_id"))
+		return tx.DeleteWorkspaceInvitation(w.ID, c.ID("invitation_id"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }

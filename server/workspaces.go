@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -69,32 +70,32 @@ func workspaceOf(w *store.Workspace) api.Workspace {
 
 // listWorkspaces lists those of the organization, also where the user is no
 // member.
-func (s *Server) listWorkspaces(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Workspace, int64, error) {
-		return tx.Workspaces(c.who.OrganizationID, page)
+func (s *Server) listWorkspaces(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Workspace, int64, error) {
+		return tx.Workspaces(c.Who.OrganizationID, page)
 	}, workspaceOf)
 }
 
 // createWorkspace answers 201 with the status success (spec 4); the key is
 // shown only when asked for (spec 4.1.7). The creator becomes its owner.
-func (s *Server) createWorkspace(c *call) (*reply, error) {
-	if err := c.requireAdmin(); err != nil {
+func (s *Server) createWorkspace(c *call.Call) (*call.Reply, error) {
+	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
 	var body workspaceBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
-	w := &store.Workspace{OrganizationID: c.who.OrganizationID, NotificationEmails: []string{}}
+	w := &store.Workspace{OrganizationID: c.Who.OrganizationID, NotificationEmails: []string{}}
 	if err := body.apply(w); err != nil {
 		return nil, err
 	}
 	var key string
-	err := c.update(func(tx *store.Tx) (err error) {
+	err := c.Update(func(tx *store.Tx) (err error) {
 		if err := tx.CreateWorkspace(w); err != nil {
 			return err
 		}
-		if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: c.who.User.ID, Role: api.RoleOwner}); err != nil {
+		if err := tx.CreateMembership(&store.Membership{WorkspaceID: w.ID, UserID: c.Who.User.ID, Role: api.RoleOwner}); err != nil {
 			return err
 		}
 		key, err = tx.NewWorkspaceKey(w.ID)
@@ -107,21 +108,21 @@ func (s *Server) createWorkspace(c *call) (*reply, error) {
 	if body.ReturnKey {
 		shown.APIKey = &key
 	}
-	return &reply{code: http.StatusCreated, body: api.Reply{Status: api.StatusSuccess, Data: shown}}, nil
+	return &call.Reply{Code: http.StatusCreated, Body: api.Reply{Status: api.StatusSuccess, Data: shown}}, nil
 }
 
-// workspace finds the workspace of the path within the caller's organization.
-func (c *call) workspace(tx *store.Tx) (*store.Workspace, error) {
-	return tx.Workspace(c.who.OrganizationID, c.id("workspace_id"))
+// ownWorkspace finds the workspace of the path within the caller's organization.
+func ownWorkspace(c *call.Call, tx *store.Tx) (*store.Workspace, error) {
+	return tx.Workspace(c.Who.OrganizationID, c.ID("workspace_id"))
 }
 
-// may refuses users who are neither admins of the organization nor have one of
+// requireRole refuses users who are neither admins of the organization nor have one of
 // the roles in the workspace.
-func (c *call) may(tx *store.Tx, workspaceID int64, roles ...string) error {
-	if c.who.admin() {
+func requireRole(c *call.Call, tx *store.Tx, workspaceID int64, roles ...string) error {
+	if c.Who.Admin() {
 		return nil
 	}
-	m, err := tx.Membership(workspaceID, c.who.User.ID)
+	m, err := tx.Membership(workspaceID, c.Who.User.ID)
 	if err == nil && slices.Contains(roles, m.Role) {
 		return nil
 	}
@@ -129,29 +130,29 @@ func (c *call) may(tx *store.Tx, workspaceID int64, roles ...string) error {
 }
 
 // fetchWorkspace shows one of the organization's.
-func (s *Server) fetchWorkspace(c *call) (*reply, error) {
-	return oneOf(c, c.workspace, workspaceOf)
+func (s *Server) fetchWorkspace(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, ownWorkspace, workspaceOf)
 }
 
 // fetchOwnWorkspace shows the workspace that the key belongs to.
-func (s *Server) fetchOwnWorkspace(c *call) (*reply, error) {
-	return ok(workspaceOf(c.who.Workspace))
+func (s *Server) fetchOwnWorkspace(c *call.Call) (*call.Reply, error) {
+	return call.OK(workspaceOf(c.Who.Workspace))
 }
 
 // updateWorkspace is for admins and owners of the workspace. Nobody publishes who
 // may do what, so the roles are taken at their names.
-func (s *Server) updateWorkspace(c *call) (*reply, error) {
+func (s *Server) updateWorkspace(c *call.Call) (*call.Reply, error) {
 	var body workspaceBody
-	if err := c.decode(&body); err != nil {
+	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	var shown api.Workspace
-	err := c.update(func(tx *store.Tx) error {
-		w, err := c.workspace(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
-		if err := c.may(tx, w.ID, api.RoleOwner); err != nil {
+		if err := requireRole(c, tx, w.ID, api.RoleOwner); err != nil {
 			return err
 		}
 		if err := body.apply(w); err != nil {
@@ -166,17 +167,17 @@ func (s *Server) updateWorkspace(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return updated(shown)
+	return call.Updated(shown)
 }
 
 // deleteWorkspace deletes everything in it as well: nothing published says that a
 // workspace must be empty.
-func (s *Server) deleteWorkspace(c *call) (*reply, error) {
-	if err := c.requireAdmin(); err != nil {
+func (s *Server) deleteWorkspace(c *call.Call) (*call.Reply, error) {
+	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
-	err := c.update(func(tx *store.Tx) error {
-		w, err := c.workspace(tx)
+	err := c.Update(func(tx *store.Tx) error {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
@@ -185,18 +186,18 @@ func (s *Server) deleteWorkspace(c *call) (*reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return deleted()
+	return call.Deleted()
 }
 
 // fetchWorkspaceKey shows the API key again, to those who may use it.
-func (s *Server) fetchWorkspaceKey(c *call) (*reply, error) {
+func (s *Server) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
 	var key string
-	err := c.view(func(tx *store.Tx) error {
-		w, err := c.workspace(tx)
+	err := c.View(func(tx *store.Tx) error {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return err
 		}
-		if err := c.may(tx, w.ID, api.RoleOwner, api.RoleEditor); err != nil {
+		if err := requireRole(c, tx, w.ID, api.RoleOwner, api.RoleEditor); err != nil {
 			return err
 		}
 		key, err = tx.WorkspaceKey(w.ID)
@@ -209,14 +210,14 @@ func (s *Server) fetchWorkspaceKey(c *call) (*reply, error) {
 	if !s.dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
-	return &reply{code: http.StatusOK, body: body}, nil
+	return &call.Reply{Code: http.StatusOK, Body: body}, nil
 }
 
 // listWorkspaceUsers shows the role in the workspace, not that in the
 // organization: the list is about the workspace.
-func (s *Server) listWorkspaceUsers(c *call) (*reply, error) {
-	return pageOf(c, func(tx *store.Tx, page store.Page) ([]store.Member, int64, error) {
-		w, err := c.workspace(tx)
+func (s *Server) listWorkspaceUsers(c *call.Call) (*call.Reply, error) {
+	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]store.Member, int64, error) {
+		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -7,8 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/internal/foreign"
 	"github.com/netresearch/go-cron"
+
+	"github.com/destkit/destkit/internal/foreign"
 )
 
 // cronYears is how far the next moment is looked for, in years: from 2096 to 2104

@@ -1,14 +1,14 @@
-package server
+package latch
 
 import (
 	"context"
 	"sync"
 )
 
-// worldLock is held for reading by calls, and for writing by what replaces or ends
+// Lock is held for reading by calls, and for writing by what replaces or ends
 // everything. Who waits to write keeps new readers out, so that there is an end to
 // the wait; who gives up lets them in again at once. The zero value is free.
-type worldLock struct {
+type Lock struct {
 	mu      sync.Mutex
 	readers int
 	waiting int  // to write
@@ -17,10 +17,10 @@ type worldLock struct {
 }
 
 // RLock waits until nobody writes or waits to.
-func (l *worldLock) RLock() { _ = l.rlock(context.Background()) }
+func (l *Lock) RLock() { _ = l.RLockUntil(context.Background()) }
 
-// rlock is RLock for who may give up.
-func (l *worldLock) rlock(ctx context.Context) error {
+// RLockUntil is RLock for who may give up.
+func (l *Lock) RLockUntil(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.writing || l.waiting > 0 {
@@ -40,7 +40,7 @@ func (l *worldLock) rlock(ctx context.Context) error {
 }
 
 // RUnlock ends one RLock.
-func (l *worldLock) RUnlock() {
+func (l *Lock) RUnlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.readers--; l.readers == 0 {
@@ -49,7 +49,7 @@ func (l *worldLock) RUnlock() {
 }
 
 // Lock waits until nobody else has the lock, or until ctx ends.
-func (l *worldLock) Lock(ctx context.Context) (unlock func(), err error) {
+func (l *Lock) Lock(ctx context.Context) (unlock func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.waiting++
@@ -72,7 +72,7 @@ func (l *worldLock) Lock(ctx context.Context) (unlock func(), err error) {
 	return sync.OnceFunc(l.unlock), nil
 }
 
-func (l *worldLock) unlock() {
+func (l *Lock) unlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.writing = false
@@ -80,7 +80,7 @@ func (l *worldLock) unlock() {
 }
 
 // change is closed at the next change; the lock is held.
-func (l *worldLock) change() <-chan struct{} {
+func (l *Lock) change() <-chan struct{} {
 	if l.changed == nil {
 		l.changed = make(chan struct{})
 	}
@@ -88,7 +88,7 @@ func (l *worldLock) change() <-chan struct{} {
 }
 
 // tell makes all who wait look again; the lock is held.
-func (l *worldLock) tell() {
+func (l *Lock) tell() {
 	if l.changed != nil {
 		close(l.changed)
 		l.changed = nil

@@ -1,8 +1,12 @@
-package server
+// Package faults owns what goes wrong on purpose in front of the API: which faults are
+// armed, which calls they strike and how often. It leaves the answer to a struck call
+// to its caller.
+package faults
 
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"path"
@@ -13,7 +17,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
@@ -84,45 +91,82 @@ const (
 	maxLatency = time.Minute
 )
 
-// faults is the board of one service; where several processes share an
+// Faults is the board of one service; where several processes share an
 // installation, a copy of theirs (see faults_shared.go).
-type faults struct {
-	s     *Server
-	armed atomic.Int64 // calls look at nothing else while it is 0
+type Faults struct {
+	log      *slog.Logger
+	clock    *clock.Clock
+	aside    func(ctx context.Context, fn func(ctx context.Context) error) error // waits for a latency
+	fired    func(kind string)                                                   // counts what struck
+	ids      func() []string                                                     // of the operations
+	settings *settings.Settings                                                  // nil: this process is alone
+
+	Armed atomic.Int64 // calls look at nothing else while it is 0
 	notes atomic.Int64 // calls that were struck and have not ended
 
 	mu     sync.Mutex
 	board  board
-	struck map[*call][]string
+	struck map[*call.Call][]string
 }
 
-// newFaults makes an empty board.
-func newFaults(s *Server) *faults { return &faults{s: s, struck: map[*call][]string{}} }
+// Options are what faults need of the service.
+type Options struct {
+	Log   *slog.Logger
+	Clock *clock.Clock
+	// Aside lets go of the state of the service while a latency passes; nil: nothing
+	// is held.
+	Aside func(ctx context.Context, fn func(ctx context.Context) error) error
+	// Fired counts a fault that struck by its kind; nil counts nothing.
+	Fired func(kind string)
+	// Operations gives the ids of the operations of the API.
+	Operations func() []string
+}
 
-// droppedConnection ends a call without an answer.
-type droppedConnection struct{ fault string }
+// New makes an empty board.
+func New(o Options) *Faults {
+	f := &Faults{log: o.Log, clock: o.Clock, aside: o.Aside, fired: o.Fired, ids: o.Operations, struck: map[*call.Call][]string{}}
+	if f.aside == nil {
+		f.aside = func(ctx context.Context, fn func(ctx context.Context) error) error { return fn(ctx) }
+	}
+	if f.ids == nil {
+		f.ids = func() []string { return nil }
+	}
+	if f.fired == nil {
+		f.fired = func(string) {}
+	}
+	return f
+}
 
-func (d *droppedConnection) Error() string { return "connection dropped by " + d.fault }
+// Share lets all processes of an installation have the same faults.
+func (f *Faults) Share(k *settings.Settings) { f.settings = k }
 
-// UnfiredFaults lists the faults that never struck and still stand: a test that
-// relies on one of them has tested nothing. Where other processes of the
-// installation are alive there is nothing to tell yet, and the list is empty.
-func (s *Server) UnfiredFaults() []ArmedFault {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.background.ctx), lastWrite)
-	defer cancel()
-	if s.settings != nil {
-		if alone, err := s.settings.all.Alone(ctx); err != nil || !alone {
+// Count is how many faults are in force.
+func (f *Faults) Count() int64 { return f.Armed.Load() }
+
+// Setting is the setting that all processes follow.
+const Setting = "faults"
+
+// DroppedConnection ends a call without an answer.
+type DroppedConnection struct{ fault string }
+
+func (d *DroppedConnection) Error() string { return "connection dropped by " + d.fault }
+
+// UnfiredNow lists the faults that never struck, or none where another process of the
+// installation is alive: there is nothing to tell yet.
+func (f *Faults) UnfiredNow(ctx context.Context) []ArmedFault {
+	if f.settings != nil {
+		if alone, err := f.settings.Alone(ctx); err != nil || !alone {
 			return nil
 		}
 	}
-	list, err := s.faults.unfired(ctx)
+	list, err := f.unfired(ctx)
 	if err != nil {
-		s.log.Warn("faults cannot be read", "error", err)
+		f.log.Warn("faults cannot be read", "error", err)
 	}
 	return list
 }
 
-func (f *faults) unfired(ctx context.Context) ([]ArmedFault, error) {
+func (f *Faults) unfired(ctx context.Context) ([]ArmedFault, error) {
 	list, err := f.all(ctx)
 	return slices.DeleteFunc(list, func(a ArmedFault) bool { return a.Fired > 0 }), err
 }
@@ -134,8 +178,8 @@ type board struct {
 }
 
 // arm puts a fault into force for all calls that come later.
-func (f *faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
-	latency, err := fault.check(f.s)
+func (f *Faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err error) {
+	latency, err := fault.check(f.ids())
 	if err != nil {
 		return ArmedFault{}, err
 	}
@@ -156,7 +200,7 @@ func (f *faults) arm(ctx context.Context, fault Fault) (armed ArmedFault, err er
 }
 
 // disarm takes a fault out of force and off the board; 404 when it is not there.
-func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
+func (f *Faults) disarm(ctx context.Context, id string) (gone ArmedFault, err error) {
 	err = f.change(ctx, func(b *board) error {
 		at := slices.IndexFunc(b.list, func(a *ArmedFault) bool { return a.ID == id })
 		if at < 0 {
@@ -170,14 +214,14 @@ func (f *faults) disarm(ctx context.Context, id string) (gone ArmedFault, err er
 	return gone, err
 }
 
-// forget takes all faults away and starts their numbers again.
-func (f *faults) forget(ctx context.Context) (gone []ArmedFault, err error) {
+// Forget takes all faults away and starts their numbers again.
+func (f *Faults) Forget(ctx context.Context) (gone []ArmedFault, err error) {
 	none := func(b *board) error {
 		gone = b.copies()
 		*b = board{}
 		return nil
 	}
-	if f.s.settings != nil {
+	if f.settings != nil {
 		err = f.forgetForAll(ctx, none)
 	} else {
 		err = f.change(ctx, none)
@@ -186,20 +230,20 @@ func (f *faults) forget(ctx context.Context) (gone []ArmedFault, err error) {
 }
 
 // change changes the board, that of all processes where there are several.
-func (f *faults) change(ctx context.Context, change func(*board) error) error {
-	if f.s.settings != nil {
+func (f *Faults) change(ctx context.Context, change func(*board) error) error {
+	if f.settings != nil {
 		return f.changeForAll(ctx, change)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	err := change(&f.board)
-	f.armed.Store(int64(len(f.board.list)))
+	f.Armed.Store(int64(len(f.board.list)))
 	return err
 }
 
 // all is a copy: the counters go on while it is written.
-func (f *faults) all(ctx context.Context) ([]ArmedFault, error) {
-	if f.s.settings != nil {
+func (f *Faults) all(ctx context.Context) ([]ArmedFault, error) {
+	if f.settings != nil {
 		return f.allOfAll(ctx)
 	}
 	f.mu.Lock()
@@ -215,8 +259,8 @@ func (b *board) copies() []ArmedFault {
 	return list
 }
 
-// taken gives the faults that struck a call that ends.
-func (f *faults) taken(c *call) []string {
+// Taken gives the faults that struck a call that ends.
+func (f *Faults) Taken(c *call.Call) []string {
 	if f.notes.Load() == 0 {
 		return []string{}
 	}
@@ -231,20 +275,20 @@ func (f *faults) taken(c *call) []string {
 	return ids
 }
 
-// before and after let the faults of their phase strike a call. All latencies
+// Before and after let the faults of their phase strike a call. All latencies
 // add up; the first fault of another kind ends the call, and later ones do not
 // see it.
-func (f *faults) before(c *call) error { return f.strike(c, phaseBefore) }
-func (f *faults) after(c *call) error  { return f.strike(c, phaseAfter) }
+func (f *Faults) Before(c *call.Call) error { return f.strike(c, phaseBefore) }
+func (f *Faults) After(c *call.Call) error  { return f.strike(c, phaseAfter) }
 
 // strike waits outside of the lock, so that a slow call delays no other.
-func (f *faults) strike(c *call, phase string) error {
-	if f.armed.Load() == 0 {
+func (f *Faults) strike(c *call.Call, phase string) error {
+	if f.Armed.Load() == 0 {
 		return nil
 	}
 	wait, fatal := f.decide(c, phase)
 	if wait > 0 {
-		err := f.s.aside(c.ctx, func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
+		err := f.aside(c.Ctx, func(ctx context.Context) error { return clock.Sleep(ctx, min(wait, maxLatency)) })
 		if err != nil {
 			return err
 		}
@@ -252,11 +296,11 @@ func (f *faults) strike(c *call, phase string) error {
 	if fatal == nil {
 		return nil
 	}
-	return fatal.failure(f.s.clock.Now())
+	return fatal.failure(f.clock.Now())
 }
 
 // decide finds the faults that strike a call, and notes them.
-func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *ArmedFault) {
+func (f *Faults) decide(c *call.Call, phase string) (wait time.Duration, fatal *ArmedFault) {
 	fired := f.fire(c, phase)
 	if len(fired) == 0 {
 		return 0, nil
@@ -269,7 +313,7 @@ func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *Armed
 			f.notes.Add(1)
 		}
 		f.struck[c] = append(f.struck[c], a.ID)
-		f.s.figures.fault(a.Fault.Kind)
+		f.fired(a.Fault.Kind)
 		if a.Fault.Kind != faultLatency {
 			return wait, &a
 		}
@@ -279,9 +323,9 @@ func (f *faults) decide(c *call, phase string) (wait time.Duration, fatal *Armed
 }
 
 // fire asks the board, that of all processes where there are several.
-func (f *faults) fire(c *call, phase string) []ArmedFault {
+func (f *Faults) fire(c *call.Call, phase string) []ArmedFault {
 	f.mu.Lock()
-	if f.s.settings == nil {
+	if f.settings == nil {
 		defer f.mu.Unlock()
 		return f.board.fire(c, phase)
 	}
@@ -294,12 +338,12 @@ func (f *faults) fire(c *call, phase string) []ArmedFault {
 }
 
 // concerns reports whether any fault has to count a call.
-func (b *board) concerns(c *call, phase string) bool {
+func (b *board) concerns(c *call.Call, phase string) bool {
 	return slices.ContainsFunc(b.list, func(a *ArmedFault) bool { return a.Fault.Phase == phase && a.Fault.meant(c) })
 }
 
 // fire asks every fault in the order of arming.
-func (b *board) fire(c *call, phase string) (fired []ArmedFault) {
+func (b *board) fire(c *call.Call, phase string) (fired []ArmedFault) {
 	for _, a := range b.list {
 		if a.Fault.Phase != phase || !a.Fault.meant(c) || !a.due() {
 			continue
@@ -313,9 +357,9 @@ func (b *board) fire(c *call, phase string) (fired []ArmedFault) {
 }
 
 // meant reports whether the trigger chooses a call.
-func (t *Trigger) meant(c *call) bool {
-	if t.OrganizationID != 0 && t.OrganizationID != c.who.OrganizationID ||
-		t.WorkspaceID != 0 && t.WorkspaceID != c.who.WorkspaceID {
+func (t *Trigger) meant(c *call.Call) bool {
+	if t.OrganizationID != 0 && t.OrganizationID != c.Who.OrganizationID ||
+		t.WorkspaceID != 0 && t.WorkspaceID != c.Who.WorkspaceID {
 		return false
 	}
 	if t.Operation == "" {
@@ -323,14 +367,14 @@ func (t *Trigger) meant(c *call) bool {
 	}
 	method, pattern, byPath := strings.Cut(t.Operation, " ")
 	if !byPath {
-		ok, _ := path.Match(t.Operation, c.op.ID)
+		ok, _ := path.Match(t.Operation, c.Op.ID)
 		return ok
 	}
-	if method != "*" && method != c.r.Method {
+	if method != "*" && method != c.R.Method {
 		return false
 	}
 	// A star does not cross a slash: /syncs/* is not /syncs/1/trigger.
-	ok, _ := path.Match(strings.TrimSuffix(pattern, "/"), strings.TrimSuffix(strings.TrimPrefix(c.r.URL.Path, BasePath), "/"))
+	ok, _ := path.Match(strings.TrimSuffix(pattern, "/"), strings.TrimSuffix(strings.TrimPrefix(c.R.URL.Path, api.BasePath), "/"))
 	return ok
 }
 
@@ -352,7 +396,7 @@ func (a *ArmedFault) due() bool {
 // failure is what the client gets.
 func (a *ArmedFault) failure(now time.Time) error {
 	if a.Fault.Kind == faultDrop {
-		return &droppedConnection{fault: a.ID}
+		return &DroppedConnection{fault: a.ID}
 	}
 	f := &problem.Failure{Code: a.Fault.Status, Message: a.Fault.Message}
 	if a.Fault.RetryAfter != nil {

@@ -1,12 +1,14 @@
-package server
+package journal
 
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster/chronicle"
+	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
@@ -15,9 +17,10 @@ import (
 // installation have theirs. It reads and writes beside the store: nothing that the
 // API shows has changed, so nothing that is kept in memory becomes old.
 type journalWriter struct {
-	s     *Server
-	all   *chronicle.Chronicle
-	books []func(context.Context) error
+	log      *slog.Logger
+	settings *settings.Settings
+	all      *chronicle.Chronicle
+	books    []func(context.Context) error
 
 	awake atomic.Bool
 	bell  chan struct{}
@@ -32,17 +35,18 @@ const (
 	lastWrite = 2 * time.Second
 )
 
-// share lets the journals of this process be those of the installation.
-func (j *journal) share(ctx context.Context, all *chronicle.Chronicle) error {
-	if err := j.ids.share(ctx, j.s, all); err != nil {
+// Share lets the journals of this process be those of the installation.
+func (j *Journal) Share(ctx context.Context, all *chronicle.Chronicle, k *settings.Settings, process string) error {
+	if err := j.IDs.share(ctx, all); err != nil {
 		return err
 	}
 	w := &journalWriter{
-		s: j.s, all: all, bell: make(chan struct{}, 1),
-		books: []func(context.Context) error{j.requests.write, j.calls.write, j.webhooks.write},
+		log: j.log, settings: k, all: all, bell: make(chan struct{}, 1),
+		books: []func(context.Context) error{j.Requests.write, j.Calls.write, j.webhooks.write},
 	}
-	j.requests.to, j.calls.to, j.webhooks.to, j.process = w, w, w, j.s.config.Process
-	j.s.background.work.Go(func() { w.run(j.s.background.ctx) })
+	j.Requests.To, j.Calls.To, j.webhooks.To, j.process = w, w, w, process
+	j.settings = k
+	j.work.Run(func() { w.run(j.work.Ctx) })
 	return nil
 }
 
@@ -71,12 +75,12 @@ func (w *journalWriter) run(ctx context.Context) {
 			if clock.Sleep(ctx, pause) != nil {
 				return
 			}
-			err := w.write(ctx)
+			err := w.Write(ctx)
 			if err == nil {
 				break
 			}
 			if pause == writeEvery && ctx.Err() == nil {
-				w.s.log.Warn("journals cannot be written yet", "error", err)
+				w.log.Warn("journals cannot be written yet", "error", err)
 			}
 			pause = min(2*pause, writeRest)
 		}
@@ -84,9 +88,9 @@ func (w *journalWriter) run(ctx context.Context) {
 	}
 }
 
-// write brings all journals up to now. Whoever adds an entry from here on rings
+// Write brings all journals up to now. Whoever adds an entry from here on rings
 // again.
-func (w *journalWriter) write(ctx context.Context) error {
+func (w *journalWriter) Write(ctx context.Context) error {
 	if w.awake.Swap(false) {
 		select {
 		case <-w.bell: // rung for what is written now
@@ -108,21 +112,21 @@ func (w *journalWriter) write(ctx context.Context) error {
 // what has ended before this call stands in the journals then. A process that does
 // not answer is not waited for long.
 func (w *journalWriter) gather(ctx context.Context) error {
-	if err := w.write(ctx); err != nil {
+	if err := w.Write(ctx); err != nil {
 		return store.Explained(err)
 	}
 	alone, err := w.all.Alone(ctx)
 	if err != nil || alone {
 		return store.Explained(err)
 	}
-	return w.s.settings.set(ctx, settingJournal, func(state []byte) ([]byte, error) { return state, nil })
+	return w.settings.Set(ctx, Setting, func(state []byte) ([]byte, error) { return state, nil })
 }
 
 // close writes the rest: also those entries that the end of the work has made.
 func (w *journalWriter) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastWrite)
 	defer cancel()
-	if err := w.write(ctx); err != nil {
-		w.s.log.Warn("the last entries of the journals are lost", "error", err)
+	if err := w.Write(ctx); err != nil {
+		w.log.Warn("the last entries of the journals are lost", "error", err)
 	}
 }

@@ -1,13 +1,13 @@
-package server
+package call
 
 import "github.com/destkit/destkit/server/internal/store"
 
-// oneOf answers one row as show writes it. It is shown within the view, since a
+// OneOf answers one row as show writes it. It is shown within the view, since a
 // row may belong to the transaction that has read it.
-func oneOf[Row, Shown any](c *call, read func(*store.Tx) (Row, error), show func(Row) Shown) (*reply, error) {
+func OneOf[Row, Shown any](c *Call, read func(*Call, *store.Tx) (Row, error), show func(Row) Shown) (*Reply, error) {
 	var shown Shown
-	err := c.view(func(tx *store.Tx) error {
-		row, err := read(tx)
+	err := c.View(func(tx *store.Tx) error {
+		row, err := read(c, tx)
 		if err == nil {
 			shown = show(row)
 		}
@@ -16,16 +16,16 @@ func oneOf[Row, Shown any](c *call, read func(*store.Tx) (Row, error), show func
 	if err != nil {
 		return nil, err
 	}
-	return ok(shown)
+	return OK(shown)
 }
 
-// pageOf answers one page of rows as show writes them (spec 2.1). read runs in
+// PageOf answers one page of rows as show writes them (spec 2.1). read runs in
 // one consistent view, so that the rows and their total belong together.
-func pageOf[Row, Shown any](c *call, read func(*store.Tx, store.Page) ([]Row, int64, error), show func(Row) Shown) (*reply, error) {
-	page := c.page()
+func PageOf[Row, Shown any](c *Call, read func(*store.Tx, store.Page) ([]Row, int64, error), show func(Row) Shown) (*Reply, error) {
+	page := c.Page()
 	shown := []Shown{} // never nil: an empty list is [] on the wire
 	var total int64
-	err := c.view(func(tx *store.Tx) error {
+	err := c.View(func(tx *store.Tx) error {
 		rows, n, err := read(tx, page)
 		for _, row := range rows {
 			shown = append(shown, show(row))
@@ -36,12 +36,12 @@ func pageOf[Row, Shown any](c *call, read func(*store.Tx, store.Page) ([]Row, in
 	if err != nil {
 		return nil, err
 	}
-	return c.list(page, total, shown)
+	return c.List(page, total, shown)
 }
 
-// slicePage is one page of a list that is not in the store. Its order is that
+// SlicePage is one page of a list that is not in the store. Its order is that
 // of creation, so newest first is the end first (spec 8).
-func slicePage[T any](all []T, page store.Page) []T {
+func SlicePage[T any](all []T, page store.Page) []T {
 	ordered := make([]T, len(all))
 	for i, v := range all {
 		at := i

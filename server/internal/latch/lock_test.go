@@ -1,4 +1,4 @@
-package server
+package latch
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // TestWorldLock: who waits to write keeps readers out; who gives up lets them in.
 func TestWorldLock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var l worldLock
+		var l Lock
 		l.RLock()
 		ctx, giveUp := context.WithCancel(t.Context())
 		refused := make(chan error, 1)

@@ -1,4 +1,4 @@
-package server
+package latch
 
 import (
 	"context"
@@ -11,12 +11,12 @@ import (
 // How many snapshots and forks a process makes at once, its forks included, and how
 // many more wait for their turn.
 const (
-	copiesAtOnce  = 4
-	copiesWaiting = 256
+	CopiesAtOnce  = 4
+	CopiesWaiting = 256
 )
 
-// line lets a few in at once, and lets a bounded number wait for them.
-type line struct {
+// Line lets a few in at once, and lets a bounded number wait for them.
+type Line struct {
 	places chan struct{}
 	most   int // that wait
 
@@ -24,12 +24,12 @@ type line struct {
 	waiting int
 }
 
-func newLine(places, most int) *line {
-	return &line{places: make(chan struct{}, places), most: most}
+func NewLine(places, most int) *Line {
+	return &Line{places: make(chan struct{}, places), most: most}
 }
 
-// enter waits for a place until ctx ends. Where too many wait already it is refused.
-func (l *line) enter(ctx context.Context) (leave func(), err error) {
+// Enter waits for a place until ctx ends. Where too many wait already it is refused.
+func (l *Line) Enter(ctx context.Context) (leave func(), err error) {
 	leave = sync.OnceFunc(func() { <-l.places })
 	select {
 	case l.places <- struct{}{}:
@@ -56,4 +56,11 @@ func (l *line) enter(ctx context.Context) (leave func(), err error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// Waiting counts those who wait for a place.
+func (l *Line) Waiting() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.waiting
 }

@@ -1,4 +1,4 @@
-package server
+package journal
 
 import (
 	"bytes"
@@ -41,14 +41,14 @@ var secretHints = [][]byte{
 	[]byte("secret"), []byte("_key"), []byte("custom_headers"), []byte("uthorization"), []byte(`"uri"`), []byte("authorize_url"),
 }
 
-// masks takes secrets out of what the journal keeps and the log says.
-type masks struct {
+// Masks takes secrets out of what the journal keeps and the log says.
+type Masks struct {
 	known    []string
 	learning bool
 }
 
-// know adds a secret, and its escaped form, to those that are looked for.
-func (m *masks) know(secret string) {
+// Know adds a secret, and its escaped form, to those that are looked for.
+func (m *Masks) Know(secret string) {
 	if len(secret) < shortestSecret || slices.Contains(m.known, secret) {
 		return
 	}
@@ -63,7 +63,7 @@ func (m *masks) know(secret string) {
 }
 
 // learn makes every secret of a body known.
-func (m *masks) learn(body []byte) {
+func (m *Masks) learn(body []byte) {
 	if !suspicious(body, true) || !json.Valid(body) {
 		return
 	}
@@ -74,7 +74,7 @@ func (m *masks) learn(body []byte) {
 
 // body is a JSON text without secrets; nil when it is none or too large.
 // foreign text comes from a client.
-func (m *masks) body(text []byte, foreign bool) json.RawMessage {
+func (m *Masks) body(text []byte, foreign bool) json.RawMessage {
 	// Only what JSON calls space: a form feed would make a body that learn refuses
 	// one that is kept.
 	text = bytes.Trim(text, " \t\r\n")
@@ -107,12 +107,12 @@ func suspicious(text []byte, foreign bool) bool {
 
 // holds reports whether a text has a known secret in plain bytes; escaped ones
 // were found by suspicious.
-func (m *masks) holds(text []byte) bool {
+func (m *Masks) holds(text []byte) bool {
 	return slices.ContainsFunc(m.known, func(secret string) bool { return bytes.Contains(text, []byte(secret)) })
 }
 
-// text replaces the known secrets of a text that is no JSON.
-func (m *masks) text(text string) string {
+// Text replaces the known secrets of a text that is no JSON.
+func (m *Masks) Text(text string) string {
 	for _, secret := range m.known {
 		text = strings.ReplaceAll(text, secret, hidden)
 	}
@@ -131,7 +131,7 @@ func (m *masks) text(text string) string {
 }
 
 // walk copies valid JSON text and replaces the secrets in it.
-func (m *masks) walk(text []byte) []byte {
+func (m *Masks) walk(text []byte) []byte {
 	w := &maskWalk{m: m, in: text, out: make([]byte, 0, len(text))}
 	w.value(open)
 	return w.out
@@ -161,7 +161,7 @@ func (s scope) below(key string) scope {
 // maskWalk is one walk over a text. The text is valid JSON, so that the walk
 // looks for the ends of things only.
 type maskWalk struct {
-	m   *masks
+	m   *Masks
 	in  []byte
 	at  int
 	out []byte
@@ -242,7 +242,7 @@ func (w *maskWalk) emit(token []byte, s scope) {
 	}
 	if s == closed {
 		if w.m.learning {
-			w.m.know(plain)
+			w.m.Know(plain)
 		}
 		if plain == "" { // that something is empty is no secret
 			w.out = append(w.out, token...)
@@ -251,7 +251,7 @@ func (w *maskWalk) emit(token []byte, s scope) {
 		w.out = append(w.out, `"`+hidden+`"`...)
 		return
 	}
-	if cleaned := w.m.text(plain); cleaned != plain {
+	if cleaned := w.m.Text(plain); cleaned != plain {
 		w.out = append(w.out, quoted(cleaned)...)
 		return
 	}

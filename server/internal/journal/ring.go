@@ -1,4 +1,4 @@
-package server
+package journal
 
 import "sync"
 

@@ -1,4 +1,4 @@
-package server
+package faults
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/call"
 )
 
 // Where several processes share an installation they share the faults: the board
@@ -33,14 +33,14 @@ func readBoard(state []byte) (*board, error) {
 		return b, nil
 	}
 	if err := json.Unmarshal(state, &kept); err != nil {
-		return nil, fmt.Errorf("read setting %s: %w", settingFaults, err)
+		return nil, fmt.Errorf("read setting %s: %w", Setting, err)
 	}
 	b.next = kept.Next
 	for i := range kept.Faults {
 		a := kept.Faults[i].ArmedFault
 		a.draws = &rand.PCG{}
 		if err := a.draws.UnmarshalBinary(kept.Faults[i].Draws); err != nil {
-			return nil, fmt.Errorf("read setting %s: %w", settingFaults, err)
+			return nil, fmt.Errorf("read setting %s: %w", Setting, err)
 		}
 		a.latency, _ = time.ParseDuration(a.Fault.Latency) // it was checked; others than latency have none
 		b.list = append(b.list, &a)
@@ -75,14 +75,14 @@ func edit(change func(*board) error) func([]byte) ([]byte, error) {
 }
 
 // changeForAll is in force in every process when it comes back.
-func (f *faults) changeForAll(ctx context.Context, change func(*board) error) error {
-	return f.s.settings.set(ctx, settingFaults, edit(change))
+func (f *Faults) changeForAll(ctx context.Context, change func(*board) error) error {
+	return f.settings.Set(ctx, Setting, edit(change))
 }
 
 // forgetForAll is changeForAll for a change that leaves nothing: it takes away what
 // cannot be read, too.
-func (f *faults) forgetForAll(ctx context.Context, none func(*board) error) error {
-	return f.s.settings.set(ctx, settingFaults, func(state []byte) ([]byte, error) {
+func (f *Faults) forgetForAll(ctx context.Context, none func(*board) error) error {
+	return f.settings.Set(ctx, Setting, func(state []byte) ([]byte, error) {
 		if _, err := readBoard(state); err != nil {
 			state = nil
 		}
@@ -90,8 +90,8 @@ func (f *faults) forgetForAll(ctx context.Context, none func(*board) error) erro
 	})
 }
 
-// follow takes over what is armed now.
-func (f *faults) follow(_ context.Context, state []byte) error {
+// Follow takes over what is armed now.
+func (f *Faults) Follow(_ context.Context, state []byte) error {
 	b, err := readBoard(state)
 	if err != nil {
 		return err
@@ -99,14 +99,14 @@ func (f *faults) follow(_ context.Context, state []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.board = *b
-	f.armed.Store(int64(len(b.list)))
+	f.Armed.Store(int64(len(b.list)))
 	return nil
 }
 
-func (f *faults) allOfAll(ctx context.Context) ([]ArmedFault, error) {
-	state, _, err := f.s.settings.all.Setting(ctx, settingFaults)
+func (f *Faults) allOfAll(ctx context.Context) ([]ArmedFault, error) {
+	state, err := f.settings.Read(ctx, Setting)
 	if err != nil {
-		return nil, store.Explained(err)
+		return nil, err
 	}
 	b, err := readBoard(state)
 	if err != nil {
@@ -121,15 +121,15 @@ const countTime = 5 * time.Second
 
 // fireForAll counts a call where all processes count theirs. A call that cannot be
 // counted is not struck.
-func (f *faults) fireForAll(c *call, phase string) (fired []ArmedFault) {
-	ctx, cancel := context.WithTimeout(c.ctx, countTime)
+func (f *Faults) fireForAll(c *call.Call, phase string) (fired []ArmedFault) {
+	ctx, cancel := context.WithTimeout(c.Ctx, countTime)
 	defer cancel()
-	err := f.s.settings.all.Count(ctx, settingFaults, edit(func(b *board) error {
+	err := f.settings.Count(ctx, Setting, edit(func(b *board) error {
 		fired = b.fire(c, phase)
 		return nil
 	}))
 	if err != nil {
-		f.s.log.Warn("a call cannot be counted by the faults", "operation", c.op.ID, "error", err)
+		f.log.Warn("a call cannot be counted by the faults", "operation", c.Op.ID, "error", err)
 		return nil
 	}
 	return fired

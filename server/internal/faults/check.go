@@ -1,4 +1,4 @@
-package server
+package faults
 
 import (
 	"encoding/json"
@@ -70,7 +70,7 @@ func (r *retryAfter) header(now time.Time) string {
 }
 
 // check fills in the defaults and reports all mistakes together.
-func (f *Fault) check(s *Server) (latency time.Duration, err error) {
+func (f *Fault) check(ids []string) (latency time.Duration, err error) {
 	var problems []api.Problem
 	add := func(field, format string, args ...any) {
 		problems = append(problems, api.Problem{Field: field, Message: fmt.Sprintf(format, args...)})
@@ -112,7 +112,7 @@ func (f *Fault) check(s *Server) (latency time.Duration, err error) {
 			f.Message = "too many requests; wait as Retry-After says"
 		}
 	}
-	f.Trigger.check(s, add)
+	f.Trigger.check(ids, add)
 	if len(problems) > 0 {
 		return 0, problem.Invalid(problems)
 	}
@@ -140,8 +140,8 @@ func (f *Fault) checkParameters(add func(field, format string, args ...any)) {
 
 // check refuses what could never strike or always would: a fault with a slip in
 // it must not look armed.
-func (t *Trigger) check(s *Server, add func(field, format string, args ...any)) {
-	t.checkOperation(s, add)
+func (t *Trigger) check(ids []string, add func(field, format string, args ...any)) {
+	t.checkOperation(ids, add)
 	for _, n := range []struct {
 		name  string
 		value int64
@@ -159,7 +159,7 @@ func (t *Trigger) check(s *Server, add func(field, format string, args ...any)) 
 }
 
 // checkOperation refuses a pattern that no operation can match.
-func (t *Trigger) checkOperation(s *Server, add func(field, format string, args ...any)) {
+func (t *Trigger) checkOperation(ids []string, add func(field, format string, args ...any)) {
 	if t.Operation == "" {
 		return
 	}
@@ -170,11 +170,11 @@ func (t *Trigger) checkOperation(s *Server, add func(field, format string, args 
 			add("operation", "the method must be GET, POST, PATCH, PUT, DELETE or *")
 		}
 		if _, err := path.Match(pattern, ""); err != nil || !strings.HasPrefix(pattern, "/") {
-			add("operation", "the path must be a pattern such as /syncs/*, without %s", BasePath)
+			add("operation", "the path must be a pattern such as /syncs/*, without %s", api.BasePath)
 		}
 		return
 	}
-	for id := range s.ready {
+	for _, id := range ids {
 		ok, err := path.Match(t.Operation, id)
 		if err != nil {
 			add("operation", "is not a pattern")
@@ -184,10 +184,5 @@ func (t *Trigger) checkOperation(s *Server, add func(field, format string, args 
 			return
 		}
 	}
-	ids := make([]string, 0, len(s.ready))
-	for id := range s.ready {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
 	add("operation", "no operation is called %q%s", foreign.Clip(t.Operation, 60), suggest.Phrase(t.Operation, ids))
 }

@@ -1,10 +1,11 @@
-package server
+package journal
 
 import (
 	"encoding/json"
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -34,8 +35,8 @@ type WebhookEntry struct {
 	Process string `json:"process,omitempty"`
 }
 
-// webhook keeps one call of a webhook that took so long in real time.
-func (j *journal) webhook(organizationID int64, hook *store.Webhook, d *store.WebhookDelivery, took time.Duration) {
+// Webhook keeps one call of a webhook that took so long in real time.
+func (j *Journal) Webhook(organizationID int64, hook *store.Webhook, d *store.WebhookDelivery, took time.Duration) {
 	entry := WebhookEntry{
 		At: api.Time{Time: d.LastAttempt}, DurationMS: float64(took.Microseconds()) / 1000,
 		OrganizationID: organizationID, WorkspaceID: d.WorkspaceID, WebhookID: d.WebhookID, DeliveryID: d.ID,
@@ -49,27 +50,27 @@ func (j *journal) webhook(organizationID int64, hook *store.Webhook, d *store.We
 }
 
 // controlWebhookCalls lists calls of webhooks.
-func (s *Server) controlWebhookCalls(c *controlCall) (any, error) {
-	query, err := c.query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "after", "limit")
+func (j *Journal) controlWebhookCalls(c *call.Control) (any, error) {
+	query, err := c.Query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "after", "limit")
 	if err != nil {
 		return nil, err
 	}
-	f, err := s.journal.filter(query)
+	f, err := j.filter(query)
 	if err != nil {
 		return nil, err
 	}
 	var workspace, webhook, sync, run int64
 	for name, into := range map[string]*int64{"workspace": &workspace, "webhook": &webhook, "sync": &sync, "sync_run": &run} {
-		if *into, err = integer(query, name, 0, 1, 1<<62); err != nil {
+		if *into, err = call.Integer(query, name, 0, 1, 1<<62); err != nil {
 			return nil, err
 		}
 	}
-	if f.after, err = integer(query, "after", 0, 0, 1<<62); err != nil {
+	if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
 	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
-	return s.journal.webhooks.page(c.r.Context(), f.after, f.limit, func(e *WebhookEntry) bool {
+	return j.webhooks.page(c.R.Context(), f.after, f.limit, func(e *WebhookEntry) bool {
 		return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
-			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && fits(query, "event", e.Event)
+			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && Fits(query, "event", e.Event)
 	})
 }

@@ -1,4 +1,4 @@
-package server
+package journal
 
 import (
 	"bytes"
@@ -24,29 +24,29 @@ type book[T any] struct {
 	sign func(*T, int64) // writes its number into an entry
 	show func(*T)        // takes secrets out of an entry that leaves the ring; nil: there are none
 
-	to    *journalWriter // nil: the ring is the journal
-	turn  *sync.Mutex    // of who writes to the database; guards what follows
-	next  *chronicle.Batch
-	purse *purse
+	To    *journalWriter // nil: the ring is the journal
+	Turn  *sync.Mutex    // of who writes to the database; guards what follows
+	Next  *chronicle.Batch
+	purse *budget
 }
 
 // newBook is a journal in memory.
 func newBook[T any](kind string, room, pace int, size func(*T) int) book[T] {
-	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(journalEntries, room, size), turn: &sync.Mutex{}, purse: &purse{}}
+	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(MostEntries, room, size), Turn: &sync.Mutex{}, purse: &budget{}}
 }
 
 // add keeps an entry. It never waits for the database.
 func (b *book[T]) add(entry T) {
 	b.ring.add(entry, b.sign)
-	if b.to != nil {
-		b.to.wake()
+	if b.To != nil {
+		b.To.wake()
 	}
 }
 
 // page gives up to limit entries after a number that pass, oldest first; next is
 // the number from which the following page goes on.
 func (b *book[T]) page(ctx context.Context, after, limit int64, pass func(*T) bool) (page journalPage[T], err error) {
-	if b.to != nil {
+	if b.To != nil {
 		return b.pageOfAll(ctx, after, int(limit), pass)
 	}
 	var last int64
@@ -62,12 +62,12 @@ func (b *book[T]) page(ctx context.Context, after, limit int64, pass func(*T) bo
 
 // pageOfAll reads what all processes have written.
 func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass func(*T) bool) (page journalPage[T], err error) {
-	if err := b.to.gather(ctx); err != nil {
+	if err := b.To.gather(ctx); err != nil {
 		return page, err
 	}
 	page.Entries = []T{}
 	var last int64
-	totals, err := b.to.all.Each(ctx, b.kind, after, func(number int64, text []byte) (bool, error) {
+	totals, err := b.To.all.Each(ctx, b.kind, after, func(number int64, text []byte) (bool, error) {
 		entry, err := b.read(number, text)
 		if err != nil || !pass(entry) {
 			return true, err
@@ -83,17 +83,17 @@ func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass fu
 	return page, store.Explained(err)
 }
 
-// find is the newest entry with a key; nil when none is kept. Where there are other
+// Find is the newest entry with a key; nil when none is kept. Where there are other
 // processes, gather comes first.
-func (b *book[T]) find(ctx context.Context, key string) (*T, error) {
-	if b.to == nil {
+func (b *book[T]) Find(ctx context.Context, key string) (*T, error) {
+	if b.To == nil {
 		entry := b.ring.find(func(e *T) bool { return b.key(e) == key })
 		if entry != nil {
 			b.shown(entry)
 		}
 		return entry, nil
 	}
-	number, text, err := b.to.all.Find(ctx, b.kind, key)
+	number, text, err := b.To.all.Find(ctx, b.kind, key)
 	if err != nil || number == 0 {
 		return nil, store.Explained(err)
 	}
@@ -102,15 +102,15 @@ func (b *book[T]) find(ctx context.Context, key string) (*T, error) {
 
 // clear forgets the entries of all processes.
 func (b *book[T]) clear(ctx context.Context) error {
-	if b.to == nil {
+	if b.To == nil {
 		b.ring.clear()
 		return nil
 	}
 	// What the others have not written yet is older than this call, too.
-	if err := b.to.gather(ctx); err != nil {
+	if err := b.To.gather(ctx); err != nil {
 		return err
 	}
-	return store.Explained(b.to.all.Clear(ctx, b.kind))
+	return store.Explained(b.To.all.Clear(ctx, b.kind))
 }
 
 func (b *book[T]) shown(entry *T) {
@@ -132,33 +132,33 @@ func (b *book[T]) read(number int64, text []byte) (*T, error) {
 // write brings what has come since the last time into the database. What fails is
 // tried again the next time.
 func (b *book[T]) write(ctx context.Context) error {
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	if err := b.writeNext(ctx); err != nil {
+	b.Turn.Lock()
+	defer b.Turn.Unlock()
+	if err := b.WriteNext(ctx); err != nil {
 		return err
 	}
-	b.next = b.batch(time.Now())
-	return b.writeNext(ctx)
+	b.Next = b.Batch(time.Now())
+	return b.WriteNext(ctx)
 }
 
-func (b *book[T]) writeNext(ctx context.Context) error {
-	if b.next == nil {
+func (b *book[T]) WriteNext(ctx context.Context) error {
+	if b.Next == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTime)
 	defer cancel()
-	if err := b.to.all.Add(ctx, b.kind, chronicle.Bounds{Entries: journalEntries, Bytes: int64(b.room)}, *b.next); err != nil {
-		b.next.Again = true
+	if err := b.To.all.Add(ctx, b.kind, chronicle.Bounds{Entries: MostEntries, Bytes: int64(b.room)}, *b.Next); err != nil {
+		b.Next.Again = true
 		return err
 	}
-	b.next = nil
+	b.Next = nil
 	return nil
 }
 
-// batch takes the newest entries that the purse pays for; the others are only
+// Batch takes the newest entries that the purse pays for; the others are only
 // counted, as those are that a ring has no room for.
-func (b *book[T]) batch(now time.Time) *chronicle.Batch {
-	entries, size := b.purse.fill(now, b.pace, b.room)
+func (b *book[T]) Batch(now time.Time) *chronicle.Batch {
+	entries, size := b.purse.refill(now, b.pace, b.room)
 	list, lost := b.ring.take(entries, min(size, largestBatch))
 	if len(list) == 0 && lost == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (b *book[T]) batch(now time.Time) *chronicle.Batch {
 		batch.Entries = append(batch.Entries, chronicle.Entry{Key: b.key(&list[i]), Text: text})
 		size += len(text)
 	}
-	b.purse.pay(len(list), size)
+	b.purse.spend(len(list), size)
 	return batch
 }
 
@@ -192,27 +192,27 @@ const (
 	writeTime    = 10 * time.Second
 )
 
-// purse says how much may be written. The zero value is full.
-type purse struct {
+// budget says how much may be written. The zero value is full.
+type budget struct {
 	at             time.Time
 	entries, bytes float64
 }
 
-// fill adds what has come together since the last time.
-func (p *purse) fill(now time.Time, pace, room int) (entries, size int) {
+// refill adds what has come together since the last time.
+func (p *budget) refill(now time.Time, pace, room int) (entries, size int) {
 	if p.at.IsZero() {
-		p.entries, p.bytes = journalEntries, float64(room)
+		p.entries, p.bytes = MostEntries, float64(room)
 	} else {
 		passed := now.Sub(p.at).Seconds()
-		p.entries = min(journalEntries, p.entries+passed*float64(pace))
+		p.entries = min(MostEntries, p.entries+passed*float64(pace))
 		p.bytes = min(float64(room), p.bytes+passed*float64(room)/fullTime)
 	}
 	p.at = now
 	return max(0, int(p.entries)), max(0, int(p.bytes))
 }
 
-// pay may leave a debt: how large an entry is shows when it is written.
-func (p *purse) pay(entries, size int) {
+// spend may leave a debt: how large an entry is shows when it is written.
+func (p *budget) spend(entries, size int) {
 	p.entries -= float64(entries)
 	p.bytes -= float64(size)
 }

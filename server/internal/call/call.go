@@ -1,0 +1,143 @@
+// Package call owns one call on its way through the service, of the API or of the
+// control API: its body, what the document and the dialect make of it, who makes it,
+// one state of the store to read or to change, and the reply with its envelope and
+// its page. What a call does is left to its handler.
+package call
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/destkit/destkit/openapi"
+	"github.com/destkit/destkit/server/internal/dialect"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/strictjson"
+)
+
+// Shared is what all calls have in common.
+type Shared struct {
+	Store   *store.Store
+	Dialect dialect.Switches
+	BaseURL string // of the API, as clients have it; "": taken from each request
+	MaxBody int64  // in bytes
+	Before  func() // tests: runs before each change
+}
+
+// Call is one request on its way through the service.
+type Call struct {
+	Shared   *Shared
+	Ctx      context.Context
+	R        *http.Request
+	Op       *Operation
+	Who      Principal
+	Began    time.Time
+	Body     []byte
+	sent     []byte // as it came, where body was put right
+	unread   error  // why there is no body
+	Present  map[string]json.RawMessage
+	Warnings []string
+}
+
+// The clamps of spec 8.
+const (
+	defaultPerPage = 25
+	maxPerPage     = 100
+)
+
+// ID is an integer of the path; the document's check came before.
+func (c *Call) ID(name string) int64 {
+	n, err := strconv.ParseInt(c.R.PathValue(name), 10, 64)
+	if err != nil {
+		return 0 // no row has it
+	}
+	return n
+}
+
+// Arrived is the body as the client has sent it.
+func (c *Call) Arrived() []byte {
+	if c.sent != nil {
+		return c.sent
+	}
+	return c.Body
+}
+
+// Flag reads a boolean of the query; the document's check came before.
+func (c *Call) Flag(name string) bool {
+	value, _ := openapi.ParseBoolean(c.R.URL.Query().Get(name))
+	return value
+}
+
+// Page reads page, per_page and order (spec 8): 0 is page 1, per_page above 100
+// is 100, newest first unless asked.
+func (c *Call) Page() store.Page {
+	query := c.R.URL.Query()
+	number := func(name string, missing int64) int64 {
+		n, err := strconv.ParseInt(query.Get(name), 10, 64)
+		if err != nil || n < 1 {
+			return missing
+		}
+		return n
+	}
+	return store.Page{
+		Number:    number("page", 1),
+		PerPage:   min(number("per_page", defaultPerPage), maxPerPage),
+		Ascending: query.Get("order") == "asc",
+	}
+}
+
+// Decode fills v from the body. The document's check came before, so an error
+// is a number too large for its field or the like.
+func (c *Call) Decode(v any) error {
+	if len(c.Body) == 0 {
+		return nil
+	}
+	body := c.Body
+	if len(c.Warnings) > 0 { // some of its fields are unknown
+		body = strictjson.ExactKeys(body, reflect.TypeOf(v))
+	}
+	if err := json.Unmarshal(body, v); err != nil {
+		var typed *json.UnmarshalTypeError
+		if errors.As(err, &typed) {
+			return problem.InvalidField(typed.Field, "does not fit: %s", typed.Value)
+		}
+		return problem.InvalidField("", "the body cannot be read: %v", err)
+	}
+	return nil
+}
+
+// Has reports whether the body holds a key at its top level.
+func (c *Call) Has(key string) bool {
+	if c.Present == nil {
+		c.Present = map[string]json.RawMessage{}
+		_ = json.Unmarshal(c.Body, &c.Present) // a body that is no object has no keys
+	}
+	_, ok := c.Present[key]
+	return ok
+}
+
+// Keys are the keys of the body's top level, as a set.
+func (c *Call) Keys() map[string]bool {
+	c.Has("")
+	keys := make(map[string]bool, len(c.Present))
+	for key := range c.Present {
+		keys[key] = true
+	}
+	return keys
+}
+
+// View runs fn on one consistent state of the store.
+func (c *Call) View(fn func(*store.Tx) error) error { return c.Shared.Store.View(c.Ctx, fn) }
+
+// Update stores all of what fn does or, on an error, nothing.
+func (c *Call) Update(fn func(*store.Tx) error) error {
+	if before := c.Shared.Before; before != nil {
+		before()
+	}
+	return c.Shared.Store.Update(c.Ctx, fn)
+}

@@ -1,0 +1,101 @@
+package call
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/suggest"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/strictjson"
+)
+
+// MaxControlBody bounds the bodies of control calls but those of snapshots.
+const MaxControlBody = 64 << 20
+
+// Text reads the body up to a limit in bytes.
+func (c *Control) Text(limit int64) ([]byte, error) {
+	text, err := io.ReadAll(http.MaxBytesReader(c.W, c.R.Body, limit))
+	return text, Unreadable(err)
+}
+
+// Unreadable is what is wrong with a body that did not come to its end.
+func Unreadable(err error) error {
+	var large *http.MaxBytesError
+	if err == nil || errors.As(err, &large) {
+		return err
+	}
+	return problem.Refuse(http.StatusBadRequest, "the body ended before its announced length")
+}
+
+// Body decodes the body into v, a pointer to a struct. Unknown keys are
+// refused, all of them together, with the key that was probably meant: a typing
+// error in a test must not pass for something that was done. An empty body
+// leaves v as it is.
+func (c *Control) Body(v any) error {
+	text, err := c.Text(MaxControlBody)
+	if err != nil {
+		return err
+	}
+	if len(bytes.TrimSpace(text)) == 0 {
+		return nil
+	}
+	return strictjson.Decode(text, v)
+}
+
+// Query gives the parameters and refuses unknown ones: a filter with a typing
+// error would let everything through.
+func (c *Control) Query(known ...string) (url.Values, error) {
+	values, err := url.ParseQuery(c.R.URL.RawQuery)
+	if err != nil {
+		return nil, problem.Refuse(http.StatusBadRequest, "the query cannot be read: %v", err)
+	}
+	var problems []api.Problem
+	for _, name := range strictjson.SortedKeys(values) {
+		if !slices.Contains(known, name) {
+			problems = append(problems, api.Problem{Field: foreign.Clip(name, 60), Message: "is not known" + suggest.Phrase(name, known)})
+		}
+	}
+	if len(problems) > 0 {
+		return nil, problem.Invalid(problems)
+	}
+	return values, nil
+}
+
+// Integer reads an optional parameter within bounds.
+func Integer(values url.Values, name string, missing, least, most int64) (int64, error) {
+	text := values.Get(name)
+	if text == "" {
+		return missing, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < least || n > most {
+		return 0, problem.InvalidField(name, "must be an integer from %d to %d", least, most)
+	}
+	return n, nil
+}
+
+// WithoutBody refuses a call that has a body before anything is done.
+func WithoutBody(handle http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var n int
+		var err error
+		if r.Body != nil && r.Body != http.NoBody {
+			Patiently(w, r, func() { n, err = io.ReadFull(r.Body, make([]byte, 1)) })
+		}
+		switch {
+		case n > 0:
+			WriteControl(w, 0, nil, problem.Refuse(http.StatusBadRequest, "%s %s takes no body; leave it out", r.Method, r.URL.Path))
+		case err != nil && !errors.Is(err, io.EOF):
+			WriteControl(w, 0, nil, Unreadable(err))
+		default:
+			handle(w, r)
+		}
+	}
+}

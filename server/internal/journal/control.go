@@ -1,0 +1,186 @@
+package journal
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/problem"
+)
+
+// journalRoutes read, filter and empty the journals.
+func (j *Journal) Routes() []call.ControlRoute {
+	return []call.ControlRoute{
+		call.Route("GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", j.controlRequests),
+		call.Route("DELETE", "/journal/requests", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Requests.clear(c.R.Context()) }),
+		call.Route("GET", "/journal/calls", "?organization=&destination=&method=&outcome=&status=&after=&limit= lists calls of destinations, oldest first", j.controlCalls),
+		call.Route("DELETE", "/journal/calls", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Calls.clear(c.R.Context()) }),
+		call.Route("GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first", j.controlWebhookCalls),
+		call.Route("DELETE", "/journal/webhooks", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.webhooks.clear(c.R.Context()) }),
+		call.Route("POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", j.controlJournal),
+	}
+}
+
+// journalPage is what the journals answer. Next is the value for after that
+// gives the following page, null at the end.
+type journalPage[T any] struct {
+	Entries []T    `json:"entries"`
+	Total   int64  `json:"total"`   // since the start or the last deletion
+	Dropped int64  `json:"dropped"` // of these, forgotten for want of room
+	Next    *int64 `json:"next"`
+}
+
+// statusFilter takes 404 or 4xx; 0 is a dropped connection.
+func statusFilter(text string) (func(int) bool, error) {
+	if text == "" {
+		return func(int) bool { return true }, nil
+	}
+	if class, ok := strings.CutSuffix(text, "xx"); ok && len(class) == 1 && class >= "1" && class <= "5" {
+		return func(status int) bool { return status/100 == int(class[0]-'0') }, nil
+	}
+	wanted, err := strconv.Atoi(text)
+	if err != nil || wanted != 0 && (wanted < 100 || wanted > 599) {
+		return nil, problem.InvalidField("status", "must be a status such as 404, a class such as 4xx, or 0")
+	}
+	return func(status int) bool { return status == wanted }, nil
+}
+
+// journalFilter reads what all journals have in common.
+type journalFilter struct {
+	organization, limit, after int64
+	status                     func(int) bool
+}
+
+// filter refuses values that no entry can have: they would find nothing, and a
+// test would take that for an answer.
+func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
+	if f.organization, err = call.Integer(query, "organization", 0, 1, 1<<62); err != nil {
+		return f, err
+	}
+	if f.limit, err = call.Integer(query, "limit", 1000, 1, MostEntries); err != nil {
+		return f, err
+	}
+	f.status, err = statusFilter(query.Get("status"))
+	return f, err
+}
+
+// controlRequests lists requests of the API.
+func (j *Journal) controlRequests(c *call.Control) (any, error) {
+	query, err := c.Query("organization", "workspace", "operation", "method", "status", "fault", "after", "limit")
+	if err != nil {
+		return nil, err
+	}
+	f, err := j.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	workspace, err := call.Integer(query, "workspace", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	// Clients know the id of a reply and not its number here, so both go on from
+	// the request.
+	if id := query.Get("after"); strings.HasPrefix(id, "req_") {
+		if f.after, err = j.requestAt(c.R.Context(), id); err != nil {
+			return nil, err
+		}
+	} else if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
+		return nil, err
+	}
+	return j.Requests.page(c.R.Context(), f.after, f.limit, func(e *RequestEntry) bool {
+		return (f.organization == 0 || f.organization == e.OrganizationID) &&
+			(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
+			Fits(query, "operation", e.Operation) && Fits(query, "method", e.Method) &&
+			Fits(query, "fault", e.Faults...)
+	})
+}
+
+// requestAt is the number of the request with an id.
+func (j *Journal) requestAt(ctx context.Context, id string) (int64, error) {
+	if err := j.Gather(ctx); err != nil {
+		return 0, err
+	}
+	entry, err := j.Requests.Find(ctx, id)
+	if err == nil && entry == nil {
+		err = problem.InvalidField("after", "the journal has no request %s", foreign.Clip(id, 40))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return entry.Number, nil
+}
+
+// Fits reports whether a filter is not given or names one of the values.
+func Fits(query url.Values, name string, values ...string) bool {
+	wanted := query.Get(name)
+	return wanted == "" || slices.Contains(values, wanted)
+}
+
+// controlCalls lists calls of destinations.
+func (j *Journal) controlCalls(c *call.Control) (any, error) {
+	query, err := c.Query("organization", "destination", "method", "outcome", "status", "after", "limit")
+	if err != nil {
+		return nil, err
+	}
+	f, err := j.filter(query)
+	if err != nil {
+		return nil, err
+	}
+	if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
+		return nil, err
+	}
+	destination, err := call.Integer(query, "destination", 0, 1, 1<<62)
+	if err != nil {
+		return nil, err
+	}
+	// An exchange knows its destination only. Calls of one that was deleted since
+	// belong to no organization any more.
+	var owned map[int64]bool
+	if f.organization != 0 {
+		if owned, err = j.owned(c.R.Context(), f.organization); err != nil {
+			return nil, err
+		}
+	}
+	return j.Calls.page(c.R.Context(), f.after, f.limit, func(e *CallEntry) bool {
+		return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
+			f.status(e.Status) && Fits(query, "method", e.Method) && Fits(query, "outcome", e.Outcome)
+	})
+}
+
+// show takes the secrets out of the bodies when they leave the memory: that is
+// seldom, and calls are many.
+func (e *CallEntry) show() { e.Request, e.Response = e.Bodies() }
+
+// controlJournal switches bodies, for measurements and for very large replies.
+func (j *Journal) controlJournal(c *call.Control) (any, error) {
+	var body struct {
+		Bodies *bool `json:"bodies"`
+	}
+	if err := c.Body(&body); err != nil {
+		return nil, err
+	}
+	if body.Bodies != nil {
+		if err := j.keepBodies(c.R.Context(), *body.Bodies); err != nil {
+			return nil, err
+		}
+	}
+	return map[string]any{"bodies": j.bodies.Load(), "entries": MostEntries, "bytes": journalBytes}, nil
+}
+
+// KeptBodies is the setting of the journals that all processes follow.
+type KeptBodies struct {
+	Bodies bool `json:"bodies"`
+}
+
+func (j *Journal) keepBodies(ctx context.Context, kept bool) error {
+	if j.settings == nil {
+		j.bodies.Store(kept)
+		return nil
+	}
+	return j.settings.Set(ctx, Setting, func([]byte) ([]byte, error) { return json.Marshal(KeptBodies{kept}) })
+}

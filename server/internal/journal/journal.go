@@ -1,0 +1,260 @@
+// Package journal owns what is kept of the last requests of the API and of the last
+// calls of destinations and webhooks, without any secret, and the routes of the control
+// API that read it.
+package journal
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/settings"
+	"github.com/destkit/destkit/server/internal/sync/destination"
+)
+
+// Journal keeps the last requests of the API and the last calls of destinations
+// and webhooks, without any secret: they are taken out before an entry is kept.
+type Journal struct {
+	log      *slog.Logger
+	work     *background.Work
+	owned    func(ctx context.Context, organizationID int64) (map[int64]bool, error) // the ids of its destinations
+	settings *settings.Settings                                                      // nil: this process is alone
+	process  string                                                                  // of several; "" where one is alone
+	IDs      requestIDs
+	bodies   atomic.Bool
+	Requests book[RequestEntry]
+	Calls    book[CallEntry]
+	webhooks book[WebhookEntry]
+}
+
+// The bounds of each of the journals; a body above maxKeptBody is kept as
+// its length only.
+const (
+	MostEntries  = 10_000
+	journalBytes = 64 << 20
+	callBytes    = 24 << 20
+	maxKeptBody  = 64 << 10
+)
+
+// New keeps bodies until told otherwise: a failed test wants them.
+// owned gives the ids of the destinations of an organization.
+func New(log *slog.Logger, work *background.Work, owned func(ctx context.Context, organizationID int64) (map[int64]bool, error)) *Journal {
+	j := &Journal{log: log, work: work, owned: owned, IDs: requestIDs{work: work}}
+	j.bodies.Store(true)
+	j.Requests = newBook("requests", journalBytes, requestPace, func(e *RequestEntry) int {
+		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
+	})
+	j.Requests.key = func(e *RequestEntry) string { return e.ID }
+	j.Requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
+	j.Calls = newBook("calls", callBytes, callPace, func(e *CallEntry) int {
+		return 512 + len(e.Error) + e.BodyBytes()
+	})
+	j.Calls.key = func(e *CallEntry) string { return e.RequestID }
+	j.Calls.sign = func(e *CallEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("call_%012d", number) }
+	j.Calls.show = (*CallEntry).show
+	j.webhooks = newBook("webhooks", journalBytes, requestPace, func(e *WebhookEntry) int {
+		return 512 + len(e.Error) + len(e.Body)
+	})
+	j.webhooks.key = func(e *WebhookEntry) string { return fmt.Sprintf("%d/%d", e.DeliveryID, e.Attempt) }
+	j.webhooks.sign = func(e *WebhookEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("webhook_%012d", number) }
+	return j
+}
+
+// RequestEntry is one request of the API. Bodies are JSON with every secret
+// replaced, or null where there was none, where it was no JSON, where it was
+// too large to keep, or where bodies are switched off.
+type RequestEntry struct {
+	Number         int64           `json:"number"` // in the order in which requests ended
+	ID             string          `json:"id"`     // X-Request-Id of the reply
+	At             api.Time        `json:"at"`     // on the service's clock
+	DurationMS     float64         `json:"duration_ms"`
+	OrganizationID int64           `json:"organization_id"` // 0: nobody was recognised
+	WorkspaceID    int64           `json:"workspace_id"`    // 0: none
+	Operation      string          `json:"operation"`       // "": no operation has this path
+	Method         string          `json:"method"`
+	Path           string          `json:"path"`
+	Query          string          `json:"query"`
+	Status         int             `json:"status"` // 0: the connection was dropped
+	RequestBytes   int             `json:"request_bytes"`
+	ResponseBytes  int             `json:"response_bytes"`
+	Request        json.RawMessage `json:"request"`
+	Response       json.RawMessage `json:"response"`
+	Faults         []string        `json:"faults"` // ids of the faults that struck
+	// Process has answered; "" where one process is alone.
+	Process string `json:"process,omitempty"`
+}
+
+// CallEntry is one call to a destination.
+type CallEntry struct {
+	Number     int64   `json:"number"`
+	ID         string  `json:"id"`
+	DurationMS float64 `json:"duration_ms"`
+	destination.Exchange
+	// Params and result without secrets, null where there was none, above
+	// destination.MaxBodies, or where bodies are switched off.
+	Request  json.RawMessage `json:"request"`
+	Response json.RawMessage `json:"response"`
+	// Process has called; "" where one process is alone.
+	Process string `json:"process,omitempty"`
+}
+
+// Recorder follows one request to its end. code 0 is a dropped connection.
+type Recorder struct {
+	j     *Journal
+	c     *call.Call
+	seq   int64
+	began time.Time
+	Code  int
+	Body  []byte
+}
+
+// Begin takes the next id. Ids count, so the same calls get the same ids.
+func (j *Journal) Begin(c *call.Call) *Recorder {
+	// Durations are real time: the service's clock may stand still or jump.
+	return &Recorder{j: j, c: c, seq: j.IDs.Next(), began: time.Now()}
+}
+
+// ID is known before the call ends, for the header of its reply.
+func (r *Recorder) ID() string { return requestID(r.seq) }
+
+// End keeps the request with the ids of the faults that struck it, and gives how long
+// it took.
+func (r *Recorder) End(faults []string) (took time.Duration) {
+	c, j := r.c, r.j
+	took = time.Since(r.began)
+	secrets := SecretsOf(c)
+	entry := RequestEntry{
+		ID: r.ID(), At: api.Time{Time: c.Began}, DurationMS: float64(took.Microseconds()) / 1000,
+		OrganizationID: c.Who.OrganizationID, WorkspaceID: c.Who.WorkspaceID,
+		Operation: c.Op.ID, Method: c.R.Method, Path: secrets.Path(c.R.URL), Query: secrets.Query(c.R.URL),
+		Status: r.Code, RequestBytes: len(c.Arrived()), ResponseBytes: len(r.Body),
+		Faults: faults, Process: j.process,
+	}
+	if j.bodies.Load() {
+		entry.Request = secrets.body(c.Arrived(), true)
+		switch {
+		case len(r.Body) > maxKeptBody: // too large to keep
+		case showsSecrets(c.Op.Path) || r.Code >= http.StatusBadRequest || secrets.holds(r.Body):
+			entry.Response = secrets.body(r.Body, false)
+		default:
+			entry.Response = bytes.Clone(bytes.TrimSpace(r.Body))
+		}
+	}
+	j.Requests.add(entry)
+	return took
+}
+
+// showsSecrets reports whether the replies of a path can hold keys of secrets. The
+// others, which are those that clients ask for most, are not searched for them.
+func showsSecrets(path string) bool {
+	return !strings.HasPrefix(path, "/sync") && !strings.HasPrefix(path, "/users") && !strings.HasPrefix(path, "/source_types")
+}
+
+// Observe keeps an outgoing call; it is called from many goroutines.
+func (j *Journal) Observe(x destination.Exchange) {
+	if !j.bodies.Load() {
+		x = x.WithoutBodies()
+	}
+	j.Calls.add(CallEntry{DurationMS: float64(x.Duration.Microseconds()) / 1000, Exchange: x, Process: j.process})
+}
+
+// Gather lets all processes write down what they have; find sees it then.
+func (j *Journal) Gather(ctx context.Context) error {
+	if j.Calls.To == nil {
+		return nil
+	}
+	return j.Calls.To.gather(ctx)
+}
+
+// Follow takes over whether bodies are kept, and writes down what there is.
+func (j *Journal) Follow(ctx context.Context, state []byte) error {
+	kept := KeptBodies{Bodies: true}
+	if len(state) > 0 {
+		if err := json.Unmarshal(state, &kept); err != nil {
+			return fmt.Errorf("read setting %s: %w", Setting, err)
+		}
+	}
+	j.bodies.Store(kept.Bodies)
+	return j.Calls.To.Write(ctx)
+}
+
+// Clean takes the secrets of a call out of a text: its token, and every value
+// of its body that the journal would replace.
+func (j *Journal) Clean(c *call.Call, text string) string {
+	return SecretsOf(c).Text(text)
+}
+
+// Forget empties all journals. Numbers and ids count on.
+func (j *Journal) Forget(ctx context.Context) error {
+	return errors.Join(j.Requests.clear(ctx), j.Calls.clear(ctx), j.webhooks.clear(ctx))
+}
+
+// SecretsOf gathers what must not be kept of a call.
+func SecretsOf(c *call.Call) *Masks {
+	m := &Masks{}
+	if token, err := call.Bearer(c.R); err == nil {
+		m.Know(token)
+	}
+	if body := c.Arrived(); len(body) > 0 {
+		m.learn(body)
+	}
+	return m
+}
+
+// Path is the path as it may be kept.
+func (m *Masks) Path(u *url.URL) string {
+	const longest = 500
+	path := u.EscapedPath()
+	if len(path) > longest {
+		path = path[:longest] + "…"
+	}
+	return m.Text(path)
+}
+
+// shownParameters are the parameters whose values are kept; clients write
+// anything into others.
+var shownParameters = []string{
+	"page", "per_page", "order", "refresh_key", "type", "force_full_sync",
+	"table_name", "table_schema", "table_catalog",
+}
+
+// Query is the query as it may be kept.
+func (m *Masks) Query(u *url.URL) string {
+	if u.RawQuery == "" {
+		return ""
+	}
+	values, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return hidden
+	}
+	for name, list := range values {
+		if !slices.Contains(shownParameters, name) {
+			for i := range list {
+				list[i] = hidden
+			}
+		}
+	}
+	return strings.ReplaceAll(m.Text(values.Encode()), url.QueryEscape(hidden), hidden)
+}
+
+// Setting is the setting that all processes follow.
+const Setting = "journal"
+
+// Close writes what is left when the work of the process has ended.
+func (j *Journal) Close() {
+	if w := j.Calls.To; w != nil { // nil: the start has failed
+		w.close()
+	}
+}
