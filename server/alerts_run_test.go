@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 )
 
 // TestAlertsOfRealRuns: each of the six kinds by what the executor itself
@@ -18,7 +19,7 @@ func TestAlertsOfRealRuns(t *testing.T) {
 	w := newSyncWorld(t)
 	w.control("POST", "/clock", `{"freeze":true}`).want(200)
 	l := w.listen()
-	w.hook(l, eventRaised, eventResolved)
+	w.hook(l, lifecycle.EventRaised, lifecycle.EventResolved)
 	source := `DELETE FROM customers;
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		INSERT INTO customers (id, email, name) SELECT i, 'user' || i || '@example.com', '%s' FROM n;`

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -20,7 +21,7 @@ func alerting(t *testing.T) (*world, *listener) {
 	l := w.listen()
 	w.newSource()
 	w.newDestination()
-	w.hook(l, eventRaised, eventResolved)
+	w.hook(l, lifecycle.EventRaised, lifecycle.EventResolved)
 	return w, l
 }
 
@@ -60,7 +61,7 @@ func (w *world) notices(l *listener) (hooks, mails []string) {
 	for _, h := range l.take() {
 		var body struct{ Event, Message string }
 		require.NoError(w.t, json.Unmarshal([]byte(h.body), &body))
-		sign := map[string]string{eventRaised: "+", eventResolved: "-"}[body.Event]
+		sign := map[string]string{lifecycle.EventRaised: "+", lifecycle.EventResolved: "-"}[body.Event]
 		hooks = append(hooks, sign+body.Message)
 	}
 	for _, m := range w.control("GET", "/mailbox", nil).want(200).at("mails").([]any) {
@@ -120,9 +121,9 @@ func TestAlertBody(t *testing.T) {
 			list := l.take()
 			require.Len(t, list, 1)
 			require.NoError(t, json.Unmarshal([]byte(list[0].body), &body))
-			message, details, event := "Sync Recovered", "Sync has recovered", eventResolved
+			message, details, event := "Sync Recovered", "Sync has recovered", lifecycle.EventResolved
 			if failure != "" {
-				message, details, event = "Sync Failed", "Sync has failed with error: no such table", eventRaised
+				message, details, event = "Sync Failed", "Sync has failed with error: no such table", lifecycle.EventRaised
 			}
 			run := len(instances) + 1
 			require.Equal(t, fmt.Sprintf(`{"workspace_id":1,"sync_id":%d,"sync_run_id":%d,"alert_instance_id":%d,`+

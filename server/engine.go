@@ -183,7 +183,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 		}
 		if progress.run == nil {
 			e.named(run)
-			e.s.lifecycle.started(context.WithoutCancel(ctx), y, run)
+			e.s.lifecycle.Started(context.WithoutCancel(ctx), y, run)
 		}
 		progress.run = run
 		progress.step(executor.StepPlanning)
@@ -301,7 +301,7 @@ func (s *Server) run(ctx context.Context) error {
 	if err := errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx)); err != nil {
 		return err
 	}
-	s.lifecycle.resume(ctx)
-	s.mail.resume(ctx)
+	s.lifecycle.Resume(ctx)
+	s.mail.Resume(ctx)
 	return nil
 }

@@ -142,8 +142,8 @@ type columnsOrigin struct {
 func originOf(y *store.Sync) columnsOrigin {
 	o := &y.Config.SourceAttributes.Object
 	return columnsOrigin{
-		source: y.SourceID, dataset: given(y.DatasetID), topic: given(y.TopicID),
-		table:  [3]string{given(o.TableCatalog), given(o.TableSchema), given(o.TableName)},
+		source: y.SourceID, dataset: api.Value(y.DatasetID), topic: api.Value(y.TopicID),
+		table:  [3]string{api.Value(o.TableCatalog), api.Value(o.TableSchema), api.Value(o.TableName)},
 		policy: schemaPolicy(&y.Config), paused: y.Config.Paused,
 	}
 }

@@ -81,7 +81,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if err := e.keepColumns(tx, y, end.progress); err != nil {
 		return err
 	}
-	if end.outcome.Code == errorSchemaChanged {
+	if end.outcome.Code == api.ErrorSchemaChanged {
 		if end.paused, err = e.s.pauseSync(tx, y); err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (end *ending) describe() {
 func (end *ending) follow(ctx context.Context) {
 	e, y := end.e, end.sync
 	e.vacate(end.run.ID) // the next run of the sync need not wait for what follows
-	e.s.lifecycle.ended(ctx, y, end.run)
+	e.s.lifecycle.Ended(ctx, y, end.run)
 	if end.paused != nil {
 		e.s.schedule.put(end.paused)
 	}

@@ -13,8 +13,7 @@ import (
 
 // The error codes of runs that the columns of the source have ended.
 const (
-	errorColumnGone    = "COLUMN_GONE"    // a mapping of the client reads a column that is not there
-	errorSchemaChanged = "SCHEMA_CHANGED" // schema_change_policy is pause
+	errorColumnGone = "COLUMN_GONE" // a mapping of the client reads a column that is not there
 )
 
 // schemaWatch is what a run finds of the columns of its source.
@@ -132,7 +131,7 @@ func (w *schemaWatch) refuse(y *store.Sync, columns []api.Column) error {
 			w.changes[i].Handling = "the sync is paused until somebody has looked at it"
 		}
 		return &planError{
-			code:    errorSchemaChanged,
+			code:    api.ErrorSchemaChanged,
 			message: "the columns of the source have changed, and schema_change_policy is pause: the sync is paused, and nothing was sent; look at its mappings, then set paused to false, which accepts the columns as they are",
 			detail:  changesText(w.changes),
 		}
@@ -233,7 +232,7 @@ func (w *schemaWatch) backfillReason() string {
 func (w *schemaWatch) log(e *engine, runID int64) {
 	for _, c := range w.changes {
 		e.logOf(runID).Info("column of the source has changed", "column", c.Column, "change", c.Change,
-			"type_before", given(c.Before), "type_after", given(c.After), "handling", c.Handling)
+			"type_before", api.Value(c.Before), "type_after", api.Value(c.After), "handling", c.Handling)
 	}
 }
 

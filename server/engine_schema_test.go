@@ -16,6 +16,7 @@ import (
 
 	"github.com/destkit/destkit/destsim"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 )
 
 // changingTable is a table whose columns its owner changes: email, name and age, with
@@ -276,7 +277,7 @@ func TestSchemaPauses(t *testing.T) {
 	eachTable(t, func(t *testing.T, open func(*world) *changingTable) {
 		s := newSchemaWorld(t, open, allProperties(map[string]any{"schema_change_policy": "pause", "alert_attributes": []any{}}))
 		l := s.listen()
-		s.hook(l, eventRaised, eventResolved)
+		s.hook(l, lifecycle.EventRaised, lifecycle.EventResolved)
 		s.completes(3)
 		for _, change := range []struct{ sql, says string }{
 			{addCity, "city added"}, {s.retype, "age retyped"}, {dropCity, "city removed"},

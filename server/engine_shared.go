@@ -30,7 +30,7 @@ func (e *engine) carry(ctx context.Context, job jobs.Run, o *occupied, keeping c
 	}
 	defer close(working.done)
 	defer e.leave(job.ID)
-	defer e.s.lifecycle.unwatched(job.ID)
+	defer e.s.lifecycle.Unwatched(job.ID)
 	defer context.AfterFunc(ctx, func() { cancel(executor.ErrStop) })()
 	f := o.f
 	f.work.Go(func() { f.watch(keeping, job.ID) })

@@ -191,18 +191,12 @@ func (f *fleet) quiet(ctx context.Context, alone bool) (quiet bool, err error) {
 			return err
 		}
 		quiet = len(active)+len(untold) == 0
-		outboxes := []*outbox{f.s.lifecycle.webhooks}
-		if f.s.config.SMTP.Addr != "" {
-			outboxes = append(outboxes, f.s.mail.outbox)
-		}
-		for _, o := range outboxes {
-			waiting, err := o.open(tx, 0)
+		for _, part := range []func(*store.Tx) (bool, error){f.s.lifecycle.Quiet, f.s.mail.Quiet} {
+			one, err := part(tx)
 			if err != nil {
 				return err
 			}
-			for _, item := range waiting {
-				quiet = quiet && item.at.After(f.s.clock.Now())
-			}
+			quiet = quiet && one
 		}
 		return nil
 	})

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -14,7 +15,6 @@ const (
 	topicSync   = "sync"   // a sync was created, changed or deleted: its id
 	topicCancel = "cancel" // a run is to end: its id
 	topicHalt   = "halt"   // all that is done for a sync is to end: its id
-	topicLook   = "look"   // something is to be sent: the name of an outbox
 	topicRetry  = "retry"  // a run is to be made again: the id of its sync
 	topicLive   = "live"   // a run of a live sync has left something: the id of the sync
 	topicClock  = "clock"  // the clock was set
@@ -90,7 +90,7 @@ func (s *Server) hearFleet() {
 	s.onNotice(topicClock, func(string) {
 		s.background.Later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
 	})
-	for _, topic := range []string{topicSync, topicRetry, topicLive, topicLook} {
+	for _, topic := range []string{topicSync, topicRetry, topicLive, lifecycle.TopicLook} {
 		s.onNotice(topic, func(text string) {
 			if r := s.fleet.reign.Load(); r != nil {
 				r.hear(topic, text)

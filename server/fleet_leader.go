@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -38,6 +39,15 @@ type reign struct {
 
 // notice is what was told and is still to be done.
 type notice struct{ topic, text string }
+
+// leader is how parts of the service ask for the leader.
+type leader struct{ s *Server }
+
+func (l leader) Leads() bool { return l.s.leads() }
+
+func (l leader) Tell(tx *store.Tx, topic, text string) error { return l.s.tellLeader(tx, topic, text) }
+
+func (l leader) Leading(ctx context.Context, tx *store.Tx) error { return l.s.fleet.leading(ctx, tx) }
 
 // leads reports whether this process does what falls due.
 func (s *Server) leads() bool {
@@ -119,8 +129,8 @@ func (r *reign) begin(ctx context.Context) error {
 	s := r.f.s
 	r.f.forgetTimers()
 	err := errors.Join(s.schedule.since(ctx, r.since), s.retention.look(ctx))
-	s.lifecycle.resume(ctx)
-	s.mail.resume(ctx)
+	s.lifecycle.Resume(ctx)
+	s.mail.Resume(ctx)
 	r.begun = err == nil
 	return err
 }
@@ -129,8 +139,8 @@ func (r *reign) begin(ctx context.Context) error {
 func (f *fleet) forgetTimers() {
 	f.s.schedule.forget()
 	f.s.retention.forget()
-	f.s.lifecycle.webhooks.forget()
-	f.s.mail.forget()
+	f.s.lifecycle.ForgetOpen()
+	f.s.mail.Forget()
 }
 
 // hold leads until the lease is over: lost, given back, or not kept in time.
@@ -200,7 +210,7 @@ func (r *reign) follow(ctx context.Context) error {
 	for n := range told {
 		id, err := strconv.ParseInt(n.text, 10, 64)
 		switch {
-		case n.topic == topicLook && n.text != "":
+		case n.topic == lifecycle.TopicLook && n.text != "":
 			r.look(ctx, n.text)
 		case err != nil:
 			all = true
@@ -216,11 +226,8 @@ func (r *reign) follow(ctx context.Context) error {
 
 // look makes an outbox look for what is new.
 func (r *reign) look(ctx context.Context, name string) {
-	for _, o := range []*outbox{r.f.s.lifecycle.webhooks, r.f.s.mail.outbox} {
-		if o.name == name {
-			o.look(ctx)
-		}
-	}
+	r.f.s.lifecycle.Look(ctx, name)
+	r.f.s.mail.Look(ctx, name)
 }
 
 // followSync does what was told of one sync.
@@ -253,7 +260,7 @@ func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
 func (r *reign) readAll(ctx context.Context) error {
 	s := r.f.s
 	err := s.schedule.changedAll(ctx)
-	s.lifecycle.resume(ctx)
-	s.mail.resume(ctx)
+	s.lifecycle.Resume(ctx)
+	s.mail.Resume(ctx)
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
@@ -370,7 +371,7 @@ func TestTheLeaderTells(t *testing.T) {
 	w.do("POST", "/webhooks", w.key, map[string]any{"name": "Hook", "endpoint": hook.URL}).want(http.StatusCreated)
 	id := w.newSync()
 	require.Equal(t, "completed", w.runs(id).at("data.status"))
-	for _, event := range []string{eventTriggered, eventStarted, eventCompleted, eventSuccess} {
+	for _, event := range []string{lifecycle.EventTriggered, lifecycle.EventStarted, lifecycle.EventCompleted, lifecycle.EventSuccess} {
 		n, ok := heard.Load(event)
 		require.True(t, ok, event)
 		require.EqualValues(t, 1, n.(*atomic.Int64).Load(), event)

@@ -173,7 +173,7 @@ func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID 
 	if err != nil {
 		return err
 	}
-	return s.mail.keep(tx, &store.Mail{
+	return s.mail.Keep(tx, &store.Mail{
 		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: invitationMail, To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),

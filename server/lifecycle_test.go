@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -152,10 +153,10 @@ func (w *world) begin(syncID int64, changes ...func(*api.SyncRun)) (*store.Sync,
 		}
 		return tx.CreateSyncRun(run)
 	})
-	w.s.lifecycle.queued(w.t.Context(), run)
+	w.s.lifecycle.Queued(w.t.Context(), run)
 	run.Run.Status = api.RunWorking
 	w.change(func(tx *store.Tx) error { return tx.SaveSyncRun(run) })
-	w.s.lifecycle.started(w.t.Context(), y, run)
+	w.s.lifecycle.Started(w.t.Context(), y, run)
 	return y, run
 }
 
@@ -176,7 +177,7 @@ func (w *world) end(y *store.Sync, run *store.SyncRun, failure string, changes .
 		}
 		return tx.SaveSyncRun(run)
 	})
-	w.s.lifecycle.ended(w.t.Context(), y, run)
+	w.s.lifecycle.Ended(w.t.Context(), y, run)
 	w.settle()
 }
 
@@ -212,7 +213,7 @@ func TestLifecycleOfRuns(t *testing.T) {
 		require.Equal(t, fmt.Sprintf(`{"workspace_id":1,"sync_id":%d,"sync_run_id":%d,"event":"%s"}`, id, run.ID, event), h.body)
 		require.Equal(t, "/hook/unguessable-segment?key=unguessable-key", h.path)
 		require.Equal(t, "application/json", h.contentType)
-		require.Equal(t, signature(secret, h.body), h.signature)
+		require.Equal(t, lifecycle.Signature(secret, h.body), h.signature)
 	}
 	w.run(id, "")
 	require.Equal(t, []string{"triggered", "started", "completed ok", "success"}, l.events())
@@ -226,7 +227,7 @@ func TestLifecycleOfRuns(t *testing.T) {
 
 // TestSignature is a value that was worked out with another tool.
 func TestSignature(t *testing.T) {
-	require.Equal(t, "97yD9DBThCSxMpjmqm+xQ+9NWaFJRhdZl0edvC0aPNg=", signature("key", "The quick brown fox jumps over the lazy dog"))
+	require.Equal(t, "97yD9DBThCSxMpjmqm+xQ+9NWaFJRhdZl0edvC0aPNg=", lifecycle.Signature("key", "The quick brown fox jumps over the lazy dog"))
 }
 
 // TestSkippedAndResumedRuns: what was not triggered is not told, and what goes
@@ -236,12 +237,12 @@ func TestSkippedAndResumedRuns(t *testing.T) {
 	l := w.listen()
 	id := w.newSync()
 	w.hook(l)
-	w.s.lifecycle.queued(t.Context(), &store.SyncRun{WorkspaceID: 1, SyncID: id, Run: api.SyncRun{Status: api.RunSkipped}})
+	w.s.lifecycle.Queued(t.Context(), &store.SyncRun{WorkspaceID: 1, SyncID: id, Run: api.SyncRun{Status: api.RunSkipped}})
 	y, run := w.begin(id)
 	w.advance(time.Hour)
-	w.s.lifecycle.started(t.Context(), y, run)
+	w.s.lifecycle.Started(t.Context(), y, run)
 	w.end(y, run, "")
-	w.s.lifecycle.ended(t.Context(), y, run)
+	w.s.lifecycle.Ended(t.Context(), y, run)
 	w.settle()
 	require.Equal(t, []string{"triggered", "started", "completed ok", "success"}, l.events())
 	w.change(func(tx *store.Tx) error {
@@ -269,7 +270,7 @@ func TestEndThatWasNotTold(t *testing.T) {
 	w.settle()
 	l.take()
 	for range 2 {
-		w.s.lifecycle.resume(t.Context())
+		w.s.lifecycle.Resume(t.Context())
 		w.settle()
 	}
 	require.Equal(t, []string{"completed emergency", "failed", "alert.raised"}, l.events())

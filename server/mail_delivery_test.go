@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -143,9 +144,9 @@ func (s *secureSession) Auth(string) (sasl.Server, error) {
 }
 
 // mailed is a world that sends its e-mails to a mail server.
-func mailed(t *testing.T, p *post, change func(*SMTP)) *world {
+func mailed(t *testing.T, p *post, change func(*lifecycle.SMTP)) *world {
 	return frozen(t, func(c *Config) {
-		c.SMTP = SMTP{Addr: p.addr, From: "alerts@example.com", TLS: SMTPPlain}
+		c.SMTP = lifecycle.SMTP{Addr: p.addr, From: "alerts@example.com", TLS: lifecycle.SMTPPlain}
 		c.Trusted = p.cert
 		if change != nil {
 			change(&c.SMTP)
@@ -157,7 +158,7 @@ func mailed(t *testing.T, p *post, change func(*SMTP)) *world {
 func (w *world) mail(to, subject, text string) {
 	w.t.Helper()
 	w.change(func(tx *store.Tx) error {
-		return w.s.mail.keep(tx, &store.Mail{OrganizationID: 1, Kind: "alert", To: []string{to}, Subject: subject, Text: text})
+		return w.s.mail.Keep(tx, &store.Mail{OrganizationID: 1, Kind: "alert", To: []string{to}, Subject: subject, Text: text})
 	})
 	w.settle()
 }
@@ -172,14 +173,14 @@ func TestMailIsSent(t *testing.T) {
 		way              string
 		signIn, implicit bool
 	}{
-		"plain":                   {SMTPPlain, false, false},
+		"plain":                   {lifecycle.SMTPPlain, false, false},
 		"STARTTLS by default":     {"", false, false},
-		"STARTTLS":                {SMTPStartTLS, true, false},
-		"TLS from the first byte": {SMTPImplicit, true, true},
+		"STARTTLS":                {lifecycle.SMTPStartTLS, true, false},
+		"TLS from the first byte": {lifecycle.SMTPImplicit, true, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPost(t, tc.signIn, tc.implicit)
-			w := mailed(t, p, func(c *SMTP) {
+			w := mailed(t, p, func(c *lifecycle.SMTP) {
 				if c.TLS = tc.way; tc.signIn {
 					c.Username, c.Password = "destkit", mailPassword
 				}
@@ -260,7 +261,7 @@ func TestMailServerIsAway(t *testing.T) {
 	open := func(addr string) *world {
 		s, err := New(t.Context(), Config{
 			Dir: dir, MasterKey: key, SystemClock: func() time.Time { return stand },
-			SMTP: SMTP{Addr: addr, From: "alerts@example.com", TLS: SMTPPlain},
+			SMTP: lifecycle.SMTP{Addr: addr, From: "alerts@example.com", TLS: lifecycle.SMTPPlain},
 		})
 		require.NoError(t, err)
 		return &world{t: t, s: s, seen: map[string]map[int]bool{}}
@@ -290,7 +291,7 @@ func TestMailServerThatSaysNothing(t *testing.T) {
 	require.NoError(t, err)
 	defer silent.Close()
 	w := frozen(t, func(c *Config) {
-		c.SMTP = SMTP{Addr: silent.Addr().String(), From: "alerts@example.com", TLS: SMTPPlain, Timeout: 50 * time.Millisecond}
+		c.SMTP = lifecycle.SMTP{Addr: silent.Addr().String(), From: "alerts@example.com", TLS: lifecycle.SMTPPlain, Timeout: 50 * time.Millisecond}
 	})
 	id := w.do("POST", "/syncs", w.key, syncBody(w.newSource(), w.newDestination())).want(200).id("data.sync_id")
 	w.changeSource("DROP TABLE customers")
@@ -308,13 +309,13 @@ func TestMailServerThatSaysNothing(t *testing.T) {
 func TestMailPasswordStaysSecret(t *testing.T) {
 	var said sayings
 	p := newPost(t, true, false)
-	for name, way := range map[string]string{"wrong password": SMTPStartTLS, "in clear": SMTPPlain} {
+	for name, way := range map[string]string{"wrong password": lifecycle.SMTPStartTLS, "in clear": lifecycle.SMTPPlain} {
 		t.Run(name, func(t *testing.T) {
 			const wrong = "wrong-password-secret"
 			w := frozen(t, func(c *Config) {
 				c.Log = slog.New(slog.NewTextHandler(&said, nil))
 				c.Trusted = p.cert
-				c.SMTP = SMTP{Addr: p.addr, From: "alerts@example.com", TLS: way, Username: "destkit", Password: wrong}
+				c.SMTP = lifecycle.SMTP{Addr: p.addr, From: "alerts@example.com", TLS: way, Username: "destkit", Password: wrong}
 			})
 			w.mail("ada@example.com", "one", "")
 			require.Equal(t, "open", w.mailbox().at("mails.0.delivery"))
@@ -332,30 +333,30 @@ func TestMailPasswordStaysSecret(t *testing.T) {
 func TestMailServerIsChecked(t *testing.T) {
 	p := newPost(t, false, false)
 	p.cert = nil
-	w := mailed(t, p, func(c *SMTP) { c.TLS = SMTPStartTLS })
+	w := mailed(t, p, func(c *lifecycle.SMTP) { c.TLS = lifecycle.SMTPStartTLS })
 	w.mail("ada@example.com", "one", "")
 	require.Contains(t, w.mailbox().at("mails.0.error"), "certificate")
 	require.Empty(t, p.take())
 }
 
 func TestMailSettings(t *testing.T) {
-	good := SMTP{Addr: "mail.example.com:587", From: "alerts@example.com"}
+	good := lifecycle.SMTP{Addr: "mail.example.com:587", From: "alerts@example.com"}
 	for name, tc := range map[string]struct {
-		change  func(*SMTP)
+		change  func(*lifecycle.SMTP)
 		message string
 	}{
-		"good":              {func(*SMTP) {}, ""},
-		"none":              {func(c *SMTP) { *c = SMTP{} }, ""},
-		"no address":        {func(c *SMTP) { c.Addr = "" }, "an address is needed"},
-		"no port":           {func(c *SMTP) { c.Addr = "mail.example.com" }, "is not host:port"},
-		"no host":           {func(c *SMTP) { c.Addr = ":25" }, "is not host:port"},
-		"port too high":     {func(c *SMTP) { c.Addr = "m:70000" }, "is not 1 to 65535"},
-		"no sender":         {func(c *SMTP) { c.From = "" }, "is not an address"},
-		"sender with name":  {func(c *SMTP) { c.From = "A <a@example.com>" }, "is not an address"},
-		"unknown TLS":       {func(c *SMTP) { c.TLS = "ssl" }, "must be one of starttls, tls, none"},
-		"user alone":        {func(c *SMTP) { c.Username = "u" }, "go together"},
-		"password alone":    {func(c *SMTP) { c.Password = mailPassword }, "go together"},
-		"password, no port": {func(c *SMTP) { c.Addr, c.Username, c.Password = "m", "u", mailPassword }, "is not host:port"},
+		"good":              {func(*lifecycle.SMTP) {}, ""},
+		"none":              {func(c *lifecycle.SMTP) { *c = lifecycle.SMTP{} }, ""},
+		"no address":        {func(c *lifecycle.SMTP) { c.Addr = "" }, "an address is needed"},
+		"no port":           {func(c *lifecycle.SMTP) { c.Addr = "mail.example.com" }, "is not host:port"},
+		"no host":           {func(c *lifecycle.SMTP) { c.Addr = ":25" }, "is not host:port"},
+		"port too high":     {func(c *lifecycle.SMTP) { c.Addr = "m:70000" }, "is not 1 to 65535"},
+		"no sender":         {func(c *lifecycle.SMTP) { c.From = "" }, "is not an address"},
+		"sender with name":  {func(c *lifecycle.SMTP) { c.From = "A <a@example.com>" }, "is not an address"},
+		"unknown TLS":       {func(c *lifecycle.SMTP) { c.TLS = "ssl" }, "must be one of starttls, tls, none"},
+		"user alone":        {func(c *lifecycle.SMTP) { c.Username = "u" }, "go together"},
+		"password alone":    {func(c *lifecycle.SMTP) { c.Password = mailPassword }, "go together"},
+		"password, no port": {func(c *lifecycle.SMTP) { c.Addr, c.Username, c.Password = "m", "u", mailPassword }, "is not host:port"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			smtp := good
@@ -378,6 +379,6 @@ func TestMailboxWithoutServer(t *testing.T) {
 	w.run(w.newSync(), "broken")
 	shown := w.mailbox()
 	require.Equal(t, "", shown.at("mails.0.delivery"))
-	require.Equal(t, defaultSender, shown.at("mails.0.from"))
+	require.Equal(t, lifecycle.DefaultSender, shown.at("mails.0.from"))
 	require.Empty(t, w.advance(24*time.Hour))
 }

@@ -73,9 +73,9 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 		return err
 	}
 	s.schedule.forget()
-	s.lifecycle.forget()
-	s.mail.forget()
-	defer func() { s.lifecycle.resume(ctx); s.mail.resume(ctx) }()
+	s.lifecycle.Forget()
+	s.mail.Forget()
+	defer func() { s.lifecycle.Resume(ctx); s.mail.Resume(ctx) }()
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
 		return errors.Join(err, s.schedule.goOn(ctx))
 	}

@@ -3,6 +3,7 @@ package server
 import (
 	"log/slog"
 
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -24,11 +25,6 @@ func (e *engine) named(run *store.SyncRun) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if working := e.working[run.ID]; working != nil {
-		working.syncID, working.log = run.SyncID, e.s.runLog(run)
+		working.syncID, working.log = run.SyncID, lifecycle.RunLog(e.s.log, run)
 	}
-}
-
-// runLog is the log of a run that may work anywhere.
-func (s *Server) runLog(run *store.SyncRun) *slog.Logger {
-	return s.log.With("run", run.ID, "sync", run.SyncID, "workspace", run.WorkspaceID)
 }

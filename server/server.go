@@ -31,6 +31,7 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/store"
@@ -199,8 +200,8 @@ type Server struct {
 	replies    *rendered
 	callers    callers
 	background *background.Work
-	lifecycle  *lifecycle
-	mail       *mailer
+	lifecycle  *lifecycle.Lifecycle
+	mail       *lifecycle.Mailer
 	ledger     *ledger.Ledger
 	executor   *executor.Executor
 	engine     *engine

@@ -22,6 +22,7 @@ import (
 	"github.com/destkit/destkit/server/internal/faults"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -145,12 +146,13 @@ func assemble(config Config) (*Server, error) {
 			return nil, fmt.Errorf("trust certificates: %w", err)
 		}
 	}
-	s.lifecycle = newLifecycle(s)
 	s.hearFleet()
-	if s.mail, err = newMailer(s, config.SMTP); err != nil {
+	parts := lifecycle.Sending{Shared: s.shared, Log: s.log, Clock: s.clock, Leader: leader{s}}
+	if s.mail, err = lifecycle.NewMailer(parts, s.gate, config.SMTP, s.broken.Mailed); err != nil {
 		s.clock.Close()
 		return nil, err
 	}
+	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
 	// Last, as it asks the other parts for what they serve.
 	s.route()
 	return s, nil

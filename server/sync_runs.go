@@ -70,7 +70,7 @@ func (s *Server) triggerSync(c *call.Call) (*call.Reply, error) {
 // launch hands a queued run to the engine; one that was skipped stays so.
 func (s *Server) launch(run *store.SyncRun) {
 	if run.ID != 0 && run.Run.Status == api.RunQueued {
-		s.lifecycle.queued(s.background.Ctx, run)
+		s.lifecycle.Queued(s.background.Ctx, run)
 		if s.fleet != nil {
 			s.engine.expect(s.background.Ctx, run) // it is in the queue already
 			return
@@ -131,7 +131,7 @@ func (s *Server) cancelSyncRun(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	if ended != nil {
-		s.lifecycle.ended(c.Ctx, y, ended)
+		s.lifecycle.Ended(c.Ctx, y, ended)
 	}
 	return &call.Reply{Code: http.StatusOK, Body: api.Reply{Status: api.StatusCancelled, Data: struct{}{}}}, nil
 }

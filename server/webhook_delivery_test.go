@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -177,7 +178,7 @@ func TestDeliveriesSurviveARestart(t *testing.T) {
 	w.advance(8 * time.Second)
 	list := l.take()
 	require.Len(t, list, 1)
-	require.Equal(t, signature(secret, list[0].body), list[0].signature)
+	require.Equal(t, lifecycle.Signature(secret, list[0].body), list[0].signature)
 	require.EqualValues(t, 3, w.control("GET", "/webhook_deliveries?status=delivered", nil).want(200).id("deliveries.0.attempts"))
 }
 
@@ -216,13 +217,13 @@ func TestWorldReplacedDuringAnAttempt(t *testing.T) {
 	l := w.listen()
 	id := w.newSync()
 	w.hook(l, "sync.failed")
-	l.first = w.s.lifecycle.forget
+	l.first = w.s.lifecycle.Forget
 	w.run(id, "broken")
 	require.Len(t, l.take(), 1)
 	shown := w.control("GET", "/webhook_deliveries", nil).want(200)
 	require.Equal(t, "open", shown.at("deliveries.0.status"))
 	require.EqualValues(t, 0, shown.id("deliveries.0.attempts"))
-	w.s.lifecycle.resume(t.Context())
+	w.s.lifecycle.Resume(t.Context())
 	w.settle()
 	require.Len(t, l.take(), 1)
 	require.EqualValues(t, 1, w.control("GET", "/webhook_deliveries?status=delivered", nil).want(200).id("total"))

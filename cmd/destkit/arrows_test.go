@@ -62,7 +62,11 @@ var arrows = map[string][]string{
 		"server/internal/settings", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
 		"server/internal/sync/destination", "internal/foreign",
 	},
-	"server/internal/settings":          {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
+	"server/internal/settings": {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
+	"server/internal/lifecycle": {
+		"server/api", "server/internal/call", "server/internal/cluster/lease", "server/internal/journal", "server/internal/latch",
+		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping", "internal/foreign",
+	},
 	"server/internal/latch":             {"server/internal/problem"},
 	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},
@@ -163,7 +167,7 @@ var doors = map[string][]string{
 	"github.com/riverqueue/":      {"server/internal/cluster/jobs"},
 	"github.com/santhosh-tekuri/": {"openapi"},
 	"github.com/spf13/":           {"cmd/destkit"},
-	"github.com/wneessen/":        {"server"},
+	"github.com/wneessen/":        {"server/internal/lifecycle"},
 	"zombiezen.com/go/sqlite":     {"destsim/internal/store", "internal/handles", "server/internal/store", "internal/source"},
 }
 

@@ -97,6 +97,14 @@ func (t *Time) UnmarshalJSON(text []byte) error {
 // Ptr is the address of a value, for optional fields.
 func Ptr[T any](v T) *T { return &v }
 
+// Value is what p points to, or the zero value where it is nil.
+func Value[T any](p *T) (value T) {
+	if p != nil {
+		value = *p
+	}
+	return value
+}
+
 // Raw is v as JSON text; it panics for what JSON cannot hold, which is a
 // mistake of the program and never of its input.
 func Raw(v any) json.RawMessage {

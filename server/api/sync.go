@@ -351,6 +351,10 @@ const (
 	RecordDuplicate = "DUPLICATE"
 )
 
+// ErrorSchemaChanged is the error_code of a run that found other columns in its source
+// while the schema_change_policy of its sync is pause.
+const ErrorSchemaChanged = "SCHEMA_CHANGED"
+
 // ReasonManual is the ui_tag of a run that a client has triggered.
 const ReasonManual = "Manual"
 

@@ -1,8 +1,9 @@
 package store
 
-import "errors"
-
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Membership is the role of a user in a workspace: owner, editor, operator or
 // viewer. There is one at most for each pair. An Initial one stays when the

@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"context"
@@ -54,7 +54,7 @@ func asksFor(tx *store.Tx, workspaceID int64, event string) (bool, error) {
 }
 
 // tell stores an event for every webhook of the workspace that asks for it.
-func (l *lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
+func (l *Lifecycle) tell(tx *store.Tx, body lifecycleBody) error {
 	hooks, _, err := tx.Webhooks(body.WorkspaceID, store.Page{Ascending: true})
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func openDeliveries(tx *store.Tx, after int64) ([]outgoing, error) {
 	return list, err
 }
 
-// signature is the X-Signature of a body: base64, not hex.
-func signature(secret, body string) string {
+// Signature is the X-Signature of a body: base64, not hex.
+func Signature(secret, body string) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(body)) // never fails
 	return base64.StdEncoding.EncodeToString(mac.Sum(nil))
@@ -97,12 +97,12 @@ func signature(secret, body string) string {
 
 // deliver makes one attempt. Endpoint and secret are those of this moment: a
 // corrected endpoint gets what is still open.
-func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
+func (l *Lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
 	var d *store.WebhookDelivery
 	var hook *store.Webhook
 	var workspace *store.Workspace
 	var secret string
-	err := l.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := l.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if d, err = tx.WebhookDelivery(id); err != nil {
 			return err
 		}
@@ -118,28 +118,28 @@ func (l *lifecycle) deliver(ctx context.Context, id int64, keep func(func(*store
 	if err != nil || d.Status != store.DeliveryOpen {
 		return time.Time{}, err
 	}
-	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {signature(secret, d.Body)}}
+	header := http.Header{"Content-Type": {"application/json"}, "X-Signature": {Signature(secret, d.Body)}}
 	began := time.Now() // durations are real time
-	made, err := l.s.gate.Post(ctx, destination.Delivery{
-		URL: hook.Endpoint, Header: header, Body: []byte(d.Body), Timeout: l.s.config.WebhookTimeout,
+	made, err := l.Gate.Post(ctx, destination.Delivery{
+		URL: hook.Endpoint, Header: header, Body: []byte(d.Body), Timeout: l.Timeout,
 		Made: int(d.Attempts), Most: deliveryRetries, First: deliveryWait,
 	})
 	if ctx.Err() != nil { // not the webhook's fault: the attempt does not count
 		return time.Time{}, ctx.Err()
 	}
 	l.judge(d, made, err)
-	l.s.journal.Webhook(workspace.OrganizationID, hook, d, time.Since(began))
+	l.Called(workspace.OrganizationID, hook, d, time.Since(began))
 	if d.Status != store.DeliveryDelivered {
-		l.s.log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
+		l.Log.Warn("webhook not delivered", "delivery", d.ID, "webhook", d.WebhookID, "site", hook.Site,
 			"event", d.Event, "attempt", d.Attempts, "http_status", d.HTTPStatus, "error", d.Error)
 	}
 	return d.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveWebhookDelivery(d) })
 }
 
 // judge notes how an attempt went and when the next one is due.
-func (l *lifecycle) judge(d *store.WebhookDelivery, made destination.Delivered, err error) {
+func (l *Lifecycle) judge(d *store.WebhookDelivery, made destination.Delivered, err error) {
 	status := made.Status
-	now := l.s.clock.Now()
+	now := l.Clock.Now()
 	d.Attempts++
 	d.LastAttempt, d.NextAttempt, d.HTTPStatus, d.Error = now, time.Time{}, int64(status), ""
 	switch {

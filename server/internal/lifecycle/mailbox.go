@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 )
 
 // mailboxRoutes read and empty the mailbox.
-func (s *Server) mailboxRoutes() []call.ControlRoute {
+func (l *Lifecycle) mailboxRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", s.controlMailbox),
-		call.Route("DELETE", "/mailbox", "?organization= empties it", s.controlEmptyMailbox),
+		call.Route("GET", "/mailbox", "?organization=&workspace=&to=&kind=&limit= lists the e-mails of the service, sent or not, newest first", l.controlMailbox),
+		call.Route("DELETE", "/mailbox", "?organization= empties it", l.controlEmptyMailbox),
 	}
 }
 
@@ -41,7 +41,7 @@ type mailShown struct {
 
 // controlMailbox pages after filtering: a mailbox is small, and its total is that
 // of what was asked for.
-func (s *Server) controlMailbox(c *call.Control) (any, error) {
+func (l *Lifecycle) controlMailbox(c *call.Control) (any, error) {
 	query, err := c.Query("organization", "workspace", "to", "kind", "limit")
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (s *Server) controlMailbox(c *call.Control) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	mails, err := s.mails(c.R.Context(), query, workspace)
+	mails, err := l.mails(c.R.Context(), query, workspace)
 	if err != nil {
 		return nil, err
 	}
@@ -62,9 +62,9 @@ func (s *Server) controlMailbox(c *call.Control) (any, error) {
 }
 
 // mails reads the chosen e-mails, newest first.
-func (s *Server) mails(ctx context.Context, query url.Values, workspace int64) ([]mailShown, error) {
+func (l *Lifecycle) mails(ctx context.Context, query url.Values, workspace int64) ([]mailShown, error) {
 	list := []mailShown{}
-	err := s.store.View(ctx, func(tx *store.Tx) error {
+	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		organizations, err := chosenOrganizations(tx, query)
 		if err != nil {
 			return err
@@ -121,12 +121,12 @@ func chosenOrganizations(tx *store.Tx, query url.Values) ([]int64, error) {
 
 // controlEmptyMailbox empties that of one organization, or all in one
 // transaction.
-func (s *Server) controlEmptyMailbox(c *call.Control) (any, error) {
+func (l *Lifecycle) controlEmptyMailbox(c *call.Control) (any, error) {
 	query, err := c.Query("organization")
 	if err != nil {
 		return nil, err
 	}
-	err = s.store.Update(c.R.Context(), func(tx *store.Tx) error {
+	err = l.Shared.Store.Update(c.R.Context(), func(tx *store.Tx) error {
 		organizations, err := chosenOrganizations(tx, query)
 		if err != nil {
 			return err

@@ -1,16 +1,40 @@
-package server
+package lifecycle
 
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
+
+// Sending is what an outbox needs of the service.
+type Sending struct {
+	Shared *call.Shared
+	Log    *slog.Logger
+	Clock  *clock.Clock
+	Leader leadership
+}
+
+// leadership says which of the processes of an installation does what falls due.
+type leadership interface {
+	// Leads reports whether this process does.
+	Leads() bool
+	// Tell lets the process that does know, when tx is committed.
+	Tell(tx *store.Tx, topic, text string) error
+	// Leading fails with lease.ErrLost when another process leads by now.
+	Leading(ctx context.Context, tx *store.Tx) error
+}
+
+// TopicLook tells the leader that there is something to send.
+const TopicLook = "look"
 
 // outbox sends what the store holds open: to each receiver one after the other,
 // in the order in which it was made, again after a failure, and after a
@@ -18,7 +42,7 @@ import (
 // look. All of its work is due on the service's clock, so settle and advance
 // wait for it and Close ends it.
 type outbox struct {
-	s    *Server
+	Sending
 	name string // in the reports of the clock
 
 	// open reads what is open with an id above after, in the order of the ids.
@@ -47,19 +71,19 @@ const lookAgain = time.Minute
 // wake makes the outbox look for what is new. It may be called from within the
 // change that makes something: the look is a change too, and so waits for it.
 func (o *outbox) wake() {
-	if o.s.leads() {
-		o.s.clock.AfterFunc(0, o.name, o.look)
+	if o.Leader.Leads() {
+		o.Clock.AfterFunc(0, o.name, o.look)
 	}
 }
 
 // wakeForNews wakes the outbox where there is something new. It is called after the
 // change that may have made it, and reads only.
 func (o *outbox) wakeForNews(ctx context.Context) {
-	if !o.s.leads() {
+	if !o.Leader.Leads() {
 		return
 	}
 	news := false
-	err := o.s.store.View(ctx, func(tx *store.Tx) error {
+	err := o.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
 		seen := o.seen
 		o.mu.Unlock()
@@ -73,12 +97,12 @@ func (o *outbox) wakeForNews(ctx context.Context) {
 }
 
 // tell lets the process know that sends, when tx is committed; wake as well.
-func (o *outbox) tell(tx *store.Tx) error { return o.s.tellLeader(tx, topicLook, o.name) }
+func (o *outbox) tell(tx *store.Tx) error { return o.Leader.Tell(tx, TopicLook, o.name) }
 
 // look takes over everything that is new, in the order of the ids. A start calls
 // it directly: a clock on which nothing waits has nothing to run.
 func (o *outbox) look(ctx context.Context) {
-	err := o.s.store.Update(ctx, func(tx *store.Tx) error {
+	err := o.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		list, err := o.open(tx, o.seen)
@@ -89,14 +113,14 @@ func (o *outbox) look(ctx context.Context) {
 		return err
 	})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrClosed) {
-		o.s.log.Error("what is to be sent cannot be read", "what", o.name, "error", err)
-		o.s.clock.AfterFunc(lookAgain, o.name, o.look)
+		o.Log.Error("what is to be sent cannot be read", "what", o.name, "error", err)
+		o.Clock.AfterFunc(lookAgain, o.name, o.look)
 	}
 }
 
 // put queues an item for its moment; the lock is held.
 func (o *outbox) put(item outgoing) {
-	if !item.at.After(o.s.clock.Now()) {
+	if !item.at.After(o.Clock.Now()) {
 		o.queue(item)
 		return
 	}
@@ -105,7 +129,7 @@ func (o *outbox) put(item outgoing) {
 	}
 	world := o.world
 	// For a while, which a clock that is set back leaves as it is.
-	o.timers[item.id] = o.s.clock.AfterFunc(item.at.Sub(o.s.clock.Now()), o.name, func(context.Context) {
+	o.timers[item.id] = o.Clock.AfterFunc(item.at.Sub(o.Clock.Now()), o.name, func(context.Context) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.world == world {
@@ -124,7 +148,7 @@ func (o *outbox) queue(item outgoing) {
 	waiting, busy := o.lanes[item.receiver]
 	o.lanes[item.receiver] = append(waiting, item.id)
 	if !busy {
-		o.s.clock.AfterFunc(0, o.name, func(ctx context.Context) { o.work(ctx, item.receiver) })
+		o.Clock.AfterFunc(0, o.name, func(ctx context.Context) { o.work(ctx, item.receiver) })
 	}
 }
 
@@ -148,7 +172,7 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		if !ok {
 			return
 		}
-		if ctx.Err() != nil || !o.s.leads() {
+		if ctx.Err() != nil || !o.Leader.Leads() {
 			continue // it stays open in the store
 		}
 		next, err := o.send(ctx, id, func(change func(*store.Tx) error) error { return o.keep(ctx, world, change) })
@@ -157,8 +181,8 @@ func (o *outbox) work(ctx context.Context, receiver int64) {
 		case ctx.Err() != nil, errors.Is(err, latch.ErrOther), errors.Is(err, store.ErrNotFound), errors.Is(err, lease.ErrLost):
 			continue // the process stops or leads no more, or what was to be sent is gone
 		default:
-			o.s.log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
-			next = o.s.clock.Now().Add(lookAgain)
+			o.Log.Error("an attempt to send cannot be recorded", "what", o.name, "id", id, "error", err)
+			next = o.Clock.Now().Add(lookAgain)
 		}
 		o.again(outgoing{id: id, receiver: receiver, at: next}, world)
 	}
@@ -176,14 +200,14 @@ func (o *outbox) again(item outgoing, world int64) {
 // keep stores what became of an attempt, in the world in which it was begun
 // only: ids of another world mean other things.
 func (o *outbox) keep(ctx context.Context, world int64, change func(*store.Tx) error) error {
-	return o.s.store.Update(ctx, func(tx *store.Tx) error {
+	return o.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		o.mu.Lock()
 		same := o.world == world
 		o.mu.Unlock()
 		if !same {
 			return latch.ErrOther
 		}
-		if err := o.s.fleet.leading(ctx, tx); err != nil {
+		if err := o.Leader.Leading(ctx, tx); err != nil {
 			return err
 		}
 		return change(tx)
@@ -204,4 +228,11 @@ func (o *outbox) forget() {
 	}
 	o.world++
 	o.seen = 0
+}
+
+// quiet reports whether nothing is open that is due by now.
+func (o *outbox) quiet(tx *store.Tx) (bool, error) {
+	waiting, err := o.open(tx, 0)
+	due := func(item outgoing) bool { return !item.at.After(o.Clock.Now()) }
+	return !slices.ContainsFunc(waiting, due), err
 }

@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"fmt"
@@ -29,7 +29,7 @@ type finding struct {
 
 // find judges one alert (spec 2.8). A cancelled run says nothing about
 // a sync: somebody wanted it to end.
-func (l *lifecycle) find(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
+func (l *Lifecycle) find(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
 	if o.run.Canceled {
 		return finding{}, nil
 	}
@@ -55,8 +55,8 @@ func findFailure(o occasion, completed bool) finding {
 	if completed {
 		return finding{verdict: fulfilled, message: "Sync Recovered", details: "Sync has recovered"}
 	}
-	why := given(o.run.ErrorMessage)
-	if detail := given(o.run.ErrorDetail); strings.Contains(detail, why) {
+	why := api.Value(o.run.ErrorMessage)
+	if detail := api.Value(o.run.ErrorDetail); strings.Contains(detail, why) {
 		why = detail // which says it and more
 	} else if detail != "" {
 		why = strings.TrimPrefix(why+": "+detail, ": ")
@@ -71,9 +71,9 @@ func findFailure(o occasion, completed bool) finding {
 // source holds, the unchanged ones too: one bad row of 10,001 is no 100 %, also where
 // nothing else has changed. A threshold of 0 is about any such record.
 func findInvalid(o occasion, alert *api.Alert) finding {
-	threshold := given(given(alert.Options).Threshold)
-	bad := given(o.run.RecordsInvalid) + given(o.run.RecordsFailed)
-	all := max(given(o.run.SourceRecordCount), given(o.run.RecordsInvalid)+given(o.run.RecordsProcessed))
+	threshold := api.Value(api.Value(alert.Options).Threshold)
+	bad := api.Value(o.run.RecordsInvalid) + api.Value(o.run.RecordsFailed)
+	all := max(api.Value(o.run.SourceRecordCount), api.Value(o.run.RecordsInvalid)+api.Value(o.run.RecordsProcessed))
 	share := 0.0
 	if all > 0 {
 		share = 100 * float64(bad) / float64(all)
@@ -106,7 +106,7 @@ func findFullSync(o occasion) finding {
 
 // findStatus tells that a run has started, or has completed successfully.
 func findStatus(o occasion, alert *api.Alert, completed bool) finding {
-	wanted := given(given(alert.Options).StatusName)
+	wanted := api.Value(api.Value(alert.Options).StatusName)
 	switch {
 	case wanted == "started" && o.moment == runStarted:
 		return finding{verdict: violated, message: "Sync Started", details: "A run of the sync has started", passing: true}
@@ -123,28 +123,28 @@ func runtimeLimit(alert *api.Alert, o occasion) (time.Time, bool) {
 	}
 	options := alert.Options
 	from := o.began
-	if given(options.StartType) == "scheduled" && o.run.ScheduledExecutionTime != nil {
+	if api.Value(options.StartType) == "scheduled" && o.run.ScheduledExecutionTime != nil {
 		from = o.run.ScheduledExecutionTime.Time
 	}
 	unit := time.Minute
-	if given(options.Unit) == "hours" {
+	if api.Value(options.Unit) == "hours" {
 		unit = time.Hour
 	}
-	return from.Add(time.Duration(given(options.Threshold)) * unit), !from.IsZero()
+	return from.Add(time.Duration(api.Value(options.Threshold)) * unit), !from.IsZero()
 }
 
 // findRuntime: a run that has failed in time says nothing about how long one
 // that completes would take.
-func (l *lifecycle) findRuntime(o occasion, alert *api.Alert, completed bool) finding {
+func (l *Lifecycle) findRuntime(o occasion, alert *api.Alert, completed bool) finding {
 	limit, ok := runtimeLimit(alert, o)
 	if !ok || o.moment == runStarted {
 		return finding{}
 	}
-	options, at := alert.Options, l.s.clock.Now()
+	options, at := alert.Options, l.Clock.Now()
 	if o.run.CompletedAt != nil {
 		at = o.run.CompletedAt.Time
 	}
-	allowed := fmt.Sprintf("%d %s of its %s start", given(options.Threshold), given(options.Unit), given(options.StartType))
+	allowed := fmt.Sprintf("%d %s of its %s start", api.Value(options.Threshold), api.Value(options.Unit), api.Value(options.StartType))
 	switch {
 	case !at.Before(limit) && o.moment == runLate:
 		return finding{verdict: violated, message: "Sync Runtime Exceeded", details: "The run has not completed within " + allowed}
@@ -164,11 +164,11 @@ const defaultRunCount = 7
 // many as there are up to run_count. The first run has nothing to be compared
 // with.
 func findDeviation(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) {
-	options, runs := given(alert.Options), int64(defaultRunCount)
+	options, runs := api.Value(alert.Options), int64(defaultRunCount)
 	if options.RunCount != nil {
 		runs = *options.RunCount
 	}
-	kind := given(options.RecordType)
+	kind := api.Value(options.RecordType)
 	now, known := countOf(o.run, kind)
 	if !known {
 		return finding{}, nil
@@ -186,7 +186,7 @@ func findDeviation(tx *store.Tx, o occasion, alert *api.Alert) (finding, error) 
 	if n == 0 {
 		return finding{}, nil
 	}
-	mean, threshold := sum/float64(n), given(options.Threshold)
+	mean, threshold := sum/float64(n), api.Value(options.Threshold)
 	deviation := 0.0
 	switch {
 	case mean > 0:
@@ -212,7 +212,7 @@ func countOf(r *api.SyncRun, kind string) (int64, bool) {
 		"records_deletes": r.SourceRecordDeletes, "records_invalid": r.RecordsInvalid,
 		"records_processed": r.RecordsProcessed, "records_updated": r.RecordsUpdated, "records_failed": r.RecordsFailed,
 	}[kind]
-	return given(count), count != nil
+	return api.Value(count), count != nil
 }
 
 // percent prints a share for people.
@@ -226,12 +226,4 @@ func percent(share float64) string {
 // plain prints a number with two decimals at most.
 func plain(x float64) string {
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.2f", x), "0"), ".")
-}
-
-// given reads what may be missing.
-func given[T any](p *T) (value T) {
-	if p != nil {
-		value = *p
-	}
-	return value
 }

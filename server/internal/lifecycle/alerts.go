@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"context"
@@ -46,7 +46,7 @@ func alertsOf(config *api.SyncConfig) []api.Alert {
 
 // alert holds an occasion against every alert of its sync, and tells what has
 // changed.
-func (l *lifecycle) alert(tx *store.Tx, o occasion) error {
+func (l *Lifecycle) alert(tx *store.Tx, o occasion) error {
 	open, err := tx.OpenAlerts(o.sync.ID)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ const pausedAlert = -3
 // tells of failed runs.
 func withPause(alerts []api.Alert, o occasion) []api.Alert {
 	failure := func(a api.Alert) bool { return a.Type == api.AlertFailure }
-	if o.moment != runEnded || given(o.run.ErrorCode) != errorSchemaChanged || slices.ContainsFunc(alerts, failure) {
+	if o.moment != runEnded || api.Value(o.run.ErrorCode) != api.ErrorSchemaChanged || slices.ContainsFunc(alerts, failure) {
 		return alerts
 	}
 	return append(slices.Clone(alerts), api.Alert{ID: api.Ptr[int64](pausedAlert), Type: api.AlertFailure, SendFor: api.SendEveryTime})
@@ -101,7 +101,7 @@ func violationOf(open []*store.OpenAlert, alert *api.Alert) *store.OpenAlert {
 }
 
 // follow opens, repeats or resolves a violation.
-func (l *lifecycle) follow(tx *store.Tx, o occasion, alert *api.Alert, found finding, open *store.OpenAlert) error {
+func (l *Lifecycle) follow(tx *store.Tx, o occasion, alert *api.Alert, found finding, open *store.OpenAlert) error {
 	switch {
 	case found.verdict == violated && open == nil:
 		open = &store.OpenAlert{SyncID: o.sync.ID, AlertID: *alert.ID, Type: alert.Type, LastRunID: o.run.ID}
@@ -129,7 +129,7 @@ func (l *lifecycle) follow(tx *store.Tx, o occasion, alert *api.Alert, found fin
 
 // replace stores a new violation in the place of one that the alert had while
 // it was of another type.
-func (l *lifecycle) replace(tx *store.Tx, fresh *store.OpenAlert) error {
+func (l *Lifecycle) replace(tx *store.Tx, fresh *store.OpenAlert) error {
 	open, err := tx.OpenAlerts(fresh.SyncID)
 	if err != nil {
 		return err
@@ -146,16 +146,16 @@ func (l *lifecycle) replace(tx *store.Tx, fresh *store.OpenAlert) error {
 
 // notice tells webhooks of a change, and people by e-mail. Webhooks hear of
 // every resolve; should_send_recovery is about the e-mail.
-func (l *lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found finding, instance int64, raised bool) error {
+func (l *Lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found finding, instance int64, raised bool) error {
 	body := lifecycleBody{
-		WorkspaceID: o.sync.WorkspaceID, SyncID: o.sync.ID, SyncRunID: o.run.ID, Event: eventRaised,
+		WorkspaceID: o.sync.WorkspaceID, SyncID: o.sync.ID, SyncRunID: o.run.ID, Event: EventRaised,
 		alertBody: &alertBody{
 			InstanceID: instance, Type: alert.Type, Message: found.message, Details: found.details,
-			FollowupURL: l.s.followupURL(o.run.ID),
+			FollowupURL: followupURL(l.Shared.BaseURL, o.run.ID),
 		},
 	}
 	if !raised {
-		body.Event = eventResolved
+		body.Event = EventResolved
 	}
 	if err := l.tell(tx, body); err != nil {
 		return err
@@ -168,7 +168,7 @@ func (l *lifecycle) notice(tx *store.Tx, o occasion, alert *api.Alert, found fin
 
 // watchRuntime looks at a run again when a limit of its runtime passes, so that
 // nobody waits for the end of a run that hangs.
-func (l *lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.Time) {
+func (l *Lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.unwatch(run.ID)
@@ -178,13 +178,13 @@ func (l *lifecycle) watchRuntime(y *store.Sync, run *store.SyncRun, began time.T
 		if !ok {
 			continue
 		}
-		timer := l.s.clock.At(limit, "runtime alert", func(ctx context.Context) { l.late(ctx, run.WorkspaceID, run.ID) })
+		timer := l.Clock.At(limit, "runtime alert", func(ctx context.Context) { l.late(ctx, run.WorkspaceID, run.ID) })
 		l.watch[run.ID] = append(l.watch[run.ID], timer)
 	}
 }
 
 // unwatch stops the timers of a run; the lock is held.
-func (l *lifecycle) unwatch(runID int64) {
+func (l *Lifecycle) unwatch(runID int64) {
 	for _, timer := range l.watch[runID] {
 		timer.Stop()
 	}
@@ -193,7 +193,7 @@ func (l *lifecycle) unwatch(runID int64) {
 
 // late looks at a run that may take too long. The sync may have been changed
 // since the run began.
-func (l *lifecycle) late(ctx context.Context, workspaceID, runID int64) {
+func (l *Lifecycle) late(ctx context.Context, workspaceID, runID int64) {
 	run := &store.SyncRun{WorkspaceID: workspaceID}
 	run.ID = runID
 	l.change(ctx, run, func(tx *store.Tx) error {

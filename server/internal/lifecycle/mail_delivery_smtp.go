@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"cmp"
@@ -23,7 +23,7 @@ const DefaultSMTPTimeout = 30 * time.Second
 
 // transmit hands one e-mail to the mail server. permanent: the server has
 // refused this e-mail for good (a code of 500 or more, RFC 5321 4.2.1).
-func (m *mailer) transmit(ctx context.Context, message *store.Mail) (permanent bool, err error) {
+func (m *Mailer) transmit(ctx context.Context, message *store.Mail) (permanent bool, err error) {
 	letter, err := m.letter(message)
 	if err != nil {
 		return true, err
@@ -44,7 +44,7 @@ func (m *mailer) transmit(ctx context.Context, message *store.Mail) (permanent b
 
 // letter writes an e-mail. Its id follows from that of the row, so a server that
 // got it in an attempt without an answer can tell that it has it already.
-func (m *mailer) letter(message *store.Mail) (*mail.Msg, error) {
+func (m *Mailer) letter(message *store.Mail) (*mail.Msg, error) {
 	letter := mail.NewMsg()
 	if err := letter.From(m.smtp.From); err != nil {
 		return nil, fmt.Errorf("write sender: %w", err)
@@ -63,12 +63,12 @@ func (m *mailer) letter(message *store.Mail) (*mail.Msg, error) {
 
 // client prepares a conversation, which the end of ctx cuts off: the library
 // heeds a context while it connects only.
-func (m *mailer) client(whole context.Context) (*mail.Client, error) {
+func (m *Mailer) client(whole context.Context) (*mail.Client, error) {
 	port, err := strconv.Atoi(m.port)
 	if err != nil {
 		return nil, err
 	}
-	secure := m.s.gate.ClientTLS(m.host)
+	secure := m.gate.ClientTLS(m.host)
 	policy := mail.TLSMandatory
 	switch m.smtp.TLS {
 	case SMTPPlain:
@@ -124,7 +124,7 @@ func passwordMasks(smtp SMTP) (hide journal.Masks) {
 
 // clean is an error as it may be kept: one line of bounded length without the
 // password.
-func (m *mailer) clean(err error) string {
+func (m *Mailer) clean(err error) string {
 	const longest = 500
 	said := []rune(m.secrets.Text(oneLine(strings.ToValidUTF8(err.Error(), "\uFFFD"))))
 	if len(said) > longest {

@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"context"
@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
 
 // The ways of Config.SMTP to be encrypted.
@@ -39,31 +41,34 @@ type SMTP struct {
 	Timeout time.Duration
 }
 
-// defaultSender stands where no mail server is named; the domain exists nowhere
+// DefaultSender stands where no mail server is named; the domain exists nowhere
 // (RFC 2606).
-const defaultSender = "no-reply@service.invalid"
+const DefaultSender = "no-reply@service.invalid"
 
 // mailDelays are the waits before each further attempt: mail servers that say
 // "later" (greylisting) mean minutes.
 var mailDelays = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 4 * time.Hour}
 
-// mailer keeps e-mails in the mailbox and sends a copy to the mail server, where
+// Mailer keeps e-mails in the mailbox and sends a copy to the mail server, where
 // there is one.
-type mailer struct {
-	s          *Server
+type Mailer struct {
+	Sending
+	gate       *destination.Gate // its authorities are those that mail servers are checked against
+	keeps      func(*store.Mail) bool
 	smtp       SMTP
 	host, port string
 	secrets    journal.Masks
 	outbox     *outbox
 }
 
-// newMailer checks the configuration; the error holds no password.
-func newMailer(s *Server, smtp SMTP) (*mailer, error) {
+// NewMailer checks the configuration; the error holds no password. keeps says which
+// mails are kept at all.
+func NewMailer(parts Sending, gate *destination.Gate, smtp SMTP, keeps func(*store.Mail) bool) (*Mailer, error) {
 	if err := smtp.Check(); err != nil {
 		return nil, err
 	}
-	m := &mailer{s: s, smtp: smtp}
-	m.outbox = &outbox{s: s, name: "mail", open: openMails, send: m.deliver}
+	m := &Mailer{Sending: parts, gate: gate, keeps: keeps, smtp: smtp}
+	m.outbox = &outbox{Sending: parts, name: "mail", open: openMails, send: m.deliver}
 	if smtp.Addr != "" {
 		m.host, m.port, _ = net.SplitHostPort(smtp.Addr)
 		m.secrets = passwordMasks(smtp)
@@ -105,17 +110,17 @@ func (c SMTP) Check() error {
 }
 
 // sender is the address that e-mails come from.
-func (m *mailer) sender() string {
+func (m *Mailer) sender() string {
 	if m.smtp.From != "" {
 		return m.smtp.From
 	}
-	return defaultSender
+	return DefaultSender
 }
 
-// keep puts an e-mail into the mailbox within a change, and has it sent when
+// Keep puts an e-mail into the mailbox within a change, and has it sent when
 // that is done.
-func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
-	if !m.s.broken.Mailed(message) {
+func (m *Mailer) Keep(tx *store.Tx, message *store.Mail) error {
+	if !m.keeps(message) {
 		return nil
 	}
 	message.From = m.sender()
@@ -130,16 +135,16 @@ func (m *mailer) keep(tx *store.Tx, message *store.Mail) error {
 	return m.outbox.tell(tx)
 }
 
-// resume goes on with what a stopped process, or the world of a snapshot, has
+// Resume goes on with what a stopped process, or the world of a snapshot, has
 // left open.
-func (m *mailer) resume(ctx context.Context) {
+func (m *Mailer) Resume(ctx context.Context) {
 	if m.smtp.Addr != "" {
 		m.outbox.look(ctx)
 	}
 }
 
-// forget drops what waits, before another world takes the place of this one.
-func (m *mailer) forget() { m.outbox.forget() }
+// Forget drops what waits, before another world takes the place of this one.
+func (m *Mailer) Forget() { m.outbox.forget() }
 
 // openMails is what the outbox of mails looks for. There is one receiver: the
 // mail server.
@@ -153,9 +158,9 @@ func openMails(tx *store.Tx, after int64) ([]outgoing, error) {
 }
 
 // deliver makes one attempt.
-func (m *mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
+func (m *Mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx) error) error) (time.Time, error) {
 	var message *store.Mail
-	err := m.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := m.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		message, err = tx.AnyMail(id)
 		return err
 	})
@@ -174,10 +179,10 @@ func (m *mailer) deliver(ctx context.Context, id int64, keep func(func(*store.Tx
 	case permanent || message.Attempts > int64(len(mailDelays)):
 		message.Delivery, message.Error = store.DeliveryFailed, m.clean(err)
 	default:
-		message.NextAttempt, message.Error = m.s.clock.Now().Add(mailDelays[message.Attempts-1]), m.clean(err)
+		message.NextAttempt, message.Error = m.Clock.Now().Add(mailDelays[message.Attempts-1]), m.clean(err)
 	}
 	if err != nil {
-		m.s.log.Warn("e-mail not sent", "mail", message.ID, "server", m.smtp.Addr, "attempt", message.Attempts, "error", message.Error)
+		m.Log.Warn("e-mail not sent", "mail", message.ID, "server", m.smtp.Addr, "attempt", message.Attempts, "error", message.Error)
 	}
 	return message.NextAttempt, keep(func(tx *store.Tx) error { return tx.SaveMail(message) })
 }
@@ -212,7 +217,7 @@ func recipients(tx *store.Tx, w *store.Workspace) ([]string, error) {
 // mailNotice writes an e-mail to each who is told of alerts. Everybody gets one
 // of their own: nobody sees the addresses of others, and one address that is
 // refused keeps nobody else from being told.
-func (l *lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
+func (l *Lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) error {
 	w, err := tx.WorkspaceByID(y.WorkspaceID)
 	if err != nil {
 		return err
@@ -222,17 +227,17 @@ func (l *lifecycle) mailNotice(tx *store.Tx, y *store.Sync, body lifecycleBody) 
 		return err
 	}
 	name := fmt.Sprintf("Sync %d", y.ID)
-	if label := oneLine(given(y.Config.Label)); label != "" {
+	if label := oneLine(api.Value(y.Config.Label)); label != "" {
 		name = label
 	}
 	kind := "alert"
-	if body.Event == eventResolved {
+	if body.Event == EventResolved {
 		kind = "recovery"
 	}
 	text := fmt.Sprintf("%s\n\nSync: %s (%d)\nRun: %d\nWorkspace: %s\n\n%s.\n\n%s\n",
 		body.Message, name, y.ID, body.SyncRunID, oneLine(w.Name), strings.TrimRight(body.Details, "."), body.FollowupURL)
 	for _, address := range to {
-		err := l.s.mail.keep(tx, &store.Mail{
+		err := l.Mail.Keep(tx, &store.Mail{
 			OrganizationID: w.OrganizationID, WorkspaceID: &w.ID, Kind: kind, To: []string{address},
 			Subject: name + ": " + body.Message, Text: text,
 		})
@@ -250,11 +255,26 @@ func oneLine(text string) string {
 
 // followupURL is where a notice sends people: the run in the API. Without a
 // BaseURL only its path is known.
-func (s *Server) followupURL(runID int64) string {
-	path := fmt.Sprintf("%s/sync_runs/%d", BasePath, runID)
-	base, err := url.Parse(s.config.BaseURL)
+func followupURL(baseURL string, runID int64) string {
+	path := fmt.Sprintf("%s/sync_runs/%d", api.BasePath, runID)
+	base, err := url.Parse(baseURL)
 	if err != nil || base.Host == "" {
 		return path
 	}
 	return base.JoinPath(fmt.Sprintf("sync_runs/%d", runID)).String()
+}
+
+// Quiet reports whether no mail is to be sent that is due by now.
+func (m *Mailer) Quiet(tx *store.Tx) (bool, error) {
+	if m.smtp.Addr == "" {
+		return true, nil
+	}
+	return m.outbox.quiet(tx)
+}
+
+// Look sends what is new where name is that of the mails.
+func (m *Mailer) Look(ctx context.Context, name string) {
+	if name == m.outbox.name {
+		m.outbox.look(ctx)
+	}
 }

@@ -1,4 +1,4 @@
-package server
+package lifecycle
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-func (s *Server) deliveryRoutes() []call.ControlRoute {
+func (l *Lifecycle) deliveryRoutes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", s.controlDeliveries),
+		call.Route("GET", "/webhook_deliveries", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&limit= lists the calls of webhooks, newest first: status is open, delivered or failed", l.controlDeliveries),
 	}
 }
 
@@ -49,7 +49,7 @@ func (f deliveryFilter) fits(d *store.WebhookDelivery) bool {
 
 // controlDeliveries pages after filtering, as the mailbox does: its total is
 // that of what was asked for.
-func (s *Server) controlDeliveries(c *call.Control) (any, error) {
+func (l *Lifecycle) controlDeliveries(c *call.Control) (any, error) {
 	query, err := c.Query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "limit")
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (s *Server) controlDeliveries(c *call.Control) (any, error) {
 		return nil, err
 	}
 	list := []deliveryShown{}
-	err = s.store.View(c.R.Context(), func(tx *store.Tx) error {
+	err = l.Shared.Store.View(c.R.Context(), func(tx *store.Tx) error {
 		organizations, err := chosenOrganizations(tx, query)
 		if err != nil {
 			return err
