@@ -124,7 +124,7 @@ func (s *Server) loadConnectors(ctx context.Context) error {
 	}
 	s.connectors.known = known
 	s.gate.Declare(destinations)
-	s.sources.Store(source.BuiltIn().With(sources...))
+	s.sources.Declare(source.BuiltIn().With(sources...))
 	return nil
 }
 

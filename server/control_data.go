@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -63,7 +64,7 @@ func (s *Server) controlExecute(c *call.Control) (any, error) {
 
 // execute runs statements on an emulated warehouse.
 func (s *Server) execute(ctx context.Context, id int64, sql string) error {
-	var access sourceAccess
+	var access sources.Access
 	err := s.store.View(ctx, func(tx *store.Tx) error {
 		src, err := among(tx, func(all *outside) (*store.Source, error) {
 			for _, src := range all.sources {
@@ -77,7 +78,7 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 			return call.Gone("source", id)
 		}
 		if err == nil {
-			access, err = s.sourceAccess(tx, src)
+			access, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -85,21 +86,21 @@ func (s *Server) execute(ctx context.Context, id int64, sql string) error {
 		return err
 	}
 	// A real source belongs to somebody, and is only ever read.
-	if !s.sourceType(access.typ).Emulated {
-		return problem.Refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.typ)
+	if !s.sources.Described(access.Type).Emulated {
+		return problem.Refuse(http.StatusBadRequest, "source %d is of type %s; statements run on emulated warehouses only", id, access.Type)
 	}
 	// A statement that never ends must not hold the call, nor a restore that waits
 	// for it.
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 	defer cancel()
 	// The credentials of the documented failing test fail here as well.
-	src, err := access.open(ctx)
+	src, err := access.Open(ctx)
 	if err != nil {
-		return problem.Refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.clean(err.Error()))
+		return problem.Refuse(http.StatusBadRequest, "the source cannot be opened: %s", access.Clean(err.Error()))
 	}
 	defer src.Close()
 	if err := source.Execute(ctx, src, strings.TrimSpace(sql)); err != nil {
-		return problem.InvalidField("sql", "%s", access.clean(err.Error()))
+		return problem.InvalidField("sql", "%s", access.Clean(err.Error()))
 	}
 	return nil
 }

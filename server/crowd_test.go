@@ -11,6 +11,7 @@ import (
 
 	"github.com/destkit/destkit/internal/postgrestest"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -99,7 +100,7 @@ func TestLogOfNothing(t *testing.T) {
 	onBoth(t, func(t *testing.T, w *world) {
 		y := &store.Sync{WorkspaceID: 1, SourceID: 4711}
 		w.s.engine.writeBack(t.Context(), y, &store.SyncRun{})
-		require.Equal(t, "text", sourceAccess{}.clean("text"))
+		require.Equal(t, "text", sources.Access{}.Clean("text"))
 	})
 }
 

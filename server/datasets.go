@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -56,8 +57,8 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 	}
 	d := &store.Dataset{WorkspaceID: c.Who.WorkspaceID}
 	problems := body.apply(c, d)
-	problems = append(problems, checkQueryText("query", body.Query)...)
-	var a sourceAccess
+	problems = append(problems, sources.CheckQueryText("query", body.Query)...)
+	var a sources.Access
 	more, err := s.sourceFor(c, body.SourceID, &a)
 	if err != nil {
 		return nil, err
@@ -66,11 +67,11 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	// Only a payload that is right so far is worth a question to the source.
-	checked, err := s.checkQuery(c.Ctx, a, *body.Query)
+	checked, err := s.sources.CheckQuery(c.Ctx, a, *body.Query)
 	if err != nil {
 		return nil, err
 	}
-	d.SourceID = a.id
+	d.SourceID = a.ID
 	err = c.Update(func(tx *store.Tx) error {
 		if err := nameIsFree(tx, d); err != nil {
 			return err
@@ -87,14 +88,14 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 }
 
 // sourceFor finds the source that a body names, and how to open it.
-func (s *Server) sourceFor(c *call.Call, id *int64, a *sourceAccess) ([]api.Problem, error) {
+func (s *Server) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.Problem, error) {
 	if id == nil {
 		return []api.Problem{{Field: "source_id", Message: "is required: the id of a source with SQL"}}, nil
 	}
 	var src *store.Source
 	err := c.View(func(tx *store.Tx) (err error) {
 		if src, err = tx.Source(c.Who.WorkspaceID, *id); err == nil {
-			*a, err = s.sourceAccess(tx, src)
+			*a, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -104,7 +105,7 @@ func (s *Server) sourceFor(c *call.Call, id *int64, a *sourceAccess) ([]api.Prob
 	case err != nil:
 		return nil, err
 	}
-	if err := s.checkSQL(src); err != nil {
+	if err := s.sources.CheckSQL(src); err != nil {
 		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
 	}
 	return nil, nil
@@ -117,7 +118,7 @@ func noSource(id int64) []api.Problem {
 
 // createDatasetOf stores a dataset with what its query gives. The source is
 // looked up again: it may have been deleted while it was asked.
-func createDatasetOf(tx *store.Tx, d *store.Dataset, checked checkedQuery) error {
+func createDatasetOf(tx *store.Tx, d *store.Dataset, checked sources.CheckedQuery) error {
 	if _, err := tx.Source(d.WorkspaceID, d.SourceID); err != nil {
 		return err
 	}
@@ -126,7 +127,7 @@ func createDatasetOf(tx *store.Tx, d *store.Dataset, checked checkedQuery) error
 		return err
 	}
 	d.Slug = slug
-	checked.set(tx, d)
+	checked.Set(tx, d)
 	return tx.CreateDataset(d)
 }
 
@@ -164,7 +165,7 @@ func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	var d *store.Dataset
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
 		if d, err = tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id")); err != nil {
 			return err
@@ -177,7 +178,7 @@ func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 	}
 	problems := body.apply(c, d)
 	if body.Query != nil {
-		problems = append(problems, checkQueryText("query", body.Query)...)
+		problems = append(problems, sources.CheckQueryText("query", body.Query)...)
 	}
 	if body.SourceID != nil && *body.SourceID != d.SourceID {
 		problems = append(problems, api.Problem{Field: "source_id", Message: fmt.Sprintf("cannot be changed from %d; create another dataset", d.SourceID)})
@@ -192,24 +193,24 @@ func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 }
 
 // accessByID is how to open a source of the caller's workspace.
-func (s *Server) accessByID(c *call.Call, tx *store.Tx, id int64) (sourceAccess, error) {
+func (s *Server) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Access, error) {
 	src, err := tx.Source(c.Who.WorkspaceID, id)
 	if err != nil {
-		return sourceAccess{}, err
+		return sources.Access{}, err
 	}
-	return s.sourceAccess(tx, src)
+	return s.sources.Access(tx, src)
 }
 
 // saveDataset asks the source about a new query, and stores a checked body in the
 // dataset, together with the model that it belongs to, which it returns; nil for
 // none.
-func (s *Server) saveDataset(c *call.Call, a sourceAccess, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
-	var checked checkedQuery
+func (s *Server) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
+	var checked sources.CheckedQuery
 	if body.Query != nil {
-		if checked, err = s.checkQuery(c.Ctx, a, d.Query); err != nil {
+		if checked, err = s.sources.CheckQuery(c.Ctx, a, d.Query); err != nil {
 			return nil, err
 		}
-		if err := s.fitSegments(c, a, d); err != nil {
+		if err := s.sources.FitSegments(c, a, d); err != nil {
 			return nil, err
 		}
 	}
@@ -224,7 +225,7 @@ func (s *Server) saveDataset(c *call.Call, a sourceAccess, d *store.Dataset, bod
 		*d = *stored
 		body.apply(c, d)
 		if body.Query != nil {
-			checked.set(tx, d)
+			checked.Set(tx, d)
 		}
 		if err := tx.SaveDataset(d); err != nil {
 			return err

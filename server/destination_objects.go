@@ -142,7 +142,7 @@ func (s *Server) refreshObjects(ctx context.Context, d *store.Destination) error
 		})
 	}
 	return s.latch.Aside(ctx, func(ctx context.Context) error {
-		return s.plans.Once(ctx, s.background.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
+		return s.attempts.Once(ctx, s.background.Later, fmt.Sprintf("objects of destination %d", d.ID), fetch)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -35,15 +36,15 @@ func (o *openedSource) close() {
 // its owner has added or dropped is in no refresh yet. The schema of a topic is the
 // client's own, and is not asked for. A source that does not answer, or an object
 // that is gone, fails the run later, with the right words.
-func (e *engine) open(ctx context.Context, access sourceAccess, sh *shape) (o openedSource) {
+func (e *engine) open(ctx context.Context, access sources.Access, sh *sources.Shape) (o openedSource) {
 	if sh.Streaming || !sh.ColumnsKnown {
-		o.Source, o.fault = access.open(ctx)
+		o.Source, o.fault = access.Open(ctx)
 		return o
 	}
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+	ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 	defer cancel()
 	columns, missing := []api.Column(nil), error(nil)
-	o.Source, columns, missing, o.fault = access.openAt(ctx, readable(*sh))
+	o.Source, columns, missing, o.fault = access.OpenAt(ctx, sources.Readable(*sh))
 	if o.fresh = o.fault == nil && missing == nil; o.fresh {
 		sh.Columns = columns
 	}
@@ -52,7 +53,7 @@ func (e *engine) open(ctx context.Context, access sourceAccess, sh *shape) (o op
 
 // storeColumns keeps the columns of a table or a query as a run has read them, so
 // that they are shown without a refresh.
-func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *shape, before []api.Column) {
+func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *sources.Shape, before []api.Column) {
 	same := func(a, b api.Column) bool { return a.Name == b.Name && a.Type == b.Type }
 	if slices.EqualFunc(sh.Columns, before, same) {
 		return
@@ -70,7 +71,7 @@ func (e *engine) storeColumns(ctx context.Context, y *store.Sync, sh *shape, bef
 			return tx.SaveDataset(d)
 		}
 		o := sh.Object
-		t, err := findTable(tx, sh.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
+		t, err := sources.FindTable(tx, sh.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
 		if err != nil || t == nil {
 			return err
 		}
@@ -122,7 +123,7 @@ func dropGenerated(y *store.Sync) {
 
 // generate makes the mappings of a sync that is saved, from the columns that the
 // service knows. Its next run makes them again, from the source.
-func generate(y *store.Sync, object *api.DestinationObject, sh *shape) {
+func generate(y *store.Sync, object *api.DestinationObject, sh *sources.Shape) {
 	switch {
 	case !followsColumns(&y.Config):
 		y.Generated = nil

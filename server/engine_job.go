@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
@@ -41,9 +42,9 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 	s := e.s
 	var d *store.Destination
 	var credentials map[string]json.RawMessage
-	var access sourceAccess
+	var access sources.Access
 	var had merged
-	var sh shape
+	var sh sources.Shape
 	var problems []api.Problem
 	err = s.store.View(ctx, func(tx *store.Tx) error {
 		if d, err = tx.Destination(y.WorkspaceID, y.DestinationID); err != nil {
@@ -62,14 +63,14 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 		if err != nil {
 			return err
 		}
-		if access, err = s.sourceAccess(tx, src); err != nil {
+		if access, err = s.sources.Access(tx, src); err != nil {
 			return err
 		}
 		from := y.Config.SourceAttributes
 		if from.FilterSegmentID == nil { // of a sync that was stored before segments were
 			from.FilterSegmentID = y.Config.FilterSegmentID
 		}
-		sh, problems, err = s.shapeOf(tx, y.WorkspaceID, from)
+		sh, problems, err = s.sources.ShapeOf(tx, y.WorkspaceID, from)
 		if err == nil && sh.DatasetID != nil && mapping.ReadsSegments(&y.Config) {
 			sh.Segments, err = tx.SegmentsOfDataset(*sh.DatasetID)
 		}
@@ -86,7 +87,7 @@ func (e *engine) job(ctx context.Context, y *store.Sync, run *store.SyncRun, to 
 		}
 	}()
 	if from.fresh {
-		if seen.watch(y, sh.Columns, access.inferred()); seen.enforce {
+		if seen.watch(y, sh.Columns, access.Inferred()); seen.enforce {
 			e.storeColumns(ctx, y, &sh, stored)
 		}
 		if err := seen.refuse(y, sh.Columns); err != nil {
@@ -176,9 +177,9 @@ func (e *engine) askAgain(ctx context.Context, d *store.Destination) (answered b
 
 // connect opens the other end of a job; done closes both. After an error the source
 // is the caller's to close.
-func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sourceAccess, from openedSource, sh shape, object *api.DestinationObject) (*executor.Job, func(), error) {
+func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun, d *store.Destination, credentials map[string]json.RawMessage, access sources.Access, from openedSource, sh sources.Shape, object *api.DestinationObject) (*executor.Job, func(), error) {
 	if err := from.fault; err != nil {
-		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.clean(err.Error()), transient: true, cause: err}
+		return nil, nil, &planError{code: executor.CodeSource, message: "the source cannot be opened", detail: access.Clean(err.Error()), transient: true, cause: err}
 	}
 	reader, ok := from.Source.(source.Reader)
 	if !ok {
@@ -193,7 +194,7 @@ func (e *engine) connect(ctx context.Context, y *store.Sync, run *store.SyncRun,
 		return nil, nil, err
 	}
 	job := &executor.Job{
-		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: rowsOf(&sh), Columns: sh.Columns, Warehouse: state,
+		Run: run.ID, Sync: y.ID, Config: y.Config, Full: run.Run.FullSync, Source: reader, Object: sources.RowsOf(&sh), Columns: sh.Columns, Warehouse: state,
 		Destination: to, DestinationObject: object, DestinationType: d.Type, Connection: d.ID,
 		HiddenIdentifier: e.s.gate.HiddenIdentifier(d.Type, object.FullName),
 		Settings:         e.s.gate.Settings(d.Type, object.FullName, y.Config.AdvancedConfiguration),
@@ -229,22 +230,4 @@ func passing(err error) bool {
 		return false
 	}
 	return true
-}
-
-// readable is the source object as readers name it.
-func readable(sh shape) source.Object {
-	o := sh.Object
-	if o.Query != nil && *o.Query != "" {
-		return source.Object{Query: *o.Query}
-	}
-	text := func(p *string) string {
-		if p == nil {
-			return ""
-		}
-		return *p
-	}
-	if sh.Streaming {
-		return source.Object{Name: text(o.Name)}
-	}
-	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
 }

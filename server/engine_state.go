@@ -8,13 +8,10 @@ import (
 	"io"
 
 	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
-
-// keepsState tells that the state of syncs lives in the source (the
-// advanced engine).
-func (a sourceAccess) keepsState() bool { return source.KeepsState(a.typ, a.engine) }
 
 // installationSetting holds a name of this service: several may keep states in
 // one warehouse, and all number their syncs from 1.
@@ -45,8 +42,8 @@ func (s *Server) installation(ctx context.Context) (name string, err error) {
 }
 
 // stateIn is where the state of a sync lives: nil is the ledger of the service.
-func (s *Server) stateIn(ctx context.Context, a sourceAccess, from source.Source, syncID int64) (executor.Warehouse, error) {
-	if !a.keepsState() {
+func (s *Server) stateIn(ctx context.Context, a sources.Access, from source.Source, syncID int64) (executor.Warehouse, error) {
+	if !a.KeepsState() {
 		return nil, nil
 	}
 	name, err := s.installation(ctx)
@@ -65,35 +62,35 @@ func (s *Server) stateIn(ctx context.Context, a sourceAccess, from source.Source
 
 // stateAccess is what it takes to drop the state of a sync; the zero value where
 // the service keeps it.
-func (s *Server) stateAccess(tx *store.Tx, y *store.Sync) (sourceAccess, error) {
+func (s *Server) stateAccess(tx *store.Tx, y *store.Sync) (sources.Access, error) {
 	src, err := tx.Source(y.WorkspaceID, y.SourceID)
 	if err != nil || !source.KeepsState(src.Type, src.Engine) {
-		return sourceAccess{}, err
+		return sources.Access{}, err
 	}
-	return s.sourceAccess(tx, src)
+	return s.sources.Access(tx, src)
 }
 
 // dropState removes the state of a deleted sync from its warehouse, beside the
 // caller: a warehouse that does not answer must not keep a sync alive.
-func (s *Server) dropState(a sourceAccess, syncID int64) {
-	if !a.keepsState() {
+func (s *Server) dropState(a sources.Access, syncID int64) {
+	if !a.KeepsState() {
 		return
 	}
 	s.background.Later(fmt.Sprintf("drop the state of sync %d", syncID), func(ctx context.Context) {
-		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+		ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 		defer cancel()
 		if err := s.tryDropState(ctx, a, syncID); err != nil {
-			s.log.Warn("the state of a deleted sync stays in its warehouse", "sync", syncID, "error", a.clean(err.Error()))
+			s.log.Warn("the state of a deleted sync stays in its warehouse", "sync", syncID, "error", a.Clean(err.Error()))
 		}
 	})
 }
 
-func (s *Server) tryDropState(ctx context.Context, a sourceAccess, syncID int64) error {
+func (s *Server) tryDropState(ctx context.Context, a sources.Access, syncID int64) error {
 	name, err := s.installation(ctx)
 	if err != nil {
 		return err
 	}
-	from, err := a.open(ctx)
+	from, err := a.Open(ctx)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -88,15 +89,15 @@ func (x *explaining) readLedger(ctx context.Context) error {
 // scanState opens the state. A warehouse that cannot be asked leaves out what it
 // knows: the logs say the rest.
 func (x *explaining) scanState(ctx context.Context, books *ledger.Sync) (executor.State, error) {
-	var from sourceAccess
+	var from sources.Access
 	err := x.s.store.View(ctx, func(tx *store.Tx) (err error) {
 		from, err = x.s.stateAccess(tx, x.sync)
 		return err
 	})
-	if err != nil || !from.keepsState() {
+	if err != nil || !from.KeepsState() {
 		return books.Scan()
 	}
-	src, err := from.open(ctx)
+	src, err := from.Open(ctx)
 	if err != nil {
 		return books.Scan()
 	}

@@ -20,7 +20,7 @@ import (
 func (s *Server) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	switch l.Kind {
 	case linkSource:
-		described := s.sourceType(l.Type)
+		described := s.sources.Described(l.Type)
 		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "createSource", nil)
 	case linkDestination, linkAuthorize:
 		connector, err := s.connectorOf(l.Type)
@@ -37,7 +37,7 @@ func (s *Server) actOnLink(ctx context.Context, l *openLink, form url.Values) (u
 		if err != nil {
 			return nil, err
 		}
-		described := s.sourceType(src.Type)
+		described := s.sources.Described(src.Type)
 		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "updateSource", l.TargetID)
 	case linkDestinationEdit:
 		var d *store.Destination

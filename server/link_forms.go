@@ -130,7 +130,7 @@ func (s *Server) connectorOf(typ string) (api.Connector, error) {
 func (s *Server) linkForm(ctx context.Context, l *openLink) (page linkPage, err error) {
 	switch l.Kind {
 	case linkSource:
-		described := s.sourceType(l.Type)
+		described := s.sources.Described(l.Type)
 		return connectionForm("Connect "+described.Label, "A source is created in the workspace "+l.who.Workspace.Name+", which reads what you allow.",
 			described.Label, described.ConfigurationFields.Fields, false), nil
 	case linkDestination, linkAuthorize:
@@ -154,7 +154,7 @@ func (s *Server) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 		if err != nil {
 			return linkPage{}, err
 		}
-		described := s.sourceType(src.Type)
+		described := s.sources.Described(src.Type)
 		return connectionForm("Change "+src.Name, keeps, src.Name, described.ConfigurationFields.Fields, true), nil
 	case linkDestinationEdit:
 		d, err := tx.Destination(l.WorkspaceID, *l.TargetID)

@@ -129,8 +129,8 @@ func (s *Server) checkLinkType(kind, typ string) []api.Problem {
 	var known []string
 	switch kind {
 	case linkSource:
-		for _, t := range s.sourceTypes().Types() {
-			if s.homeless(t.ServiceName) == nil && linkable(t.ConfigurationFields) {
+		for _, t := range s.sources.Types().Types() {
+			if s.sources.Refused(t.ServiceName) == nil && linkable(t.ConfigurationFields) {
 				known = append(known, t.ServiceName)
 			}
 		}

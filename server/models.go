@@ -4,6 +4,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -66,10 +67,10 @@ func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	var src *store.Source
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
 		if src, err = ownSource(c, tx); err == nil {
-			a, err = s.sourceAccess(tx, src)
+			a, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -77,15 +78,15 @@ func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// Before the body: nothing in it could be right here.
-	if err := s.checkSQL(src); err != nil {
+	if err := s.sources.CheckSQL(src); err != nil {
 		return nil, err
 	}
 	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}
-	problems := append(body.dataset().apply(c, d), checkQueryText("query", body.Query)...)
+	problems := append(body.dataset().apply(c, d), sources.CheckQueryText("query", body.Query)...)
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	checked, err := s.checkQuery(c.Ctx, a, d.Query)
+	checked, err := s.sources.CheckQuery(c.Ctx, a, d.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -125,7 +126,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 	}
 	var m *store.Model
 	var d *store.Dataset
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
 		if src, m, err = ownModel(c, tx); err != nil {
@@ -134,7 +135,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
 			return err
 		}
-		a, err = s.sourceAccess(tx, src)
+		a, err = s.sources.Access(tx, src)
 		return err
 	})
 	if err != nil {
@@ -142,7 +143,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 	}
 	problems := body.dataset().apply(c, d)
 	if body.Query != nil {
-		problems = append(problems, checkQueryText("query", body.Query)...)
+		problems = append(problems, sources.CheckQueryText("query", body.Query)...)
 	}
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)

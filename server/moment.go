@@ -173,12 +173,12 @@ func (s *Server) noteOutside(ctx context.Context, m *moment, all store.Everythin
 		}
 	}
 	for _, src := range all.Sources {
-		if !s.sourceType(src.Type).Emulated {
+		if !s.sources.Described(src.Type).Emulated {
 			continue
 		}
 		m.meta.Warehouses = append(m.meta.Warehouses, snapshotPart{src.ID, src.Type})
 		err := begin(fmt.Sprintf(partWarehouse, src.ID), func(w io.Writer) error {
-			return s.sourceTypes().CopyWarehouse(ctx, src.Type, s.sourceOptions(src.ID), w)
+			return s.sources.Types().CopyWarehouse(ctx, src.Type, s.sources.Options(src.ID), w)
 		})
 		if err != nil {
 			return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -62,8 +63,8 @@ func (o *outside) drop(s *Server) error {
 			s.store.Tell(s.background.Ctx, topicObjects, s.noticeObjects(d.ID, goneElsewhere)))
 	}
 	for _, src := range o.sources {
-		if s.sourceType(src.Type).Emulated {
-			failures = append(failures, sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}.forget())
+		if s.sources.Described(src.Type).Emulated {
+			failures = append(failures, sources.Access{ID: src.ID, Type: src.Type, Options: s.sources.Options(src.ID)}.Forget())
 		}
 	}
 	for _, id := range o.syncs {

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -35,7 +36,7 @@ func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
 func (s *Server) refreshDataset(find datasetTarget) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
-		var a sourceAccess
+		var a sources.Access
 		err := c.View(func(tx *store.Tx) (err error) {
 			if d, err = find(c, tx); err == nil {
 				a, err = s.accessByID(c, tx, d.SourceID)
@@ -51,8 +52,8 @@ func (s *Server) refreshDataset(find datasetTarget) call.Handler {
 
 // reread stores what the source says about the query of a dataset, for its model
 // too. A query that was changed meanwhile has been checked by whoever did it.
-func (s *Server) reread(ctx context.Context, a sourceAccess, d *store.Dataset) error {
-	checked, err := s.askForQuery(ctx, a, d.Query)
+func (s *Server) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
+	checked, err := s.sources.AskForQuery(ctx, a, d.Query)
 	if err != nil {
 		return err
 	}
@@ -61,7 +62,7 @@ func (s *Server) reread(ctx context.Context, a sourceAccess, d *store.Dataset) e
 		if err != nil || stored.Query != d.Query {
 			return err
 		}
-		checked.set(tx, stored)
+		checked.Set(tx, stored)
 		if err := tx.SaveDataset(stored); err != nil {
 			return err
 		}
@@ -112,7 +113,7 @@ func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, 
 		return nil, nil, err
 	}
 	query := c.R.URL.Query()
-	t, err := findTable(tx, src, query.Get("table_catalog"), query.Get("table_schema"), query.Get("table_name"))
+	t, err := sources.FindTable(tx, src, query.Get("table_catalog"), query.Get("table_schema"), query.Get("table_name"))
 	if err == nil && t == nil {
 		err = problem.Refuse(http.StatusNotFound, "source %d has no such table; see its objects, or refresh its tables", src.ID)
 	}

@@ -122,7 +122,7 @@ func (s *Server) restoreOutside(ctx context.Context, a *archive) error {
 		}
 	}
 	for _, src := range a.meta.Warehouses {
-		err := s.sourceTypes().RestoreWarehouse(ctx, src.Type, s.sourceOptions(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
+		err := s.sources.Types().RestoreWarehouse(ctx, src.Type, s.sources.Options(src.ID), a.part(fmt.Sprintf(partWarehouse, src.ID)))
 		if err != nil {
 			return fmt.Errorf("warehouse %d: %w", src.ID, err)
 		}

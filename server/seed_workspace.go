@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -134,18 +135,18 @@ func (b *bed) source(src seedSource) error {
 	if err := b.s.execute(b.ctx, id, src.Execute); err != nil {
 		return err
 	}
-	var access sourceAccess
+	var access sources.Access
 	err = b.s.store.View(b.ctx, func(tx *store.Tx) error {
 		stored, err := tx.Source(b.w.ID, id)
 		if err == nil {
-			access, err = b.s.sourceAccess(tx, stored)
+			access, err = b.s.sources.Access(tx, stored)
 		}
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	return b.s.rediscover(b.ctx, access) // the statements may have made tables
+	return b.s.sources.Rediscover(b.ctx, access) // the statements may have made tables
 }
 
 // topic makes a topic and appends its messages.

@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -76,7 +77,7 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	g := &store.Segment{}
 	problems := body.apply(c, g)
 	var d *store.Dataset
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
 		src, err := ownSource(c, tx)
 		if err != nil {
@@ -88,7 +89,7 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		problems = append(problems, more...)
-		a, err = s.sourceAccess(tx, src)
+		a, err = s.sources.Access(tx, src)
 		return err
 	})
 	if err != nil {
@@ -98,7 +99,7 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	g.DatasetID = d.ID
-	if g.CachedRecordCount, err = s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+	if g.CachedRecordCount, err = s.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 		return nil, err
 	}
 	err = c.Update(func(tx *store.Tx) error {
@@ -152,7 +153,7 @@ func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 	}
 	var g *store.Segment
 	var d *store.Dataset
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
 		if g, err = ownSegment(c, tx); err != nil {
 			return err
@@ -174,7 +175,7 @@ func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	if body.Query != nil {
-		if g.CachedRecordCount, err = s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+		if g.CachedRecordCount, err = s.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			return nil, err
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/sources"
 )
 
 // segmentWorld is a sync world with a dataset of five customers and segments of it.
@@ -201,9 +203,9 @@ func TestSegmentsThatAreNotThere(t *testing.T) {
 		change         map[string]any
 		field, message string
 	}{
-		"unknown":            {w.of(map[string]any{"filter_segment_id": 999}), segmentField, "has no segment 999"},
-		"of another dataset": {another, segmentField, "belongs to dataset"},
-		"two of them":        {contradicts, segmentField, "contradicts"},
+		"unknown":            {w.of(map[string]any{"filter_segment_id": 999}), sources.SegmentField, "has no segment 999"},
+		"of another dataset": {another, sources.SegmentField, "belongs to dataset"},
+		"two of them":        {contradicts, sources.SegmentField, "contradicts"},
 		"of a table":         {map[string]any{"filter_segment_id": grown}, "filter_segment_id", "type dataset"},
 		"a cohort":           {map[string]any{"cohort_id": 6}, "cohort_id", "not supported"},
 	} {

@@ -34,6 +34,7 @@ import (
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/settings"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -184,7 +185,7 @@ type Server struct {
 	store      *store.Store
 	gate       *destination.Gate
 	reached    reached
-	sources    atomic.Pointer[source.Catalogue]
+	sources    *sources.Sources
 	connectors connectors
 	mux        *http.ServeMux
 	first      *Tokens
@@ -193,7 +194,7 @@ type Server struct {
 	settings   *settings.Settings
 	trusted    int // bytes of the setting that are trusted already
 	figures    *figures
-	plans      background.Flights
+	attempts   background.Flights // to read the objects of destinations
 	forks      forks
 	broken     violation.Broken
 	ready      map[string]*call.Operation

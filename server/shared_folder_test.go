@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/sources"
 )
 
 // TestFilesWithoutASharedFolder: what lies in files is refused where each process
@@ -41,7 +43,7 @@ func TestFilesWithoutASharedFolder(t *testing.T) {
 	// What is there already fails where it is used, and says why.
 	w.do("POST", "/sources/1/refresh_tables", w.key, nil).want(http.StatusOK)
 	require.NoError(t, w.s.Settle(t.Context()))
-	require.Contains(t, said.String(), errNoFolder.Error())
+	require.Contains(t, said.String(), sources.ErrNoFolder.Error())
 	// Everything else is as it was.
 	w.do("POST", "/sources", w.key, map[string]any{"connection": map[string]any{"name": "Rows", "type": "generator", "credentials": map[string]any{"rows": 5, "seed": 1}}}).want(http.StatusCreated)
 }

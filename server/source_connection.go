@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -50,23 +51,23 @@ func warnTest(c *call.Call, why string) {
 
 // applySource sets what the body holds, for a new source and for a stored one,
 // and names all that is wrong with it.
-func (s *Server) applySource(c *call.Call, b sourceBody, src *store.Source, a *sourceAccess) error {
+func (s *Server) applySource(c *call.Call, b sourceBody, src *store.Source, a *sources.Access) error {
 	// Each part adds its problems, so that a client sees all of them at once;
 	// what depends on the type is looked at only where the type is known.
 	problems := applyName(b, src)
 	described, more := s.applyType(c, b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
-		if err := s.homeless(described.ServiceName); err != nil {
+		if err := s.sources.Refused(described.ServiceName); err != nil {
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
 		problems = append(problems, s.applyEngine(c, b, src, described)...)
-		a.typ, a.engine = src.Type, src.Engine
-		a.options.Advanced = a.keepsState()
+		a.Type, a.Engine = src.Type, src.Engine
+		a.Options.Advanced = a.KeepsState()
 		sent, twice := s.readCredentials(c, src.Type, b.Credentials)
-		a.credentials = mergeCredentials(a.credentials, sent)
+		a.Credentials = mergeCredentials(a.Credentials, sent)
 		// The merged ones: an update has to leave something complete behind.
-		for _, p := range append(twice, a.types.CheckCredentials(src.Type, a.credentials)...) {
+		for _, p := range append(twice, a.Types.CheckCredentials(src.Type, a.Credentials)...) {
 			p.Field = "connection." + p.Field
 			problems = append(problems, p)
 		}
@@ -75,7 +76,7 @@ func (s *Server) applySource(c *call.Call, b sourceBody, src *store.Source, a *s
 	if len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
-	src.Details = a.types.Details(src.Type, a.credentials)
+	src.Details = a.Types.Details(src.Type, a.Credentials)
 	return nil
 }
 
@@ -99,30 +100,27 @@ func (s *Server) applyType(c *call.Call, b sourceBody, src *store.Source) (sourc
 	bad := func(format string, args ...any) (source.Description, []api.Problem) {
 		return source.Description{}, []api.Problem{{Field: "connection.type", Message: fmt.Sprintf(format, args...)}}
 	}
-	known := strings.Join(s.sourceTypeNames(), ", ")
+	known := strings.Join(s.sources.TypeNames(), ", ")
 	switch {
-	case src.Type != "" && b.Type != nil && s.typeName(*b.Type) != s.typeName(src.Type):
+	case src.Type != "" && b.Type != nil && s.sources.TypeName(*b.Type) != s.sources.TypeName(src.Type):
 		return bad("cannot be changed from %s; create another source", src.Type)
 	case src.Type == "" && b.Type == nil:
 		return bad("is required: one of %s", known)
 	case b.Type != nil:
-		src.Type = s.typeName(*b.Type)
+		src.Type = s.sources.TypeName(*b.Type)
 	}
-	described, ok := s.sourceTypes().Type(src.Type)
+	described, ok := s.sources.Types().Type(src.Type)
 	if !ok {
 		return bad("unknown type %q: must be one of %s", foreign.Clip(src.Type, 64), known)
 	}
 	return described, nil
 }
 
-// typeName is the name of a type by which it is kept; others stay as they are.
-func (s *Server) typeName(typ string) string { return s.sourceTypes().Name(typ) }
-
 // readCredentials gives what was sent as it is kept. The live dialect reads each
 // value as its field means it, and keeps out what the type does not have, with a
 // warning.
 func (s *Server) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
-	types := s.sourceTypes()
+	types := s.sources.Types()
 	if s.dialect.UnknownFields {
 		sent = maps.Clone(sent)
 		for _, name := range types.Unknown(typ, sent) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sources"
 )
 
 // onDisk makes a world keep its data in a directory.
@@ -29,12 +30,12 @@ func TestWarehouseFiles(t *testing.T) {
 	require.Equal(t, true, a.at("data.last_test_succeeded"), a.header.Get("Warning"))
 	require.NotEmpty(t, w.objectNames(id))
 	w.refresh(fmt.Sprintf("/sources/%d/refresh_tables", id), fmt.Sprintf("/sources/%d/refresh_tables_status", id))
-	require.FileExists(t, w.s.warehouseFile(id))
-	info, err := os.Stat(filepath.Dir(w.s.warehouseFile(id)))
+	require.FileExists(t, w.s.sources.WarehouseFile(id))
+	info, err := os.Stat(filepath.Dir(w.s.sources.WarehouseFile(id)))
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
 	w.remove(fmt.Sprintf("/sources/%d", id), w.key)
-	left, err := os.ReadDir(filepath.Dir(w.s.warehouseFile(id)))
+	left, err := os.ReadDir(filepath.Dir(w.s.sources.WarehouseFile(id)))
 	require.NoError(t, err)
 	require.Empty(t, left)
 }
@@ -71,8 +72,8 @@ func TestWarehousesInMemory(t *testing.T) {
 func execute(t *testing.T, w *world, id int64, sql string) {
 	t.Helper()
 	credentials := map[string]string{"account": "xy12345", "warehouse": "LOADING", "database": "SHOP", "user": "reader", "password": "s3cret"}
-	a := sourceAccess{types: w.s.sourceTypes(), id: id, typ: "snowflake", credentials: rawOf(credentials), options: w.s.sourceOptions(id)}
-	src, err := a.open(t.Context())
+	a := sources.Access{Types: w.s.sources.Types(), ID: id, Type: "snowflake", Credentials: rawOf(credentials), Options: w.s.sources.Options(id)}
+	src, err := a.Open(t.Context())
 	require.NoError(t, err)
 	defer src.Close()
 	require.NoError(t, source.Execute(t.Context(), src, sql))
@@ -105,10 +106,10 @@ func TestSourceUpdatedAtOnce(t *testing.T) {
 
 // A message keeps its sense when a secret is cleaned out of it.
 func TestClean(t *testing.T) {
-	a := sourceAccess{types: source.BuiltIn(), typ: "postgres", credentials: rawOf(map[string]string{"password": "hunter2!", "username": "u"})}
-	require.Equal(t, "login with [secret] as u failed", a.clean("login with hunter2! as u failed"))
-	a.credentials = rawOf(map[string]string{"password": "e"})
-	require.Equal(t, "refused", a.clean("refused"))
+	a := sources.Access{Types: source.BuiltIn(), Type: "postgres", Credentials: rawOf(map[string]string{"password": "hunter2!", "username": "u"})}
+	require.Equal(t, "login with [secret] as u failed", a.Clean("login with hunter2! as u failed"))
+	a.Credentials = rawOf(map[string]string{"password": "e"})
+	require.Equal(t, "refused", a.Clean("refused"))
 }
 
 func rawOf(values map[string]string) map[string]json.RawMessage {

@@ -10,12 +10,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sources"
 )
 
 // shape resolves a source object of the first workspace.
-func (w *world) shape(source int64, object api.SourceObject) (shape, []api.Problem) {
+func (w *world) shape(source int64, object api.SourceObject) (sources.Shape, []api.Problem) {
 	w.t.Helper()
-	found, problems, err := w.s.sourceShape(w.t.Context(), w.s.FirstTokens().WorkspaceID, api.SourceAttributes{ConnectionID: source, Object: object})
+	found, problems, err := w.s.sources.Shape(w.t.Context(), w.s.FirstTokens().WorkspaceID, api.SourceAttributes{ConnectionID: source, Object: object})
 	require.NoError(w.t, err)
 	return found, problems
 }
@@ -162,7 +163,7 @@ func TestShapeProblems(t *testing.T) {
 			require.Equal(t, c.fields, fields)
 		})
 	}
-	_, problems, err := w.s.sourceShape(t.Context(), 999, api.SourceAttributes{ConnectionID: first, Object: tableObject("main", "main", "customers")})
+	_, problems, err := w.s.sources.Shape(t.Context(), 999, api.SourceAttributes{ConnectionID: first, Object: tableObject("main", "main", "customers")})
 	require.NoError(t, err)
 	require.Len(t, problems, 1, "a source of another workspace is not there")
 }

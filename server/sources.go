@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -19,7 +20,7 @@ func (s *Server) sourceOf(src *store.Source) api.Source {
 		details = map[string]any{}
 	}
 	return api.Source{
-		ID: src.ID, Name: src.Name, Label: src.Name, Type: s.typeName(src.Type), SyncEngine: src.Engine,
+		ID: src.ID, Name: src.Name, Label: src.Name, Type: s.sources.TypeName(src.Type), SyncEngine: src.Engine,
 		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
 		ConnectionDetails: details, ReadOnlyConnection: s.worksAs(src) == api.EngineBasic,
 		WritebackRetention: s.dialect.Retention(src.WritebackRetention),
@@ -29,7 +30,7 @@ func (s *Server) sourceOf(src *store.Source) api.Source {
 // worksAs is the engine that a source works with. The live dialect shows the one
 // that was sent, also where the type has none but basic.
 func (s *Server) worksAs(src *store.Source) string {
-	described, known := s.sourceTypes().Type(src.Type)
+	described, known := s.sources.Types().Type(src.Type)
 	if known && !slices.Contains(described.SupportedSyncEngines, src.Engine) {
 		return api.EngineBasic
 	}
@@ -65,14 +66,14 @@ func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
 	}
 	src := &store.Source{WorkspaceID: c.Who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
-	a := sourceAccess{types: s.sourceTypes()}
-	a.options = source.Options{Key: s.warehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Files: s.reached.files, Network: &s.reached.network}
-	defer forgetWarehouse(a.options.Key)
+	a := sources.Access{Types: s.sources.Types()}
+	a.Options = source.Options{Key: s.sources.WarehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Files: s.reached.files, Network: &s.reached.network}
+	defer sources.ForgetWarehouse(a.Options.Key)
 	if err := s.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why, err := s.probe(c.Ctx, a)
+	tables, why, err := s.sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -81,11 +82,11 @@ func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
 	}
 	err = c.Update(func(tx *store.Tx) error {
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
-		if err := tx.CreateSource(src, a.credentials); err != nil {
+		if err := tx.CreateSource(src, a.Credentials); err != nil {
 			return err
 		}
 		// A world that was replaced may have left a warehouse under this id.
-		if err := (sourceAccess{options: s.sourceOptions(src.ID)}).forget(); err != nil {
+		if err := (sources.Access{Options: s.sources.Options(src.ID)}).Forget(); err != nil {
 			return err
 		}
 		return tx.PutSourceTables(src.ID, tables)
@@ -107,10 +108,10 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	var src *store.Source
-	var a sourceAccess
+	var a sources.Access
 	err = c.View(func(tx *store.Tx) (err error) {
 		if src, err = ownSource(c, tx); err == nil {
-			a, err = s.sourceAccess(tx, src)
+			a, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -120,7 +121,7 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 	if err := s.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why, err := s.probe(c.Ctx, a)
+	tables, why, err := s.sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 		// The version of src is the one that was read above: of two updates at
 		// the same time the second is a conflict, whatever its test took.
 		src.TestSucceeded, src.TestedAt = api.Ptr(why == ""), tx.Now()
-		if err := tx.SaveSource(src, a.credentials); err != nil || why != "" {
+		if err := tx.SaveSource(src, a.Credentials); err != nil || why != "" {
 			return err
 		}
 		return tx.PutSourceTables(src.ID, tables)
@@ -148,7 +149,7 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 // deleteSource refuses while syncs, datasets or models use the source. Tables
 // and topics without a sync go with it.
 func (s *Server) deleteSource(c *call.Call) (*call.Reply, error) {
-	var a sourceAccess
+	var a sources.Access
 	err := c.Update(func(tx *store.Tx) error {
 		src, err := ownSource(c, tx)
 		if err != nil {
@@ -162,14 +163,14 @@ func (s *Server) deleteSource(c *call.Call) (*call.Reply, error) {
 		if models > 0 {
 			return &store.InUseError{Kind: "source", ID: src.ID, By: "model", Count: int(models)}
 		}
-		a = sourceAccess{id: src.ID, typ: src.Type, options: s.sourceOptions(src.ID)}
+		a = sources.Access{ID: src.ID, Type: src.Type, Options: s.sources.Options(src.ID)}
 		return tx.DeleteSource(src.WorkspaceID, src.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := a.forget(); err != nil { // the source is gone all the same
-		s.log.Warn("tables of a deleted source are left over", "source", a.id, "error", err)
+	if err := a.Forget(); err != nil { // the source is gone all the same
+		s.log.Warn("tables of a deleted source are left over", "source", a.ID, "error", err)
 	}
 	return call.Deleted()
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
@@ -105,7 +106,6 @@ func assemble(config Config) (*Server, error) {
 	s.figures, s.journal = newFigures(s), journal.New(s.log, s.background, s.destinationsOf)
 	s.faults = faults.New(faults.Options{Log: s.log, Clock: s.clock, Aside: s.latch.Aside, Fired: s.figures.fault, Operations: s.operations})
 	s.replies = newRendered()
-	s.sources.Store(source.BuiltIn())
 	s.forks.room = new(atomic.Int64)
 	s.forks.room.Store(int64(config.MaxForks))
 	if s.copies = config.copies; s.copies == nil {
@@ -117,6 +117,11 @@ func assemble(config Config) (*Server, error) {
 		s.clock.Close()
 		return nil, err
 	}
+	s.sources = sources.New(sources.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Latch: s.latch,
+		Files: s.reached.files, Network: s.reached.network, Limits: source.Limits{Row: config.MaxRow, Query: config.QueryTimeout},
+		Folder: s.below("warehouses"), NoFiles: config.NoFiles,
+	})
 	s.gate = destination.New(destination.Options{
 		Network:        s.reached.network,
 		Files:          s.reached.files,

@@ -16,7 +16,7 @@ import (
 // checkSync holds a configuration against its destination object and its
 // source, and reports all problems together (spec 2.6 to 2.8, 4.1).
 func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, existingAlerts []int64) error {
-	folded, err := s.foldSegment(c, &y.Config)
+	folded, err := s.sources.FoldSegment(c, &y.Config)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (s *Server) checkSync(c *call.Call, y *store.Sync, before columnsOrigin, ex
 	if err != nil {
 		return err
 	}
-	shape, more, err := s.sourceShape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
+	shape, more, err := s.sources.Shape(c.Ctx, c.Who.WorkspaceID, y.Config.SourceAttributes)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -21,7 +22,7 @@ func (s *Server) syncOf(y *store.Sync, update bool) any {
 		ID: y.ID, Status: s.dialect.SyncStatus(y.Status), SyncConfig: y.Config,
 		CreatedAt: api.Time{Time: y.CreatedAt}, UpdatedAt: api.Time{Time: y.UpdatedAt},
 	}
-	shown.Mappings, shown.SourceAttributes = shownMappings(y), segmentSource(y.Config.SourceAttributes)
+	shown.Mappings, shown.SourceAttributes = shownMappings(y), sources.SegmentSource(y.Config.SourceAttributes)
 	if update || s.dialect.UpdateOnlyProperties {
 		shown.MatchRateDetails = api.Raw(y.MatchRate)
 	}
@@ -238,7 +239,7 @@ func numberAlerts(y *store.Sync) {
 // deleteSync refuses while a run is active; finished runs go with the sync.
 func (s *Server) deleteSync(c *call.Call) (*call.Reply, error) {
 	id := c.ID("sync_id")
-	var from sourceAccess
+	var from sources.Access
 	err := c.Update(func(tx *store.Tx) error {
 		y, err := tx.Sync(c.Who.WorkspaceID, id)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -50,51 +51,18 @@ func (s *Server) fetchSourceTable(c *call.Call) (*call.Reply, error) {
 
 // refreshSourceTables discovers the tables again.
 func (s *Server) refreshSourceTables(c *call.Call) (*call.Reply, error) {
-	var a sourceAccess
+	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
 		src, err := ownSource(c, tx)
 		if err == nil {
-			a, err = s.sourceAccess(tx, src)
+			a, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.startRefresh(c, store.RefreshTables, a.id, func(ctx context.Context) error { return s.rediscover(ctx, a) })
-}
-
-// rediscover brings the stored tables up to date with the source. Calls at the
-// same time share one attempt, which no single client can end. The error holds
-// no secret.
-func (s *Server) rediscover(ctx context.Context, a sourceAccess) error {
-	discover := func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
-		defer cancel()
-		tables, err := a.tables(ctx)
-		if err != nil {
-			return errors.New(a.clean(err.Error()))
-		}
-		return s.store.Update(ctx, func(tx *store.Tx) error {
-			if changed, err := a.changed(tx); changed || err != nil {
-				return err
-			}
-			return tx.PutSourceTables(a.id, tables)
-		})
-	}
-	return s.latch.Aside(ctx, func(ctx context.Context) error {
-		return s.plans.Once(ctx, s.background.Later, fmt.Sprintf("tables of source %d", a.id), discover)
-	})
-}
-
-// changed tells that the connection is not what it was when it was asked: its
-// update has discovered what it leads to now.
-func (a sourceAccess) changed(tx *store.Tx) (bool, error) {
-	src, err := tx.Source(a.workspaceID, a.id)
-	if err != nil {
-		return false, err
-	}
-	return src.Version != a.version, nil
+	return s.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return s.sources.Rediscover(ctx, a) })
 }
 
 // refreshTableColumns reads the columns of one table again.
@@ -104,12 +72,12 @@ func (s *Server) refreshTableColumns(c *call.Call) (*call.Reply, error) {
 
 // refreshTable does so for a table however the path names it.
 func (s *Server) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) (*call.Reply, error) {
-	var a sourceAccess
+	var a sources.Access
 	var t *store.SourceTable
 	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
 		if src, t, err = find(c, tx); err == nil {
-			a, err = s.sourceAccess(tx, src)
+			a, err = s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -117,7 +85,7 @@ func (s *Server) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*s
 		return nil, err
 	}
 	return s.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
-		ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+		ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 		defer cancel()
 		return s.readColumns(ctx, a, t)
 	})
@@ -125,21 +93,21 @@ func (s *Server) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*s
 
 // readColumns brings the columns of one table up to date. A table that the
 // source dropped is marked as gone.
-func (s *Server) readColumns(ctx context.Context, a sourceAccess, t *store.SourceTable) error {
-	src, err := a.open(ctx)
+func (s *Server) readColumns(ctx context.Context, a sources.Access, t *store.SourceTable) error {
+	src, err := a.Open(ctx)
 	if err != nil {
-		return errors.New(a.clean(err.Error()))
+		return errors.New(a.Clean(err.Error()))
 	}
 	defer src.Close()
 	columns, missing := src.Columns(ctx, source.Object{Catalog: t.Catalog, Schema: t.Schema, Name: t.Name})
 	if missing != nil && !errors.Is(missing, source.ErrNoTable) {
-		return errors.New(a.clean(missing.Error()))
+		return errors.New(a.Clean(missing.Error()))
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {
-		if changed, err := a.changed(tx); changed || err != nil {
+		if changed, err := a.Changed(tx); changed || err != nil {
 			return err
 		}
-		stored, err := tx.SourceTable(a.id, t.ID)
+		stored, err := tx.SourceTable(a.ID, t.ID)
 		if err != nil {
 			return err
 		}

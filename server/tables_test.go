@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -141,11 +142,11 @@ func TestSourceObjects(t *testing.T) {
 func TestRediscoverOfAnOlderConnection(t *testing.T) {
 	w := newWorld(t)
 	id := w.newSource()
-	access := func() (a sourceAccess) {
+	access := func() (a sources.Access) {
 		require.NoError(t, w.s.store.View(t.Context(), func(tx *store.Tx) error {
 			src, err := tx.Source(w.s.FirstTokens().WorkspaceID, id)
 			require.NoError(t, err)
-			a, err = w.s.sourceAccess(tx, src)
+			a, err = w.s.sources.Access(tx, src)
 			return err
 		}))
 		return a
@@ -153,11 +154,11 @@ func TestRediscoverOfAnOlderConnection(t *testing.T) {
 	older := access()
 	w.do("PATCH", fmt.Sprintf("/sources/%d", id), w.key, connection(map[string]any{"name": "Newer"})).want(200)
 	w.changeSource(`CREATE TABLE orders (id INTEGER)`)
-	require.NoError(t, w.s.rediscover(t.Context(), older))
+	require.NoError(t, w.s.sources.Rediscover(t.Context(), older))
 	require.NotContains(t, w.objectNames(id), "orders")
 	newer := access()
-	require.NoError(t, w.s.rediscover(t.Context(), newer))
+	require.NoError(t, w.s.sources.Rediscover(t.Context(), newer))
 	require.Contains(t, w.objectNames(id), "orders")
 	w.remove(fmt.Sprintf("/sources/%d", id), w.key)
-	require.ErrorIs(t, w.s.rediscover(t.Context(), newer), store.ErrNotFound)
+	require.ErrorIs(t, w.s.sources.Rediscover(t.Context(), newer), store.ErrNotFound)
 }

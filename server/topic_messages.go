@@ -1,66 +1,14 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
-	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
-
-// storedTopics hands the topics of one source to its readers.
-type storedTopics struct {
-	s        *Server
-	sourceID int64
-}
-
-// find reads the topic of a name within a view.
-func (t storedTopics) find(ctx context.Context, name string, use func(*store.Tx, *store.Topic) error) error {
-	return t.s.store.View(ctx, func(tx *store.Tx) error {
-		topic, err := tx.TopicByName(t.sourceID, name)
-		if errors.Is(err, store.ErrNotFound) {
-			return source.ErrNoTable
-		}
-		if err != nil {
-			return err
-		}
-		return use(tx, topic)
-	})
-}
-
-// Schema implements source.Topics.
-func (t storedTopics) Schema(ctx context.Context, name string) (schema map[string]string, err error) {
-	err = t.find(ctx, name, func(_ *store.Tx, topic *store.Topic) error {
-		schema = topic.Schema
-		return nil
-	})
-	return schema, err
-}
-
-// Last implements source.Topics.
-func (t storedTopics) Last(ctx context.Context, name string) (last int64, err error) {
-	err = t.find(ctx, name, func(tx *store.Tx, topic *store.Topic) (err error) {
-		last, err = tx.LastMessage(topic.ID)
-		return err
-	})
-	return last, err
-}
-
-// Messages implements source.Topics.
-func (t storedTopics) Messages(ctx context.Context, name string, after int64, limit int) (list []source.Message, err error) {
-	err = t.find(ctx, name, func(tx *store.Tx, topic *store.Topic) error {
-		rows, err := tx.Messages(topic.ID, after, int64(limit))
-		for _, m := range rows {
-			list = append(list, source.Message{Position: m.Number, Body: m.Body})
-		}
-		return err
-	})
-	return list, err
-}
 
 // misfit is a message that the schema of its topic does not describe. It is
 // kept all the same, as a log takes what producers send: a value that cannot be

@@ -129,7 +129,7 @@ func (s *Server) createTopic(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		// Before the body: nothing in it could be right here.
-		if !s.sourceType(src.Type).Streaming {
+		if !s.sources.Described(src.Type).Streaming {
 			return problem.Refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
 		t.SourceID = src.ID

@@ -47,7 +47,7 @@ func TestEverySourceType(t *testing.T) {
 	for _, one := range types {
 		shown := one.(map[string]any)
 		typ := shown["service_name"].(string)
-		if !w.s.sourceType(typ).Emulated {
+		if !w.s.sources.Described(typ).Emulated {
 			continue
 		}
 		t.Run(typ, func(t *testing.T) {

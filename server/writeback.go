@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -28,10 +29,10 @@ func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRu
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writebackTime)
 	defer cancel()
 	var src *store.Source
-	var access sourceAccess
+	var access sources.Access
 	err := e.s.store.View(ctx, func(tx *store.Tx) (err error) {
 		if src, err = tx.Source(y.WorkspaceID, y.SourceID); err == nil && src.WritebackRetention != nil {
-			access, err = e.s.sourceAccess(tx, src)
+			access, err = e.s.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -39,16 +40,16 @@ func (e *engine) writeBack(ctx context.Context, y *store.Sync, run *store.SyncRu
 		err = e.writeLog(ctx, y, run, access, time.Duration(*src.WritebackRetention)*24*time.Hour)
 	}
 	if err != nil {
-		e.logOf(run.ID).Warn("the log of a run cannot be written into its warehouse", "source", y.SourceID, "error", access.clean(err.Error()))
+		e.logOf(run.ID).Warn("the log of a run cannot be written into its warehouse", "source", y.SourceID, "error", access.Clean(err.Error()))
 	}
 }
 
-func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sourceAccess, keep time.Duration) error {
+func (e *engine) writeLog(ctx context.Context, y *store.Sync, run *store.SyncRun, access sources.Access, keep time.Duration) error {
 	name, err := e.s.installation(ctx)
 	if err != nil {
 		return err
 	}
-	from, err := access.open(ctx)
+	from, err := access.Open(ctx)
 	if err != nil {
 		return err
 	}

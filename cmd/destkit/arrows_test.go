@@ -67,6 +67,10 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/call", "server/internal/cluster/lease", "server/internal/journal", "server/internal/latch",
 		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping", "internal/foreign",
 	},
+	"server/internal/sources": {
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/mapping", "internal/foreign", "internal/reach", "internal/source",
+	},
 	"server/internal/latch":             {"server/internal/problem"},
 	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},

@@ -1,4 +1,4 @@
-package server
+package sources
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// shape is what a sync must know of its source object.
-type shape struct {
+// Shape is what a sync must know of its source object.
+type Shape struct {
 	Source            *store.Source
 	Columns           []api.Column
 	ColumnsKnown      bool // false: the rules about columns cannot be held
@@ -31,12 +31,12 @@ type shape struct {
 // sourceShape finds the source object that a sync names (spec 2.8) and names
 // every problem with its field. A table that is not known is looked for in the
 // source itself before it is refused: it may be younger than the last refresh.
-func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+func (k *Sources) Shape(ctx context.Context, workspaceID int64, at api.SourceAttributes) (Shape, []api.Problem, error) {
 	// Looked at twice at most: by what is stored, and after a new discovery.
-	look := func() (found shape, a sourceAccess, problems []api.Problem, err error) {
-		err = s.store.View(ctx, func(tx *store.Tx) (err error) {
-			if found, problems, err = s.shapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
-				a, err = s.sourceAccess(tx, found.Source)
+	look := func() (found Shape, a Access, problems []api.Problem, err error) {
+		err = k.shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+			if found, problems, err = k.ShapeOf(tx, workspaceID, at); err == nil && found.Source != nil {
+				a, err = k.Access(tx, found.Source)
 			}
 			return err
 		})
@@ -46,9 +46,9 @@ func (s *Server) sourceShape(ctx context.Context, workspaceID int64, at api.Sour
 	if err != nil || found.Source == nil || len(problems) != 1 || problems[0].Field != tableNameField {
 		return found, problems, err
 	}
-	if err := s.rediscover(ctx, a); err != nil {
+	if err := k.Rediscover(ctx, a); err != nil {
 		// The table stays unknown; that the source is down is in the log.
-		s.log.Warn("table of a sync is not known and its source does not answer", "source", a.id, "error", err)
+		k.log.Warn("table of a sync is not known and its source does not answer", "source", a.ID, "error", err)
 		return found, problems, nil
 	}
 	found, _, problems, err = look()
@@ -61,22 +61,22 @@ const (
 	tableNameField = objectField + ".table_name"
 )
 
-// shapeOf is sourceShape within a transaction and by what the store knows. The
+// ShapeOf is sourceShape within a transaction and by what the store knows. The
 // source is there, with a problem too, when only the object is wrong.
-func (s *Server) shapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (shape, []api.Problem, error) {
+func (k *Sources) ShapeOf(tx *store.Tx, workspaceID int64, at api.SourceAttributes) (Shape, []api.Problem, error) {
 	src, err := tx.Source(workspaceID, at.ConnectionID)
 	if errors.Is(err, store.ErrNotFound) {
-		return shape{}, []api.Problem{{
+		return Shape{}, []api.Problem{{
 			Field:   "source_attributes.connection_id",
 			Message: fmt.Sprintf("there is no source %d in this workspace", at.ConnectionID),
 		}}, nil
 	}
 	if err != nil {
-		return shape{}, nil, err
+		return Shape{}, nil, err
 	}
 	// A type that this version does not know has no rules of its own.
-	described := s.sourceType(src.Type)
-	found := shape{Source: src, StreamingDatabase: described.StreamingDatabase}
+	described := k.Described(src.Type)
+	found := Shape{Source: src, StreamingDatabase: described.StreamingDatabase}
 	resolve, ok := map[string]func(*store.Tx, api.SourceObject) ([]api.Problem, error){
 		api.ObjectTable:   found.table,
 		api.ObjectDataset: found.dataset,
@@ -102,7 +102,7 @@ func absent(field, format string, args ...any) []api.Problem {
 }
 
 // table finds a table by its three names, or by its id alone.
-func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+func (f *Shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID != nil && o.TableName == nil {
 		t, err := tx.SourceTable(f.Source.ID, *o.ID)
 		if errors.Is(err, store.ErrNotFound) || err == nil && t.Gone {
@@ -124,7 +124,7 @@ func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 		slices.SortFunc(problems, func(a, b api.Problem) int { return strings.Compare(a.Field, b.Field) })
 		return problems, nil
 	}
-	t, err := findTable(tx, f.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
+	t, err := FindTable(tx, f.Source, *o.TableCatalog, *o.TableSchema, *o.TableName)
 	switch {
 	case err != nil:
 		return nil, err
@@ -136,9 +136,9 @@ func (f *shape) table(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	return nil, nil
 }
 
-// findTable finds a table that the source still has; nil when there is none. A
+// FindTable finds a table that the source still has; nil when there is none. A
 // file may be named with its extension too.
-func findTable(tx *store.Tx, src *store.Source, catalog, schema, name string) (*store.SourceTable, error) {
+func FindTable(tx *store.Tx, src *store.Source, catalog, schema, name string) (*store.SourceTable, error) {
 	names := []string{name}
 	if described, _ := source.Type(src.Type); described.File {
 		names = append(names, strings.TrimSuffix(name, path.Ext(name)))
@@ -156,13 +156,13 @@ func findTable(tx *store.Tx, src *store.Source, catalog, schema, name string) (*
 }
 
 // setTable takes a table over, in replies with the four keys of spec 2.8.
-func (f *shape) setTable(t *store.SourceTable) {
+func (f *Shape) setTable(t *store.SourceTable) {
 	f.Columns, f.ColumnsKnown = t.Columns, true
 	f.Object = api.SourceObject{Type: api.ObjectTable, TableCatalog: &t.Catalog, TableSchema: &t.Schema, TableName: &t.Name}
 }
 
 // dataset finds a dataset of this source by its id.
-func (f *shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+func (f *Shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID == nil {
 		return absent(".id", "is required for a dataset"), nil
 	}
@@ -182,7 +182,7 @@ func (f *shape) dataset(tx *store.Tx, o api.SourceObject) ([]api.Problem, error)
 }
 
 // model finds a model of this source by its id, or by its name.
-func (f *shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+func (f *Shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	m, problems, err := f.findModel(tx, o)
 	if err != nil || m == nil {
 		return problems, err
@@ -199,7 +199,7 @@ func (f *shape) model(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 }
 
 // findModel gives the model, or the problem of one that is not there.
-func (f *shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api.Problem, error) {
+func (f *Shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api.Problem, error) {
 	switch {
 	case o.ID != nil: // wins over the name, which a reply showed and may be old
 		m, err := tx.Model(f.Source.ID, *o.ID)
@@ -218,7 +218,7 @@ func (f *shape) findModel(tx *store.Tx, o api.SourceObject) (*store.Model, []api
 }
 
 // topic finds a topic of this source by its id.
-func (f *shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
+func (f *Shape) topic(tx *store.Tx, o api.SourceObject) ([]api.Problem, error) {
 	if o.ID == nil {
 		return absent(".id", "is required for a topic"), nil
 	}

@@ -1,4 +1,4 @@
-package server
+package sources
 
 import (
 	"context"
@@ -37,10 +37,10 @@ func markSegments(segments []*store.Segment) string {
 	return strings.Join(marks, " || ") + ` AS "` + mapping.SegmentColumn + `"`
 }
 
-// rowsOf is what a run reads: of a dataset the rows of the segment that the sync
+// RowsOf is what a run reads: of a dataset the rows of the segment that the sync
 // names, and beside them the segments of each row where a mapping asks for them.
-func rowsOf(sh *shape) source.Object {
-	o := readable(*sh)
+func RowsOf(sh *Shape) source.Object {
+	o := Readable(*sh)
 	if o.Query == "" || sh.Segment == nil && len(sh.Segments) == 0 {
 		return o
 	}
@@ -55,22 +55,22 @@ func rowsOf(sh *shape) source.Object {
 	return source.Object{Query: text}
 }
 
-// checkSegment asks the source whether a condition holds on a dataset, and how many
+// CheckSegment asks the source whether a condition holds on a dataset, and how many
 // rows meet it; nil where that is not known.
-func (s *Server) checkSegment(ctx context.Context, a sourceAccess, query, condition string) (count *int64, err error) {
-	err = s.latch.Aside(ctx, func(ctx context.Context) error {
-		count, err = s.askForSegment(ctx, a, query, condition)
+func (k *Sources) CheckSegment(ctx context.Context, a Access, query, condition string) (count *int64, err error) {
+	err = k.latch.Aside(ctx, func(ctx context.Context) error {
+		count, err = k.askForSegment(ctx, a, query, condition)
 		return err
 	})
 	return count, err
 }
 
-func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condition string) (*int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+func (k *Sources) askForSegment(ctx context.Context, a Access, query, condition string) (*int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	src, err := a.open(ctx)
+	src, err := a.Open(ctx)
 	if err != nil {
-		return nil, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
+		return nil, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.Clean(err.Error()))
 	}
 	defer src.Close()
 	before, part := whereSegment(query, condition)
@@ -86,17 +86,17 @@ func (s *Server) askForSegment(ctx context.Context, a sourceAccess, query, condi
 		case errors.As(err, &refused):
 			own := *refused
 			own.Position = max(own.Position-utf8.RuneCountInString(text.before), 0)
-			return nil, problem.InvalidField("query", "the source refuses the condition: %s", a.clean(own.Error()))
+			return nil, problem.InvalidField("query", "the source refuses the condition: %s", a.Clean(own.Error()))
 		case err != nil:
-			return nil, problem.InvalidField("query", "cannot be checked: %s", a.clean(err.Error()))
+			return nil, problem.InvalidField("query", "cannot be checked: %s", a.Clean(err.Error()))
 		}
 	}
 	return countRows(ctx, src, part), nil
 }
 
-// fitSegments asks the source whether the segments of a dataset hold on its new
+// FitSegments asks the source whether the segments of a dataset hold on its new
 // query: the runs of their syncs would fail otherwise.
-func (s *Server) fitSegments(c *call.Call, a sourceAccess, d *store.Dataset) error {
+func (k *Sources) FitSegments(c *call.Call, a Access, d *store.Dataset) error {
 	var segments []*store.Segment
 	err := c.View(func(tx *store.Tx) (err error) {
 		segments, err = tx.SegmentsOfDataset(d.ID)
@@ -106,7 +106,7 @@ func (s *Server) fitSegments(c *call.Call, a sourceAccess, d *store.Dataset) err
 		return err
 	}
 	for _, g := range segments {
-		if _, err := s.checkSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+		if _, err := k.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			var f *problem.Failure
 			if errors.As(err, &f) && len(f.Problems) > 0 {
 				return problem.InvalidField("query", "segment %d (%s) would not hold on it: %s", g.ID, foreign.Clip(g.Name, 64), f.Problems[0].Message)
@@ -115,4 +115,22 @@ func (s *Server) fitSegments(c *call.Call, a sourceAccess, d *store.Dataset) err
 		}
 	}
 	return nil
+}
+
+// Readable is the source object as readers name it.
+func Readable(sh Shape) source.Object {
+	o := sh.Object
+	if o.Query != nil && *o.Query != "" {
+		return source.Object{Query: *o.Query}
+	}
+	text := func(p *string) string {
+		if p == nil {
+			return ""
+		}
+		return *p
+	}
+	if sh.Streaming {
+		return source.Object{Name: text(o.Name)}
+	}
+	return source.Object{Catalog: text(o.TableCatalog), Schema: text(o.TableSchema), Name: text(o.TableName)}
 }

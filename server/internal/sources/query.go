@@ -1,4 +1,4 @@
-package server
+package sources
 
 import (
 	"context"
@@ -14,49 +14,49 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// checkedQuery is what a source says about a query.
-type checkedQuery struct {
+// CheckedQuery is what a source says about a query.
+type CheckedQuery struct {
 	columns []api.Column
 	count   *int64 // nil: not known
 }
 
-// set takes over what the source said.
-func (q checkedQuery) set(tx *store.Tx, d *store.Dataset) {
+// Set takes over what the source said.
+func (q CheckedQuery) Set(tx *store.Tx, d *store.Dataset) {
 	d.Columns, d.CachedRecordCount = q.columns, q.count
 	if q.count != nil {
 		d.RecordCountAt = tx.Now()
 	}
 }
 
-// checkQuery asks the source whether it can run a query, and what comes out. A
+// CheckQuery asks the source whether it can run a query, and what comes out. A
 // query that cannot be checked is refused: nobody could map its columns.
-func (s *Server) checkQuery(ctx context.Context, a sourceAccess, query string) (found checkedQuery, err error) {
-	err = s.latch.Aside(ctx, func(ctx context.Context) error {
-		found, err = s.askForQuery(ctx, a, query)
+func (k *Sources) CheckQuery(ctx context.Context, a Access, query string) (found CheckedQuery, err error) {
+	err = k.latch.Aside(ctx, func(ctx context.Context) error {
+		found, err = k.AskForQuery(ctx, a, query)
 		return err
 	})
 	return found, err
 }
 
-func (s *Server) askForQuery(ctx context.Context, a sourceAccess, query string) (checkedQuery, error) {
-	ctx, cancel := context.WithTimeout(ctx, sourceTimeout)
+func (k *Sources) AskForQuery(ctx context.Context, a Access, query string) (CheckedQuery, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	src, err := a.open(ctx)
+	src, err := a.Open(ctx)
 	if err != nil {
-		return checkedQuery{}, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.clean(err.Error()))
+		return CheckedQuery{}, problem.InvalidField("query", "cannot be checked, because the source does not answer: %s", a.Clean(err.Error()))
 	}
 	defer src.Close()
 	columns, err := src.Columns(ctx, source.Object{Query: query})
 	var refused *source.QueryError
 	switch {
 	case errors.As(err, &refused):
-		return checkedQuery{}, problem.InvalidField("query", "the source refuses it: %s", a.clean(refused.Error()))
+		return CheckedQuery{}, problem.InvalidField("query", "the source refuses it: %s", a.Clean(refused.Error()))
 	case err != nil:
-		return checkedQuery{}, problem.InvalidField("query", "cannot be checked: %s", a.clean(err.Error()))
+		return CheckedQuery{}, problem.InvalidField("query", "cannot be checked: %s", a.Clean(err.Error()))
 	case len(columns) == 0:
-		return checkedQuery{}, problem.InvalidField("query", "gives no columns; select at least one")
+		return CheckedQuery{}, problem.InvalidField("query", "gives no columns; select at least one")
 	}
-	return checkedQuery{columns, countRows(ctx, src, query)}, nil
+	return CheckedQuery{columns, countRows(ctx, src, query)}, nil
 }
 
 // countTimeout bounds the counting of records: a number that is only nice to
@@ -90,17 +90,17 @@ func countRows(ctx context.Context, src source.Source, query string) *int64 {
 	return &count
 }
 
-// checkSQL refuses sources on which no query can run.
-func (s *Server) checkSQL(src *store.Source) error {
-	if !s.sourceType(src.Type).SQL {
+// CheckSQL refuses sources on which no query can run.
+func (k *Sources) CheckSQL(src *store.Source) error {
+	if !k.Described(src.Type).SQL {
 		return problem.Refuse(http.StatusBadRequest, "a source of type %s cannot run a query; its objects are used by themselves", src.Type)
 	}
 	return nil
 }
 
-// checkQueryText names a query that is missing; what is in it is the source's
+// CheckQueryText names a query that is missing; what is in it is the source's
 // to judge.
-func checkQueryText(field string, query *string) []api.Problem {
+func CheckQueryText(field string, query *string) []api.Problem {
 	if query == nil {
 		return []api.Problem{{Field: field, Message: "is required: one SELECT statement"}}
 	}

@@ -1,4 +1,4 @@
-package server
+package sources
 
 import (
 	"errors"
@@ -9,22 +9,22 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// segmentField is where a sync names its segment.
-const segmentField = "source_attributes.filter_segment_id"
+// SegmentField is where a sync names its segment.
+const SegmentField = "source_attributes.filter_segment_id"
 
-// foldSegment brings the places where a client may name a segment into one form: a
+// FoldSegment brings the places where a client may name a segment into one form: a
 // source object of type dataset, and the id in source_attributes and beside it at
 // the top. Replies show filter_segment_source, which may come back.
-func (s *Server) foldSegment(c *call.Call, config *api.SyncConfig) ([]api.Problem, error) {
+func (k *Sources) FoldSegment(c *call.Call, config *api.SyncConfig) ([]api.Problem, error) {
 	at := &config.SourceAttributes
 	switch inside, top := c.Has("source_attributes"), c.Has("filter_segment_id"); {
 	case inside && top && at.FilterSegmentID != nil && config.FilterSegmentID != nil && *at.FilterSegmentID != *config.FilterSegmentID:
-		return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("contradicts filter_segment_id (%d against %d): leave one of them out",
+		return []api.Problem{{Field: SegmentField, Message: fmt.Sprintf("contradicts filter_segment_id (%d against %d): leave one of them out",
 			*at.FilterSegmentID, *config.FilterSegmentID)}}, nil
 	case at.FilterSegmentID == nil && (top || !inside), top && !inside:
 		at.FilterSegmentID = config.FilterSegmentID
 	}
-	if problems, err := s.namedSegment(c, at); err != nil || len(problems) > 0 {
+	if problems, err := k.namedSegment(c, at); err != nil || len(problems) > 0 {
 		return problems, err
 	}
 	config.FilterSegmentID = at.FilterSegmentID
@@ -33,7 +33,7 @@ func (s *Server) foldSegment(c *call.Call, config *api.SyncConfig) ([]api.Proble
 
 // namedSegment turns an object of type segment, or of the type that replies show,
 // into the dataset with the segment beside it.
-func (s *Server) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Problem, error) {
+func (k *Sources) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Problem, error) {
 	o := &at.Object
 	if o.Type != api.ObjectSegment && o.Type != api.ObjectFilterSegment {
 		return nil, nil
@@ -63,11 +63,11 @@ func (s *Server) namedSegment(c *call.Call, at *api.SourceAttributes) ([]api.Pro
 }
 
 func noSegment(sourceID, id int64) []api.Problem {
-	return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("source %d has no segment %d; see /sources/%[1]d/filter_segments", sourceID, id)}}
+	return []api.Problem{{Field: SegmentField, Message: fmt.Sprintf("source %d has no segment %d; see /sources/%[1]d/filter_segments", sourceID, id)}}
 }
 
 // segment finds the segment of a sync, which is one of the dataset that it reads.
-func (f *shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
+func (f *Shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
 	if f.Object.Type != api.ObjectDataset {
 		return nil, nil // refused by the rules about the configuration
 	}
@@ -78,15 +78,15 @@ func (f *shape) segment(tx *store.Tx, id int64) ([]api.Problem, error) {
 	case err != nil:
 		return nil, err
 	case g.DatasetID != *f.DatasetID:
-		return []api.Problem{{Field: segmentField, Message: fmt.Sprintf("segment %d belongs to dataset %d, not to dataset %d", g.ID, g.DatasetID, *f.DatasetID)}}, nil
+		return []api.Problem{{Field: SegmentField, Message: fmt.Sprintf("segment %d belongs to dataset %d, not to dataset %d", g.ID, g.DatasetID, *f.DatasetID)}}, nil
 	}
 	f.Segment = g
 	return nil, nil
 }
 
-// segmentSource is the source of a sync as replies show it: that of a segment under
+// SegmentSource is the source of a sync as replies show it: that of a segment under
 // its published name.
-func segmentSource(at api.SourceAttributes) api.SourceAttributes {
+func SegmentSource(at api.SourceAttributes) api.SourceAttributes {
 	if at.FilterSegmentID != nil && at.Object.Type == api.ObjectDataset {
 		at.Object = api.SourceObject{Type: api.ObjectFilterSegment, ID: at.FilterSegmentID, DatasetID: at.Object.ID}
 	}

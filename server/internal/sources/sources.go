@@ -1,0 +1,61 @@
+// Package sources owns the sources of the service: how one is opened with its
+// credentials, what types there are, its tables and the columns of a query, a segment
+// or a topic, and what a sync must know of its source object.
+package sources
+
+import (
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/destkit/destkit/internal/reach"
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+)
+
+// Parts are what sources need of the service.
+type Parts struct {
+	Shared *call.Shared
+	Log    *slog.Logger
+	Clock  *clock.Clock
+	Work   *background.Work
+	Latch  *latch.Latch // let go of while a source is asked
+	// Files and Network say what sources may reach.
+	Files   *reach.Files
+	Network reach.Network
+	Limits  source.Limits
+	Folder  string // of emulated warehouses; "": in memory
+	NoFiles bool   // nothing that is in files can be opened
+}
+
+// Sources opens the sources of the service, and knows their types and their tables.
+type Sources struct {
+	shared  *call.Shared
+	log     *slog.Logger
+	clock   *clock.Clock
+	work    *background.Work
+	latch   *latch.Latch
+	files   *reach.Files
+	network reach.Network
+	limits  source.Limits
+	folder  string
+	noFiles bool
+
+	catalogue atomic.Pointer[source.Catalogue]
+	plans     background.Flights
+}
+
+// New knows the types of the program.
+func New(p Parts) *Sources {
+	k := &Sources{
+		shared: p.Shared, log: p.Log, clock: p.Clock, work: p.Work, latch: p.Latch,
+		files: p.Files, network: p.Network, limits: p.Limits, folder: p.Folder, noFiles: p.NoFiles,
+	}
+	k.catalogue.Store(source.BuiltIn())
+	return k
+}
+
+// Declare puts other types in the place of those that there are.
+func (k *Sources) Declare(types *source.Catalogue) { k.catalogue.Store(types) }

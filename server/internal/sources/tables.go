@@ -1,0 +1,47 @@
+package sources
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/destkit/destkit/internal/source"
+	"github.com/destkit/destkit/server/internal/store"
+)
+
+// Rediscover brings the stored tables up to date with the source. Calls at the
+// same time share one attempt, which no single client can end. The error holds
+// no secret.
+func (k *Sources) Rediscover(ctx context.Context, a Access) error {
+	discover := func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, Timeout)
+		defer cancel()
+		tables, err := a.tables(ctx)
+		if err != nil {
+			return errors.New(a.Clean(err.Error()))
+		}
+		return k.shared.Store.Update(ctx, func(tx *store.Tx) error {
+			if changed, err := a.Changed(tx); changed || err != nil {
+				return err
+			}
+			return tx.PutSourceTables(a.ID, tables)
+		})
+	}
+	return k.latch.Aside(ctx, func(ctx context.Context) error {
+		return k.plans.Once(ctx, k.work.Later, fmt.Sprintf("tables of source %d", a.ID), discover)
+	})
+}
+
+// Changed tells that the connection is not what it was when it was asked: its
+// update has discovered what it leads to now.
+func (a Access) Changed(tx *store.Tx) (bool, error) {
+	src, err := tx.Source(a.workspaceID, a.ID)
+	if err != nil {
+		return false, err
+	}
+	return src.Version != a.version, nil
+}
+
+// KeepsState tells that the state of syncs lives in the source (the
+// advanced engine).
+func (a Access) KeepsState() bool { return source.KeepsState(a.Type, a.Engine) }
