@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -65,10 +66,10 @@ func (w *organizationWish) check() error {
 	if len(w.Workspaces) == 0 {
 		w.Workspaces = []string{"Workspace"}
 	}
-	problems := append(checkName("name", w.Name), checkAddress("email", w.Email)...)
+	problems := append(rest.CheckName("name", w.Name), checkAddress("email", w.Email)...)
 	for i, name := range w.Workspaces {
 		field := fmt.Sprintf("workspaces[%d]", i)
-		problems = append(problems, checkName(field, name)...)
+		problems = append(problems, rest.CheckName(field, name)...)
 		if slices.Contains(w.Workspaces[:i], name) {
 			problems = append(problems, api.Problem{Field: field, Message: "is named twice"})
 		}

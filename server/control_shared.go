@@ -38,6 +38,7 @@ func (s *Server) shareControl(ctx context.Context) error {
 		settingConnectors: s.followConnectors,
 	})
 	s.faults.Share(s.settings)
+	s.rest.Share(s.settings)
 	if err := s.journal.Share(ctx, all, s.settings, s.config.Process); err != nil {
 		return err
 	}

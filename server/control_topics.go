@@ -13,6 +13,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -259,7 +260,7 @@ func (s *Server) controlRetention(c *call.Control) (any, error) {
 		if err != nil {
 			return err
 		}
-		if err := tx.SetSetting(retentionSetting(topic.ID), string(text)); err != nil {
+		if err := tx.SetSetting(sources.RetentionSetting(topic.ID), string(text)); err != nil {
 			return err
 		}
 		if _, err := s.expire(tx, topic.ID); err != nil {

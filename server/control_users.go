@@ -7,6 +7,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -96,7 +97,7 @@ func (s *Server) controlClaim(c *call.Control) (any, error) {
 		if err != nil {
 			return err
 		}
-		if err := joinWorkspaces(tx, u, i.Workspaces); err != nil {
+		if err := rest.JoinWorkspaces(tx, u, i.Workspaces); err != nil {
 			return err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
@@ -106,7 +107,7 @@ func (s *Server) controlClaim(c *call.Control) (any, error) {
 				return err
 			}
 		}
-		answer = claimed{invitationOf(i), userOf(u, u.Role)}
+		answer = claimed{rest.InvitationOf(i), rest.UserOf(u, u.Role)}
 		return tx.SaveInvitation(i)
 	})
 	if err != nil {
@@ -145,11 +146,11 @@ func (s *Server) controlClaimWorkspace(c *call.Control) (any, error) {
 		if err != nil {
 			return err
 		}
-		if err := joinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
+		if err := rest.JoinWorkspaces(tx, u, []*store.WorkspaceInvitation{i}); err != nil {
 			return err
 		}
 		i.ClaimedAt, i.ClaimedByID = tx.Now(), &u.ID
-		answer = claimed{workspaceInvitationOf(i), userOf(u, u.Role)}
+		answer = claimed{rest.WorkspaceInvitationOf(i), rest.UserOf(u, u.Role)}
 		return tx.SaveWorkspaceInvitation(i)
 	})
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *Server) controlChangeUser(c *call.Control) (any, error) {
 		if body.Role != nil {
 			u.Role = *body.Role
 		}
-		shown = userShown{userOf(u, u.Role), u.OrganizationID, u.Notifications}
+		shown = userShown{rest.UserOf(u, u.Role), u.OrganizationID, u.Notifications}
 		return tx.SaveUser(u)
 	})
 	if err != nil {

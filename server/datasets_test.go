@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // dataset is the body of POST /datasets.
@@ -120,7 +122,7 @@ func TestSlug(t *testing.T) {
 	for name, slug := range map[string]string{
 		"Customers": "customers", "  A  b ": "a_b", "a--b__c": "a_b_c", "Ünïted": "ünïted", "!": "dataset", "9 lives": "9_lives",
 	} {
-		require.Equal(t, slug, slugOf(name), name)
+		require.Equal(t, slug, rest.SlugOf(name), name)
 	}
 }
 

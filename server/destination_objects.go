@@ -152,7 +152,7 @@ func (s *Server) refreshDestinationObjects(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.startRefresh(c, "objects", d.ID, func(ctx context.Context) error { return s.refreshObjects(ctx, d) })
+	return s.rest.StartRefresh(c, "objects", d.ID, func(ctx context.Context) error { return s.refreshObjects(ctx, d) })
 }
 
 // fetchRefreshObjectsStatus tells how a refresh goes. The
@@ -162,5 +162,5 @@ func (s *Server) fetchRefreshObjectsStatus(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.refreshStatus(c, "objects", d.ID)
+	return s.rest.RefreshStatus(c, "objects", d.ID)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -89,7 +90,7 @@ func (s *Server) createDestination(c *call.Call) (*call.Reply, error) {
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
 	}
-	problems = append(problems, checkName("service_connection.name", d.Name)...)
+	problems = append(problems, rest.CheckName("service_connection.name", d.Name)...)
 	if given.Type != nil {
 		d.Type = *given.Type
 	}
@@ -268,7 +269,7 @@ func (s *Server) changeConnection(d *store.Destination, given api.ServiceConnect
 	var problems []api.Problem
 	if given.Name != nil {
 		d.Name = strings.TrimSpace(*given.Name)
-		problems = append(problems, checkName("service_connection.name", d.Name)...)
+		problems = append(problems, rest.CheckName("service_connection.name", d.Name)...)
 	}
 	if given.Type != nil && *given.Type != d.Type {
 		problems = append(problems, api.Problem{Field: "service_connection.type", Message: "cannot be changed; the destination is of type " + d.Type})
@@ -307,7 +308,7 @@ func (s *Server) listConnectors(c *call.Call) (*call.Reply, error) {
 	all := s.gate.Types()
 	shown := []api.Connector{}
 	for _, t := range call.SlicePage(all, page) {
-		t.CreatableViaConnectLink = t.CreatableViaAPI && linkable(t.ConfigurationFields)
+		t.CreatableViaConnectLink = t.CreatableViaAPI && api.Linkable(t.ConfigurationFields)
 		t.ConfigurationFields.Fields = s.dialect.Fields(t.ConfigurationFields.Fields)
 		shown = append(shown, t)
 	}

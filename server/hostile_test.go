@@ -22,6 +22,7 @@ import (
 
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -290,7 +291,7 @@ func TestWrongFilesAreNoSnapshots(t *testing.T) {
 // TestLongNamesOfOrganizations: no document looks at what the control API takes.
 func TestLongNamesOfOrganizations(t *testing.T) {
 	w := newWorld(t)
-	long := strings.Repeat("ä", maxName)
+	long := strings.Repeat("ä", rest.MaxName)
 	w.control("POST", "/organizations", map[string]any{"name": long}).want(201)
 	w.control("POST", "/organizations", map[string]any{"name": long + "ä"}).want(400)
 	w.control("POST", "/seed", fmt.Sprintf("organizations: [{name: %q}]", long+"ä")).want(400)

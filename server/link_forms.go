@@ -27,14 +27,6 @@ type formField struct {
 
 type formOption struct{ Value, Label string }
 
-// Types of configuration fields that a form has an input for.
-var formTypes = []string{"string", "integer", "boolean", "object", "array"}
-
-// linkable reports whether all credentials of a type can be given in a form.
-func linkable(fields api.ConfigFields) bool {
-	return !slices.ContainsFunc(fields.Fields, func(f api.ConfigField) bool { return !slices.Contains(formTypes, f.Type) })
-}
-
 // credentialsName begins the names of the inputs of credentials.
 const credentialsName = "credentials."
 

@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -130,13 +131,13 @@ func (s *Server) checkLinkType(kind, typ string) []api.Problem {
 	switch kind {
 	case linkSource:
 		for _, t := range s.sources.Types().Types() {
-			if s.sources.Refused(t.ServiceName) == nil && linkable(t.ConfigurationFields) {
+			if s.sources.Refused(t.ServiceName) == nil && api.Linkable(t.ConfigurationFields) {
 				known = append(known, t.ServiceName)
 			}
 		}
 	case linkDestination, linkAuthorize:
 		for _, t := range s.gate.Types() {
-			if t.CreatableViaAPI && linkable(t.ConfigurationFields) {
+			if t.CreatableViaAPI && api.Linkable(t.ConfigurationFields) {
 				known = append(known, t.ServiceName)
 			}
 		}
@@ -166,7 +167,7 @@ func (s *Server) authorizeURL(c *call.Call) (*call.Reply, error) {
 // linkHandlers are the operations that make and list links.
 func (s *Server) linkHandlers() map[string]call.Handler {
 	source := func(c *call.Call, tx *store.Tx) (int64, error) {
-		src, err := ownSource(c, tx)
+		src, err := rest.OwnSource(c, tx)
 		if err != nil {
 			return 0, err
 		}

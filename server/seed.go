@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 // seedDocument is a seed: what a service is filled with, in YAML. Things refer
@@ -248,7 +249,7 @@ func (s *Server) controlSeed(c *call.Control) (any, error) {
 
 // named refuses names that cannot be referred to.
 func named[V any](taken map[string]V, name string) error {
-	if problems := checkName("name", name); len(problems) > 0 {
+	if problems := rest.CheckName("name", name); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
 	if _, twice := taken[name]; twice {

@@ -12,6 +12,7 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -202,7 +203,7 @@ func (p *planter) inside(w *store.Workspace) call.Principal {
 
 // prepareWorkspace makes a workspace unless it is there, and sets its addresses.
 func (p *planter) prepareWorkspace(wanted seedWorkspace) error {
-	if problems := checkName("name", wanted.Name); len(problems) > 0 {
+	if problems := rest.CheckName("name", wanted.Name); len(problems) > 0 {
 		return problem.Invalid(problems)
 	}
 	body := map[string]any{"name": wanted.Name}

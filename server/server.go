@@ -33,6 +33,7 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -216,6 +217,7 @@ type Server struct {
 	retries    *retries
 
 	latch  *latch.Latch
+	rest   *rest.Handlers
 	copies *latch.Line // of the snapshots and forks that are being made
 }
 
@@ -326,7 +328,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 // NewOrganization makes an organization with one admin and one workspace, apart
 // from all others: one for each test. It takes milliseconds.
 func (s *Server) NewOrganization(ctx context.Context, name string) (made *Tokens, err error) {
-	if problems := checkName("name", name); len(problems) > 0 {
+	if problems := rest.CheckName("name", name); len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
 	err = s.store.Update(ctx, func(tx *store.Tx) error {

@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
@@ -158,6 +159,10 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	s.lifecycle = lifecycle.New(lifecycle.Parts{Sending: parts, Gate: s.gate, Mail: s.mail, Timeout: config.WebhookTimeout, Called: s.journal.Webhook})
+	s.rest = rest.New(rest.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources, Mail: s.mail,
+		Random: config.Random, Process: config.Process,
+	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()
 	return s, nil

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
@@ -31,7 +33,7 @@ func misfits(schema map[string]string, first int64, list []json.RawMessage) []mi
 			continue // refused before
 		}
 		for _, name := range strictjson.SortedKeys(fields) {
-			is, want := typeOfJSON(fields[name]), schema[name]
+			is, want := rest.TypeOfJSON(fields[name]), schema[name]
 			problem := ""
 			switch {
 			case want == "":
@@ -56,11 +58,9 @@ type topicRetention struct {
 	Messages int64  `json:"messages"`
 }
 
-func retentionSetting(topicID int64) string { return fmt.Sprintf("retention of topic %d", topicID) }
-
 // retentionOf reads what was set for a topic.
 func retentionOf(tx *store.Tx, topicID int64) (r topicRetention, err error) {
-	text, err := tx.Setting(retentionSetting(topicID))
+	text, err := tx.Setting(sources.RetentionSetting(topicID))
 	if errors.Is(err, store.ErrNotFound) {
 		return r, nil
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/server/internal/rest"
 )
 
 func TestTopic(t *testing.T) {
@@ -95,7 +97,7 @@ func FuzzSchemaOf(f *testing.F) {
 	}
 	names := map[string]bool{"string": true, "number": true, "boolean": true, "object": true, "array": true, "null": true}
 	f.Fuzz(func(t *testing.T, message []byte) {
-		schema, err := schemaOf(message)
+		schema, err := rest.SchemaOf(message)
 		var fields map[string]json.RawMessage
 		if json.Unmarshal(message, &fields) != nil || len(fields) == 0 {
 			require.Error(t, err)

@@ -71,6 +71,11 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/mapping", "internal/foreign", "internal/reach", "internal/source",
 	},
+	"server/internal/rest": {
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/lifecycle", "server/internal/problem",
+		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
+		"internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
+	},
 	"server/internal/latch":             {"server/internal/problem"},
 	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},

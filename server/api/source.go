@@ -1,6 +1,9 @@
 package api
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"slices"
+)
 
 // SourceType is a kind of source (spec 2.10).
 type SourceType struct {
@@ -196,4 +199,12 @@ type Topic struct {
 	CreatedAt   Time              `json:"created_at"`
 	UpdatedAt   Time              `json:"updated_at"`
 	Schema      map[string]string `json:"schema"`
+}
+
+// FormTypes are the types of configuration fields that a form has an input for.
+var FormTypes = []string{"string", "integer", "boolean", "object", "array"}
+
+// Linkable reports whether all credentials of a type can be given in a form.
+func Linkable(fields ConfigFields) bool {
+	return !slices.ContainsFunc(fields.Fields, func(f ConfigField) bool { return !slices.Contains(FormTypes, f.Type) })
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/destkit/destkit/internal/source"
@@ -56,6 +57,17 @@ func (k *Sources) Options(id int64) source.Options {
 		options.Key = k.WarehouseKey(fmt.Sprintf("source-%d", id))
 	}
 	return options
+}
+
+// trials numbers the sources that are tried before they are stored.
+var trials atomic.Int64
+
+// Trial is how to open a source that is not stored yet: an emulated warehouse in
+// memory, since its file comes with its id. Call forget when it was tried.
+func (k *Sources) Trial() (a Access, forget func()) {
+	key := k.WarehouseKey(fmt.Sprintf("new-%d", trials.Add(1)))
+	a = Access{Types: k.Types(), Options: source.Options{Key: key, Files: k.files, Network: &k.network}}
+	return a, func() { ForgetWarehouse(key) }
 }
 
 // warehousesInMemory are the keys in use, of all services of this process.

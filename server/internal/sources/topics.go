@@ -3,6 +3,7 @@ package sources
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/internal/store"
@@ -57,3 +58,6 @@ func (t storedTopics) Messages(ctx context.Context, name string, after int64, li
 	})
 	return list, err
 }
+
+// RetentionSetting is the setting of the store that keeps the retention of a topic.
+func RetentionSetting(topicID int64) string { return fmt.Sprintf("retention of topic %d", topicID) }

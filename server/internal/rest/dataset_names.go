@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// slugOf makes the permanent part of a resource identifier from a name: letters and
+// SlugOf makes the permanent part of a resource identifier from a name: letters and
 // digits of any script in lower case, everything else a "_".
-func slugOf(name string) string {
+func SlugOf(name string) string {
 	var slug strings.Builder
 	gap := false
 	for _, r := range strings.ToLower(name) {
@@ -65,9 +65,9 @@ func freeSlug(tx *store.Tx, d *store.Dataset) (string, error) {
 	for _, other := range all {
 		taken[other.Slug] = true
 	}
-	slug := slugOf(d.Name)
+	slug := SlugOf(d.Name)
 	for i := 2; taken[slug]; i++ {
-		slug = fmt.Sprintf("%s_%d", slugOf(d.Name), i)
+		slug = fmt.Sprintf("%s_%d", SlugOf(d.Name), i)
 	}
 	return slug, nil
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"github.com/destkit/destkit/server/api"
@@ -7,13 +7,13 @@ import (
 )
 
 // listUsers lists the members of the organization (spec 2.14).
-func (s *Server) listUsers(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listUsers(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.User, int64, error) {
 		return tx.Users(c.Who.OrganizationID, page)
-	}, func(u *store.User) api.User { return userOf(u, u.Role) })
+	}, func(u *store.User) api.User { return UserOf(u, u.Role) })
 }
 
-// userOf shows a user with a role, that of the organization or of a workspace.
-func userOf(u *store.User, role string) api.User {
+// UserOf shows a user with a role, that of the organization or of a workspace.
+func UserOf(u *store.User, role string) api.User {
 	return api.User{ID: u.ID, Email: u.Email, CreatedAt: api.Time{Time: u.CreatedAt}, Role: role}
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"github.com/destkit/destkit/server/api"
@@ -33,7 +33,7 @@ func modelOf(m *store.Model) api.Model {
 
 // ownModel finds the model of the path below the source of the path.
 func ownModel(c *call.Call, tx *store.Tx) (*store.Source, *store.Model, error) {
-	src, err := ownSource(c, tx)
+	src, err := OwnSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,9 +49,9 @@ func follow(m *store.Model, d *store.Dataset) {
 }
 
 // listModels lists the models of one source.
-func (s *Server) listModels(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listModels(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -61,7 +61,7 @@ func (s *Server) listModels(c *call.Call) (*call.Reply, error) {
 
 // createModel makes a model and the dataset behind it, both or none. Name and
 // query are required, and the answer is 201: the specification says neither.
-func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
 	var body modelBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -69,8 +69,8 @@ func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
-		if src, err = ownSource(c, tx); err == nil {
-			a, err = s.sources.Access(tx, src)
+		if src, err = OwnSource(c, tx); err == nil {
+			a, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -78,7 +78,7 @@ func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	// Before the body: nothing in it could be right here.
-	if err := s.sources.CheckSQL(src); err != nil {
+	if err := h.sources.CheckSQL(src); err != nil {
 		return nil, err
 	}
 	d := &store.Dataset{WorkspaceID: src.WorkspaceID, SourceID: src.ID}
@@ -86,7 +86,7 @@ func (s *Server) createModel(c *call.Call) (*call.Reply, error) {
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	checked, err := s.sources.CheckQuery(c.Ctx, a, d.Query)
+	checked, err := h.sources.CheckQuery(c.Ctx, a, d.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (b modelBody) dataset() datasetBody {
 }
 
 // fetchModel shows one model of the source in the path.
-func (s *Server) fetchModel(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchModel(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Model, error) {
 		_, m, err := ownModel(c, tx)
 		return m, err
@@ -119,7 +119,7 @@ func (s *Server) fetchModel(c *call.Call) (*call.Reply, error) {
 }
 
 // updateModel changes a model through the dataset behind it.
-func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateModel(c *call.Call) (*call.Reply, error) {
 	var body modelBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -135,7 +135,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 		if d, err = tx.Dataset(src.WorkspaceID, m.DatasetID); err != nil {
 			return err
 		}
-		a, err = s.sources.Access(tx, src)
+		a, err = h.sources.Access(tx, src)
 		return err
 	})
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	if m, err = s.saveDataset(c, a, d, body.dataset()); err != nil {
+	if m, err = h.saveDataset(c, a, d, body.dataset()); err != nil {
 		return nil, err
 	}
 	return call.Updated(modelOf(m))
@@ -156,7 +156,7 @@ func (s *Server) updateModel(c *call.Call) (*call.Reply, error) {
 
 // deleteModel removes a model and the dataset behind it, unless a sync uses
 // either.
-func (s *Server) deleteModel(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteModel(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
 		src, m, err := ownModel(c, tx)
 		if err != nil {

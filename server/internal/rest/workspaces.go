@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"fmt"
@@ -26,7 +26,7 @@ func (b workspaceBody) apply(w *store.Workspace) error {
 	var problems []api.Problem
 	if b.Name != nil {
 		w.Name = strings.TrimSpace(*b.Name)
-		problems = append(problems, checkName("name", w.Name)...)
+		problems = append(problems, CheckName("name", w.Name)...)
 	}
 	if b.NotificationEmails != nil {
 		w.NotificationEmails = append([]string{}, *b.NotificationEmails...)
@@ -37,21 +37,21 @@ func (b workspaceBody) apply(w *store.Workspace) error {
 	return nil
 }
 
-// maxName is the longest name in characters, as the document has it.
-const maxName = 255
+// MaxName is the longest name in characters, as the document has it.
+const MaxName = 255
 
-// checkName refuses names that a person could not read: empty ones, those with
+// CheckName refuses names that a person could not read: empty ones, those with
 // control characters, and, where no document looks at them as in a seed, very
 // long ones. Any other Unicode is welcome.
-func checkName(field, name string) []api.Problem {
+func CheckName(field, name string) []api.Problem {
 	if strings.TrimSpace(name) == "" {
 		return []api.Problem{{Field: field, Message: "must not be empty"}}
 	}
 	if strings.ContainsFunc(name, unicode.IsControl) {
 		return []api.Problem{{Field: field, Message: "must not hold control characters"}}
 	}
-	if utf8.RuneCountInString(name) > maxName {
-		return []api.Problem{{Field: field, Message: fmt.Sprintf("must have at most %d characters", maxName)}}
+	if utf8.RuneCountInString(name) > MaxName {
+		return []api.Problem{{Field: field, Message: fmt.Sprintf("must have at most %d characters", MaxName)}}
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func workspaceOf(w *store.Workspace) api.Workspace {
 
 // listWorkspaces lists those of the organization, also where the user is no
 // member.
-func (s *Server) listWorkspaces(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listWorkspaces(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Workspace, int64, error) {
 		return tx.Workspaces(c.Who.OrganizationID, page)
 	}, workspaceOf)
@@ -78,7 +78,7 @@ func (s *Server) listWorkspaces(c *call.Call) (*call.Reply, error) {
 
 // createWorkspace answers 201 with the status success (spec 4); the key is
 // shown only when asked for (spec 4.1.7). The creator becomes its owner.
-func (s *Server) createWorkspace(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createWorkspace(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
@@ -130,18 +130,18 @@ func requireRole(c *call.Call, tx *store.Tx, workspaceID int64, roles ...string)
 }
 
 // fetchWorkspace shows one of the organization's.
-func (s *Server) fetchWorkspace(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchWorkspace(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, ownWorkspace, workspaceOf)
 }
 
 // fetchOwnWorkspace shows the workspace that the key belongs to.
-func (s *Server) fetchOwnWorkspace(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchOwnWorkspace(c *call.Call) (*call.Reply, error) {
 	return call.OK(workspaceOf(c.Who.Workspace))
 }
 
 // updateWorkspace is for admins and owners of the workspace. Nobody publishes who
 // may do what, so the roles are taken at their names.
-func (s *Server) updateWorkspace(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateWorkspace(c *call.Call) (*call.Reply, error) {
 	var body workspaceBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -172,7 +172,7 @@ func (s *Server) updateWorkspace(c *call.Call) (*call.Reply, error) {
 
 // deleteWorkspace deletes everything in it as well: nothing published says that a
 // workspace must be empty.
-func (s *Server) deleteWorkspace(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteWorkspace(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
@@ -190,7 +190,7 @@ func (s *Server) deleteWorkspace(c *call.Call) (*call.Reply, error) {
 }
 
 // fetchWorkspaceKey shows the API key again, to those who may use it.
-func (s *Server) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
 	var key string
 	err := c.View(func(tx *store.Tx) error {
 		w, err := ownWorkspace(c, tx)
@@ -207,7 +207,7 @@ func (s *Server) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	body := map[string]any{"api_key": key}
-	if !s.dialect.BareKeys {
+	if !h.shared.Dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
 	return &call.Reply{Code: http.StatusOK, Body: body}, nil
@@ -215,12 +215,12 @@ func (s *Server) fetchWorkspaceKey(c *call.Call) (*call.Reply, error) {
 
 // listWorkspaceUsers shows the role in the workspace, not that in the
 // organization: the list is about the workspace.
-func (s *Server) listWorkspaceUsers(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listWorkspaceUsers(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]store.Member, int64, error) {
 		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
 		return tx.Members(w.ID, page)
-	}, func(m store.Member) api.User { return userOf(m.User, m.Role) })
+	}, func(m store.Member) api.User { return UserOf(m.User, m.Role) })
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -30,7 +30,7 @@ func tableNameOf(t *store.SourceTable) api.Table {
 // ownTable finds the table of the path. One that the source no longer has is not
 // found; it comes back under the same id when the source has it again.
 func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := ownSource(c, tx)
+	src, err := OwnSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -42,7 +42,7 @@ func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, er
 }
 
 // fetchSourceTable shows a table with the columns that the last refresh saw.
-func (s *Server) fetchSourceTable(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchSourceTable(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.SourceTable, error) {
 		_, t, err := ownTable(c, tx)
 		return t, err
@@ -50,50 +50,50 @@ func (s *Server) fetchSourceTable(c *call.Call) (*call.Reply, error) {
 }
 
 // refreshSourceTables discovers the tables again.
-func (s *Server) refreshSourceTables(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err == nil {
-			a, err = s.sources.Access(tx, src)
+			a, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.startRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return s.sources.Rediscover(ctx, a) })
+	return h.StartRefresh(c, store.RefreshTables, a.ID, func(ctx context.Context) error { return h.sources.Rediscover(ctx, a) })
 }
 
 // refreshTableColumns reads the columns of one table again.
-func (s *Server) refreshTableColumns(c *call.Call) (*call.Reply, error) {
-	return s.refreshTable(c, ownTable)
+func (h *Handlers) refreshTableColumns(c *call.Call) (*call.Reply, error) {
+	return h.refreshTable(c, ownTable)
 }
 
 // refreshTable does so for a table however the path names it.
-func (s *Server) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) (*call.Reply, error) {
+func (h *Handlers) refreshTable(c *call.Call, find func(*call.Call, *store.Tx) (*store.Source, *store.SourceTable, error)) (*call.Reply, error) {
 	var a sources.Access
 	var t *store.SourceTable
 	err := c.View(func(tx *store.Tx) (err error) {
 		var src *store.Source
 		if src, t, err = find(c, tx); err == nil {
-			a, err = s.sources.Access(tx, src)
+			a, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.startRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
+	return h.StartRefresh(c, store.RefreshColumns, t.ID, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, sources.Timeout)
 		defer cancel()
-		return s.readColumns(ctx, a, t)
+		return h.readColumns(ctx, a, t)
 	})
 }
 
 // readColumns brings the columns of one table up to date. A table that the
 // source dropped is marked as gone.
-func (s *Server) readColumns(ctx context.Context, a sources.Access, t *store.SourceTable) error {
+func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.SourceTable) error {
 	src, err := a.Open(ctx)
 	if err != nil {
 		return errors.New(a.Clean(err.Error()))
@@ -103,7 +103,7 @@ func (s *Server) readColumns(ctx context.Context, a sources.Access, t *store.Sou
 	if missing != nil && !errors.Is(missing, source.ErrNoTable) {
 		return errors.New(a.Clean(missing.Error()))
 	}
-	err = s.store.Update(ctx, func(tx *store.Tx) error {
+	err = h.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		if changed, err := a.Changed(tx); changed || err != nil {
 			return err
 		}
@@ -122,19 +122,19 @@ func (s *Server) readColumns(ctx context.Context, a sources.Access, t *store.Sou
 }
 
 // fetchRefreshTablesStatus tells how a refresh of the tables goes.
-func (s *Server) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
 	err := c.View(func(tx *store.Tx) error {
-		_, err := ownSource(c, tx)
+		_, err := OwnSource(c, tx)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	return s.refreshStatus(c, store.RefreshTables, c.ID("source_id"))
+	return h.RefreshStatus(c, store.RefreshTables, c.ID("source_id"))
 }
 
 // fetchRefreshColumnsStatus does so for the columns of one table.
-func (s *Server) fetchRefreshColumnsStatus(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchRefreshColumnsStatus(c *call.Call) (*call.Reply, error) {
 	err := c.View(func(tx *store.Tx) error {
 		_, _, err := ownTable(c, tx)
 		return err
@@ -142,5 +142,5 @@ func (s *Server) fetchRefreshColumnsStatus(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.refreshStatus(c, store.RefreshColumns, c.ID("table_id"))
+	return h.RefreshStatus(c, store.RefreshColumns, c.ID("table_id"))
 }

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"encoding/base64"
@@ -30,7 +30,7 @@ func (b webhookBody) apply(c *call.Call, w *store.Webhook) error {
 	if b.Name != nil {
 		w.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, checkName("name", w.Name)...)
+	problems = append(problems, CheckName("name", w.Name)...)
 	if b.Endpoint != nil {
 		w.Endpoint = *b.Endpoint
 	}
@@ -97,9 +97,9 @@ func chooseEvents(events []string) ([]string, []api.Problem) {
 
 // newSecret makes the key that signs the calls of a webhook: 32
 // random bytes as text that needs no escaping anywhere.
-func (s *Server) newSecret() (string, error) {
+func (h *Handlers) newSecret() (string, error) {
 	var key [32]byte
-	if _, err := io.ReadFull(s.config.Random, key[:]); err != nil {
+	if _, err := io.ReadFull(h.random, key[:]); err != nil {
 		return "", fmt.Errorf("make secret of a webhook: %w", err)
 	}
 	return base64.RawURLEncoding.EncodeToString(key[:]), nil
@@ -114,14 +114,14 @@ func webhookOf(w *store.Webhook) api.Webhook {
 }
 
 // listWebhooks lists the webhooks of the workspace, without their secrets.
-func (s *Server) listWebhooks(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listWebhooks(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Webhook, int64, error) {
 		return tx.Webhooks(c.Who.WorkspaceID, page)
 	}, webhookOf)
 }
 
 // createWebhook answers with the secret, which is never shown again.
-func (s *Server) createWebhook(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createWebhook(c *call.Call) (*call.Reply, error) {
 	var body webhookBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (s *Server) createWebhook(c *call.Call) (*call.Reply, error) {
 	if err := body.apply(c, w); err != nil {
 		return nil, err
 	}
-	secret, err := s.newSecret()
+	secret, err := h.newSecret()
 	if err != nil {
 		return nil, err
 	}
@@ -143,14 +143,14 @@ func (s *Server) createWebhook(c *call.Call) (*call.Reply, error) {
 }
 
 // fetchWebhook shows a webhook without its secret.
-func (s *Server) fetchWebhook(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchWebhook(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Webhook, error) {
 		return tx.Webhook(c.Who.WorkspaceID, c.ID("webhook_id"))
 	}, webhookOf)
 }
 
 // updateWebhook changes what the body holds; the secret stays for good.
-func (s *Server) updateWebhook(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateWebhook(c *call.Call) (*call.Reply, error) {
 	var body webhookBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (s *Server) updateWebhook(c *call.Call) (*call.Reply, error) {
 }
 
 // deleteWebhook removes a webhook; nothing else refers to it.
-func (s *Server) deleteWebhook(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteWebhook(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
 		return tx.DeleteWebhook(c.Who.WorkspaceID, c.ID("webhook_id"))
 	})

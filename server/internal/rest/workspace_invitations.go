@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"errors"
@@ -19,9 +19,9 @@ type workspaceInvitationBody struct {
 	Role   string   `json:"role"`
 }
 
-// workspaceInvitationOf shows an invitation to one workspace; it has no
+// WorkspaceInvitationOf shows an invitation to one workspace; it has no
 // claimed_at (spec 2.13).
-func workspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation {
+func WorkspaceInvitationOf(i *store.WorkspaceInvitation) api.WorkspaceInvitation {
 	return api.WorkspaceInvitation{
 		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt},
 		CreatedByID: i.CreatedByID, ClaimedByID: i.ClaimedByID, Role: i.Role,
@@ -38,19 +38,19 @@ func ownedWorkspace(c *call.Call, tx *store.Tx) (*store.Workspace, error) {
 }
 
 // listWorkspaceInvitations is open to every member, as the list of users is.
-func (s *Server) listWorkspaceInvitations(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listWorkspaceInvitations(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.WorkspaceInvitation, int64, error) {
 		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
 		return tx.WorkspaceInvitations(w.ID, page)
-	}, workspaceInvitationOf)
+	}, WorkspaceInvitationOf)
 }
 
 // createWorkspaceInvitation makes one invitation for each address; members of
 // the organization join at once (spec 4.1.5). data is the first invitation.
-func (s *Server) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	var body workspaceInvitationBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -66,11 +66,11 @@ func (s *Server) createWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 		}
 		// In one transaction: either everybody is invited, or nobody.
 		for n, email := range body.Emails {
-			i, err := s.inviteToWorkspace(c, tx, w, n, strings.TrimSpace(email), body.Role)
+			i, err := h.inviteToWorkspace(c, tx, w, n, strings.TrimSpace(email), body.Role)
 			if err != nil {
 				return err
 			}
-			shown = append(shown, workspaceInvitationOf(i))
+			shown = append(shown, WorkspaceInvitationOf(i))
 		}
 		return nil
 	})
@@ -104,7 +104,7 @@ func checkEmails(emails []string) error {
 }
 
 // inviteToWorkspace makes the n-th invitation of a call.
-func (s *Server) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Workspace, n int, email, role string) (*store.WorkspaceInvitation, error) {
+func (h *Handlers) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Workspace, n int, email, role string) (*store.WorkspaceInvitation, error) {
 	i := &store.WorkspaceInvitation{WorkspaceID: w.ID, Email: email, Role: role, CreatedByID: c.Who.User.ID}
 	open, err := tx.OpenWorkspaceInvitation(w.ID, email)
 	if err == nil {
@@ -117,14 +117,14 @@ func (s *Server) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Workspac
 	member, err := tx.UserByEmail(w.OrganizationID, email)
 	switch {
 	case err == nil:
-		i.ClaimedAt, i.ClaimedByID = s.clock.Now(), &member.ID
-		if err := joinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
+		i.ClaimedAt, i.ClaimedByID = h.clock.Now(), &member.ID
+		if err := JoinWorkspaces(tx, member, []*store.WorkspaceInvitation{i}); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, store.ErrNotFound):
 		return nil, err
 	default:
-		if err := s.mailInvitation(tx, w.OrganizationID, &w.ID, email, role); err != nil {
+		if err := h.mailInvitation(tx, w.OrganizationID, &w.ID, email, role); err != nil {
 			return nil, err
 		}
 	}
@@ -132,19 +132,19 @@ func (s *Server) inviteToWorkspace(c *call.Call, tx *store.Tx, w *store.Workspac
 }
 
 // fetchWorkspaceInvitation shows one of the workspace in the path.
-func (s *Server) fetchWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.WorkspaceInvitation, error) {
 		w, err := ownWorkspace(c, tx)
 		if err != nil {
 			return nil, err
 		}
 		return tx.WorkspaceInvitation(w.ID, c.ID("invitation_id"))
-	}, workspaceInvitationOf)
+	}, WorkspaceInvitationOf)
 }
 
 // updateWorkspaceInvitation sets the role that the user gets when claiming
 // (spec 4.1.6); afterwards it cannot be changed here.
-func (s *Server) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	var body workspaceInvitationBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -166,7 +166,7 @@ func (s *Server) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveWorkspaceInvitation(i); err != nil {
 			return err
 		}
-		shown = workspaceInvitationOf(i)
+		shown = WorkspaceInvitationOf(i)
 		return nil
 	})
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Server) updateWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 
 // deleteWorkspaceInvitation takes an open one back; who has claimed it stays a
 // member.
-func (s *Server) deleteWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteWorkspaceInvitation(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
 		w, err := ownedWorkspace(c, tx)
 		if err != nil {

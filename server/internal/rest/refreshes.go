@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -12,44 +12,44 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-// startRefresh notes a refresh, runs it beside the call, and answers its key.
-func (s *Server) startRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
-	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: s.clock.Now()}
-	r.Error = s.refreshOwner()
+// StartRefresh notes a refresh, runs it beside the call, and answers its key.
+func (h *Handlers) StartRefresh(c *call.Call, kind string, target int64, work func(context.Context) error) (*call.Reply, error) {
+	r := &store.Refresh{WorkspaceID: c.Who.WorkspaceID, Kind: kind, TargetID: target, Status: store.RefreshProcessing, StartedAt: h.clock.Now()}
+	r.Error = h.refreshOwner()
 	if err := c.Update(func(tx *store.Tx) error { return tx.CreateRefresh(r) }); err != nil {
 		return nil, err
 	}
 	// The client asks for the status; it need not wait for a slow destination.
-	s.background.Later("refresh "+kind, func(ctx context.Context) {
+	h.work.Later("refresh "+kind, func(ctx context.Context) {
 		// A failure is noted as one: a client that waits must see an end.
 		r.Status, r.Error = store.RefreshCompleted, ""
 		if err := work(ctx); err != nil {
 			r.Status, r.Error = store.RefreshFailed, err.Error()
-			s.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
+			h.log.Warn("refresh failed", "kind", kind, "target", target, "error", err)
 		}
-		r.CompletedAt = s.clock.Now()
-		err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+		r.CompletedAt = h.clock.Now()
+		err := h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
 		// A conflict: somebody took this process for dead, and has said so. Who has
 		// deleted its target does not ask for it.
 		if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrNotFound) {
-			s.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
+			h.log.Error("refresh cannot be noted", "kind", kind, "target", target, "error", err)
 		}
 	})
-	return s.refreshReply(r.Key())
+	return h.refreshReply(r.Key())
 }
 
 // refreshReply is {"refresh_key": n}, bare in the live dialect.
-func (s *Server) refreshReply(key int64) (*call.Reply, error) {
+func (h *Handlers) refreshReply(key int64) (*call.Reply, error) {
 	body := map[string]any{"refresh_key": key}
-	if !s.dialect.BareKeys {
+	if !h.shared.Dialect.BareKeys {
 		body["status"] = api.StatusSuccess
 	}
 	return &call.Reply{Code: http.StatusOK, Body: body}, nil
 }
 
-// refreshStatus answers {"status": "processing"} until the refresh has ended.
-func (s *Server) refreshStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
-	r, err := s.refreshOf(c, kind, target)
+// RefreshStatus answers {"status": "processing"} until the refresh has ended.
+func (h *Handlers) RefreshStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
+	r, err := h.refreshOf(c, kind, target)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (s *Server) refreshStatus(c *call.Call, kind string, target int64) (*call.R
 }
 
 // refreshOf is the refresh of a target that the caller's key names.
-func (s *Server) refreshOf(c *call.Call, kind string, target int64) (*store.Refresh, error) {
+func (h *Handlers) refreshOf(c *call.Call, kind string, target int64) (*store.Refresh, error) {
 	// Keys count on within a target, so one of another target is not found.
 	key, err := strconv.ParseInt(c.R.URL.Query().Get("refresh_key"), 10, 64)
 	if err != nil {
@@ -68,29 +68,29 @@ func (s *Server) refreshOf(c *call.Call, kind string, target int64) (*store.Refr
 		r, err = tx.Refresh(kind, target, key)
 		return err
 	})
-	if err == nil && r.Status == store.RefreshProcessing && s.settings != nil {
-		err = s.lookAfter(c.Ctx, r)
+	if err == nil && r.Status == store.RefreshProcessing && h.settings != nil {
+		err = h.lookAfter(c.Ctx, r)
 	}
 	return r, err
 }
 
 // refreshOwner stands in the place of the error as long as a refresh is under way:
 // the process that works on it. Who is alone abandons at its start what it finds.
-func (s *Server) refreshOwner() string {
-	if s.settings == nil {
+func (h *Handlers) refreshOwner() string {
+	if h.settings == nil {
 		return ""
 	}
-	return s.config.Process
+	return h.process
 }
 
 // lookAfter fails a refresh whose process is gone: nobody else goes on with it.
-func (s *Server) lookAfter(ctx context.Context, r *store.Refresh) error {
-	lives, err := s.settings.All.Lives(ctx, r.Error)
+func (h *Handlers) lookAfter(ctx context.Context, r *store.Refresh) error {
+	lives, err := h.settings.All.Lives(ctx, r.Error)
 	if err != nil || lives {
 		return store.Explained(err)
 	}
-	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", s.clock.Now()
-	err = s.store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
+	r.Status, r.Error, r.CompletedAt = store.RefreshFailed, "the process that worked on it is gone", h.clock.Now()
+	err = h.shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.SaveRefresh(r) })
 	if errors.Is(err, store.ErrConflict) {
 		return nil // it was not gone, or somebody else has looked
 	}

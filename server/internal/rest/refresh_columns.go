@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"context"
@@ -33,31 +33,31 @@ func datasetOfModel(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
 }
 
 // refreshDataset asks the source again what the query of a dataset gives.
-func (s *Server) refreshDataset(find datasetTarget) call.Handler {
+func (h *Handlers) refreshDataset(find datasetTarget) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
 		var a sources.Access
 		err := c.View(func(tx *store.Tx) (err error) {
 			if d, err = find(c, tx); err == nil {
-				a, err = s.accessByID(c, tx, d.SourceID)
+				a, err = h.accessByID(c, tx, d.SourceID)
 			}
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		return s.startRefresh(c, store.RefreshDataset, d.ID, func(ctx context.Context) error { return s.reread(ctx, a, d) })
+		return h.StartRefresh(c, store.RefreshDataset, d.ID, func(ctx context.Context) error { return h.reread(ctx, a, d) })
 	}
 }
 
 // reread stores what the source says about the query of a dataset, for its model
 // too. A query that was changed meanwhile has been checked by whoever did it.
-func (s *Server) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
-	checked, err := s.sources.AskForQuery(ctx, a, d.Query)
+func (h *Handlers) reread(ctx context.Context, a sources.Access, d *store.Dataset) error {
+	checked, err := h.sources.AskForQuery(ctx, a, d.Query)
 	if err != nil {
 		return err
 	}
-	return s.store.Update(ctx, func(tx *store.Tx) error {
+	return h.shared.Store.Update(ctx, func(tx *store.Tx) error {
 		stored, err := tx.Dataset(d.WorkspaceID, d.ID)
 		if err != nil || stored.Query != d.Query {
 			return err
@@ -79,7 +79,7 @@ func (s *Server) reread(ctx context.Context, a sources.Access, d *store.Dataset)
 }
 
 // fetchDatasetRefresh tells how such a refresh goes.
-func (s *Server) fetchDatasetRefresh(find datasetTarget) call.Handler {
+func (h *Handlers) fetchDatasetRefresh(find datasetTarget) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var d *store.Dataset
 		err := c.View(func(tx *store.Tx) (err error) {
@@ -89,14 +89,14 @@ func (s *Server) fetchDatasetRefresh(find datasetTarget) call.Handler {
 		if err != nil {
 			return nil, err
 		}
-		return s.columnsStatus(c, store.RefreshDataset, d.ID)
+		return h.columnsStatus(c, store.RefreshDataset, d.ID)
 	}
 }
 
 // columnsStatus is refreshStatus where a refresh that failed is a 400 with the
 // reason.
-func (s *Server) columnsStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
-	r, err := s.refreshOf(c, kind, target)
+func (h *Handlers) columnsStatus(c *call.Call, kind string, target int64) (*call.Reply, error) {
+	r, err := h.refreshOf(c, kind, target)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +108,7 @@ func (s *Server) columnsStatus(c *call.Call, kind string, target int64) (*call.R
 
 // namedTable finds the table that a query names.
 func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := ownSource(c, tx)
+	src, err := OwnSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,12 +121,12 @@ func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, 
 }
 
 // refreshNamedTable reads the columns of one table again.
-func (s *Server) refreshNamedTable(c *call.Call) (*call.Reply, error) {
-	return s.refreshTable(c, namedTable)
+func (h *Handlers) refreshNamedTable(c *call.Call) (*call.Reply, error) {
+	return h.refreshTable(c, namedTable)
 }
 
 // fetchNamedTableRefresh tells how that goes.
-func (s *Server) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
 	var t *store.SourceTable
 	err := c.View(func(tx *store.Tx) (err error) {
 		_, t, err = namedTable(c, tx)
@@ -135,7 +135,7 @@ func (s *Server) fetchNamedTableRefresh(c *call.Call) (*call.Reply, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.columnsStatus(c, store.RefreshColumns, t.ID)
+	return h.columnsStatus(c, store.RefreshColumns, t.ID)
 }
 
 // columnList is a page of columns with the time of the reading beside it.
@@ -146,7 +146,7 @@ type columnList struct {
 
 // fetchTableColumns lists the columns of a table as the last reading saw them, in
 // their order.
-func (s *Server) fetchTableColumns(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 	var t *store.SourceTable
 	var at time.Time
 	err := c.View(func(tx *store.Tx) (err error) {
@@ -168,7 +168,7 @@ func (s *Server) fetchTableColumns(c *call.Call) (*call.Reply, error) {
 	list := columnList{
 		api.List{Status: api.StatusSuccess, Pagination: call.Paginate(page, int64(len(t.Columns))), Data: shown}, api.Time{Time: at},
 	}
-	if !s.dialect.NextInEveryList {
+	if !h.shared.Dialect.NextInEveryList {
 		return &call.Reply{Code: http.StatusOK, Body: list}, nil
 	}
 	return &call.Reply{Code: http.StatusOK, Body: struct {

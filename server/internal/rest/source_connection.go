@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"encoding/json"
@@ -51,20 +51,20 @@ func warnTest(c *call.Call, why string) {
 
 // applySource sets what the body holds, for a new source and for a stored one,
 // and names all that is wrong with it.
-func (s *Server) applySource(c *call.Call, b sourceBody, src *store.Source, a *sources.Access) error {
+func (h *Handlers) applySource(c *call.Call, b sourceBody, src *store.Source, a *sources.Access) error {
 	// Each part adds its problems, so that a client sees all of them at once;
 	// what depends on the type is looked at only where the type is known.
 	problems := applyName(b, src)
-	described, more := s.applyType(c, b, src)
+	described, more := h.applyType(c, b, src)
 	problems = append(problems, more...)
 	if described.ServiceName != "" {
-		if err := s.sources.Refused(described.ServiceName); err != nil {
+		if err := h.sources.Refused(described.ServiceName); err != nil {
 			problems = append(problems, api.Problem{Field: "connection.type", Message: err.Error()})
 		}
-		problems = append(problems, s.applyEngine(c, b, src, described)...)
+		problems = append(problems, h.applyEngine(c, b, src, described)...)
 		a.Type, a.Engine = src.Type, src.Engine
 		a.Options.Advanced = a.KeepsState()
-		sent, twice := s.readCredentials(c, src.Type, b.Credentials)
+		sent, twice := h.readCredentials(c, src.Type, b.Credentials)
 		a.Credentials = mergeCredentials(a.Credentials, sent)
 		// The merged ones: an update has to leave something complete behind.
 		for _, p := range append(twice, a.Types.CheckCredentials(src.Type, a.Credentials)...) {
@@ -92,24 +92,24 @@ func applyName(b sourceBody, src *store.Source) []api.Problem {
 	if name == nil && src.Name == "" {
 		return []api.Problem{{Field: field, Message: "is required"}}
 	}
-	return checkName(field, src.Name)
+	return CheckName(field, src.Name)
 }
 
 // applyType takes the type of a new source; a stored one keeps its own.
-func (s *Server) applyType(c *call.Call, b sourceBody, src *store.Source) (source.Description, []api.Problem) {
+func (h *Handlers) applyType(c *call.Call, b sourceBody, src *store.Source) (source.Description, []api.Problem) {
 	bad := func(format string, args ...any) (source.Description, []api.Problem) {
 		return source.Description{}, []api.Problem{{Field: "connection.type", Message: fmt.Sprintf(format, args...)}}
 	}
-	known := strings.Join(s.sources.TypeNames(), ", ")
+	known := strings.Join(h.sources.TypeNames(), ", ")
 	switch {
-	case src.Type != "" && b.Type != nil && s.sources.TypeName(*b.Type) != s.sources.TypeName(src.Type):
+	case src.Type != "" && b.Type != nil && h.sources.TypeName(*b.Type) != h.sources.TypeName(src.Type):
 		return bad("cannot be changed from %s; create another source", src.Type)
 	case src.Type == "" && b.Type == nil:
 		return bad("is required: one of %s", known)
 	case b.Type != nil:
-		src.Type = s.sources.TypeName(*b.Type)
+		src.Type = h.sources.TypeName(*b.Type)
 	}
-	described, ok := s.sources.Types().Type(src.Type)
+	described, ok := h.sources.Types().Type(src.Type)
 	if !ok {
 		return bad("unknown type %q: must be one of %s", foreign.Clip(src.Type, 64), known)
 	}
@@ -119,22 +119,22 @@ func (s *Server) applyType(c *call.Call, b sourceBody, src *store.Source) (sourc
 // readCredentials gives what was sent as it is kept. The live dialect reads each
 // value as its field means it, and keeps out what the type does not have, with a
 // warning.
-func (s *Server) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
-	types := s.sources.Types()
-	if s.dialect.UnknownFields {
+func (h *Handlers) readCredentials(c *call.Call, typ string, sent map[string]json.RawMessage) (map[string]json.RawMessage, []api.Problem) {
+	types := h.sources.Types()
+	if h.shared.Dialect.UnknownFields {
 		sent = maps.Clone(sent)
 		for _, name := range types.Unknown(typ, sent) {
 			delete(sent, name)
 			c.Warnings = append(c.Warnings, "unknown field connection.credentials."+foreign.Clip(name, 200)+" was ignored")
 		}
 	}
-	return types.Read(typ, sent, s.dialect.CredentialsCoerced)
+	return types.Read(typ, sent, h.shared.Dialect.CredentialsCoerced)
 }
 
 // applyEngine takes the sync engine, which is chosen at creation. A
 // client that sends advanced for every type gets it back in the live
 // dialect, and a warning where the type has no such engine.
-func (s *Server) applyEngine(c *call.Call, b sourceBody, src *store.Source, described source.Description) []api.Problem {
+func (h *Handlers) applyEngine(c *call.Call, b sourceBody, src *store.Source, described source.Description) []api.Problem {
 	bad := func(format string, args ...any) []api.Problem {
 		return []api.Problem{{Field: "connection.sync_engine", Message: fmt.Sprintf(format, args...)}}
 	}
@@ -146,7 +146,7 @@ func (s *Server) applyEngine(c *call.Call, b sourceBody, src *store.Source, desc
 	case src.Engine != "" && *b.SyncEngine != src.Engine:
 		return bad("cannot be changed from %s; create another source", src.Engine)
 	case !slices.Contains(described.SupportedSyncEngines, *b.SyncEngine):
-		if s.dialect.EngineOfAnyType {
+		if h.shared.Dialect.EngineOfAnyType {
 			src.Engine = *b.SyncEngine
 			c.Warnings = append(c.Warnings, fmt.Sprintf("connection.sync_engine: %s sources have no %s engine; this one works as basic, the service keeps the state of its syncs", described.ServiceName, src.Engine))
 			return nil

@@ -1,11 +1,8 @@
-package server
+package rest
 
 import (
-	"fmt"
 	"slices"
-	"sync/atomic"
 
-	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/sources"
@@ -14,66 +11,62 @@ import (
 
 // sourceOf shows a source. A basic engine keeps its state in the service and
 // only ever reads; an advanced one writes a schema of its own.
-func (s *Server) sourceOf(src *store.Source) api.Source {
+func (h *Handlers) sourceOf(src *store.Source) api.Source {
 	details := src.Details
 	if details == nil {
 		details = map[string]any{}
 	}
 	return api.Source{
-		ID: src.ID, Name: src.Name, Label: src.Name, Type: s.sources.TypeName(src.Type), SyncEngine: src.Engine,
+		ID: src.ID, Name: src.Name, Label: src.Name, Type: h.sources.TypeName(src.Type), SyncEngine: src.Engine,
 		CreatedAt: api.Time{Time: src.CreatedAt}, LastTestSucceeded: src.TestSucceeded, LastTestedAt: api.At(src.TestedAt),
-		ConnectionDetails: details, ReadOnlyConnection: s.worksAs(src) == api.EngineBasic,
-		WritebackRetention: s.dialect.Retention(src.WritebackRetention),
+		ConnectionDetails: details, ReadOnlyConnection: h.worksAs(src) == api.EngineBasic,
+		WritebackRetention: h.shared.Dialect.Retention(src.WritebackRetention),
 	}
 }
 
 // worksAs is the engine that a source works with. The live dialect shows the one
 // that was sent, also where the type has none but basic.
-func (s *Server) worksAs(src *store.Source) string {
-	described, known := s.sources.Types().Type(src.Type)
+func (h *Handlers) worksAs(src *store.Source) string {
+	described, known := h.sources.Types().Type(src.Type)
 	if known && !slices.Contains(described.SupportedSyncEngines, src.Engine) {
 		return api.EngineBasic
 	}
 	return src.Engine
 }
 
-// ownSource finds the source of the path in the caller's workspace.
-func ownSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
+// OwnSource finds the source of the path in the caller's workspace.
+func OwnSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
 	return tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
 }
 
 // listSources lists the sources of the workspace.
-func (s *Server) listSources(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listSources(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Source, int64, error) {
 		return tx.Sources(c.Who.WorkspaceID, page)
-	}, s.sourceOf)
+	}, h.sourceOf)
 }
 
 // fetchSource shows one source; its credentials are never returned.
-func (s *Server) fetchSource(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, ownSource, s.sourceOf)
+func (h *Handlers) fetchSource(c *call.Call) (*call.Reply, error) {
+	return call.OneOf(c, OwnSource, h.sourceOf)
 }
-
-// newSources numbers the sources that are tried before they are stored.
-var newSources atomic.Int64
 
 // createSource stores a connection whatever its test says, so that a source can
 // be set up before its network is; the result of the test tells.
-func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createSource(c *call.Call) (*call.Reply, error) {
 	connection, err := connectionIn(c)
 	if err != nil {
 		return nil, err
 	}
 	src := &store.Source{WorkspaceID: c.Who.WorkspaceID}
 	// An emulated warehouse is tried in memory: its own file comes with its id.
-	a := sources.Access{Types: s.sources.Types()}
-	a.Options = source.Options{Key: s.sources.WarehouseKey(fmt.Sprintf("new-%d", newSources.Add(1))), Files: s.reached.files, Network: &s.reached.network}
-	defer sources.ForgetWarehouse(a.Options.Key)
-	if err := s.applySource(c, connection, src, &a); err != nil {
+	a, forget := h.sources.Trial()
+	defer forget()
+	if err := h.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
 	// Outside of any transaction: a slow network must not stop other writers.
-	tables, why, err := s.sources.Probe(c.Ctx, a)
+	tables, why, err := h.sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +79,7 @@ func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		// A world that was replaced may have left a warehouse under this id.
-		if err := (sources.Access{Options: s.sources.Options(src.ID)}).Forget(); err != nil {
+		if err := (sources.Access{Options: h.sources.Options(src.ID)}).Forget(); err != nil {
 			return err
 		}
 		return tx.PutSourceTables(src.ID, tables)
@@ -95,14 +88,14 @@ func (s *Server) createSource(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	warnTest(c, why)
-	got, err := call.Created(s.sourceOf(src))
+	got, err := call.Created(h.sourceOf(src))
 	got.Deprecated = connection.Label != nil
 	return got, err
 }
 
 // updateSource changes a connection and tests it again. The tables of a source
 // that does not answer stay as they were.
-func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 	connection, err := connectionIn(c)
 	if err != nil {
 		return nil, err
@@ -110,18 +103,18 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
 	err = c.View(func(tx *store.Tx) (err error) {
-		if src, err = ownSource(c, tx); err == nil {
-			a, err = s.sources.Access(tx, src)
+		if src, err = OwnSource(c, tx); err == nil {
+			a, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	if err := s.applySource(c, connection, src, &a); err != nil {
+	if err := h.applySource(c, connection, src, &a); err != nil {
 		return nil, err
 	}
-	tables, why, err := s.sources.Probe(c.Ctx, a)
+	tables, why, err := h.sources.Probe(c.Ctx, a)
 	if err != nil {
 		return nil, err
 	}
@@ -141,17 +134,17 @@ func (s *Server) updateSource(c *call.Call) (*call.Reply, error) {
 		return nil, err
 	}
 	warnTest(c, why)
-	got, err := call.Updated(s.sourceOf(src))
+	got, err := call.Updated(h.sourceOf(src))
 	got.Deprecated = connection.Label != nil
 	return got, err
 }
 
 // deleteSource refuses while syncs, datasets or models use the source. Tables
 // and topics without a sync go with it.
-func (s *Server) deleteSource(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err := c.Update(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -163,14 +156,14 @@ func (s *Server) deleteSource(c *call.Call) (*call.Reply, error) {
 		if models > 0 {
 			return &store.InUseError{Kind: "source", ID: src.ID, By: "model", Count: int(models)}
 		}
-		a = sources.Access{ID: src.ID, Type: src.Type, Options: s.sources.Options(src.ID)}
+		a = sources.Access{ID: src.ID, Type: src.Type, Options: h.sources.Options(src.ID)}
 		return tx.DeleteSource(src.WorkspaceID, src.ID)
 	})
 	if err != nil {
 		return nil, err
 	}
 	if err := a.Forget(); err != nil { // the source is gone all the same
-		s.log.Warn("tables of a deleted source are left over", "source", a.ID, "error", err)
+		h.log.Warn("tables of a deleted source are left over", "source", a.ID, "error", err)
 	}
 	return call.Deleted()
 }

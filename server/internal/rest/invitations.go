@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"errors"
@@ -22,8 +22,8 @@ type invitationBody struct {
 	} `json:"workspaces"`
 }
 
-// invitationOf shows an invitation (spec 2.13).
-func invitationOf(i *store.Invitation) api.Invitation {
+// InvitationOf shows an invitation (spec 2.13).
+func InvitationOf(i *store.Invitation) api.Invitation {
 	shown := api.Invitation{
 		ID: i.ID, Email: i.Email, CreatedAt: api.Time{Time: i.CreatedAt}, CreatedByID: i.CreatedByID,
 		ClaimedAt: api.At(i.ClaimedAt), ClaimedByID: i.ClaimedByID, Role: i.Role,
@@ -36,15 +36,15 @@ func invitationOf(i *store.Invitation) api.Invitation {
 }
 
 // listInvitations shows claimed ones as well: they say who came by which.
-func (s *Server) listInvitations(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listInvitations(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Invitation, int64, error) {
 		return tx.Invitations(c.Who.OrganizationID, page)
-	}, invitationOf)
+	}, InvitationOf)
 }
 
 // createInvitation invites to the organization and to the listed workspaces;
 // who is a member already is added to them at once (spec 4.1.5).
-func (s *Server) createInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createInvitation(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Server) createInvitation(c *call.Call) (*call.Reply, error) {
 		member, err := tx.UserByEmail(i.OrganizationID, i.Email)
 		switch {
 		case err == nil:
-			i.ClaimedAt, i.ClaimedByID = s.clock.Now(), &member.ID
+			i.ClaimedAt, i.ClaimedByID = h.clock.Now(), &member.ID
 			for _, part := range i.Workspaces {
 				part.ClaimedAt, part.ClaimedByID = i.ClaimedAt, i.ClaimedByID
 			}
@@ -81,14 +81,14 @@ func (s *Server) createInvitation(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		if member != nil {
-			return joinWorkspaces(tx, member, i.Workspaces)
+			return JoinWorkspaces(tx, member, i.Workspaces)
 		}
-		return s.mailInvitation(tx, i.OrganizationID, nil, i.Email, i.Role)
+		return h.mailInvitation(tx, i.OrganizationID, nil, i.Email, i.Role)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return call.OK(invitationOf(i))
+	return call.OK(InvitationOf(i))
 }
 
 // invitedWorkspaces fills the associated invitations; every workspace must be
@@ -131,10 +131,10 @@ func refuseSecond(c *call.Call, tx *store.Tx, email string) error {
 	return problem.ConflictField("email", "invitation %d for this address is still open; change or delete it", open.ID)
 }
 
-// joinWorkspaces makes a user a member of each workspace with the invited role
+// JoinWorkspaces makes a user a member of each workspace with the invited role
 // (spec 4.1.5, 4.1.6). Who is a member there already gets that role, except the only
 // owner, without whom the workspace would have none.
-func joinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvitation) error {
+func JoinWorkspaces(tx *store.Tx, u *store.User, invited []*store.WorkspaceInvitation) error {
 	for _, w := range invited {
 		only, err := onlyOwner(tx, w.WorkspaceID, u.ID)
 		if err != nil {
@@ -164,31 +164,31 @@ func onlyOwner(tx *store.Tx, workspaceID, userID int64) (bool, error) {
 	return owners == 1, err
 }
 
-// invitationMail is the kind of such an e-mail.
-const invitationMail = "invitation"
+// InvitationMail is the kind of such an e-mail.
+const InvitationMail = "invitation"
 
 // mailInvitation puts the e-mail of an invitation into the mailbox.
-func (s *Server) mailInvitation(tx *store.Tx, organizationID int64, workspaceID *int64, email, role string) error {
+func (h *Handlers) mailInvitation(tx *store.Tx, organizationID int64, workspaceID *int64, email, role string) error {
 	o, err := tx.Organization(organizationID)
 	if err != nil {
 		return err
 	}
-	return s.mail.Keep(tx, &store.Mail{
-		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: invitationMail, To: []string{email},
+	return h.mail.Keep(tx, &store.Mail{
+		OrganizationID: organizationID, WorkspaceID: workspaceID, Kind: InvitationMail, To: []string{email},
 		Subject: "You are invited to " + o.Name,
 		Text:    fmt.Sprintf("You are invited to %s as %s. Sign in with this address to accept.\n", o.Name, role),
 	})
 }
 
 // fetchInvitation shows one of the organization's.
-func (s *Server) fetchInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchInvitation(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Invitation, error) {
 		return tx.Invitation(c.Who.OrganizationID, c.ID("invitation_id"))
-	}, invitationOf)
+	}, InvitationOf)
 }
 
 // updateInvitation changes the role while nobody has claimed it (spec 3).
-func (s *Server) updateInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateInvitation(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}
@@ -212,7 +212,7 @@ func (s *Server) updateInvitation(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveInvitation(i); err != nil {
 			return err
 		}
-		shown = invitationOf(i)
+		shown = InvitationOf(i)
 		return nil
 	})
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Server) updateInvitation(c *call.Call) (*call.Reply, error) {
 }
 
 // deleteInvitation takes an open one back; who has claimed it stays a member.
-func (s *Server) deleteInvitation(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteInvitation(c *call.Call) (*call.Reply, error) {
 	if err := call.RequireAdmin(c); err != nil {
 		return nil, err
 	}

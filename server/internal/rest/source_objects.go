@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"cmp"
@@ -30,11 +30,11 @@ type modelObject struct {
 
 // listSourceObjects lists tables and models together by their time of creation
 // (for a table: of its discovery).
-func (s *Server) listSourceObjects(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listSourceObjects(c *call.Call) (*call.Reply, error) {
 	page, total := c.Page(), int64(0)
 	shown := []any{}
 	err := c.View(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"github.com/destkit/destkit/server/api"
@@ -7,12 +7,12 @@ import (
 
 // listSourceTypes lists the kinds of sources that can be created (spec 2.10).
 // They have no time of creation; the order of the catalogue stands for it.
-func (s *Server) listSourceTypes(c *call.Call) (*call.Reply, error) {
-	page, types := c.Page(), s.sources.Types().Types()
+func (h *Handlers) listSourceTypes(c *call.Call) (*call.Reply, error) {
+	page, types := c.Page(), h.sources.Types().Types()
 	shown := []api.SourceType{}
 	for _, t := range call.SlicePage(types, page) {
-		t.ConfigurationFields = api.ConfigFields{Fields: s.dialect.Fields(t.ConfigurationFields.Fields)}
-		t.CreatableViaConnectLink = linkable(t.ConfigurationFields) && s.sources.Refused(t.ServiceName) == nil
+		t.ConfigurationFields = api.ConfigFields{Fields: h.shared.Dialect.Fields(t.ConfigurationFields.Fields)}
+		t.CreatableViaConnectLink = api.Linkable(t.ConfigurationFields) && h.sources.Refused(t.ServiceName) == nil
 		shown = append(shown, t)
 	}
 	return c.List(page, int64(len(types)), shown)

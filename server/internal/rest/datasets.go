@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"errors"
@@ -40,7 +40,7 @@ func datasetOf(d *store.Dataset) api.Dataset {
 }
 
 // listDatasets lists the datasets of the workspace, those behind models too.
-func (s *Server) listDatasets(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listDatasets(c *call.Call) (*call.Reply, error) {
 	if wanted := c.R.URL.Query().Get("type"); wanted != "" && wanted != datasetSQL {
 		return nil, problem.InvalidField("type", "must be %s: there are no datasets of another type", datasetSQL)
 	}
@@ -50,7 +50,7 @@ func (s *Server) listDatasets(c *call.Call) (*call.Reply, error) {
 }
 
 // createDataset stores a query whose columns its source has named.
-func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createDataset(c *call.Call) (*call.Reply, error) {
 	var body datasetBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 	problems := body.apply(c, d)
 	problems = append(problems, sources.CheckQueryText("query", body.Query)...)
 	var a sources.Access
-	more, err := s.sourceFor(c, body.SourceID, &a)
+	more, err := h.sourceFor(c, body.SourceID, &a)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	// Only a payload that is right so far is worth a question to the source.
-	checked, err := s.sources.CheckQuery(c.Ctx, a, *body.Query)
+	checked, err := h.sources.CheckQuery(c.Ctx, a, *body.Query)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +88,14 @@ func (s *Server) createDataset(c *call.Call) (*call.Reply, error) {
 }
 
 // sourceFor finds the source that a body names, and how to open it.
-func (s *Server) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.Problem, error) {
+func (h *Handlers) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.Problem, error) {
 	if id == nil {
 		return []api.Problem{{Field: "source_id", Message: "is required: the id of a source with SQL"}}, nil
 	}
 	var src *store.Source
 	err := c.View(func(tx *store.Tx) (err error) {
 		if src, err = tx.Source(c.Who.WorkspaceID, *id); err == nil {
-			*a, err = s.sources.Access(tx, src)
+			*a, err = h.sources.Access(tx, src)
 		}
 		return err
 	})
@@ -105,7 +105,7 @@ func (s *Server) sourceFor(c *call.Call, id *int64, a *sources.Access) ([]api.Pr
 	case err != nil:
 		return nil, err
 	}
-	if err := s.sources.CheckSQL(src); err != nil {
+	if err := h.sources.CheckSQL(src); err != nil {
 		return []api.Problem{{Field: "source_id", Message: err.Error()}}, nil
 	}
 	return nil, nil
@@ -137,7 +137,7 @@ func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 	if b.Name != nil {
 		d.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, checkName("name", d.Name)...)
+	problems = append(problems, CheckName("name", d.Name)...)
 	if b.Type != nil && *b.Type != datasetSQL {
 		problems = append(problems, api.Problem{Field: "type", Message: fmt.Sprintf("unknown type %q: must be %s", foreign.Clip(*b.Type, 64), datasetSQL)})
 	}
@@ -151,7 +151,7 @@ func (b datasetBody) apply(c *call.Call, d *store.Dataset) []api.Problem {
 }
 
 // fetchDataset shows one dataset; its count is the one of the last check.
-func (s *Server) fetchDataset(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchDataset(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, func(c *call.Call, tx *store.Tx) (*store.Dataset, error) {
 		return tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id"))
 	}, datasetOf)
@@ -159,7 +159,7 @@ func (s *Server) fetchDataset(c *call.Call) (*call.Reply, error) {
 
 // updateDataset changes a dataset and, when it belongs to a model, the model
 // with it.
-func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateDataset(c *call.Call) (*call.Reply, error) {
 	var body datasetBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 		if d, err = tx.Dataset(c.Who.WorkspaceID, c.ID("dataset_id")); err != nil {
 			return err
 		}
-		a, err = s.accessByID(c, tx, d.SourceID)
+		a, err = h.accessByID(c, tx, d.SourceID)
 		return err
 	})
 	if err != nil {
@@ -186,31 +186,31 @@ func (s *Server) updateDataset(c *call.Call) (*call.Reply, error) {
 	if len(problems) > 0 {
 		return nil, problem.Invalid(problems)
 	}
-	if _, err := s.saveDataset(c, a, d, body); err != nil {
+	if _, err := h.saveDataset(c, a, d, body); err != nil {
 		return nil, err
 	}
 	return call.Updated(datasetOf(d))
 }
 
 // accessByID is how to open a source of the caller's workspace.
-func (s *Server) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Access, error) {
+func (h *Handlers) accessByID(c *call.Call, tx *store.Tx, id int64) (sources.Access, error) {
 	src, err := tx.Source(c.Who.WorkspaceID, id)
 	if err != nil {
 		return sources.Access{}, err
 	}
-	return s.sources.Access(tx, src)
+	return h.sources.Access(tx, src)
 }
 
 // saveDataset asks the source about a new query, and stores a checked body in the
 // dataset, together with the model that it belongs to, which it returns; nil for
 // none.
-func (s *Server) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
+func (h *Handlers) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, body datasetBody) (model *store.Model, err error) {
 	var checked sources.CheckedQuery
 	if body.Query != nil {
-		if checked, err = s.sources.CheckQuery(c.Ctx, a, d.Query); err != nil {
+		if checked, err = h.sources.CheckQuery(c.Ctx, a, d.Query); err != nil {
 			return nil, err
 		}
-		if err := s.sources.FitSegments(c, a, d); err != nil {
+		if err := h.sources.FitSegments(c, a, d); err != nil {
 			return nil, err
 		}
 	}
@@ -246,7 +246,7 @@ func (s *Server) saveDataset(c *call.Call, a sources.Access, d *store.Dataset, b
 
 // deleteDataset refuses while a sync uses the dataset. A model goes with the
 // dataset behind it.
-func (s *Server) deleteDataset(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteDataset(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
 		return tx.DeleteDataset(c.Who.WorkspaceID, c.ID("dataset_id"))
 	})

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"cmp"
@@ -27,7 +27,7 @@ func (b segmentBody) apply(c *call.Call, g *store.Segment) []api.Problem {
 	if b.Name != nil {
 		g.Name = strings.TrimSpace(*b.Name)
 	}
-	problems := checkName("name", g.Name)
+	problems := CheckName("name", g.Name)
 	if c.Has("description") { // null takes it away
 		g.Description = b.Description
 	}
@@ -50,7 +50,7 @@ func segmentOf(g *store.Segment) api.FilterSegment {
 
 // ownSegment finds the segment of the path below the source of the path.
 func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
-	src, err := ownSource(c, tx)
+	src, err := OwnSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -58,9 +58,9 @@ func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
 }
 
 // listFilterSegments lists the segments of a source.
-func (s *Server) listFilterSegments(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listFilterSegments(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -69,7 +69,7 @@ func (s *Server) listFilterSegments(c *call.Call) (*call.Reply, error) {
 }
 
 // createFilterSegment stores a condition that the source has tried on its dataset.
-func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	var body segmentBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	var d *store.Dataset
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 			return err
 		}
 		problems = append(problems, more...)
-		a, err = s.sources.Access(tx, src)
+		a, err = h.sources.Access(tx, src)
 		return err
 	})
 	if err != nil {
@@ -99,12 +99,12 @@ func (s *Server) createFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	g.DatasetID = d.ID
-	if g.CachedRecordCount, err = s.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+	if g.CachedRecordCount, err = h.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 		return nil, err
 	}
 	err = c.Update(func(tx *store.Tx) error {
 		// Both may have been deleted while the source was asked.
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -140,13 +140,13 @@ func datasetFor(tx *store.Tx, src *store.Source, id *int64) (*store.Dataset, []a
 }
 
 // fetchFilterSegment shows one segment; its count is the one of the last check.
-func (s *Server) fetchFilterSegment(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchFilterSegment(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, ownSegment, segmentOf)
 }
 
 // updateFilterSegment changes a segment. The next runs of its syncs send what is in
 // it then, and take what is no longer in it as gone.
-func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 	var body segmentBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 		if d, err = tx.Dataset(c.Who.WorkspaceID, g.DatasetID); err != nil {
 			return err
 		}
-		a, err = s.accessByID(c, tx, g.SourceID)
+		a, err = h.accessByID(c, tx, g.SourceID)
 		return err
 	})
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 		return nil, problem.Invalid(problems)
 	}
 	if body.Query != nil {
-		if g.CachedRecordCount, err = s.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
+		if g.CachedRecordCount, err = h.sources.CheckSegment(c.Ctx, a, d.Query, g.Query); err != nil {
 			return nil, err
 		}
 	}
@@ -186,9 +186,9 @@ func (s *Server) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 }
 
 // deleteFilterSegment refuses while a sync reads from the segment.
-func (s *Server) deleteFilterSegment(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteFilterSegment(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,4 @@
-package server
+package rest
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -28,7 +29,7 @@ func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	if b.Name != nil {
 		t.Name = strings.TrimSpace(*b.Name)
 	}
-	problems = append(problems, checkName("name", t.Name)...)
+	problems = append(problems, CheckName("name", t.Name)...)
 	if c.Has("description") { // null takes it away
 		t.Description = b.Description
 	}
@@ -36,7 +37,7 @@ func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	if len(b.SampleMessage) > 0 && string(b.SampleMessage) != "null" {
 		t.SampleMessage = b.SampleMessage
 		// Derived anew from the whole message: fields that it lacks are gone.
-		schema, err := schemaOf(b.SampleMessage)
+		schema, err := SchemaOf(b.SampleMessage)
 		if err != nil {
 			problems = append(problems, api.Problem{Field: "sample_message", Message: err.Error()})
 		}
@@ -51,9 +52,9 @@ func (b topicBody) apply(c *call.Call, t *store.Topic) error {
 	return nil
 }
 
-// schemaOf maps each field of a message to the name of its type (spec 2.12). A
+// SchemaOf maps each field of a message to the name of its type (spec 2.12). A
 // message without fields is refused: nothing could ever be mapped from it.
-func schemaOf(message json.RawMessage) (map[string]string, error) {
+func SchemaOf(message json.RawMessage) (map[string]string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(message, &fields); err != nil || fields == nil {
 		return nil, fmt.Errorf("must be an object")
@@ -66,13 +67,13 @@ func schemaOf(message json.RawMessage) (map[string]string, error) {
 		if name == "" {
 			return nil, fmt.Errorf("has a field without a name; columns need one")
 		}
-		schema[name] = typeOfJSON(value)
+		schema[name] = TypeOfJSON(value)
 	}
 	return schema, nil
 }
 
-// typeOfJSON is the name of the type of one JSON value, told by its first byte.
-func typeOfJSON(value json.RawMessage) string {
+// TypeOfJSON is the name of the type of one JSON value, told by its first byte.
+func TypeOfJSON(value json.RawMessage) string {
 	switch value = bytes.TrimSpace(value); value[0] {
 	case '"':
 		return "string"
@@ -98,7 +99,7 @@ func topicOf(t *store.Topic) api.Topic {
 
 // ownTopic finds the topic of the path below the source of the path.
 func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
-	src, err := ownSource(c, tx)
+	src, err := OwnSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -106,9 +107,9 @@ func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
 }
 
 // listTopics lists the topics of a source; one that does not stream has none.
-func (s *Server) listTopics(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) listTopics(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -117,19 +118,19 @@ func (s *Server) listTopics(c *call.Call) (*call.Reply, error) {
 }
 
 // createTopic adds a topic to a source that streams; other sources have tables.
-func (s *Server) createTopic(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) createTopic(c *call.Call) (*call.Reply, error) {
 	var body topicBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
 	}
 	t := &store.Topic{}
 	if err := c.Update(func(tx *store.Tx) error {
-		src, err := ownSource(c, tx)
+		src, err := OwnSource(c, tx)
 		if err != nil {
 			return err
 		}
 		// Before the body: nothing in it could be right here.
-		if !s.sources.Described(src.Type).Streaming {
+		if !h.sources.Described(src.Type).Streaming {
 			return problem.Refuse(http.StatusBadRequest, "a source of type %s has no topics; create a source of type topic_log", src.Type)
 		}
 		t.SourceID = src.ID
@@ -144,12 +145,12 @@ func (s *Server) createTopic(c *call.Call) (*call.Reply, error) {
 }
 
 // fetchTopic shows a topic; of its sample message only the schema is shown.
-func (s *Server) fetchTopic(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) fetchTopic(c *call.Call) (*call.Reply, error) {
 	return call.OneOf(c, ownTopic, topicOf)
 }
 
 // updateTopic changes what the body holds; all of it is optional (spec 4).
-func (s *Server) updateTopic(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) updateTopic(c *call.Call) (*call.Reply, error) {
 	var body topicBody
 	if err := c.Decode(&body); err != nil {
 		return nil, err
@@ -176,13 +177,13 @@ func (s *Server) updateTopic(c *call.Call) (*call.Reply, error) {
 }
 
 // deleteTopic removes a topic with its messages, unless a sync reads it.
-func (s *Server) deleteTopic(c *call.Call) (*call.Reply, error) {
+func (h *Handlers) deleteTopic(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
 		t, err := ownTopic(c, tx)
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteSetting(retentionSetting(t.ID)); err != nil {
+		if err := tx.DeleteSetting(sources.RetentionSetting(t.ID)); err != nil {
 			return err
 		}
 		return tx.DeleteTopic(t.SourceID, t.ID)
