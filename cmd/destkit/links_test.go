@@ -54,7 +54,7 @@ func TestPageLinks(t *testing.T) {
 				continue
 			}
 			file, anchor, named := strings.Cut(link[1], "#")
-			target, there := page, text
+			target := page
 			if file != "" {
 				target = filepath.Join(filepath.Dir(page), file)
 			}
@@ -67,7 +67,7 @@ func TestPageLinks(t *testing.T) {
 			if !named || info.IsDir() {
 				continue
 			}
-			there, err = os.ReadFile(filepath.Join(repository, target))
+			there, err := os.ReadFile(filepath.Join(repository, target))
 			require.NoError(t, err)
 			if !anchors(string(there))[anchor] {
 				t.Errorf("%s: %s has no heading #%s", page, target, anchor)

@@ -257,7 +257,7 @@ func TestSchemasRefuse(t *testing.T) {
 	for name, text := range map[string]string{
 		"config":         "wirte: true",
 		"config-service": "profile: strictest",
-		"destsim":        "objects: [{name: note, fields: [{name: id, type: string, identifer: true}]}]",
+		"destsim":        "objects: [{name: note, fields: [{name: id, type: string, identifyer: true}]}]",
 		"seed":           "organizations: [{name: Acme, workspace: []}]",
 		"connector":      "destination: {service_name: acme, objects: [{name: contact}]}",
 		"waivers":        "waivers: [{check: RES-002, because: later}]",

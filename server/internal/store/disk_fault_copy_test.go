@@ -22,14 +22,14 @@ func TestFaultsUnderABackup(t *testing.T) {
 			folder := t.TempDir()
 			to := filepath.Join(folder, "backup.db")
 			other := diskfault.Under(t, folder)
-			require.NoError(t, Backup(t.Context(), f.Store.dir, to))
+			require.NoError(t, Backup(t.Context(), f.dir, to))
 			require.NoError(t, f.put("later", 20))
 			for n := 0; ; n += 1 + n/4 {
 				was, err := os.ReadFile(to)
 				require.NoError(t, err)
 				c.fault.After, c.fault.Times = n, 1
 				other.Fail(c.fault)
-				err = Backup(t.Context(), f.Store.dir, to)
+				err = Backup(t.Context(), f.dir, to)
 				if other.Heal() == 0 {
 					require.NoError(t, err)
 					return
@@ -64,7 +64,7 @@ func TestBackupOfADamagedLog(t *testing.T) {
 		require.NoError(t, f.put(key, 10))
 	}
 	to := filepath.Join(t.TempDir(), "backup.db")
-	require.NoError(t, Backup(t.Context(), f.Store.dir, to))
+	require.NoError(t, Backup(t.Context(), f.dir, to))
 	killed := f.killed()
 	log := filepath.Join(killed, databaseFile+"-wal")
 	text, err := os.ReadFile(log)
@@ -77,6 +77,6 @@ func TestBackupOfADamagedLog(t *testing.T) {
 	kept, err := os.ReadFile(log)
 	require.NoError(t, err)
 	require.True(t, bytes.Equal(text, kept))
-	require.True(t, owned(f.Store.dir))
+	require.True(t, owned(f.dir))
 	require.False(t, owned(killed))
 }

@@ -51,7 +51,7 @@ func (f *faulty) put(key string, size int) error {
 func (f *faulty) killed() string {
 	f.Helper()
 	to := filepath.Join(f.TempDir(), "killed")
-	require.NoError(f, os.CopyFS(to, os.DirFS(f.Store.dir)))
+	require.NoError(f, os.CopyFS(to, os.DirFS(f.dir)))
 	return to
 }
 
@@ -218,9 +218,9 @@ func TestFaultsUnderAStop(t *testing.T) {
 			f.disk.Fail(c.fault)
 			require.NoError(t, f.Close())
 			require.Positive(t, f.disk.Heal())
-			require.NoFileExists(t, filepath.Join(f.Store.dir, databaseFile+sumEnd))
+			require.NoFileExists(t, filepath.Join(f.dir, databaseFile+sumEnd))
 			require.Equal(t, []int{30_000}, settings(t, f.lost(), "kept"))
-			require.Equal(t, []int{30_000}, settings(t, f.Store.dir, "kept"))
+			require.Equal(t, []int{30_000}, settings(t, f.dir, "kept"))
 		})
 	}
 }
