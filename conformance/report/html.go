@@ -41,7 +41,7 @@ type page struct {
 	Waived    []htmlResult
 	OwnFull   []htmlResult
 	Open      []openGroup
-	Areas     []area
+	Areas     []htmlArea
 	Reasons   []c.Problem
 	Choices   []setting
 	AllNotes  []setting
@@ -68,7 +68,7 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 		"judged": judged, "sent": sent,
 		"line": func(s any) string { return line(fmt.Sprint(s)) },
 		"text": func(s string) string { return text(limit(s, maxHTMLBody)) },
-		"word": word, "rank": rank, "place": place, "duration": duration, "plural": plural,
+		"word": word, "citations": citations, "place": place, "duration": duration, "plural": plural,
 		"waiver": waiver, "leftover": leftover, "tone": tone,
 		"curl":    func(s string) string { return strings.Join(command(s, 110), "\n") },
 		"body":    func(b wire.Body) string { return text(limit(bodyText(b), maxHTMLBody)) },
@@ -84,9 +84,10 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 	}).Parse(source))
 })
 
-// writeHTML writes one page without any reference to the outside.
+// writeHTML writes one page that loads nothing from outside. Its links lead to the
+// sentences of the specification.
 func writeHTML(w io.Writer, r *c.Report) error {
-	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: areas(r.Checks), Choices: settings(r), Reasons: problems(r),
+	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r),
 		Failures: htmlResults(r, failures(r.Checks), true),
 		Warnings: htmlResults(r, filter(r.Checks, isWarning), true),
 		Waived:   htmlResults(r, filter(r.Checks, hasStatus(c.Waived)), true),

@@ -13,9 +13,25 @@ import (
 // shows it once more, which needs an exchange and a place in the catalogue.
 type htmlResult struct {
 	c.CheckResult
+	Suite     string
 	Again     string
 	Groups    []htmlGroup
 	Exchanges []wire.Exchange // of all findings, each once
+}
+
+// htmlArea is an area with the suite that its checks belong to.
+type htmlArea struct {
+	area
+	Suite string
+}
+
+// htmlAreas prepares areas for the template.
+func htmlAreas(of *c.Report) []htmlArea {
+	var out []htmlArea
+	for _, a := range areas(of.Checks) {
+		out = append(out, htmlArea{a, of.Suite})
+	}
+	return out
 }
 
 // htmlGroup is the findings of one cause: three are shown, the others folded.
@@ -45,7 +61,7 @@ const shortCommand = 300
 func htmlResults(of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
 	var out []htmlResult
 	for _, r := range checks {
-		result := htmlResult{CheckResult: r}
+		result := htmlResult{CheckResult: r, Suite: of.Suite}
 		if known {
 			result.Again = again(of, r, "REPORT")
 		}

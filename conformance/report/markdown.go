@@ -23,12 +23,12 @@ func writeMarkdown(w io.Writer, r *c.Report) error {
 	m.printf("%s\n", md(strings.Join([]string{target, "profile " + string(r.Profile), "tier " + string(r.Tier),
 		sent(r.Calls, r.Records, " · "), duration(r.DurationMS)}, " · ")))
 	m.problems(r)
-	m.results("Failures", failures(r.Checks), true)
+	m.results(r, "Failures", failures(r.Checks), true)
 	m.areas(r)
 	m.open(r)
-	m.results("Warnings", filter(r.Checks, isWarning), false)
+	m.results(r, "Warnings", filter(r.Checks, isWarning), false)
 	m.waived(r)
-	m.results("Own checks that did not pass (not scored)", filter(r.Own, func(r c.CheckResult) bool {
+	m.results(r, "Own checks that did not pass (not scored)", filter(r.Own, func(r c.CheckResult) bool {
 		return r.Status != c.Pass && r.Status != c.NotApplicable
 	}), false)
 	m.notes(r)
@@ -76,66 +76,6 @@ func (m *markdown) areas(r *c.Report) {
 			len(filter(a.Checks, isUndecided)), a.Count(c.NotApplicable))
 	}
 	m.printf("")
-}
-
-// results writes checks with their findings.
-func (m *markdown) results(title string, checks []c.CheckResult, unfolded bool) {
-	if len(checks) == 0 {
-		return
-	}
-	if unfolded {
-		m.printf("### %s\n", md(title))
-	} else {
-		defer m.fold(fmt.Sprintf("%s (%d)", title, len(checks)))()
-	}
-	for i, r := range checks {
-		if m.Len() > maxSummary {
-			m.printf("… and %s, in the JSON report.\n", plural(len(checks)-i, "more check"))
-			return
-		}
-		m.printf("#### %s %s: %s\n", md(string(r.Status)), md(r.ID), md(r.Title))
-		m.printf("%s\n", md(rank(r)))
-		if r.Reason != "" {
-			m.printf("%s\n", md(r.Reason))
-		}
-		for _, f := range terse(r) {
-			m.finding(f)
-			if m.Len() > maxSummary {
-				break
-			}
-		}
-	}
-}
-
-// finding writes one breach as a list, values as code. The command stands
-// behind the list in a block of its own, where services offer a copy button.
-func (m *markdown) finding(f c.Finding) {
-	if p := place(f); p != "" {
-		m.printf("- %s", md(p))
-	}
-	if f.Rule != "" {
-		m.printf("- Rule: %s", md(f.Rule))
-	}
-	for _, v := range []setting{{"Expected", f.Expected}, {"Actual", f.Actual}} {
-		switch s := text(limit(v.Value, maxField)); {
-		case s == "":
-		case strings.Contains(s, "\n"):
-			m.printf("- %s:\n", v.Name)
-			m.code("text", "  ", s)
-		default:
-			m.printf("- %s: %s", v.Name, codeSpan(s))
-		}
-	}
-	if f.Cause != "" {
-		m.printf("- %s: %s", f.CauseLabel(), md(f.Cause))
-	}
-	if f.Fix != "" {
-		m.printf("- Fix: %s", md(f.Fix))
-	}
-	m.printf("")
-	if lines := command(f.Curl, 100); len(lines) > 0 {
-		m.code("sh", "", strings.Join(lines, "\n"))
-	}
 }
 
 // codeSpan puts s between more backticks than it holds in a row.

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -237,16 +238,45 @@ func addOpen(groups []openGroup, what, how string, r c.CheckResult) []openGroup 
 
 // rank is level, authority and section of a rule, "MUST · spec 7.2.4".
 func rank(r c.CheckResult) string {
-	var who []string
-	for _, a := range r.Authority {
-		s := line(string(a))
-		// Sections are those of the specification of the service.
-		if a == c.AuthoritySpec && len(r.Sections) > 0 {
-			s += " " + line(strings.Join(r.Sections, ", "))
-		}
-		who = append(who, s)
+	var b strings.Builder
+	for _, part := range citations("", r) {
+		b.WriteString(part.Before + part.Text)
 	}
-	return strings.TrimSuffix(line(string(r.Level))+" · "+strings.Join(who, ", "), " · ")
+	return b.String()
+}
+
+// citation is a part of a rank, with what separates it from the part before. URL is
+// the page with the sentences of a section, "" for all other text.
+type citation struct{ Before, Text, URL string }
+
+// citable is what a section looks like; text of any other form is no part of a URL.
+var citable = regexp.MustCompile(`^[0-9A-Za-z.]+$`)
+
+// citations are the parts of the rank of a result, as the report of a suite has it.
+func citations(suite string, r c.CheckResult) []citation {
+	out := []citation{{Text: line(string(r.Level))}}
+	before := " · "
+	for _, a := range r.Authority {
+		name := line(string(a))
+		// Sections are those of the specification of the service.
+		if a != c.AuthoritySpec || len(r.Sections) == 0 {
+			out = append(out, citation{Before: before, Text: name})
+			before = ", "
+			continue
+		}
+		for i, section := range r.Sections {
+			part := citation{Before: before, Text: line(section)}
+			if i == 0 {
+				part.Text = name + " " + part.Text
+			}
+			if citable.MatchString(section) {
+				part.URL = c.SectionURL(suite, section)
+			}
+			out = append(out, part)
+			before = ", "
+		}
+	}
+	return out
 }
 
 // word is a status as people read it.
