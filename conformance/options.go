@@ -115,6 +115,9 @@ type Options struct {
 	// records into exit statuses 6 and 5.
 	RequireComplete bool
 	RequireClean    bool
+	// RefuseLeftovers makes it a *UsageError to write into an object that accepts
+	// no deletes when no clean-up hook is given; nothing is written then.
+	RefuseLeftovers bool
 
 	Serial  bool   // one check at a time
 	Seed    uint64 // 0 chooses one

@@ -80,6 +80,9 @@ func (s *session) makePlan(ctx context.Context) (*PlanReport, error) {
 			c.speed.MaximumBatchSize, c.speed.MaximumParallelBatches, c.speed.MaximumRecordsPerSecond)
 	}
 	s.planObjects(p)
+	if what := s.whatLasts(sched.checks); what != "" {
+		p.Notes = append(p.Notes, what+": conform wants a clean-up hook in --hooks FILE, or --allow-leftovers")
+	}
 	for _, check := range sched.checks {
 		s.planCheck(p, check)
 	}
@@ -111,9 +114,6 @@ func (s *session) planObjects(p *PlanReport) {
 			if key, err := sc.key(o, f); err == nil && po.Chosen {
 				p.Keys = append(p.Keys, fmt.Sprintf("%s.%s = %s", o.APIName, f.APIName, key))
 			}
-		}
-		if po.Chosen && po.Cleanup == "none" && s.opts.Write {
-			p.Notes = append(p.Notes, fmt.Sprintf("%s takes no delete batches and there is no cleanup hook: what is written stays", o))
 		}
 		p.Objects = append(p.Objects, po)
 	}

@@ -95,13 +95,13 @@ func TestPlanNotes(t *testing.T) {
 	e.operations = []string{"upsert"}
 	p := planned(t, e, Options{Write: true, Objects: []string{"contact"}, MaxRecords: 10})
 	notes := strings.Join(p.Notes, "\n")
-	require.Contains(t, notes, "what is written stays")
+	require.Contains(t, notes, "up to 10 records will stay in contact, which accepts no deletes")
 	require.Contains(t, notes, "exceed --max-records 10")
 	require.Equal(t, "none", p.Objects[0].Cleanup)
 
 	p = planned(t, e, Options{Write: true, Objects: []string{"contact"}, Hooks: cleanupHook()})
 	require.Equal(t, "hook", p.Objects[0].Cleanup)
-	require.NotContains(t, strings.Join(p.Notes, "\n"), "what is written stays")
+	require.NotContains(t, strings.Join(p.Notes, "\n"), "will stay in")
 }
 
 func TestPlanOfASelection(t *testing.T) {

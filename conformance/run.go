@@ -48,7 +48,11 @@ func (s *session) runChecks(ctx context.Context, sched *scheduler) (*Report, err
 	r := s.newReport(started)
 	s.preflight(limited, r, sched)
 	if s.catalog != nil && len(r.Problems) == 0 {
-		if err := s.checkObjects(limited, r, sched); err != nil {
+		err := s.checkObjects(limited, r, sched)
+		if err == nil && !sched.untrusted {
+			err = s.checkLasting(sched.checks)
+		}
+		if err != nil {
 			s.dropJournal()
 			return nil, err
 		}

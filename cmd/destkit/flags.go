@@ -21,6 +21,7 @@ type judging struct {
 
 	reading
 	replicas        []string
+	leftovers       bool
 	hooks, keyRange string
 }
 
@@ -33,7 +34,8 @@ func (j *judging) register(cmd *cobra.Command) {
 	f.StringArrayVar(&j.replicas, "replica", nil, "`URL` of a further process of the same destination: consecutive calls of each check go to the endpoint and to each replica in turn, with the same token and headers (repeatable)")
 
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object")
-	f.StringArrayVar(&o.Objects, "object", nil, "object `NAME` to look at and, with --write, to write into (repeatable)")
+	f.StringSliceVarP(&o.Objects, "object", "o", nil, "object `NAME` to look at and, with --write, to write into (repeatable, or with commas)")
+	f.BoolVar(&j.leftovers, "allow-leftovers", false, "write also into objects that accept no deletes, without a clean-up hook: what is written stays")
 	f.IntVar(&o.MaxRecords, "max-records", 5000, "write at most `N` records in the whole run")
 	f.StringVar(&o.KeyTemplate, "key-template", "zz-conf-{run}-{check}-{n}", "`TEMPLATE` of string identifiers")
 	f.StringVar(&j.keyRange, "key-range", "", "closed range `FROM:TO` of integer identifiers (default: above 2^32, chosen by the run)")
@@ -60,6 +62,7 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 	}
 	target, err := j.connection.resolve(endpoint, &j.options)
 	target.Replicas = replicaURLs(j.replicas)
+	j.options.RefuseLeftovers = !j.leftovers
 	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {
 			err = step()
