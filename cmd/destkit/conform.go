@@ -33,7 +33,7 @@ type verdicts struct {
 
 func (v *verdicts) register(cmd *cobra.Command, o *conformance.Options, left string) {
 	f := cmd.Flags()
-	f.StringArrayVar(&v.reports, "report", nil, "write a report, `FORMAT=FILE` (repeatable)")
+	f.StringArrayVarP(&v.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`; without a format its extension names it (repeatable)")
 	f.BoolVar(&o.RequireComplete, "require-complete", false, "exit 6 when a MUST stays undecided")
 	f.BoolVar(&o.RequireClean, "require-clean", false, "exit 5 unless it was seen that no "+left+" are left behind")
 	f.BoolVar(&v.noColor, "no-color", false, "no colours, also when standard output is a terminal")
@@ -54,7 +54,9 @@ Nothing is written unless you ask for it. A run without --write sends planning
 calls and batches without records only. With --write --object NAME records with
 marked keys (zz-conf-…) are written into the objects that you name, journalled
 before they are sent, and deleted again at the end where the endpoint accepts
-"delete" batches or a clean-up hook is given. That they are gone is said when a
+"delete" batches or a clean-up hook is given. Where neither is so, what is written
+stays: the run says how much and ends with exit status 2 before the first record,
+unless --allow-leftovers is given. That they are gone is said when a
 read-back or skipped updates show it; else they count as deleted by
 acknowledgement only, and the journal stays.
 
@@ -86,11 +88,13 @@ tier, how much was looked at: protocol (no writes), results (writes), semantics
 is INCONCLUSIVE or not run, never a pass.
 
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
-line, those of replicas in $DESTKIT_REPLICAS with spaces between. A report is written for each --report FORMAT=FILE, on every exit status but 2;
-FILE "-" is standard output. Formats: ` + formatWords() + `.`,
+line, those of replicas in $DESTKIT_REPLICAS with spaces between. 
+A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
+FILE "-" is standard output, and needs a format. Formats, with the extensions that
+name them: ` + judgeFormats().words() + `.`,
 		Example: `  destkit conform https://example.com/destination --token-env TOKEN
   destkit conform https://example.com/destination --write --object contact \
-      --readback-url https://example.com/readback --report html=report.html
+      --readback-url https://example.com/readback --report report.html
   destkit conform https://a.example.com/d --replica https://b.example.com/d --write --object contact
   destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
   destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml`,

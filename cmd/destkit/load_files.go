@@ -14,9 +14,18 @@ import (
 )
 
 // loadFiles are the files that a load writes; "-" is standard output.
-type loadFiles struct{ json, html, csv, hdr string }
+type loadFiles struct {
+	json, html, csv, hdr string
+	reports              []string
+}
+
+// loadFormats are those of a --report, which has a flag for each, too.
+func loadFormats() reportFormats {
+	return reportFormats{{"json", []string{".json"}}, {"html", []string{".html", ".htm"}}, {"csv", []string{".csv"}}, {"hdr", []string{".hlog"}}}
+}
 
 func (l *loadFiles) register(f *pflag.FlagSet) {
+	f.StringArrayVarP(&l.reports, "report", "r", nil, "write a report, `[FORMAT=]FILE`: json, html, csv or hdr; without a format its extension names it (repeatable)")
 	f.StringVar(&l.json, "json", "", "write the result as JSON into `FILE`")
 	f.StringVar(&l.html, "html", "", "write a report with plots into one HTML `FILE`")
 	f.StringVar(&l.csv, "csv", "", "write the figures of every interval into a CSV `FILE`")
@@ -36,9 +45,28 @@ func (l *loadFiles) all() []loadWriter {
 	}
 }
 
-// check looks whether the files can be written: a slip must not show after
-// minutes of load.
+// resolve gives the files of --report to the flags of their formats.
+func (l *loadFiles) resolve() error {
+	files := map[string]*string{"json": &l.json, "html": &l.html, "csv": &l.csv, "hdr": &l.hdr}
+	for _, flag := range l.reports {
+		format, file, err := loadFormats().parse(flag)
+		if err != nil {
+			return err
+		}
+		if *files[format] != "" {
+			return usagef("--report %s: there is a %s file already: %s", flag, format, *files[format])
+		}
+		*files[format] = file
+	}
+	return nil
+}
+
+// check takes --report apart and looks whether the files can be written: a slip must
+// not show after minutes of load.
 func (l *loadFiles) check() error {
+	if err := l.resolve(); err != nil {
+		return err
+	}
 	toStdout, taken := 0, map[string]string{}
 	for _, w := range l.all() {
 		if other := taken[filepath.Clean(w.file)]; other != "" && w.file != "-" && w.file != "" {

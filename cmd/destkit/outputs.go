@@ -6,22 +6,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/internal/foreign"
-	"github.com/destkit/destkit/internal/suggest"
 )
 
-// output is one --report FORMAT=FILE.
+// output is one --report.
 type output struct{ format, file string }
 
 // outputs are all reports that were asked for.
 type outputs []output
-
-// formatWords lists the formats for help texts.
-func formatWords() string { return strings.Join(report.Formats(), ", ") }
 
 // parseOutputs reads the flags and looks whether the files can be written: a
 // slip must not show after minutes of judging.
@@ -29,15 +24,9 @@ func parseOutputs(flags []string) (outputs, error) {
 	var all outputs
 	toStdout := 0
 	for _, flag := range flags {
-		format, file, ok := strings.Cut(flag, "=")
-		if !ok || file == "" {
-			return nil, usagef("--report %q is not FORMAT=FILE; formats are %s", flag, formatWords())
-		}
-		if !slices.Contains(report.Formats(), format) {
-			if near := suggest.Word(format, report.Formats()); near != "" {
-				return nil, usagef("--report %s: unknown format %q, did you mean %s?", flag, format, near)
-			}
-			return nil, usagef("--report %s: unknown format %q; formats are %s", flag, format, formatWords())
+		format, file, err := judgeFormats().parse(flag)
+		if err != nil {
+			return nil, err
 		}
 		if file == "-" {
 			toStdout++

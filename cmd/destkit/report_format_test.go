@@ -1,0 +1,69 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestReportFormats: an extension names the format of a file; a format that is given
+// wins.
+func TestReportFormats(t *testing.T) {
+	for flag, want := range map[string][2]string{
+		"json=r.txt":       {"json", "r.txt"},
+		"html=a=b":         {"html", "a=b"},
+		"out.html":         {"html", "out.html"},
+		"folder/OUT.HTM":   {"html", "folder/OUT.HTM"},
+		"r.json":           {"json", "r.json"},
+		"r.sarif":          {"sarif", "r.sarif"},
+		"r.sarif.json":     {"sarif", "r.sarif.json"},
+		"junit.xml":        {"junit", "junit.xml"},
+		"summary.md":       {"markdown", "summary.md"},
+		"r.har":            {"har", "r.har"},
+		"r.txt":            {"text", "r.txt"},
+		"badge=badge.json": {"badge", "badge.json"},
+		"github=-":         {"github", "-"},
+	} {
+		format, file, err := judgeFormats().parse(flag)
+		require.NoError(t, err, flag)
+		require.Equal(t, want, [2]string{format, file}, flag)
+	}
+	for flag, want := range map[string]string{
+		"out.pdf": "the extension names no format; formats are text (.txt), json (.json), junit (.xml), html (.html, .htm)",
+		"-":       "the extension names no format",
+		".html":   "the extension names no format",
+		"json":    "name the file too, such as json=FILE",
+		"json=":   "is not FORMAT=FILE",
+		"htlm=r":  "did you mean html?",
+		"zebra=r": `unknown format "zebra"; formats are text (.txt)`,
+	} {
+		_, _, err := judgeFormats().parse(flag)
+		require.ErrorContains(t, err, want, flag)
+		requireUsage(t, err)
+	}
+}
+
+// TestLoadReports: --report of a load names the same files as its other flags.
+func TestLoadReports(t *testing.T) {
+	l := loadFiles{reports: []string{"out.html", "r.json", "hdr=a.log", "intervals.csv"}}
+	require.NoError(t, l.resolve())
+	require.Equal(t, loadFiles{reports: l.reports, html: "out.html", json: "r.json", hdr: "a.log", csv: "intervals.csv"}, l)
+
+	for want, l := range map[string]loadFiles{
+		"formats are json (.json), html (.html, .htm), csv (.csv), hdr (.hlog)": {reports: []string{"out.pdf"}},
+		"did you mean html?":                   {reports: []string{"htlm=r"}},
+		"there is a json file already: r.json": {reports: []string{"s.json"}, json: "r.json"},
+		"there is a html file already: a.html": {reports: []string{"a.html", "html=b.html"}},
+	} {
+		err := l.resolve()
+		require.ErrorContains(t, err, want)
+		requireUsage(t, err)
+	}
+}
+
+func requireUsage(t *testing.T, err error) {
+	t.Helper()
+	var exit *exitError
+	require.ErrorAs(t, err, &exit)
+	require.Equal(t, statusUsage, exit.status)
+}
