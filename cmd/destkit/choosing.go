@@ -23,8 +23,8 @@ func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob stri
 	o, f := &c.options, cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&c.profile, "profile", string(conformance.ProfileV1), "which failures decide the verdict: `spec|v1|strict` (spec: MUSTs of the specification and of JSON-RPC; v1: published MUSTs too; strict: everything)")
-	f.StringArrayVar(&o.Select, "select", nil, "run only the checks that match `GLOB`, for example "+glob+" (repeatable)")
-	f.StringArrayVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable)")
+	f.StringSliceVarP(&o.Select, "select", "s", nil, "run only the checks that match `GLOB`, for example "+glob+" (repeatable, or with commas)")
+	f.StringSliceVar(&o.Skip, "skip", nil, "leave out the checks that match `GLOB` (repeatable, or with commas)")
 	f.StringVar(&c.waivers, "waivers", "", "YAML `FILE` of accepted failures, a list under 'waivers:'")
 	f.StringVar(&c.features, "features", "", "`DIR` of your own feature files; shown, never scored")
 
@@ -32,8 +32,8 @@ func (c *choosing) register(cmd *cobra.Command, timeout time.Duration, glob stri
 	f.BoolVar(&o.Serial, "serial", false, "judge one check at a time, slower and easier to follow in a log")
 	f.Uint64Var(&o.Seed, "seed", 0, "seed of generated values and keys (0: chosen, and printed)")
 
-	f.StringVar(&c.config, "config", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")
-	f.BoolVar(&c.verbose, "verbose", false, "list what would else be summed up, with its evidence")
+	f.StringVarP(&c.config, "config", "c", "", "YAML `FILE`; every flag can stand there under its own name, and 'fixtures:'")
+	f.BoolVarP(&c.verbose, "verbose", "v", false, "list what would else be summed up, with its evidence")
 }
 
 // resolve reads what the flags name.

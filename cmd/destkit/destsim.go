@@ -68,13 +68,13 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8090", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.file, "config", "", "YAML `FILE` that describes the destination")
 	f.StringVar(&s.config.Preset, "preset", "", "start from the preset `NAME` (default \"default\")")
 	f.StringVar(&s.config.Store, "store", "", "where records are kept: `memory|sqlite:FILE|postgres://…`; a file and a database survive a restart, and simulators on one database are one destination (default memory; password of a database: "+envStorePassword+")")
 	f.BoolVar(&s.secure, "tls", false, "serve https with a certificate of an authority of its own")
 	f.StringVar(&s.caOut, "ca-out", "", "write that authority's certificate into `FILE` (PEM)")
-	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable)")
+	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as RES-002 or RES-002.2 (repeatable, or with commas)")
 	s.token.register(f)
 	f.StringVar(&s.control, "control-token-env", "", "environment variable `NAME` that holds the token of /_control")
 	f.StringVar(&s.hooksOut, "hooks-out", "", "write a hooks `FILE` for 'destkit conform --hooks'")

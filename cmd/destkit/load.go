@@ -85,7 +85,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	o, f := &l.options, cmd.Flags()
 	f.SortFlags = false
 	f.BoolVar(&o.Write, "write", false, "allow records to be written into the objects named by --object; nothing is sent without it")
-	f.StringSliceVar(&l.objects, "object", nil, "object `NAME[=WEIGHT]` to write into (repeatable)")
+	f.StringSliceVarP(&l.objects, "object", "o", nil, "object `NAME[=WEIGHT]` to write into (repeatable, or with commas)")
 	f.StringSliceVar(&l.operations, "operation", nil, "`OP[=WEIGHT]`: upsert, insert, update or delete (repeatable: a mix; default upsert)")
 	f.IntVar(&o.Work.BatchSize, "batch-size", 0, "records in a batch (0: maximum_batch_size)")
 
@@ -107,7 +107,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.Int64Var(&o.MaxRecords, "max-records", 0, "write at most `N` records in the whole run (0: no bound)")
 	f.StringVar(&l.catchUp, "catch-up", "2", "late requests are sent at most `N` times as fast as asked; burst: at once")
 	f.StringVar(&l.startAt, "start-at", "", "begin at `TIME`, such as 2027-01-31T10:15:00Z, for several generators")
-	f.StringArrayVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable)")
+	f.StringSliceVar(&l.failIf, "fail-if", nil, "exit 1 when `LIMIT` comes true, what must not happen: 'p99>500ms', 'errors>0.1%', 'rate<99%' (repeatable, or with commas)")
 	f.StringVar(&l.abort, "abort-errors", "", "stop when this `SHARE` of the last five seconds failed, for example 20%")
 
 	f.StringVar(&l.data.Path, "data", "", "take records from a CSV, JSON lines or Parquet `FILE`")
@@ -136,7 +136,7 @@ func (l *loading) register(cmd *cobra.Command) {
 	f.StringVar(&l.prometheus, "prometheus", "", "serve the figures while the load runs on `HOST:PORT`/metrics, and profiles, to this machine alone, on /debug/pprof/")
 	f.StringVar(&l.otlp, "otlp", "", "push the figures to the OpenTelemetry collector at `URL` (OTLP over HTTP)")
 	f.BoolVar(&l.calibrate, "calibrate", false, "measure this machine: generator against the simulator, no URL")
-	f.BoolVar(&l.quiet, "quiet", false, "no live view")
+	f.BoolVarP(&l.quiet, "quiet", "q", false, "no live view")
 	f.BoolVar(&l.noColor, "no-color", false, "no colours, also when standard output is a terminal")
 	l.profiling.register(cmd)
 }

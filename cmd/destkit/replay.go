@@ -99,7 +99,7 @@ request got no complete response, 0 when all are fixed.`,
 	f := cmd.Flags()
 	f.StringVar(&url, "url", "", "`URL` of the endpoint (default: $"+urlVariable+", else that of the report)")
 	f.BoolVar(&options.Write, "write", false, "send the requests that write records, too")
-	f.StringSliceVar(&options.Objects, "object", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
+	f.StringSliceVarP(&options.Objects, "object", "o", nil, "object `NAME` that may be written into (repeatable; default: those of the run)")
 	f.IntVar(&options.MaxRecords, "max-records", 5000, "write at most `N` records")
 	keys.register(cmd)
 	f.BoolVar(&asJSON, "json", false, "print JSON")

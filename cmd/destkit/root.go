@@ -64,6 +64,8 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newVersion(),
 	)
 	root.InitDefaultCompletionCmd()
+	root.Version = readBuild().line()
+	root.SetVersionTemplate("destkit {{.Version}}\n")
 	return root
 }
 

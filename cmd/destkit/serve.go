@@ -125,7 +125,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f := cmd.Flags()
 	// In the order in which a person needs them.
 	f.SortFlags = false
-	f.StringVar(&s.addr, "addr", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
+	f.StringVarP(&s.addr, "addr", "a", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 lets the system choose")
 	f.StringVar(&s.config.Dir, "data", "", "keep everything in the folder `DIR` (default: in memory, gone at the end)")
 	s.place.register(f, "keep everything in PostgreSQL")
 	s.processes.register(f, &s.config)
@@ -133,7 +133,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.StringVar(&s.restore, "restore", "", "start from the snapshot or backup `FILE`; --data must hold nothing yet")
 	f.StringVar(&s.dialect, "dialect", string(server.DialectSpec), "whom to follow where authorities differ: `spec|live` (the specification, or what clients depend on)")
 	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
-	f.StringArrayVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable)")
+	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable, or with commas)")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
 	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect or --list-violations: print JSON")
 	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")

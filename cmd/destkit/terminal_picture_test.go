@@ -49,7 +49,7 @@ func TestTerminalPicture(t *testing.T) {
 	require.NoError(t, report.WriteText(&coloured, judged, report.Options{Color: true, ReportFile: "report.json"}))
 	require.Equal(t, string(printed), colourCode.ReplaceAllString(coloured.String(), ""))
 
-	screen := pictureScreen(strings.ReplaceAll(coloured.String(), address, "127.0.0.1:8080"))
+	screen := pictureScreen(strings.ReplaceAll(coloured.String(), address, "127.0.0.1:8090"))
 	picture := filepath.Join(repository, "docs", "terminal.svg")
 	if *updateFiles {
 		require.NoError(t, os.WriteFile(picture, []byte(drawTerminal(screen)), 0o644))
@@ -77,11 +77,11 @@ func pictureScreen(text string) []string {
 	}
 	screen := []string{
 		prompt + "destkit destsim --violate RES-002 &",
-		"listening http://127.0.0.1:8080",
+		"listening http://127.0.0.1:8090",
 		"breaking RES-002: upsert leaves out the result of the last record of a batch",
 		"  of three or more",
-		prompt + `destkit conform http://127.0.0.1:8080/ --write --object contact \`,
-		"    --readback-url http://127.0.0.1:8080/_control/readback --report json=report.json",
+		prompt + `destkit conform http://127.0.0.1:8090/ --write --object contact \`,
+		"    --readback-url http://127.0.0.1:8090/_control/readback --report json=report.json",
 	}
 	screen = append(screen, lines[:tableEnd]...)
 	screen = append(screen, "", elided, "")

@@ -50,6 +50,9 @@ func readBuild() buildInfo {
 	return info
 }
 
+// line is the version on one line, as --version prints it, too.
+func (b buildInfo) line() string { return fmt.Sprintf("%s (%s, %s)", b.Version, b.Go, b.Platform) }
+
 // newVersion says which build made a report; the report carries the same words.
 func newVersion() *cobra.Command {
 	var asJSON bool
@@ -64,7 +67,7 @@ func newVersion() *cobra.Command {
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), info)
 			}
-			foreign.Printf(cmd.OutOrStdout(), "destkit %s (%s, %s)\n", info.Version, info.Go, info.Platform)
+			foreign.Printf(cmd.OutOrStdout(), "destkit %s\n", info.line())
 			if info.Revision != "" {
 				foreign.Printf(cmd.OutOrStdout(), "commit %s %s\n", info.Revision, info.Time)
 			}
