@@ -128,5 +128,5 @@ func TestHTTPSWhereThereIsNone(t *testing.T) {
 	r, err := Run(context.Background(), Target{URL: strings.Replace(server.URL, "http:", "https:", 1)}, Options{})
 	require.NoError(t, err)
 	require.Equal(t, 3, r.ExitStatus)
-	require.Contains(t, r.Problems[0].Fix, "begin its URL with http://")
+	require.Contains(t, r.Problems[0].Fix, "begin the URL with http://")
 }

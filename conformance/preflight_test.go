@@ -160,7 +160,7 @@ func TestTLSAndPlainHTTP(t *testing.T) {
 	for _, d := range []Development{DevelopmentAuto, DevelopmentOff} {
 		r, err = Run(context.Background(), Target{URL: "https" + strings.TrimPrefix(plain.URL, "http")}, Options{Development: d})
 		require.NoError(t, err)
-		nothingJudged(t, r, "unreachable", "no TLS is spoken on this port", "begin its URL with http://")
+		nothingJudged(t, r, "unreachable", "plain http is spoken on this port", "begin the URL with http://")
 	}
 	r, err = Run(context.Background(), Target{URL: "http://" + hangsUpOnPlainHTTP(t, secure.TLS.Certificates)}, Options{})
 	require.NoError(t, err)

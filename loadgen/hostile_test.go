@@ -240,7 +240,7 @@ func TestPlanningInWords(t *testing.T) {
 	for reply, want := range map[string]string{
 		"HTTP/1.1 302 Found\r\nLocation: http://x.example/?k=t\r\nContent-Length: 0\r\n\r\n": "call list_objects: HTTP status 302, a redirect, which is not followed",
 		"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnope":                            "call list_objects: HTTP status 404: nope",
-		"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n":                             "the endpoint refuses the token (HTTP 401)",
+		"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n":                             "no token was sent, and the endpoint answers HTTP 401",
 		"SSH-2.0-OpenSSH_9.2p1\r\n\r\n":                                                      "call list_objects: the reply is not HTTP",
 		"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n<html>":                                 "call list_objects: decode response: not the start of a value",
 		"":     "call list_objects: the server closed the connection without responding",

@@ -75,7 +75,7 @@ func TestListenSaysWhichAddressIsTaken(t *testing.T) {
 	defer ln.Close()
 	second := &listener{addr: strings.TrimPrefix(url, "http://")}
 	_, _, err = second.listen()
-	require.EqualError(t, err, "listen on "+second.addr+": bind: address already in use")
+	require.EqualError(t, err, "listen on "+second.addr+": port "+second.addr[strings.LastIndexByte(second.addr, ':')+1:]+" is in use: pass --addr 127.0.0.1:0 or another port")
 	require.Equal(t, statusUntested, err.(*exitError).status)
 }
 

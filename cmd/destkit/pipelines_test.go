@@ -253,7 +253,7 @@ func TestGuidesUseTheAction(t *testing.T) {
 func TestGuideSettings(t *testing.T) {
 	guide, err := os.ReadFile(filepath.Join(repository, "docs", "ci.md"))
 	require.NoError(t, err)
-	_, settings, found := strings.Cut(string(guide), "```yaml\n# destkit.yaml\n")
+	_, settings, found := strings.Cut(string(guide), "\n# destkit.yaml\n")
 	require.True(t, found)
 	settings, _, _ = strings.Cut(settings, "```")
 	file := filepath.Join(t.TempDir(), "destkit.yaml")

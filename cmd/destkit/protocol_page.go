@@ -26,13 +26,13 @@ func (b *protocolBook) writePage(w io.Writer) error {
 		}
 	}
 	p.specification(b.sections)
-	_, err := io.WriteString(w, p.String())
+	_, err := w.Write([]byte(p.String())) // our own text, with its line breaks
 	return err
 }
 
 type protocolPage struct{ strings.Builder }
 
-func (p *protocolPage) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+func (p *protocolPage) printf(format string, args ...any) { p.WriteString(fmt.Sprintf(format, args...)) }
 
 func (p *protocolPage) everyCall(b *protocolBook) error {
 	exchanges, err := exchangesOf(b.Methods[0], 88)

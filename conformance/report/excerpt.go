@@ -31,8 +31,9 @@ type excerptLine struct {
 // Bounds of an excerpt, in lines and in characters of one line.
 const (
 	maxExcerptLine = 300
-	maxMarks       = 6       // more of them mark nothing
-	maxPretty      = 1 << 20 // bytes of a body that is laid out
+	maxMarks       = 6        // more of them mark nothing
+	maxPretty      = 64 << 10 // bytes of a body that is laid out
+	maxNesting     = 32       // of JSON that is laid out: each level indents all below it
 )
 
 // room is how much of a response is shown: lines around a marked one, and in all.
@@ -88,12 +89,27 @@ func responseHead(x wire.Exchange) string {
 
 // layOut writes a body as lines, JSON with one member on each.
 func layOut(b wire.Body) []string {
-	s := b.Text
+	s := b.Text[:min(len(b.Text), maxPretty)]
 	var pretty bytes.Buffer
-	if len(s) <= maxPretty && json.Indent(&pretty, []byte(s), "", "  ") == nil {
+	if nesting(s) <= maxNesting && json.Indent(&pretty, []byte(s), "", "  ") == nil {
 		s = pretty.String()
 	}
 	return block(s)
+}
+
+// nesting is at least how deep the brackets of JSON are nested.
+func nesting(s string) (most int) {
+	depth := 0
+	for i := range len(s) {
+		switch s[i] {
+		case '[', '{':
+			depth++
+			most = max(most, depth)
+		case ']', '}':
+			depth--
+		}
+	}
+	return most
 }
 
 // below stands for a response that is shown itself.
