@@ -91,7 +91,7 @@ func (s *Server) changeClock(c *call.Control, advance *string, freeze *bool, set
 		}
 		// What was overdue runs; the rest falls due by the new time, also where that
 		// lies before the old one.
-		if err := s.schedule.again(c.R.Context()); err != nil {
+		if err := s.schedule.Again(c.R.Context()); err != nil {
 			return nil, err
 		}
 	default:

@@ -112,7 +112,7 @@ func (s *Server) controlAppend(c *call.Control) (any, error) {
 		if _, err = s.expire(tx, topic.ID); err != nil {
 			return err
 		}
-		runs, err = s.live.posted(tx, topic.ID)
+		runs, err = s.live.Posted(tx, topic.ID)
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
@@ -176,7 +177,7 @@ func (e *engine) run(ctx context.Context, workspaceID, runID int64) (again bool,
 	if e.s.background.Ctx.Err() != nil || stopped(ctx) {
 		return true, nil // it is still queued
 	}
-	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
+	for wait := runs.FirstWait; ; wait = min(2*wait, runs.MostWait) {
 		y, run, err := e.take(ctx, workspaceID, runID, progress)
 		if err != nil || run == nil {
 			return false, err
@@ -298,7 +299,7 @@ func (s *Server) run(ctx context.Context) error {
 	if s.fleet != nil {
 		return s.fleet.begin(ctx)
 	}
-	if err := errors.Join(s.engine.resume(ctx), s.schedule.all(ctx), s.retention.look(ctx)); err != nil {
+	if err := errors.Join(s.engine.resume(ctx), s.schedule.All(ctx), s.retention.Look(ctx)); err != nil {
 		return err
 	}
 	s.lifecycle.Resume(ctx)

@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
@@ -21,7 +23,7 @@ type ending struct {
 
 	status    string // of the sync
 	run       *store.SyncRun
-	again     *retry           // nil when the run is not tried again
+	again     *runs.Retry      // nil when the run is not tried again
 	followers []*store.SyncRun // of syncs that run after this one
 	paused    *store.Sync      // the sync, when the run has paused it
 }
@@ -59,11 +61,11 @@ func (end *ending) record(tx *store.Tx) (err error) {
 	if err := keepMerged(tx, y.ID, run.ID, end.outcome); err != nil {
 		return err
 	}
-	if end.again, err = e.s.retries.ended(tx, y, run, end.outcome.Transient); err != nil {
+	if end.again, err = e.s.retries.Ended(tx, y, run, end.outcome.Transient); err != nil {
 		return err
 	}
 	if end.again != nil {
-		if err := e.s.tellLeader(tx, topicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
+		if err := e.s.tellLeader(tx, cluster.TopicRetry, strconv.FormatInt(y.ID, 10)); err != nil {
 			return err
 		}
 	}
@@ -74,7 +76,7 @@ func (end *ending) record(tx *store.Tx) (err error) {
 		if err := end.progress.to.keep(tx, y.ID); err != nil {
 			return err
 		}
-		if end.followers, err = e.s.schedule.after(tx, y); err != nil {
+		if end.followers, err = e.s.schedule.After(tx, y); err != nil {
 			return err
 		}
 	}
@@ -116,11 +118,11 @@ func (end *ending) follow(ctx context.Context) {
 	e.vacate(end.run.ID) // the next run of the sync need not wait for what follows
 	e.s.lifecycle.Ended(ctx, y, end.run)
 	if end.paused != nil {
-		e.s.schedule.put(end.paused)
+		e.s.schedule.Put(end.paused)
 	}
-	e.s.retention.ended()
-	e.s.live.ended(ctx, y, end.outcome, end.canceled)
-	e.s.retries.put(y.WorkspaceID, y.ID, end.again)
+	e.s.retention.Ended()
+	e.s.live.Ended(ctx, y, end.outcome, end.canceled)
+	e.s.retries.Put(y.WorkspaceID, y.ID, end.again)
 	for _, follower := range end.followers {
 		e.s.launch(follower)
 	}

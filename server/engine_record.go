@@ -7,16 +7,9 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
-	"github.com/destkit/destkit/server/internal/sync/ledger"
-)
-
-// The waits between two tries to write down what became of a run; doubled from
-// try to try.
-const (
-	recordFirst = time.Second
-	recordMost  = time.Minute
 )
 
 // record makes a change of the store that must not be lost: a store that is
@@ -33,7 +26,7 @@ func (e *engine) record(ctx context.Context, run int64, change func(*store.Tx) e
 		}
 	})()
 	change = e.guarded(own, run, change)
-	for wait := recordFirst; ; wait = min(2*wait, recordMost) {
+	for wait := runs.FirstWait; ; wait = min(2*wait, runs.MostWait) {
 		err := e.s.store.Update(own, change)
 		if err == nil || errors.Is(err, store.ErrNotFound) || errors.Is(err, lease.ErrLost) || own.Err() != nil {
 			return err
@@ -58,12 +51,8 @@ func (e *engine) ownTrouble(o executor.Outcome, before int64) bool {
 	if o.Status != api.RunFailed || o.Canceled {
 		return false
 	}
-	return passingOfStore(o.Cause) || o.Transient && e.s.store.Outages() != before
+	return runs.Passing(o.Cause) || o.Transient && e.s.store.Outages() != before
 }
-
-// passingOfStore tells of an error whether the service's own store, or the books in it,
-// cannot be used at this moment.
-func passingOfStore(err error) bool { return store.Passing(err) || errors.Is(err, ledger.ErrAway) }
 
 // lag says that a run waits for the store: nobody has to wait for its end.
 func (e *engine) lag(run int64) {

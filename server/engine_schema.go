@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -247,5 +248,5 @@ func (s *Server) pauseSync(tx *store.Tx, y *store.Sync) (*store.Sync, error) {
 	if err := tx.SaveSync(now); err != nil {
 		return nil, err
 	}
-	return now, s.tell(tx, topicSync, now.ID)
+	return now, s.tell(tx, cluster.TopicSync, now.ID)
 }

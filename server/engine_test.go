@@ -156,11 +156,11 @@ func TestSnapshotKeepsTheBooks(t *testing.T) {
 	require.Len(t, w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", id), w.key, nil).want(200).at("data"), 1)
 	require.EqualValues(t, 1, w.runs(id).id("data.records_updated"), "the change came after the snapshot")
 	require.EqualValues(t, 0, w.runs(id).id("data.records_updated"))
-	has, err := w.s.booked(id)
+	has, err := w.s.live.Booked(id)
 	require.NoError(t, err)
 	require.True(t, has)
 	w.remove(fmt.Sprintf("/syncs/%d", id), w.key)
-	has, err = w.s.booked(id)
+	has, err = w.s.live.Booked(id)
 	require.NoError(t, err)
 	require.False(t, has)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
@@ -193,7 +194,7 @@ func (x *explaining) next() ExplainedRetry {
 		return ExplainedRetry{When: retryThisRun}
 	}
 	retry := ExplainedRetry{When: retryNextRun}
-	if at := nextRun(&x.sync.Config, x.s.clock.Now()); at != (time.Time{}) {
+	if at := runs.NextRun(&x.sync.Config, x.s.clock.Now()); at != (time.Time{}) {
 		retry.At = api.At(at)
 	}
 	return retry

@@ -148,7 +148,7 @@ func (f *fleet) hearClock() {
 	if err := f.adoptClock(f.ctx); err != nil && f.ctx.Err() == nil {
 		f.s.log.Warn("the clock of the installation cannot be followed", "error", err)
 	}
-	f.s.schedule.look()
+	f.s.schedule.Look()
 }
 
 // settle waits for the whole installation.

@@ -5,18 +5,15 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
 // What processes tell each other. A notice may be lost, so each one only hastens
 // what somebody finds out anyway.
 const (
-	topicSync   = "sync"   // a sync was created, changed or deleted: its id
 	topicCancel = "cancel" // a run is to end: its id
 	topicHalt   = "halt"   // all that is done for a sync is to end: its id
-	topicRetry  = "retry"  // a run is to be made again: the id of its sync
-	topicLive   = "live"   // a run of a live sync has left something: the id of the sync
 	topicClock  = "clock"  // the clock was set
 )
 
@@ -90,7 +87,7 @@ func (s *Server) hearFleet() {
 	s.onNotice(topicClock, func(string) {
 		s.background.Later("take over the clock of the installation", func(context.Context) { s.fleet.hearClock() })
 	})
-	for _, topic := range []string{topicSync, topicRetry, topicLive, lifecycle.TopicLook} {
+	for _, topic := range []string{cluster.TopicSync, cluster.TopicRetry, cluster.TopicLive, cluster.TopicLook} {
 		s.onNotice(topic, func(text string) {
 			if r := s.fleet.reign.Load(); r != nil {
 				r.hear(topic, text)

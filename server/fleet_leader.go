@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
-	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/store"
 )
 
@@ -128,7 +128,7 @@ func (f *fleet) campaign(r *reign) {
 func (r *reign) begin(ctx context.Context) error {
 	s := r.f.s
 	r.f.forgetTimers()
-	err := errors.Join(s.schedule.since(ctx, r.since), s.retention.look(ctx))
+	err := errors.Join(s.schedule.Since(ctx, r.since), s.retention.Look(ctx))
 	s.lifecycle.Resume(ctx)
 	s.mail.Resume(ctx)
 	r.begun = err == nil
@@ -137,8 +137,8 @@ func (r *reign) begin(ctx context.Context) error {
 
 // forgetTimers drops all that waits to fall due. Work that has begun goes on.
 func (f *fleet) forgetTimers() {
-	f.s.schedule.forget()
-	f.s.retention.forget()
+	f.s.schedule.Forget()
+	f.s.retention.Forget()
 	f.s.lifecycle.ForgetOpen()
 	f.s.mail.Forget()
 }
@@ -210,7 +210,7 @@ func (r *reign) follow(ctx context.Context) error {
 	for n := range told {
 		id, err := strconv.ParseInt(n.text, 10, 64)
 		switch {
-		case n.topic == lifecycle.TopicLook && n.text != "":
+		case n.topic == cluster.TopicLook && n.text != "":
 			r.look(ctx, n.text)
 		case err != nil:
 			all = true
@@ -240,18 +240,18 @@ func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
 			return err
 		}
 		y = some[0]
-		return s.retries.resume(tx, y)
+		return s.retries.Resume(tx, y)
 	})
 	switch {
 	case err != nil:
 		return err
 	case y == nil:
-		s.schedule.drop(id)
-		s.retries.drop(id)
-	case topic == topicLive:
-		s.live.later(y)
-	case topic == topicSync:
-		s.schedule.changed(y)
+		s.schedule.Drop(id)
+		s.retries.Drop(id)
+	case topic == cluster.TopicLive:
+		s.live.Later(y)
+	case topic == cluster.TopicSync:
+		s.schedule.Changed(y)
 	}
 	return nil
 }
@@ -259,7 +259,7 @@ func (r *reign) followSync(ctx context.Context, topic string, id int64) error {
 // readAll finds what nobody has told.
 func (r *reign) readAll(ctx context.Context) error {
 	s := r.f.s
-	err := s.schedule.changedAll(ctx)
+	err := s.schedule.ChangedAll(ctx)
 	s.lifecycle.Resume(ctx)
 	s.mail.Resume(ctx)
 	return err

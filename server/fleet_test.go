@@ -257,7 +257,7 @@ func TestResetElsewhere(t *testing.T) {
 	organization := w.control("GET", "/organizations", nil).want(http.StatusOK).id("organizations.0.id")
 	w.control("POST", fmt.Sprintf("/organizations/%d/reset", organization), nil).want(http.StatusOK)
 	require.Eventually(t, func() bool { return all[1].engine.load() == 0 }, time.Minute, time.Millisecond)
-	has, err := w.s.booked(id)
+	has, err := w.s.live.Booked(id)
 	require.NoError(t, err)
 	require.False(t, has, "its books are gone")
 }
@@ -305,7 +305,7 @@ func TestScheduleFiresOnce(t *testing.T) {
 		}
 	}
 	require.Eventually(t, deposed(first, second), time.Minute, 10*time.Millisecond)
-	require.Eventually(t, func() bool { return second.schedule.planned(id) }, time.Minute, time.Millisecond)
+	require.Eventually(t, func() bool { return second.schedule.Planned(id) }, time.Minute, time.Millisecond)
 	moved.Store(int64(30 * time.Minute))
 	now(second)
 	require.EqualValues(t, 1, runs())
@@ -341,16 +341,9 @@ func TestLeaderBeginsAgain(t *testing.T) {
 		r := w.s.fleet.reign.Load()
 		return r != nil && r != before
 	}, time.Minute, time.Millisecond)
-	require.False(t, w.s.schedule.planned(id))
+	require.False(t, w.s.schedule.Planned(id))
 	w.table("ALTER TABLE hidden RENAME TO syncs")
-	require.Eventually(t, func() bool { return w.s.schedule.planned(id) }, usualPulse.read/2, time.Millisecond)
-}
-
-// planned reports whether a process waits for a sync to fall due.
-func (p *schedule) planned(id int64) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.timer != nil && p.first.SyncID == id
+	require.Eventually(t, func() bool { return w.s.schedule.Planned(id) }, usualPulse.read/2, time.Millisecond)
 }
 
 // TestTheLeaderTells: what a worker has found out the leader sends and tries again.
@@ -379,9 +372,8 @@ func TestTheLeaderTells(t *testing.T) {
 	require.NoError(t, os.Rename(w.source, w.source+".away"))
 	require.Equal(t, "failed", w.runs(id).at("data.status"))
 	waits := func() bool {
-		w.s.retries.mu.Lock()
-		defer w.s.retries.mu.Unlock()
-		return w.s.retries.timers[id] != nil
+
+		return w.s.retries.Waits(id)
 	}
 	require.Eventually(t, waits, time.Minute, time.Millisecond, "the leader tries again")
 }

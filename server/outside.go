@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 )
@@ -79,8 +81,8 @@ func (o *outside) drop(s *Server) error {
 
 // haltSync ends what a sync does, and drops its books.
 func (s *Server) haltSync(id int64) error {
-	s.schedule.drop(id)
-	s.retries.drop(id)
+	s.schedule.Drop(id)
+	s.retries.Drop(id)
 	s.engine.halt(id)
 	if s.fleet != nil {
 		return s.fleet.evict(s.background.Ctx, id)
@@ -92,19 +94,13 @@ func (s *Server) haltSync(id int64) error {
 func (s *Server) forgetSync(id int64) error {
 	halted := s.haltSync(id)
 	err := s.store.Update(s.background.Ctx, func(tx *store.Tx) error {
-		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(retrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
-			s.tell(tx, topicSync, id))
+		return errors.Join(tx.DeleteSetting(endpointSetting(id)), tx.DeleteSetting(runs.RetrySetting(id)), tx.DeleteSetting(mergedSetting(id)),
+			s.tell(tx, cluster.TopicSync, id))
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		err = nil // it never ran
 	}
 	return errors.Join(err, halted)
-}
-
-// booked reports whether a sync has ever run.
-func (s *Server) booked(id int64) (bool, error) {
-	runs, err := s.ledger.Sync(id).Runs()
-	return len(runs) > 0, err
 }
 
 // everythingOutside is what all organizations keep outside the store.

@@ -72,12 +72,12 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err != nil {
 		return err
 	}
-	s.schedule.forget()
+	s.schedule.Forget()
 	s.lifecycle.Forget()
 	s.mail.Forget()
 	defer func() { s.lifecycle.Resume(ctx); s.mail.Resume(ctx) }()
 	if err := s.store.Restore(ctx, a.part(partStore)); err != nil {
-		return errors.Join(err, s.schedule.goOn(ctx))
+		return errors.Join(err, s.schedule.GoOn(ctx))
 	}
 	s.latch.States.Add(1)
 	s.replies.forget()
@@ -100,7 +100,7 @@ func (s *Server) replaceWorld(ctx context.Context, a *archive) error {
 	if err := s.bindRestored(ctx); err != nil {
 		return err
 	}
-	return errors.Join(s.schedule.all(ctx), s.retention.look(ctx))
+	return errors.Join(s.schedule.All(ctx), s.retention.Look(ctx))
 }
 
 // restoreOutside brings in what a snapshot holds beside the store. A bare copy

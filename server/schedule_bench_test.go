@@ -39,7 +39,7 @@ func hourlySyncs(b testing.TB, w *world, n int, schedule *api.Schedule) {
 		}
 		return nil
 	}))
-	require.NoError(b, w.s.schedule.all(b.Context()))
+	require.NoError(b, w.s.schedule.All(b.Context()))
 }
 
 // processor is the time that this process has spent on a processor.

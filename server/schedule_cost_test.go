@@ -145,9 +145,9 @@ func TestSchedulesAreKept(t *testing.T) {
 				require.NoError(t, sqlitex.ExecuteScript(db, tc.between, nil))
 			})
 			w.control("POST", "/clock", `{"freeze":true}`).want(200)
-			w.s.schedule.forget() // as a start by that clock does
+			w.s.schedule.Forget() // as a start by that clock does
 			require.NoError(t, w.s.clock.Set(at(t, tc.start)))
-			require.NoError(t, w.s.schedule.all(t.Context()))
+			require.NoError(t, w.s.schedule.All(t.Context()))
 			w.advance(2 * time.Hour)
 			var got []string
 			w.view(func(tx *store.Tx) error {

@@ -15,15 +15,15 @@ import (
 func TestLooksHoldNoLockOverTheStore(t *testing.T) {
 	p := newWorld(t).s.schedule
 	looked := make(chan struct{})
-	require.NoError(t, p.s.store.Update(t.Context(), func(*store.Tx) error {
-		go func() { defer close(looked); p.look() }()
-		for p.looking.TryLock() { // until the look has begun
-			p.looking.Unlock()
+	require.NoError(t, p.Shared.Store.Update(t.Context(), func(*store.Tx) error {
+		go func() { defer close(looked); p.Look() }()
+		for p.Looking.TryLock() { // until the look has begun
+			p.Looking.Unlock()
 			runtime.Gosched()
 		}
 		for range 100 {
 			runtime.Gosched() // it comes to ask the store
-			require.True(t, p.takenUp())
+			require.True(t, p.TakenUp())
 		}
 		return nil
 	}))

@@ -34,6 +34,7 @@ import (
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/settings"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -211,10 +212,10 @@ type Server struct {
 	ahead      atomic.Int64 // how far the clock of a shared store is, in nanoseconds
 	fleet      *fleet       // nil where the store is not shared
 	notices    notices
-	schedule   *schedule
-	retention  *retention
-	live       *live
-	retries    *retries
+	schedule   *runs.Schedule
+	retention  *runs.Retention
+	live       *runs.Live
+	retries    *runs.Retries
 
 	latch  *latch.Latch
 	rest   *rest.Handlers

@@ -24,10 +24,12 @@ import (
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
 	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/destination"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
 // masterKeySize is the length of a master key in bytes (AES-256).
@@ -112,8 +114,13 @@ func assemble(config Config) (*Server, error) {
 	if s.copies = config.copies; s.copies == nil {
 		s.copies = latch.NewLine(latch.CopiesAtOnce, latch.CopiesWaiting)
 	}
-	s.engine, s.schedule, s.retention = newEngine(s), newSchedule(s), newRetention(s)
-	s.live, s.retries = newLive(s), newRetries(s)
+	s.engine = newEngine(s)
+	plans := runs.Planning{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Leader: leader{s}, Runs: runQueue{s},
+		Ledger: func() *ledger.Ledger { return s.ledger }, Position: s.position,
+	}
+	s.live, s.retries, s.retention = runs.NewLive(plans), runs.NewRetries(plans), runs.NewRetention(plans)
+	s.schedule = runs.NewSchedule(plans, s.live, s.retries)
 	if s.reached, err = newReached(s); err != nil {
 		s.clock.Close()
 		return nil, err
@@ -195,7 +202,7 @@ func (s *Server) open(ctx context.Context) error {
 		MasterKey: s.config.MasterKey,
 		Random:    s.config.Random,
 		Owner:     s.config.Owner,
-		Plan:      s.schedule.plan,
+		Plan:      s.schedule.Plan,
 		Skewed: func(ahead time.Duration) {
 			s.ahead.Store(int64(ahead))
 			s.log.Warn("the clock of this machine differs from the database's, which counts", "seconds_ahead", ahead.Seconds())

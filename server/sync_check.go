@@ -9,6 +9,7 @@ import (
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
@@ -102,7 +103,7 @@ func (s *Server) checkDestination(c *call.Call, y *store.Sync, subject *mapping.
 // checkSequence checks the parent of a sync that runs after another one: it is
 // in the workspace, and not the sync itself, directly or around a circle.
 func (s *Server) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, error) {
-	parent := sequenceParent(&y.Config)
+	parent := runs.SequenceParent(&y.Config)
 	if parent == 0 {
 		return nil, nil
 	}
@@ -130,15 +131,7 @@ func (s *Server) checkSequence(c *call.Call, y *store.Sync) ([]api.Problem, erro
 		if err != nil {
 			return nil, err
 		}
-		at = sequenceParent(&before.Config)
+		at = runs.SequenceParent(&before.Config)
 	}
 	return nil, nil
-}
-
-// sequenceParent is the sync that this one runs after; 0 for none.
-func sequenceParent(config *api.SyncConfig) int64 {
-	if config.Mode == nil || config.Mode.Triggers == nil || config.Mode.Triggers.SyncSequence == nil {
-		return 0
-	}
-	return config.Mode.Triggers.SyncSequence.SyncID
 }

@@ -5,20 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"time"
 
 	"github.com/destkit/destkit/destsim/rpc"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
 )
-
-// recordsKept is how long the records of a run are kept after its end.
-const recordsKept = 14 * 24 * time.Hour
 
 // fetchSyncRunRecords lists what became of each record of a run.
 func (s *Server) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
@@ -83,7 +80,7 @@ func (s *Server) fetchSyncRunRecords(c *call.Call) (*call.Reply, error) {
 
 // forgotten reports whether the time of a run's records is over.
 func (s *Server) forgotten(run *store.SyncRun) bool {
-	return run.Run.CompletedAt != nil && !s.clock.Now().Before(run.Run.CompletedAt.Add(recordsKept))
+	return run.Run.CompletedAt != nil && !s.clock.Now().Before(run.Run.CompletedAt.Add(runs.RecordsKept))
 }
 
 // recordOf shows one record of the ledger.

@@ -79,6 +79,15 @@ func (s *Server) launch(run *store.SyncRun) {
 	}
 }
 
+// runQueue is how what falls due makes runs.
+type runQueue struct{ s *Server }
+
+func (q runQueue) Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error {
+	return q.s.queue(tx, run, full, reason)
+}
+
+func (q runQueue) Launch(run *store.SyncRun) { q.s.launch(run) }
+
 // queue creates a run: queued, or skipped while another one is active.
 func (s *Server) queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error {
 	now := s.clock.Now()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
@@ -136,11 +137,11 @@ func (s *Server) createSync(c *call.Call) (*call.Reply, error) {
 		if err := tx.CreateSync(y); err != nil {
 			return err
 		}
-		return s.tell(tx, topicSync, y.ID)
+		return s.tell(tx, cluster.TopicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}
-	s.schedule.put(y)
+	s.schedule.Put(y)
 	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
 		Status: api.StatusCreated, Data: map[string]int64{"sync_id": y.ID},
 	}}, nil
@@ -190,11 +191,11 @@ func (s *Server) updateSync(c *call.Call) (*call.Reply, error) {
 		if err := tx.SaveSync(y); err != nil {
 			return err
 		}
-		return s.tell(tx, topicSync, y.ID)
+		return s.tell(tx, cluster.TopicSync, y.ID)
 	}); err != nil {
 		return nil, err
 	}
-	s.schedule.put(y)
+	s.schedule.Put(y)
 	return &call.Reply{Code: http.StatusOK, Deprecated: sentDeprecatedFields(c), Body: api.Reply{
 		Status: api.StatusUpdated, Data: s.syncOf(y, true),
 	}}, nil

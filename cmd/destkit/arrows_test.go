@@ -64,7 +64,7 @@ var arrows = map[string][]string{
 	},
 	"server/internal/settings": {"server/internal/cluster/chronicle", "server/internal/store", "server/internal/sync/clock"},
 	"server/internal/lifecycle": {
-		"server/api", "server/internal/call", "server/internal/cluster/lease", "server/internal/journal", "server/internal/latch",
+		"server/api", "server/internal/call", "server/internal/cluster", "server/internal/cluster/lease", "server/internal/journal", "server/internal/latch",
 		"server/internal/store", "server/internal/sync/clock", "server/internal/sync/destination", "server/internal/sync/mapping", "internal/foreign",
 	},
 	"server/internal/sources": {
@@ -75,6 +75,11 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/lifecycle", "server/internal/problem",
 		"server/internal/settings", "server/internal/sources", "server/internal/store", "server/internal/strictjson", "server/internal/sync/clock",
 		"internal/foreign", "internal/liquid", "internal/source", "internal/suggest",
+	},
+	"server/internal/cluster": {"server/internal/store"},
+	"server/internal/runs": {
+		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/store",
+		"server/internal/sync/clock", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
 	"server/internal/latch":             {"server/internal/problem"},
 	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/cluster/lease"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/store"
@@ -20,21 +21,8 @@ type Sending struct {
 	Shared *call.Shared
 	Log    *slog.Logger
 	Clock  *clock.Clock
-	Leader leadership
+	Leader cluster.Leader
 }
-
-// leadership says which of the processes of an installation does what falls due.
-type leadership interface {
-	// Leads reports whether this process does.
-	Leads() bool
-	// Tell lets the process that does know, when tx is committed.
-	Tell(tx *store.Tx, topic, text string) error
-	// Leading fails with lease.ErrLost when another process leads by now.
-	Leading(ctx context.Context, tx *store.Tx) error
-}
-
-// TopicLook tells the leader that there is something to send.
-const TopicLook = "look"
 
 // outbox sends what the store holds open: to each receiver one after the other,
 // in the order in which it was made, again after a failure, and after a
@@ -97,7 +85,7 @@ func (o *outbox) wakeForNews(ctx context.Context) {
 }
 
 // tell lets the process know that sends, when tx is committed; wake as well.
-func (o *outbox) tell(tx *store.Tx) error { return o.Leader.Tell(tx, TopicLook, o.name) }
+func (o *outbox) tell(tx *store.Tx) error { return o.Leader.Tell(tx, cluster.TopicLook, o.name) }
 
 // look takes over everything that is new, in the order of the ids. A start calls
 // it directly: a clock on which nothing waits has nothing to run.

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"time"
@@ -15,9 +15,9 @@ func dueReason(config *api.SyncConfig) api.TriggerReason {
 	return api.TriggerReason{UITag: "Scheduled", UIDetail: "Scheduled: " + config.Mode.Triggers.Schedule.Frequency}
 }
 
-// nextRun is the first moment after now at which a schedule falls due; zero
+// NextRun is the first moment after now at which a schedule falls due; zero
 // when none does.
-func nextRun(config *api.SyncConfig, now time.Time) time.Time {
+func NextRun(config *api.SyncConfig, now time.Time) time.Time {
 	if config.Paused || config.Mode == nil {
 		return time.Time{}
 	}

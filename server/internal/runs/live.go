@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -10,24 +10,25 @@ import (
 	"time"
 
 	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/cluster"
 	"github.com/destkit/destkit/server/internal/store"
 	"github.com/destkit/destkit/server/internal/sync/clock"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 )
 
-// live starts the runs of live syncs: one when messages come and
+// Live starts the runs of live syncs: one when messages come and
 // none is active; those that come during a run are read by the next one. A run
 // that has left something behind is followed by another one after a while.
-type live struct {
-	s *Server
+type Live struct {
+	Planning
 
 	mu     sync.Mutex
 	tries  map[int64]int // runs in a row that left something, by the id of the sync
 	timers map[int64]*clock.Timer
 }
 
-func newLive(s *Server) *live {
-	return &live{s: s, tries: map[int64]int{}, timers: map[int64]*clock.Timer{}}
+func NewLive(parts Planning) *Live {
+	return &Live{Planning: parts, tries: map[int64]int{}, timers: map[int64]*clock.Timer{}}
 }
 
 // The waits before a live sync tries again what was left: doubled from run to
@@ -42,9 +43,9 @@ func isLive(y *store.Sync) bool {
 	return !y.Config.Paused && y.TopicID != nil && y.Config.Mode != nil && y.Config.Mode.Type == api.ModeLive
 }
 
-// posted queues the runs that new messages of a topic start, in the change that
+// Posted queues the runs that new messages of a topic start, in the change that
 // stores them: so no message is without its run. Launch them afterwards.
-func (l *live) posted(tx *store.Tx, topicID int64) (runs []*store.SyncRun, err error) {
+func (l *Live) Posted(tx *store.Tx, topicID int64) (runs []*store.SyncRun, err error) {
 	readers, err := tx.SyncsOfTopic(topicID)
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func (l *live) posted(tx *store.Tx, topicID int64) (runs []*store.SyncRun, err e
 
 // queue makes a run unless one is active: that one, or the end of it, sees what
 // is new.
-func (l *live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, error) {
+func (l *Live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, error) {
 	_, err := tx.ActiveRun(y.ID)
 	if err == nil {
 		return nil, nil
@@ -75,16 +76,16 @@ func (l *live) queue(tx *store.Tx, y *store.Sync, why string) (*store.SyncRun, e
 		return nil, err
 	}
 	run := &store.SyncRun{WorkspaceID: y.WorkspaceID, SyncID: y.ID}
-	return run, l.s.queue(tx, run, false, api.TriggerReason{UITag: "Live", UIDetail: "Live: " + why})
+	return run, l.Runs.Queue(tx, run, false, api.TriggerReason{UITag: "Live", UIDetail: "Live: " + why})
 }
 
 // catchUp starts a run of a live sync that has messages to read: one that was
 // created, changed, or let go on, also by a start of the process. The first run
 // of a sync that skips what is there takes place at once, so that it skips no
 // message that comes later.
-func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
+func (l *Live) catchUp(ctx context.Context, workspaceID, id int64) {
 	var run *store.SyncRun
-	err := l.s.store.Update(ctx, func(tx *store.Tx) error {
+	err := l.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		y, err := tx.Sync(workspaceID, id)
 		if err != nil || !isLive(y) {
 			return err
@@ -93,11 +94,11 @@ func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
 		if err != nil {
 			return err
 		}
-		mark, err := l.s.position(y.ID)
+		mark, err := l.Position(y.ID)
 		if err != nil {
 			return err
 		}
-		booked, err := l.s.booked(y.ID)
+		booked, err := l.Booked(y.ID)
 		if err != nil {
 			return err
 		}
@@ -109,64 +110,64 @@ func (l *live) catchUp(ctx context.Context, workspaceID, id int64) {
 	})
 	if err != nil {
 		if !errors.Is(err, store.ErrNotFound) && ctx.Err() == nil {
-			l.s.log.Error("live run cannot be queued", "sync", id, "error", err)
+			l.Log.Error("live run cannot be queued", "sync", id, "error", err)
 		}
 		return
 	}
 	if run != nil {
-		l.s.launch(run)
+		l.Runs.Launch(run)
 	}
 }
 
 // begin starts anew with a sync that was created or changed.
-func (l *live) begin(y *store.Sync) {
+func (l *Live) begin(y *store.Sync) {
 	l.forget(y.ID)
 	if isLive(y) {
-		l.catchUp(l.s.background.Ctx, y.WorkspaceID, y.ID)
+		l.catchUp(l.Work.Ctx, y.WorkspaceID, y.ID)
 	}
 }
 
-// ended looks at a run that is over: are there newer messages, or was something
+// Ended looks at a run that is over: are there newer messages, or was something
 // left?
-func (l *live) ended(ctx context.Context, y *store.Sync, o executor.Outcome, canceled bool) {
+func (l *Live) Ended(ctx context.Context, y *store.Sync, o executor.Outcome, canceled bool) {
 	if !isLive(y) || canceled {
 		return
 	}
 	complete := o.Status == api.RunCompleted
 	if complete && o.Failed == 0 {
 		l.forget(y.ID)
-		l.tellLeader(ctx, topicSync, y.ID)
+		l.tellLeader(ctx, cluster.TopicSync, y.ID)
 	}
 	newer := false
-	err := l.s.store.View(ctx, func(tx *store.Tx) error {
+	err := l.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		last, err := tx.LastMessage(*y.TopicID)
 		newer = complete && last > o.Position
 		return err
 	})
 	switch {
 	case err != nil:
-		l.s.log.Error("topic of a live sync cannot be read", "sync", y.ID, "error", err)
+		l.Log.Error("topic of a live sync cannot be read", "sync", y.ID, "error", err)
 	case newer:
 		l.catchUp(ctx, y.WorkspaceID, y.ID)
 	case !complete || o.Failed > 0:
-		l.later(y)
-		l.tellLeader(ctx, topicLive, y.ID)
+		l.Later(y)
+		l.tellLeader(ctx, cluster.TopicLive, y.ID)
 	}
 }
 
 // tellLeader lets another process know that leads.
-func (l *live) tellLeader(ctx context.Context, topic string, id int64) {
-	if l.s.leads() {
+func (l *Live) tellLeader(ctx context.Context, topic string, id int64) {
+	if l.Leader.Leads() {
 		return
 	}
-	if err := l.s.store.Tell(ctx, topic, strconv.FormatInt(id, 10)); err != nil {
-		l.s.log.Warn("the leader cannot be told of a live run", "sync", id, "error", err)
+	if err := l.Shared.Store.Tell(ctx, topic, strconv.FormatInt(id, 10)); err != nil {
+		l.Log.Warn("the leader cannot be told of a live run", "sync", id, "error", err)
 	}
 }
 
-// later tries again after a wait on the service's clock.
-func (l *live) later(y *store.Sync) {
-	if !l.s.leads() {
+// Later tries again after a wait on the service's clock.
+func (l *Live) Later(y *store.Sync) {
+	if !l.Leader.Leads() {
 		return
 	}
 	l.mu.Lock()
@@ -175,23 +176,23 @@ func (l *live) later(y *store.Sync) {
 	l.tries[y.ID]++
 	l.timers[y.ID].Stop()
 	workspaceID, id := y.WorkspaceID, y.ID
-	l.timers[id] = l.s.clock.AfterFunc(wait, "live sync", func(ctx context.Context) {
-		if l.s.leads() {
+	l.timers[id] = l.Clock.AfterFunc(wait, "live sync", func(ctx context.Context) {
+		if l.Leader.Leads() {
 			l.catchUp(ctx, workspaceID, id)
 		}
 	})
 }
 
 // waits reports whether a try is to come.
-func (l *live) waits(id int64) bool {
+func (l *Live) waits(id int64) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	timer := l.timers[id]
-	return timer != nil && timer.When().After(l.s.clock.Now())
+	return timer != nil && timer.When().After(l.Clock.Now())
 }
 
 // forgetAll drops what waits.
-func (l *live) forgetAll() {
+func (l *Live) forgetAll() {
 	l.mu.Lock()
 	ids := slices.Collect(maps.Keys(l.timers))
 	l.mu.Unlock()
@@ -201,7 +202,7 @@ func (l *live) forgetAll() {
 }
 
 // forget drops what waits for a sync.
-func (l *live) forget(id int64) {
+func (l *Live) forget(id int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timers[id].Stop()

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -11,28 +11,28 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 )
 
-// retention drops the records of runs whose time is over (410 after 14
+// Retention drops the records of runs whose time is over (410 after 14
 // days), on the service's clock. The state of a sync stays: what was
 // acknowledged is never sent again for that.
-type retention struct {
-	s *Server
+type Retention struct {
+	Planning
 
 	mu    sync.Mutex
 	timer *clock.Timer // the next look; nil: nothing is kept
 }
 
-func newRetention(s *Server) *retention { return &retention{s: s} }
+func NewRetention(parts Planning) *Retention { return &Retention{Planning: parts} }
 
-// ended makes sure that somebody looks when the time of this run is over. A leader
+// Ended makes sure that somebody looks when the time of this run is over. A leader
 // looks after that time anyway.
-func (k *retention) ended() {
-	if k.s.leads() {
-		k.lookAt(k.s.clock.Now().Add(recordsKept), false)
+func (k *Retention) Ended() {
+	if k.Leader.Leads() {
+		k.lookAt(k.Clock.Now().Add(RecordsKept), false)
 	}
 }
 
-// forget stops the timer: another process looks.
-func (k *retention) forget() {
+// Forget stops the timer: another process looks.
+func (k *Retention) Forget() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.timer.Stop()
@@ -41,7 +41,7 @@ func (k *retention) forget() {
 
 // lookAt sets the timer; one that is set already comes earlier, unless it is to
 // be replaced.
-func (k *retention) lookAt(at time.Time, replace bool) {
+func (k *Retention) lookAt(at time.Time, replace bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.timer != nil {
@@ -50,15 +50,15 @@ func (k *retention) lookAt(at time.Time, replace bool) {
 		}
 		k.timer.Stop()
 	}
-	k.timer = k.s.clock.At(at, "records of old runs", func(ctx context.Context) {
+	k.timer = k.Clock.At(at, "records of old runs", func(ctx context.Context) {
 		k.mu.Lock()
 		k.timer = nil
 		k.mu.Unlock()
-		if !k.s.leads() {
+		if !k.Leader.Leads() {
 			return
 		}
-		if err := k.look(ctx); err != nil && k.s.background.Ctx.Err() == nil {
-			k.s.log.Error("records of old runs cannot be dropped", "error", err)
+		if err := k.Look(ctx); err != nil && k.Work.Ctx.Err() == nil {
+			k.Log.Error("records of old runs cannot be dropped", "error", err)
 		}
 	})
 }
@@ -66,13 +66,13 @@ func (k *retention) lookAt(at time.Time, replace bool) {
 // dropAtOnce is how many runs are looked at together.
 const dropAtOnce = 500
 
-// look drops what is due, in the order of time, and comes back for the rest. No run is
+// Look drops what is due, in the order of time, and comes back for the rest. No run is
 // read whose time is still to come, but the first.
-func (k *retention) look(ctx context.Context) error {
+func (k *Retention) Look(ctx context.Context) error {
 	var next time.Time
 	for after := (store.KeptRun{}); next.IsZero(); {
 		var some []store.KeptRun
-		err := k.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		err := k.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			some, err = tx.KeptRuns(after, dropAtOnce)
 			return err
 		})
@@ -87,8 +87,8 @@ func (k *retention) look(ctx context.Context) error {
 			return err
 		}
 	}
-	if next.IsZero() && k.s.fleet != nil { // runs end in processes that tell nothing of it
-		next = k.s.clock.Now().Add(recordsKept)
+	if next.IsZero() && k.Shared.Store.Shared() { // runs end in processes that tell nothing of it
+		next = k.Clock.Now().Add(RecordsKept)
 	}
 	if !next.IsZero() {
 		k.lookAt(next, true)
@@ -98,15 +98,15 @@ func (k *retention) look(ctx context.Context) error {
 
 // dropDue drops the records of those runs whose time is over, notes that they are gone,
 // and tells when the first of the others is due; zero: there is no other.
-func (k *retention) dropDue(ctx context.Context, some []store.KeptRun) (next time.Time, err error) {
-	now := k.s.clock.Now()
+func (k *Retention) dropDue(ctx context.Context, some []store.KeptRun) (next time.Time, err error) {
+	now := k.Clock.Now()
 	var gone []int64
 	for _, run := range some {
-		if due := run.CompletedAt.Add(recordsKept); now.Before(due) {
+		if due := run.CompletedAt.Add(RecordsKept); now.Before(due) {
 			next = due
 			break
 		}
-		err := k.s.ledger.Sync(run.SyncID).Drop(run.ID)
+		err := k.Ledger().Sync(run.SyncID).Drop(run.ID)
 		switch {
 		case err == nil:
 			gone = append(gone, run.ID)
@@ -120,7 +120,7 @@ func (k *retention) dropDue(ctx context.Context, some []store.KeptRun) (next tim
 	if len(gone) == 0 {
 		return next, nil
 	}
-	return next, k.s.store.Update(ctx, func(tx *store.Tx) error {
+	return next, k.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		for _, id := range gone {
 			if err := tx.SetRecordsGone(id); err != nil {
 				return err

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -28,12 +28,12 @@ const reasonRetry = "Retry"
 // retrySettings begins the names of what retrySetting names.
 const retrySettings = "retry of sync "
 
-// retrySetting holds what is still to be tried again, so that a restart does not
+// RetrySetting holds what is still to be tried again, so that a restart does not
 // forget it.
-func retrySetting(syncID int64) string { return fmt.Sprintf("%s%d", retrySettings, syncID) }
+func RetrySetting(syncID int64) string { return fmt.Sprintf("%s%d", retrySettings, syncID) }
 
-// retry is the next run of a sync whose last one failed.
-type retry struct {
+// Retry is the next run of a sync whose last one failed.
+type Retry struct {
 	Attempt int       `json:"attempt"` // from 1
 	At      time.Time `json:"at"`
 	Failed  int64     `json:"failed"` // the run that it repeats
@@ -42,19 +42,21 @@ type retry struct {
 	Run     int64     `json:"run"`    // this try itself; 0 until it is queued
 }
 
-// retries makes the runs on the service's clock.
-type retries struct {
-	s *Server
+// Retries makes the runs on the service's clock.
+type Retries struct {
+	Planning
 
 	mu     sync.Mutex
 	timers map[int64]*clock.Timer // by the id of the sync
 }
 
-func newRetries(s *Server) *retries { return &retries{s: s, timers: map[int64]*clock.Timer{}} }
+func NewRetries(parts Planning) *Retries {
+	return &Retries{Planning: parts, timers: map[int64]*clock.Timer{}}
+}
 
-// ended decides in the transaction that ends a run whether another one follows.
+// Ended decides in the transaction that ends a run whether another one follows.
 // It replaces what was planned before: every run starts from here.
-func (p *retries) ended(tx *store.Tx, y *store.Sync, run *store.SyncRun, transient bool) (next *retry, err error) {
+func (p *Retries) Ended(tx *store.Tx, y *store.Sync, run *store.SyncRun, transient bool) (next *Retry, err error) {
 	before, err := p.planned(tx, y.ID)
 	if err != nil {
 		return nil, err
@@ -65,84 +67,84 @@ func (p *retries) ended(tx *store.Tx, y *store.Sync, run *store.SyncRun, transie
 	}
 	// A live sync comes back by itself, for as long as something is left.
 	if !transient || run.Run.Canceled || isLive(y) || attempt > len(retryWaits) {
-		return nil, tx.DeleteSetting(retrySetting(y.ID))
+		return nil, tx.DeleteSetting(RetrySetting(y.ID))
 	}
-	next = &retry{Attempt: attempt, At: tx.Now().Add(retryWaits[attempt-1]), Failed: run.ID, Full: run.Run.FullSync}
+	next = &Retry{Attempt: attempt, At: tx.Now().Add(retryWaits[attempt-1]), Failed: run.ID, Full: run.Run.FullSync}
 	if run.Run.ErrorCode != nil {
 		next.Code = *run.Run.ErrorCode
 	}
 	// A schedule that comes first is a try as well.
-	if due := nextRun(&y.Config, tx.Now()); !due.IsZero() && !due.After(next.At) {
-		return nil, tx.DeleteSetting(retrySetting(y.ID))
+	if due := NextRun(&y.Config, tx.Now()); !due.IsZero() && !due.After(next.At) {
+		return nil, tx.DeleteSetting(RetrySetting(y.ID))
 	}
 	return next, p.keep(tx, y.ID, next)
 }
 
-func (p *retries) planned(tx *store.Tx, syncID int64) (*retry, error) {
-	text, err := tx.Setting(retrySetting(syncID))
+func (p *Retries) planned(tx *store.Tx, syncID int64) (*Retry, error) {
+	text, err := tx.Setting(RetrySetting(syncID))
 	if errors.Is(err, store.ErrNotFound) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	r := &retry{}
+	r := &Retry{}
 	if err := json.Unmarshal([]byte(text), r); err != nil {
 		return nil, fmt.Errorf("read retry of sync %d: %w", syncID, err)
 	}
 	return r, nil
 }
 
-func (p *retries) keep(tx *store.Tx, syncID int64, r *retry) error {
-	return tx.SetSetting(retrySetting(syncID), string(api.Raw(r)))
+func (p *Retries) keep(tx *store.Tx, syncID int64, r *Retry) error {
+	return tx.SetSetting(RetrySetting(syncID), string(api.Raw(r)))
 }
 
-// put arms the timer of a sync; nil stops it.
-func (p *retries) put(workspaceID, syncID int64, next *retry) {
+// Put arms the timer of a sync; nil stops it.
+func (p *Retries) Put(workspaceID, syncID int64, next *Retry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if timer := p.timers[syncID]; timer != nil {
 		timer.Stop()
 		delete(p.timers, syncID)
 	}
-	if next == nil || next.Run != 0 || !p.s.leads() {
+	if next == nil || next.Run != 0 || !p.Leader.Leads() {
 		return
 	}
 	// Never longer than it was when the run failed: the clock may have been set back
 	// since, also while the process was away.
-	wait := next.At.Sub(p.s.clock.Now())
+	wait := next.At.Sub(p.Clock.Now())
 	if i := next.Attempt - 1; i >= 0 && i < len(retryWaits) {
 		wait = min(wait, retryWaits[i])
 	}
-	p.timers[syncID] = p.s.clock.AfterFunc(wait, "retry of sync", func(ctx context.Context) { p.due(ctx, workspaceID, syncID, next.Failed) })
+	p.timers[syncID] = p.Clock.AfterFunc(wait, "retry of sync", func(ctx context.Context) { p.due(ctx, workspaceID, syncID, next.Failed) })
 }
 
 // forgetAll stops all timers.
-func (p *retries) forgetAll() {
+func (p *Retries) forgetAll() {
 	p.mu.Lock()
 	ids := slices.Collect(maps.Keys(p.timers))
 	p.mu.Unlock()
 	for _, id := range ids {
-		p.drop(id)
+		p.Drop(id)
 	}
 }
 
-// drop forgets the timer of a sync that is gone.
-func (p *retries) drop(syncID int64) { p.put(0, syncID, nil) }
+// Drop forgets the timer of a sync that is gone.
+func (p *Retries) Drop(syncID int64) { p.Put(0, syncID, nil) }
 
-// resume arms the timer of a sync from what the store holds, as after a start.
-func (p *retries) resume(tx *store.Tx, y *store.Sync) error {
+// Resume arms the timer of a sync from what the store holds, as after a start.
+func (p *Retries) Resume(tx *store.Tx, y *store.Sync) error {
 	next, err := p.planned(tx, y.ID)
 	if err == nil {
-		p.put(y.WorkspaceID, y.ID, next)
+		p.Put(y.WorkspaceID, y.ID, next)
 	}
 	return err
 }
 
 // resumeAll arms the timers of all syncs that are to be tried again, in the order of
 // their ids. No other sync is read.
-func (p *retries) resumeAll(ctx context.Context) error {
-	return p.s.store.View(ctx, func(tx *store.Tx) error {
+func (p *Retries) resumeAll(ctx context.Context) error {
+	return p.Shared.Store.View(ctx, func(tx *store.Tx) error {
 		waiting, err := tx.Settings(retrySettings)
 		if err != nil {
 			return err
@@ -162,7 +164,7 @@ func (p *retries) resumeAll(ctx context.Context) error {
 			if len(some) == 0 || some[0].ID != id {
 				continue // it is gone
 			}
-			if err := p.resume(tx, some[0]); err != nil {
+			if err := p.Resume(tx, some[0]); err != nil {
 				return err
 			}
 		}
@@ -172,12 +174,12 @@ func (p *retries) resumeAll(ctx context.Context) error {
 
 // due queues the run, unless something else happened meanwhile: another run of
 // the sync replaces it, and a paused sync does not run by itself.
-func (p *retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
-	if !p.s.leads() {
+func (p *Retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
+	if !p.Leader.Leads() {
 		return
 	}
 	run := &store.SyncRun{WorkspaceID: workspaceID, SyncID: syncID}
-	err := p.s.store.Update(ctx, func(tx *store.Tx) error {
+	err := p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		y, err := tx.Sync(workspaceID, syncID)
 		if err != nil {
 			return err
@@ -187,10 +189,10 @@ func (p *retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
 			return err
 		}
 		if last, err := tx.LastRun(syncID); err != nil || last.ID != failed || y.Config.Paused {
-			return errors.Join(err, tx.DeleteSetting(retrySetting(syncID)))
+			return errors.Join(err, tx.DeleteSetting(RetrySetting(syncID)))
 		}
 		reason := api.TriggerReason{UITag: reasonRetry, UIDetail: fmt.Sprintf("Run %d failed (%s): try %d of %d", failed, next.Code, next.Attempt, len(retryWaits))}
-		if err := p.s.queue(tx, run, next.Full, reason); err != nil {
+		if err := p.Runs.Queue(tx, run, next.Full, reason); err != nil {
 			return err
 		}
 		next.Run = run.ID
@@ -198,8 +200,15 @@ func (p *retries) due(ctx context.Context, workspaceID, syncID, failed int64) {
 	})
 	switch {
 	case err == nil:
-		p.s.launch(run)
+		p.Runs.Launch(run)
 	case !errors.Is(err, store.ErrNotFound):
-		p.s.log.Error("run cannot be tried again", "sync", syncID, "error", err)
+		p.Log.Error("run cannot be tried again", "sync", syncID, "error", err)
 	}
+}
+
+// Waits reports whether a sync is to be tried again.
+func (p *Retries) Waits(syncID int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.timers[syncID] != nil
 }

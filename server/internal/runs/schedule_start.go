@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -10,60 +10,60 @@ import (
 // This file is how schedules are taken up at a start, by a new leader, and by a clock
 // that was set. Only what has to be planned anew is read.
 
-// all takes up every schedule, as at a start: what fell due while nobody was there is
+// All takes up every schedule, as at a start: what fell due while nobody was there is
 // left out.
-func (p *schedule) all(ctx context.Context) error { return p.since(ctx, p.s.clock.Now()) }
+func (p *Schedule) All(ctx context.Context) error { return p.Since(ctx, p.Clock.Now()) }
 
-// since is all, with what fell due from that moment on.
-func (p *schedule) since(ctx context.Context, from time.Time) error {
+// Since is all, with what fell due from that moment on.
+func (p *Schedule) Since(ctx context.Context, from time.Time) error {
 	var last int64
-	err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := p.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		last, err = tx.LastTurn()
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	p.s.clock.TurnsFrom(last)
+	p.Clock.TurnsFrom(last)
 	return p.wake(ctx, from, from)
 }
 
-// goOn takes up what was forgotten for nothing: it falls due as if nothing had been.
-func (p *schedule) goOn(ctx context.Context) error {
-	return p.wake(ctx, p.s.clock.Now(), time.Time{})
+// GoOn takes up what was forgotten for nothing: it falls due as if nothing had been.
+func (p *Schedule) GoOn(ctx context.Context) error {
+	return p.wake(ctx, p.Clock.Now(), time.Time{})
 }
 
-func (p *schedule) wake(ctx context.Context, from, missed time.Time) error {
+func (p *Schedule) wake(ctx context.Context, from, missed time.Time) error {
 	if err := p.replan(ctx, from, missed); err != nil {
 		return err
 	}
 	p.mu.Lock()
 	p.awake = true
 	p.mu.Unlock()
-	return p.rest(ctx, func(y *store.Sync) { p.s.live.begin(y) })
+	return p.rest(ctx, func(y *store.Sync) { p.live.begin(y) })
 }
 
-// again schedules by a clock that was set. What is overdue by it runs as it is, and
+// Again schedules by a clock that was set. What is overdue by it runs as it is, and
 // what was planned from a later moment is planned anew.
-func (p *schedule) again(ctx context.Context) error {
-	if err := p.replan(ctx, p.s.clock.Now(), time.Time{}); err != nil {
+func (p *Schedule) Again(ctx context.Context) error {
+	if err := p.replan(ctx, p.Clock.Now(), time.Time{}); err != nil {
 		return err
 	}
-	p.look()
+	p.Look()
 	return nil
 }
 
-// changed follows a sync that may have been changed in another process.
-func (p *schedule) changed(y *store.Sync) {
-	p.s.live.begin(y)
-	p.look()
+// Changed follows a sync that may have been changed in another process.
+func (p *Schedule) Changed(y *store.Sync) {
+	p.live.begin(y)
+	p.Look()
 }
 
-// changedAll is changed for every sync, about none of which anything is known.
-func (p *schedule) changedAll(ctx context.Context) error {
+// ChangedAll is changed for every sync, about none of which anything is known.
+func (p *Schedule) ChangedAll(ctx context.Context) error {
 	return p.rest(ctx, func(y *store.Sync) {
-		if !p.s.live.waits(y.ID) {
-			p.s.live.begin(y)
+		if !p.live.waits(y.ID) {
+			p.live.begin(y)
 		}
 	})
 }
@@ -72,18 +72,18 @@ func (p *schedule) changedAll(ctx context.Context) error {
 const planAtOnce = 200
 
 // replan plans from a moment on what has to be planned anew (store.UnplannedSyncs).
-func (p *schedule) replan(ctx context.Context, from, missed time.Time) error {
+func (p *Schedule) replan(ctx context.Context, from, missed time.Time) error {
 	for after := int64(0); ; {
 		some := []*store.Sync{}
 		find := func(tx *store.Tx) (err error) {
-			some, err = tx.UnplannedSyncs(after, p.s.clock.Now(), missed, planAtOnce)
+			some, err = tx.UnplannedSyncs(after, p.Clock.Now(), missed, planAtOnce)
 			return err
 		}
 		// Mostly there is nothing to change.
-		if err := p.s.store.View(ctx, find); err != nil || len(some) == 0 {
+		if err := p.Shared.Store.View(ctx, find); err != nil || len(some) == 0 {
 			return err
 		}
-		err := p.s.store.Update(ctx, func(tx *store.Tx) error {
+		err := p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 			if err := find(tx); err != nil {
 				return err
 			}
@@ -107,11 +107,11 @@ func (p *schedule) replan(ctx context.Context, from, missed time.Time) error {
 
 // rest takes up what falls due by no schedule: live syncs, each of which is given to
 // begin, and retries.
-func (p *schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
+func (p *Schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
 	const at = 500
 	for after := int64(0); ; {
 		var some []*store.Sync
-		err := p.s.store.View(ctx, func(tx *store.Tx) (err error) {
+		err := p.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			some, err = tx.EveryTopicSync(after, at)
 			return err
 		})
@@ -126,9 +126,9 @@ func (p *schedule) rest(ctx context.Context, begin func(*store.Sync)) error {
 			after = y.ID
 		}
 	}
-	if err := p.s.retries.resumeAll(ctx); err != nil {
+	if err := p.retries.resumeAll(ctx); err != nil {
 		return err
 	}
-	p.look()
+	p.Look()
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package runs
 
 import (
 	"context"
@@ -11,15 +11,17 @@ import (
 	"github.com/destkit/destkit/server/internal/sync/clock"
 )
 
-// schedule starts runs when they fall due on the service's clock (UTC; continuous is
+// Schedule starts runs when they fall due on the service's clock (UTC; continuous is
 // every minute), and after another sync has completed. What falls
 // due stands in the store, in the order of time: here waits one timer, for the first.
-type schedule struct {
-	s *Server
+type Schedule struct {
+	Planning
+	live    *Live
+	retries *Retries
 
-	// looking keeps looks one after the other, so that an older answer of the store
+	// Looking keeps looks one after the other, so that an older answer of the store
 	// never replaces a newer one. No change of the store waits for it.
-	looking sync.Mutex
+	Looking sync.Mutex
 
 	mu    sync.Mutex // never held while the store is asked
 	timer *clock.Timer
@@ -27,56 +29,59 @@ type schedule struct {
 	awake bool      // schedules were taken up (since), so that none is due by mistake
 }
 
-func newSchedule(s *Server) *schedule { return &schedule{s: s} }
+// NewSchedule starts what falls due, and with it live syncs and retries.
+func NewSchedule(parts Planning, l *Live, r *Retries) *Schedule {
+	return &Schedule{Planning: parts, live: l, retries: r}
+}
 
 // dueAtOnce is how many runs one change queues where many fall due: API calls come
 // between two of them.
 const dueAtOnce = 50
 
-// plan tells the store when a sync runs by itself.
-func (p *schedule) plan(y *store.Sync, from time.Time) store.Plan {
-	plan := store.Plan{DueAt: nextRun(&y.Config, from), Turn: p.s.clock.Turn()}
+// Plan tells the store when a sync runs by itself.
+func (p *Schedule) Plan(y *store.Sync, from time.Time) store.Plan {
+	plan := store.Plan{DueAt: NextRun(&y.Config, from), Turn: p.Clock.Turn()}
 	if !y.Config.Paused {
-		plan.After = sequenceParent(&y.Config)
+		plan.After = SequenceParent(&y.Config)
 	}
 	return plan
 }
 
-// put follows a sync that was created or changed.
-func (p *schedule) put(y *store.Sync) {
-	if !p.s.leads() {
+// Put follows a sync that was created or changed.
+func (p *Schedule) Put(y *store.Sync) {
+	if !p.Leader.Leads() {
 		return // the leader hears of it
 	}
-	p.s.live.begin(y)
+	p.live.begin(y)
 	p.mu.Lock()
 	// What comes later than the first is found when that has run.
 	moot := p.timer != nil && p.first.SyncID != y.ID && (y.Due.At.IsZero() || y.Due.At.After(p.first.At))
 	p.mu.Unlock()
 	if !moot {
-		p.look()
+		p.Look()
 	}
 }
 
-// drop forgets a sync that is gone.
-func (p *schedule) drop(id int64) {
-	p.s.live.forget(id)
+// Drop forgets a sync that is gone.
+func (p *Schedule) Drop(id int64) {
+	p.live.forget(id)
 	p.mu.Lock()
 	awaited := p.timer != nil && p.first.SyncID == id
 	p.mu.Unlock()
 	if awaited {
-		p.look()
+		p.Look()
 	}
 }
 
-// look sets the timer to what falls due first.
-func (p *schedule) look() {
-	p.looking.Lock()
-	defer p.looking.Unlock()
+// Look sets the timer to what falls due first.
+func (p *Schedule) Look() {
+	p.Looking.Lock()
+	defer p.Looking.Unlock()
 	if !p.stopTimer() {
 		return
 	}
 	var first store.Due
-	err := p.s.store.View(p.s.background.Ctx, func(tx *store.Tx) (err error) {
+	err := p.Shared.Store.View(p.Work.Ctx, func(tx *store.Tx) (err error) {
 		first, err = tx.FirstDue()
 		return err
 	})
@@ -88,76 +93,76 @@ func (p *schedule) look() {
 	switch {
 	case err == nil:
 		p.first = first
-		p.timer = p.s.clock.AtTurn(first.At, first.Turn, "schedule of sync", p.due)
-	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) || p.s.background.Ctx.Err() != nil:
+		p.timer = p.Clock.AtTurn(first.At, first.Turn, "schedule of sync", p.due)
+	case errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrClosed) || p.Work.Ctx.Err() != nil:
 	default:
-		p.s.log.Error("what falls due cannot be read", "error", err)
+		p.Log.Error("what falls due cannot be read", "error", err)
 		p.first = store.Due{}
-		p.timer = p.s.clock.AfterFunc(recordMost, "look at schedules", func(context.Context) { p.look() })
+		p.timer = p.Clock.AfterFunc(MostWait, "look at schedules", func(context.Context) { p.Look() })
 	}
 }
 
 // stopTimer stops the timer, and reports whether there is anything to wait for.
-func (p *schedule) stopTimer() bool {
+func (p *Schedule) stopTimer() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.timer.Stop()
 	p.timer = nil
-	return p.awake && p.s.leads()
+	return p.awake && p.Leader.Leads()
 }
 
-// forget stops the timer, those of live syncs and retries too, until schedules are taken
+// Forget stops the timer, those of live syncs and retries too, until schedules are taken
 // up again: another process has them now, or another world comes, by whose clock they
 // fall due.
-func (p *schedule) forget() {
+func (p *Schedule) Forget() {
 	p.mu.Lock()
 	p.timer.Stop()
 	p.timer, p.awake = nil, false
 	p.mu.Unlock()
-	p.s.live.forgetAll()
-	p.s.retries.forgetAll()
+	p.live.forgetAll()
+	p.retries.forgetAll()
 }
 
 // due starts the runs that are due, and waits for what comes next. While the clock is
 // being advanced it starts one: all that follows from that comes before the next one.
-func (p *schedule) due(ctx context.Context) {
+func (p *Schedule) due(ctx context.Context) {
 	most := int64(dueAtOnce)
-	if p.s.clock.Advancing() {
+	if p.Clock.Advancing() {
 		most = 1
 	}
-	for wait := recordFirst; p.s.leads(); wait = min(2*wait, recordMost) {
+	for wait := FirstWait; p.Leader.Leads(); wait = min(2*wait, MostWait) {
 		runs, err := p.start(ctx, most)
 		if err == nil {
 			for _, run := range runs {
-				p.s.launch(run)
+				p.Runs.Launch(run)
 			}
 			break
 		}
-		if p.s.background.Ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
+		if p.Work.Ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 			return
 		}
-		p.s.log.Error("scheduled runs cannot be queued", "error", err)
-		if !passingOfStore(err) && most == 1 {
+		p.Log.Error("scheduled runs cannot be queued", "error", err)
+		if !Passing(err) && most == 1 {
 			p.skip(ctx)
 			break
 		}
 		most = 1 // one of them must not keep the others
-		if p.s.clock.Sleep(ctx, wait) != nil {
+		if p.Clock.Sleep(ctx, wait) != nil {
 			return
 		}
 	}
-	p.look()
+	p.Look()
 }
 
 // start queues runs of at most so many syncs that are due, and finds when those fall
 // due again, in one change: no process starts a moment twice, and none is lost.
-func (p *schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun, err error) {
-	err = p.s.store.Update(ctx, func(tx *store.Tx) error {
+func (p *Schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun, err error) {
+	err = p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
 		runs = nil
-		if !p.takenUp() { // forgotten since
+		if !p.TakenUp() { // forgotten since
 			return nil
 		}
-		now := p.s.clock.Now()
+		now := p.Clock.Now()
 		dues, err := tx.DueSyncs(now, most)
 		if err != nil {
 			return err
@@ -168,7 +173,7 @@ func (p *schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun
 				return err
 			}
 			run := &store.SyncRun{WorkspaceID: d.WorkspaceID, SyncID: d.SyncID}
-			if err := p.s.queue(tx, run, false, dueReason(&y.Config)); err != nil {
+			if err := p.Runs.Queue(tx, run, false, dueReason(&y.Config)); err != nil {
 				return err
 			}
 			if err := tx.PlanSync(y, now); err != nil {
@@ -181,7 +186,7 @@ func (p *schedule) start(ctx context.Context, most int64) (runs []*store.SyncRun
 	return runs, err
 }
 
-func (p *schedule) takenUp() bool {
+func (p *Schedule) TakenUp() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.awake
@@ -189,33 +194,40 @@ func (p *schedule) takenUp() bool {
 
 // skip gives up a sync whose run cannot be queued for a reason that does not pass by
 // itself: it runs again by its schedule when it is saved, and all others as ever.
-func (p *schedule) skip(ctx context.Context) {
-	err := p.s.store.Update(ctx, func(tx *store.Tx) error {
-		dues, err := tx.DueSyncs(p.s.clock.Now(), 1)
+func (p *Schedule) skip(ctx context.Context) {
+	err := p.Shared.Store.Update(ctx, func(tx *store.Tx) error {
+		dues, err := tx.DueSyncs(p.Clock.Now(), 1)
 		for _, d := range dues {
-			p.s.log.Error("a sync runs by its schedule no more; save it to plan it anew", "sync", d.SyncID)
+			p.Log.Error("a sync runs by its schedule no more; save it to plan it anew", "sync", d.SyncID)
 			err = tx.Unschedule(d.SyncID)
 		}
 		return err
 	})
-	if err != nil && p.s.background.Ctx.Err() == nil {
-		p.s.log.Error("schedule of a sync cannot be given up", "error", err)
+	if err != nil && p.Work.Ctx.Err() == nil {
+		p.Log.Error("schedule of a sync cannot be given up", "error", err)
 	}
 }
 
-// after queues runs of the syncs that run when this one has completed, in the change
+// After queues runs of the syncs that run when this one has completed, in the change
 // that ends its run: so none is lost with the process. Launch them afterwards.
-func (p *schedule) after(tx *store.Tx, parent *store.Sync) (queued []*store.SyncRun, err error) {
+func (p *Schedule) After(tx *store.Tx, parent *store.Sync) (queued []*store.SyncRun, err error) {
 	followers, err := tx.Followers(parent.WorkspaceID, parent.ID)
 	if err != nil {
 		return nil, err
 	}
 	for _, id := range followers {
 		run := &store.SyncRun{WorkspaceID: parent.WorkspaceID, SyncID: id}
-		if err := p.s.queue(tx, run, false, api.TriggerReason{UITag: "Sequence", UIDetail: "Another sync has completed"}); err != nil {
+		if err := p.Runs.Queue(tx, run, false, api.TriggerReason{UITag: "Sequence", UIDetail: "Another sync has completed"}); err != nil {
 			return nil, err
 		}
 		queued = append(queued, run)
 	}
 	return queued, nil
+}
+
+// Planned reports whether the timer waits for a sync.
+func (p *Schedule) Planned(id int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.timer != nil && p.first.SyncID == id
 }

@@ -1,0 +1,68 @@
+// Package runs owns what starts runs without a client: schedules, messages of topics,
+// retries of failed runs; and how long their records are kept. Runs are made and worked
+// on elsewhere.
+package runs
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/background"
+	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/cluster"
+	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/ledger"
+)
+
+// RecordsKept is how long the records of a run are kept after its end.
+const RecordsKept = 14 * 24 * time.Hour
+
+// SequenceParent is the sync that this one runs after; 0 for none.
+func SequenceParent(config *api.SyncConfig) int64 {
+	if config.Mode == nil || config.Mode.Triggers == nil || config.Mode.Triggers.SyncSequence == nil {
+		return 0
+	}
+	return config.Mode.Triggers.SyncSequence.SyncID
+}
+
+// Passing tells of an error whether the service's own store, or the books in it,
+// cannot be used at this moment.
+func Passing(err error) bool { return store.Passing(err) || errors.Is(err, ledger.ErrAway) }
+
+// The waits between two tries to write down what became of a run; doubled from
+// try to try.
+const (
+	FirstWait = time.Second
+	MostWait  = time.Minute
+)
+
+// Planning is what starts runs need of the service.
+type Planning struct {
+	Shared *call.Shared
+	Log    *slog.Logger
+	Clock  *clock.Clock
+	Work   *background.Work
+	Leader cluster.Leader
+	Runs   queue
+	// Ledger is what was acknowledged, once it is open.
+	Ledger func() *ledger.Ledger
+	// Position is how far a sync has read its topic.
+	Position func(syncID int64) (int64, error)
+}
+
+// queue makes runs and lets them work.
+type queue interface {
+	// Queue creates a run: queued, or skipped while another one is active.
+	Queue(tx *store.Tx, run *store.SyncRun, full bool, reason api.TriggerReason) error
+	// Launch hands a queued run, when it is stored, to who works on it.
+	Launch(run *store.SyncRun)
+}
+
+// Booked reports whether a sync has run before.
+func (p Planning) Booked(syncID int64) (bool, error) {
+	runs, err := p.Ledger().Sync(syncID).Runs()
+	return len(runs) > 0, err
+}
