@@ -32,7 +32,9 @@ func (b *protocolBook) writePage(w io.Writer) error {
 
 type protocolPage struct{ strings.Builder }
 
-func (p *protocolPage) printf(format string, args ...any) { p.WriteString(fmt.Sprintf(format, args...)) }
+func (p *protocolPage) printf(format string, args ...any) {
+	p.WriteString(fmt.Sprintf(format, args...))
+}
 
 func (p *protocolPage) everyCall(b *protocolBook) error {
 	exchanges, err := exchangesOf(b.Methods[0], 88)
