@@ -171,8 +171,13 @@ service ignores them. This page is generated.
 			delete(keys[part.Resource], row.Key)
 			require.NotEmpty(t, row.Effect, "%s: %s", part.Resource, row.Key)
 			folder, name, elsewhere := strings.Cut(row.Test, ".")
-			if folder = filepath.Join("internal", "sync", folder); !elsewhere {
+			switch {
+			case !elsewhere:
 				folder, name = ".", row.Test
+			case folder == "runs":
+				folder = filepath.Join("internal", folder)
+			default:
+				folder = filepath.Join("internal", "sync", folder)
 			}
 			if tests[folder] == nil {
 				tests[folder] = testsIn(t, folder)
