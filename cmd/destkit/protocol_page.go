@@ -33,7 +33,7 @@ func (b *protocolBook) writePage(w io.Writer) error {
 type protocolPage struct{ strings.Builder }
 
 func (p *protocolPage) printf(format string, args ...any) {
-	p.WriteString(fmt.Sprintf(format, args...))
+	fmt.Fprintf(p, format, args...)
 }
 
 func (p *protocolPage) everyCall(b *protocolBook) error {
