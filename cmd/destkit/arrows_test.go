@@ -169,6 +169,7 @@ var testHelpers = []string{"internal/crowd", "internal/diskfault", "internal/mat
 // any shape.
 var doors = map[string][]string{
 	"github.com/cucumber/":        {"conformance"},
+	"github.com/fsnotify/":        {"cmd/destkit"},
 	"github.com/getkin/":          {"openapi"},
 	"github.com/goccy/go-yaml":    {"internal/yamldoc", "cmd/destkit", "server/internal/sync/mapping"},
 	"github.com/HdrHistogram/":    {"internal/crowd", "loadgen"},

@@ -20,6 +20,7 @@ import (
 type judgement struct {
 	judging
 	verdicts
+	watching watching
 }
 
 // verdicts says how the outcome of a judgement is told.
@@ -87,6 +88,18 @@ tier, how much was looked at: protocol (no writes), results (writes), semantics
 (writes and read-back), operations (all hooks and load). What could not be decided
 is INCONCLUSIVE or not run, never a pass.
 
+With --watch the endpoint is judged again whenever a file below --watch-path changes:
+first what failed last, then everything. --exec 'node server.js' starts it (without a
+shell), waits until URL answers, starts it anew for each run and ends it with its
+children. What it prints goes into a file that the screen names. On a terminal Enter
+or space judges again, and q ends. Hidden files, node_modules, data and log files, and
+what destkit writes are not watched; what changes during a run starts one more run
+at most. The exit status is that of the last run.
+
+--select failed takes the checks that failed in the report of --report json=FILE
+before it is replaced, and with --watch those that failed last; when none failed,
+everything is judged.
+
 A URL that carries a secret can stand in $DESTKIT_URL instead of on the command
 line, those of replicas in $DESTKIT_REPLICAS with spaces between. 
 A report is written for each --report [FORMAT=]FILE, on every exit status but 2.
@@ -97,7 +110,8 @@ name them: ` + judgeFormats().words() + `.`,
       --readback-url https://example.com/readback --report report.html
   destkit conform https://a.example.com/d --replica https://b.example.com/d --write --object contact
   destkit conform http://127.0.0.1:8080/ --select 'RES-*' --select SEM-005 --write --object contact
-  destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml`,
+  destkit conform https://example.com/destination --config destkit.yaml --report junit=junit.xml
+  destkit conform http://127.0.0.1:8080/ --watch --exec 'node server.js' --write --object contact`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := endpointURL(cmd, args)
@@ -109,6 +123,7 @@ name them: ` + judgeFormats().words() + `.`,
 	}
 	j.judging.register(cmd)
 	j.verdicts.register(cmd, &j.options, "records")
+	j.watching.register(cmd)
 	cmd.AddCommand(newConformService())
 	return cmd
 }
@@ -124,6 +139,13 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 	if err != nil {
 		return err
 	}
+	failed, err := selectFailed(&options, outputs, j.watching.on)
+	if err != nil {
+		return err
+	}
+	if err := j.watching.check(outputs, options); err != nil {
+		return err
+	}
 	// Everything that can be refused has been refused: from here on something is
 	// sent, and every end but a usage error leaves the reports that were asked for.
 	stopProfile, err := j.profiling.start()
@@ -131,6 +153,10 @@ func (j *judgement) conform(cmd *cobra.Command, url string) error {
 		return err
 	}
 	defer stopProfile()
+	if j.watching.on {
+		s := &watchSession{cmd: cmd, watching: j.watching, target: target, options: options, outputs: outputs, failed: failed}
+		return s.run(cmd.Context())
+	}
 	if err := checkJournal(options.Journal); err != nil {
 		return err
 	}

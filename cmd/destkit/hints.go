@@ -21,7 +21,7 @@ import (
 // selected and how it was told, and files of that run alone.
 var unrepeated = []string{
 	"select", "skip", "report", "verbose", "quiet", "no-color", "journal", "require-complete", "require-clean",
-	"profile-cpu", "profile-mem", "profile-trace", "header", "waivers",
+	"profile-cpu", "profile-mem", "profile-trace", "header", "waivers", "watch", "watch-path", "exec",
 }
 
 // accessFlags are those that every call of an endpoint needs.

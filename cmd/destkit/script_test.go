@@ -61,6 +61,8 @@ func TestScript(t *testing.T) {
 			"mail":       cmdMail,
 			"private":    cmdPrivate,
 			"hints":      cmdHints,
+			"watches":    cmdWatches,
+			"sees":       cmdSees,
 		},
 	})
 }

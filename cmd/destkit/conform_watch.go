@@ -1,0 +1,223 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// watching holds the flags of a judgement that is repeated.
+type watching struct {
+	on    bool
+	paths []string
+	exec  string
+}
+
+func (w *watching) register(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&w.on, "watch", false, "judge again when files change or, on a terminal, a key is pressed")
+	f.StringArrayVar(&w.paths, "watch-path", nil, "with --watch: watch the files below `DIR` (repeatable; default: this folder)")
+	f.StringVar(&w.exec, "exec", "", "with --watch: the `COMMAND` that runs the endpoint, such as 'node server.js'")
+}
+
+// check refuses what does not go together.
+func (w *watching) check(out outputs, o conformance.Options) error {
+	switch {
+	case !w.on && (w.exec != "" || len(w.paths) > 0):
+		return usagef("--exec and --watch-path need --watch")
+	case w.on && out.takesStdout():
+		return usagef("--watch shows its runs on standard output: give each --report a file")
+	case w.on && o.Journal != "":
+		return usagef("--journal is the file of one run: leave it out with --watch, each run has a journal")
+	}
+	for _, dir := range w.paths {
+		if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+			return usagef("--watch-path %s: there is no such folder", dir)
+		}
+	}
+	return nil
+}
+
+// watchSession judges one endpoint again and again.
+type watchSession struct {
+	cmd      *cobra.Command
+	watching watching
+	target   conformance.Target
+	options  conformance.Options
+	outputs  outputs
+	failed   failedChecks
+
+	files  *fileWatch
+	child  *childProcess // nil without --exec
+	last   *conformance.Report
+	runs   int // complete ones, for the screen
+	judged int // all, for the names of journals
+	status int
+}
+
+// errQuit ends a session at the wish of its user.
+var errQuit = errors.New("quit")
+
+// run judges until it is told to end; the status is that of the last run.
+func (s *watchSession) run(ctx context.Context) (err error) {
+	s.status = statusUntested
+	if len(s.watching.paths) == 0 {
+		s.watching.paths = []string{"."}
+	}
+	if s.files, err = watchFolders(s.watching.paths, s.own()); err != nil {
+		return untested(err)
+	}
+	defer s.files.close()
+	if s.watching.exec != "" {
+		if s.child, err = newChildProcess(s.watching.exec, s.target.URL); err != nil {
+			return err
+		}
+		defer s.child.close()
+	}
+	keys := newKeyboard(os.Stdin, s.cmd.OutOrStdout())
+	defer keys.close()
+	reason, byRun := "the first run", false
+	for ctx.Err() == nil {
+		if err := s.round(ctx, reason); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		// What has changed until now may be the work of the run itself. One more run
+		// takes it into account; what changes in that one starts none.
+		if during := s.files.settle(ctx); len(during) > 0 {
+			if !byRun {
+				reason, byRun = changedWords(during)+" during the run", true
+				continue
+			}
+			foreign.Println(s.cmd.OutOrStdout(), changedWords(during)+" during both runs, which starts no further one")
+		}
+		foreign.Println(s.cmd.OutOrStdout(), s.waitingWords(keys))
+		byRun = false
+		if reason, err = s.wait(ctx, keys); err != nil {
+			break
+		}
+	}
+	if s.runs == 0 {
+		return untested(errors.New("interrupted"))
+	}
+	return exitWith(s.status)
+}
+
+// own reports which files destkit itself writes.
+func (s *watchSession) own() []string {
+	var files []string
+	for _, out := range s.outputs {
+		files = append(files, out.file)
+	}
+	return files
+}
+
+// wait returns why to judge again, or errQuit.
+func (s *watchSession) wait(ctx context.Context, keys *keyboard) (string, error) {
+	restore := keys.raw()
+	defer restore()
+	for {
+		select {
+		case <-ctx.Done():
+			return "", errQuit
+		case <-s.files.changed:
+			if changed := s.files.settle(ctx); len(changed) > 0 {
+				return changedWords(changed), nil
+			}
+		case key := <-keys.pressed:
+			switch key {
+			case 'q', 'Q', ctrlC, ctrlD:
+				return "", errQuit
+			case '\r', '\n', ' ':
+				return "a key was pressed", nil
+			}
+		}
+	}
+}
+
+// round starts the endpoint where that is asked for, and judges: first what failed
+// last, then the rest. An error is a mistake of the command line.
+func (s *watchSession) round(ctx context.Context, reason string) error {
+	out := s.cmd.OutOrStdout()
+	if s.child != nil {
+		if err := s.child.restart(ctx); err != nil {
+			s.unjudged(ctx, reason, err)
+			return nil
+		}
+	}
+	if len(s.failed.ids) > 0 {
+		foreign.Printf(out, "%s: judging first what failed last: %s\n", reason, shortList(s.failed.ids, 8))
+		first, err := s.judge(ctx, s.failed.ids)
+		if err != nil || ctx.Err() != nil {
+			s.unjudged(ctx, reason, err)
+			return nil
+		}
+		if broken := brokenOf(first, s.failed.ids); len(broken) > 0 {
+			foreign.Printf(out, "still failing: %s\n", shortList(broken, 8))
+			if s.failed.asked {
+				s.failed.ids = broken
+				s.show(reason, first)
+				return nil
+			}
+		}
+	}
+	result, err := s.judge(ctx, s.options.Select)
+	var usage *conformance.UsageError
+	switch {
+	case errors.As(err, &usage) && s.runs == 0:
+		return judgeError(err)
+	case err != nil || ctx.Err() != nil:
+		s.unjudged(ctx, reason, err)
+		return nil
+	}
+	s.show(reason, result)
+	if result.Verdict != conformance.Unknown {
+		s.last, s.failed.ids = result, failedIn(result)
+	}
+	return nil
+}
+
+// brokenOf are those of some checks that a report shows broken; what they build on
+// is in it, too.
+func brokenOf(r *conformance.Report, ids []string) []string {
+	return slices.DeleteFunc(failedIn(r), func(id string) bool { return !slices.Contains(ids, id) })
+}
+
+// judge is one run with a journal of its own.
+func (s *watchSession) judge(ctx context.Context, selected []string) (*conformance.Report, error) {
+	o := s.options
+	o.Select = selected
+	if o.Write {
+		s.judged++
+		o.Journal = strings.TrimSuffix(journalName(time.Now()), ".ndjson") + fmt.Sprintf("-%d.ndjson", s.judged)
+	}
+	step, done := progress(s.cmd.ErrOrStderr(), true)
+	o.Progress = step
+	result, err := conformance.Run(ctx, s.target, o)
+	done()
+	if o.Write && err == nil {
+		dropJournal(o.Journal, result)
+	}
+	return result, err
+}
+
+func changedWords(names []string) string { return shortList(names, 3) + " changed" }
+
+// shortList names at most n.
+func shortList(names []string, n int) string {
+	if len(names) <= n {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:n], ", "), len(names)-n)
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+	"github.com/destkit/destkit/internal/foreign"
+)
+
+// clear empties the screen of a terminal.
+func (s *watchSession) clear() {
+	out := s.cmd.OutOrStdout()
+	if terminal(out) && os.Getenv("TERM") != "dumb" {
+		_, _ = io.WriteString(foreign.Raw(out), "\x1b[H\x1b[2J")
+	}
+}
+
+// head begins the screen of a run.
+func (s *watchSession) head(reason string) {
+	s.runs++
+	s.clear()
+	foreign.Printf(s.cmd.OutOrStdout(), "run %d: %s\n", s.runs, reason)
+}
+
+// unjudged says why a run came to no result; an interrupted one says nothing.
+func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
+	if ctx.Err() != nil || err == nil {
+		return
+	}
+	s.status = statusUntested
+	s.head(reason)
+	foreign.Print(s.cmd.OutOrStdout(), "not judged: "+err.Error()+"\n")
+}
+
+// show writes the reports of a run and its screen.
+func (s *watchSession) show(reason string, r *conformance.Report) {
+	s.status = r.ExitStatus
+	s.head(reason)
+	if err := s.outputs.write(s.cmd.OutOrStdout(), r); err != nil {
+		foreign.Println(s.cmd.ErrOrStderr(), "destkit: "+err.Error())
+		s.status = worst(s.status, statusUntested)
+	}
+	for _, line := range s.lines(r) {
+		foreign.Println(s.cmd.OutOrStdout(), line)
+	}
+}
+
+// linesOfFinding is how many lines of the screen a failure takes at most.
+const linesOfFinding = 6
+
+// lines are the screen of a run: what changed, the first failures, the verdict.
+func (s *watchSession) lines(r *conformance.Report) []string {
+	var lines []string
+	if s.last != nil && r.Verdict != conformance.Unknown {
+		lines = append(lines, changeLines(report.Compare(s.last, r))...)
+	}
+	for _, p := range r.Problems {
+		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*width(s.cmd.OutOrStdout())))
+	}
+	room := max(1, (s.height()-len(lines)-8)/linesOfFinding)
+	var more []string
+	for _, check := range r.Checks {
+		switch {
+		case !brokenStatus(check.Status):
+		case room == 0:
+			more = append(more, check.ID)
+		default:
+			lines = append(lines, s.failure(check)...)
+			room--
+		}
+	}
+	if len(more) > 0 {
+		lines = append(lines, "", "and "+shortList(more, 8))
+	}
+	return append(lines, "", r.Summary)
+}
+
+// changeLines say what is different from the run before.
+func changeLines(d report.Comparison) []string {
+	ids := func(list []report.Change) string {
+		var out []string
+		for _, change := range list {
+			out = append(out, change.ID)
+		}
+		return shortList(out, 8)
+	}
+	var said []string
+	if len(d.Fixed) > 0 {
+		said = append(said, "fixed: "+ids(d.Fixed))
+	}
+	if len(d.NewlyFailing) > 0 {
+		said = append(said, "new: "+ids(d.NewlyFailing))
+	}
+	if len(d.Changed) > 0 {
+		said = append(said, fmt.Sprintf("changed otherwise: %s", ids(d.Changed)))
+	}
+	if len(said) == 0 {
+		return []string{"nothing changed since the run before"}
+	}
+	return []string{strings.Join(said, "; ")}
+}
+
+// failure is a check with its first finding, one line for each part.
+func (s *watchSession) failure(check conformance.CheckResult) []string {
+	columns := width(s.cmd.OutOrStdout())
+	lines := []string{"", clipLine(fmt.Sprintf("%s  %s  %s", check.Status, check.ID, check.Title), columns)}
+	if len(check.Findings) == 0 {
+		return append(lines, clipLine("      "+check.Reason, columns))
+	}
+	f := check.Findings[0]
+	for _, part := range []struct{ label, text string }{{"expected  ", f.Expected}, {"actual    ", f.Actual}, {"Fix: ", f.Fix}} {
+		if part.text != "" {
+			lines = append(lines, clipLine("      "+part.label+part.text, columns))
+		}
+	}
+	return append(lines, "      explain:  destkit explain "+check.ID)
+}
+
+// clipLine puts a text on one line of a screen. The indentation stays.
+func clipLine(s string, columns int) string {
+	text := strings.TrimLeft(s, " ")
+	indent := len(s) - len(text)
+	return s[:indent] + foreign.Clip(foreign.Line(text), max(columns-indent-1, 20))
+}
+
+// height is the number of lines of the screen, 24 without one.
+func (s *watchSession) height() int {
+	if file, ok := foreign.Raw(s.cmd.OutOrStdout()).(*os.File); ok {
+		if _, rows, err := term.GetSize(int(file.Fd())); err == nil && rows > 0 {
+			return rows
+		}
+	}
+	return 24
+}
+
+// waitingWords say what starts the next run.
+func (s *watchSession) waitingWords(keys *keyboard) string {
+	words := "waiting for changes below " + shortList(s.watching.paths, 3)
+	if keys.file != nil {
+		words += "; Enter judges again, q ends"
+	}
+	if s.child != nil {
+		words += "; output of the endpoint: " + s.child.log.Name()
+	}
+	return words
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/fsnotify/fsnotify"
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/conformance"
+	"github.com/destkit/destkit/conformance/report"
+)
+
+// cmdWatches is `watches NAME ARG...`: it runs `destkit ARG...` until `stops NAME` or
+// the end of the script. `sees` reads its output.
+func cmdWatches(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: watches NAME ARG...")
+	}
+	cmd := program(ts, args[1:]...)
+	cmd.Env = append(cmd.Env, "TMPDIR="+ts.Getenv("TMPDIR"))
+	cmd.Stderr = ts.Stderr()
+	out, err := cmd.StdoutPipe()
+	ts.Check(err)
+	ts.Check(cmd.Start())
+	r := &running{cmd: cmd, out: bufio.NewReader(out)}
+	ts.Defer(func() { _, _ = r.stop(os.Interrupt) })
+	simulators.Store(args[0], r)
+	ts.Setenv(args[0], args[0])
+}
+
+// cmdSees is `sees NAME TEXT...`: it reads lines until each text has come, in that
+// order, and prints them.
+func cmdSees(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: sees NAME TEXT...")
+	}
+	r, ok := simulators.Load(args[0])
+	if !ok {
+		ts.Fatalf("no program is called %s", args[0])
+	}
+	for _, text := range args[1:] {
+		for {
+			line, err := r.(*running).out.ReadString('\n')
+			_, _ = ts.Stdout().Write([]byte(line))
+			if err != nil {
+				ts.Fatalf("the output ended before %q: %v", text, err)
+			}
+			if strings.Contains(line, text) {
+				break
+			}
+		}
+	}
+}
+
+// TestWatchIgnores: what destkit and running programs write starts no run.
+func TestWatchIgnores(t *testing.T) {
+	own := filepath.Join(t.TempDir(), "r.json")
+	w := &fileWatch{own: []string{own}, names: map[string]bool{}, changed: make(chan struct{}, 1)}
+	for _, name := range []string{
+		own, filepath.Join(filepath.Dir(own), ".r.json.0f.tmp"), "destkit-journal-20260102-030405-1-2.ndjson", "app/.git", "node_modules",
+		"data.db-wal", "server.log", "a.js~", "__pycache__",
+	} {
+		require.True(t, w.ignored(name), name)
+	}
+	for _, name := range []string{"server.js", "server.json", "destkit.yaml", "app/model.py", "../r.json"} {
+		require.False(t, w.ignored(name), name)
+	}
+	w.note(fsnotify.Event{Name: "server.js", Op: fsnotify.Chmod})
+	require.Empty(t, w.names)
+	w.note(fsnotify.Event{Name: "./server.js", Op: fsnotify.Write})
+	require.Equal(t, []string{"server.js"}, w.settle(t.Context()))
+	require.Empty(t, w.settle(t.Context()), "a change is taken once")
+}
+
+// TestWatchedFolders: a folder that is made later is watched, one of dependencies is not.
+func TestWatchedFolders(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.MkdirAll(filepath.Join(dir, "node_modules", "a"), 0o700))
+	w, err := watchFolders([]string{dir}, nil)
+	require.NoError(t, err)
+	defer w.close()
+	require.Equal(t, []string{dir}, w.watcher.WatchList())
+	made := filepath.Join(dir, "made")
+	require.NoError(t, os.Mkdir(made, 0o700))
+	<-w.changed
+	require.ElementsMatch(t, []string{dir, made}, w.watcher.WatchList())
+}
+
+// TestChangesOfARun: fixed and new checks by their ids.
+func TestChangesOfARun(t *testing.T) {
+	of := func(a, b conformance.Status) *conformance.Report {
+		return &conformance.Report{Checks: []conformance.CheckResult{
+			{ID: "RES-002", Status: a, Gating: true}, {ID: "SEM-005", Status: b, Gating: true}}}
+	}
+	first, second := of(conformance.Fail, conformance.Pass), of(conformance.Pass, conformance.Fail)
+	require.Equal(t, []string{"fixed: RES-002; new: SEM-005"}, changeLines(report.Compare(first, second)))
+	require.Equal(t, []string{"nothing changed since the run before"}, changeLines(report.Compare(first, first)))
+	require.Equal(t, []string{"SEM-005"}, failedIn(second))
+	require.Empty(t, brokenOf(second, []string{"RES-002"}))
+}
