@@ -41,7 +41,7 @@ func (s *Server) handlers() map[string]call.Handler {
 		"fetchSyncRunRecords": s.fetchSyncRunRecords,
 	}
 	maps.Copy(all, s.rest.Operations())
-	maps.Copy(all, s.linkHandlers())
+	maps.Copy(all, s.links.LinkHandlers())
 	return all
 }
 
@@ -49,7 +49,7 @@ func (s *Server) handlers() map[string]call.Handler {
 // mistake of the program: the contract test finds them.
 func (s *Server) route() {
 	mux, byID := http.NewServeMux(), s.handlers()
-	s.routeLinks(mux)
+	s.links.RouteLinks(mux)
 	for _, described := range openapi.Operations() {
 		handle, ok := byID[described.ID]
 		if !ok {

@@ -32,6 +32,7 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/links"
 	"github.com/destkit/destkit/server/internal/problem"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
@@ -219,6 +220,7 @@ type Server struct {
 
 	latch  *latch.Latch
 	rest   *rest.Handlers
+	links  *links.Links
 	copies *latch.Line // of the snapshots and forks that are being made
 }
 

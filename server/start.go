@@ -23,6 +23,7 @@ import (
 	"github.com/destkit/destkit/server/internal/journal"
 	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/lifecycle"
+	"github.com/destkit/destkit/server/internal/links"
 	"github.com/destkit/destkit/server/internal/rest"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/sources"
@@ -169,6 +170,9 @@ func assemble(config Config) (*Server, error) {
 	s.rest = rest.New(rest.Parts{
 		Shared: s.shared, Log: s.log, Clock: s.clock, Work: s.background, Sources: s.sources, Mail: s.mail,
 		Random: config.Random, Process: config.Process,
+	})
+	s.links = links.New(links.Parts{
+		Shared: s.shared, Log: s.log, Clock: s.clock, Gate: s.gate, Sources: s.sources, Latch: s.latch, Perform: s.perform,
 	})
 	// Last, as it asks the other parts for what they serve.
 	s.route()

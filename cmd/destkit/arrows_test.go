@@ -81,6 +81,10 @@ var arrows = map[string][]string{
 		"server/api", "server/internal/background", "server/internal/call", "server/internal/cluster", "server/internal/store",
 		"server/internal/sync/clock", "server/internal/sync/executor", "server/internal/sync/ledger", "server/internal/sync/mapping",
 	},
+	"server/internal/links": {
+		"server/api", "server/internal/call", "server/internal/latch", "server/internal/problem", "server/internal/sources", "server/internal/store", "server/internal/strictjson",
+		"server/internal/sync/clock", "server/internal/sync/destination", "internal/foreign", "internal/source",
+	},
 	"server/internal/latch":             {"server/internal/problem"},
 	"server/internal/call":              {"server/api", "server/internal/dialect", "server/internal/problem", "server/internal/store", "server/internal/strictjson", "internal/foreign", "internal/suggest", "openapi"},
 	"server/internal/cluster/chronicle": {"server/internal/cluster/lease"},

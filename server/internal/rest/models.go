@@ -33,7 +33,7 @@ func modelOf(m *store.Model) api.Model {
 
 // ownModel finds the model of the path below the source of the path.
 func ownModel(c *call.Call, tx *store.Tx) (*store.Source, *store.Model, error) {
-	src, err := OwnSource(c, tx)
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -51,7 +51,7 @@ func follow(m *store.Model, d *store.Dataset) {
 // listModels lists the models of one source.
 func (h *Handlers) listModels(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Model, int64, error) {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -69,7 +69,7 @@ func (h *Handlers) createModel(c *call.Call) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) (err error) {
-		if src, err = OwnSource(c, tx); err == nil {
+		if src, err = ownSource(c, tx); err == nil {
 			a, err = h.sources.Access(tx, src)
 		}
 		return err

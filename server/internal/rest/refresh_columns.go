@@ -108,7 +108,7 @@ func (h *Handlers) columnsStatus(c *call.Call, kind string, target int64) (*call
 
 // namedTable finds the table that a query names.
 func namedTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := OwnSource(c, tx)
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -50,7 +50,7 @@ func segmentOf(g *store.Segment) api.FilterSegment {
 
 // ownSegment finds the segment of the path below the source of the path.
 func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
-	src, err := OwnSource(c, tx)
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func ownSegment(c *call.Call, tx *store.Tx) (*store.Segment, error) {
 // listFilterSegments lists the segments of a source.
 func (h *Handlers) listFilterSegments(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Segment, int64, error) {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -79,7 +79,7 @@ func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	var d *store.Dataset
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -104,7 +104,7 @@ func (h *Handlers) createFilterSegment(c *call.Call) (*call.Reply, error) {
 	}
 	err = c.Update(func(tx *store.Tx) error {
 		// Both may have been deleted while the source was asked.
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}
@@ -188,7 +188,7 @@ func (h *Handlers) updateFilterSegment(c *call.Call) (*call.Reply, error) {
 // deleteFilterSegment refuses while a sync reads from the segment.
 func (h *Handlers) deleteFilterSegment(c *call.Call) (*call.Reply, error) {
 	err := c.Update(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}

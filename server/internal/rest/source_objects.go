@@ -34,7 +34,7 @@ func (h *Handlers) listSourceObjects(c *call.Call) (*call.Reply, error) {
 	page, total := c.Page(), int64(0)
 	shown := []any{}
 	err := c.View(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}

@@ -34,8 +34,8 @@ func (h *Handlers) worksAs(src *store.Source) string {
 	return src.Engine
 }
 
-// OwnSource finds the source of the path in the caller's workspace.
-func OwnSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
+// ownSource finds the source of the path in the caller's workspace.
+func ownSource(c *call.Call, tx *store.Tx) (*store.Source, error) {
 	return tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
 }
 
@@ -48,7 +48,7 @@ func (h *Handlers) listSources(c *call.Call) (*call.Reply, error) {
 
 // fetchSource shows one source; its credentials are never returned.
 func (h *Handlers) fetchSource(c *call.Call) (*call.Reply, error) {
-	return call.OneOf(c, OwnSource, h.sourceOf)
+	return call.OneOf(c, ownSource, h.sourceOf)
 }
 
 // createSource stores a connection whatever its test says, so that a source can
@@ -103,7 +103,7 @@ func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 	var src *store.Source
 	var a sources.Access
 	err = c.View(func(tx *store.Tx) (err error) {
-		if src, err = OwnSource(c, tx); err == nil {
+		if src, err = ownSource(c, tx); err == nil {
 			a, err = h.sources.Access(tx, src)
 		}
 		return err
@@ -144,7 +144,7 @@ func (h *Handlers) updateSource(c *call.Call) (*call.Reply, error) {
 func (h *Handlers) deleteSource(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err := c.Update(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}

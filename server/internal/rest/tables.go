@@ -30,7 +30,7 @@ func tableNameOf(t *store.SourceTable) api.Table {
 // ownTable finds the table of the path. One that the source no longer has is not
 // found; it comes back under the same id when the source has it again.
 func ownTable(c *call.Call, tx *store.Tx) (*store.Source, *store.SourceTable, error) {
-	src, err := OwnSource(c, tx)
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -53,7 +53,7 @@ func (h *Handlers) fetchSourceTable(c *call.Call) (*call.Reply, error) {
 func (h *Handlers) refreshSourceTables(c *call.Call) (*call.Reply, error) {
 	var a sources.Access
 	err := c.View(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err == nil {
 			a, err = h.sources.Access(tx, src)
 		}
@@ -124,7 +124,7 @@ func (h *Handlers) readColumns(ctx context.Context, a sources.Access, t *store.S
 // fetchRefreshTablesStatus tells how a refresh of the tables goes.
 func (h *Handlers) fetchRefreshTablesStatus(c *call.Call) (*call.Reply, error) {
 	err := c.View(func(tx *store.Tx) error {
-		_, err := OwnSource(c, tx)
+		_, err := ownSource(c, tx)
 		return err
 	})
 	if err != nil {

@@ -99,7 +99,7 @@ func topicOf(t *store.Topic) api.Topic {
 
 // ownTopic finds the topic of the path below the source of the path.
 func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
-	src, err := OwnSource(c, tx)
+	src, err := ownSource(c, tx)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func ownTopic(c *call.Call, tx *store.Tx) (*store.Topic, error) {
 // listTopics lists the topics of a source; one that does not stream has none.
 func (h *Handlers) listTopics(c *call.Call) (*call.Reply, error) {
 	return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Topic, int64, error) {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -125,7 +125,7 @@ func (h *Handlers) createTopic(c *call.Call) (*call.Reply, error) {
 	}
 	t := &store.Topic{}
 	if err := c.Update(func(tx *store.Tx) error {
-		src, err := OwnSource(c, tx)
+		src, err := ownSource(c, tx)
 		if err != nil {
 			return err
 		}

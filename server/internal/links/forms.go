@@ -1,4 +1,4 @@
-package server
+package links
 
 import (
 	"context"
@@ -109,8 +109,8 @@ func connectionForm(title, lead, name string, fields []api.ConfigField, edit boo
 }
 
 // connectorOf describes a type of destination.
-func (s *Server) connectorOf(typ string) (api.Connector, error) {
-	for _, t := range s.gate.Types() {
+func (h *Links) connectorOf(typ string) (api.Connector, error) {
+	for _, t := range h.Gate.Types() {
 		if t.ServiceName == typ {
 			return t, nil
 		}
@@ -119,26 +119,26 @@ func (s *Server) connectorOf(typ string) (api.Connector, error) {
 }
 
 // linkForm is the page of a link as things are now.
-func (s *Server) linkForm(ctx context.Context, l *openLink) (page linkPage, err error) {
+func (h *Links) linkForm(ctx context.Context, l *openLink) (page linkPage, err error) {
 	switch l.Kind {
 	case linkSource:
-		described := s.sources.Described(l.Type)
+		described := h.Sources.Described(l.Type)
 		return connectionForm("Connect "+described.Label, "A source is created in the workspace "+l.who.Workspace.Name+", which reads what you allow.",
 			described.Label, described.ConfigurationFields.Fields, false), nil
 	case linkDestination, linkAuthorize:
-		connector, err := s.connectorOf(l.Type)
+		connector, err := h.connectorOf(l.Type)
 		return connectionForm("Connect "+connector.Label, "A destination is created in the workspace "+l.who.Workspace.Name+", into which records are written.",
 			connector.Label, connector.ConfigurationFields.Fields, false), err
 	}
-	err = s.store.View(ctx, func(tx *store.Tx) (err error) {
-		page, err = s.storedForm(tx, l)
+	err = h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
+		page, err = h.storedForm(tx, l)
 		return err
 	})
 	return page, err
 }
 
 // storedForm is the page of a link to what is in the store.
-func (s *Server) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
+func (h *Links) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 	const keeps = "What you leave empty stays as it is."
 	switch l.Kind {
 	case linkSourceEdit:
@@ -146,14 +146,14 @@ func (s *Server) storedForm(tx *store.Tx, l *openLink) (linkPage, error) {
 		if err != nil {
 			return linkPage{}, err
 		}
-		described := s.sources.Described(src.Type)
+		described := h.Sources.Described(src.Type)
 		return connectionForm("Change "+src.Name, keeps, src.Name, described.ConfigurationFields.Fields, true), nil
 	case linkDestinationEdit:
 		d, err := tx.Destination(l.WorkspaceID, *l.TargetID)
 		if err != nil {
 			return linkPage{}, err
 		}
-		connector, err := s.connectorOf(d.Type)
+		connector, err := h.connectorOf(d.Type)
 		return connectionForm("Change "+d.Name, keeps, d.Name, connector.ConfigurationFields.Fields, true), err
 	case linkSyncEdit:
 		y, err := tx.Sync(l.WorkspaceID, *l.TargetID)

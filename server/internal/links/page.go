@@ -1,4 +1,4 @@
-package server
+package links
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 	"github.com/destkit/destkit/server/internal/store"
 )
 
-//go:embed link_page.html
+//go:embed page.html
 var linkPageText string
 
 var linkTemplate = template.Must(template.New("link").Parse(linkPageText))
@@ -41,19 +41,19 @@ type openLink struct {
 	who call.Principal
 }
 
-// routeLinks serves the pages of links. Nobody sends a token in a header there: the
+// RouteLinks serves the pages of links. Nobody sends a token in a header there: the
 // address is the key.
-func (s *Server) routeLinks(mux *http.ServeMux) {
-	mux.HandleFunc("GET "+linkPath+"{token}", s.serveLink)
-	mux.HandleFunc("POST "+linkPath+"{token}", s.serveLink)
+func (h *Links) RouteLinks(mux *http.ServeMux) {
+	mux.HandleFunc("GET "+Path+"{token}", h.serveLink)
+	mux.HandleFunc("POST "+Path+"{token}", h.serveLink)
 }
 
 // serveLink shows the page of a link, or takes its answer.
-func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
+func (h *Links) serveLink(w http.ResponseWriter, r *http.Request) {
 	var form url.Values
 	if r.Method == http.MethodPost {
-		if !s.fromOwnPage(r) {
-			s.showLink(w, http.StatusForbidden, nil, linkPage{Title: "This form was sent by another site", Lead: "Nothing was changed. Open the link again."})
+		if !h.fromOwnPage(r) {
+			h.showLink(w, http.StatusForbidden, nil, linkPage{Title: "This form was sent by another site", Lead: "Nothing was changed. Open the link again."})
 			return
 		}
 		var err error
@@ -62,29 +62,29 @@ func (s *Server) serveLink(w http.ResponseWriter, r *http.Request) {
 			err = r.ParseForm()
 		})
 		if err != nil {
-			s.showLink(w, http.StatusBadRequest, nil, linkPage{Title: "The form cannot be read", Lead: "Go back and try again."})
+			h.showLink(w, http.StatusBadRequest, nil, linkPage{Title: "The form cannot be read", Lead: "Go back and try again."})
 			return
 		}
 		form = r.PostForm
 	}
-	s.latch.State.RLock()
-	defer s.latch.State.RUnlock()
+	h.Latch.State.RLock()
+	defer h.Latch.State.RUnlock()
 	ctx := latch.Holding(r.Context())
-	l, err := s.linkOfToken(ctx, r.PathValue("token"))
+	l, err := h.linkOfToken(ctx, r.PathValue("token"))
 	if err != nil {
-		s.showLinkFailure(w, l, err)
+		h.showLinkFailure(w, l, err)
 		return
 	}
 	if form == nil {
-		page, err := s.linkForm(ctx, l)
+		page, err := h.linkForm(ctx, l)
 		if err != nil {
-			s.showLinkFailure(w, l, err)
+			h.showLinkFailure(w, l, err)
 			return
 		}
-		s.showLink(w, http.StatusOK, l, page)
+		h.showLink(w, http.StatusOK, l, page)
 		return
 	}
-	s.answerLink(ctx, w, l, form)
+	h.answerLink(ctx, w, l, form)
 }
 
 // Why a link opens nothing.
@@ -94,9 +94,9 @@ var (
 )
 
 // linkOfToken finds a link that still opens its page.
-func (s *Server) linkOfToken(ctx context.Context, token string) (*openLink, error) {
+func (h *Links) linkOfToken(ctx context.Context, token string) (*openLink, error) {
 	l := &openLink{}
-	err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		if l.Link, err = tx.LinkByToken(token); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (s *Server) linkOfToken(ctx context.Context, token string) (*openLink, erro
 		return nil, err
 	case !l.UsedAt.IsZero():
 		return nil, errLinkUsed
-	case !s.clock.Now().Before(l.ExpiresAt):
+	case !h.Clock.Now().Before(l.ExpiresAt):
 		return nil, errLinkExpired
 	}
 	return l, nil
@@ -121,59 +121,59 @@ func (s *Server) linkOfToken(ctx context.Context, token string) (*openLink, erro
 // answerLink does what a person has decided, and sends the browser back. A link is
 // spent before anything is done, so that two answers at once do nothing twice; what
 // was not right can be sent again.
-func (s *Server) answerLink(ctx context.Context, w http.ResponseWriter, l *openLink, form url.Values) {
+func (h *Links) answerLink(ctx context.Context, w http.ResponseWriter, l *openLink, form url.Values) {
 	switch form.Get("answer") {
 	case "allow", "refuse":
 	default:
-		s.showLinkFailure(w, l, problem.InvalidField("answer", "must be allow or refuse"))
+		h.showLinkFailure(w, l, problem.InvalidField("answer", "must be allow or refuse"))
 		return
 	}
-	if err := s.store.Update(ctx, func(tx *store.Tx) error { return tx.UseLink(l.Link) }); err != nil {
+	if err := h.Shared.Store.Update(ctx, func(tx *store.Tx) error { return tx.UseLink(l.Link) }); err != nil {
 		if errors.Is(err, store.ErrConflict) {
 			err = errLinkUsed
 		}
-		s.showLinkFailure(w, l, err)
+		h.showLinkFailure(w, l, err)
 		return
 	}
 	if form.Get("answer") == "refuse" {
-		s.sendBack(w, l, url.Values{"status": {"refused"}})
+		h.sendBack(w, l, url.Values{"status": {"refused"}})
 		return
 	}
-	outcome, err := s.actOnLink(ctx, l, form)
+	outcome, err := h.actOnLink(ctx, l, form)
 	if err == nil {
 		outcome.Set("status", "success")
-		s.sendBack(w, l, outcome)
+		h.sendBack(w, l, outcome)
 		return
 	}
 	// The caller may have gone; the link opens again all the same.
-	_ = s.store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.ReopenLink(l.Link) })
+	_ = h.Shared.Store.Update(context.WithoutCancel(ctx), func(tx *store.Tx) error { return tx.ReopenLink(l.Link) })
 	f := problem.Of(err)
-	page, formErr := s.linkForm(ctx, l)
+	page, formErr := h.linkForm(ctx, l)
 	if formErr != nil || f.Code >= http.StatusInternalServerError {
-		s.showLinkFailure(w, l, err)
+		h.showLinkFailure(w, l, err)
 		return
 	}
 	page.refused(f, form)
-	s.showLink(w, f.Code, l, page)
+	h.showLink(w, f.Code, l, page)
 }
 
 // sendBack redirects to where the link's maker wanted, with what happened.
-func (s *Server) sendBack(w http.ResponseWriter, l *openLink, outcome url.Values) {
+func (h *Links) sendBack(w http.ResponseWriter, l *openLink, outcome url.Values) {
 	u, err := url.Parse(l.RedirectURI) // checked when the link was made
 	if err != nil {
-		s.showLinkFailure(w, l, err)
+		h.showLinkFailure(w, l, err)
 		return
 	}
 	query := u.Query()
 	maps.Copy(query, outcome)
 	u.RawQuery = query.Encode()
-	s.protectLink(w, l, "")
+	h.protectLink(w, l, "")
 	w.Header().Set("Location", u.String())
 	w.WriteHeader(http.StatusSeeOther)
 }
 
 // showLinkFailure shows why there is no page.
-func (s *Server) showLinkFailure(w http.ResponseWriter, l *openLink, err error) {
+func (h *Links) showLinkFailure(w http.ResponseWriter, l *openLink, err error) {
 	code, page := http.StatusGone, linkPage{Title: "This page is not available", Lead: "Ask for a new link where you found this one."}
 	switch {
 	case errors.Is(err, errLinkUsed), errors.Is(err, errLinkExpired):
@@ -183,23 +183,23 @@ func (s *Server) showLinkFailure(w http.ResponseWriter, l *openLink, err error) 
 	default:
 		f := problem.Of(err)
 		if code = f.Code; f.Cause != nil {
-			s.log.Error("page of a link failed", "error", f.Cause)
+			h.Log.Error("page of a link failed", "error", f.Cause)
 		}
 		page.Problems = []string{f.Message}
 	}
-	s.showLink(w, code, l, page)
+	h.showLink(w, code, l, page)
 }
 
 // showLink writes a page. l may be nil.
-func (s *Server) showLink(w http.ResponseWriter, code int, l *openLink, page linkPage) {
+func (h *Links) showLink(w http.ResponseWriter, code int, l *openLink, page linkPage) {
 	page.Nonce = rand.Text()
 	var text bytes.Buffer
 	if err := linkTemplate.Execute(&text, page); err != nil {
-		s.log.Error("page of a link cannot be written", "error", err)
+		h.Log.Error("page of a link cannot be written", "error", err)
 		http.Error(w, "the page cannot be written", http.StatusInternalServerError)
 		return
 	}
-	s.protectLink(w, l, page.Nonce)
+	h.protectLink(w, l, page.Nonce)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.WriteHeader(code)
 	_, _ = w.Write(text.Bytes())
@@ -207,7 +207,7 @@ func (s *Server) showLink(w http.ResponseWriter, code int, l *openLink, page lin
 
 // protectLink keeps a page from running, loading or framing anything but what it is
 // for: it may be framed by, and send the browser to, the site of its redirect_uri.
-func (s *Server) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
+func (h *Links) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
 	site := ""
 	if l != nil {
 		if u, err := url.Parse(l.RedirectURI); err == nil {
@@ -228,7 +228,7 @@ func (s *Server) protectLink(w http.ResponseWriter, l *openLink, nonce string) {
 
 // fromOwnPage reports whether a form comes from a page of this service: browsers say
 // where a request was made, and pages cannot change that.
-func (s *Server) fromOwnPage(r *http.Request) bool {
+func (h *Links) fromOwnPage(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" {
 		return false
 	}
@@ -240,7 +240,7 @@ func (s *Server) fromOwnPage(r *http.Request) bool {
 	if err != nil || u.Host == "" {
 		return false
 	}
-	if base, err := url.Parse(s.config.BaseURL); err == nil && base.Host != "" && u.Host == base.Host {
+	if base, err := url.Parse(h.Shared.BaseURL); err == nil && base.Host != "" && u.Host == base.Host {
 		return true // behind a proxy that gives another Host
 	}
 	return u.Host == r.Host

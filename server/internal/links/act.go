@@ -1,4 +1,4 @@
-package server
+package links
 
 import (
 	"context"
@@ -17,52 +17,52 @@ import (
 
 // actOnLink does what a person has allowed, through the API as the workspace, and
 // says what the browser takes back.
-func (s *Server) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Links) actOnLink(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	switch l.Kind {
 	case linkSource:
-		described := s.sources.Described(l.Type)
-		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "createSource", nil)
+		described := h.Sources.Described(l.Type)
+		return h.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "createSource", nil)
 	case linkDestination, linkAuthorize:
-		connector, err := s.connectorOf(l.Type)
+		connector, err := h.connectorOf(l.Type)
 		if err != nil {
 			return nil, err
 		}
-		return s.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "createDestination", nil)
+		return h.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "createDestination", nil)
 	case linkSourceEdit:
 		var src *store.Source
-		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			src, err = tx.Source(l.WorkspaceID, *l.TargetID)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		described := s.sources.Described(src.Type)
-		return s.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "updateSource", l.TargetID)
+		described := h.Sources.Described(src.Type)
+		return h.saveConnection(ctx, l, form, described.ConfigurationFields.Fields, "source", "updateSource", l.TargetID)
 	case linkDestinationEdit:
 		var d *store.Destination
-		err := s.store.View(ctx, func(tx *store.Tx) (err error) {
+		err := h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 			d, err = tx.Destination(l.WorkspaceID, *l.TargetID)
 			return err
 		})
 		if err != nil {
 			return nil, err
 		}
-		connector, err := s.connectorOf(d.Type)
+		connector, err := h.connectorOf(d.Type)
 		if err != nil {
 			return nil, err
 		}
-		return s.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "updateDestination", l.TargetID)
+		return h.saveConnection(ctx, l, form, connector.ConfigurationFields.Fields, "destination", "updateDestination", l.TargetID)
 	case linkSyncEdit:
-		return s.changeSyncByForm(ctx, l, form)
+		return h.changeSyncByForm(ctx, l, form)
 	case linkSyncs:
-		return s.changeSyncsByForm(ctx, l, form)
+		return h.changeSyncsByForm(ctx, l, form)
 	}
-	return s.changeSegmentsByForm(ctx, l, form)
+	return h.changeSegmentsByForm(ctx, l, form)
 }
 
 // saveConnection creates or changes a source or a destination.
-func (s *Server) saveConnection(ctx context.Context, l *openLink, form url.Values, fields []api.ConfigField, kind, operation string, id *int64) (url.Values, error) {
+func (h *Links) saveConnection(ctx context.Context, l *openLink, form url.Values, fields []api.ConfigField, kind, operation string, id *int64) (url.Values, error) {
 	credentials, err := credentialsOf(fields, form)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (s *Server) saveConnection(ctx context.Context, l *openLink, form url.Value
 		path[kind+"_id"] = *id
 	}
 	member := map[string]string{"source": "connection", "destination": "service_connection"}[kind]
-	text, err := s.perform(ctx, l.who, operation, path, map[string]any{member: connection})
+	text, err := h.Perform(ctx, l.who, operation, path, map[string]any{member: connection})
 	if err != nil {
 		return nil, err
 	}
@@ -100,9 +100,9 @@ func (s *Server) saveConnection(ctx context.Context, l *openLink, form url.Value
 
 // changeSync sends a sync back as it is read, with some of it changed: each dialect
 // takes that.
-func (s *Server) changeSync(ctx context.Context, l *openLink, id int64, change map[string]any) error {
+func (h *Links) changeSync(ctx context.Context, l *openLink, id int64, change map[string]any) error {
 	path := map[string]int64{"sync_id": id}
-	text, err := s.perform(ctx, l.who, "fetchSync", path, nil)
+	text, err := h.Perform(ctx, l.who, "fetchSync", path, nil)
 	if err != nil {
 		return err
 	}
@@ -117,12 +117,12 @@ func (s *Server) changeSync(ctx context.Context, l *openLink, id int64, change m
 	for key, value := range change {
 		read.Data[key] = value
 	}
-	_, err = s.perform(ctx, l.who, "updateSync", path, read.Data)
+	_, err = h.Perform(ctx, l.who, "updateSync", path, read.Data)
 	return err
 }
 
-func (s *Server) runSync(ctx context.Context, l *openLink, id int64) (run string, err error) {
-	text, err := s.perform(ctx, l.who, "triggerSync", map[string]int64{"sync_id": id}, nil)
+func (h *Links) runSync(ctx context.Context, l *openLink, id int64) (run string, err error) {
+	text, err := h.Perform(ctx, l.who, "triggerSync", map[string]int64{"sync_id": id}, nil)
 	if err != nil {
 		return "", err
 	}
@@ -135,14 +135,14 @@ func (s *Server) runSync(ctx context.Context, l *openLink, id int64) (run string
 	return fmt.Sprint(started.Data.ID), err
 }
 
-func (s *Server) changeSyncByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Links) changeSyncByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{"sync_id": {fmt.Sprint(*l.TargetID)}}
 	change := map[string]any{"label": form.Get("label"), "paused": form.Get("paused") == "true"}
-	if err := s.changeSync(ctx, l, *l.TargetID, change); err != nil {
+	if err := h.changeSync(ctx, l, *l.TargetID, change); err != nil {
 		return nil, err
 	}
 	if form.Get("run") == "true" {
-		run, err := s.runSync(ctx, l, *l.TargetID)
+		run, err := h.runSync(ctx, l, *l.TargetID)
 		if err != nil {
 			return nil, err
 		}
@@ -153,7 +153,7 @@ func (s *Server) changeSyncByForm(ctx context.Context, l *openLink, form url.Val
 
 // changeSyncsByForm pauses, resumes and runs syncs of the workspace, in the order of
 // their ids.
-func (s *Server) changeSyncsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Links) changeSyncsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
 	var ids []int64
 	for name := range form {
@@ -169,13 +169,13 @@ func (s *Server) changeSyncsByForm(ctx context.Context, l *openLink, form url.Va
 		var run string
 		switch form.Get(fmt.Sprintf("sync.%d", id)) {
 		case syncPause:
-			err = s.changeSync(ctx, l, id, map[string]any{"paused": true})
+			err = h.changeSync(ctx, l, id, map[string]any{"paused": true})
 			outcome.Add("paused_sync_id", fmt.Sprint(id))
 		case syncResume:
-			err = s.changeSync(ctx, l, id, map[string]any{"paused": false})
+			err = h.changeSync(ctx, l, id, map[string]any{"paused": false})
 			outcome.Add("resumed_sync_id", fmt.Sprint(id))
 		case syncRun:
-			run, err = s.runSync(ctx, l, id)
+			run, err = h.runSync(ctx, l, id)
 			outcome.Add("sync_run_id", run)
 		}
 		if err != nil {
@@ -186,14 +186,14 @@ func (s *Server) changeSyncsByForm(ctx context.Context, l *openLink, form url.Va
 }
 
 // changeSegmentsByForm deletes segments and creates one.
-func (s *Server) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
+func (h *Links) changeSegmentsByForm(ctx context.Context, l *openLink, form url.Values) (url.Values, error) {
 	outcome := url.Values{}
 	for _, name := range strictjson.SortedKeys(form) {
 		var sourceID, id int64
 		if _, err := fmt.Sscanf(name, "delete.%d.%d", &sourceID, &id); err != nil || form.Get(name) != "true" {
 			continue
 		}
-		if _, err := s.perform(ctx, l.who, "deleteFilterSegment", map[string]int64{"source_id": sourceID, "segment_id": id}, nil); err != nil {
+		if _, err := h.Perform(ctx, l.who, "deleteFilterSegment", map[string]int64{"source_id": sourceID, "segment_id": id}, nil); err != nil {
 			return nil, err
 		}
 		outcome.Add("deleted_segment_id", fmt.Sprint(id))
@@ -206,14 +206,14 @@ func (s *Server) changeSegmentsByForm(ctx context.Context, l *openLink, form url
 		return nil, problem.InvalidField("dataset_id", "must be one of the list")
 	}
 	var d *store.Dataset
-	err = s.store.View(ctx, func(tx *store.Tx) (err error) {
+	err = h.Shared.Store.View(ctx, func(tx *store.Tx) (err error) {
 		d, err = tx.Dataset(l.WorkspaceID, id)
 		return err
 	})
 	if err != nil {
 		return nil, err
 	}
-	text, err := s.perform(ctx, l.who, "createFilterSegment", map[string]int64{"source_id": d.SourceID}, map[string]any{
+	text, err := h.Perform(ctx, l.who, "createFilterSegment", map[string]int64{"source_id": d.SourceID}, map[string]any{
 		"name": form.Get("name"), "dataset_id": id, "query": form.Get("query"),
 	})
 	if err != nil {

@@ -1,6 +1,11 @@
-package server
+// Package links owns the links with which people give the credentials of a connection,
+// or change a sync in a form: the resource of the API and the pages that a link opens.
+package links
 
 import (
+	"context"
+	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -9,10 +14,32 @@ import (
 
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/call"
+	"github.com/destkit/destkit/server/internal/latch"
 	"github.com/destkit/destkit/server/internal/problem"
-	"github.com/destkit/destkit/server/internal/rest"
+	"github.com/destkit/destkit/server/internal/sources"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/clock"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 )
+
+// Links are the links with which people give the credentials of a connection:
+// the resource of the API, and the pages that a link opens.
+type Links struct{ Parts }
+
+// Parts are what links need of the service.
+type Parts struct {
+	Shared  *call.Shared
+	Log     *slog.Logger
+	Clock   *clock.Clock
+	Gate    *destination.Gate
+	Sources *sources.Sources
+	Latch   *latch.Latch
+	// Perform runs an operation of the API for a caller, and gives its reply as JSON.
+	Perform func(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error)
+}
+
+// New assembles them.
+func New(p Parts) *Links { return &Links{p} }
 
 // Kinds of links by what their page does.
 const (
@@ -29,8 +56,8 @@ const (
 // linkLife is how long a link opens its page, on the service's clock.
 const linkLife = 24 * time.Hour
 
-// linkPath is where the pages of links are: the token is all that opens one.
-const linkPath = "/connect/"
+// Path is where the pages of links are: the token is all that opens one.
+const Path = "/connect/"
 
 // linkBody is the body of every POST that makes a link.
 type linkBody struct {
@@ -68,7 +95,7 @@ func checkRedirect(uri *string) []api.Problem {
 // linkOf shows a link.
 func linkOf(c *call.Call, l *store.Link) api.Link {
 	shown := api.Link{
-		ID: l.ID, URI: c.Site() + linkPath + l.Token, RedirectURI: l.RedirectURI,
+		ID: l.ID, URI: c.Site() + Path + l.Token, RedirectURI: l.RedirectURI,
 		ExpiresAt: api.Time{Time: l.ExpiresAt}, UsedAt: api.At(l.UsedAt), CreatedAt: api.Time{Time: l.CreatedAt},
 	}
 	if l.Type != "" {
@@ -78,7 +105,7 @@ func linkOf(c *call.Call, l *store.Link) api.Link {
 }
 
 // listLinks lists the links of one kind in the workspace.
-func (s *Server) listLinks(kind string) call.Handler {
+func (h *Links) listLinks(kind string) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		return call.PageOf(c, func(tx *store.Tx, page store.Page) ([]*store.Link, int64, error) {
 			return tx.Links(c.Who.WorkspaceID, kind, nil, page)
@@ -87,13 +114,13 @@ func (s *Server) listLinks(kind string) call.Handler {
 }
 
 // createLink makes a link of a kind. target finds what it edits; nil: nothing.
-func (s *Server) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
+func (h *Links) createLink(kind string, target func(c *call.Call, tx *store.Tx) (id int64, err error)) call.Handler {
 	return func(c *call.Call) (*call.Reply, error) {
 		var body linkBody
 		if err := c.Decode(&body); err != nil {
 			return nil, err
 		}
-		l, err := s.newLink(c, kind, body, target)
+		l, err := h.newLink(c, kind, body, target)
 		if err != nil {
 			return nil, err
 		}
@@ -101,9 +128,9 @@ func (s *Server) createLink(kind string, target func(c *call.Call, tx *store.Tx)
 	}
 }
 
-func (s *Server) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
+func (h *Links) newLink(c *call.Call, kind string, body linkBody, target func(c *call.Call, tx *store.Tx) (int64, error)) (*store.Link, error) {
 	l := &store.Link{WorkspaceID: c.Who.WorkspaceID, Kind: kind, Type: body.Type}
-	problems := append(s.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
+	problems := append(h.checkLinkType(kind, body.Type), checkRedirect(body.RedirectURI)...)
 	if body.RedirectURI != nil {
 		l.RedirectURI = *body.RedirectURI
 	}
@@ -119,24 +146,24 @@ func (s *Server) newLink(c *call.Call, kind string, body linkBody, target func(c
 		if len(problems) > 0 {
 			return problem.Invalid(problems)
 		}
-		l.ExpiresAt = s.clock.Now().Add(linkLife)
+		l.ExpiresAt = h.Clock.Now().Add(linkLife)
 		return tx.CreateLink(l)
 	})
 	return l, err
 }
 
 // checkLinkType: only types whose credentials can be given in a form.
-func (s *Server) checkLinkType(kind, typ string) []api.Problem {
+func (h *Links) checkLinkType(kind, typ string) []api.Problem {
 	var known []string
 	switch kind {
 	case linkSource:
-		for _, t := range s.sources.Types().Types() {
-			if s.sources.Refused(t.ServiceName) == nil && api.Linkable(t.ConfigurationFields) {
+		for _, t := range h.Sources.Types().Types() {
+			if h.Sources.Refused(t.ServiceName) == nil && api.Linkable(t.ConfigurationFields) {
 				known = append(known, t.ServiceName)
 			}
 		}
 	case linkDestination, linkAuthorize:
-		for _, t := range s.gate.Types() {
+		for _, t := range h.Gate.Types() {
 			if t.CreatableViaAPI && api.Linkable(t.ConfigurationFields) {
 				known = append(known, t.ServiceName)
 			}
@@ -154,20 +181,20 @@ func (s *Server) checkLinkType(kind, typ string) []api.Problem {
 
 // authorizeURL makes a link to the page on which a person allows the service to
 // write.
-func (s *Server) authorizeURL(c *call.Call) (*call.Reply, error) {
+func (h *Links) authorizeURL(c *call.Call) (*call.Reply, error) {
 	query := c.R.URL.Query()
 	redirect := query.Get("redirect_uri")
-	l, err := s.newLink(c, linkAuthorize, linkBody{Type: query.Get("type"), RedirectURI: &redirect}, nil)
+	l, err := h.newLink(c, linkAuthorize, linkBody{Type: query.Get("type"), RedirectURI: &redirect}, nil)
 	if err != nil {
 		return nil, err
 	}
 	return &call.Reply{Code: http.StatusOK, Body: map[string]string{"authorize_url": linkOf(c, l).URI}}, nil
 }
 
-// linkHandlers are the operations that make and list links.
-func (s *Server) linkHandlers() map[string]call.Handler {
+// LinkHandlers are the operations that make and list links.
+func (h *Links) LinkHandlers() map[string]call.Handler {
 	source := func(c *call.Call, tx *store.Tx) (int64, error) {
-		src, err := rest.OwnSource(c, tx)
+		src, err := tx.Source(c.Who.WorkspaceID, c.ID("source_id"))
 		if err != nil {
 			return 0, err
 		}
@@ -185,17 +212,17 @@ func (s *Server) linkHandlers() map[string]call.Handler {
 		return y.ID, err
 	}
 	return map[string]call.Handler{
-		"listSourceConnectLinks":       s.listLinks(linkSource),
-		"createSourceConnectLink":      s.createLink(linkSource, nil),
-		"listDestinationConnectLinks":  s.listLinks(linkDestination),
-		"createDestinationConnectLink": s.createLink(linkDestination, nil),
-		"createSourceEditLink":         s.createLink(linkSourceEdit, source),
-		"createDestinationEditLink":    s.createLink(linkDestinationEdit, destination),
-		"createSyncEditLink":           s.createLink(linkSyncEdit, sync),
-		"listSyncManagementLinks":      s.listLinks(linkSyncs),
-		"createSyncManagementLink":     s.createLink(linkSyncs, nil),
-		"listSegmentManagementLinks":   s.listLinks(linkSegments),
-		"createSegmentManagementLink":  s.createLink(linkSegments, nil),
-		"fetchAuthorizeURL":            s.authorizeURL,
+		"listSourceConnectLinks":       h.listLinks(linkSource),
+		"createSourceConnectLink":      h.createLink(linkSource, nil),
+		"listDestinationConnectLinks":  h.listLinks(linkDestination),
+		"createDestinationConnectLink": h.createLink(linkDestination, nil),
+		"createSourceEditLink":         h.createLink(linkSourceEdit, source),
+		"createDestinationEditLink":    h.createLink(linkDestinationEdit, destination),
+		"createSyncEditLink":           h.createLink(linkSyncEdit, sync),
+		"listSyncManagementLinks":      h.listLinks(linkSyncs),
+		"createSyncManagementLink":     h.createLink(linkSyncs, nil),
+		"listSegmentManagementLinks":   h.listLinks(linkSegments),
+		"createSegmentManagementLink":  h.createLink(linkSegments, nil),
+		"fetchAuthorizeURL":            h.authorizeURL,
 	}
 }
