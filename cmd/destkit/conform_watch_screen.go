@@ -62,6 +62,9 @@ func (s *watchSession) lines(r *conformance.Report) []string {
 		lines = append(lines, changeLines(report.Compare(s.last, r))...)
 	}
 	for _, p := range r.Problems {
+		if p.Kind == "gate" { // the failures say it
+			continue
+		}
 		lines = append(lines, clipLine(strings.TrimSuffix("problem: "+p.Message+". Fix: "+p.Fix, ". Fix: "), 3*width(s.cmd.OutOrStdout())))
 	}
 	room := max(1, (s.height()-len(lines)-8)/linesOfFinding)
