@@ -100,7 +100,7 @@ func assemble(config Config) (*Server, error) {
 		return nil, err
 	}
 	config = s.config // a rule to break may be in it
-	s.shared = &call.Shared{Dialect: dialect, BaseURL: config.BaseURL, MaxBody: config.MaxBody, Before: config.before}
+	s.shared = &call.Shared{Dialect: s.dialect, BaseURL: config.BaseURL, MaxBody: config.MaxBody, Before: config.before}
 	s.clock = clock.New(s.systemTime(config.SystemClock))
 	// Work on the clock has no caller who would see it fail.
 	s.clock.OnPanic(func(name string, value any, stack []byte) {

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 
@@ -18,7 +17,7 @@ import (
 func (s *watchSession) clear() {
 	out := s.cmd.OutOrStdout()
 	if terminal(out) && os.Getenv("TERM") != "dumb" {
-		_, _ = io.WriteString(foreign.Raw(out), "\x1b[H\x1b[2J")
+		_, _ = foreign.Raw(out).Write([]byte("\x1b[H\x1b[2J")) // our own escapes
 	}
 }
 
