@@ -71,9 +71,6 @@ type passage struct {
 	done   chan struct{}
 }
 
-// ErrEnded ends a passage.
-var ErrEnded = errors.New("the world is replaced by a snapshot")
-
 // Stand keeps all calls out and ends those that wait for the clock: for what
 // replaces or ends the world. Seeds end before; calls go on meanwhile.
 func (l *Latch) Stand(ctx context.Context) (release func(), err error) {
@@ -96,14 +93,14 @@ func (l *Latch) Stand(ctx context.Context) (release func(), err error) {
 }
 
 // Through runs fn until the world is replaced.
-func (p *passages) Through(ctx context.Context, fn func(ctx context.Context) error) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (p *passages) Through(caller context.Context, fn func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancel(caller)
 	defer cancel()
 	own := &passage{cancel, make(chan struct{})}
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		return ErrEnded
+		return ErrReplaced
 	}
 	if p.ends == nil {
 		p.ends = map[*passage]bool{}
@@ -116,7 +113,13 @@ func (p *passages) Through(ctx context.Context, fn func(ctx context.Context) err
 		p.mu.Unlock()
 		close(own.done)
 	}()
-	return fn(ctx)
+	err := fn(ctx)
+	// It was ended, also where who wanted to replace the state has given up since: the
+	// caller has not left.
+	if err != nil && ctx.Err() != nil && caller.Err() == nil {
+		return ErrReplaced
+	}
+	return err
 }
 
 // stop ends all of them and lets none begin until open is called. It does not wait
