@@ -24,15 +24,15 @@ type book[T any] struct {
 	sign func(*T, int64) // writes its number into an entry
 	show func(*T)        // takes secrets out of an entry that leaves the ring; nil: there are none
 
-	To    *journalWriter // nil: the ring is the journal
-	Turn  *sync.Mutex    // of who writes to the database; guards what follows
-	Next  *chronicle.Batch
-	purse *budget
+	To     *journalWriter // nil: the ring is the journal
+	Turn   *sync.Mutex    // of who writes to the database; guards what follows
+	Next   *chronicle.Batch
+	budget *budget
 }
 
 // newBook is a journal in memory.
 func newBook[T any](kind string, room, pace int, size func(*T) int) book[T] {
-	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(MostEntries, room, size), Turn: &sync.Mutex{}, purse: &budget{}}
+	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(MostEntries, room, size), Turn: &sync.Mutex{}, budget: &budget{}}
 }
 
 // add keeps an entry. It never waits for the database.
@@ -155,10 +155,10 @@ func (b *book[T]) WriteNext(ctx context.Context) error {
 	return nil
 }
 
-// Batch takes the newest entries that the purse pays for; the others are only
+// Batch takes the newest entries that the budget pays for; the others are only
 // counted, as those are that a ring has no room for.
 func (b *book[T]) Batch(now time.Time) *chronicle.Batch {
-	entries, size := b.purse.refill(now, b.pace, b.room)
+	entries, size := b.budget.refill(now, b.pace, b.room)
 	list, lost := b.ring.take(entries, min(size, largestBatch))
 	if len(list) == 0 && lost == 0 {
 		return nil
@@ -176,7 +176,7 @@ func (b *book[T]) Batch(now time.Time) *chronicle.Batch {
 		batch.Entries = append(batch.Entries, chronicle.Entry{Key: b.key(&list[i]), Text: text})
 		size += len(text)
 	}
-	b.purse.spend(len(list), size)
+	b.budget.spend(len(list), size)
 	return batch
 }
 

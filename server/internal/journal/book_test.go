@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestPurse: a burst is written, and what comes without end is not.
-func TestPurse(t *testing.T) {
+// TestBudget: a burst is written, and what comes without end is not.
+func TestBudget(t *testing.T) {
 	begin := time.Unix(0, 0)
 	p := &budget{}
 	entries, size := p.refill(begin, 7, 1<<20)
