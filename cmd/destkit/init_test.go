@@ -56,7 +56,9 @@ var complaints = regexp.MustCompile(`(?m)^ *(FAIL|FLAKY|WARN|HARNESS_ERROR) .*$`
 
 func initAndJudge(t *testing.T, language, store string) {
 	path := needRuntime(t, language, store)
-	folder, port := filepath.Join(t.TempDir(), "my destination"), freePorts(t)
+	folder := filepath.Join(t.TempDir(), "my destination")
+	port, err := postgrestest.FreePort()
+	require.NoError(t, err)
 	out, err := exec.Command("destkit", "init", folder, "--lang", language, "--store", store, "--port", fmt.Sprint(port)).CombinedOutput()
 	require.NoError(t, err, string(out))
 	start, judge := printedCommands(t, string(out))
@@ -143,21 +145,6 @@ func startSkeleton(t *testing.T, cmd *exec.Cmd) (stop func() string) {
 		_ = cmd.Wait() // the shell dies of the signal, too
 		return printed.String() + stderr.String()
 	}
-}
-
-// freePorts is a port that is free with the one after it.
-func freePorts(t *testing.T) int {
-	for range 100 {
-		port, err := postgrestest.FreePort()
-		require.NoError(t, err)
-		next, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(port+1)))
-		if err == nil {
-			require.NoError(t, next.Close())
-			return port
-		}
-	}
-	t.Fatal("no two free ports in a row")
-	return 0
 }
 
 // needRuntime gives the path on which the runtime of a skeleton is.

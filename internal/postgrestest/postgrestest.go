@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -173,11 +174,28 @@ func start() (s *server, err error) {
 	return s, nil
 }
 
-// FreePort is a port of the loopback on which nobody listens.
+// FreePort is a port of the loopback on which nobody listens, with the port after it.
+// It lies below the ports that a system hands out by itself, from 32768 on Linux and
+// 49152 elsewhere: a connection that some other test opens meanwhile cannot take it.
 func FreePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+	var err error
+	for range 100 {
+		port := 20_000 + 2*rand.IntN(5_000)
+		if err = listen(port); err == nil {
+			err = listen(port + 1)
+		}
+		if err == nil {
+			return port, nil
+		}
 	}
-	return l.Addr().(*net.TCPAddr).Port, l.Close()
+	return 0, err
+}
+
+// listen opens a port and closes it again.
+func listen(port int) error {
+	l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err
+	}
+	return l.Close()
 }
