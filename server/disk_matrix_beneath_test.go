@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,9 @@ import (
 
 	"github.com/destkit/destkit/internal/diskfault"
 )
+
+// oneMore is a row that the next run has to send.
+const oneMore = `INSERT INTO customers (id, email, name) VALUES (5, 'edsger@example.com', 'Edsger')`
 
 // beneathCells let the disk fail beneath the database of the service.
 func beneathCells() (cells []diskCellOfService) {
@@ -59,6 +63,69 @@ func beneathCells() (cells []diskCellOfService) {
 			require.Contains(t, string(a.text), c.answer[len("500, "):])
 			w.whole()
 		})
+		add("a sync run, as it begins", "refused: "+c.answer+"; not there after a kill, the next one sends all", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
+			w.changeSource(oneMore)
+			before := string(w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", w.id), w.key, nil).want(200).text)
+			disk.Fail(c.fault)
+			a := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", w.id), w.key, nil)
+			require.Positive(t, disk.Heal())
+			require.Equal(t, c.code, a.code, string(a.text))
+			require.Contains(t, string(a.text), c.answer[len("500, "):])
+			require.Equal(t, before, string(w.do("GET", fmt.Sprintf("/syncs/%d/sync_runs", w.id), w.key, nil).want(200).text))
+			w.kill()
+			require.NoError(t, w.start())
+			w.whole()
+		})
+		add("a sync run, at work", "recovered: it waits for the disk and ends as it would have; after a kill each record is there once", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
+			w.changeSource(oneMore)
+			reached, release := w.hold()
+			run := w.do("POST", fmt.Sprintf("/syncs/%d/trigger", w.id), w.key, nil).want(200).id("data.sync_run_id")
+			<-reached
+			disk.Fail(c.fault)
+			release()
+			w.control("POST", "/settle", nil).want(200)
+			shown := func() *answer { return w.do("GET", fmt.Sprintf("/sync_runs/%d", run), w.key, nil).want(200) }
+			require.Equal(t, "working", shown().at("data.status"))
+			killed := filepath.Join(t.TempDir(), "killed")
+			copyTree(t, w.dir, killed)
+			require.Positive(t, disk.Heal())
+			w.control("POST", "/clock", map[string]any{"advance": "5m"}).want(200)
+			ended := shown()
+			require.Equal(t, "completed", ended.at("data.status"), string(ended.text))
+			require.EqualValues(t, 1, ended.id("data.records_updated"), string(ended.text))
+			w.look = worldOf(w.world)
+			w.stop()
+			w.dir = killed
+			require.NoError(t, w.start())
+			w.control("POST", "/settle", nil).want(200)
+			require.Equal(t, "completed", shown().at("data.status"), string(shown().text))
+			w.whole()
+		})
+		for _, operation := range []string{"snapshot", "fork"} {
+			outcome := "refused: " + c.answer + "; no copy is left, nothing changed"
+			if c.fault.Op == diskfault.Sync {
+				outcome = "made: a copy is synced by who keeps it; nothing changed"
+			}
+			add(operation, outcome, func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
+				disk.Fail(c.fault)
+				var a *answer
+				if operation == "snapshot" {
+					a = w.control("GET", "/snapshot", nil)
+				} else {
+					a = w.control("POST", "/fork", `{"name":"x"}`)
+				}
+				met := disk.Heal()
+				if c.fault.Op == diskfault.Sync {
+					require.Less(t, a.code, 300, string(a.text))
+				} else {
+					require.Positive(t, met)
+					require.Equal(t, c.code, a.code, string(a.text))
+					require.Contains(t, string(a.text), c.answer[len("500, "):])
+					require.Empty(t, w.control("GET", "/forks", nil).want(200).at("forks"))
+				}
+				w.whole()
+			})
+		}
 		add("stop", "recovered: the log is kept; nothing lost", func(t *testing.T, w *diskWorld, disk *diskfault.Disk) {
 			disk.Fail(c.fault)
 			_ = w.s.Close()
