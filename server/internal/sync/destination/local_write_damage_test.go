@@ -60,3 +60,43 @@ func TestDamagedJournal(t *testing.T) {
 		}
 	}
 }
+
+// TestGoneJournal: a batch comes again after a crash, and the journal was removed. Whether
+// the file has it cannot be known, so it is refused; the next run appends.
+func TestGoneJournal(t *testing.T) {
+	dir := t.TempDir()
+	records := batchOf(`{"id":1,"name":"one"}`)
+	plan := filePlan(1, rpc.OperationInsert, "id", "id", "name")
+	send := func(plan *Plan) error {
+		_, err := folder(t, newGate(t, Options{}), dir, FormatCSV).Send(t.Context(), plan, records)
+		return err
+	}
+	require.NoError(t, send(plan))
+	plan.Resume()
+	require.NoError(t, send(plan))
+	const once = "id,name\n1,one\n"
+	require.Equal(t, once, content(t, dir, "out.csv"))
+	slots, err := filepath.Glob(filepath.Join(dir, ".out.csv.destkit-journal-*"))
+	require.NoError(t, err)
+	kept := map[string]string{}
+	for _, slot := range slots {
+		kept[slot] = content(t, "", slot)
+		require.NoError(t, os.Remove(slot))
+	}
+	require.ErrorContains(t, send(plan), "the journal of out.csv is gone, and the run was interrupted")
+	require.ErrorContains(t, send(plan.With(rpc.OperationInsert)), "then cancel the run")
+	require.Equal(t, once, content(t, dir, "out.csv"))
+	for slot, text := range kept {
+		require.NoError(t, os.WriteFile(slot, []byte(text), 0o600))
+	}
+	require.NoError(t, send(plan))
+	require.Equal(t, once, content(t, dir, "out.csv"))
+	for slot := range kept {
+		require.NoError(t, os.Remove(slot))
+	}
+	require.NoError(t, os.Truncate(filepath.Join(dir, "out.csv"), 0)) // nothing is there twice then
+	require.NoError(t, send(plan))
+	require.Equal(t, once, content(t, dir, "out.csv"))
+	require.NoError(t, send(filePlan(2, rpc.OperationInsert, "id", "id", "name")))
+	require.Equal(t, once+"1,one\n", content(t, dir, "out.csv"))
+}

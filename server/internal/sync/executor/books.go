@@ -250,7 +250,12 @@ func (r *run) skipper() *packer {
 // restart merges what was acknowledged so far into the state and goes on with
 // the same log.
 func (r *run) restart(ctx context.Context) error {
-	r.resumed = r.resumed || r.log.Resumed()
+	if r.log.Resumed() {
+		r.resumed = true
+		for _, plan := range r.plans {
+			plan.Resume()
+		}
+	}
 	if err := r.merge(ctx, r.meta()); err != nil {
 		return err
 	}

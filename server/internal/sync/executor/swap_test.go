@@ -120,3 +120,45 @@ func TestNothingCountsBeforeTheSwapIsCommitted(t *testing.T) {
 	require.Equal(t, int64(35), o.Updated)
 	require.Equal(t, 1, s.landed)
 }
+
+// TestARunThatGoesOnAsksForItsJournal: the journal of the file was removed while the run
+// was interrupted, so that a batch that comes again could be there twice.
+func TestARunThatGoesOnAsksForItsJournal(t *testing.T) {
+	w := newWorld(t, setup{options: Options{Backoff: Backoff{Tries: 2, First: 1}}})
+	file := w.files(t)
+	w.append(nil)
+	w.fill(1, 25_000)
+	ctx, stop := context.WithCancelCause(t.Context())
+	connected := w.change
+	w.change = func(j *Job) {
+		connected(j)
+		j.Report = func(p Progress) {
+			if p.Updated >= 10_000 {
+				stop(ErrStop)
+			}
+		}
+	}
+	w.run = 1
+	require.Equal(t, api.RunWorking, w.again(ctx).Status)
+	before := lines(t, file)
+	slots, err := filepath.Glob(filepath.Join(filepath.Dir(file), ".people.csv.destkit-journal-*"))
+	require.NoError(t, err)
+	require.NotEmpty(t, slots)
+	kept := map[string][]byte{}
+	for _, slot := range slots {
+		kept[slot], err = os.ReadFile(slot)
+		require.NoError(t, err)
+		require.NoError(t, os.Remove(slot))
+	}
+	w.change = connected
+	o := w.again(t.Context())
+	require.Equal(t, api.RunFailed, o.Status, "%+v", o)
+	require.Contains(t, o.Message+o.Detail, "the journal of people.csv is gone, and the run was interrupted")
+	require.Equal(t, before, lines(t, file))
+	for slot, text := range kept {
+		require.NoError(t, os.WriteFile(slot, text, 0o600))
+	}
+	o = w.sync()
+	require.Equal(t, api.RunCompleted, o.Status, "%+v", o)
+	require.Len(t, lines(t, file), 25_001)
+}
