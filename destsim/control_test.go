@@ -143,7 +143,7 @@ func TestHooks(t *testing.T) {
 }
 
 func TestHooksFile(t *testing.T) {
-	require.Equal(t, `# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/docs/schemas/hooks.json
+	require.Equal(t, `# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/cmd/destkit/schemas/hooks.json
 cleanup:
   url: "http://127.0.0.1:1/_control/hooks/cleanup"
 restart:

@@ -26,7 +26,7 @@ type hookRequest struct {
 }
 
 // hooksSchema is the line by which an editor knows the keys of the file.
-const hooksSchema = "# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/docs/schemas/hooks.json\n"
+const hooksSchema = "# yaml-language-server: $schema=https://raw.githubusercontent.com/destkit/destkit/main/cmd/destkit/schemas/hooks.json\n"
 
 // HooksFile is the YAML that tells a judge where the hooks of the simulator at
 // baseURL ("http://127.0.0.1:8080") are. A control token travels in the URLs,

@@ -23,11 +23,9 @@ const module = "github.com/destkit/destkit/"
 // means everything below. What is not listed may import nothing of ours.
 var arrows = map[string][]string{
 	"cmd/destkit": {
-		"clients/skeletons", "conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "docs/schemas", "features", "loadgen", "openapi", "server", "server/api",
-		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/suggest", "internal/yamldoc",
+		"conformance", "conformance/report", "conformance/service", "destsim", "destsim/rpc", "features", "loadgen", "openapi", "server", "server/api",
+		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
 	},
-
-	"clients/skeletons": {"destsim/rpc"},
 
 	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/suggest"},
 	"conformance/internal/hook":                {},
@@ -45,10 +43,9 @@ var arrows = map[string][]string{
 	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive"},
 	"destsim/rpc":                {},
 
-	"docs/schemas": {},
-	"features":     {},
-	"loadgen":      {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
-	"openapi":      {},
+	"features": {},
+	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
+	"openapi":  {},
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
@@ -121,11 +118,12 @@ var arrows = map[string][]string{
 	"internal/handles":   {}, // connections to SQLite share a table in the driver
 	"internal/keepalive": {}, // connections to databases that may vanish
 	"internal/liquid":    {},
-	"internal/loopback":  {}, // who may use a control endpoint
-	"internal/rawconn":   {}, // sockets without futile reads
-	"internal/page":      {}, // the look of HTML pages
-	"internal/reach":     {}, // files and hosts that may be reached
-	"internal/redact":    {}, // secrets in text from outside
+	"internal/loopback":  {},              // who may use a control endpoint
+	"internal/rawconn":   {},              // sockets without futile reads
+	"internal/page":      {},              // the look of HTML pages
+	"internal/reach":     {},              // files and hosts that may be reached
+	"internal/redact":    {},              // secrets in text from outside
+	"internal/skeletons": {"destsim/rpc"}, // what destkit init writes
 	"internal/source":    {"internal/connector", "internal/handles", "internal/keepalive", "internal/reach", "internal/yamldoc", "server/api"},
 	"internal/suggest":   {},
 	"internal/yamldoc":   {"internal/suggest"},

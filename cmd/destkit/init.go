@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/clients/skeletons"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/skeletons"
 	"github.com/destkit/destkit/internal/suggest"
 )
 

@@ -22,9 +22,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/clients/skeletons"
 	"github.com/destkit/destkit/internal/matrixtest"
 	"github.com/destkit/destkit/internal/postgrestest"
+	"github.com/destkit/destkit/internal/skeletons"
 )
 
 // TestInit does what the printed commands say, in fresh shells, for the two

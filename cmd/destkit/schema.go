@@ -1,6 +1,7 @@
 package main
 
 import (
+	"embed"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -9,10 +10,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/destkit/destkit/docs/schemas"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/internal/suggest"
 )
+
+// schemas has one file for each schema, schemas/NAME.json. TestSchemas makes them from
+// the types and flags that read and write these files.
+//
+//go:embed schemas/*.json
+var schemas embed.FS
 
 // newSchema prints the schemas of the files that destkit reads and writes.
 func newSchema() *cobra.Command {
@@ -20,7 +26,7 @@ func newSchema() *cobra.Command {
 		Use:   "schema [NAME]",
 		Short: "Print the JSON Schema of a file that destkit reads or writes",
 		Long: `Print the JSON Schema of a file that destkit reads or writes; without NAME list
-them. The schemas are in docs/schemas, too. An editor with a YAML language server
+them. The schemas are in cmd/destkit/schemas, too. An editor with a YAML language server
 completes keys and marks mistakes when this is the first line of a file:
 
   # yaml-language-server: $schema=` + schemaURL("config") + `
@@ -52,20 +58,20 @@ What the schema says of keys is what destkit does: unknown ones are refused.`,
 
 // schemaURL is where editors find a schema.
 func schemaURL(name string) string {
-	return "https://raw.githubusercontent.com/destkit/destkit/main/docs/schemas/" + name + ".json"
+	return "https://raw.githubusercontent.com/destkit/destkit/main/cmd/destkit/schemas/" + name + ".json"
 }
 
 type namedSchema struct{ name, title, text string }
 
 // readSchemas returns the embedded schemas by name.
 func readSchemas() ([]namedSchema, error) {
-	files, err := fs.Glob(schemas.FS, "*.json")
+	files, err := fs.Glob(schemas, "schemas/*.json")
 	if err != nil {
 		return nil, fmt.Errorf("list schemas: %w", err)
 	}
 	var all []namedSchema
 	for _, file := range files {
-		text, err := fs.ReadFile(schemas.FS, file)
+		text, err := fs.ReadFile(schemas, file)
 		if err != nil {
 			return nil, fmt.Errorf("read schema: %w", err)
 		}

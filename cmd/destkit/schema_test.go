@@ -17,11 +17,10 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/clients/skeletons"
 	"github.com/destkit/destkit/conformance"
 	"github.com/destkit/destkit/conformance/report"
 	"github.com/destkit/destkit/destsim"
-	"github.com/destkit/destkit/docs/schemas"
+	"github.com/destkit/destkit/internal/skeletons"
 	"github.com/destkit/destkit/internal/yamldoc"
 	"github.com/destkit/destkit/loadgen"
 	"github.com/destkit/destkit/server"
@@ -45,20 +44,20 @@ func madeSchemas(t *testing.T) map[string]string {
 	}
 }
 
-// TestSchemas keeps docs/schemas; -update writes them.
+// TestSchemas keeps the folder schemas; -update writes them.
 func TestSchemas(t *testing.T) {
 	made := madeSchemas(t)
 	for name, text := range made {
-		requirePage(t, "schemas/"+name+".json", text)
+		requirePage(t, "../cmd/destkit/schemas/"+name+".json", text)
 	}
-	files, err := filepath.Glob(filepath.Join(repository, "docs", "schemas", "*.json"))
+	files, err := filepath.Glob(filepath.Join("schemas", "*.json"))
 	require.NoError(t, err)
 	require.Len(t, files, len(made), "a schema that is no more")
 }
 
 func compiledSchema(t *testing.T, name string) *jsonschema.Schema {
 	t.Helper()
-	text, err := schemas.FS.ReadFile(name + ".json")
+	text, err := schemas.ReadFile("schemas/" + name + ".json")
 	require.NoError(t, err)
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	require.NoError(t, err)

@@ -72,7 +72,7 @@ func TestPipelinesOfTheGuide(t *testing.T) {
 		file, ok, err := Pipeline(pipeline)
 		require.NoError(t, err)
 		require.True(t, ok)
-		require.Equal(t, string(want), string(file.Content), "copy docs/ci/%s to clients/skeletons/common/existing/%s.yml", page, pipeline)
+		require.Equal(t, string(want), string(file.Content), "copy docs/ci/%s to internal/skeletons/common/existing/%s.yml", page, pipeline)
 	}
 	_, ok, err := Pipeline("none")
 	require.NoError(t, err)
