@@ -23,7 +23,8 @@ type simulator struct {
 	addr, file      string
 	secure          bool
 	caOut, hooksOut string
-	list, asJSON    bool
+	list            bool
+	parent          parent
 	profiling       profiling
 }
 
@@ -46,7 +47,7 @@ Records, schema, speed, limits, the token and a broken downstream are common to
 all; armed faults and violations, the journal, counts of calls and metrics are
 those of the process that is asked. All need the same objects, speed and limit.
 
-The first line says where it listens. It stops on SIGINT and SIGTERM.
+The first line says where it listens (--json: as JSON). It stops on SIGINT and SIGTERM.
 
 Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 		Example: `  destkit destsim
@@ -60,9 +61,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 			if s.list {
 				return s.listViolations(cmd.OutOrStdout())
 			}
-			if s.asJSON {
-				return usagef("--json goes with --list-violations")
-			}
+			s.parent.watch(cmd)
 			return s.run(cmd)
 		},
 	}
@@ -80,7 +79,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	f.StringVar(&s.hooksOut, "hooks-out", "", "write a hooks `FILE` for 'destkit conform --hooks'")
 	f.BoolVar(&s.config.EnforceLimits, "enforce-limits", false, "refuse what exceeds the declared speed and rate limit")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
-	f.BoolVar(&s.asJSON, "json", false, "with --list-violations: print JSON")
+	s.parent.register(f, "--list-violations")
 	s.profiling.register(cmd)
 	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
 	return cmd
@@ -88,7 +87,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 
 // listViolations prints one line, or one JSON object, for each violation.
 func (s *simulator) listViolations(w io.Writer) error {
-	return printViolations(w, destsim.Violations(), s.asJSON)
+	return printViolations(w, destsim.Violations(), s.parent.asJSON)
 }
 
 // printViolations lists what can be broken on purpose.
@@ -139,18 +138,21 @@ func (s *simulator) run(cmd *cobra.Command) error {
 	if err := s.writeHooks(url); err != nil {
 		return err
 	}
-	foreign.Printf(cmd.OutOrStdout(), "listening %s\n", url)
+	if err := s.parent.listening(cmd.OutOrStdout(), url, firstLine{}); err != nil {
+		return err
+	}
+	out := s.parent.notices(cmd)
 	for _, id := range s.config.Violate {
 		for _, v := range destsim.Violations() {
 			if v.ID == id {
-				foreign.Printf(cmd.OutOrStdout(), "breaking %s: %s\n", v.ID, v.Changes)
+				foreign.Printf(out, "breaking %s: %s\n", v.ID, v.Changes)
 			}
 		}
 	}
 	err = port.serve(cmd.Context(), ln)
 	// A fault that nobody met says that a test did not test what it meant to.
 	for _, f := range sim.UnfiredFaults() {
-		foreign.Printf(cmd.OutOrStdout(), "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
+		foreign.Printf(out, "fault %s (%s) never fired; its filters let %d through\n", f.ID, f.Fault.Kind, f.Matched)
 	}
 	return err
 }

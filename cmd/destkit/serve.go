@@ -43,7 +43,8 @@ type serving struct {
 	addr, dialect, seed, restore string
 	destinationCA, control       string
 	level, format                string // of the log
-	explainDialect, asJSON, list bool
+	explainDialect, list         bool
+	parent                       parent
 	profiling                    profiling
 }
 
@@ -61,7 +62,7 @@ snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
 
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
-start without one. Tokens in ` + envAccessToken + ` and
+start without one. With --json all that is one JSON object on the first line. Tokens in ` + envAccessToken + ` and
 ` + envWorkspaceKey + ` are taken over at every start and never
 printed. It stops on SIGINT and SIGTERM.
 
@@ -107,12 +108,11 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case s.explainDialect:
-				return explainDialect(cmd.OutOrStdout(), s.asJSON)
+				return explainDialect(cmd.OutOrStdout(), s.parent.asJSON)
 			case s.list:
-				return listServiceViolations(cmd.OutOrStdout(), s.asJSON)
-			case s.asJSON:
-				return usagef("--json goes with --explain-dialect and --list-violations")
+				return listServiceViolations(cmd.OutOrStdout(), s.parent.asJSON)
 			}
+			s.parent.watch(cmd)
 			err := s.run(cmd)
 			if cmd.Context().Err() != nil && errors.Is(err, context.Canceled) {
 				return nil // it was told to stop while it started
@@ -135,7 +135,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 	f.BoolVar(&s.explainDialect, "explain-dialect", false, "list every place where the two dialects differ, with its source")
 	f.StringSliceVar(&s.config.Violate, "violate", nil, "break the rule `ID`, such as SYN-001 or SYN-001.2, so that a judge of services can be judged (repeatable, or with commas)")
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
-	f.BoolVar(&s.asJSON, "json", false, "with --explain-dialect or --list-violations: print JSON")
+	s.parent.register(f, "--explain-dialect or --list-violations")
 	f.StringVar(&s.destinationCA, "destination-ca", "", "PEM `FILE` of authorities that destinations may be signed by, beside the public ones")
 	f.BoolVar(&s.config.AllowPlainHTTP, "allow-plain-http", false, "allow destinations over http beyond loopback")
 	s.reach.register(f, &s.config)
@@ -231,9 +231,13 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	port.handler = world
-	out := cmd.OutOrStdout()
 	// First of all, by which whoever started it finds the port.
-	foreign.Printf(out, "listening %s\n", url)
+	first := world.FirstTokens()
+	err = s.parent.listening(cmd.OutOrStdout(), url, firstLine{API: url + "/api/v1", Organization: s.notGiven(first)})
+	if err != nil {
+		return errors.Join(err, s.close(world))
+	}
+	out := s.parent.notices(cmd)
 	if key.made != "" {
 		foreign.Printf(out, "made the master key %s; keep it, nobody reads the secrets in %s without it\n", key.made, &s.place)
 	}
@@ -242,7 +246,9 @@ func (s *serving) run(cmd *cobra.Command) error {
 			foreign.Printf(out, "breaking %s: %s\n", v.ID, v.Changes)
 		}
 	}
-	s.printFirst(out, world.FirstTokens())
+	if !s.parent.asJSON {
+		s.printFirst(out, first)
+	}
 	if err = s.plant(cmd.Context(), out, world, seed); err == nil {
 		err = s.until(cmd.Context(), port, ln, world)
 	}
@@ -255,6 +261,21 @@ func (s *serving) run(cmd *cobra.Command) error {
 		err = untested(failed)
 	}
 	return err
+}
+
+// notGiven is first without the tokens that the environment gave.
+func (s *serving) notGiven(first *server.Tokens) *server.Tokens {
+	if first == nil {
+		return nil
+	}
+	shown := *first
+	if s.config.PersonalAccessToken != "" {
+		shown.PersonalAccessToken = ""
+	}
+	if s.config.WorkspaceAPIKey != "" {
+		shown.WorkspaceAPIKey = ""
+	}
+	return &shown
 }
 
 // printFirst shows what the first start has made, once.
