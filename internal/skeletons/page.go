@@ -65,7 +65,7 @@ var languages = map[string]language{
 		Title: "Go", Ending: "go", Image: "golang:1.26",
 		Action: "actions/setup-go@v5\n        with: {go-version-file: go.mod}",
 		Task:   "GoTool@0\n    inputs: {version: '1.26'}",
-		needs:  map[string]string{"": "Go 1.24 or newer", "postgres": "Go 1.25 or newer"},
+		needs:  map[string]string{"": "Go 1.24 or newer", "sqlite": "Go 1.26 or newer", "postgres": "Go 1.26 or newer"},
 		start:  map[string]string{"": "go run ."},
 		test:   map[string]string{"": "go test ./..."},
 	},

@@ -116,3 +116,33 @@ func TestConfiguration(t *testing.T) {
 		odd: "2021-03-29", "tags": []any{"text {n}"}, "bad": map[string]any{odd: "2023-02-30"},
 	}, opened.Fixtures[odd])
 }
+
+// TestGoModules: a module that a skeleton and destkit both need has one version. Then
+// updates reach both, and whoever builds both compiles it once: SQLite takes minutes.
+func TestGoModules(t *testing.T) {
+	ours := goModules(t, filepath.Join("..", "..", "go.mod"))
+	for _, store := range []string{"sqlite", "postgres"} {
+		theirs := goModules(t, filepath.Join("go", store, "go.mod.txt"))
+		require.NotEmpty(t, theirs)
+		for module, version := range theirs {
+			if own, both := ours[module]; both {
+				require.Equal(t, own, version, "%s of go/%s/go.mod.txt: run go get %s@%s and go mod tidy in a skeleton, and copy go.mod and go.sum", module, store, module, own)
+			}
+		}
+	}
+}
+
+// goModules are the versions in a go.mod.
+func goModules(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	versions := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		words := strings.Fields(strings.TrimPrefix(line, "require "))
+		if len(words) > 1 && strings.Contains(words[0], ".") && strings.HasPrefix(words[1], "v") {
+			versions[words[0]] = words[1]
+		}
+	}
+	return versions
+}
