@@ -93,3 +93,12 @@ func TestJSONIsHarmlessAndTheSame(t *testing.T) {
 	require.NoError(t, json.Unmarshal(b.Bytes(), &back))
 	require.Equal(t, value, back)
 }
+
+func TestAGroupKeepsItsLines(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, Group(NewWriter(&b, false), "a\n::error::t", "\nx\n::endgroup::\n ::error::b\n\x1b[31mred\x1b[0m\n"))
+	require.Equal(t, "::group::a ::error::t\nx\n\\::endgroup::\n \\::error::b\n\\u001b[31mred\\u001b[0m\n::endgroup::\n", b.String())
+	b.Reset()
+	require.NoError(t, Group(NewWriter(&b, true), "t", "\x1b[31mred\x1b[0m"))
+	require.Equal(t, "::group::t\n\x1b[31mred\x1b[0m\n::endgroup::\n", b.String())
+}

@@ -27,6 +27,26 @@ func Println(w io.Writer, args ...any) {
 	fmt.Fprintln(w, Args(args)...)
 }
 
+// Group prints text as a part that GitHub Actions folds away under its title. No line
+// of the text can end the group or give the runner another command.
+func Group(w io.Writer, title, text string) error {
+	raw := Raw(w)
+	if _, err := fmt.Fprintf(raw, "::group::%s\n", Line(title)); err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(NewWriter(raw, coloured(w)), strings.Trim(text, "\n")); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(raw, "::endgroup::")
+	return err
+}
+
+// coloured reports whether w lets colours pass.
+func coloured(w io.Writer) bool {
+	net, ok := w.(*Writer)
+	return ok && net.colours
+}
+
 // Args cleans the values of a format. Errors stay errors where %w needs them: whoever
 // prints the whole error cleans it.
 func Args(args []any) []any {
