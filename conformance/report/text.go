@@ -27,6 +27,9 @@ type Options struct {
 	// Rerun is the command of this run, without what it selected and reported; where
 	// there is no report to replay, a check is judged again with it.
 	Rerun string
+	// Group writes a part that is not about failures, under its title, where such
+	// parts can be folded away; nil: all parts are written alike.
+	Group func(w io.Writer, title, text string) error
 }
 
 // Bounds of what the short form shows; the JSON report has all.
@@ -52,22 +55,38 @@ func WriteText(w io.Writer, r *c.Report, opt Options) error {
 	}
 	opt.Width = max(opt.Width, 40)
 	t := &terminal{opt: opt, r: r}
-	t.notJudged()
-	t.head()
+	checks := []func(){}
 	if t.looked() {
-		t.table()
-		t.open()
+		checks = []func(){t.table, t.open}
 	}
-	t.notes()
-	t.own()
-	t.waived()
-	t.residue()
-	t.passes()
-	t.warnings()
-	t.problems()
-	t.failures()
-	t.printf("%s", t.paint(t.verdictColor(), line(r.Summary)))
-	_, err := io.WriteString(w, t.String())
+	for _, part := range []struct {
+		title string
+		write []func()
+	}{
+		{"", []func(){t.notJudged, t.head}},
+		{"checks by area, and what is undecided", checks},
+		{"notes", []func(){t.notes, t.own, t.waived, t.residue, t.passes}},
+		{"warnings", []func(){t.warnings}},
+		{"", []func(){t.problems, t.failures, func() { t.printf("%s", t.paint(t.verdictColor(), line(r.Summary))) }}},
+	} {
+		if err := t.part(w, part.title, part.write); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// part writes one part of the text, folded where it has a title and that is possible.
+func (t *terminal) part(w io.Writer, title string, write []func()) error {
+	for _, f := range write {
+		f()
+	}
+	text := t.String()
+	t.Reset()
+	if title != "" && text != "" && t.opt.Group != nil {
+		return t.opt.Group(w, title, text)
+	}
+	_, err := io.WriteString(w, text)
 	return err
 }
 
