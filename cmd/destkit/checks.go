@@ -36,7 +36,7 @@ Of a destination:
   probe          one more port (--probe-plain-http PORT)
 Of a service:
   nothing        things that the run makes and deletes again
-  clock          a clock that can be moved (--control-url); --patient waits for minutes
+  clock          a clock that can be moved (--control-url); --patient waits
 
 Who asks for a rule: spec (the specification of the service), jsonrpc (JSON-RPC
 2.0), published (published documentation), policy (this toolkit alone). With the

@@ -20,24 +20,29 @@ func newClean() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that an interrupted run left behind",
-		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that stand
-in its journal are deleted, through "delete" batches where the object accepts
-them, else through the hook "cleanup". A key that does not carry the run, as its
-template has it, is never deleted, whatever the journal says; for a run with keys of
-its own give its --key-template or --key-range. The journal of a judged service names the
-beginnings of names; give the base URL then. What is left is printed, one line for
-each record, and the exit status is 5.
+		Long: `Resume the clean-up of a run that was interrupted or killed. Only keys that
+stand in its journal are deleted, through "delete" batches where the object
+accepts them, else through the hook "cleanup". A key that does not carry the
+run, as its template has it, is never deleted, whatever the journal says; for a
+run with keys of its own give its --key-template or --key-range. The journal of
+a judged service names the beginnings of names; give the base URL then. What is
+left is printed, one line for each record, and the exit status is 5.
 
 That records are gone is said when it was seen: by the read-back hook, or by
-updates that are skipped. Without either they count as deleted by acknowledgement
-only: the exit status is 0, and the journal keeps them for a clean-up with a hook.
+updates that are skipped. Without either they count as deleted by
+acknowledgement only: the exit status is 0, and the journal keeps them for a
+clean-up with a hook.
 
-The URL is that of --url, of the argument, of $DESTKIT_URL or of the journal, the
-first that is there. A journal is a file that may have been changed: the token of
-$DESTKIT_TOKEN goes to a public address that it names only with --token-env.`,
+The URL is that of --url, of the argument, of $DESTKIT_URL or of the journal,
+the first that is there. A journal is a file that may have been changed: the
+token of $DESTKIT_TOKEN goes to a public address that it names only with
+--token-env.`,
 		Example: `  destkit clean --journal destkit-journal-20270131-101500-77.ndjson
-  destkit clean --journal run.ndjson --hooks hooks.yaml https://example.com/destination
-  destkit clean --journal run.ndjson --readback-url https://example.com/readback https://example.com/destination`,
+  destkit clean --journal run.ndjson --hooks hooks.yaml \
+      https://example.com/destination
+  destkit clean --journal run.ndjson \
+      --readback-url https://example.com/readback \
+      https://example.com/destination`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			url, err := cleanedURL(cmd, url, args, options.Journal)

@@ -40,21 +40,22 @@ func newConformService() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service BASE_URL",
 		Short: "Judge a service: its REST API, and how it calls destinations",
-		Long: `Judge the service whose API stands at BASE_URL (it ends in /api/v1): which rules
-of the API hold, and which of those by which it calls custom destinations:
-envelopes, planning, speed, limits, retries, statelessness, certificates, alerts.
+		Long: `Judge the service whose API stands at BASE_URL (it ends in /api/v1): which
+rules of the API hold, and which of those by which it calls custom
+destinations: envelopes, planning, speed, limits, retries, statelessness,
+certificates, alerts.
 
-The judge makes what it needs through the API (destinations, datasets, syncs), all
-with names that begin with zz-conf-, and deletes it again; nothing else is
+The judge makes what it needs through the API (destinations, datasets, syncs),
+all with names that begin with zz-conf-, and deletes it again; nothing else is
 touched. The destinations lead to simulators that this program starts, so the
 service must reach it: on the same machine it does, elsewhere --simulator-url
 names the address that leads to --simulator-listen.
 
-Tokens come from the environment: ` + envWorkspaceKey + ` (the workspace that
-is worked in) and ` + envAccessToken + ` (organization, invitations, users;
-without a key a workspace is made with it). Rows are read from queries: of an
-emulated warehouse that is made for the run, or of the SQL source named by
---source.
+Tokens come from the environment: ` + envWorkspaceKey + ` (the
+workspace that is worked in) and ` + envAccessToken + `
+(organization, invitations, users; without a key a workspace is made with it).
+Rows are read from queries: of an emulated warehouse that is made for the run,
+or of the SQL source named by --source.
 
 Rules about time (schedules, backoffs, caches, alerts) need a clock that can be
 moved: --control-url of the reference service, or any stand-in with the same
@@ -68,9 +69,12 @@ specification and what clients depend on are WAIVED with its name
 ('destkit serve --explain-dialect' lists them).
 
 Verdict, waivers, reports and exit statuses are those of 'destkit conform'.`,
-		Example: `  destkit conform service http://127.0.0.1:8080/api/v1 --control-url http://127.0.0.1:8080/_control
-  destkit conform service https://api.example.com/api/v1 --simulator-url https://tunnel.example.com --source 12
-  destkit conform service http://127.0.0.1:8080/api/v1 --select 'CALL-*' --report junit=junit.xml`,
+		Example: `  destkit conform service http://127.0.0.1:8080/api/v1 \
+      --control-url http://127.0.0.1:8080/_control
+  destkit conform service https://api.example.com/api/v1 --source 12 \
+      --simulator-url https://tunnel.example.com
+  destkit conform service http://127.0.0.1:8080/api/v1 --select 'CALL-*' \
+      --report junit=junit.xml`,
 		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
 		RunE: func(cmd *cobra.Command, args []string) error { return j.conform(cmd, args[0]) },
 	}
@@ -117,7 +121,7 @@ func (j *serviceJudgement) conform(cmd *cobra.Command, url string) error {
 	if ownJournal {
 		options.Journal = journalName(time.Now())
 	}
-	step, done := progress(cmd.ErrOrStderr(), true)
+	step, done := progress(cmd.ErrOrStderr(), j.quiet)
 	options.Progress = step
 	result, err := service.Run(cmd.Context(), j.target, options)
 	done()

@@ -55,6 +55,7 @@ type watchSession struct {
 	options  conformance.Options
 	outputs  outputs
 	failed   failedChecks
+	quiet    bool
 
 	files  *fileWatch
 	child  *childProcess // nil without --exec
@@ -202,7 +203,7 @@ func (s *watchSession) judge(ctx context.Context, selected []string) (*conforman
 		s.judged++
 		o.Journal = strings.TrimSuffix(journalName(time.Now()), ".ndjson") + fmt.Sprintf("-%d.ndjson", s.judged)
 	}
-	step, done := progress(s.cmd.ErrOrStderr(), true)
+	step, done := progress(s.cmd.ErrOrStderr(), s.quiet)
 	o.Progress = step
 	result, err := conformance.Run(ctx, s.target, o)
 	done()

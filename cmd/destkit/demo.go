@@ -37,10 +37,10 @@ func newDemo() *cobra.Command {
 	var d demo
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Run a sync of 100,000 rows into a simulated destination, and judge that destination",
+		Short: "Run a sync into a simulated destination, judge it, and load it",
 		Long: `Start the service and a simulated destination in this process, on loopback, the
-destination over https with a certificate authority of its own. Make a table with
-sample rows, and sync it through the REST API as any client would:
+destination over https with a certificate authority of its own. Make a table
+with sample rows, and sync it through the REST API as any client would:
 
   1. everything is new, and everything is sent
   2. nothing has changed, and nothing is sent
@@ -48,12 +48,12 @@ sample rows, and sync it through the REST API as any client would:
   4. the sync becomes a mirror, and what is gone from the table is deleted
 
 After each run its counters, the calls that the destination saw and the records
-that it holds are compared with what they must be. An audit reads every record back
-and holds it against the table and the ledger. Then the destination is judged
-with writes, a read-back hook and all other hooks, and once more with the rule
-` + demoBroken + ` broken, to show how a finding looks. At the end it is loaded for two seconds.
-All of it is on one page, ` + demoReport + `, which links to the reports of the two
-judgements and of the load.
+that it holds are compared with what they must be. An audit reads every record
+back and holds it against the table and the ledger. Then the destination is
+judged with writes, a read-back hook and all other hooks, and once more with
+the rule ` + demoBroken + ` broken, to show how a finding looks. At the end it is
+loaded for two seconds. All of it is on one page, ` + demoReport + `, which links
+to the reports of the two judgements and of the load.
 Nothing outside this machine is called.`,
 		Example: "  destkit demo\n  destkit demo --rows 1000000 --dir /tmp/demo\n  destkit demo --data ./demo-data",
 		Args:    arguments(0, 0, "no argument"),
@@ -66,12 +66,13 @@ Nothing outside this machine is called.`,
 			return err
 		},
 	}
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + demoExitTable + "\n")
+	endHelp(cmd, demoExitTable)
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&d.dir, "dir", "destkit-demo", "write the report into `DIR`")
 	f.StringVar(&d.data, "data", "", "keep the data of service and destination in `DIR`, which must be new or empty (default: gone at the end)")
 	f.Int64Var(&d.rows, "rows", 100_000, "make a table of `N` rows, 1000 to 1000000")
+	f.BoolVarP(&d.quiet, "quiet", "q", false, "no progress while it runs")
 	d.profiling.register(cmd)
 	return cmd
 }
@@ -80,6 +81,7 @@ Nothing outside this machine is called.`,
 type demo struct {
 	dir, data   string
 	rows        int64
+	quiet       bool
 	profiling   profiling
 	out, screen io.Writer
 

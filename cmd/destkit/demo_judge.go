@@ -61,7 +61,7 @@ func (d *demo) judge(ctx context.Context, violate []string) (_ *conformance.Repo
 	if err != nil {
 		return nil, err
 	}
-	step, done := progress(d.screen, true)
+	step, done := progress(d.screen, d.quiet)
 	result, err := conformance.Run(ctx, conformance.Target{URL: port.url + "/", Token: demoToken}, conformance.Options{
 		Write: true, Objects: []string{demoObject}, Roots: port.roots(), Hooks: hooks, Progress: step,
 		Readback: conformance.HookSpec{URL: port.url + "/_control/readback"}, Version: readBuild().Version,
@@ -83,7 +83,7 @@ func (d *demo) deliver(name string, one *judged) error {
 		return untested(err)
 	}
 	err := report.WriteText(d.out, one.Report, report.Options{
-		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data,
+		Color: colourful(d.out, false), Width: width(d.out), ReportFile: data, Group: groups(d.out),
 	})
 	if err != nil {
 		return untested(err)

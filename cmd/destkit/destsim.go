@@ -49,10 +49,11 @@ those of the process that is asked. All need the same objects, speed and limit.
 
 The first line says where it listens (--json: as JSON). It stops on SIGINT and SIGTERM.
 
-Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
+` + strings.Join(foldLines("Presets: "+strings.Join(destsim.Presets(), ", ")+".", helpColumns), "\n"),
 		Example: `  destkit destsim
   destkit destsim --addr 127.0.0.1:0 --preset crm --store sqlite:crm.db
-  destkit destsim --addr 127.0.0.1:0 --store 'postgres://me@db/sync?schema=destsim'
+  destkit destsim --addr 127.0.0.1:0 \
+      --store 'postgres://me@db/sync?schema=destsim'
   destkit destsim --violate RES-002 --violate TIM-001
   destkit destsim --tls --ca-out ca.pem --hooks-out hooks.yaml
   destkit destsim --list-violations`,
@@ -81,7 +82,7 @@ Presets: ` + strings.Join(destsim.Presets(), ", ") + `.`,
 	f.BoolVar(&s.list, "list-violations", false, "list the rules that can be broken, and how")
 	s.parent.register(f, "--list-violations")
 	s.profiling.register(cmd)
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
+	endHelp(cmd, serveExitTable)
 	return cmd
 }
 

@@ -15,13 +15,14 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
 		Short: "Compare the reports of two runs",
-		Long: `Compare two JSON reports, A before B: what fails newly, what was fixed, what else
-changed, and which settings differ so that the comparison is not fair.
+		Long: `Compare two JSON reports, A before B: what fails newly, what was fixed, what
+else changed, and which settings differ so that the comparison is not fair.
 
 The exit status is 1 when a gate fails in B that did not fail in A, or was not
-among its checks. What failed in A already is no reason, nor is a warning, a check
-that nobody can decide any more or a run that could not test: for those the
-verdicts stand beside each other, and 'destkit conform' has its own exit status.
+among its checks. What failed in A already is no reason, nor is a warning, a
+check that nobody can decide any more or a run that could not test: for those
+the verdicts stand beside each other, and 'destkit conform' has its own exit
+status.
 
 --markdown is made for a comment of a change: what got worse is in sight, the
 rest folded away, never more than 65,536 characters. Its first line is a hidden

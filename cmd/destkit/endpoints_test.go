@@ -79,6 +79,20 @@ func unhealthy() http.Handler {
 	})
 }
 
+// answers gives every call the same result.
+func answers(result string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var call struct {
+			ID json.RawMessage `json:"id"`
+		}
+		if err := json.NewDecoder(r.Body).Decode(&call); err != nil {
+			call.ID = json.RawMessage("null")
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"jsonrpc":"2.0","id":`+string(call.ID)+`,"result":`+result+`}`)
+	})
+}
+
 func endpointHandler(kind string) (http.Handler, func(), error) {
 	switch kind {
 	case "proxy": // the page of a proxy in front of nothing
@@ -91,6 +105,9 @@ func endpointHandler(kind string) (http.Handler, func(), error) {
 		return fixed(401, "application/json", `{"message":"who are you?"}`), func() {}, nil
 	case "not-found":
 		return http.NotFoundHandler(), func() {}, nil
+	case "odd-names": // objects whose names are more than names to a shell or a screen
+		return answers(`{"objects":[{"object_api_name":"$(touch evil)","label":"A"},{"object_api_name":"con\u001b[31mtact","label":"B"},` +
+			`{"object_api_name":"contact","label":"\u001b[2JC\n:1"}]}`), func() {}, nil
 	case "unhealthy":
 		return unhealthy(), func() {}, nil
 	case "slow-hook":

@@ -27,10 +27,11 @@ const (
 const exitTable = `Exit status:
   0  conformant, or done (undecided MUSTs are allowed unless --require-complete)
   1  a gate failed: the endpoint breaks a rule that the profile gates on
-  2  usage or configuration: unknown flag, key, check or object, nothing selected
+  2  usage or configuration: unknown flag, key, check or object, nothing
+     selected
   3  could not test: no answer, every call refused (401, 403) or answered by
-     something else than the endpoint (404, a web page), unhealthy, interrupted, a
-     broken hook
+     something else than the endpoint (404, a web page), unhealthy,
+     interrupted, a broken hook
   4  a waiver is stale, expired or unknown
   5  --require-clean was given, and records are left behind or were deleted by
      acknowledgement only
@@ -42,19 +43,19 @@ const exitTable = `Exit status:
 const serveExitTable = `Exit status:
   0  done, or stopped by SIGINT or SIGTERM
   2  usage or configuration: a flag, a key, a token or a file is no good
-  3  could not be done: the address or the data directory is in use, the database
-     does not answer, no room`
+  3  could not be done: the address or the data directory is in use, the
+     database does not answer, no room`
 
 // loadExitTable stands in the help texts of load and what is below it.
 const loadExitTable = `Exit status:
-  0  done; errors alone do not change it while some record was acknowledged: set a
-     limit with --fail-if 'errors>1%'
-  1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no rate,
-     not one record was acknowledged, or a comparison with --fail found something
-     worse
+  0  done; errors alone do not change it while some record was acknowledged:
+     set a limit with --fail-if 'errors>1%'
+  1  a --fail-if is broken, --abort-errors stopped it, a search confirmed no
+     rate, not one record was acknowledged, or a comparison with --fail found
+     something worse
   2  usage: a flag, a file or an object is no good; nothing was sent
-  3  the destination could not be asked, not one request got a complete reply, or the
-     load was interrupted: its result is whole all the same
+  3  the destination could not be asked, not one request got a complete reply,
+     or the load was interrupted: its result is whole all the same
   5  records that were to be deleted are left behind`
 
 // exitError is an error that carries the exit status of the program. Its
@@ -127,7 +128,7 @@ func screen(w io.Writer) io.Writer {
 	if _, ok := w.(*foreign.Writer); ok {
 		return w
 	}
-	return foreign.NewWriter(w, terminal(w))
+	return foreign.NewWriter(w, colourful(w, false))
 }
 
 // messageOf is what an error says on a screen. Lines of a usage error are the

@@ -23,10 +23,10 @@ func newExplain() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain ID...",
-		Short: "Explain a rule: why it matters to a sync, a good and a bad exchange",
+		Short: "Explain a rule: why it matters, a good and a bad exchange",
 		Long: `Explain one or more checks: the rule, its section and level, who asks for it,
-why it matters to a sync, a good and a bad exchange, the usual cause and the fix,
-and the ways in which the simulated destination can break it.`,
+why it matters to a sync, a good and a bad exchange, the usual cause and the
+fix, and the ways in which the simulated destination can break it.`,
 		Example: "  destkit explain RES-002\n  destkit explain 'SEM-*'",
 		Args:    arguments(1, -1, "an ID such as RES-002"),
 		RunE: func(cmd *cobra.Command, ids []string) error {

@@ -35,13 +35,13 @@ func newExplainRecord() *cobra.Command {
 		Use:   "explain-record IDENTIFIER",
 		Short: "Show one record's way through a run of a sync",
 		Long: `Show one record's way through a run of a sync: its row in the source as it is
-now, the record that this is mapped to, what the comparison decided and why, each
-attempt to send it with the call that carried it, the verdict, and when it is sent
-again. It asks the control API of 'destkit serve', which answers on loopback, or
-with a control token.
+now, the record that this is mapped to, what the comparison decided and why,
+each attempt to send it with the call that carried it, the verdict, and when it
+is sent again. It asks the control API of 'destkit serve', which answers on
+loopback, or with a control token.
 
-IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and '"42"'
-find the same record.`,
+IDENTIFIER is the value of the primary identifier, as text or as JSON: 42 and
+'"42"' find the same record.`,
 		Example: `  destkit explain-record --sync-run 12 ada@example.com
   destkit explain-record --sync 7 42 --verbose
   destkit explain-record --sync 7 42 --json | jq .attempts`,
@@ -57,7 +57,7 @@ find the same record.`,
 	f.BoolVar(&e.asJSON, "json", false, "print the service's answer as it is")
 	f.BoolVarP(&e.verbose, "verbose", "v", false, "show requests and responses whole")
 	cmd.MarkFlagsMutuallyExclusive("sync-run", "sync")
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + explainExitTable + "\n")
+	endHelp(cmd, explainExitTable)
 	return cmd
 }
 

@@ -28,24 +28,26 @@ func newInit() *cobra.Command {
 	var i initialising
 	cmd := &cobra.Command{
 		Use:   "init [DIR]",
-		Short: "Write a custom destination that passes, or the configuration for yours",
-		Long: `Write a small custom destination into DIR (this folder when left out): an endpoint
-in the language of your choice, its store, its own test, a Dockerfile, the
-configuration of the judge with a read-back hook, and a file for your pipeline. It
-passes 'destkit conform' as it is; change its schema and its store, and judge again.
-Node, Python and Go need nothing but their runtime with the stores memory and
-sqlite.
+		Short: "Write an endpoint that passes, or the configuration for yours",
+		Long: `Write a small custom destination into DIR (this folder when left out): an
+endpoint in the language of your choice, its store, its own test, a Dockerfile,
+the configuration of the judge with a read-back hook, and a file for your
+pipeline. It passes 'destkit conform' as it is; change its schema and its
+store, and judge again. Node, Python and Go need nothing but their runtime with
+the stores memory and sqlite.
 
-With --existing URL the endpoint there is asked what it offers (planning calls that
-read; nothing is written into it), and what is written is the configuration of the
-judge, with a place for values that it accepts, and the file for your pipeline.
+With --existing URL the endpoint there is asked what it offers (planning calls
+that read; nothing is written into it), and what is written is the
+configuration of the judge, with a place for values that it accepts, and the
+file for your pipeline.
 
 A file that exists is never overwritten without --force. At the end the commands
 are printed that start the endpoint and judge it.`,
 		Example: `  destkit init my-destination --lang python
   destkit init my-destination --lang node --store sqlite --ci gitlab
   destkit init my-destination --lang go --store postgres --ci none
-  destkit init judge --existing https://example.com/destination --token-env TOKEN`,
+  destkit init judge --existing https://example.com/destination \
+      --token-env TOKEN`,
 		Args: arguments(0, 1, "the folder"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			folder := "."
@@ -71,9 +73,6 @@ are printed that start the endpoint and judge it.`,
 	i.existing.register(f)
 	for _, flag := range []string{"lang", "store", "port"} {
 		cmd.MarkFlagsMutuallyExclusive("existing", flag)
-	}
-	for flag, choices := range map[string][]string{"lang": skeletons.Languages, "store": skeletons.Stores, "ci": skeletons.Pipelines} {
-		_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(choices, cobra.ShellCompDirectiveNoFileComp))
 	}
 	return cmd
 }

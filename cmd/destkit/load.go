@@ -47,11 +47,14 @@ what latency, and where it breaks. Every reply is checked: status, id, and one
 result with success for every record.
 
 How it is sent, one of:
-  --as-declared     exactly what get_sync_speed and X-RateLimit-Limit allow (default)
-  --rate N          so many requests per second, whatever the replies; also FROM-TO
+  --as-declared     exactly what get_sync_speed and X-RateLimit-Limit allow,
+                    the default
+  --rate N          so many requests per second, whatever the replies, or
+                    FROM-TO
   --records-rate N  so many records per second
   --stages, --steps, --burst   rates that change
-  --closed          the next batch as soon as the reply has come, on every connection
+  --closed          on every connection the next batch as soon as the reply
+                    has come
   --search          look for the highest rate that holds a goal (--slo)
 Only --as-declared is held back by the declared limits; a line says when another
 way exceeds them.
@@ -66,17 +69,21 @@ integers above 2·10^12) and are named in the summary and the JSON, so that
 --cleanup, or 'destkit load clean' later, can delete exactly them. They are
 real writes: give an object that may be filled. The URL can stand in
 $DESTKIT_URL instead of on the command line.`,
-		Example: `  destkit load http://127.0.0.1:8080/ --write --object contact --closed --duration 30s
-  destkit load https://example.com/destination --token-env TOKEN --write --object contact \
-      --rate 500 --batch-size 100 --duration 1m --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --json r.json
-  destkit load https://example.com/destination --write --object contact --search --slo p99=200ms,errors=0.1%
-  destkit load https://example.com/destination --write --object contact --html load.html --cleanup
+		Example: `  destkit load http://127.0.0.1:8080/ --write --object contact \
+      --closed --duration 30s
+  destkit load https://example.com/destination --token-env TOKEN \
+      --write --object contact --rate 500 --batch-size 100 --duration 1m \
+      --fail-if 'p99>500ms' --fail-if 'errors>0.1%' --report r.json
+  destkit load https://example.com/destination --write --object contact \
+      --search --slo p99=200ms,errors=0.1%
+  destkit load https://example.com/destination --write --object contact \
+      --report load.html --cleanup
   destkit load --calibrate`,
 		Args: arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error { return l.run(cmd, args) },
 	}
 	l.register(cmd)
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + loadExitTable + "\n")
+	endHelp(cmd, loadExitTable)
 	cmd.AddCommand(newLoadCompare(), newLoadMerge(), newLoadClean())
 	return cmd
 }

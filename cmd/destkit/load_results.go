@@ -25,10 +25,10 @@ func newLoadCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
 		Short: "Compare two results of a load",
-		Long: `Put the results of two loads side by side. What changed by more than the tolerance
-is called better or worse; what the two runs did not have in common is said first.
---html writes one page besides: throughput, latency over time and by percentile of
-both runs in the same plots, and every figure.`,
+		Long: `Put the results of two loads side by side. What changed by more than the
+tolerance is called better or worse; what the two runs did not have in common
+is said first. --html writes one page besides: throughput, latency over time
+and by percentile of both runs in the same plots, and every figure.`,
 		Example: "  destkit load compare monday.json friday.json --html compared.html\n  destkit load compare a.json b.json --fail --tolerance 0.1",
 		Args:    arguments(2, 2, "the two JSON results"),
 		RunE:    l.compare,
@@ -114,8 +114,9 @@ func newLoadMerge() *cobra.Command {
 		Use:   "merge RESULT.json…",
 		Short: "Put the results of several generators together",
 		Long: `Put the results of loads together that several machines sent at the same time
-(--start-at). Counts and rates are added, histograms joined; percentiles are those
-of all requests. In the series, the worst percentile of an interval stands for all.`,
+(--start-at). Counts and rates are added, histograms joined; percentiles are
+those of all requests. In the series, the worst percentile of an interval
+stands for all.`,
 		Example: "  destkit load merge a.json b.json c.json --json all.json --html all.html",
 		Args:    arguments(2, -1, "two JSON results or more"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -155,10 +156,10 @@ func newLoadClean() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clean --journal FILE [URL]",
 		Short: "Delete the records that a load has written",
-		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names. Keys
-that were never stored are deleted as well, which changes nothing. Keys that no load
-makes are refused, whatever the file says; for a load with keys of its own give its
---key-template or --key-range.`,
+		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names.
+Keys that were never stored are deleted as well, which changes nothing. Keys
+that no load makes are refused, whatever the file says; for a load with keys of
+its own give its --key-template or --key-range.`,
 		Example: "  destkit load clean --journal load.json https://example.com/destination",
 		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -26,9 +26,9 @@ func newLoadView(screen io.Writer, quiet bool) *loadView {
 }
 
 // loadLineEvery is how often a line is written where none can be taken back: ten
-// times in a run, but not more than once a second.
+// times in a short run, and every ten seconds in a long one.
 func loadLineEvery(of time.Duration) time.Duration {
-	return max(of/10, time.Second)
+	return min(max(of/10, time.Second), progressEvery)
 }
 
 func (v *loadView) moment(m loadgen.Moment) {

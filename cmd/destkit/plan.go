@@ -62,11 +62,12 @@ func newPlanService() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "service BASE_URL",
 		Short: "Say what conform service would judge and make",
-		Long: `Say which checks 'destkit conform service' would judge with the same flags, which
-would not run and why, and what would be made in the service on the way. Nothing
-is sent.`,
+		Long: `Say which checks 'destkit conform service' would judge with the same flags,
+which would not run and why, and what would be made in the service on the way.
+Nothing is sent.`,
 		Example: `  destkit plan service https://api.example.com/api/v1
-  destkit plan service http://127.0.0.1:8080/api/v1 --control-url http://127.0.0.1:8080/_control --json`,
+  destkit plan service http://127.0.0.1:8080/api/v1 --json \
+      --control-url http://127.0.0.1:8080/_control`,
 		Args: arguments(1, 1, "the base URL of the API, which ends in /api/v1"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			options, err := j.resolve(cmd, args[0])

@@ -3,6 +3,8 @@ package main
 import (
 	"io"
 	"os"
+	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
@@ -11,24 +13,42 @@ import (
 	"github.com/destkit/destkit/internal/foreign"
 )
 
-// terminal reports whether w is a terminal. NO_COLOR and TERM=dumb are honoured
-// by colourful, not here: a plain terminal can still show progress.
+// terminal reports whether w is a terminal.
 func terminal(w io.Writer) bool {
 	file, ok := foreign.Raw(w).(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }
 
-// colourful reports whether colours may be written to w.
+// colourful reports whether colours are written to w: on a terminal, and where
+// FORCE_COLOR or CLICOLOR_FORCE asks for them. --no-color and NO_COLOR forbid them
+// everywhere, TERM=dumb and CLICOLOR=0 on a terminal.
 func colourful(w io.Writer, refused bool) bool {
-	return terminal(w) && !refused && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	forced := func(name string) bool {
+		value := os.Getenv(name)
+		return value != "" && value != "0" && value != "false"
+	}
+	switch {
+	case refused || os.Getenv("NO_COLOR") != "":
+		return false
+	case forced("FORCE_COLOR") || forced("CLICOLOR_FORCE"):
+		return true
+	}
+	return terminal(w) && os.Getenv("TERM") != "dumb" && os.Getenv("CLICOLOR") != "0"
 }
 
-// progress shows how far a run is, on a terminal only. It returns the function
-// that takes the steps and the function that wipes the bar away; both may be
-// called when nothing is shown.
-func progress(w io.Writer, wanted bool) (step func(conformance.Progress), done func()) {
-	if !wanted || !terminal(w) {
+// progressEvery is the time between two lines about a command that goes on, where no
+// line can be drawn over.
+const progressEvery = 10 * time.Second
+
+// progress shows how far a judgement is: a bar on a terminal, a line now and then
+// elsewhere. It returns the function that takes the steps and the function that ends
+// the display; both can be called when nothing is shown.
+func progress(w io.Writer, quiet bool) (step func(conformance.Progress), done func()) {
+	switch {
+	case quiet:
 		return nil, func() {}
+	case !terminal(w):
+		return progressLines(w)
 	}
 	bar := progressbar.NewOptions(1,
 		progressbar.OptionSetWriter(foreign.Raw(w)),
@@ -43,6 +63,47 @@ func progress(w io.Writer, wanted bool) (step func(conformance.Progress), done f
 		_ = bar.Set(p.Done) // a bar that cannot be drawn must not stop a run
 	}
 	return step, func() { _ = bar.Finish(); _ = bar.Clear() }
+}
+
+// progressLines writes a line every ten seconds, also while no check ends.
+func progressLines(w io.Writer) (step func(conformance.Progress), done func()) {
+	var mu sync.Mutex
+	var last conformance.Progress
+	started, ticks := time.Now(), time.NewTicker(progressEvery)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-end:
+				return
+			case <-ticks.C:
+			}
+			mu.Lock()
+			p := last
+			mu.Unlock()
+			after := time.Since(started).Round(time.Second)
+			if p.Total == 0 {
+				foreign.Printf(w, "judging for %s: no check is done yet\n", after)
+				continue
+			}
+			foreign.Printf(w, "judging for %s: %d of %d checks, the last was %s\n", after, p.Done, p.Total, p.Result.ID)
+		}
+	}()
+	step = func(p conformance.Progress) {
+		mu.Lock()
+		defer mu.Unlock()
+		last = p
+	}
+	return step, sync.OnceFunc(func() { ticks.Stop(); close(end); <-ended })
+}
+
+// groups folds parts of what is printed in the log of GitHub Actions; nil elsewhere.
+func groups(w io.Writer) func(io.Writer, string, string) error {
+	if os.Getenv("GITHUB_ACTIONS") != "true" || terminal(w) {
+		return nil
+	}
+	return foreign.Group
 }
 
 // terminalColumns is the width of the terminal behind w, 0 when it is none.

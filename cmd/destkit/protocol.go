@@ -19,7 +19,7 @@ func newProtocol() *cobra.Command {
 	var asMarkdown, noColor bool
 	cmd := &cobra.Command{
 		Use:   "protocol [METHOD]...",
-		Short: "Explain the protocol: who calls whom, each method, the usual mistakes",
+		Short: "Explain the protocol: who calls whom, methods, usual mistakes",
 		Long: `Explain the custom destination protocol. Without METHOD: who calls whom, what
 every call has in common, and the six methods with one line each. With METHOD:
 when the service calls it, its params and its result, examples, the rules that

@@ -33,19 +33,20 @@ checks or all, and show what comes back now beside what came back then. Then the
 checks are judged again, and the last line says what is fixed and what is still
 broken.
 
-The URL is that of --url, of the argument, of $DESTKIT_URL or of the report, the first
-that is there; a report leaves out a URL that holds a secret. The token comes from
---token-env or $DESTKIT_TOKEN; to a public address that only the report names it goes
-with --token-env alone.
+The URL is that of --url, of the argument, of $DESTKIT_URL or of the report,
+the first that is there; a report leaves out a URL that holds a secret. The
+token comes from --token-env or $DESTKIT_TOKEN; to a public address that only
+the report names it goes with --token-env alone.
 
-A report is a file that may have been changed. What a request does is read from its
-body, and only what 'destkit conform' sends itself is sent. Requests that write
-records are sent only with --write, into the objects of the run or those of
---object, and only where every identifier is one that the run has made; for a run
-with keys of its own give its --key-template or --key-range. What they write stays.
+A report is a file that may have been changed. What a request does is read from
+its body, and only what 'destkit conform' sends itself is sent. Requests that
+write records are sent only with --write, into the objects of the run or those
+of --object, and only where every identifier is one that the run has made; for
+a run with keys of its own give its --key-template or --key-range. What they
+write stays.
 
-The exit status is 1 when a check is still broken, 3 when none could be decided or a
-request got no complete response, 0 when all are fixed.`,
+The exit status is 1 when a check is still broken, 3 when none could be decided
+or a request got no complete response, 0 when all are fixed.`,
 		Example: `  destkit replay r.json
   destkit replay r.json RES-002 --write --token-env TOKEN
   destkit replay r.json RES-002 --write --url http://127.0.0.1:8080/`,

@@ -40,7 +40,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		Args:          noSubcommand,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetUsageTemplate(root.UsageTemplate() + "\n" + exitTable + "\n")
+	useHelp(root)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%w\nsee '%s --help'", suggestFlag(cmd, err), cmd.CommandPath())
 	})
@@ -64,6 +64,7 @@ destination (destsim) and for the service that calls it (serve, sync).`,
 		newVersion(),
 	)
 	root.InitDefaultCompletionCmd()
+	completeWords(root)
 	root.Version = readBuild().line()
 	root.SetVersionTemplate("destkit {{.Version}}\n")
 	return root

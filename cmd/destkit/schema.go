@@ -26,8 +26,9 @@ func newSchema() *cobra.Command {
 		Use:   "schema [NAME]",
 		Short: "Print the JSON Schema of a file that destkit reads or writes",
 		Long: `Print the JSON Schema of a file that destkit reads or writes; without NAME list
-them. The schemas are in cmd/destkit/schemas, too. An editor with a YAML language server
-completes keys and marks mistakes when this is the first line of a file:
+them. The schemas are in cmd/destkit/schemas, too. An editor with a YAML
+language server completes keys and marks mistakes when this is the first line
+of a file:
 
   # yaml-language-server: $schema=` + schemaURL("config") + `
 

@@ -58,7 +58,8 @@ func newServe() *cobra.Command {
 rules are enforced, secrets are kept sealed. The API stands under /api/v1, its
 description under /openapi.yaml, and what a test needs beyond it (seeds, reset,
 snapshots, the clock, journals, faults, the mailbox, figures, profiles) under
-/_control, which answers on loopback only, or with a control token who sends that.
+/_control, which answers on loopback only, or with a control token who sends
+that.
 
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
@@ -66,8 +67,9 @@ start without one. With --json all that is one JSON object on the first line. To
 ` + envWorkspaceKey + ` are taken over at every start and never
 printed. It stops on SIGINT and SIGTERM.
 
-With --data, the folder ledger in it belongs to destkit.db beside it: a start with one
-that is gone, or another one, is refused with what to put back or to move away.
+With --data, the folder ledger in it belongs to destkit.db beside it: a start
+with one that is gone, or another one, is refused with what to put back or to
+move away.
 
 With --data, secrets are sealed under a master key: ` + envMasterKey + ` (64 hex
 digits, or base64 of 32 bytes), or --key-file. Without either, the first start
@@ -75,29 +77,33 @@ makes one in your configuration folder and says so. Keep it: without it nobody
 reads the secrets of the directory, its snapshots and its backups.
 
 With --store everything is kept in a schema of PostgreSQL 13 or later, which is
-made and brought up to date at the start, and any number of processes on any number
-of machines are one service: start each with the same --store and the same master
-key. --role all (default) serves the API and works on runs, api works on none,
-worker serves no API; whichever process is leader fires schedules, retries and
-webhooks. A run goes on in another process when its own ends or is lost. --data is
-needed only for what lies in files: sources that read them, emulated warehouses and
-local_files destinations, below a folder that all processes share. Connect to the
-server itself and not through a pooler that hands out transactions. A database that
-does not answer makes calls fail with 503; the service finds it again.
+made and brought up to date at the start, and any number of processes on any
+number of machines are one service: start each with the same --store and the
+same master key. --role all (default) serves the API and works on runs, api
+works on none, worker serves no API; whichever process is leader fires
+schedules, retries and webhooks. A run goes on in another process when its own
+ends or is lost. --data is needed only for what lies in files: sources that
+read them, emulated warehouses and local_files destinations, below a folder
+that all processes share. Connect to the server itself and not through a pooler
+that hands out transactions. A database that does not answer makes calls fail
+with 503; the service finds it again.
 
-Who may use the API chooses which files sources open and which addresses are called.
---allow-files, --allow-hosts and --deny-loopback bound that. Organizations of others,
-which close the working directory, are all but those of the first start and of --seed.
-The service's own secrets are withheld, and it calls no control endpoint.
+Who may use the API chooses which files sources open and which addresses are
+called. --allow-files, --allow-hosts and --deny-loopback bound that.
+Organizations of others, which close the working directory, are all but those
+of the first start and of --seed. The service's own secrets are withheld, and
+it calls no control endpoint.
 
-GET /healthz answers as long as the process lives, GET /readyz whether it should get
-calls ('destkit serve ready' asks that). With --store, SIGTERM makes it unready at
-once, runs are handed back between two batches, and the port answers on for a moment
-so that balancers notice; all within --drain-timeout. A second signal ends at once.`,
+GET /healthz answers as long as the process lives, GET /readyz whether it
+should get calls ('destkit serve ready' asks that). With --store, SIGTERM makes
+it unready at once, runs are handed back between two batches, and the port
+answers on for a moment so that balancers notice; all within --drain-timeout. A
+second signal ends at once.`,
 		Example: `  destkit serve
   destkit serve --addr 127.0.0.1:0 --data ./data
   destkit serve --store postgres://destkit@db.example/destkit --role api
-  destkit serve --store postgres://destkit@db.example/destkit --role worker --addr :8081
+  destkit serve --store postgres://destkit@db.example/destkit \
+      --role worker --addr :8081
   destkit serve --seed seed.yaml --dialect live
   destkit serve --smtp mail.example.com:587 --smtp-from alerts@example.com \
       --smtp-user alerts --smtp-password-env SMTP_PASSWORD
@@ -121,7 +127,7 @@ so that balancers notice; all within --drain-timeout. A second signal ends at on
 		},
 	}
 	// The other commands judge, and have statuses for what they find.
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + serveExitTable + "\n")
+	endHelp(cmd, serveExitTable)
 	f := cmd.Flags()
 	// In the order in which a person needs them.
 	f.SortFlags = false

@@ -15,9 +15,9 @@ func newServeBackup() *cobra.Command {
 		Use:   "backup",
 		Short: "Copy the database of a data directory, also while it is served",
 		Long: `Copy the database of a data directory into one file, which appears whole or not
-at all. The service may run and write meanwhile. Secrets in the copy stay sealed:
-to start from it, with 'destkit serve --restore', takes the master key of the
-directory.
+at all. The service may run and write meanwhile. Secrets in the copy stay
+sealed: to start from it, with 'destkit serve --restore', takes the master key
+of the directory.
 
 With --store the copy is made from PostgreSQL. It is the same kind of file, so a
 service moves from one to the other by a backup and --restore.

@@ -32,9 +32,10 @@ func newServeReady() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ready [URL]",
 		Short: "Ask whether a service is ready, for health checks and scripts",
-		Long: `Ask the service at URL (http://127.0.0.1:8080 when left out) whether it is ready:
-its /readyz, or the path of the URL where it has one, such as /healthz of a
-simulator. Ready is exit 0; not ready, or no answer, is exit 3 with the reason.`,
+		Long: `Ask the service at URL (http://127.0.0.1:8080 when left out) whether it is
+ready: its /readyz, or the path of the URL where it has one, such as /healthz
+of a simulator. Ready is exit 0; not ready, or no answer, is exit 3 with the
+reason.`,
 		Example: "  destkit serve ready\n  destkit serve ready http://127.0.0.1:8081 --patience 30s\n  destkit serve ready http://127.0.0.1:8080/healthz",
 		Args:    arguments(0, 1, "the URL of the service"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -34,10 +34,10 @@ With --new-key-file the new key is read from that file, or made there when it
 does not exist. Without it the key file in use gets a new key, and the old one
 stays beside it under the name FILE.old.
 
-With --store the processes of the service have to be stopped, since they have the
-old key. With --data-keys the master key stays: then they go on, and take the new
-keys of the secrets up by themselves.`,
-		Example: "  destkit serve rotate-key --data ./data\n  destkit serve rotate-key --data ./data --key-file old.key --new-key-file new.key",
+With --store the processes of the service have to be stopped, since they have
+the old key. With --data-keys the master key stays: then they go on, and take
+the new keys of the secrets up by themselves.`,
+		Example: "  destkit serve rotate-key --data ./data\n  destkit serve rotate-key --data ./data \\\n      --key-file old.key --new-key-file new.key",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return r.with(cmd.Context(), "rotate-key", func(s *server.Maintenance, old masterKey) error {

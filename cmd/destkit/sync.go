@@ -18,15 +18,16 @@ import (
 func newSync() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sync",
-		Short: "Plan, run, watch and cancel syncs of a service from the terminal",
-		Long: `Plan, run, watch and cancel syncs of a running service (destkit serve, or any other
-that speaks its REST API) from the terminal. The API key of the workspace is in
+		Short: "Plan, run, watch and cancel syncs of a service",
+		Long: `Plan, run, watch and cancel syncs of a running service (destkit serve, or any
+other that speaks its REST API) from the terminal. The API key of the workspace
+is in
 ` + envWorkspaceKey + `, or in the variable that --token-env names;
 plan asks the control API of destkit serve instead.`,
 		Args: noSubcommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+	endHelp(cmd, syncExitTable)
 	cmd.AddCommand(newSyncPlan(), newSyncRun(), newSyncWatch(), newSyncCancel())
 	return cmd
 }
@@ -155,9 +156,10 @@ func (r *runner) interrupted(ctx context.Context, f *follower, s restSync, run i
 func newSyncCancel() *cobra.Command {
 	var flags restFlags
 	cmd := &cobra.Command{
-		Use:     "cancel RUN",
-		Short:   "Cancel a run",
-		Long:    `Cancel the run RUN of any sync of the workspace. What the destination has acknowledged stays.`,
+		Use:   "cancel RUN",
+		Short: "Cancel a run",
+		Long: `Cancel the run RUN of any sync of the workspace. What the destination has
+acknowledged stays.`,
 		Example: "  destkit sync cancel 12",
 		Args:    arguments(1, 1, "the ID of the run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -178,6 +180,6 @@ func newSyncCancel() *cobra.Command {
 	}
 	flags.register(cmd)
 	flags.registerToken(cmd)
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+	endHelp(cmd, syncExitTable)
 	return cmd
 }

@@ -35,7 +35,7 @@ func (o *following) register(cmd *cobra.Command) {
 	f.Int64Var(&o.maxFailed, "max-failed", -1, "exit 1 when more than `N` records of a completed run have failed or are invalid; -1: any number may")
 	cmd.MarkFlagsMutuallyExclusive("json", "quiet")
 	o.profiling.register(cmd)
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + syncExitTable + "\n")
+	endHelp(cmd, syncExitTable)
 }
 
 // open checks the flags and prepares what follows runs.

@@ -36,10 +36,10 @@ func newSyncPlan() *cobra.Command {
 		Use:   "plan ID",
 		Short: "Show what a run of a sync would do, without sending anything",
 		Long: `Show what a run of the sync ID would create, change, delete and refuse, with a
-sample of the records as they would be sent, and the time that it took. The source
-is read, mapped and compared by the code of a run; nothing is sent, and neither the
-ledger nor the state of the sync changes. A sync with an active run cannot be
-planned.
+sample of the records as they would be sent, and the time that it took. The
+source is read, mapped and compared by the code of a run; nothing is sent, and
+neither the ledger nor the state of the sync changes. A sync with an active run
+cannot be planned.
 
 create   the destination has acknowledged nothing of the record yet
 change   it has acknowledged another content, or the operation is update
@@ -49,8 +49,8 @@ refuse   the row is invalid and stays: no identifier, one that stands twice, a
          cast or a template that fails
 skip     the first run takes it as sent
 
-Records with a null in a field that the destination requires are named as doubtful:
-they would be sent.
+Records with a null in a field that the destination requires are named as
+doubtful: they would be sent.
 
 It asks the control API of 'destkit serve', which answers on loopback, or with a
 control token. What else a destination refuses, only a run can tell.`,
@@ -69,7 +69,7 @@ control token. What else a destination refuses, only a run can tell.`,
 	f.BoolVar(&d.full, "full", false, "plan a full sync: every row, not only what has changed")
 	f.Int64Var(&d.limit, "limit", 10, "show at most `N` records of each kind, 0 to 100")
 	f.BoolVar(&d.asJSON, "json", false, "print the service's answer as it is")
-	cmd.SetUsageTemplate(cmd.UsageTemplate() + "\n" + planExitTable + "\n")
+	endHelp(cmd, planExitTable)
 	return cmd
 }
 

@@ -25,9 +25,9 @@ func newSyncWatch() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [ID]",
 		Short: "Follow the runs of a sync, or of all syncs of the workspace",
-		Long: `Follow the runs of the sync ID, or of all syncs of the workspace, whoever starts
-them: steps, counters, speed, about how long they will take, and how they end. It
-goes on until it is interrupted, which ends no run.
+		Long: `Follow the runs of the sync ID, or of all syncs of the workspace, whoever
+starts them: steps, counters, speed, about how long they will take, and how
+they end. It goes on until it is interrupted, which ends no run.
 
 With --once it follows what is active now to its end, shows the last run of the
 other syncs, and ends; the exit status is that of the worst run.`,

@@ -59,7 +59,7 @@ func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
 		Short:   "Print which build this is",
-		Long:    "Print the version, the commit and the Go release that this program was built from.",
+		Long:    "Print the version, the commit and the Go release that this program was\nbuilt from.",
 		Example: "  destkit version\n  destkit version --json",
 		Args:    arguments(0, 0, "no argument"),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// helpColumns is the longest line of a help text.
+const helpColumns = 80
+
+// manyFlags is the least number of flags that a help text shows under headings.
+const manyFlags = 11
+
+// flagGroup is a heading of a help text with the flags below it, in the order of their
+// registration. The same flag is in the same group of every command; "COMMAND FLAG"
+// is the flag of one command, where that means something else there.
+type flagGroup struct {
+	title string
+	flags []string
+}
+
+// flagGroups are all groups, in the order of help texts.
+var flagGroups = []flagGroup{
+	{"Address", []string{"addr", "tls", "ca-out", "advertise"}},
+	{"Target", []string{
+		"url", "existing", "workspace", "token-env", "header", "url-secret", "tls-roots", "development", "replica",
+		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
+	}},
+	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "serve seed", "restore", "key-file", "destsim config", "preset"}},
+	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
+	{"Records", []string{"data", "data-format", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
+	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},
+	{"Behaviour", []string{"serve dialect", "explain-dialect", "violate", "list-violations", "enforce-limits", "serve development"}},
+	{"Access", []string{"destsim token-env", "destsim control-token-env", "serve control-token-env", "destination-ca", "allow-plain-http", "allow-files", "allow-hosts", "deny-loopback"}},
+	{"Mail", []string{"smtp", "smtp-from", "smtp-tls", "smtp-timeout", "smtp-user", "smtp-password-env", "smtp-password-file"}},
+	{"Hooks", []string{"readback-url", "readback-command", "readback-window", "hooks", "hooks-out"}},
+	{"Selection", []string{"profile", "select", "skip", "waivers", "features", "load", "patient", "suite", "full", "limit", "sync-run", "sync"}},
+	{"Rate", []string{"as-declared", "rate", "records-rate", "stages", "steps", "burst", "closed", "search", "slo", "confirm", "connections", "catch-up"}},
+	{"Time and limits", []string{
+		"duration", "count", "warm-up", "start-at", "fail-if", "abort-errors", "max-failed", "timeout", "serial", "seed",
+		"planning-timeout", "batch-timeout", "request-timeout", "connect-timeout", "webhook-timeout", "query-timeout", "max-forks", "max-row",
+		"interval", "patience", "cancel-on-interrupt", "detach", "once",
+	}},
+	{"Connections", []string{"http-client", "http2", "proxy", "new-connections", "compress"}},
+	{"Watch", []string{"watch", "watch-path", "exec"}},
+	{"Output", []string{
+		"config", "report", "require-complete", "require-clean", "json", "markdown", "html", "csv", "hdr", "prometheus", "otlp", "calibrate",
+		"dir", "demo data", "log-level", "log-format", "verbose", "quiet", "no-color", "help",
+	}},
+}
+
+// profilingPrefix begins the flags that one line of a help text stands for.
+const profilingPrefix = "profile-"
+
+// groupOf is the heading of a flag, "" when it has none.
+func groupOf(cmd *cobra.Command, name string) string {
+	_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+	general := ""
+	for _, group := range flagGroups {
+		if slices.Contains(group.flags, path+" "+name) {
+			return group.title
+		}
+		if slices.Contains(group.flags, name) {
+			general = group.title
+		}
+	}
+	return general
+}
+
+// useHelp makes help texts of at most 80 columns, with flags in groups. The template
+// of cobra stays as it is but for the flags, and for a table of exit statuses below.
+func useHelp(root *cobra.Command) {
+	cobra.AddTemplateFunc("flagsInGroups", flagsInGroups)
+	endHelp(root, exitTable)
+}
+
+// endHelp puts a table of exit statuses below the help text of cmd and of what is
+// below it.
+func endHelp(cmd *cobra.Command, table string) {
+	const flags = "Flags:\n{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
+	plain := (&cobra.Command{}).UsageTemplate()
+	if !strings.Contains(plain, flags) {
+		panic("the library has another template of help texts")
+	}
+	cmd.SetUsageTemplate(strings.Replace(plain, flags, "{{flagsInGroups .}}", 1) + "\n" + table + "\n")
+}
+
+// flagsInGroups lists the flags of a command.
+func flagsInGroups(cmd *cobra.Command) string {
+	var all []*pflag.Flag
+	var profiles []string
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		mode, profile := strings.CutPrefix(f.Name, profilingPrefix)
+		switch {
+		case profile:
+			profiles = append(profiles, mode)
+		case !f.Hidden:
+			all = append(all, f)
+		}
+	})
+	var blocks []string
+	if len(all) < manyFlags {
+		blocks = []string{flagBlock("Flags:", all)}
+	} else {
+		for _, group := range append(flagGroups, flagGroup{}) {
+			var flags []*pflag.Flag
+			for _, f := range all {
+				if groupOf(cmd, f.Name) == group.title {
+					flags = append(flags, f)
+				}
+			}
+			if len(flags) > 0 {
+				blocks = append(blocks, flagBlock(strings.TrimSpace(group.title+" flags:"), flags))
+			}
+		}
+	}
+	if len(profiles) > 0 {
+		blocks = append(blocks, strings.Join(foldLines("Profiles of destkit itself: --profile-MODE DIR, where MODE is "+
+			strings.Join(profiles, ", ")+"; see docs/performance.md.", helpColumns), "\n"))
+	}
+	return strings.Join(blocks, "\n\n")
+}
+
+// wordsColumn is where the words of a flag begin. A flag that is too long for the
+// columns before it has its words in the next line.
+const wordsColumn = 26
+
+// flagBlock is a heading with its flags.
+func flagBlock(title string, flags []*pflag.Flag) string {
+	lines := []string{title}
+	for _, f := range flags {
+		kind, words := pflag.UnquoteUsage(f)
+		left := "      --" + f.Name
+		if f.Shorthand != "" {
+			left = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		if kind != "" {
+			left += " " + kind
+		}
+		words += defaultWords(f)
+		if utf8.RuneCountInString(left) > wordsColumn-2 {
+			lines = append(lines, left)
+			left = ""
+		}
+		for _, line := range foldLines(words, helpColumns-wordsColumn) {
+			lines = append(lines, left+strings.Repeat(" ", wordsColumn-utf8.RuneCountInString(left))+line)
+			left = ""
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// defaultWords is the default of a flag in the manner of pflag, "" for nothing.
+func defaultWords(f *pflag.Flag) string {
+	switch f.DefValue {
+	case "", "false", "0", "0s", "[]", "<nil>":
+		return ""
+	}
+	if f.Value.Type() == "string" {
+		return ` (default "` + f.DefValue + `")`
+	}
+	return " (default " + f.DefValue + ")"
+}
+
+// foldLines breaks text at spaces into lines of at most n columns. A longer word has a
+// line for itself.
+func foldLines(text string, n int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(text) {
+		switch {
+		case line == "":
+			line = word
+		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > n:
+			lines = append(lines, line)
+			line = word
+		default:
+			line += " " + word
+		}
+	}
+	return append(lines, line)
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"github.com/stretchr/testify/require"
+)
+
+// everyCommand calls do with each command that a user can see.
+func everyCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, sub := range cmd.Commands() {
+		if !sub.Hidden {
+			everyCommand(sub, do)
+		}
+	}
+}
+
+// helpOf is the help text of a command of a new program.
+func helpOf(t *testing.T, path string) string {
+	t.Helper()
+	var out bytes.Buffer
+	root := newRoot()
+	root.SetOut(&out)
+	root.SetArgs(append(strings.Fields(path)[1:], "--help"))
+	require.NoError(t, root.Execute())
+	return out.String()
+}
+
+// A line that is longer holds one word that cannot be broken.
+func TestHelpTextsFitIntoATerminal(t *testing.T) {
+	texts := 0
+	everyCommand(newRoot(), func(cmd *cobra.Command) {
+		text := helpOf(t, cmd.CommandPath())
+		texts++
+		for line := range strings.Lines(text) {
+			line = strings.TrimRight(line, "\n")
+			longest := 0
+			for word := range strings.FieldsSeq(line) {
+				longest = max(longest, utf8.RuneCountInString(word))
+			}
+			if utf8.RuneCountInString(line) > helpColumns && longest < 60 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), utf8.RuneCountInString(line), line)
+			}
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) {
+				require.Regexp(t, `(?m)^ +(-., )?--`+f.Name+`( |$)`, text, "%s", cmd.CommandPath())
+			}
+		})
+	})
+	require.Greater(t, texts, 25)
+}
+
+func TestManyFlagsAreInGroups(t *testing.T) {
+	used := map[string]bool{}
+	everyCommand(newRoot(), func(cmd *cobra.Command) {
+		_, path, _ := strings.Cut(cmd.CommandPath(), " ")
+		cmd.InitDefaultHelpFlag()
+		shown := 0
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			used[f.Name], used[path+" "+f.Name] = true, true
+			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) {
+				shown++
+			}
+		})
+		text := helpOf(t, cmd.CommandPath())
+		require.Equal(t, shown >= manyFlags, strings.Contains(text, "\nOutput flags:\n"), "%s has %d flags", cmd.CommandPath(), shown)
+		if shown < manyFlags {
+			return
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			if !f.Hidden && !strings.HasPrefix(f.Name, profilingPrefix) && groupOf(cmd, f.Name) == "" {
+				t.Errorf("%s --%s is in no group", cmd.CommandPath(), f.Name)
+			}
+		})
+	})
+	for _, group := range flagGroups {
+		for _, name := range group.flags {
+			if !used[name] {
+				t.Errorf("group %s: no command has the flag %q", group.title, name)
+			}
+		}
+	}
+}
