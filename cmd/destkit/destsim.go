@@ -47,7 +47,8 @@ Records, schema, speed, limits, the token and a broken downstream are common to
 all; armed faults and violations, the journal, counts of calls and metrics are
 those of the process that is asked. All need the same objects, speed and limit.
 
-The first line says where it listens (--json: as JSON). It stops on SIGINT and SIGTERM.
+The first line says where it listens (--json: as JSON). It stops on SIGINT and
+SIGTERM.
 
 ` + strings.Join(foldLines("Presets: "+strings.Join(destsim.Presets(), ", ")+".", helpColumns), "\n"),
 		Example: `  destkit destsim

@@ -30,7 +30,7 @@ var flagGroups = []flagGroup{
 		"url", "existing", "workspace", "token-env", "header", "url-secret", "tls-roots", "development", "replica",
 		"control-url", "control-token-env", "simulator-url", "simulator-listen", "conform service dialect", "plan service dialect", "source", "probe-plain-http",
 	}},
-	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "serve seed", "restore", "key-file", "destsim config", "preset"}},
+	{"Data and processes", []string{"serve data", "store", "role", "workers", "drain-timeout", "exit-with-stdin", "serve seed", "restore", "key-file", "destsim config", "preset"}},
 	{"Write", []string{"write", "object", "operation", "batch-size", "allow-leftovers", "max-records", "key-template", "key-range", "skip-convention", "journal", "cleanup"}},
 	{"Records", []string{"data", "data-format", "data-keys", "template", "field", "identifier", "repeat-keys", "prime", "load seed", "rows"}},
 	{"Endpoint to write", []string{"lang", "init store", "ci", "port", "force"}},

@@ -63,9 +63,9 @@ that.
 
 The first line says where it listens. Then come the ids and tokens of the first
 organization and workspace: at the first start of a data directory, and at every
-start without one. With --json all that is one JSON object on the first line. Tokens in ` + envAccessToken + ` and
-` + envWorkspaceKey + ` are taken over at every start and never
-printed. It stops on SIGINT and SIGTERM.
+start without one. With --json all that is one JSON object on the first line.
+Tokens in ` + envAccessToken + ` and ` + envWorkspaceKey + `
+are taken over at every start and never printed. It stops on SIGINT and SIGTERM.
 
 With --data, the folder ledger in it belongs to destkit.db beside it: a start
 with one that is gone, or another one, is refused with what to put back or to
