@@ -54,6 +54,9 @@ func (s *Server) writable() error {
 	f, err := os.CreateTemp(s.config.Dir, "ready-*.unfinished") // the next start removes what a kill leaves
 	if err == nil {
 		_, err = f.Write(make([]byte, leastRoom))
+		if err == nil { // a disk that fails may say so only here
+			err = f.Sync()
+		}
 		err = errors.Join(err, f.Close(), os.Remove(f.Name()))
 	}
 	// The path is nothing for everybody.
