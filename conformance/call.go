@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -61,7 +62,8 @@ type reply struct {
 	id     string
 	method string
 	object string
-	doc    *wire.Node // nil when the body is not one JSON value
+	small  *wire.Node // the values of a small body; doc gives those of any
+	trees  *trees     // where those of a larger one are kept; nil of no JSON and of a small one
 	docErr error
 	plain  bool // over plain http, without the token
 	// replica is the one that was called, 0 for the URL itself.
@@ -152,7 +154,7 @@ func (s *session) send(ctx context.Context, check string, req request) (*reply, 
 		}
 		return next, err
 	}
-	r.parse()
+	r.parse(&s.trees)
 	s.notice(req, r)
 	return r, nil
 }
@@ -216,12 +218,28 @@ func overtime(ctx context.Context) error {
 
 // parse reads the body as JSON. A body that is labelled gzip and is not is
 // judged by HTTP-007 alone; everything else looks at the bytes as they came.
-func (r *reply) parse() {
+//
+// One that cannot be held, or not beside others, is as one that did not arrive: nothing
+// is known of it.
+func (r *reply) parse(trees *trees) {
 	if !r.OK() {
 		r.docErr = fmt.Errorf("no complete reply: %s", r.failure())
 		return
 	}
-	r.doc, r.docErr = r.JSON()
+	root, cost, err := r.Tree()
+	if r.docErr = err; err != nil {
+		var bad *wire.SyntaxError
+		if !errors.As(err, &bad) || bad.Kind == wire.SyntaxTooLarge {
+			r.Kind, r.Err = wire.KindUnread, err
+		}
+		return
+	}
+	if cost <= smallTree || trees == nil {
+		r.small = root
+		return
+	}
+	r.trees = trees
+	trees.put(r, root, cost)
 }
 
 // failure describes what kept a complete reply from coming.
@@ -239,10 +257,7 @@ func (r *reply) failure() string {
 
 // member returns a top-level member of the reply, nil when it is absent.
 func (r *reply) member(name string) *wire.Node {
-	if r.doc == nil {
-		return nil
-	}
-	return r.doc.Get(name)
+	return r.doc().Get(name)
 }
 
 // result returns the result when it is an object and no error stands beside it. A
@@ -297,7 +312,7 @@ func (r *reply) kindOf() string {
 	switch {
 	case !r.complete():
 		shape = string(r.Kind)
-	case r.doc == nil:
+	case r.doc() == nil:
 		shape = fmt.Sprintf("HTTP %d without JSON", r.Status)
 	case r.isError():
 		shape = fmt.Sprintf("HTTP %d error %s", r.Status, r.errorCode())
@@ -331,7 +346,7 @@ func (r *reply) errorCode() string {
 // shape lists the members of an envelope with their kinds.
 func (r *reply) shape() string {
 	var parts []string
-	for _, m := range r.doc.Members {
+	for _, m := range r.doc().Members {
 		parts = append(parts, fmt.Sprintf("%s %v", m.Name, m.Value.Kind))
 	}
 	return strings.Join(parts, " ")

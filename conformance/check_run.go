@@ -77,6 +77,7 @@ func (s *session) permitted(c *Check, sched *scheduler) *CheckResult {
 // judgeOnce runs the scenario of a check once, for one object or none.
 func (s *session) judgeOnce(ctx context.Context, c *Check, o *object) *CheckResult {
 	sc := s.newScenario(ctx, c, o)
+	defer sc.release()
 	var out *outcome
 	if ctx.Err() != nil {
 		out = asOutcome(overtime(ctx))

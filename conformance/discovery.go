@@ -18,6 +18,7 @@ type object struct {
 	rpc.Object
 	Fields     []rpc.Field
 	Operations []string
+	size       int // of the answers that describe it, in bytes
 
 	// What the trial learned, before the checks begin; and is only read afterwards.
 	lessons map[string]*lesson
@@ -141,10 +142,10 @@ func (s *session) describe(ctx context.Context, objects []*object) {
 			defer func() { <-slots }()
 			params := objectParams(o.Object)
 			if r, err := s.send(ctx, "", request{method: rpc.MethodListFields, params: params, object: o.APIName}); err == nil {
-				o.Fields = readFields(r)
+				o.Fields, o.size = readFields(r), len(r.Body)
 			}
 			if r, err := s.send(ctx, "", request{method: rpc.MethodSupportedOperations, params: params, object: o.APIName}); err == nil {
-				o.Operations = readOperations(r)
+				o.Operations, o.size = readOperations(r), o.size+len(r.Body)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func (sched *scheduler) explained(c *Check, r *CheckResult) []string {
 // Results of other records make replies grow until they are too large to be read.
 func follows(id, symptom string) bool {
 	return id == "OBJ-004" && strings.Contains(symptom, " error ") ||
-		id == "RES-002" && strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge))
+		id == "RES-002" && (strings.HasSuffix(symptom, ": "+string(wire.KindTooLarge)) || strings.HasSuffix(symptom, ": "+string(wire.KindUnread)))
 }
 
 // disturbed are the checks about calls that disturb each other. Where one of them

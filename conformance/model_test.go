@@ -28,7 +28,7 @@ func answered(t *testing.T, operation, results string, records ...*record) *batc
 	}
 	doc, err := wire.Parse([]byte(body))
 	require.NoError(t, err)
-	b := &batch{object: records[0].object, operation: operation, records: records, reply: &reply{Reply: &wire.Reply{}, doc: doc}}
+	b := &batch{object: records[0].object, operation: operation, records: records, reply: &reply{Reply: &wire.Reply{}, small: doc}}
 	b.read()
 	return b
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -74,14 +73,12 @@ func (s *session) notice(req request, r *reply) {
 		req.cutAtOnce || req.cutReply > 0 || req.cutRequest > 0 || req.chunked || req.expect {
 		return
 	}
+	if r.Kind == wire.KindUnread {
+		return
+	}
 	for _, rule := range everywhere {
 		// A library that could not read the request answers with a null id.
 		expected, actual := rule.claim(r)
-		// One that is too large to be held beside others was not read, so it is not known.
-		var unread *wire.SyntaxError
-		if errors.As(r.docErr, &unread) && unread.Kind == wire.SyntaxTooLarge {
-			continue
-		}
 		if actual == "" || rule.check == "RPC-003" && req.odd && r.member("id").Is(wire.Null) {
 			continue
 		}

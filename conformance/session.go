@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
@@ -57,6 +59,8 @@ type session struct {
 	values  valuer
 	watch   watch
 	overall overall
+	trees   trees
+	wide    *semaphore.Weighted // of keptBodies
 	// late is how long after its acknowledgement a write arrives, by the trial; 0: at once.
 	late      time.Duration
 	neverLate neverLate
@@ -147,7 +151,7 @@ func newSession(target Target, opts Options) (*session, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	s := &session{target: target, opts: opts, redactor: wire.NewRedactor()}
+	s := &session{target: target, opts: opts, redactor: wire.NewRedactor(), wide: semaphore.NewWeighted(keptBodies)}
 	s.ids.rng = rand.New(rand.NewPCG(opts.Seed, 2))
 	if err := s.resolve(); err != nil {
 		return nil, err

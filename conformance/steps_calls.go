@@ -80,6 +80,9 @@ func (sc *scenario) emptyBatch(o *object) ([]byte, bool) {
 }
 
 func (sc *scenario) sendAll(calls []request) error {
+	if err := sc.reserve(calls); err != nil {
+		return err
+	}
 	for _, c := range calls {
 		r, err := sc.send(c)
 		if err != nil {
@@ -193,6 +196,9 @@ func (sc *scenario) sendsBodies(table *Table) error {
 
 // sendAtOnce sends calls in parallel and keeps their replies in order.
 func (sc *scenario) sendAtOnce(calls []request) error {
+	if err := sc.reserve(calls); err != nil {
+		return err
+	}
 	replies := make([]*reply, len(calls))
 	errs := make([]error, len(calls))
 	var wg sync.WaitGroup

@@ -37,7 +37,7 @@ func resultStatus(r *reply) (string, string) {
 }
 
 func contentType(r *reply) (string, string) {
-	if r.doc == nil || r.doc.Kind != wire.Object {
+	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
 	value := r.Header.Get("Content-Type")

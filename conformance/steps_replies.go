@@ -63,7 +63,7 @@ func (sc *scenario) everyReply(claim replyClaim) error {
 
 func oneValue(r *reply) (string, string) {
 	const expected = "one JSON value encoded as UTF-8, with nothing before or after it"
-	if r.doc != nil {
+	if r.doc() != nil {
 		return "", ""
 	}
 	if !r.OK() || len(r.Body) == 0 {
@@ -80,14 +80,14 @@ func oneValue(r *reply) (string, string) {
 }
 
 func isObject(r *reply) (string, string) {
-	if r.doc != nil && r.doc.Kind != wire.Object {
+	if r.doc() != nil && r.doc().Kind != wire.Object {
 		return "a JSON object", r.short()
 	}
 	return "", ""
 }
 
 func hasEither(r *reply) (string, string) {
-	if r.doc != nil && r.doc.Kind == wire.Object && r.member("result") == nil && r.member("error") == nil {
+	if r.doc() != nil && r.doc().Kind == wire.Object && r.member("result") == nil && r.member("error") == nil {
 		return `a member "result" or "error"`, r.short()
 	}
 	return "", ""
@@ -111,7 +111,7 @@ func objectResult(r *reply) (string, string) {
 }
 
 func saysVersion(r *reply) (string, string) {
-	if r.doc == nil || r.doc.Kind != wire.Object {
+	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
 	if n := r.member("jsonrpc"); n == nil || n.Kind != wire.String || n.Text != rpc.Version {
@@ -121,7 +121,7 @@ func saysVersion(r *reply) (string, string) {
 }
 
 func sameID(r *reply) (string, string) {
-	if r.doc == nil || r.doc.Kind != wire.Object {
+	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return "", ""
 	}
 	expected := "id " + string(quote(clip(r.id, 80)))
@@ -141,8 +141,8 @@ func sameID(r *reply) (string, string) {
 }
 
 func uniqueKeys(r *reply) (string, string) {
-	if r.doc != nil && len(r.doc.Duplicates) > 0 {
-		return "each key once in its object", "twice: " + list(r.doc.Duplicates) + " in " + r.short()
+	if r.doc() != nil && len(r.doc().Duplicates) > 0 {
+		return "each key once in its object", "twice: " + list(r.doc().Duplicates) + " in " + r.short()
 	}
 	return "", ""
 }
@@ -255,10 +255,10 @@ func (sc *scenario) notesExtraKeys() error {
 	known := []string{"jsonrpc", "id", "result", "error"}
 	var extra []string
 	for _, r := range sc.replies {
-		if r.doc == nil {
+		if r.doc() == nil {
 			continue
 		}
-		for _, m := range r.doc.Members {
+		for _, m := range r.doc().Members {
 			if !slices.Contains(known, m.Name) && !slices.Contains(extra, m.Name) {
 				extra = append(extra, m.Name)
 			}

@@ -76,10 +76,10 @@ func strangerOf(r *reply) stranger {
 // envelope reports whether the body is a JSON-RPC response, be it a poor one:
 // then it is the endpoint that answers.
 func envelope(r *reply) bool {
-	if r.doc == nil || r.doc.Kind != wire.Object {
+	if r.doc() == nil || r.doc().Kind != wire.Object {
 		return false
 	}
-	return r.doc.Get("jsonrpc") != nil || r.doc.Get("result") != nil || r.doc.Get("id") != nil && r.doc.Get("error") != nil
+	return r.doc().Get("jsonrpc") != nil || r.doc().Get("result") != nil || r.doc().Get("id") != nil && r.doc().Get("error") != nil
 }
 
 // refusalText is the message of an answer that refuses: a JSON-RPC error, or the

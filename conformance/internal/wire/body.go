@@ -38,7 +38,7 @@ func (h *headReader) readN(g *grower, n, total int64) error {
 		got, err := h.br.Read(g.buf[at:end])
 		g.buf = g.buf[:at+got]
 		n -= int64(got)
-		if int64(len(g.buf)) > g.max {
+		if g.size() > g.max {
 			return tooLarge("the body is larger than %d bytes", g.max)
 		}
 		if err != nil && n > 0 {
@@ -56,7 +56,7 @@ func (h *headReader) readAll(g *grower) error {
 		}
 		got, err := h.br.Read(g.buf[len(g.buf):cap(g.buf)])
 		g.buf = g.buf[:len(g.buf)+got]
-		if int64(len(g.buf)) > g.max {
+		if g.size() > g.max {
 			return tooLarge("the body is larger than %d bytes", g.max)
 		}
 		if errors.Is(err, io.EOF) {

@@ -63,6 +63,25 @@ func (b *budget) collect(n int64) bool {
 	return b.tryTake(n)
 }
 
+// await is take for what is worth waiting for: others may be done with theirs soon.
+func (b *budget) await(n int64) bool {
+	for pause := firstPause; ; pause *= 2 {
+		if b.take(n) {
+			return true
+		}
+		if pause > longestPause {
+			return false
+		}
+		time.Sleep(pause)
+	}
+}
+
+// The pauses of await are together two and a half seconds long.
+const (
+	firstPause   = 10 * time.Millisecond
+	longestPause = 1280 * time.Millisecond
+)
+
 // give returns n bytes that take had counted.
 func (b *budget) give(n int64) {
 	if n <= freeBytes {
@@ -81,11 +100,38 @@ func follow[T any](b *budget, ptr *T, n int64) {
 }
 
 // grower is a byte buffer that asks the budget before it grows and never
-// exceeds max bytes.
+// exceeds max bytes. Where the budget has nothing left it keeps the beginning and counts
+// the rest: a body that is too large by itself is told from one among too many.
 type grower struct {
 	buf    []byte
 	max    int64
 	budget *budget
+	past   int64 // bytes that were counted and not kept
+	lost   error // why; nil while all are kept
+}
+
+// What a grower keeps that lost the rest, and the buffer that it reads on with, which is
+// not counted.
+const (
+	lostHead = freeBytes / 4
+	scratch  = freeBytes / 2
+)
+
+// size is how many bytes have come.
+func (g *grower) size() int64 { return g.past + int64(len(g.buf)) }
+
+// lose drops what was kept but its beginning.
+func (g *grower) lose() {
+	head := min(len(g.buf), lostHead)
+	g.past += int64(len(g.buf) - head)
+	if g.lost != nil {
+		g.buf = g.buf[:head]
+		return
+	}
+	g.lost = unread("the bodies of all calls in flight are together larger than %d bytes", g.budget.max)
+	old := int64(cap(g.buf))
+	g.buf = append(make([]byte, 0, scratch), g.buf[:head]...)
+	g.budget.give(old)
 }
 
 // room makes space for at least one byte. A total that is known (0: it is not)
@@ -100,11 +146,12 @@ func (g *grower) room(total int64) error {
 		size = min(total, max(2*old, 64<<10))
 	}
 	// One byte over the bound is enough to see that it is exceeded.
-	if size = min(size, g.max+1); size <= old {
+	if size = min(size, g.max+1); size <= old && g.lost == nil {
 		return tooLarge("the body is larger than %d bytes", g.max)
 	}
-	if !g.budget.take(size) {
-		return tooLarge("the bodies of all calls in flight are together larger than %d bytes", g.budget.max)
+	if g.lost != nil || !g.budget.take(size) {
+		g.lose()
+		return nil
 	}
 	next := make([]byte, len(g.buf), size)
 	copy(next, g.buf)

@@ -98,15 +98,17 @@ func (c *Client) inflate(coding string, raw []byte, deadline time.Time) ([]byte,
 		n, err := src.Read(g.buf[len(g.buf):min(cap(g.buf), len(g.buf)+64<<10)])
 		g.buf = g.buf[:len(g.buf)+n]
 		switch {
-		case int64(len(g.buf)) > g.max:
+		case g.size() > g.max:
 			return g.clip(), tooLarge("the decoded body is larger than %d bytes", g.max)
+		case errors.Is(err, io.EOF) && g.lost != nil:
+			return g.clip(), g.lost
 		case errors.Is(err, io.EOF):
 			return g.take(), nil
 		case err != nil:
 			return g.clip(), encodingError("the body is not %s: %w", coding, err)
 		// A bomb must not hold a call past its deadline; small bodies are not
 		// worth the clock.
-		case len(g.buf) > 1<<20 && time.Now().After(deadline):
+		case g.size() > 1<<20 && time.Now().After(deadline):
 			return g.clip(), &Error{Kind: KindTimeout, Op: "decode content encoding"}
 		}
 	}

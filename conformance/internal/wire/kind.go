@@ -27,6 +27,7 @@ const (
 	KindTruncated Kind = "truncated" // the connection ended inside the response
 	KindMalformed Kind = "malformed" // not HTTP/1.x, or contradictory framing
 	KindTooLarge  Kind = "toolarge"  // head, body or decoded body over its bound
+	KindUnread    Kind = "unread"    // this side had no memory left for the body, or for its values
 	KindEncoding  Kind = "encoding"  // Content-Encoding lies or was not offered
 	KindCanceled  Kind = "canceled"  // the caller's context ended
 	KindCut       Kind = "cut"       // this side cut the connection, as asked
@@ -62,6 +63,11 @@ func malformed(format string, args ...any) error {
 // tooLarge builds the error of a reply over one of the bounds.
 func tooLarge(format string, args ...any) error {
 	return &Error{Kind: KindTooLarge, Op: "read response", Err: fmt.Errorf(format, args...)}
+}
+
+// unread builds the error of a reply that could not be held beside others.
+func unread(format string, args ...any) error {
+	return &Error{Kind: KindUnread, Op: "read response", Err: fmt.Errorf(format, args...)}
 }
 
 // errCut marks an end that the call asked for.

@@ -24,12 +24,16 @@ const maxDuplicates = 100
 // Parse reads exactly one JSON value (RFC 8259) in UTF-8, without a byte order
 // mark and without anything but space around it. Raw texts share the memory of
 // b. Its errors are of type *SyntaxError.
-func Parse(b []byte) (*Node, error) { return parse(b, nil) }
+func Parse(b []byte) (*Node, error) {
+	root, _, err := parse(b, nil)
+	return root, err
+}
 
-// parse counts the tree against a budget too, when there is one.
-func parse(b []byte, memory *budget) (*Node, error) {
+// parse counts the tree against a budget too, when there is one. cost is about what the
+// tree takes, in bytes, beside the text that it shares.
+func parse(b []byte, memory *budget) (root *Node, cost int, err error) {
 	p := &parser{b: b, budget: memory}
-	root, err := p.document()
+	root, err = p.document()
 	if memory != nil {
 		if err == nil && p.taken > 0 {
 			for range p.taken / treeStep {
@@ -42,10 +46,10 @@ func parse(b []byte, memory *budget) (*Node, error) {
 		}
 	}
 	if err != nil {
-		return nil, err
+		return nil, p.cost, err
 	}
 	root.Duplicates = p.duplicates
-	return root, nil
+	return root, p.cost, nil
 }
 
 // treeStep is the portion in bytes in which a tree asks for memory.
@@ -81,8 +85,11 @@ func (p *parser) fail(kind SyntaxKind, at int, format string, args ...any) error
 func (p *parser) spend(n int) error {
 	p.cost += n
 	for p.cost-freeBytes > p.taken {
-		if p.cost > maxTree || p.budget != nil && !p.budget.take(treeStep) {
+		if p.cost > maxTree {
 			return p.fail(SyntaxTooLarge, p.at, "too many values to hold in memory")
+		}
+		if p.budget != nil && !p.budget.await(treeStep) {
+			return unread("the replies that are being looked at have together too many values to hold in memory")
 		}
 		p.taken += treeStep
 	}

@@ -67,7 +67,7 @@ func (c *Client) recordResponse(r *Reply) Body {
 		body = r.partial
 		size = max(size, int64(len(body))+1)
 	}
-	if r.Kind == KindTooLarge {
+	if r.Kind == KindTooLarge || r.Kind == KindUnread {
 		size = max(r.Received, int64(len(body))+1)
 	}
 	return recordBody(c.redact, body, size, recordedResponse)

@@ -52,6 +52,12 @@ type Reply struct {
 // may still be wrong (KindEncoding).
 func (r *Reply) OK() bool { return r.Kind == KindNone || r.Kind == KindEncoding }
 
-// JSON parses the body, within the memory bound of the client. Its errors are
-// those of Parse.
-func (r *Reply) JSON() (*Node, error) { return parse(r.Body, r.budget) }
+// JSON parses the body, within the memory bound of the client. Its errors are those of
+// Parse, and one of KindUnread when other replies hold the memory.
+func (r *Reply) JSON() (*Node, error) {
+	root, _, err := r.Tree()
+	return root, err
+}
+
+// Tree is JSON with what the values take in bytes, beside the text of the body.
+func (r *Reply) Tree() (root *Node, cost int, err error) { return parse(r.Body, r.budget) }

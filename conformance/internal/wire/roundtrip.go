@@ -190,8 +190,10 @@ func (c *Client) read(q *request, r *Reply, conn *Conn, goAhead chan struct{}, d
 	}
 	conn.rd.body()
 	g := &grower{max: c.opts.MaxBody, budget: &c.budget}
-	r.Trailers, err = h.readBody(g, r.Framing, length)
-	if Classify(err, 1) == KindTooLarge {
+	if r.Trailers, err = h.readBody(g, r.Framing, length); err == nil {
+		err = g.lost
+	}
+	if kind := Classify(err, 1); kind == KindTooLarge || kind == KindUnread {
 		r.Raw = g.clip()
 	} else {
 		r.Raw = g.take()
