@@ -1,0 +1,3 @@
+"""The fixtures of a package that is not installed."""
+
+pytest_plugins = ["destkit.plugin", "pytester"]

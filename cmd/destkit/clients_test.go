@@ -1,0 +1,133 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestClients runs the tests of the packages in clients, and the examples of their
+// pages, in their runtimes. destkit is this program.
+func TestClients(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the packages in clients are not tested with -short")
+	}
+	t.Run("python", testPythonClient)
+	t.Run("node", testNodeClient)
+}
+
+// testPythonClient makes pytest find the package as if it were installed: by the entry
+// point that pyproject.toml declares.
+func testPythonClient(t *testing.T) {
+	t.Parallel()
+	python, found := "", false
+	for _, name := range []string{"python3", "/usr/bin/python3"} {
+		if python = name; exec.Command(name, "-c", "import pytest").Run() == nil {
+			found = true
+			break
+		}
+	}
+	if !found {
+		skipWithout(t, "python3 with pytest is not installed (python3-pytest on Debian): clients/python is not tested")
+	}
+	client := clientFolder(t, "python")
+	installed, examples := t.TempDir(), t.TempDir()
+	info := filepath.Join(installed, "destkit-"+declared(t, client, `version = "(.*)"`)+".dist-info")
+	require.NoError(t, os.Mkdir(info, 0o700))
+	entry := declared(t, client, `(?m)^\[project\.entry-points\.pytest11\]\n(destkit = ".*")$`)
+	writeTestFile(t, filepath.Join(info, "entry_points.txt"), "[pytest11]\n"+strings.ReplaceAll(entry, `"`, "")+"\n")
+	writeTestFile(t, filepath.Join(info, "METADATA"), "Metadata-Version: 2.1\nName: destkit\nVersion: 0\n")
+	writeTestFile(t, filepath.Join(examples, "test_readme.py"), examplesOf(t, client, "python"))
+
+	env := append(clientEnv(t), "PYTHONDONTWRITEBYTECODE=1")
+	runClient(t, client, env, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+	env = append(env, "PYTHONPATH="+installed+string(filepath.ListSeparator)+filepath.Join(client, "src"))
+	runClient(t, examples, env, python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+}
+
+// testNodeClient installs the packed package, so that nothing is missing in it.
+func testNodeClient(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"node", "npm"} {
+		if _, err := exec.LookPath(name); err != nil {
+			skipWithout(t, name+" is not installed: clients/node is not tested")
+		}
+	}
+	if exec.Command("node", "-e", "process.exit(+(parseInt(process.versions.node) < 20))").Run() != nil {
+		skipWithout(t, "node is older than 20: clients/node is not tested")
+	}
+	client := clientFolder(t, "node")
+	env := clientEnv(t)
+	runClient(t, client, env, "npm", "test")
+
+	examples := t.TempDir()
+	runClient(t, client, env, "npm", "pack", "--pack-destination", examples)
+	packed, err := filepath.Glob(filepath.Join(examples, "*.tgz"))
+	require.NoError(t, err)
+	require.Len(t, packed, 1)
+	writeTestFile(t, filepath.Join(examples, "package.json"), `{"type": "module", "private": true}`)
+	runClient(t, examples, env, "npm", "install", "--offline", "--no-audit", "--no-fund", packed[0])
+	writeTestFile(t, filepath.Join(examples, "readme.test.js"), examplesOf(t, client, "js"))
+	runClient(t, examples, env, "node", "--test")
+}
+
+func clientFolder(t *testing.T, name string) string {
+	t.Helper()
+	folder, err := filepath.Abs(filepath.Join(repository, "clients", name))
+	require.NoError(t, err)
+	return folder
+}
+
+// clientEnv is the environment without what chooses another program.
+func clientEnv(t *testing.T) []string {
+	t.Helper()
+	var env []string
+	for _, setting := range os.Environ() {
+		if name, _, _ := strings.Cut(setting, "="); name != "DESTKIT_BIN" && name != "PYTHONPATH" && name != "NODE_OPTIONS" {
+			env = append(env, setting)
+		}
+	}
+	return env
+}
+
+// declared is what pyproject.toml says.
+func declared(t *testing.T, client, pattern string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(client, "pyproject.toml"))
+	require.NoError(t, err)
+	found := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+	require.NotNil(t, found, pattern)
+	return found[1]
+}
+
+// examplesOf are the blocks of a language on the page of a package: together one file.
+func examplesOf(t *testing.T, client, language string) string {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join(client, "README.md"))
+	require.NoError(t, err)
+	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	require.Greater(t, len(blocks), 2, "the page has examples")
+	var all strings.Builder
+	for _, block := range blocks {
+		all.WriteString(block[1] + "\n")
+	}
+	return all.String()
+}
+
+func writeTestFile(t *testing.T, name, text string) {
+	t.Helper()
+	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
+}
+
+func runClient(t *testing.T, folder string, env []string, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Dir, cmd.Env = folder, env
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+}
