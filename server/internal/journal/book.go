@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,13 +17,14 @@ import (
 // book is one journal: a ring in the memory of this process or, where several
 // processes share an installation, a ring from which entries go to the database.
 type book[T any] struct {
-	kind string
-	room int // in bytes
-	pace int // entries a second that a process writes in the long run
-	ring ring[T]
-	key  func(*T) string // by which an entry is found
-	sign func(*T, int64) // writes its number into an entry
-	show func(*T)        // takes secrets out of an entry that leaves the ring; nil: there are none
+	kind   string
+	room   int // in bytes
+	pace   int // entries a second that a process writes in the long run
+	ring   ring[T]
+	key    func(*T) string // by which an entry is found
+	sign   func(*T, int64) // writes its number into an entry
+	number func(*T) int64  // reads it
+	show   func(*T)        // takes secrets out of an entry that leaves the ring; nil: there are none
 
 	To     *journalWriter // nil: the ring is the journal
 	Turn   *sync.Mutex    // of who writes to the database; guards what follows
@@ -32,7 +34,7 @@ type book[T any] struct {
 
 // newBook is a journal in memory.
 func newBook[T any](kind string, room, pace int, size func(*T) int) book[T] {
-	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(MostEntries, room, size), Turn: &sync.Mutex{}, budget: &budget{}}
+	return book[T]{kind: kind, room: room, pace: pace, ring: newRing(mostHere, room, size), Turn: &sync.Mutex{}, budget: &budget{}}
 }
 
 // add keeps an entry. It never waits for the database.
@@ -81,6 +83,50 @@ func (b *book[T]) pageOfAll(ctx context.Context, after int64, limit int, pass fu
 	})
 	page.Total, page.Dropped = totals.All, totals.Dropped
 	return page, store.Explained(err)
+}
+
+// pageBack gives up to limit entries before a number that pass, newest first; 0 begins
+// with the newest. Next is the number from which the following page goes on.
+func (b *book[T]) pageBack(ctx context.Context, before, limit int64, pass func(*T) bool) (page journalPage[T], err error) {
+	var last int64
+	if b.To != nil {
+		// The database is read forwards: the last ones that pass are kept on the way.
+		if err := b.To.gather(ctx); err != nil {
+			return page, err
+		}
+		totals, err := b.To.all.Each(ctx, b.kind, 0, func(number int64, text []byte) (bool, error) {
+			if before > 0 && number >= before {
+				return false, nil
+			}
+			entry, err := b.read(number, text)
+			if err != nil || !pass(entry) {
+				return true, err
+			}
+			if page.Entries = append(page.Entries, *entry); len(page.Entries) > 2*int(limit) {
+				page.Entries = slices.Clone(page.Entries[len(page.Entries)-int(limit)-1:])
+			}
+			return true, nil
+		})
+		if err != nil {
+			return page, store.Explained(err)
+		}
+		page.Total, page.Dropped = totals.All, totals.Dropped
+		more := len(page.Entries) > int(limit)
+		page.Entries = append([]T{}, page.Entries[max(0, len(page.Entries)-int(limit)):]...)
+		slices.Reverse(page.Entries)
+		if more {
+			last = b.number(&page.Entries[len(page.Entries)-1])
+		}
+	} else {
+		page.Entries, last, page.Total, page.Dropped = b.ring.back(before, int(limit), pass)
+		for i := range page.Entries {
+			b.shown(&page.Entries[i])
+		}
+	}
+	if last > 0 {
+		page.Next = &last
+	}
+	return page, nil
 }
 
 // Find is the newest entry with a key; nil when none is kept. Where there are other

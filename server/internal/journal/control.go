@@ -16,11 +16,11 @@ import (
 // journalRoutes read, filter and empty the journals.
 func (j *Journal) Routes() []call.ControlRoute {
 	return []call.ControlRoute{
-		call.Route("GET", "/journal/requests", "?organization=&workspace=&operation=&method=&status=&fault=&after=&limit= lists requests of the API, oldest first", j.controlRequests),
+		call.Route("GET", "/journal/requests", "?id=&organization=&workspace=&operation=&method=&path=&status=&fault=&text=&after=&limit= lists requests of the API, oldest first; ?newest=true&before= newest first", j.controlRequests),
 		call.Route("DELETE", "/journal/requests", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Requests.clear(c.R.Context()) }),
-		call.Route("GET", "/journal/calls", "?organization=&destination=&method=&outcome=&status=&after=&limit= lists calls of destinations, oldest first", j.controlCalls),
+		call.Route("GET", "/journal/calls", "?id=&organization=&destination=&sync=&sync_run=&method=&outcome=&status=&text=&after=&limit= lists calls of destinations, oldest first; ?newest=true&before= newest first", j.controlCalls),
 		call.Route("DELETE", "/journal/calls", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.Calls.clear(c.R.Context()) }),
-		call.Route("GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first", j.controlWebhookCalls),
+		call.Route("GET", "/journal/webhooks", "?organization=&workspace=&webhook=&sync=&sync_run=&event=&status=&after=&limit= lists calls of webhooks, each attempt, oldest first; ?newest=true&before= newest first", j.controlWebhookCalls),
 		call.Route("DELETE", "/journal/webhooks", "forgets them", func(c *call.Control) (any, error) { return call.Done, j.webhooks.clear(c.R.Context()) }),
 		call.Route("POST", "/journal", "bodies: whether the bodies of requests and replies are kept (they are by default)", j.controlJournal),
 	}
@@ -50,10 +50,20 @@ func statusFilter(text string) (func(int) bool, error) {
 	return func(status int) bool { return status == wanted }, nil
 }
 
-// journalFilter reads what all journals have in common.
+// journalFilter reads what all journals have in common. text is in small letters.
 type journalFilter struct {
-	organization, limit, after int64
-	status                     func(int) bool
+	organization, limit, after, before int64
+	newest                             bool
+	status                             func(int) bool
+	text                               string
+}
+
+// common are the parameters that journalFilter reads, beside after.
+var common = []string{"organization", "status", "after", "limit", "newest", "before"}
+
+// holds reports whether a text that is looked for is in one of the texts.
+func (f *journalFilter) holds(texts ...string) bool {
+	return f.text == "" || slices.ContainsFunc(texts, func(t string) bool { return strings.Contains(strings.ToLower(t), f.text) })
 }
 
 // filter refuses values that no entry can have: they would find nothing, and a
@@ -65,13 +75,38 @@ func (j *Journal) filter(query url.Values) (f journalFilter, err error) {
 	if f.limit, err = call.Integer(query, "limit", 1000, 1, MostEntries); err != nil {
 		return f, err
 	}
+	if f.before, err = call.Integer(query, "before", 0, 1, 1<<62); err != nil {
+		return f, err
+	}
+	switch newest := query.Get("newest"); newest {
+	case "true":
+		f.newest = true
+	case "", "false":
+		if f.before > 0 {
+			return f, problem.InvalidField("before", "goes with newest=true; after is for the other direction")
+		}
+	default:
+		return f, problem.InvalidField("newest", "must be true or false")
+	}
+	if f.newest && query.Get("after") != "" {
+		return f, problem.InvalidField("after", "goes from the oldest on; with newest=true use before")
+	}
+	f.text = strings.ToLower(query.Get("text"))
 	f.status, err = statusFilter(query.Get("status"))
 	return f, err
 }
 
+// read gives one page of a journal, in the direction that the filter wants.
+func read[T any](ctx context.Context, b *book[T], f *journalFilter, pass func(*T) bool) (journalPage[T], error) {
+	if f.newest {
+		return b.pageBack(ctx, f.before, f.limit, pass)
+	}
+	return b.page(ctx, f.after, f.limit, pass)
+}
+
 // controlRequests lists requests of the API.
 func (j *Journal) controlRequests(c *call.Control) (any, error) {
-	query, err := c.Query("organization", "workspace", "operation", "method", "status", "fault", "after", "limit")
+	query, err := c.Query(append([]string{"id", "workspace", "operation", "method", "path", "fault", "text"}, common...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -92,11 +127,13 @@ func (j *Journal) controlRequests(c *call.Control) (any, error) {
 	} else if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
-	return j.Requests.page(c.R.Context(), f.after, f.limit, func(e *RequestEntry) bool {
-		return (f.organization == 0 || f.organization == e.OrganizationID) &&
+	path := strings.ToLower(query.Get("path"))
+	return read(c.R.Context(), &j.Requests, &f, func(e *RequestEntry) bool {
+		return Fits(query, "id", e.ID) && (f.organization == 0 || f.organization == e.OrganizationID) &&
 			(workspace == 0 || workspace == e.WorkspaceID) && f.status(e.Status) &&
 			Fits(query, "operation", e.Operation) && Fits(query, "method", e.Method) &&
-			Fits(query, "fault", e.Faults...)
+			Fits(query, "fault", e.Faults...) && (path == "" || strings.Contains(strings.ToLower(e.Path+"?"+e.Query), path)) &&
+			f.holds(e.ID, e.Operation, e.Path, e.Query, string(e.Request), string(e.Response))
 	})
 }
 
@@ -123,7 +160,7 @@ func Fits(query url.Values, name string, values ...string) bool {
 
 // controlCalls lists calls of destinations.
 func (j *Journal) controlCalls(c *call.Control) (any, error) {
-	query, err := c.Query("organization", "destination", "method", "outcome", "status", "after", "limit")
+	query, err := c.Query(append([]string{"id", "destination", "sync", "sync_run", "method", "outcome", "text"}, common...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -134,9 +171,11 @@ func (j *Journal) controlCalls(c *call.Control) (any, error) {
 	if f.after, err = call.Integer(query, "after", 0, 0, 1<<62); err != nil {
 		return nil, err
 	}
-	destination, err := call.Integer(query, "destination", 0, 1, 1<<62)
-	if err != nil {
-		return nil, err
+	var destination, sync, run int64
+	for name, into := range map[string]*int64{"destination": &destination, "sync": &sync, "sync_run": &run} {
+		if *into, err = call.Integer(query, name, 0, 1, 1<<62); err != nil {
+			return nil, err
+		}
 	}
 	// An exchange knows its destination only. Calls of one that was deleted since
 	// belong to no organization any more.
@@ -146,9 +185,11 @@ func (j *Journal) controlCalls(c *call.Control) (any, error) {
 			return nil, err
 		}
 	}
-	return j.Calls.page(c.R.Context(), f.after, f.limit, func(e *CallEntry) bool {
-		return (owned == nil || owned[e.Destination]) && (destination == 0 || destination == e.Destination) &&
-			f.status(e.Status) && Fits(query, "method", e.Method) && Fits(query, "outcome", e.Outcome)
+	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
+	return read(c.R.Context(), &j.Calls, &f, func(e *CallEntry) bool {
+		return Fits(query, "id", e.ID, e.RequestID) && (owned == nil || owned[e.Destination]) && is(destination, e.Destination) && is(sync, e.SyncID) && is(run, e.SyncRunID) &&
+			f.status(e.Status) && Fits(query, "method", e.Method) && Fits(query, "outcome", e.Outcome) &&
+			(f.holds(e.Method, e.Endpoint, e.RequestID, e.Error, e.Type, string(e.Request), string(e.Response)) || e.Mentions(f.text))
 	})
 }
 
@@ -169,7 +210,7 @@ func (j *Journal) controlJournal(c *call.Control) (any, error) {
 			return nil, err
 		}
 	}
-	return map[string]any{"bodies": j.bodies.Load(), "entries": MostEntries, "bytes": journalBytes}, nil
+	return map[string]any{"bodies": j.bodies.Load(), "entries": mostHere, "bytes": journalBytes}, nil
 }
 
 // KeptBodies is the setting of the journals that all processes follow.

@@ -42,7 +42,8 @@ type Journal struct {
 // The bounds of each of the journals; a body above maxKeptBody is kept as
 // its length only.
 const (
-	MostEntries  = 10_000
+	MostEntries  = 10_000  // in a shared store, and in one page
+	mostHere     = 100_000 // in the memory of a process that is alone
 	journalBytes = 64 << 20
 	callBytes    = 24 << 20
 	maxKeptBody  = 64 << 10
@@ -56,17 +57,20 @@ func New(log *slog.Logger, work *background.Work, owned func(ctx context.Context
 	j.Requests = newBook("requests", journalBytes, requestPace, func(e *RequestEntry) int {
 		return 256 + len(e.Path) + len(e.Query) + len(e.Request) + len(e.Response)
 	})
+	j.Requests.number = func(e *RequestEntry) int64 { return e.Number }
 	j.Requests.key = func(e *RequestEntry) string { return e.ID }
 	j.Requests.sign = func(e *RequestEntry, number int64) { e.Number = number }
 	j.Calls = newBook("calls", callBytes, callPace, func(e *CallEntry) int {
 		return 512 + len(e.Error) + e.BodyBytes()
 	})
+	j.Calls.number = func(e *CallEntry) int64 { return e.Number }
 	j.Calls.key = func(e *CallEntry) string { return e.RequestID }
 	j.Calls.sign = func(e *CallEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("call_%012d", number) }
 	j.Calls.show = (*CallEntry).show
 	j.webhooks = newBook("webhooks", journalBytes, requestPace, func(e *WebhookEntry) int {
 		return 512 + len(e.Error) + len(e.Body)
 	})
+	j.webhooks.number = func(e *WebhookEntry) int64 { return e.Number }
 	j.webhooks.key = func(e *WebhookEntry) string { return fmt.Sprintf("%d/%d", e.DeliveryID, e.Attempt) }
 	j.webhooks.sign = func(e *WebhookEntry, number int64) { e.Number, e.ID = number, fmt.Sprintf("webhook_%012d", number) }
 	return j
@@ -257,4 +261,9 @@ func (j *Journal) Close() {
 	if w := j.Calls.To; w != nil { // nil: the start has failed
 		w.close()
 	}
+}
+
+// Stamp changes with every entry of this process.
+func (j *Journal) Stamp() string {
+	return fmt.Sprint(j.Requests.ring.stamp(), j.Calls.ring.stamp(), j.webhooks.ring.stamp())
 }

@@ -82,6 +82,41 @@ func (r *ring[T]) page(after int64, limit int, pass func(*T) bool) (list []T, ne
 	return list, next, r.last - r.base, r.first - r.base - 1
 }
 
+// chunk is how many entries one turn of back looks at: who adds one waits no longer.
+const chunk = 512
+
+// back copies up to limit entries before a number that pass, newest first; 0 begins
+// with the newest. next is the number of the last one where more follow, and otherwise
+// 0. What comes or goes meanwhile may be there or not.
+func (r *ring[T]) back(before int64, limit int, pass func(*T) bool) (list []T, next, total, dropped int64) {
+	list = []T{}
+	var last int64
+	for at := before; ; {
+		r.mu.Lock()
+		if at == 0 || at > r.last+1 {
+			at = r.last + 1
+		}
+		total, dropped = r.last-r.base, r.first-r.base-1
+		for seen := 0; seen < chunk && at > r.first; seen++ {
+			at--
+			entry := r.slot(at)
+			if !pass(entry) {
+				continue
+			}
+			if len(list) == limit {
+				r.mu.Unlock()
+				return list, last, total, dropped
+			}
+			list, last = append(list, *entry), at
+		}
+		done := at <= r.first
+		r.mu.Unlock()
+		if done {
+			return list, 0, total, dropped
+		}
+	}
+}
+
 // find copies the newest entry that fits; nil when none is kept.
 func (r *ring[T]) find(fits func(*T) bool) *T {
 	r.mu.Lock()
@@ -115,4 +150,11 @@ func (r *ring[T]) take(most, room int) (list []T, lost int64) {
 	r.slots, r.bytes = r.slots[:0], 0
 	r.base, r.first = r.last, r.last+1
 	return list, lost
+}
+
+// stamp changes with every entry, and when the ring is emptied.
+func (r *ring[T]) stamp() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.last<<1 ^ r.first
 }

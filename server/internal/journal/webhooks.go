@@ -51,7 +51,7 @@ func (j *Journal) Webhook(organizationID int64, hook *store.Webhook, d *store.We
 
 // controlWebhookCalls lists calls of webhooks.
 func (j *Journal) controlWebhookCalls(c *call.Control) (any, error) {
-	query, err := c.Query("organization", "workspace", "webhook", "sync", "sync_run", "event", "status", "after", "limit")
+	query, err := c.Query(append([]string{"workspace", "webhook", "sync", "sync_run", "event"}, common...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func (j *Journal) controlWebhookCalls(c *call.Control) (any, error) {
 		return nil, err
 	}
 	is := func(wanted, id int64) bool { return wanted == 0 || wanted == id }
-	return j.webhooks.page(c.R.Context(), f.after, f.limit, func(e *WebhookEntry) bool {
+	return read(c.R.Context(), &j.webhooks, &f, func(e *WebhookEntry) bool {
 		return is(f.organization, e.OrganizationID) && is(workspace, e.WorkspaceID) && is(webhook, e.WebhookID) &&
 			is(sync, e.SyncID) && is(run, e.SyncRunID) && f.status(e.Status) && Fits(query, "event", e.Event)
 	})
