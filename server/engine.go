@@ -11,6 +11,7 @@ import (
 	"github.com/destkit/destkit/server/internal/cluster/shelf"
 	"github.com/destkit/destkit/server/internal/runs"
 	"github.com/destkit/destkit/server/internal/store"
+	"github.com/destkit/destkit/server/internal/sync/destination"
 	"github.com/destkit/destkit/server/internal/sync/executor"
 	"github.com/destkit/destkit/server/internal/sync/ledger"
 	"github.com/destkit/destkit/server/internal/sync/mapping"
@@ -243,6 +244,7 @@ func (e *engine) take(ctx context.Context, workspaceID, runID int64, progress *r
 func (e *engine) execute(ctx context.Context, y *store.Sync, run *store.SyncRun, progress *runProgress) (o executor.Outcome, audience string) {
 	seen := &progress.schema
 	*seen = schemaWatch{enforce: true}
+	ctx = destination.ForRun(ctx, y.ID, run.ID)
 	job, done, err := e.job(ctx, y, run, &progress.to, seen)
 	if err != nil && stopped(ctx) {
 		return executor.Outcome{Status: api.RunWorking}, ""

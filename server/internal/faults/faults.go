@@ -319,3 +319,14 @@ func (f *Faults) fire(c *call.Call, phase string) []ArmedFault {
 	}
 	return f.fireForAll(c, phase)
 }
+
+// Stamp changes with every fault that is armed, taken away, matched or fired.
+func (f *Faults) Stamp() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stamp := f.board.next<<32 + int64(len(f.board.list))
+	for _, a := range f.board.list {
+		stamp += a.Matched + a.Fired<<16
+	}
+	return stamp
+}

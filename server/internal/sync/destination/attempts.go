@@ -112,7 +112,7 @@ func (a *attempt) request(ctx context.Context) (*retryablehttp.Request, *CallErr
 
 // begin is the start of an attempt.
 func (a *attempt) begin(ctx context.Context) (err error) {
-	a.ctx, a.failed, a.began, a.x = ctx, nil, time.Now(), a.caller.newExchange(a.method)
+	a.ctx, a.failed, a.began, a.x = ctx, nil, time.Now(), a.caller.newExchange(ctx, a.method)
 	a.bounded, a.cancel = context.WithTimeout(ctx, a.caller.gate.timeout(a.method))
 	a.text, a.id, err = a.caller.client.Encode(a.method, a.params)
 	return err

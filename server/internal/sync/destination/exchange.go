@@ -36,7 +36,9 @@ const (
 type Exchange struct {
 	Destination int64         `json:"destination_id"` // 0: not stored yet
 	Type        string        `json:"type"`
-	Method      string        `json:"method"` // of the protocol
+	SyncID      int64         `json:"sync_id"`     // 0: no run has made it
+	SyncRunID   int64         `json:"sync_run_id"` // 0: no run has made it
+	Method      string        `json:"method"`      // of the protocol
 	Endpoint    string        `json:"endpoint"`
 	RequestID   string        `json:"request_id"`
 	Started     time.Time     `json:"started_at"`
@@ -74,6 +76,17 @@ func (x *Exchange) cleaned(text []byte) json.RawMessage {
 		return clean
 	}
 	return nil
+}
+
+// Mentions reports whether the bodies as they are shown have a text, which is in small
+// letters.
+func (x *Exchange) Mentions(text string) bool {
+	found := func(body []byte) bool { return bytes.Contains(bytes.ToLower(body), []byte(text)) }
+	if !found(x.params) && !found(x.result) { // to take the secrets out costs more
+		return false
+	}
+	params, result := x.Bodies()
+	return found(params) || found(result)
 }
 
 // BodyBytes is how much memory the bodies take.
@@ -203,7 +216,7 @@ func (c *caller) exchange(ctx context.Context, method string, params any) (json.
 func (c *caller) checked(
 	ctx context.Context, method string, params any, check func(json.RawMessage) (problem string),
 ) (json.RawMessage, *Exchange, *CallError) {
-	x := c.newExchange(method)
+	x := c.newExchange(ctx, method)
 	if c.problem != "" {
 		return nil, x, &CallError{Method: method, Outcome: OutcomeURL, Message: c.problem}
 	}
@@ -233,10 +246,21 @@ func (c *caller) checked(
 	return raw, x, c.finish(ctx, x, params, raw, err, check)
 }
 
+// runOf is the run for which calls are made.
+type runOf struct{ sync, run int64 }
+
+type runKey struct{}
+
+// ForRun is the context of the calls of a run: their exchanges name it.
+func ForRun(ctx context.Context, sync, run int64) context.Context {
+	return context.WithValue(ctx, runKey{}, runOf{sync, run})
+}
+
 // newExchange begins the notes about one request.
-func (c *caller) newExchange(method string) *Exchange {
+func (c *caller) newExchange(ctx context.Context, method string) *Exchange {
+	run, _ := ctx.Value(runKey{}).(runOf)
 	return &Exchange{
-		Destination: c.id, Type: c.typ, Method: method, Endpoint: c.endpoint,
+		Destination: c.id, SyncID: run.sync, SyncRunID: run.run, Type: c.typ, Method: method, Endpoint: c.endpoint,
 		Started: c.gate.options.Now(), Outcome: OutcomeOK, Header: http.Header{},
 	}
 }
