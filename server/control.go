@@ -63,6 +63,7 @@ func (s *Server) routeControl(mux *http.ServeMux) {
 		call.WriteControl(w, 0, nil, f)
 	})
 	guarded := s.guard(inner)
+	s.routeConsole(mux, inner)
 	mux.Handle(call.ControlPath, guarded)
 	mux.Handle(call.ControlPath+"/", guarded)
 	mux.HandleFunc(forksPath, s.serveFork)

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/foreign"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/problem"
@@ -219,7 +220,8 @@ func (s *Server) serveFork(w http.ResponseWriter, r *http.Request) {
 		s.refuseCall(w, r, problem.Refuse(http.StatusNotFound, "there is no fork %q", foreign.Clip(name, 63)))
 		return
 	}
-	http.StripPrefix(strings.TrimSuffix(forksPath, "/")+"/"+name, fork).ServeHTTP(w, r)
+	prefix := strings.TrimSuffix(forksPath, "/") + "/" + name
+	http.StripPrefix(prefix, fork).ServeHTTP(w, r.WithContext(console.WithRoot(r.Context(), prefix)))
 }
 
 // forkShown is a fork as the control API shows it.

@@ -12,12 +12,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/server/internal/call"
 	"github.com/destkit/destkit/server/internal/strictjson"
 )
 
 // frontPage answers who opens the service's address with where things are: a person
-// with a page, a program with JSON. It holds no token, and asks nothing of the store.
+// with the console, or with a page where that is not open to them, a program with JSON. It holds no token, and asks nothing of the store.
 type frontPage struct {
 	Name    string `json:"name"`
 	Version string `json:"version"`
@@ -25,6 +26,7 @@ type frontPage struct {
 	API     string `json:"api"`
 	OpenAPI string `json:"openapi"`
 	Control string `json:"control"`
+	Console string `json:"-"` // for people
 	Health  string `json:"healthz"`
 	Ready   string `json:"readyz"`
 	Metrics string `json:"metrics"`
@@ -58,6 +60,7 @@ var frontHTML = template.Must(template.New("front").Parse(`<!DOCTYPE html>
 <tr><th>API</th><td><a href="{{.API}}">{{.API}}</a></td></tr>
 <tr><th>OpenAPI document</th><td><a href="{{.OpenAPI}}">{{.OpenAPI}}</a></td></tr>
 <tr><th>Control API</th><td><a href="{{.Control}}">{{.Control}}</a></td></tr>
+<tr><th>Console</th><td><a href="{{.Console}}">{{.Console}}</a>, on this machine or with the control token</td></tr>
 <tr><th>Health</th><td><a href="{{.Health}}">{{.Health}}</a>, <a href="{{.Ready}}">{{.Ready}}</a></td></tr>
 <tr><th>Metrics</th><td><a href="{{.Metrics}}">{{.Metrics}}</a></td></tr>
 <tr><th>Dialect</th><td>{{.Dialect}}</td></tr>
@@ -78,10 +81,16 @@ func (s *Server) showFront(w http.ResponseWriter, r *http.Request) {
 	}
 	page := frontPage{
 		Name: "destkit", Version: s.config.Version, Dialect: string(dialect), API: root + BasePath, OpenAPI: root + "/openapi.yaml",
-		Control: root + call.ControlPath, Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
+		Control: root + call.ControlPath, Console: root + console.Path + "/", Health: root + "/healthz", Ready: root + "/readyz", Metrics: root + "/metrics", Tokens: tokensHow, Docs: docsURL,
 	}
 	kind, body, err := "application/json; charset=utf-8", []byte(nil), error(nil)
 	if wantsPage(r) {
+		if r.URL.Path == "/" && (s.console.Guarded() || s.console.Admitted(r)) {
+			w.Header().Set("Vary", "Accept")
+			w.Header().Set("Cache-Control", "no-store")
+			s.console.Front(w, r)
+			return
+		}
 		var b bytes.Buffer
 		kind, err = "text/html; charset=utf-8", frontHTML.Execute(&b, page)
 		body = b.Bytes()

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/destkit/destkit/server/internal/call"
@@ -16,6 +17,11 @@ import (
 // perform runs an operation of the API as somebody, past authentication, faults and
 // journal: those belong to clients. It gives the reply as JSON.
 func (s *Server) perform(ctx context.Context, who call.Principal, id string, path map[string]int64, body any) (json.RawMessage, error) {
+	return s.performWith(ctx, who, id, path, nil, body)
+}
+
+// performWith is perform with parameters of the query.
+func (s *Server) performWith(ctx context.Context, who call.Principal, id string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
 	// By its id in the document, so that what comes is checked as a request would be.
 	op := s.ready[id]
 	if op == nil {
@@ -32,6 +38,7 @@ func (s *Server) perform(ctx context.Context, who call.Principal, id string, pat
 	if err != nil {
 		return nil, fmt.Errorf("perform %s: %w", id, err)
 	}
+	r.URL.RawQuery = query.Encode()
 	if text != nil {
 		r.Header.Set("Content-Type", "application/json")
 	}

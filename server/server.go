@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/destkit/destkit/internal/console"
 	"github.com/destkit/destkit/internal/source"
 	"github.com/destkit/destkit/server/api"
 	"github.com/destkit/destkit/server/internal/background"
@@ -218,10 +219,11 @@ type Server struct {
 	live       *runs.Live
 	retries    *runs.Retries
 
-	latch  *latch.Latch
-	rest   *rest.Handlers
-	links  *links.Links
-	copies *latch.Line // of the snapshots and forks that are being made
+	latch   *latch.Latch
+	rest    *rest.Handlers
+	console *console.Console
+	links   *links.Links
+	copies  *latch.Line // of the snapshots and forks that are being made
 }
 
 // Tokens open an organization with one admin and one workspace (spec 5.1). They
@@ -257,6 +259,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 
 // Close waits for work in flight, then lets go of the store.
 func (s *Server) Close() error {
+	s.CloseConsole()
 	s.forks.closeAll()
 	s.background.Stop(executor.ErrStop)
 	var fleet error

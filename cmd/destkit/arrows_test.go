@@ -37,7 +37,8 @@ var arrows = map[string][]string{
 	"conformance/service/internal/jsonvalue":   {"conformance/internal/wire"},
 	"conformance/service/internal/endpoint":    {"conformance", "conformance/internal/wire", "conformance/service/internal/jsonvalue", "destsim/rpc"},
 
-	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/loopback"},
+	"destsim":                    {"destsim/rpc", "destsim/internal/...", "internal/console", "internal/loopback"},
+	"destsim/internal/console":   {"destsim/rpc", "internal/console", "openapi"},
 	"destsim/internal/httpfront": {"internal/rawconn"},
 	"destsim/internal/meter":     {"destsim/rpc"},
 	"destsim/internal/store":     {"destsim/rpc", "internal/handles", "internal/keepalive"},
@@ -49,9 +50,10 @@ var arrows = map[string][]string{
 
 	"server": {
 		"server/api", "server/internal/...", "destsim/rpc", "openapi",
-		"internal/foreign", "internal/liquid", "internal/loopback", "internal/reach", "internal/source", "internal/suggest", "internal/yamldoc",
+		"internal/console", "internal/foreign", "internal/liquid", "internal/loopback", "internal/reach", "internal/source", "internal/suggest", "internal/yamldoc",
 	},
 	"server/api":                 {},
+	"server/internal/console":    {"server/api", "internal/console", "openapi"}, // pages from replies: neither store nor engine
 	"server/internal/background": {"server/internal/store", "server/internal/sync/clock"},
 	"server/internal/faults":     {"server/api", "server/internal/call", "server/internal/problem", "server/internal/settings", "server/internal/sync/clock", "internal/foreign", "internal/suggest"},
 	"server/internal/journal": {
@@ -114,9 +116,10 @@ var arrows = map[string][]string{
 
 	"internal/bench":     {}, // it measures the program from outside
 	"internal/connector": {"server/api"},
-	"internal/foreign":   {}, // text from outside on a screen
-	"internal/handles":   {}, // connections to SQLite share a table in the driver
-	"internal/keepalive": {}, // connections to databases that may vanish
+	"internal/console":   {"internal/loopback", "internal/page"}, // what the consoles have in common
+	"internal/foreign":   {},                                     // text from outside on a screen
+	"internal/handles":   {},                                     // connections to SQLite share a table in the driver
+	"internal/keepalive": {},                                     // connections to databases that may vanish
 	"internal/liquid":    {},
 	"internal/loopback":  {},              // who may use a control endpoint
 	"internal/rawconn":   {},              // sockets without futile reads

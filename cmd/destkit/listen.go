@@ -107,6 +107,10 @@ func (s *listener) serve(ctx context.Context, ln net.Listener) error {
 		return untested(fmt.Errorf("serve %s: %w", ln.Addr(), err))
 	case <-ctx.Done():
 	}
+	// Open pages of a console would hold the end up: their updates never end.
+	if pages, ok := s.handler.(interface{ CloseConsole() }); ok {
+		pages.CloseConsole()
+	}
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {

@@ -1,0 +1,153 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/destkit/destkit/internal/console"
+	"github.com/destkit/destkit/server/api"
+	"github.com/destkit/destkit/server/internal/call"
+	pages "github.com/destkit/destkit/server/internal/console"
+	"github.com/destkit/destkit/server/internal/latch"
+	"github.com/destkit/destkit/server/internal/problem"
+	"github.com/destkit/destkit/server/internal/runs"
+	"github.com/destkit/destkit/server/internal/store"
+)
+
+// routeConsole puts the pages for browsers onto the mux. They are made from the replies
+// of the control API and of the API's operations, by calls within the process.
+func (s *Server) routeConsole(mux *http.ServeMux, control http.Handler) {
+	s.console = pages.New(pages.Service{
+		Control: console.Caller{Handler: control}, Token: s.config.ControlToken, Log: s.log,
+		Perform: s.performForConsole, Send: s.sendForConsole, Stamp: s.consoleStamp,
+		NextStart: func(config *api.SyncConfig) time.Time { return runs.NextRun(config, s.clock.Now()) },
+		SecretEnv: "DESTKIT_WORKSPACE_API_KEY", Operations: s.operations(),
+	})
+	mux.Handle(console.Path, s.console)
+	mux.Handle(console.Path+"/", s.console)
+}
+
+// CloseConsole ends the live updates of open pages, which otherwise never end.
+func (s *Server) CloseConsole() {
+	if s.console != nil {
+		s.console.Close()
+	}
+	s.forks.mu.Lock()
+	defer s.forks.mu.Unlock()
+	for _, fork := range s.forks.open {
+		if fork != nil {
+			fork.CloseConsole()
+		}
+	}
+}
+
+// consoleStamp changes with all that pages show. Where others share the store it says
+// nothing, and pages are made anew every time.
+func (s *Server) consoleStamp() string {
+	if s.fleet != nil {
+		return ""
+	}
+	return fmt.Sprint(s.store.Generation(), s.journal.Stamp(), s.faults.Stamp(), s.clock.State(), s.latch.States.Load())
+}
+
+// workspacePrincipal is a workspace as if it had called with its key.
+func (s *Server) workspacePrincipal(ctx context.Context, id int64) (who call.Principal, err error) {
+	err = s.store.View(ctx, func(tx *store.Tx) error {
+		w, err := tx.WorkspaceByID(id)
+		if err == nil {
+			who = call.Principal{Workspace: w, OrganizationID: w.OrganizationID, WorkspaceID: w.ID}
+		}
+		return err
+	})
+	return who, err
+}
+
+// performForConsole runs an operation of the API as a workspace, past the journal and
+// the faults: those are for clients.
+func (s *Server) performForConsole(ctx context.Context, workspaceID int64, operation string, path map[string]int64, query url.Values, body any) (json.RawMessage, error) {
+	s.latch.State.RLock()
+	defer s.latch.State.RUnlock()
+	ctx = latch.Holding(ctx)
+	who, err := s.workspacePrincipal(ctx, workspaceID)
+	if err != nil {
+		return nil, shownProblem(err)
+	}
+	reply, err := s.performWith(ctx, who, operation, path, query, body)
+	return reply, shownProblem(err)
+}
+
+// shownProblem is an error as a page shows it.
+func shownProblem(err error) error {
+	if err == nil {
+		return nil
+	}
+	f := problem.Of(err)
+	shown := console.Refuse(f.Code, "%s", f.Message)
+	for _, p := range f.Problems {
+		shown.Fields = append(shown.Fields, console.FieldProblem{Field: p.Field, Message: p.Message})
+	}
+	if len(shown.Fields) == 1 {
+		shown.Fields = nil // the message says it
+	}
+	return shown
+}
+
+// sentByConsole stands where a client has its token; the journal hides it.
+const sentByConsole = "Bearer sent-by-the-console"
+
+// sendForConsole makes a request of the API as a client with the key of the workspace
+// would, journal and faults included.
+func (s *Server) sendForConsole(ctx context.Context, workspaceID int64, method, target string, body []byte) (code int, id string, err error) {
+	who, err := s.workspacePrincipal(ctx, workspaceID)
+	if err != nil {
+		return 0, "", shownProblem(err)
+	}
+	at, err := url.Parse(target)
+	if err != nil || at.IsAbs() || at.Host != "" {
+		return 0, "", console.Refuse(http.StatusBadRequest, "path: must be a path of the API, such as %s/syncs?page=1", BasePath)
+	}
+	r, err := http.NewRequestWithContext(context.WithValue(ctx, consolePrincipal{}, who), method, "http://console.localhost"+at.RequestURI(), bytes.NewReader(body))
+	if err != nil {
+		return 0, "", console.Refuse(http.StatusBadRequest, "the request cannot be made: %v", err)
+	}
+	r.Header.Set("Authorization", sentByConsole)
+	r.RequestURI, r.RemoteAddr = at.RequestURI(), "console"
+	if len(body) > 0 {
+		r.Header.Set("Content-Type", "application/json")
+	} else {
+		r.Body = http.NoBody
+	}
+	w := &sentReply{header: http.Header{}}
+	func() {
+		defer func() {
+			if p := recover(); p != nil && p != http.ErrAbortHandler { // a fault has dropped the connection
+				panic(p)
+			}
+		}()
+		s.serve(w, r)
+	}()
+	return w.code, w.header.Get("X-Request-Id"), nil
+}
+
+// sentReply keeps the status of a reply; the journal has the rest.
+type sentReply struct {
+	header http.Header
+	code   int
+}
+
+func (w *sentReply) Header() http.Header { return w.header }
+func (w *sentReply) WriteHeader(code int) {
+	if w.code == 0 {
+		w.code = code
+	}
+}
+func (w *sentReply) Write(text []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	return io.Discard.Write(text)
+}
