@@ -206,7 +206,7 @@ func (v *verdicts) deliver(cmd *cobra.Command, result *conformance.Report, outpu
 	status := result.ExitStatus
 	// A report that cannot be written must not hide the verdict, and must not
 	// pass for success either.
-	if err := outputs.write(cmd.OutOrStdout(), result); err != nil {
+	if err := outputs.write(cmd.OutOrStdout(), result, report.Options{Access: v.access, Rerun: v.rerun}); err != nil {
 		foreign.Println(cmd.ErrOrStderr(), "destkit: "+err.Error())
 		status = worst(status, statusUntested)
 	}

@@ -42,7 +42,7 @@ func (s *watchSession) unjudged(ctx context.Context, reason string, err error) {
 func (s *watchSession) show(reason string, r *conformance.Report) {
 	s.status = r.ExitStatus
 	s.head(reason)
-	if err := s.outputs.write(s.cmd.OutOrStdout(), r); err != nil {
+	if err := s.outputs.write(s.cmd.OutOrStdout(), r, report.Options{Access: accessWords(s.cmd), Rerun: rerunWords(s.cmd, s.target.URL)}); err != nil {
 		foreign.Println(s.cmd.ErrOrStderr(), "destkit: "+err.Error())
 		s.status = worst(s.status, statusUntested)
 	}

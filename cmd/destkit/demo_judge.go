@@ -79,7 +79,7 @@ func (d *demo) deliver(name string, one *judged) error {
 	data := filepath.Join(d.dir, name+".json")
 	one.Page = name + ".html"
 	written := outputs{{report.JSON, data}, {report.HTML, filepath.Join(d.dir, one.Page)}}
-	if err := written.write(d.out, one.Report); err != nil {
+	if err := written.write(d.out, one.Report, report.Options{}); err != nil {
 		return untested(err)
 	}
 	err := report.WriteText(d.out, one.Report, report.Options{

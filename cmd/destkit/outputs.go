@@ -42,7 +42,9 @@ func parseOutputs(flags []string) (outputs, error) {
 }
 
 // write writes every report, also when one of them fails.
-func (o outputs) write(stdout io.Writer, result *conformance.Report) error {
+func (o outputs) write(stdout io.Writer, result *conformance.Report, options report.Options) error {
+	// A file is no screen: no colours, no width of a terminal.
+	options = report.Options{ReportFile: o.file(report.JSON), Access: options.Access, Rerun: options.Rerun}
 	var errs []error
 	for _, out := range o {
 		if out.file == "-" {
@@ -50,10 +52,10 @@ func (o outputs) write(stdout io.Writer, result *conformance.Report) error {
 			if out.format == report.HTML || out.format == report.GitHub {
 				to = foreign.Raw(stdout) // they have rules of their own, and writers that follow them
 			}
-			errs = append(errs, report.Write(out.format, to, result))
+			errs = append(errs, options.Write(out.format, to, result))
 			continue
 		}
-		errs = append(errs, report.WriteFile(out.format, out.file, result))
+		errs = append(errs, options.WriteFile(out.format, out.file, result))
 	}
 	return errors.Join(errs...)
 }

@@ -22,12 +22,17 @@ import (
 // that an error leaves what stood there before. A device or a pipe, which
 // cannot be renamed onto, is written directly.
 func WriteFile(format, path string, r *conformance.Report) error {
+	return Options{}.WriteFile(format, path, r)
+}
+
+// WriteFile is the function [WriteFile] with choices.
+func (o Options) WriteFile(format, path string, r *conformance.Report) error {
 	if !slices.Contains(Formats(), format) {
 		return fmt.Errorf("write report: unknown format %q, known are %s", format, strings.Join(Formats(), ", "))
 	}
 	// Rendering first keeps a fault of the writer apart from one of the disk.
 	var b bytes.Buffer
-	if err := Write(format, &b, r); err != nil {
+	if err := o.Write(format, &b, r); err != nil {
 		return err
 	}
 	err := writeWhole(path, func(w io.Writer) error {

@@ -86,12 +86,12 @@ var htmlTemplate = sync.OnceValue(func() *template.Template {
 
 // writeHTML writes one page that loads nothing from outside. Its links lead to the
 // sentences of the specification.
-func writeHTML(w io.Writer, r *c.Report) error {
+func writeHTML(w io.Writer, r *c.Report, opt Options) error {
 	p := page{Report: r, Tone: verdictTone(r), Open: openGroups(r), Areas: htmlAreas(r), Choices: settings(r), Reasons: problems(r),
-		Failures: htmlResults(r, failures(r.Checks), true),
-		Warnings: htmlResults(r, filter(r.Checks, isWarning), true),
-		Waived:   htmlResults(r, filter(r.Checks, hasStatus(c.Waived)), true),
-		OwnFull:  htmlResults(r, r.Own, false)}
+		Failures: htmlResults(opt, r, failures(r.Checks), true),
+		Warnings: htmlResults(opt, r, filter(r.Checks, isWarning), true),
+		Waived:   htmlResults(opt, r, filter(r.Checks, hasStatus(c.Waived)), true),
+		OwnFull:  htmlResults(opt, r, r.Own, false)}
 	all := area{Checks: r.Checks}
 	p.index()
 	for _, s := range statusOrder {

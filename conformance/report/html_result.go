@@ -58,12 +58,12 @@ const shortCommand = 300
 
 // htmlResults prepares results for the template. known reports whether they are in
 // the catalogue, unlike checks of the author.
-func htmlResults(of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
+func htmlResults(opt Options, of *c.Report, checks []c.CheckResult, known bool) []htmlResult {
 	var out []htmlResult
 	for _, r := range checks {
 		result := htmlResult{CheckResult: r, Suite: of.Suite}
 		if known {
-			result.Again = again(of, r, "REPORT")
+			result.Again = opt.again(of, r)
 		}
 		for _, g := range findingGroups(r, len(r.Findings), htmlExcerptRoom) {
 			result.Groups = append(result.Groups, newHTMLGroup(g))

@@ -33,21 +33,24 @@ const (
 // writer is one format with the function that writes it.
 type writer struct {
 	name  string
-	write func(io.Writer, *conformance.Report) error
+	write func(io.Writer, *conformance.Report, Options) error
 }
 
 // writers in the order in which help texts list them.
 func writers() []writer {
+	alike := func(write func(io.Writer, *conformance.Report) error) func(io.Writer, *conformance.Report, Options) error {
+		return func(w io.Writer, r *conformance.Report, _ Options) error { return write(w, r) }
+	}
 	return []writer{
-		{Text, func(w io.Writer, r *conformance.Report) error { return WriteText(w, r, Options{}) }},
-		{JSON, writeJSON},
-		{JUnit, writeJUnit},
+		{Text, WriteText},
+		{JSON, alike(writeJSON)},
+		{JUnit, alike(writeJUnit)},
 		{HTML, writeHTML},
-		{Markdown, writeMarkdown},
-		{GitHub, writeGitHub},
+		{Markdown, alike(writeMarkdown)},
+		{GitHub, alike(writeGitHub)},
 		{SARIF, writeSARIF},
-		{HAR, writeHAR},
-		{Badge, writeBadge},
+		{HAR, alike(writeHAR)},
+		{Badge, alike(writeBadge)},
 	}
 }
 
@@ -61,9 +64,15 @@ func Formats() []string {
 }
 
 // Write writes r in the named format. Text is written plain, 80 columns wide;
-// [WriteText] has choices. It returns an error for an unknown format, and the
+// [Options.Write] has choices. It returns an error for an unknown format, and the
 // first error of w.
 func Write(format string, w io.Writer, r *conformance.Report) error {
+	return Options{}.Write(format, w, r)
+}
+
+// Write is the function [Write] with choices. Other formats than text take from them
+// the commands that send a finding again.
+func (o Options) Write(format string, w io.Writer, r *conformance.Report) error {
 	if r == nil {
 		return errors.New("write report: there is no report")
 	}
@@ -71,7 +80,7 @@ func Write(format string, w io.Writer, r *conformance.Report) error {
 		if f.name != format {
 			continue
 		}
-		if err := f.write(w, r); err != nil {
+		if err := f.write(w, r, o); err != nil {
 			return fmt.Errorf("write %s report: %w", format, err)
 		}
 		return nil

@@ -105,7 +105,7 @@ type (
 
 // writeSARIF writes a rule for every check and a result for every finding of
 // a check that failed, in whatever way it counts.
-func writeSARIF(w io.Writer, r *c.Report) error {
+func writeSARIF(w io.Writer, r *c.Report, opt Options) error {
 	run := sarifRun{
 		Tool:        sarifTool{sarifDriver{Name: orWord(r.Tool.Name, "destkit"), Version: r.Tool.Version, Rules: []sarifRule{}}},
 		Automation:  sarifAutomation{"destkit/" + line(r.Suite) + "/" + line(string(r.Profile)) + "/"},
@@ -122,7 +122,7 @@ func writeSARIF(w io.Writer, r *c.Report) error {
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, newSARIFRule(r.Suite, check))
 		switch check.Status {
 		case c.Fail, c.Warn, c.Flaky, c.Waived:
-			run.Results = append(run.Results, sarifResults(r, check, i)...)
+			run.Results = append(run.Results, sarifResults(opt, r, check, i)...)
 		}
 	}
 	return encode(w, sarifLog{sarifSchema, "2.1.0", []sarifRun{run}})
@@ -184,7 +184,7 @@ func sarifRuleLevel(l c.Level) string {
 }
 
 // sarifResults returns one result per finding, or one for the check itself.
-func sarifResults(r *c.Report, check c.CheckResult, rule int) []sarifResult {
+func sarifResults(opt Options, r *c.Report, check c.CheckResult, rule int) []sarifResult {
 	level := "warning"
 	switch {
 	case check.Level == c.Info:
@@ -211,7 +211,7 @@ func sarifResults(r *c.Report, check c.CheckResult, rule int) []sarifResult {
 			Locations:    []sarifLocation{sarifPlace(r, check)},
 			Fingerprints: map[string]string{"destkit/v1": hex.EncodeToString(sum[:16])},
 			Properties: map[string]any{"status": check.Status, "curl": f.Curl, "fix": f.Fix,
-				"replay": again(r, check, "REPORT")},
+				"replay": opt.again(r, check)},
 		}
 		if f.Replica != "" {
 			result.Properties["replica"] = f.Replica

@@ -161,18 +161,8 @@ func (t *terminal) value(label, s string) {
 
 // again says how to send the finding again and where its rule is explained.
 func (t *terminal) again(r c.CheckResult) {
-	file := "REPORT"
-	if t.opt.ReportFile != "" {
-		file = shellWord(line(t.opt.ReportFile))
-	}
 	in := strings.Repeat(" ", bodyIndent)
-	command := again(t.r, r, file)
-	switch {
-	case t.opt.Rerun != "" && (t.opt.ReportFile == "" || t.r.Suite == c.SuiteService):
-		command = line(t.opt.Rerun) + " --select " + line(r.ID)
-	case command != "" && t.r.Suite != c.SuiteService:
-		command += t.access()
-	}
+	command := t.opt.again(t.r, r)
 	replay := "again:  " + command
 	explain := "explain:  destkit explain " + line(r.ID)
 	if command == "" {

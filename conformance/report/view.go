@@ -128,23 +128,34 @@ func judged(suite string) string {
 
 // again is the command that shows the finding of a check once more; "" when there
 // is none. Findings of a service come from whole scenarios, those of a
-// destination from single exchanges. file is the JSON report.
-func again(r *c.Report, check c.CheckResult, file string) string {
+// destination from single exchanges, which the JSON report holds; where there is no
+// such file the check is judged again.
+func (o Options) again(r *c.Report, check c.CheckResult) string {
+	exchanges := slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 })
 	switch {
+	case o.Rerun != "" && (o.ReportFile == "" || r.Suite == c.SuiteService):
+		return line(o.Rerun) + " --select " + line(check.ID)
+	case r.Suite != c.SuiteService && !exchanges:
+		return "" // nothing can be sent again
 	case r.Suite == c.SuiteService:
 		command := "destkit conform service " + shellWord(line(r.Target)) + " --select " + line(check.ID)
 		if r.Settings.Clock == "real" { // without it a check about time would not run
 			command += " --patient"
 		}
 		return command
-	case slices.ContainsFunc(check.Findings, func(f c.Finding) bool { return len(f.Exchanges) > 0 }):
-		command := "destkit replay " + file + " " + line(check.ID)
-		if r.Settings.Write {
-			command += " --write"
-		}
-		return command
 	}
-	return ""
+	file := "REPORT"
+	if o.ReportFile != "" {
+		file = shellWord(line(o.ReportFile))
+	}
+	command := "destkit replay " + file + " " + line(check.ID)
+	if r.Settings.Write {
+		command += " --write"
+	}
+	if words := line(o.Access); words != "" {
+		command += " " + words
+	}
+	return command
 }
 
 // filter keeps the results that keep accepts, in their order.

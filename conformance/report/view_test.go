@@ -23,6 +23,6 @@ func TestAgain(t *testing.T) {
 		"found by waiting for it": {c.Report{Suite: c.SuiteService, Target: "http://h/api/v1", Settings: c.Settings{Clock: "real"}}, found,
 			"destkit conform service http://h/api/v1 --select RES-002 --patient"},
 	} {
-		require.Equal(t, tc.want, again(&tc.report, tc.check, "r.json"), name)
+		require.Equal(t, tc.want, Options{ReportFile: "r.json"}.again(&tc.report, tc.check), name)
 	}
 }
