@@ -15,7 +15,7 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff A.json B.json",
 		Short: "Compare the reports of two runs",
-		Long: `Compare two JSON reports, A before B: what fails newly, what was fixed, what
+		Long: `Compare two JSON reports, A before B: what fails newly, what passes newly, what
 else changed, and which settings differ so that the comparison is not fair.
 
 The exit status is 1 when a gate fails in B that did not fail in A, or was not
@@ -102,6 +102,9 @@ type changeJSON struct {
 	To     conformance.Status `json:"to"`
 	Gating bool               `json:"gating"`
 	Reason string             `json:"reason"`
+
+	BlockedBy    []string `json:"blocked_by,omitempty"`
+	WasBlockedBy []string `json:"was_blocked_by,omitempty"`
 }
 
 type findingJSON struct {

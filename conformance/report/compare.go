@@ -48,6 +48,9 @@ type Change struct {
 	Gating bool
 	// Reason is the one of the newer result.
 	Reason string
+	// BlockedBy and WasBlockedBy are the failed checks that the newer and the older
+	// result wait for.
+	BlockedBy, WasBlockedBy []string
 }
 
 // FindingChange is a finding that appeared or disappeared while its check
@@ -66,7 +69,11 @@ func (d Comparison) Regressed() bool {
 	return slices.ContainsFunc(d.NewlyFailing, func(x Change) bool { return x.Gating })
 }
 
-// Same reports whether nothing at all differs.
+// OtherTarget reports whether the runs judged two URLs, which is normal: two
+// deployments of one endpoint, or a port that changes.
+func (d Comparison) OtherTarget() bool { return d.A.Target != d.B.Target }
+
+// Same reports whether nothing but the URL differs.
 func (d Comparison) Same() bool {
 	return len(d.NewlyFailing)+len(d.Fixed)+len(d.Changed)+len(d.Findings)+
 		len(d.OnlyA)+len(d.OnlyB)+len(d.Unfair) == 0
@@ -125,13 +132,14 @@ func gates(r c.CheckResult) bool {
 // newChange is a check that has another status than before.
 func newChange(from c.Status, now c.CheckResult) Change {
 	return Change{ID: now.ID, Title: now.Title, Level: now.Level, From: from, To: now.Status,
-		Gating: gates(now), Reason: now.Reason}
+		Gating: gates(now), Reason: now.Reason, BlockedBy: now.BlockedBy}
 }
 
 // add files one check that stands in both reports. The ids of the runs are
 // needed to recognise keys that were made for one run.
 func (d *Comparison) add(old, now c.CheckResult, runA, runB string) {
 	change := newChange(old.Status, now)
+	change.WasBlockedBy = old.BlockedBy
 	switch {
 	case failed(now) && !failed(old), gates(now) && !gates(old):
 		d.NewlyFailing = append(d.NewlyFailing, change)
@@ -195,7 +203,8 @@ func fingerprint(f c.Finding, run string) string {
 }
 
 // differences lists all that may change a status without a change of the
-// endpoint. The seed is left out, since every run draws its own.
+// endpoint. The seed is left out, since every run draws its own, and so is the URL,
+// which is where the endpoint is and not how it was judged.
 func differences(a, b *c.Report) []Difference {
 	var out []Difference
 	diff := func(name, x, y string) {
@@ -204,7 +213,6 @@ func differences(a, b *c.Report) []Difference {
 		}
 	}
 	diff("suite", a.Suite, b.Suite)
-	diff("target", a.Target, b.Target)
 	diff("replicas", strings.Join(a.Replicas, ", "), strings.Join(b.Replicas, ", "))
 	diff("tool", a.Tool.Name+" "+a.Tool.Version, b.Tool.Name+" "+b.Tool.Version)
 	diff("profile", string(a.Profile), string(b.Profile))

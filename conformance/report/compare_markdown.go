@@ -42,6 +42,9 @@ func comparisonMarkdown(d Comparison) string {
 			s.ExitStatus, md(s.RunID), md(limit(s.Summary, 600)))
 	}
 	m.printf("")
+	if text := d.otherTarget(); text != "" {
+		m.printf("%s\n", md(text))
+	}
 	if n := len(d.Unfair); n > 0 {
 		m.printf("> Settings that differ: %d. A change may come from them and not from what was judged.\n", n)
 	}
@@ -105,13 +108,18 @@ func (d Comparison) sortChanged() (open, decided, other []Change) {
 // comment is read from its top.
 func (d Comparison) commentParts() []part {
 	open, decided, other := d.sortChanged()
+	open, blocked := foldBlocked(open)
+	decided, unblocked := foldBlocked(decided)
+	other, rest := foldBlocked(other)
+	blocked = append(append(blocked, unblocked...), rest...)
 	lists := []part{
 		{gotWorse, changes(d.NewlyFailing)},
+		{"Got better", changes(d.Fixed)},
+		{"Blocked by a failure", blocked},
 		{"No longer decided", changes(open)},
 		{"Other findings of checks that failed before", nil},
 		{"New checks", bare(d.OnlyB)},
 		{"Gone checks", bare(d.OnlyA)},
-		{"Got better", changes(d.Fixed)},
 		{"Now decided", changes(decided)},
 		{"Changed otherwise", changes(other)},
 		{"Settings that differ", nil},
@@ -119,9 +127,9 @@ func (d Comparison) commentParts() []part {
 	for _, p := range d.parts() {
 		switch p.title {
 		case partFindings:
-			lists[2].items = p.items
+			lists[4].items = p.items
 		case partUnfair:
-			lists[8].items = p.items
+			lists[9].items = p.items
 		}
 	}
 	var used []part

@@ -77,6 +77,38 @@ func TestCompareSame(t *testing.T) {
 	require.True(t, strings.HasSuffix(b.String(), "\nno difference\n"))
 }
 
+// What waits for a failure is one line with the failure, and another URL is no
+// difference.
+func TestCompareFoldsWhatIsBlocked(t *testing.T) {
+	of := func(target string, a, b c.Status, blocked ...string) *c.Report {
+		r := &c.Report{Target: target, Checks: []c.CheckResult{check("RES-002", "x", "x", c.Must, a)}}
+		r.Checks[0].Gating = true
+		for _, id := range []string{"SEM-001", "SEM-002", "SEM-003"} {
+			x := check(id, "x", "x", c.Must, b)
+			x.BlockedBy = blocked
+			r.Checks = append(r.Checks, x)
+		}
+		return r
+	}
+	good, bad := of("http://127.0.0.1:1/", c.Pass, c.Pass), of("http://127.0.0.1:2/", c.Fail, c.NotRun, "RES-002")
+	text := func(format string, d Comparison) string {
+		var b strings.Builder
+		require.NoError(t, WriteComparison(format, &b, d))
+		return b.String()
+	}
+	worse := text(Text, Compare(good, bad))
+	require.Contains(t, worse, "\ntwo URLs were judged: http://127.0.0.1:1/, then http://127.0.0.1:2/\n")
+	require.Contains(t, worse, "\nBlocked by a failure (1)\n  RES-002    3 checks blocked now\n")
+	require.NotContains(t, worse, "SEM-001")
+	require.NotContains(t, worse, "not fair")
+	require.Less(t, strings.Index(worse, "Newly failing (1)"), strings.Index(worse, "Blocked by"))
+	better := text(Markdown, Compare(bad, good))
+	require.Contains(t, better, "RES-002: 3 checks no longer blocked, now PASS")
+	require.NotContains(t, better, "SEM-001")
+	require.Less(t, strings.Index(better, "Got better"), strings.Index(better, "Blocked by a failure"))
+	require.True(t, Compare(good, of("http://127.0.0.1:9/", c.Pass, c.Pass)).Same())
+}
+
 // TestFingerprint holds what two runs of the same endpoint may say differently.
 func TestFingerprint(t *testing.T) {
 	a := c.Finding{Rule: "r", Actual: `zz-conf-7f3a-RES-002-1 after 12.1 s: {"id":"02fa1663f31afd9477703f228e3646a2"} "id-of-run-a"`,
@@ -148,6 +180,7 @@ func TestDifferencesCoverEverySetting(t *testing.T) {
 	for _, d := range Compare(a, b).Unfair {
 		got[d.Setting] = true
 	}
+	require.False(t, got["target"], "another URL is normal")
 	want := members(b.Settings)
 	for name := range members(a.Settings) {
 		want[name] = ""
@@ -156,7 +189,7 @@ func TestDifferencesCoverEverySetting(t *testing.T) {
 	for name := range want {
 		require.True(t, got[name], name)
 	}
-	for _, name := range []string{"target", "profile", "tool"} {
+	for _, name := range []string{"profile", "tool"} {
 		require.True(t, got[name], name)
 	}
 }

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"strings"
 )
 
 // WriteComparison writes d as text or markdown, the formats of destkit diff.
@@ -37,8 +38,7 @@ const (
 // item is one line: an id with what is said of it.
 type item struct{ id, says, more string }
 
-// parts lists what differs, the settings first: who reads on should know
-// whether the rest means anything.
+// parts lists what differs: what fails newly first, then what passes newly.
 func (d Comparison) parts() []part {
 	var unfair []item
 	for _, x := range d.Unfair {
@@ -56,14 +56,16 @@ func (d Comparison) parts() []part {
 		says += "expected " + limit(x.Finding.Expected, 300) + ", actual " + limit(x.Finding.Actual, 300)
 		findings = append(findings, item{id: x.ID, says: says})
 	}
+	changed, blocked := foldBlocked(d.Changed)
 	all := []part{
-		{partUnfair, unfair},
-		{"Changed", changes(d.Changed)},
+		{"Newly failing", changes(d.NewlyFailing)},
+		{"Newly passing", changes(d.Fixed)},
+		{"Blocked by a failure", blocked},
+		{"Changed", changes(changed)},
 		{partFindings, findings},
 		{"Only in the first report", bare(d.OnlyA)},
 		{"Only in the second report", bare(d.OnlyB)},
-		{"Fixed", changes(d.Fixed)},
-		{"Newly failing", changes(d.NewlyFailing)},
+		{partUnfair, unfair},
 	}
 	used := all[:0]
 	for _, p := range all {
@@ -81,6 +83,40 @@ func changes(list []Change) []item {
 		out = append(out, item{x.ID, statuses(x) + ": " + line(x.Title) + " (" + line(string(x.Level)) + ")", x.Reason})
 	}
 	return out
+}
+
+// foldBlocked makes one line of all checks that wait for the same failure, and of
+// those that waited for it before and came to the same result: what became of the
+// failure is the news.
+func foldBlocked(list []Change) (others []Change, blocked []item) {
+	count := map[item]int{}
+	for _, x := range list {
+		var key item
+		switch {
+		case len(x.BlockedBy) > 0:
+			key = item{id: strings.Join(x.BlockedBy, ", "), says: "blocked now"}
+		case len(x.WasBlockedBy) > 0:
+			key = item{id: strings.Join(x.WasBlockedBy, ", "), says: "no longer blocked, now " + word(x.To)}
+		default:
+			others = append(others, x)
+			continue
+		}
+		if count[key]++; count[key] == 1 {
+			blocked = append(blocked, key)
+		}
+	}
+	for i, key := range blocked {
+		blocked[i].says = plural(count[key], "check") + " " + key.says
+	}
+	return others, blocked
+}
+
+// otherTarget is the line about the two URLs, "" when there is one.
+func (d Comparison) otherTarget() string {
+	if !d.OtherTarget() {
+		return ""
+	}
+	return "two URLs were judged: " + line(d.A.Target) + ", then " + line(d.B.Target)
 }
 
 // statuses are those before and after; a check may be new.
@@ -105,7 +141,7 @@ func (d Comparison) lastLine() string {
 	if d.Same() {
 		return "no difference"
 	}
-	s := fmt.Sprintf("%d newly failing, %d fixed, %d changed, %s with changed findings",
+	s := fmt.Sprintf("%d newly failing, %d newly passing, %d changed, %s with changed findings",
 		len(d.NewlyFailing), len(d.Fixed), len(d.Changed), plural(len(d.findingIDs()), "check"))
 	if n := len(d.Unfair); n > 0 {
 		s += "; not fair: " + plural(n, "setting") + map[bool]string{true: " differs", false: " differ"}[n == 1]
@@ -122,11 +158,14 @@ func (d Comparison) findingIDs() map[string]bool {
 	return out
 }
 
-// comparisonText puts what fails newly last, where a terminal stops.
+// comparisonText ends with the counts, where a terminal stops.
 func comparisonText(d Comparison) string {
 	t := &terminal{opt: Options{Width: 80}}
 	t.para(0, "a  ", line(d.A.RunID+"  "+d.A.Target+"  "+d.A.Summary))
 	t.para(0, "b  ", line(d.B.RunID+"  "+d.B.Target+"  "+d.B.Summary))
+	if text := d.otherTarget(); text != "" {
+		t.para(0, "", text)
+	}
 	for _, p := range d.parts() {
 		t.section(fmt.Sprintf("%s (%d)", p.title, len(p.items)))
 		for _, i := range p.items {
