@@ -1,6 +1,10 @@
 package loadgen
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Difference is one figure of two results.
 type Difference struct {
@@ -13,11 +17,16 @@ type Difference struct {
 	// Worse and Better say that the change is beyond the tolerance, and which way.
 	Worse  bool `json:"worse"`
 	Better bool `json:"better"`
+	// NotComparable is why the two figures are not of the same thing, "" where they
+	// are. Such a figure is neither worse nor better.
+	NotComparable string `json:"not_comparable,omitempty"`
 }
 
-// Verdict is "worse", "better" or, within the tolerance, "".
+// Verdict is "worse", "better", "not comparable" or, within the tolerance, "".
 func (d Difference) Verdict() string {
 	switch {
+	case d.NotComparable != "":
+		return "not comparable"
 	case d.Worse:
 		return "worse"
 	case d.Better:
@@ -41,13 +50,26 @@ func (d Difference) ChangeText() string {
 // Comparison is two results side by side.
 type Comparison struct {
 	Differences []Difference `json:"differences"`
-	// Apart lists what the two runs did not have in common: their figures are then
-	// not of the same thing.
+	// Apart lists what the two runs did not have in common. Where that is the load
+	// itself, throughput and times are not of the same thing; another number of
+	// processors is only said.
 	Apart []string `json:"apart,omitempty"`
 	Worse bool     `json:"worse"`
 
 	before, after *Result
 	tolerance     float64
+}
+
+// NotComparable lists the reasons why figures are not comparable, each once; none
+// when all figures are.
+func (c *Comparison) NotComparable() []string {
+	var reasons []string
+	for _, d := range c.Differences {
+		if d.NotComparable != "" && !slices.Contains(reasons, d.NotComparable) {
+			reasons = append(reasons, d.NotComparable)
+		}
+	}
+	return reasons
 }
 
 // Compare puts two results side by side. tolerance is the share by which a figure
@@ -66,35 +88,51 @@ func Compare(before, after *Result, tolerance float64) *Comparison {
 	apart("objects", names(before.Target.Objects), names(after.Target.Objects))
 	apart("rate", fmt.Sprintf("%.6g", before.Load.Rate), fmt.Sprintf("%.6g", after.Load.Rate))
 	apart("client", before.Load.Client, after.Load.Client)
+	load := ""
+	if len(c.Apart) > 0 {
+		load = "not the same load: " + strings.Join(c.Apart, "; ")
+	}
 	apart("processors", before.Generator.CPUs, after.Generator.CPUs)
+	times := load
+	for _, side := range []struct {
+		name   string
+		result *Result
+	}{{"first", before}, {"second", after}} {
+		if times == "" && side.result.Latency == (Times{}) {
+			times = "the " + side.name + " load has no complete reply to measure"
+		}
+	}
 
-	c.add(tolerance, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond)
-	c.add(tolerance, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
-	c.add(tolerance, -1, "records lost", "%", 100*shares["errors"](before), 100*shares["errors"](after))
-	c.add(tolerance, -1, "errors", "", float64(before.Errors), float64(after.Errors))
+	c.add(load, +1, "requests per second", "", before.RequestsPerSecond, after.RequestsPerSecond)
+	c.add(load, +1, "records per second", "", before.RecordsPerSecond, after.RecordsPerSecond)
+	c.add("", -1, "records lost", "%", 100*shares["errors"](before), 100*shares["errors"](after))
+	c.add(load, -1, "errors", "", float64(before.Errors), float64(after.Errors))
 	for _, t := range []struct {
 		name          string
 		before, after Times
 	}{{"latency", before.Latency, after.Latency}, {"service time", before.ServiceTime, after.ServiceTime}} {
 		for _, p := range []string{"mean", "p50", "p90", "p99", "p99.9", "max"} {
-			c.add(tolerance, -1, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after))
+			c.add(times, -1, t.name+" "+p, "ms", latencies[p](t.before), latencies[p](t.after))
 		}
 	}
-	c.add(tolerance, 0, "processors used by the generator", "", before.Generator.OwnCPUs, after.Generator.OwnCPUs)
+	c.add("", 0, "processors used by the generator", "", before.Generator.OwnCPUs, after.Generator.OwnCPUs)
 	return c
 }
 
-// add compares one figure; good is +1 where more is better, -1 where less is.
-func (c *Comparison) add(tolerance float64, good int, name, unit string, before, after float64) {
-	d := Difference{Name: name, Unit: unit, Before: before, After: after}
+// add compares one figure, unless there is a reason why it is not comparable; good is
+// +1 where more is better, -1 where less is.
+func (c *Comparison) add(reason string, good int, name, unit string, before, after float64) {
+	d := Difference{Name: name, Unit: unit, Before: before, After: after, NotComparable: reason}
 	if before != 0 {
 		d.Change = after/before - 1
 	}
 	// From nothing to something has no share, and is a change all the same.
-	more := d.Change > tolerance || before == 0 && after > 0
-	less := d.Change < -tolerance
-	d.Worse = good > 0 && less || good < 0 && more
-	d.Better = good > 0 && more || good < 0 && less
+	more := d.Change > c.tolerance || before == 0 && after > 0
+	less := d.Change < -c.tolerance
+	if reason == "" {
+		d.Worse = good > 0 && less || good < 0 && more
+		d.Better = good > 0 && more || good < 0 && less
+	}
 	c.Worse = c.Worse || d.Worse
 	c.Differences = append(c.Differences, d)
 }

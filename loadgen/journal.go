@@ -103,6 +103,30 @@ func (j *journalFile) write(keys []WrittenKeys) error {
 	return nil
 }
 
+// ReadTarget reads the URL of the endpoint out of a journal or a result as JSON: ""
+// where it stands for one that holds a secret.
+func ReadTarget(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read journal: %w", err)
+	}
+	var j struct {
+		Target json.RawMessage `json:"target"`
+	}
+	if err := json.Unmarshal(text, &j); err != nil {
+		return "", fmt.Errorf("read journal %s: %w", path, err)
+	}
+	var url string
+	if json.Unmarshal(j.Target, &url) == nil { // of a journal
+		return url, nil
+	}
+	var info TargetInfo // of a result
+	if err := json.Unmarshal(j.Target, &info); err != nil {
+		return "", fmt.Errorf("read journal %s: it names no target", path)
+	}
+	return info.Address, nil
+}
+
 // ReadKeys reads the keys out of a journal or out of a result as JSON.
 func ReadKeys(path string) ([]WrittenKeys, error) {
 	text, err := os.ReadFile(path)

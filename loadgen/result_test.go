@@ -149,7 +149,20 @@ func TestCompare(t *testing.T) {
 	back := Compare(after, before, 0.05)
 	require.False(t, back.Worse)
 	after.Load.Connections = 9
-	require.Equal(t, []string{"connections: 0, then 9"}, Compare(before, after, 0.05).Apart)
+	c = Compare(before, after, 0.05)
+	require.Equal(t, []string{"connections: 0, then 9"}, c.Apart)
+	require.Equal(t, []string{"not the same load: connections: 0, then 9"}, c.NotComparable())
+	require.False(t, c.Worse, "latency of another load is not worse")
+	after.Acknowledged -= 2
+	require.True(t, Compare(before, after, 0.05).Worse, "lost records can always be compared")
+	after = measured(t, 2, 4, 6, 8)
+	after.Generator.CPUs++
+	c = Compare(before, after, 0.05)
+	require.Len(t, c.Apart, 1)
+	require.Empty(t, c.NotComparable(), "another machine is said, and compared")
+	require.True(t, c.Worse)
+	after.Latency, after.ServiceTime = Times{}, Times{}
+	require.Equal(t, []string{"the second load has no complete reply to measure"}, Compare(before, after, 0.05).NotComparable())
 }
 
 func TestMerge(t *testing.T) {

@@ -34,7 +34,7 @@ and by percentile of both runs in the same plots, and every figure.`,
 		RunE:    l.compare,
 	}
 	cmd.Flags().Float64Var(&l.tolerance, "tolerance", l.tolerance, "`SHARE` that a figure may change by")
-	cmd.Flags().BoolVar(&l.fail, "fail", false, "exit 1 when something is worse")
+	cmd.Flags().BoolVar(&l.fail, "fail", false, "exit 1 when something is worse, 2 when nothing is and figures cannot be compared")
 	cmd.Flags().StringVar(&l.html, "html", "", "write a report with plots of both runs into one HTML `FILE`")
 	cmd.Flags().BoolVar(&l.asJSON, "json", false, "print JSON")
 	return cmd
@@ -67,10 +67,22 @@ func (l *loadComparing) compare(cmd *cobra.Command, args []string) error {
 	default:
 		writeComparison(cmd.OutOrStdout(), c)
 	}
-	if err == nil && l.fail && c.Worse {
+	if err != nil || !l.fail {
+		return err
+	}
+	return gateComparison(c)
+}
+
+// gateComparison is the end of a comparison that is a gate: what can be compared
+// decides, and what cannot must not pass for equal.
+func gateComparison(c *loadgen.Comparison) error {
+	if c.Worse {
 		return exitWith(statusGate)
 	}
-	return err
+	if reasons := c.NotComparable(); len(reasons) > 0 {
+		return usagef("--fail: nothing that can be compared is worse, but not all can be: %s; compare two runs with the same flags", strings.Join(reasons, "; "))
+	}
+	return nil
 }
 
 func readResults(files []string) ([]*loadgen.Result, error) {
@@ -87,7 +99,11 @@ func readResults(files []string) ([]*loadgen.Result, error) {
 
 func writeComparison(w io.Writer, c *loadgen.Comparison) {
 	if len(c.Apart) > 0 {
-		foreign.Printf(w, "not the same load: %s\n", strings.Join(c.Apart, "; "))
+		what := "not the same load"
+		if len(c.NotComparable()) == 0 {
+			what = "not the same machine"
+		}
+		foreign.Printf(w, "%s: %s\n", what, strings.Join(c.Apart, "; "))
 	}
 	foreign.Printf(w, "%-34s %14s %14s %9s\n", "", "before", "after", "change")
 	for _, d := range c.Differences {
@@ -150,7 +166,7 @@ stands for all.`,
 func newLoadClean() *cobra.Command {
 	var dials conformance.Options
 	var conn connection
-	var journal string
+	var journal, url string
 	var own ownKeys
 	var options loadgen.Options
 	cmd := &cobra.Command{
@@ -159,8 +175,12 @@ func newLoadClean() *cobra.Command {
 		Long: `Delete exactly the keys that a journal, or the JSON result of a load, names.
 Keys that were never stored are deleted as well, which changes nothing. Keys
 that no load makes are refused, whatever the file says; for a load with keys of
-its own give its --key-template or --key-range.`,
-		Example: "  destkit load clean --journal load.json https://example.com/destination",
+its own give its --key-template or --key-range.
+
+The URL is that of --url, of the argument, of $DESTKIT_URL or of the file, the
+first that is there. A file may have been changed: the token of $DESTKIT_TOKEN
+goes to a public address that it names only with --token-env.`,
+		Example: "  destkit load clean --journal load.json\n  destkit load clean --journal load.json --url https://example.com/destination",
 		Args:    arguments(0, 1, "the URL of the endpoint"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if journal == "" {
@@ -174,7 +194,15 @@ its own give its --key-template or --key-range.`,
 				return err
 			}
 			options.KeyTemplate, options.KeyFrom, options.KeyTo = dials.KeyTemplate, dials.KeyFrom, dials.KeyTo
-			address, err := endpointURL(cmd, args)
+			given := url
+			if given == "" && len(args) > 0 {
+				given = args[0]
+			}
+			named, err := loadgen.ReadTarget(journal)
+			if err != nil {
+				return usageError(err)
+			}
+			address, err := urlOrOf(cmd, given, journal, named)
 			if err != nil {
 				return err
 			}
@@ -198,6 +226,7 @@ its own give its --key-template or --key-range.`,
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&url, "url", "", "`URL` of the endpoint (default: that of the file, unless it holds a secret)")
 	cmd.Flags().StringVar(&journal, "journal", "", "journal or JSON result `FILE` of the load")
 	own.register(cmd)
 	conn.register(cmd, &dials)
