@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // cleanUpTime bounds the clean-up at the end of a run; what it does not reach

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // observed is what a read-back says of one key.

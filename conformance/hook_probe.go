@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // probeHooks looks at the hooks that the run will call before anything is

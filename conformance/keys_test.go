@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 func keysOf(t *testing.T, o Options) *keys {
@@ -133,10 +134,10 @@ func TestValuesAreOfTheirType(t *testing.T) {
 		for v := range 120 {
 			raw := values.value(f, start.version(v), styleGuess)
 			require.True(t, json.Valid(raw) && valid[typ](string(raw)), "%s %d: %s", typ, v, raw)
-			same, _ := sameValue(f, raw, raw)
+			same, _ := hook.SameValue(f, raw, raw)
 			require.True(t, same)
 			if typ != rpc.TypeBoolean {
-				same, _ = sameValue(f, raw, values.value(f, start.version(v+1), styleGuess))
+				same, _ = hook.SameValue(f, raw, values.value(f, start.version(v+1), styleGuess))
 				require.False(t, same, "%s: variants %d and %d are alike", typ, v, v+1)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // Target is the endpoint under judgement: a URL or a handler.

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // A process that ends or restarts in the middle of a run would break every rule

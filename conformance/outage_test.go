@@ -16,7 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // fragile is an endpoint whose process ends when it reads a certain text. A new

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/journal"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // An acknowledged delete is a claim. "0 records left behind" is said only where

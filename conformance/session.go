@@ -17,10 +17,10 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/journal"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/internal/foreign"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // ReadbackFunc is the read-back hook as a Go function, with its question and

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // haveChanged judges the latest batches against what was there before them: a
@@ -57,7 +58,7 @@ func (sc *scenario) same(due []*expected, seen map[string]observed) []difference
 			if !bothWays(f) || name == e.record.id.APIName || orNull(was) != orNull(is) {
 				continue
 			}
-			if now, _ := sameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
+			if now, _ := hook.SameValue(f, e.record.values[name], is); now || orNull(is) == "null" && string(e.record.values[name]) == "null" {
 				continue // it had this value before
 			}
 			out = append(out, difference{e.record, fmt.Sprintf("%s of %s changed to %s", name, clip(string(e.record.key), 60), clip(string(e.record.values[name]), 120)),

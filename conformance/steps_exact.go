@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // storedExactly judges the values of what is there. In the scenarios about values
@@ -117,7 +118,7 @@ func (sc *scenario) fieldDiffers(e *expected, name string, got observed) string 
 		}
 		return "the field is missing"
 	}
-	same, note := sameValue(f, e.values[name], raw)
+	same, note := hook.SameValue(f, e.values[name], raw)
 	if note != "" {
 		sc.note("%s: %s", name, note)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/destkit/destkit/conformance/internal/hook"
 	"github.com/destkit/destkit/conformance/internal/wire"
 	"github.com/destkit/destkit/destsim/rpc"
+	"github.com/destkit/destkit/internal/hook"
 )
 
 // hookSteps call the author's hooks and judge what follows.

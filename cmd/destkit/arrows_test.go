@@ -27,8 +27,7 @@ var arrows = map[string][]string{
 		"internal/foreign", "internal/loopback", "internal/page", "internal/redact", "internal/skeletons", "internal/suggest", "internal/yamldoc",
 	},
 
-	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/suggest"},
-	"conformance/internal/hook":                {},
+	"conformance":                              {"features", "destsim/rpc", "openapi", "conformance/internal/...", "internal/foreign", "internal/hook", "internal/suggest"},
 	"conformance/internal/journal":             {},
 	"conformance/internal/wire":                {"internal/redact"},
 	"conformance/report":                       {"conformance", "conformance/internal/wire", "internal/foreign", "internal/page"},
@@ -45,7 +44,7 @@ var arrows = map[string][]string{
 	"destsim/rpc":                {},
 
 	"features": {},
-	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
+	"loadgen":  {"destsim/rpc", "internal/foreign", "internal/hook", "internal/page", "internal/redact", "internal/rawconn", "internal/source"},
 	"openapi":  {},
 
 	"server": {
@@ -118,6 +117,7 @@ var arrows = map[string][]string{
 	"internal/connector": {"server/api"},
 	"internal/console":   {"internal/loopback", "internal/page"}, // what the consoles have in common
 	"internal/foreign":   {},                                     // text from outside on a screen
+	"internal/hook":      {"destsim/rpc"},                        // hooks of authors: the judge and the load ask them
 	"internal/handles":   {},                                     // connections to SQLite share a table in the driver
 	"internal/keepalive": {},                                     // connections to databases that may vanish
 	"internal/liquid":    {},

@@ -1,4 +1,4 @@
-package conformance
+package hook
 
 import (
 	"encoding/json"
@@ -25,6 +25,11 @@ func TestSameValue(t *testing.T) {
 		{rpc.TypeString, `null`, `"null"`, false, false},
 		{rpc.TypeString, `"\ud800"`, `"\ufffd"`, false, false},
 		{rpc.TypeString, `"\ud800"`, `"\ud800"`, true, false},
+		{rpc.TypeString, `"\ud800"`, `"\ud801"`, false, false},
+		{rpc.TypeString, `"\uD83D\ude00"`, `"😀"`, true, false},
+		{rpc.TypeString, `"\ud83d\u0041"`, `"\uD83DA"`, true, false},
+		{rpc.TypeString, `"\ude00\ud83d"`, `"😀"`, false, false},
+		{rpc.TypeString, `"\"\\\/\b\f\n\r\t"`, `"\u0022\u005c\u002f\u0008\u000C\u000a\u000d\u0009"`, true, false},
 		{rpc.TypeString, `"a"`, `"a`, false, false},
 		{rpc.TypeBoolean, `true`, `true`, true, false},
 		{rpc.TypeBoolean, `true`, `"true"`, false, false},
@@ -56,7 +61,7 @@ func TestSameValue(t *testing.T) {
 		{rpc.TypeDateTime, `"2024-02-29T12:00:00Z"`, `"2024-02-29 12:00:00"`, false, false},
 	}
 	for _, c := range cases {
-		same, note := sameValue(rpc.Field{Type: c.typ}, json.RawMessage(c.sent), json.RawMessage(c.stored))
+		same, note := SameValue(rpc.Field{Type: c.typ}, json.RawMessage(c.sent), json.RawMessage(c.stored))
 		require.Equal(t, c.same, same, "%s: %s and %s", c.typ, c.sent, c.stored)
 		require.Equal(t, c.note, note != "", "%s: %s and %s", c.typ, c.sent, c.stored)
 	}
@@ -68,11 +73,11 @@ func TestSameArray(t *testing.T) {
 		`[1,2]`: true, `[1.0,2]`: true,
 		`[2,1]`: false, `[1]`: false, `[1,2,3]`: false, `[]`: false, `"1,2"`: false, `null`: false, `[1,"2"]`: false, `[1,null]`: false,
 	} {
-		same, _ := sameValue(f, json.RawMessage(`[1,2]`), json.RawMessage(stored))
+		same, _ := SameValue(f, json.RawMessage(`[1,2]`), json.RawMessage(stored))
 		require.Equal(t, want, same, stored)
 	}
-	same, _ := sameValue(f, json.RawMessage(`[]`), json.RawMessage(`[]`))
+	same, _ := SameValue(f, json.RawMessage(`[]`), json.RawMessage(`[]`))
 	require.True(t, same)
-	same, _ = sameValue(f, json.RawMessage(`[]`), json.RawMessage(`null`))
+	same, _ = SameValue(f, json.RawMessage(`[]`), json.RawMessage(`null`))
 	require.False(t, same)
 }
