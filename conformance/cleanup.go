@@ -12,9 +12,13 @@ import (
 	"github.com/destkit/destkit/internal/hook"
 )
 
-// cleanUpTime bounds the clean-up at the end of a run; what it does not reach
-// is named in the report and stays in the journal.
-const cleanUpTime = 30 * time.Second
+// What bounds the clean-up at the end of a run; what it does not reach is named in the
+// report and stays in the journal. A slow endpoint gets twice the time that its declared
+// speed needs, where no hook can help.
+const (
+	cleanUpTime     = 30 * time.Second
+	mostCleanUpTime = 10 * time.Minute
+)
 
 // cleanUp removes what the run wrote. Only journalled keys are ever deleted,
 // through delete batches where the object takes them, else through the hook.
@@ -24,7 +28,7 @@ func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
 		return
 	}
 	// A run that was interrupted cleans up all the same, for a shorter while.
-	limit := cleanUpTime
+	limit := s.deletingTime(len(s.journal.Pending()))
 	if ctx.Err() != nil {
 		limit = cleanUpTime / 3
 	}
@@ -32,6 +36,15 @@ func (s *session) cleanUp(ctx, limited context.Context, r *Report) {
 	if ctx.Err() == nil {
 		s.judgeDeletes(ctx, groups, r)
 	}
+}
+
+// deletingTime is how long the clean-up of that many keys may take.
+func (s *session) deletingTime(keys int) time.Duration {
+	if s.opts.Hooks.Cleanup.Set() || s.catalog.speed == nil || s.catalog.speed.MaximumRecordsPerSecond < 1 {
+		return cleanUpTime
+	}
+	needed := float64(keys) / float64(s.catalog.speed.MaximumRecordsPerSecond)
+	return max(cleanUpTime, time.Duration(min(2*needed, mostCleanUpTime.Seconds())*float64(time.Second)))
 }
 
 // cleanUpCheck stands in the records of clean-up calls.
@@ -183,13 +196,20 @@ func (sc *scenario) cleanUpBatch(operation string, records []*record, mapped []r
 	return b, nil
 }
 
-// hookKeys asks the author's cleanup hook to remove keys.
+// hookKeys asks the author's cleanup hook to remove keys. It has its own time, however
+// long the delete batches took.
 func (sc *scenario) hookKeys(g *cleaning, left []journal.Key) {
+	ctx := sc.ctx
+	if _, limited := ctx.Deadline(); limited {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), cleanUpTime)
+		defer cancel()
+	}
 	ids := make([]json.RawMessage, len(left))
 	for i, k := range left {
 		ids[i] = k.Identifier
 	}
-	_, err := hook.Call(sc.ctx, sc.opts.Hooks.Cleanup, sc.hooks, sc.opts.Hooks.Timeout, "cleanup",
+	_, err := hook.Call(ctx, sc.opts.Hooks.Cleanup, sc.hooks, sc.opts.Hooks.Timeout, "cleanup",
 		map[string]any{"action": "begin", "object": g.name, "identifier_field": g.field, "identifiers": ids})
 	for _, k := range left {
 		d := deletion{acknowledged: err == nil, hook: true}

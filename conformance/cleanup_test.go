@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -260,4 +262,44 @@ func TestCleanMistakes(t *testing.T) {
 	e.objects = nil
 	_, err = Clean(context.Background(), Target{Handler: e}, Options{Journal: killed(t)})
 	require.ErrorContains(t, err, "read the objects of the endpoint")
+}
+
+// TestDeletingTime: a slow endpoint gets the time that its own speed asks for.
+func TestDeletingTime(t *testing.T) {
+	for _, test := range []struct {
+		keys  int
+		speed int64
+		hook  bool
+		want  time.Duration
+	}{
+		{400, 1000, false, cleanUpTime},
+		{400, 5, false, 160 * time.Second},
+		{400, 5, true, cleanUpTime},
+		{400, 0, false, cleanUpTime},
+		{1_000_000, 1, false, mostCleanUpTime},
+	} {
+		s := &session{catalog: &catalog{speed: &rpc.Speed{MaximumRecordsPerSecond: test.speed}}}
+		if test.hook {
+			s.opts.Hooks = cleanupHook()
+		}
+		require.Equal(t, test.want, s.deletingTime(test.keys), "%+v", test)
+	}
+	require.Equal(t, cleanUpTime, (&session{catalog: &catalog{}}).deletingTime(400))
+}
+
+// TestTheCleanupHookHasItsOwnTime: delete batches that took all of theirs leave it.
+func TestTheCleanupHookHasItsOwnTime(t *testing.T) {
+	e := &withCleanup{small: newSmall(), reply: "{}"}
+	opts := writing(e.small)
+	opts.RunID, opts.Hooks = "abc", cleanupHook()
+	over, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	server := httptest.NewServer(e)
+	defer server.Close()
+	sc := &scenario{session: &session{opts: opts, hooks: server.Client()}, ctx: over}
+	sc.opts.Hooks.Cleanup.URL = server.URL + "/cleanup"
+	g := &cleaning{name: "contact", field: "email", keys: []journal.Key{{Object: "contact", Field: "email", Identifier: quote("a@example.com")}}, answers: map[string]deletion{}}
+	sc.hookKeys(g, g.keys)
+	require.Len(t, e.asked, 1)
+	require.True(t, g.answers["a@example.com"].acknowledged, "%+v", g.answers)
 }
