@@ -289,7 +289,7 @@ func TestDeletingTime(t *testing.T) {
 
 // TestTheCleanupHookHasItsOwnTime: delete batches that took all of theirs leave it.
 func TestTheCleanupHookHasItsOwnTime(t *testing.T) {
-	e := &withCleanup{small: newSmall(), reply: "{}"}
+	e := &withCleanup{small: newSmall(), reply: `{"ok":true}`}
 	opts := writing(e.small)
 	opts.RunID, opts.Hooks = "abc", cleanupHook()
 	over, cancel := context.WithDeadline(t.Context(), time.Now())
