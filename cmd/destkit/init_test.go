@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/url"
@@ -16,10 +17,12 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/destkit/destkit/internal/matrixtest"
@@ -34,19 +37,27 @@ func TestInit(t *testing.T) {
 		t.Skip("skeletons are not judged with -short")
 	}
 	for _, language := range []string{"node", "python"} {
-		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory") })
+		t.Run(language, func(t *testing.T) { initAndJudge(t, language, "memory", needRuntime(t, language, "memory")) })
 	}
 }
 
-// TestMatrixInit does it for every language and store.
+// TestMatrixInit does it for every language and store, three at a time: most of it is
+// waiting for npm, compilers and pauses of the judge.
 func TestMatrixInit(t *testing.T) {
 	if !matrixtest.Whole() && !matrixtest.Named() {
 		t.Skip("skeletons that need packages or compilers are judged with DESTKIT_TIER=matrix")
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(nodeFolder()) })
+	free := make(chan struct{}, 3)
 	for _, language := range skeletons.Languages {
 		for _, store := range skeletons.Stores {
-			t.Run(language+"/"+store, func(t *testing.T) { initAndJudge(t, language, store) })
+			t.Run(language+"/"+store, func(t *testing.T) {
+				t.Parallel()
+				path := needRuntime(t, language, store) // others go on while npm fetches a newer Node
+				free <- struct{}{}
+				defer func() { <-free }()
+				initAndJudge(t, language, store, path)
+			})
 		}
 	}
 }
@@ -54,8 +65,17 @@ func TestMatrixInit(t *testing.T) {
 // complaints are the lines of a verdict that a skeleton must not cause.
 var complaints = regexp.MustCompile(`(?m)^ *(FAIL|FLAKY|WARN|HARNESS_ERROR) .*$`)
 
-func initAndJudge(t *testing.T, language, store string) {
-	path := needRuntime(t, language, store)
+func initAndJudge(t *testing.T, language, store, path string) {
+	begun := time.Now()
+	var took []string
+	lap := func(what string) {
+		took = append(took, fmt.Sprintf("%s %.1f s", what, time.Since(begun).Seconds()))
+		begun = time.Now()
+	}
+	database := ""
+	if store == "postgres" {
+		database = testDatabase(t)
+	}
 	folder := filepath.Join(t.TempDir(), "my destination")
 	port, err := postgrestest.FreePort()
 	require.NoError(t, err)
@@ -65,18 +85,48 @@ func initAndJudge(t *testing.T, language, store string) {
 
 	commands, err := skeletons.CommandsOf(skeletons.Choice{Language: language, Store: store, Pipeline: "none", Port: port})
 	require.NoError(t, err)
-	test := freshShell(t, path, store, append([]string{"cd '" + folder + "'"}, commands.Test...))
+	test := freshShell(t, path, database, append([]string{"cd '" + folder + "'"}, commands.Test...))
 	out, err = test.CombinedOutput()
 	require.NoError(t, err, string(out))
+	lap("its own test")
 
-	stop := startSkeleton(t, freshShell(t, path, store, start))
-	begun := time.Now()
-	out, err = freshShell(t, path, store, judge).CombinedOutput()
+	stop := startSkeleton(t, freshShell(t, path, database, start))
+	lap("start")
+	report := filepath.Join(t.TempDir(), "report.json")
+	judge[len(judge)-1] += " --report '" + report + "'"
+	out, err = freshShell(t, path, database, judge).CombinedOutput()
 	require.NoError(t, err, string(out))
+	lap("judgement")
+	t.Logf("%s/%s: %s", language, store, strings.Join(took, ", "))
 	require.Empty(t, complaints.FindAllString(string(out), -1), string(out))
 	require.Contains(t, string(out), "0 records left behind; tier semantics")
-	t.Logf("%s/%s judged in %s", language, store, time.Since(begun).Round(time.Millisecond))
+	requireDecided(t, report, store)
 	require.NotContains(t, stop(), skeletons.Token, "the log holds the token")
+}
+
+// requireDecided: what needs a hook that the skeleton has is decided.
+func requireDecided(t *testing.T, report, store string) {
+	t.Helper()
+	text, err := os.ReadFile(report)
+	require.NoError(t, err)
+	var judged struct {
+		Checks []struct {
+			ID     string `json:"id"`
+			Status string `json:"status"`
+		} `json:"checks"`
+	}
+	require.NoError(t, json.Unmarshal(text, &judged))
+	statuses := map[string]string{}
+	for _, check := range judged.Checks {
+		statuses[check.ID] = check.Status
+	}
+	hooked := []string{"CON-002", "ERR-001", "STA-001", "AUTH-009"}
+	if store != "memory" {
+		hooked = append(hooked, "DUR-003", "STA-007")
+	}
+	for _, id := range hooked {
+		require.Equal(t, "PASS", statuses[id], id)
+	}
 }
 
 // printedCommands are the two blocks of commands that init has printed.
@@ -88,8 +138,9 @@ func printedCommands(t *testing.T, out string) (start, judge []string) {
 	return strings.Split(strings.TrimSpace(first), "\n"), strings.Split(strings.TrimSpace(second), "\n")
 }
 
-// freshShell is a shell that knows nothing of a skeleton but where its database is.
-func freshShell(t *testing.T, path, store string, lines []string) *exec.Cmd {
+// freshShell is a shell that knows nothing of a skeleton but where its database is, if
+// it has one.
+func freshShell(t *testing.T, path, database string, lines []string) *exec.Cmd {
 	cmd := exec.Command("sh", "-e", "-c", strings.Join(lines, "\n"))
 	cmd.Dir = t.TempDir()
 	for _, setting := range os.Environ() {
@@ -98,22 +149,33 @@ func freshShell(t *testing.T, path, store string, lines []string) *exec.Cmd {
 			cmd.Env = append(cmd.Env, setting)
 		}
 	}
-	cmd.Env = append(cmd.Env, "PATH="+path)
-	if store == "postgres" {
-		cmd.Env = append(cmd.Env, "DATABASE_URL="+testDatabase(t))
+	// What one skeleton has installed, the next takes from npm's cache.
+	cmd.Env = append(cmd.Env, "PATH="+path, "npm_config_prefer_offline=true", "npm_config_audit=false", "npm_config_fund=false")
+	if database != "" {
+		cmd.Env = append(cmd.Env, "DATABASE_URL="+database)
 	}
 	return cmd
 }
 
-// testDatabase is a server of this test run; each skeleton makes the same tables.
+// testDatabase makes a database for a skeleton: all of them make the same tables.
 func testDatabase(t *testing.T) string {
 	server := postgrestest.Start(t)
 	at := url.URL{
 		Scheme: "postgres", User: url.UserPassword(postgrestest.User, postgrestest.Password),
 		Host: net.JoinHostPort("127.0.0.1", fmt.Sprint(server.Port)), Path: "/postgres",
 	}
+	admin, err := pgx.Connect(t.Context(), at.String())
+	require.NoError(t, err)
+	defer admin.Close(context.WithoutCancel(t.Context()))
+	name := fmt.Sprintf("skeleton_%d", databases.Add(1))
+	_, err = admin.Exec(t.Context(), "CREATE DATABASE "+name)
+	require.NoError(t, err)
+	at.Path = "/" + name
 	return at.String()
 }
+
+// databases counts those of this test run.
+var databases atomic.Int32
 
 // startSkeleton waits until the endpoint listens. stop ends it and gives what it
 // has printed.

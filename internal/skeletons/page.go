@@ -55,7 +55,7 @@ var languages = map[string]language{
 			"postgres": "Python 3.9 or newer with venv (python3-venv on Debian)",
 		},
 		setup: map[string][]string{"postgres": {
-			"python3 -m venv --system-site-packages .venv",
+			"test -d .venv || python3 -m venv --system-site-packages .venv",
 			".venv/bin/python -c 'import psycopg_pool' 2>/dev/null || .venv/bin/pip install -r requirements.txt",
 		}},
 		start: map[string]string{"": "python3 main.py", "postgres": ".venv/bin/python main.py"},

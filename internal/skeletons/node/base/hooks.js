@@ -3,19 +3,44 @@
 // production.
 //   /readback          says what is stored
 //   /break_downstream  makes every call to the store fail, and takes that back
+//   /alter_schema      changes the label of a field, and takes that back
+//   /rotate_token      puts a new token into force, and the old one back
+//   /restart           closes the store and opens it again
+import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { parse, stringify } from './json.js';
 import { objects } from './schema.js';
+import { open } from './store.js';
 
-// hookServer answers the hooks, and gives the store that the endpoint has to use.
-export function hookServer(store) {
+// hookServer answers the hooks, which change the token and the store of the endpoint.
+export function hookServer(endpoint) {
+  const { token } = endpoint;
+  let { store } = endpoint;
   let broken = false;
+  const working = () => {
+    if (broken) throw new Error('the store was broken by a hook');
+    return store;
+  };
+  endpoint.store = {
+    check: async () => working().check(),
+    write: async (plan, records) => working().write(plan, records),
+    close: () => store.close(),
+  };
   const hooks = {
     '/readback': (question) => readBack(store, question),
     '/break_downstream': ({ action }) => ((broken = action === 'begin'), { ok: true }),
+    '/alter_schema': ({ action, object }) => alterSchema(object, action === 'begin'),
+    '/rotate_token': ({ action }) => ({ ok: true, token: (endpoint.token = action === 'begin' ? randomUUID() : token) }),
+    '/restart': async ({ action }) => {
+      if (action === 'begin') {
+        await store.close();
+        store = await open();
+      }
+      return { ok: true };
+    },
   };
-  const server = createServer(async (request, response) => {
+  return createServer(async (request, response) => {
     try {
       const hook = request.method === 'POST' && hooks[request.url];
       if (!hook) throw new Error('there is no such hook');
@@ -26,11 +51,14 @@ export function hookServer(store) {
       response.writeHead(500).end(error.message);
     }
   });
-  const breakable = (method) => async (...args) => {
-    if (broken) throw new Error('the store was broken by a hook');
-    return store[method](...args);
-  };
-  return { server, store: { ...store, check: breakable('check'), write: breakable('write') } };
+}
+
+const ALTERED = ' (altered)';
+
+function alterSchema(name, altered) {
+  const [field] = objects.find((o) => o.object_api_name === name).fields;
+  field.label = field.label.replace(ALTERED, '') + (altered ? ALTERED : '');
+  return { ok: true, object: name, field: field.field_api_name };
 }
 
 async function readBack(store, { object: name, identifier_field: key, identifiers }) {

@@ -10,12 +10,11 @@ const MOST_BODY = 16 * 1024 * 1024; // bytes
 
 export async function start({ token, host = '127.0.0.1', port = 8080, hooksPort, log = console.log }) {
   if (!token) throw new Error('set DESTINATION_TOKEN to the token that the service sends');
-  const opened = await open();
-  const hooks = hooksPort === undefined ? null : hookServer(opened);
-  const store = hooks?.store ?? opened;
+  const endpoint = { token, store: await open() }; // hooks change them
+  const hooks = hooksPort === undefined ? null : hookServer(endpoint);
   const server = createServer((request, response) => {
     const begun = performance.now();
-    serve(request, response, store, token)
+    serve(request, response, endpoint)
       .catch((error) => {
         if (error.code === 'ECONNRESET') return { method: 'cut off by the caller' };
         console.error(error);
@@ -27,19 +26,19 @@ export async function start({ token, host = '127.0.0.1', port = 8080, hooksPort,
   server.keepAliveTimeout = 75_000; // longer than load balancers keep a connection
   server.requestTimeout = 60_000;
   const url = await listen(server, port, host);
-  const hooksUrl = hooks ? await listen(hooks.server, hooksPort, '127.0.0.1') : undefined;
+  const hooksUrl = hooks ? await listen(hooks, hooksPort, '127.0.0.1') : undefined;
   return {
     url,
     hooksUrl,
     // close takes no new calls, lets those under way end, and then closes the store.
     async close() {
-      await Promise.all([end(server), hooks && end(hooks.server)]);
-      await opened.close();
+      await Promise.all([end(server), hooks && end(hooks)]);
+      await endpoint.store.close();
     },
   };
 }
 
-async function serve(request, response, store, token) {
+async function serve(request, response, { store, token }) {
   const path = request.url.split('?', 1)[0];
   if (request.method === 'GET' && path === '/healthz') {
     send(response, 200, { status: 'ok' });

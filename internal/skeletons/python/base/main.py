@@ -5,8 +5,8 @@ import signal
 import sys
 import threading
 
-from hooks import BreakableStore, hooks_handler
-from server import Server, endpoint_handler
+from hooks import JudgedStore, hooks_handler
+from server import Secret, Server, endpoint_handler
 from store import Store
 
 
@@ -14,12 +14,13 @@ def start(token, host="127.0.0.1", port=8080, hooks_port=None, log=print):
     """Start the endpoint; the hooks are None without a port for them."""
     if not token:
         raise ValueError("set DESTINATION_TOKEN to the token that the service sends")
-    store = Store()
-    hooks, used = None, store
-    if hooks_port is not None:
-        used = BreakableStore(store)
-        hooks = Server(("127.0.0.1", hooks_port), hooks_handler(store, used))
-    endpoint = Server((host, port), endpoint_handler(used, token, log))
+    secret = Secret(token)
+    if hooks_port is None:
+        hooks, store = None, Store()
+    else:
+        store = JudgedStore()
+        hooks = Server(("127.0.0.1", hooks_port), hooks_handler(store, secret, token))
+    endpoint = Server((host, port), endpoint_handler(store, secret, log))
     for server in filter(None, (endpoint, hooks)):
         threading.Thread(target=server.serve_forever, daemon=True).start()
     return endpoint, hooks, store

@@ -118,9 +118,28 @@ class Handler(BaseHTTPRequestHandler):
         """The lines of http.server hold the URL; ours do not."""
 
 
-def endpoint_handler(store, token, log):
+class Secret:
+    """The token that callers send: the digest of the header that carries it."""
+
+    def __init__(self, token):
+        self.set(token)
+
+    def set(self, token):
+        """Put a token into force."""
+        self._digest = _digest(f"Bearer {token}")
+
+    def is_in(self, header):
+        """Compare digests, which have one length: how long it takes says nothing about
+        the token."""
+        return hmac.compare_digest(_digest(header), self._digest)
+
+
+def _digest(text):
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).digest()
+
+
+def endpoint_handler(store, secret, log):
     """Make the handler of the endpoint."""
-    digest = hashlib.sha256(f"Bearer {token}".encode()).digest()
 
     class Endpoint(Handler):
         def do_POST(self):
@@ -138,7 +157,7 @@ def endpoint_handler(store, token, log):
                 return self._refusal(404, INVALID_REQUEST, "the endpoint is at /")
             if self.command != "POST":
                 return self._refusal(405, INVALID_REQUEST, "the endpoint takes POST only", Allow="POST")
-            if not self._authorized():
+            if not secret.is_in(self.headers.get("Authorization", "")):
                 return self._refusal(401, UNAUTHORIZED, "the token is missing or wrong", WWW_Authenticate="Bearer")
             body = self.read_body()
             if body is None:
@@ -153,12 +172,6 @@ def endpoint_handler(store, token, log):
                 self.do_POST()
 
         do_PUT = do_DELETE = do_PATCH = do_HEAD = do_OPTIONS = do_POST
-
-        def _authorized(self):
-            """Compare digests, which have one length: how long it takes says nothing
-            about the token."""
-            given = self.headers.get("Authorization", "")
-            return hmac.compare_digest(hashlib.sha256(given.encode("utf-8", "surrogateescape")).digest(), digest)
 
         def _refusal(self, status, code, message, **headers):
             self.close_connection = True  # the body was not read

@@ -20,14 +20,19 @@ export interface Settings {
   log?: (line: string) => void;
 }
 
+// What a call is answered with.
+export interface Endpoint {
+  token: string;
+  store: Store;
+}
+
 export async function start({ token, host = '127.0.0.1', port = 8080, hooksPort, log = console.log }: Settings) {
   if (!token) throw new Error('set DESTINATION_TOKEN to the token that the service sends');
-  const opened = await open();
-  const hooks = hooksPort === undefined ? null : hookServer(opened);
-  const store = hooks?.store ?? opened;
+  const endpoint: Endpoint = { token, store: await open() }; // hooks change them
+  const hooks = hooksPort === undefined ? null : hookServer(endpoint);
   const server = createServer((request, response) => {
     const begun = performance.now();
-    serve(request, response, store, token)
+    serve(request, response, endpoint)
       .catch((error): Note => {
         if (error.code === 'ECONNRESET') return { method: 'cut off by the caller' };
         console.error(error);
@@ -39,19 +44,19 @@ export async function start({ token, host = '127.0.0.1', port = 8080, hooksPort,
   server.keepAliveTimeout = 75_000; // longer than load balancers keep a connection
   server.requestTimeout = 60_000;
   const url = await listen(server, port, host);
-  const hooksUrl = hooks && hooksPort !== undefined ? await listen(hooks.server, hooksPort, '127.0.0.1') : undefined;
+  const hooksUrl = hooks && hooksPort !== undefined ? await listen(hooks, hooksPort, '127.0.0.1') : undefined;
   return {
     url,
     hooksUrl,
     // close takes no new calls, lets those under way end, and then closes the store.
     async close() {
-      await Promise.all([end(server), hooks && end(hooks.server)]);
-      await opened.close();
+      await Promise.all([end(server), hooks && end(hooks)]);
+      await endpoint.store.close();
     },
   };
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, store: Store, token: string): Promise<Note> {
+async function serve(request: IncomingMessage, response: ServerResponse, { store, token }: Endpoint): Promise<Note> {
   const path = request.url?.split('?', 1)[0];
   if (request.method === 'GET' && path === '/healthz') {
     send(response, 200, { status: 'ok' });
