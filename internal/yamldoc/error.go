@@ -83,6 +83,9 @@ func located(file string, src []byte, err error, keys []string) *Error {
 		return &Error{File: file, Message: err.Error()}
 	}
 	message := placed.GetMessage()
+	if strings.Contains(message, "found character '\t' that cannot start any token") {
+		message = "the line begins with a tab: YAML is indented with spaces"
+	}
 	var unknown *yaml.UnknownFieldError
 	if errors.As(err, &unknown) && unknown.Token != nil {
 		message = UnknownKey(unknown.Token.Value, keys)
