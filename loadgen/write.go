@@ -30,7 +30,7 @@ func ReadResult(path string) (*Result, error) {
 	}
 	var r Result
 	if err := json.Unmarshal(text, &r); err != nil {
-		return nil, fmt.Errorf("read result %s: %w", filepath.Base(path), err)
+		return nil, fmt.Errorf("read result %s: it is no JSON result of a load: %w", filepath.Base(path), err)
 	}
 	switch {
 	case r.SchemaVersion == 0 || r.Load.Mode == "":
