@@ -62,6 +62,11 @@ func (j *judging) resolve(cmd *cobra.Command, endpoint string) (conformance.Targ
 	}
 	target, err := j.connection.resolve(endpoint, &j.options)
 	target.Replicas = replicaURLs(j.replicas)
+	for _, replica := range target.Replicas {
+		if err == nil {
+			err = likelyURL("replica", replica)
+		}
+	}
 	j.options.RefuseLeftovers = !j.leftovers
 	for _, step := range []func() error{j.resolveBounds, j.resolveHooks, j.choosing.resolve} {
 		if err == nil {

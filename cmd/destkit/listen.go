@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"syscall"
 	"time"
 
@@ -43,6 +44,9 @@ func (s *listener) listen() (net.Listener, string, error) {
 		if _, port, _ := net.SplitHostPort(s.addr); inUse(err) {
 			flag := cmp.Or(s.flag, "--addr")
 			return nil, "", untested(fmt.Errorf("listen on %s: port %s is in use: pass %s 127.0.0.1:0 or another port", s.addr, port, flag))
+		}
+		if bare := strings.Trim(s.addr, "0123456789") == ""; bare && s.addr != "" {
+			return nil, "", usagef("%s %s is not HOST:PORT: did you mean 127.0.0.1:%s?", cmp.Or(s.flag, "--addr"), s.addr, s.addr)
 		}
 		err = fmt.Errorf("listen on %s: %w", s.addr, err)
 		var refused *os.SyscallError

@@ -188,7 +188,7 @@ func (s *serving) run(cmd *cobra.Command) error {
 		return err
 	}
 	if err := server.CheckViolations(s.config.Violate); err != nil {
-		return usageError(fmt.Errorf("--violate: %w; destkit serve --list-violations lists them", err))
+		return usageError(fmt.Errorf("--violate: %w ('destkit serve --list-violations' lists them)", err))
 	}
 	seed, err := s.readSeed()
 	if err != nil {
