@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/destkit/destkit/internal/matrixtest"
 )
 
 // TestClients runs the tests of the packages in clients, and the examples of their
@@ -74,6 +76,42 @@ func testNodeClient(t *testing.T) {
 	runClient(t, examples, env, "npm", "install", "--offline", "--no-audit", "--no-fund", packed[0])
 	writeTestFile(t, filepath.Join(examples, "readme.test.js"), examplesOf(t, client, "js"))
 	runClient(t, examples, env, "node", "--test")
+}
+
+// frameworks are those that the examples for Node run in beside node:test, with the
+// import that takes its place.
+var frameworks = map[string]struct {
+	install, imports string
+	command          []string
+}{
+	"vitest": {"vitest@2.1.9", "import { afterAll as after, test } from 'vitest';", []string{"vitest", "run"}},
+	"jest":   {"jest@29.7.0", "import { afterAll as after, test } from '@jest/globals';", []string{"jest"}},
+}
+
+// TestMatrixClientFrameworks runs the examples for Node in other frameworks, which npm
+// installs.
+func TestMatrixClientFrameworks(t *testing.T) {
+	if !matrixtest.Whole() && !matrixtest.Named() {
+		t.Skip("frameworks that npm has to install are tried with DESTKIT_TIER=matrix")
+	}
+	if _, err := exec.LookPath("npm"); err != nil {
+		skipWithout(t, "npm is not installed: clients/node is not tried with vitest and jest")
+	}
+	client := clientFolder(t, "node")
+	line := regexp.MustCompile(`(?m)^import \{ after, test \} from 'node:test';.*$`)
+	for name, framework := range frameworks {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			examples := t.TempDir()
+			env := append(clientEnv(t), "NODE_OPTIONS=--experimental-vm-modules", "npm_config_prefer_offline=true")
+			text := examplesOf(t, client, "js")
+			require.Regexp(t, line, text)
+			writeTestFile(t, filepath.Join(examples, "readme.test.js"), line.ReplaceAllString(text, framework.imports))
+			writeTestFile(t, filepath.Join(examples, "package.json"), `{"type": "module", "private": true}`)
+			runClient(t, examples, env, "npm", "install", "--no-audit", "--no-fund", framework.install, client)
+			runClient(t, examples, env, "npx", append([]string{"--no-install"}, framework.command...)...)
+		})
+	}
 }
 
 func clientFolder(t *testing.T, name string) string {
